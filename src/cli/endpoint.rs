@@ -6,16 +6,15 @@ use framepipe::frame::{PixelFormat, Rational};
 use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::images::{ImageOptions, Naming};
 use framepipe::sink::{self, AnySink, Rules};
-use framepipe::source::animation::is_animated_webp;
+use framepipe::source::animation::{self, is_animated_webp};
 use framepipe::source::images::listing::{self, Listing, Selection};
 use framepipe::source::images::{Failures, ImageFiles, ImageSourceOptions};
 use framepipe::source::range::{self, TimeRange};
 use framepipe::source::raw::{RawSpec, RawSpecError};
 use framepipe::source::seam::SeamLog;
 use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
-use framepipe::source::video::{self, VideoSourceOptions};
-use framepipe::source::webp::WebpSource;
-use framepipe::source::{self, AnySource, MOST_PIXELS, StreamInfo};
+use framepipe::source::video::VideoSourceOptions;
+use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::still::ImageKind;
 use framepipe::still::pattern::Pattern;
 use std::ffi::OsString;
@@ -272,16 +271,14 @@ impl Input {
                 files = Some(Files::of(&images));
                 AnySource::Indexed(Arc::new(images))
             }
-            Input::Video(path) if is_animated_webp(path) => {
-                if reading.stream.is_some_and(|stream| stream != 0) {
+            Input::Video(path) => {
+                if reading.stream.is_some_and(|stream| stream != 0) && is_animated_webp(path) {
                     return Err(Failure::Usage(
                         "an animated WebP has one stream; leave --stream out".to_owned(),
                     ));
                 }
-                let most = reading.access.max_pixels.unwrap_or(MOST_PIXELS);
-                AnySource::Stream(Box::new(WebpSource::open(path, reading.strict, most)?))
+                AnySource::Stream(animation::open(path, reading)?)
             }
-            Input::Video(path) => AnySource::Stream(video::open(path, reading)?),
         };
         let source = match self {
             Input::Images(_) => source,

@@ -278,15 +278,18 @@ pub(super) fn stated(frame: &Metadata, info: &StreamInfo) -> Metadata {
         metadata.sample_aspect = info.sample_aspect;
     }
     add_stream_blocks(&mut metadata, &info.side_data);
-    if let Some(turn) = metadata.orientation.take().and_then(Turn::from_exif) {
-        let matrix = SideData {
+    let turn = metadata.orientation.take().and_then(Turn::from_exif);
+    let matrix = turn.map(|turn| (Fact::Rotation, turn.to_matrix().into()));
+    let profile = metadata.icc_profile.take().map(|data| (Fact::IccProfile, data));
+    for (fact, data) in [matrix, profile].into_iter().flatten() {
+        let block = SideData {
             // `for_frame` fills it in.
             kind: 0,
-            fact: Fact::Rotation,
+            fact,
             name: None,
-            data: turn.to_matrix().into(),
+            data,
         };
-        add_stream_blocks(&mut metadata, &[matrix]);
+        add_stream_blocks(&mut metadata, &[block]);
     }
     metadata
 }

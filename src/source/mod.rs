@@ -18,8 +18,6 @@ mod stretches;
 pub mod synthetic;
 #[cfg(feature = "ffmpeg")]
 pub mod video;
-#[cfg(feature = "images")]
-pub mod webp;
 pub mod y4m;
 
 #[cfg(feature = "ffmpeg")]

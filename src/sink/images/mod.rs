@@ -285,6 +285,7 @@ impl Images {
         // These are the files' own business: see `encode`.
         own.orientation = None;
         own.icc_profile = None;
+        own.side_data.retain(|block| block.fact != Fact::IccProfile);
         own.annotations = None;
         let metadata = stated(&own, ledger.info());
         let rotation = metadata.side_data.iter().find(|b| b.fact == Fact::Rotation);
@@ -414,7 +415,13 @@ impl Images {
         stored: Stored,
         part: &AtomicFile,
     ) -> Result<Option<Arc<[u8]>>, SinkError> {
-        let Some(profile) = frame.metadata.icc_profile.clone() else {
+        let metadata = &frame.metadata;
+        let block = metadata
+            .side_data
+            .iter()
+            .find(|block| block.fact == Fact::IccProfile);
+        let block = block.map(|block| &block.data);
+        let Some(profile) = metadata.icc_profile.as_ref().or(block).cloned() else {
             return Ok(None);
         };
         if !kind.keeps_colour_profile() {

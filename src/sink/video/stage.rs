@@ -16,6 +16,8 @@ use crate::frame::{
 };
 use crate::sink::ledger::{Ledger, Outcome, merged, stated};
 use crate::sink::{Rules, SinkError};
+use crate::source::StreamInfo;
+use std::sync::Arc;
 
 /// Changes of a frame's samples that undo facts which the output cannot say.
 pub(super) struct SampleSteps {
@@ -93,7 +95,7 @@ impl VideoSink {
     fn planned(&self, frame: &Frame) -> Result<Staged, SinkError> {
         let layout = *frame.layout();
         let (width, height) = (layout.width(), layout.height());
-        let first = stated(&frame.metadata, &self.info);
+        let first = stated_beside_container(&frame.metadata, &self.info);
         let choice = choice::choose_format(
             (self.kind, self.container.name()),
             (layout.format(), first.colour),
@@ -354,7 +356,7 @@ impl VideoSink {
 
     /// Accounts for what a frame after the first says.
     pub(super) fn account(&self, running: &mut Running, frame: &Frame) -> Result<(), SinkError> {
-        let metadata = stated(&frame.metadata, &self.info);
+        let metadata = stated_beside_container(&frame.metadata, &self.info);
         let staged = &running.staged;
         let news = running.ledger.see(&metadata, staged.input);
         if news.facts.is_empty() && news.changes.is_empty() {
@@ -410,6 +412,17 @@ impl VideoSink {
             )
         })
     }
+}
+
+/// What a frame says together with its stream, but for texts that are carried with the container's metadata.
+fn stated_beside_container(frame: &Metadata, info: &StreamInfo) -> Metadata {
+    let mut metadata = stated(frame, info);
+    if let Some(annotations) = metadata.annotations.as_mut()
+        && annotations.texts_are_in_container
+    {
+        *annotations = Arc::new(annotations.without_container_texts());
+    }
+    metadata
 }
 
 impl Staged {

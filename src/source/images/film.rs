@@ -9,12 +9,11 @@ use crate::frame::{Colour, Frame, FramePool, METADATA_LIMIT, Pageable, too_large
 use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{Access, Source, SourceError, Supply};
 use crate::still::ImageKind;
-use crate::still::annotations::{self, Annotations, Described};
+use crate::still::annotations::{self, FileMetadata};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
-
-/// Bytes of the largest file that is searched for what FFmpeg's decoders do not give.
-const MOST_SEARCHED: u64 = 256 << 20;
 
 /// Buffers of a decoder of FFmpeg's for one picture.
 const BUFFERS: usize = 4;
@@ -23,7 +22,7 @@ const BUFFERS: usize = 4;
 pub(super) struct Film {
     pub(super) frame: Frame,
     notes: Vec<String>,
-    described: Described,
+    metadata: FileMetadata,
 }
 
 impl Film {
@@ -47,20 +46,14 @@ impl Film {
         let Some(frame) = source.next(&supply)? else {
             return Err(invalid(path, "holds no picture"));
         };
-        let mut notes = Vec::new();
-        let mut searched = || {
-            let (data, left_out) = searched(path)?;
-            notes.extend(left_out);
-            Ok::<_, SourceError>(data)
-        };
-        let mut described = match kind {
-            ImageKind::Avif | ImageKind::Jp2 | ImageKind::Jxl => annotations::boxes::read(&searched()?),
-            ImageKind::Psd => annotations::psd::read(&searched()?),
-            ImageKind::Pcx => annotations::pcx::read(&searched()?),
-            _ => Described::default(),
-        };
+        let mut metadata = match kind {
+            ImageKind::Pcx => pcx_metadata(path),
+            _ => File::open(path).and_then(|file| annotations::search(&mut BufReader::new(file))),
+        }
+        .map_err(|cause| io_error(path, cause))?;
         let is_large = |profile: &mut Vec<u8>| profile.len() > METADATA_LIMIT;
-        if described.icc_profile.take_if(is_large).is_some() {
+        let mut notes = Vec::new();
+        if metadata.icc_profile.take_if(is_large).is_some() {
             notes.push(too_large("ICC profile"));
         }
         if source.next(&supply)?.is_some() {
@@ -70,7 +63,7 @@ impl Film {
         Ok(Film {
             frame,
             notes,
-            described,
+            metadata,
         })
     }
 
@@ -78,16 +71,16 @@ impl Film {
         self.frame.metadata.colour
     }
 
-    pub(super) fn annotations(&self) -> Annotations {
-        self.described.annotations.clone()
+    pub(super) fn metadata(&self) -> FileMetadata {
+        self.metadata.clone()
     }
 
-    /// Copies the picture into `frame`, with what the decoder tells of it.
-    pub(super) fn read(self, kind: ImageKind, frame: &mut Frame) -> Said {
+    /// Copies the picture into `frame`, with what the decoder says of it.
+    pub(super) fn read(self, frame: &mut Frame) -> Said {
         let Film {
             frame: film,
             notes,
-            described,
+            metadata: described,
         } = self;
         for index in 0..film.layout().planes().len() {
             for y in 0..film.layout().planes()[index].height {
@@ -107,28 +100,23 @@ impl Film {
             Fact::Rotation => described.orientation.is_none(),
             _ => true,
         });
-        // The decoder of JPEG XL has turned the picture already, whatever its Exif block says.
-        let is_turned = kind == ImageKind::Jxl;
+        let orientation = match described.is_turned_by_decoder {
+            true => Some(1),
+            false => described.orientation,
+        };
         frame.metadata = metadata;
         Said {
             icc_profile,
-            orientation: described.orientation.or(is_turned.then_some(1)),
+            orientation,
             losses: notes,
             ..Said::default()
         }
     }
 }
 
-/// A file's bytes, to be searched for annotations; none and a sentence if they are too many.
-fn searched(path: &Path) -> Result<(Vec<u8>, Option<String>), SourceError> {
-    let io = |cause| io_error(path, cause);
-    let length = std::fs::metadata(path).map_err(io)?.len();
-    if length > MOST_SEARCHED {
-        let sentence = format!(
-            "larger than {} MiB, so that only its pixels are read",
-            MOST_SEARCHED >> 20
-        );
-        return Ok((Vec::new(), Some(sentence)));
-    }
-    Ok((std::fs::read(path).map_err(io)?, None))
+/// What the header of a PCX file says.
+fn pcx_metadata(path: &Path) -> io::Result<FileMetadata> {
+    let mut header = Vec::new();
+    File::open(path)?.take(128).read_to_end(&mut header)?;
+    Ok(annotations::pcx::read(&header))
 }

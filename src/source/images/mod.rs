@@ -13,7 +13,7 @@ mod tiff;
 
 use super::animation::is_animated;
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
-use crate::frame::{Buffer, Frame, Layout, Rational, Remarks, Skipped};
+use crate::frame::{Buffer, ColourModel, Frame, Layout, PixelFormat, Rational, Remarks, Skipped};
 use crate::still::annotations::Annotations;
 use listing::{Listing, Page, Selection, list};
 use std::collections::BTreeMap;
@@ -260,24 +260,25 @@ impl ImageFiles {
                 path: path.display().to_string(),
                 cause,
             })?;
-        let aside = still.aside()?;
+        let metadata = still.metadata()?;
         let mut frame = Frame::new(layout, buffer)?;
         frame.metadata.colour = still.colour();
         frame.metadata.sample_aspect = (0, 1);
         let said = still.read(&mut frame)?;
         frame.metadata.file = Some(Arc::new(self.names[index].clone()));
-        let too_large = aside.sentence();
-        let annotations = aside.annotations;
-        frame.metadata.icc_profile = said.icc_profile.or(aside.icc_profile).map(Into::into);
+        let left_out = metadata.sentence();
+        let annotations = metadata.annotations;
+        let profile = said.icc_profile.or(metadata.icc_profile);
+        let unfit = profile
+            .as_deref()
+            .and_then(|profile| unfit_profile(profile, frame.format()));
+        frame.metadata.icc_profile = profile.filter(|_| unfit.is_none()).map(Into::into);
         let orientation = said.orientation.or(annotations.orientation());
         frame.metadata.orientation = orientation.filter(|o| (2..=8).contains(o));
         if annotations != Annotations::default() {
             frame.metadata.annotations = Some(Arc::new(annotations));
         }
-        if let Some(too_large) = too_large {
-            self.note(path, &too_large)?;
-        }
-        for loss in said.losses {
+        for loss in left_out.into_iter().chain(unfit).chain(said.losses) {
             self.note(path, &loss)?;
         }
         if let Some(conversion) = said.conversion {
@@ -331,6 +332,21 @@ impl IndexedSource for ImageFiles {
             warnings,
         }
     }
+}
+
+/// A sentence about a profile that is not for the colours that are given out.
+fn unfit_profile(profile: &[u8], format: PixelFormat) -> Option<String> {
+    let (space, colours): (&[u8], &str) = match format.model() {
+        ColourModel::Gray => (b"GRAY", "gray"),
+        ColourModel::Rgb | ColourModel::Yuv => (b"RGB ", "RGB"),
+    };
+    let own = profile.get(16..20).unwrap_or(b"nothing");
+    (own != space).then(|| {
+        format!(
+            "its colour (ICC) profile is for {}, but its pixels are read as {colours}; the profile is left out",
+            String::from_utf8_lossy(own).trim()
+        )
+    })
 }
 
 fn count(counted: &mut Counted, path: &Path, what: &str) {

@@ -9,7 +9,7 @@ use super::{Rules, dds, ico, jpeg, tga};
 use crate::frame::{Colour, Frame, PixelFormat, Range};
 use crate::source::SourceError;
 use crate::source::video::floats::{self, quantised};
-use crate::still::annotations::{self, Aside, Container};
+use crate::still::annotations::{self, Container, FileMetadata};
 use crate::still::{Decoding, ImageKind};
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 use std::fs::File;
@@ -48,7 +48,7 @@ struct ByImage {
     /// What of the file is left out, in words.
     losses: Vec<String>,
     /// What it says beside its pixels, if that does not stand in the file itself.
-    aside: Option<Aside>,
+    metadata: Option<FileMetadata>,
 }
 
 impl<'a> Still<'a> {
@@ -106,7 +106,7 @@ impl<'a> Still<'a> {
                 let picture = ByImage {
                     decoder,
                     losses: Vec::new(),
-                    aside: None,
+                    metadata: None,
                 };
                 Still::image(path, kind, picture, length, ratio)
             }
@@ -136,7 +136,7 @@ impl<'a> Still<'a> {
 
     fn icon(path: &'a Path, length: u64) -> Result<Still<'a>, SourceError> {
         let chosen = ico::open(path).map_err(|reason| reason_error(path, reason))?;
-        let (format, aside) = if chosen.is_png {
+        let (format, metadata) = if chosen.is_png {
             let read = annotations::read_from(Container::Png, &mut Cursor::new(&chosen.file), None);
             (
                 ImageFormat::Png,
@@ -148,7 +148,7 @@ impl<'a> Still<'a> {
         let picture = ByImage {
             decoder: decoder(Cursor::new(chosen.file), format).map_err(|e| failed(path, e))?,
             losses: chosen.losses,
-            aside,
+            metadata,
         };
         Still::image(path, ImageKind::Ico, picture, length, 1100)
     }
@@ -243,21 +243,20 @@ impl<'a> Still<'a> {
     }
 
     /// What the file says beside its pixels.
-    pub(super) fn aside(&self) -> Result<Aside, SourceError> {
+    pub(super) fn metadata(&self) -> Result<FileMetadata, SourceError> {
         if let StillDecoder::Image(picture) = &self.decoder
-            && let Some(aside) = &picture.aside
+            && let Some(metadata) = &picture.metadata
         {
-            return Ok(aside.clone());
+            return Ok(metadata.clone());
         }
         let Some(container) = self.kind.container() else {
-            let annotations = match &self.decoder {
-                StillDecoder::Film(film) => film.annotations(),
-                StillDecoder::Open(picture) => picture.annotations(),
-                _ => Default::default(),
-            };
-            return Ok(Aside {
-                annotations,
-                ..Aside::default()
+            return Ok(match &self.decoder {
+                StillDecoder::Film(film) => film.metadata(),
+                StillDecoder::Open(picture) => FileMetadata {
+                    annotations: picture.annotations(),
+                    ..FileMetadata::default()
+                },
+                _ => FileMetadata::default(),
             });
         };
         let page = self.page.map(|page| page.place);
@@ -313,7 +312,7 @@ impl<'a> Still<'a> {
                     conversion: facts.converted,
                 })
             }
-            StillDecoder::Film(film) => Ok(film.read(self.kind, frame)),
+            StillDecoder::Film(film) => Ok(film.read(frame)),
         }
     }
 }

@@ -8,7 +8,7 @@
 //!  JXL    Exif | xml                            brob: one of these, compressed by Brotli
 //! ```
 
-use super::{Density, DensityUnit, Described, array, be16, be32, once, part, word};
+use super::{Density, DensityUnit, FileMetadata, array, be16, be32, once, part, word};
 
 const XMP_UUID: &[u8] = b"\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac";
 const EXIF_UUID: &[u8] = b"JpgTiffExif->JP2";
@@ -46,12 +46,25 @@ fn full<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<(u8, u32, &'a [u8])> {
     Some(((head >> 24) as u8, head & 0xff_ffff, data.get(4..)?))
 }
 
+/// True for the begin of a picture in boxes: AVIF, HEIF, JPEG 2000, JPEG XL.
+pub(super) fn is_known(head: &[u8; 12]) -> bool {
+    let [_, _, _, _, name @ .., b0, b1, b2, b3] = head;
+    let brand = [*b0, *b1, *b2, *b3];
+    match name {
+        b"ftyp" => [b"avif", b"avis", b"heic", b"heix", b"hevc", b"mif1", b"msf1"].contains(&&brand),
+        b"JXL " | b"jP  " => true,
+        _ => false,
+    }
+}
+
 /// What an AVIF, JPEG 2000 or JPEG XL file says beside its pixels. Damaged parts are passed over.
 #[must_use]
-pub fn read(file: &[u8]) -> Described {
-    let mut found = Described::default();
+pub fn read(file: &[u8]) -> FileMetadata {
+    let mut found = FileMetadata::default();
     for (name, data) in boxes(file) {
         match &name {
+            b"ftyp" => found.is_sequence = data.starts_with(b"avis") || data.starts_with(b"msf1"),
+            b"JXL " => found.is_turned_by_decoder = true,
             b"meta" => read_meta(file, data.get(4..).unwrap_or_default(), &mut found),
             b"jp2h" => read_jp2_header(data, &mut found),
             b"uuid" => match (part(data, 0, 16), data.get(16..)) {
@@ -60,6 +73,11 @@ pub fn read(file: &[u8]) -> Described {
                 _ => {}
             },
             b"Exif" => take_exif(data, &mut found),
+            b"jxlc" => found.orientation = found.orientation.or(codestream_orientation(data)),
+            // The number of the part stands before the first one.
+            b"jxlp" if data.starts_with(&[0; 4]) || data.starts_with(&[0x80, 0, 0, 0]) => {
+                found.orientation = data.get(4..).and_then(codestream_orientation);
+            }
             b"xml " if find(file, b"JXL ").is_some() => found.annotations.take_xmp(data),
             b"brob" => match data.get(..4) {
                 Some(b"Exif") => once(&mut found.annotations.left_out, word::EXIF),
@@ -69,15 +87,51 @@ pub fn read(file: &[u8]) -> Described {
             _ => {}
         }
     }
+    found.damaged = std::mem::take(&mut found.annotations.damaged);
     found.annotations = super::with_density_of_exif(found.annotations);
     found
 }
 
 /// An Exif block behind the distance to its first byte.
-fn take_exif(data: &[u8], found: &mut Described) {
+fn take_exif(data: &[u8], found: &mut FileMetadata) {
     let skipped = be32(data, 0).and_then(|skipped| usize::try_from(skipped).ok()?.checked_add(4));
-    if let Some(block) = skipped.and_then(|skipped| data.get(skipped..)) {
-        found.annotations.take_exif(block);
+    match skipped.and_then(|skipped| data.get(skipped..)) {
+        Some(block) => found.annotations.take_exif(block),
+        None => once(&mut found.annotations.damaged, word::EXIF),
+    }
+}
+
+/// The orientation in the header of a JPEG XL codestream, whose fields begin at the lowest bit of a byte.
+fn codestream_orientation(codestream: &[u8]) -> Option<u8> {
+    let header = codestream.strip_prefix(b"\xff\x0a")?;
+    let mut at = 0_usize;
+    let mut bits = |count: usize| {
+        let mut number = 0_u32;
+        for bit in 0..count {
+            let byte = header.get(at / 8)?;
+            number |= u32::from(byte >> (at % 8) & 1) << bit;
+            at += 1;
+        }
+        Some(number)
+    };
+    let is_small = bits(1)? == 1;
+    let side = |bits: &mut dyn FnMut(usize) -> Option<u32>| {
+        let size = match is_small {
+            true => 5,
+            false => [9, 13, 18, 30][bits(2)? as usize & 3],
+        };
+        bits(size)
+    };
+    side(&mut bits)?;
+    if bits(3)? == 0 {
+        side(&mut bits)?;
+    }
+    let is_default = bits(1)? == 1;
+    let has_more = !is_default && bits(1)? == 1;
+    if has_more {
+        Some(bits(3)? as u8 + 1)
+    } else {
+        Some(1)
     }
 }
 
@@ -87,7 +141,7 @@ fn profile(colours: &[u8]) -> Option<Vec<u8>> {
     (!profile.is_empty()).then(|| profile.to_vec())
 }
 
-fn read_jp2_header(header: &[u8], found: &mut Described) {
+fn read_jp2_header(header: &[u8], found: &mut FileMetadata) {
     for (name, data) in boxes(header) {
         match &name {
             // Method, precedence, approximation, profile.
@@ -113,17 +167,17 @@ fn jp2_density(data: &[u8]) -> Option<Density> {
     Density::new(number(4, 9)?, number(0, 8)?, DensityUnit::Metre)
 }
 
-fn read_meta(file: &[u8], meta: &[u8], found: &mut Described) {
+fn read_meta(file: &[u8], meta: &[u8], found: &mut FileMetadata) {
     let primary = full(meta, b"pitm").and_then(|(version, _, data)| item_number(data, 0, version > 0));
     if let Some(primary) = primary {
         read_properties(meta, primary.0, found);
     }
     for (kind, item) in described_items(meta) {
-        if let Some(data) = item_data(file, meta, item) {
-            match kind {
-                Item::Exif => take_exif(&data, found),
-                Item::Xmp => found.annotations.take_xmp(&data),
-            }
+        match (kind, item_data(file, meta, item)) {
+            (Item::Exif, Some(data)) => take_exif(&data, found),
+            (Item::Xmp, Some(data)) => found.annotations.take_xmp(&data),
+            (Item::Exif, None) => once(&mut found.annotations.left_out, word::EXIF),
+            (Item::Xmp, None) => once(&mut found.annotations.left_out, word::XMP),
         }
     }
 }
@@ -137,7 +191,7 @@ fn item_number(data: &[u8], at: usize, wide: bool) -> Option<(u32, usize)> {
     }
 }
 
-fn read_properties(meta: &[u8], primary: u32, found: &mut Described) {
+fn read_properties(meta: &[u8], primary: u32, found: &mut FileMetadata) {
     let Some(properties) = find(meta, b"iprp") else {
         return;
     };
@@ -367,5 +421,37 @@ mod tests {
         let found = read(&[&signature[..], &exif, &boxed(b"brob", b"xml \0")].concat());
         assert_eq!(found.annotations.exif.as_deref(), Some(EXIF));
         assert_eq!(found.annotations.left_out, [word::XMP]);
+        assert!(found.is_turned_by_decoder);
+    }
+
+    #[test]
+    fn the_header_of_a_codestream_states_the_orientation() {
+        // Fields and their bits, the lowest first.
+        let header = |fields: &[(u32, u32)]| {
+            let bits: Vec<u32> = fields
+                .iter()
+                .flat_map(|&(value, bits)| (0..bits).map(move |bit| value >> bit & 1))
+                .collect();
+            let bytes = bits.chunks(8).map(|byte| {
+                let set = byte.iter().enumerate().map(|(at, bit)| bit << at);
+                set.sum::<u32>() as u8
+            });
+            [0xff, 0x0a].into_iter().chain(bytes).collect::<Vec<u8>>()
+        };
+        // 40x24 in units of 8; then 4000 rows in 13 bits and the ratio 1:1; then both in 9 bits.
+        let small = [(1, 1), (2, 5), (0, 3), (4, 5)];
+        let square = [(0, 1), (1, 2), (3999, 13), (1, 3)];
+        let both = [(0, 1), (0, 2), (299, 9), (0, 3), (0, 2), (511, 9)];
+        for size in [&small[..], &square, &both] {
+            assert_eq!(
+                codestream_orientation(&header(&[size, &[(1, 1)]].concat())),
+                Some(1)
+            );
+            let plain = [size, &[(0, 1), (0, 1), (7, 3)]].concat();
+            assert_eq!(codestream_orientation(&header(&plain)), Some(1));
+            let turned = [size, &[(0, 1), (1, 1), (5, 3)]].concat();
+            assert_eq!(codestream_orientation(&header(&turned)), Some(6));
+        }
+        assert_eq!(codestream_orientation(b"\xff\x0a\0"), None);
     }
 }

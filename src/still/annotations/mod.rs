@@ -17,6 +17,7 @@
 mod bmp;
 pub mod boxes;
 mod exif;
+mod gif;
 pub(crate) mod jpeg;
 pub mod pcx;
 mod photoshop;
@@ -161,6 +162,8 @@ pub struct Annotations {
     /// Names and texts. Names are PNG's: Title, Author, Description, Copyright, Software, Comment, and what
     /// else the file has; TIFF's time of change is called DateTime.
     pub texts: Vec<(String, String)>,
+    /// FFmpeg gives the texts as its container's metadata too, which video outputs carry by themselves.
+    pub texts_are_in_container: bool,
     /// PNG's gAMA: the exponent of encoding, times 100 000.
     pub gamma: Option<u32>,
     /// PNG's cHRM: x and y of white, red, green and blue, times 100 000.
@@ -177,20 +180,9 @@ pub struct Annotations {
     pub significant_bits: Option<Vec<u8>>,
     /// The words of what the file says, but was left out on reading, being too large or in unknown parts.
     pub left_out: Vec<&'static str>,
-    /// The words of what is damaged; [`read_from`] puts them into [`Aside::damaged`].
+    /// The words of what is damaged; [`read_from`] puts them into
+    /// [`FileMetadata::damaged`].
     damaged: Vec<&'static str>,
-}
-
-/// What a file says beside its pixels, where no decoder gives its profile and orientation.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Described {
-    /// Exif, XMP, IPTC and resolution.
-    pub annotations: Annotations,
-    /// The bytes of the ICC profile.
-    pub icc_profile: Option<Vec<u8>>,
-    /// How the pixels are to be turned, 1 to 8, where the file says so outside of its Exif block, which then
-    /// has no say in that.
-    pub orientation: Option<u8>,
 }
 
 impl Annotations {
@@ -199,6 +191,16 @@ impl Annotations {
     pub fn words(&self) -> String {
         // A kind of file that holds nothing loses all of it.
         insert(Container::Pnm, self, None, Vec::new()).1.join(", ")
+    }
+
+    /// The annotations but for texts that stand in the container's metadata as well.
+    #[must_use]
+    pub fn without_container_texts(&self) -> Self {
+        let mut rest = self.clone();
+        if rest.texts_are_in_container {
+            rest.texts.clear();
+        }
+        rest
     }
 
     /// How the picture is to be turned, 1 to 8, as the Exif block says or else the XMP packet.
@@ -332,19 +334,34 @@ impl Container {
 
 /// All that a file says beside its pixels.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Aside {
+pub struct FileMetadata {
     /// What it says but for the profile.
     pub annotations: Annotations,
-    /// The ICC profile of a PNG, JPEG or WebP file; that of a TIFF file is its decoder's business.
+    /// The ICC profile, uncompressed; that of a TIFF file is its decoder's business.
     pub icc_profile: Option<Vec<u8>>,
+    /// How the pixels are to be turned, 1 to 8, where the file says so outside of Exif and XMP, which then
+    /// have no say in that.
+    pub orientation: Option<u8>,
     /// The words of what is larger than [`METADATA_LIMIT`], alone or with the rest, and was left out.
     pub too_large: Vec<&'static str>,
     /// The words of what is damaged, and was left out.
     pub damaged: Vec<&'static str>,
+    /// The file is so large that only its pixels are read.
+    pub is_unsearched: bool,
+    /// The pictures are a track, and all this speaks of a still that stands for it.
+    pub is_sequence: bool,
+    /// Decoders of this kind give pictures as they are to be shown, already turned.
+    pub is_turned_by_decoder: bool,
 }
 
-impl Aside {
-    /// A sentence about what is left out, if something is.
+impl FileMetadata {
+    /// How the picture is to be turned, 1 to 8.
+    #[must_use]
+    pub fn orientation(&self) -> Option<u8> {
+        self.orientation.or_else(|| self.annotations.orientation())
+    }
+
+    /// The sentences about what is left out, joined, if something is.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
         let large = (!self.too_large.is_empty()).then(|| too_large(&self.too_large.join(", ")));
@@ -354,8 +371,30 @@ impl Aside {
                 self.damaged.join(", ")
             )
         });
-        let said: Vec<String> = large.into_iter().chain(damaged).collect();
-        (!said.is_empty()).then(|| said.join("; it "))
+        let unsearched = self.is_unsearched.then(|| {
+            let most = MOST_SEARCHED >> 20;
+            format!("is larger than {most} MiB, so that only its pixels are read")
+        });
+        let overruled = self.overruled_orientation().map(|orientation| {
+            format!(
+                "states orientation {orientation} in its Exif or XMP, where such files do not state it, and \
+                none in its own properties: the pictures are not turned"
+            )
+        });
+        let sentences: Vec<String> = [large, damaged, unsearched, overruled]
+            .into_iter()
+            .flatten()
+            .collect();
+        (!sentences.is_empty()).then(|| sentences.join("; it "))
+    }
+
+    /// The orientation that Exif or XMP ask for in a file whose own properties turn nothing.
+    fn overruled_orientation(&self) -> Option<u8> {
+        let asked = self
+            .annotations
+            .orientation()
+            .filter(|&orientation| orientation > 1);
+        asked.filter(|_| self.orientation == Some(1))
     }
 }
 
@@ -430,7 +469,7 @@ pub fn read_from(
     container: Container,
     input: &mut (impl BufRead + Seek),
     page: Option<u64>,
-) -> io::Result<Aside> {
+) -> io::Result<FileMetadata> {
     let len = input.seek(SeekFrom::End(0))?;
     input.seek(SeekFrom::Start(0))?;
     let excerpt = match container {
@@ -439,7 +478,7 @@ pub fn read_from(
         Container::WebP => webp::excerpt(input, len)?,
         Container::Tiff => tiff::excerpt(input, len, page)?,
         Container::Bmp => bmp::excerpt(input)?,
-        Container::Pnm => return Ok(Aside::default()),
+        Container::Pnm => return Ok(FileMetadata::default()),
     };
     let mut annotations = understood(container, &excerpt.bytes);
     let mut words = excerpt.too_large;
@@ -454,12 +493,44 @@ pub fn read_from(
     {
         once(&mut words, word);
     }
-    Ok(Aside {
+    Ok(FileMetadata {
         annotations,
         icc_profile: excerpt.icc_profile.filter(|profile| !profile.is_empty()),
         too_large: words,
         damaged,
+        ..FileMetadata::default()
     })
+}
+
+/// Bytes of the largest file that is read whole to be searched.
+const MOST_SEARCHED: u64 = 256 << 20;
+
+/// What a file of any kind says whose pixels FFmpeg decodes or which is an animation: GIF, PNG, WebP, PSD, AVIF,
+/// HEIF, JPEG 2000 and JPEG XL in boxes. Of others nothing is read but the first bytes.
+pub fn search(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
+    let len = input.seek(SeekFrom::End(0))?;
+    input.seek(SeekFrom::Start(0))?;
+    let head = take_array::<12>(input)?.unwrap_or_default();
+    input.seek(SeekFrom::Start(0))?;
+    let read: fn(&[u8]) -> FileMetadata = match &head {
+        [b'G', b'I', b'F', ..] => return gif::read(input),
+        [0x89, b'P', b'N', b'G', ..] => return read_from(Container::Png, input, None),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P'] => {
+            return read_from(Container::WebP, input, None);
+        }
+        [b'8', b'B', b'P', b'S', ..] => psd::read,
+        head if boxes::is_known(head) => boxes::read,
+        _ => return Ok(FileMetadata::default()),
+    };
+    if len > MOST_SEARCHED {
+        return Ok(FileMetadata {
+            is_unsearched: true,
+            ..FileMetadata::default()
+        });
+    }
+    let mut file = Vec::new();
+    input.read_to_end(&mut file)?;
+    Ok(read(&file))
 }
 
 /// What an excerpt says.

@@ -4,11 +4,11 @@
 //!  0: 10, version, packing, bits | 4: left, top, right, bottom | 12: pixels an inch across, down | .. 128
 //! ```
 
-use super::{Annotations, Density, DensityUnit, Described, array};
+use super::{Annotations, Density, DensityUnit, FileMetadata, array};
 
 /// What a file says beside its pixels: its resolution.
 #[must_use]
-pub fn read(file: &[u8]) -> Described {
+pub fn read(file: &[u8]) -> FileMetadata {
     let number = |at| array(file, at).map(u16::from_le_bytes);
     let density = || {
         let (x, y) = (number(12)?, number(14)?);
@@ -16,12 +16,12 @@ pub fn read(file: &[u8]) -> Described {
         let is_size = [(320, 200), (640, 350), (640, 480), (800, 600)].contains(&(x, y));
         (!is_size).then(|| Density::new(f64::from(x), f64::from(y), DensityUnit::Inch))?
     };
-    Described {
+    FileMetadata {
         annotations: Annotations {
             density: density(),
             ..Annotations::default()
         },
-        ..Described::default()
+        ..FileMetadata::default()
     }
 }
 
@@ -39,6 +39,6 @@ mod tests {
         assert_eq!(file(300, 150), Density::new(300.0, 150.0, DensityUnit::Inch));
         assert_eq!(file(0, 0), None);
         assert_eq!(file(640, 480), None);
-        assert_eq!(read(&[10, 5, 1]), Described::default());
+        assert_eq!(read(&[10, 5, 1]), FileMetadata::default());
     }
 }

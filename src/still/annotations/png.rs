@@ -594,6 +594,7 @@ pub(super) mod tests {
             cicp: Some([9, 16, 0, 1]),
             mastering_display: Some([7; 24]),
             content_light: Some([9; 8]),
+            texts_are_in_container: false,
             significant_bits: Some(vec![5, 6, 5]),
             left_out: Vec::new(),
             damaged: Vec::new(),
@@ -661,10 +662,11 @@ pub(super) mod tests {
 
     /// The words of what of a file is damaged.
     fn damage(file: &[u8]) -> Vec<&'static str> {
-        let aside = super::super::read_from(super::super::Container::Png, &mut io::Cursor::new(file), None);
-        let aside = aside.unwrap();
-        assert_eq!(aside.icc_profile, None);
-        aside.damaged
+        let metadata =
+            super::super::read_from(super::super::Container::Png, &mut io::Cursor::new(file), None);
+        let metadata = metadata.unwrap();
+        assert_eq!(metadata.icc_profile, None);
+        metadata.damaged
     }
 
     #[test]

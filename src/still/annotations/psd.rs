@@ -4,7 +4,7 @@
 //!  "8BPS", version .. 26 bytes | colour table: length, 32 bits, data | resources: length, 32 bits, data | ..
 //! ```
 
-use super::{Annotations, Density, DensityUnit, Described, be32, part, photoshop};
+use super::{Annotations, Density, DensityUnit, FileMetadata, be32, part, photoshop};
 
 const HEADER: usize = 26;
 
@@ -16,8 +16,8 @@ const XMP: u16 = 0x0424;
 
 /// What a file says beside its pixels. Damaged parts are passed over.
 #[must_use]
-pub fn read(file: &[u8]) -> Described {
-    let mut found = Described::default();
+pub fn read(file: &[u8]) -> FileMetadata {
+    let mut found = FileMetadata::default();
     let Some(resources) = resources(file) else {
         return found;
     };
@@ -37,6 +37,7 @@ pub fn read(file: &[u8]) -> Described {
         found.annotations.take_iptc(records);
     }
     found.icc_profile = get(PROFILE).filter(|p| !p.is_empty()).map(<[u8]>::to_vec);
+    found.damaged = std::mem::take(&mut found.annotations.damaged);
     found
 }
 

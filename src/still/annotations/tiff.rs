@@ -157,6 +157,7 @@ impl<R: BufRead + Seek> Copier<'_, R> {
             XMP => word::XMP,
             IPTC | PHOTOSHOP => word::IPTC,
             tag if TEXTS.iter().any(|&(text, _)| text == tag) => word::TEXT,
+            tag::X_RESOLUTION | tag::Y_RESOLUTION | tag::RESOLUTION_UNIT => word::RESOLUTION,
             _ => word::EXIF,
         };
         let is_wanted = depth > 0
@@ -187,11 +188,20 @@ impl<R: BufRead + Seek> Copier<'_, R> {
         let place = if is_directory {
             // Their places are numbers of 32 or 64 bits, whatever else a file may claim.
             if !matches!(kind, 4 | 13 | 16 | 18) || count != Some(1) {
+                once(&mut self.found.damaged, word);
                 return Ok(None);
             }
-            self.directory(from, depth.saturating_add(1))?
+            let place = self.directory(from, depth.saturating_add(1))?;
+            if place == 0 && self.found.too_large.is_empty() {
+                once(&mut self.found.damaged, word);
+            }
+            place
         } else {
-            if from.checked_add(size).is_none_or(|end| end > self.len) || !self.found.has_room(size, word) {
+            if from.checked_add(size).is_none_or(|end| end > self.len) {
+                once(&mut self.found.damaged, word);
+                return Ok(None);
+            }
+            if !self.found.has_room(size, word) {
                 return Ok(None);
             }
             let Some(data) = self.bytes(from, size)? else {

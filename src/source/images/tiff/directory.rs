@@ -70,6 +70,11 @@ impl Entry {
             _ => 0,
         }
     }
+
+    /// Bytes of all values; `None` if no file can have so many.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        self.item_bytes().checked_mul(self.count)
+    }
 }
 
 /// The file, with the byte order and the size of offsets from its header.
@@ -238,10 +243,15 @@ impl Input {
         Ok((reduced, self.wide()?))
     }
 
+    /// Bytes of the file.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
     /// The bytes of an entry's value, at most `most`.
     pub(super) fn data(&mut self, entry: &Entry, most: u64) -> Result<Vec<u8>> {
         let name = entry.tag;
-        let Some(size) = entry.item_bytes().checked_mul(entry.count) else {
+        let Some(size) = entry.bytes() else {
             return damaged(format!("tag {name} is too long"));
         };
         if size > most {

@@ -130,6 +130,12 @@ impl Tiff {
 
     fn of(mut input: Input, directory: &[Entry], pages: u32) -> Result<Tiff> {
         let page = Page::read(&mut input, directory)?;
+        let mut lost = page.losses();
+        // A profile that cannot be read does not make the picture unreadable.
+        let icc = page.profile(&mut input, directory).unwrap_or_else(|problem| {
+            lost.push(format!("its colour (ICC) profile is left out: {problem}"));
+            None
+        });
         let facts = Facts {
             width: page.width,
             height: page.height,
@@ -138,8 +144,8 @@ impl Tiff {
             deep: page.deep(),
             pages,
             orientation: page.orientation,
-            icc: page.profile(&mut input, directory),
-            lost: page.losses(),
+            icc,
+            lost,
             converted: page.conversion(),
         };
         Ok(Tiff { input, facts, page })

@@ -271,16 +271,20 @@ impl Page {
     }
 
     /// The ICC profile of the samples given out.
-    pub(super) fn profile(&self, input: &mut Input, directory: &[Entry]) -> Option<Vec<u8>> {
-        // A CMYK profile does not describe the RGB that is given out. An unreadable one does not make the
-        // picture unreadable.
-        let profile = match find(directory, ICC) {
-            Some(entry) if !matches!(self.model, Model::Cmyk) => {
-                input.data(entry, METADATA_LIMIT as u64).ok()
-            }
-            _ => None,
+    pub(super) fn profile(&self, input: &mut Input, directory: &[Entry]) -> Result<Option<Vec<u8>>> {
+        let Some(entry) = find(directory, ICC) else {
+            return Ok(None);
         };
-        profile.filter(|profile| !profile.is_empty())
+        // What is larger than allowed is named together with all else that is.
+        let most = METADATA_LIMIT as u64;
+        if entry
+            .bytes()
+            .is_some_and(|bytes| bytes > most && bytes < input.len())
+        {
+            return Ok(None);
+        }
+        let profile = input.data(entry, most)?;
+        Ok(Some(profile).filter(|profile| !profile.is_empty()))
     }
 }
 

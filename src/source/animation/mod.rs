@@ -1,8 +1,28 @@
-//! Whether an image file is an animation: an animated PNG, WebP or AVIF, recognised by its first chunks.
+//! Animations, and pictures that are opened as a video of one frame: animated PNG, WebP and AVIF are recognised
+//! by their first chunks, and their frames get what their file says beside them.
+
+mod described;
+pub mod webp;
+
+use super::video::{self, VideoSourceOptions};
+use super::{MOST_PIXELS, Source, SourceError};
+use webp::WebpSource;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
+
+/// Opens a video, an animation, or a picture that FFmpeg decodes. Animated WebP has decoders of its own, and of
+/// the options only the largest size and strictness count for it.
+pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<Box<dyn Source>, SourceError> {
+    let source: Box<dyn Source> = if is_animated_webp(path) {
+        let most = options.access.max_pixels.unwrap_or(MOST_PIXELS);
+        Box::new(WebpSource::open(path, options.strict, most)?)
+    } else {
+        video::open(path, options)?
+    };
+    described::described(source, path, options.strict)
+}
 
 /// True if `path` is a PNG, WebP or AVIF file that holds more than one frame.
 pub fn is_animated(path: &Path) -> bool {

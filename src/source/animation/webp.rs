@@ -2,15 +2,13 @@
 //! player shows them: drawn or blended over the one before, whose area is cleared first where the file says
 //! so. One canvas and one frame are in memory.
 
-use super::{Source, SourceError, StreamInfo, Supply, check_pixels};
 use crate::frame::{Colour, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
-use crate::still::annotations::{self, Aside, Container};
+use crate::source::{Source, SourceError, StreamInfo, Supply, check_pixels};
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, ImageDecoder, ImageError};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Milliseconds for a frame that says none, as browsers show it.
 const USUAL_DELAY: u32 = 100;
@@ -34,13 +32,11 @@ pub struct WebpSource {
     file: BufReader<File>,
     /// RGBA.
     canvas: Vec<u8>,
-    icc_profile: Option<Arc<[u8]>>,
     /// What the next frame clears first.
     to_clear: Option<Area>,
     frames: u64,
     pts: i64,
     warning: Option<String>,
-    too_large: Option<String>,
     strict: bool,
 }
 
@@ -73,13 +69,11 @@ struct Survey {
     frames: u64,
     /// The largest step that divides all times.
     step: u32,
-    /// Its profile; animations are read without the rest.
-    aside: Aside,
     is_cut: bool,
 }
 
 impl WebpSource {
-    /// Opens `path`, which [`super::animation::is_animated_webp`] knows for an animated WebP. A `strict`
+    /// Opens `path`, which [`super::is_animated_webp`] knows for an animated WebP. A `strict`
     /// source fails where the file ends early. Canvases of more than `max_pixels` are refused.
     pub fn open(path: &Path, strict: bool, max_pixels: u64) -> Result<WebpSource, SourceError> {
         let name = path.display().to_string();
@@ -94,12 +88,7 @@ impl WebpSource {
         let file = File::open(path).map_err(io)?;
         let len = file.metadata().map_err(io)?.len();
         let mut file = BufReader::new(file);
-        let aside = annotations::read_from(Container::WebP, &mut file, None).map_err(io)?;
-        file.seek(SeekFrom::Start(0)).map_err(io)?;
-        let survey = Survey {
-            aside,
-            ..survey(&mut file, len).map_err(io)?
-        };
+        let survey = survey(&mut file, len).map_err(io)?;
         if survey.frames == 0 || survey.width == 0 {
             return Err(invalid("is an animated WebP without a frame; it is truncated"));
         }
@@ -128,12 +117,6 @@ impl WebpSource {
             num: 1000,
             den: survey.step.max(1) as i32,
         };
-        let too_large = survey.aside.sentence();
-        if let (true, Some(sentence)) = (strict, &too_large) {
-            return Err(invalid(&format!(
-                "{sentence}; without --strict it is read all the same"
-            )));
-        }
         let warning = survey.is_cut.then(|| {
             format!(
                 "{name}: by its own account its last bytes are missing; the input is incomplete, and so \
@@ -154,12 +137,10 @@ impl WebpSource {
             },
             file,
             canvas: vec![0; 4 * width * height],
-            icc_profile: survey.aside.icc_profile.map(Into::into),
             to_clear: None,
             frames: 0,
             pts: 0,
             warning,
-            too_large: too_large.map(|sentence| format!("{name}: {sentence}")),
             strict,
             name,
         };
@@ -301,7 +282,6 @@ impl Source for WebpSource {
             duration: Some(i64::from(head.duration)),
             colour: colour(),
             sample_aspect: (0, 1),
-            icc_profile: self.icc_profile.clone(),
             ..Metadata::default()
         };
         self.pts += i64::from(head.duration);
@@ -310,7 +290,7 @@ impl Source for WebpSource {
     }
 
     fn remarks(&mut self) -> Remarks {
-        Remarks::warnings(self.too_large.take().into_iter().chain(self.warning.take()))
+        Remarks::warnings(self.warning.take())
     }
 }
 

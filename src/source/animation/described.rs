@@ -1,0 +1,128 @@
+//! Frames with what their file says beside them, which decoders of video leave out: Exif, XMP, a profile,
+//! texts, and how they are to be turned.
+//!
+//! ```text
+//!  a.webp, a.apng, a.gif, a.jxl --decoder--> frames --> frames with Exif, XMP, ..
+//!        |                                     ^
+//!        +--- read once, at the beginning -----+
+//! ```
+
+use crate::ffmpeg::for_frame;
+use crate::frame::fact::Fact;
+use crate::frame::{Frame, Remarks, SideData};
+use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
+use crate::still::annotations::{self, Annotations, FileMetadata};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A source whose frames say what their file does.
+struct Described {
+    source: Box<dyn Source>,
+    annotations: Option<Arc<Annotations>>,
+    /// As FFmpeg's frames have it, so that encoders find it.
+    profile: Option<SideData>,
+    orientation: Option<u8>,
+    warning: Option<String>,
+}
+
+/// `source`, which reads `path`, with what that file says if it is a picture or an animation; else as it is.
+/// A `strict` one fails where some of that is left out.
+pub(super) fn described(
+    source: Box<dyn Source>,
+    path: &Path,
+    strict: bool,
+) -> Result<Box<dyn Source>, SourceError> {
+    // A pipe cannot be read twice, and what is no file is for FFmpeg to open.
+    if !path.is_file() {
+        return Ok(source);
+    }
+    let name = path.display().to_string();
+    let read = File::open(path).and_then(|file| annotations::search(&mut BufReader::new(file)));
+    let metadata = read.map_err(|cause| SourceError::Io {
+        path: name.clone(),
+        cause,
+    })?;
+    let sentence = metadata.sentence();
+    if let (true, Some(sentence)) = (strict, &sentence) {
+        return Err(SourceError::Invalid {
+            path: name,
+            problem: format!("{sentence}; without --strict it is read all the same"),
+        });
+    }
+    if metadata == FileMetadata::default() {
+        return Ok(source);
+    }
+    let orientation = metadata.orientation().filter(|o| (2..=8).contains(o));
+    // What turns a sequence stands in its track, and a decoder of JPEG XL turns the picture itself.
+    let is_turned = metadata.is_sequence || metadata.is_turned_by_decoder;
+    Ok(Box::new(Described {
+        source,
+        profile: metadata.icc_profile.and_then(profile_block),
+        orientation: orientation.filter(|_| !is_turned),
+        warning: sentence.map(|sentence| format!("{name}: {sentence}")),
+        annotations: (metadata.annotations != Annotations::default()).then(|| Arc::new(metadata.annotations)),
+    }))
+}
+
+fn profile_block(profile: Vec<u8>) -> Option<SideData> {
+    for_frame(&SideData {
+        kind: 0,
+        fact: Fact::IccProfile,
+        name: None,
+        data: profile.into(),
+    })
+}
+
+impl Source for Described {
+    fn info(&self) -> &StreamInfo {
+        self.source.info()
+    }
+
+    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        let Some(mut frame) = self.source.next(supply)? else {
+            return Ok(None);
+        };
+        let stream = &self.source.info().side_data;
+        let metadata = &mut frame.metadata;
+        let says = |fact| {
+            metadata
+                .side_data
+                .iter()
+                .chain(stream)
+                .any(|block| block.fact == fact)
+        };
+        let (has_profile, has_turn) = (says(Fact::IccProfile), says(Fact::Rotation));
+        metadata.annotations.clone_from(&self.annotations);
+        if !has_profile {
+            metadata.side_data.extend(self.profile.clone());
+        }
+        if !has_turn {
+            metadata.orientation = metadata.orientation.or(self.orientation);
+        }
+        Ok(Some(frame))
+    }
+
+    fn pass_over(&mut self, tick: i64) {
+        self.source.pass_over(tick);
+    }
+
+    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
+        self.source.time_of(number)
+    }
+
+    fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {
+        self.source.cuts(request)
+    }
+
+    fn held_buffers(&self) -> usize {
+        self.source.held_buffers()
+    }
+
+    fn remarks(&mut self) -> Remarks {
+        let mut remarks = self.source.remarks();
+        remarks.warnings.extend(self.warning.take());
+        remarks
+    }
+}

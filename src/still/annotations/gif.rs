@@ -1,0 +1,196 @@
+//! GIF: comments, XMP and a profile in extensions between the pictures. Read only.
+//!
+//! ```text
+//!  "GIF89a" | screen, 7 bytes | colours | blocks .. | ';'
+//!  a picture:     ',' | place, 9 bytes | colours | 1 byte | sub-blocks
+//!  an extension:  '!' | 0xfe | sub-blocks                                    a comment
+//!                 '!' | 0xff | 11, a name of 11 bytes | sub-blocks           an application's
+//!  sub-blocks:    length, 1 byte | data | .. | 0
+//! ```
+//!
+//! An XMP packet stands where sub-blocks would, and behind it 258 bytes that lead any reader of sub-blocks to
+//! their end.
+
+use super::{FileMetadata, once, pass, take_array, text, word};
+use crate::frame::METADATA_LIMIT;
+use std::io::{self, BufRead, Seek};
+
+const COMMENT: u8 = 0xfe;
+const APPLICATION: u8 = 0xff;
+
+/// What a file says beside its pixels. What is damaged ends it.
+pub(super) fn read(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
+    let mut found = FileMetadata::default();
+    let Some([b'G', b'I', b'F', _, _, _, _, _, _, _, flags, _, _]) = take_array::<13>(input)? else {
+        return Ok(found);
+    };
+    pass(input, colours(flags))?;
+    let mut room = METADATA_LIMIT;
+    let mut early_texts = None;
+    while let Some([kind]) = take_array::<1>(input)? {
+        match kind {
+            b',' => {
+                let Some([_, _, _, _, _, _, _, _, flags]) = take_array::<9>(input)? else {
+                    break;
+                };
+                early_texts = early_texts.or(Some(found.annotations.texts.len()));
+                pass(input, colours(flags).saturating_add(1))?;
+                skip_blocks(input)?;
+            }
+            b'!' => {
+                let Some([label]) = take_array::<1>(input)? else {
+                    break;
+                };
+                extension(input, label, &mut room, &mut found)?;
+            }
+            _ => break,
+        }
+    }
+    // FFmpeg keeps one comment, of those that it meets before the first picture.
+    found.annotations.texts_are_in_container = early_texts == Some(1) && found.annotations.texts.len() == 1;
+    Ok(found)
+}
+
+fn extension(
+    input: &mut (impl BufRead + Seek),
+    label: u8,
+    room: &mut usize,
+    found: &mut FileMetadata,
+) -> io::Result<()> {
+    if label == COMMENT {
+        if let Some(comment) = blocks(input, room, false)? {
+            found.annotations.take_text("Comment", text(&comment));
+        } else {
+            once(&mut found.too_large, word::TEXT);
+        }
+        return Ok(());
+    }
+    if label != APPLICATION {
+        return skip_blocks(input);
+    }
+    match take_array::<12>(input)? {
+        Some([11, name @ ..]) if name == *b"XMP DataXMP" => {
+            let Some(mut packet) = blocks(input, room, true)? else {
+                once(&mut found.too_large, word::XMP);
+                return Ok(());
+            };
+            let end = packet.iter().rposition(|&byte| byte == b'>');
+            packet.truncate(end.map_or(0, |end| end.saturating_add(1)));
+            found.annotations.take_xmp(&packet);
+        }
+        Some([11, name @ ..]) if name == *b"ICCRGBG1012" => match blocks(input, room, false)? {
+            Some(profile) if found.icc_profile.is_none() && !profile.is_empty() => {
+                found.icc_profile = Some(profile);
+            }
+            Some(_) => {}
+            None => once(&mut found.too_large, word::PROFILE),
+        },
+        Some([11, ..]) => skip_blocks(input)?,
+        // No name of an application: where its blocks begin nobody knows.
+        _ => pass(input, u64::MAX)?,
+    }
+    Ok(())
+}
+
+/// Bytes of the table of colours that these flags announce.
+fn colours(flags: u8) -> u64 {
+    if flags & 0x80 == 0 {
+        return 0;
+    }
+    3 << ((flags & 7) + 1)
+}
+
+/// The data of the sub-blocks that follow, with their lengths if `whole`; `None`, all passed, where there is
+/// no room for them.
+fn blocks(input: &mut (impl BufRead + Seek), room: &mut usize, whole: bool) -> io::Result<Option<Vec<u8>>> {
+    let mut data = Vec::new();
+    let mut fits = true;
+    while let Some(len) = block_length(input)? {
+        let len = usize::from(len);
+        fits &= data.len().saturating_add(len) < *room;
+        if !fits {
+            pass(input, len as u64)?;
+            continue;
+        }
+        if whole {
+            data.push(len as u8);
+        }
+        let Some(block) = super::take_exactly(input, len as u64)? else {
+            break;
+        };
+        data.extend_from_slice(&block);
+    }
+    *room = room.saturating_sub(data.len());
+    Ok(fits.then_some(data))
+}
+
+fn skip_blocks(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    while let Some(len) = block_length(input)? {
+        pass(input, len.into())?;
+    }
+    Ok(())
+}
+
+/// Bytes of the next sub-block; `None` behind the last one, and at the end of the file.
+fn block_length(input: &mut impl BufRead) -> io::Result<Option<u8>> {
+    let len = take_array::<1>(input)?;
+    Ok(len.map(|[len]| len).filter(|&len| len > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    /// A file of one pixel with these extensions before its picture.
+    fn file(extensions: &[&[u8]]) -> Vec<u8> {
+        let mut file = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff".to_vec();
+        file.extend(extensions.concat());
+        file.extend(b",\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0!\xfe\x04last\0;");
+        file
+    }
+
+    fn xmp(packet: &[u8]) -> Vec<u8> {
+        let trailer: Vec<u8> = [1].into_iter().chain((0..=255).rev()).chain([0]).collect();
+        [b"!\xff\x0bXMP DataXMP", packet, &trailer].concat()
+    }
+
+    #[test]
+    fn extensions_are_read_wherever_they_stand() {
+        let packet = b"<?xpacket begin='\xef\xbb\xbf'?><x:xmpmeta/>";
+        let comment = b"!\xfe\x05first\x04 one\0";
+        let profile = b"!\xff\x0bICCRGBG1012\x03ICC\x01!\0";
+        let control = b"!\xf9\x04\x01\x0a\0\0\0";
+        let netscape = b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0";
+        let whole = file(&[comment, netscape, &xmp(packet), profile, control]);
+        let found = read(&mut Cursor::new(&whole)).unwrap();
+        let texts = [("Comment", "first one"), ("Comment", "last")];
+        assert_eq!(
+            found.annotations.texts,
+            texts.map(|(name, text)| (name.to_owned(), text.to_owned()))
+        );
+        assert!(!found.annotations.texts_are_in_container);
+        assert_eq!(found.annotations.xmp.as_deref(), Some(&packet[..]));
+        assert_eq!(found.icc_profile.as_deref(), Some(&b"ICC!"[..]));
+        for end in 0..whole.len() {
+            read(&mut Cursor::new(&whole[..end])).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_named_and_passed() {
+        let blocks = [&[255][..], &[b'a'; 255]]
+            .concat()
+            .repeat(METADATA_LIMIT / 255 + 1);
+        let whole = file(&[&[b"!\xfe", &blocks[..], &[0]].concat(), b"!\xfe\x04next\0"]);
+        let found = read(&mut Cursor::new(&whole)).unwrap();
+        assert_eq!(found.too_large, [word::TEXT]);
+        let texts: Vec<&str> = found
+            .annotations
+            .texts
+            .iter()
+            .map(|(_, text)| &text[..])
+            .collect();
+        assert_eq!(texts, ["next", "last"]);
+    }
+}
