@@ -1,6 +1,7 @@
 //! The program from the outside: what it prints, writes, refuses and survives.
 #![allow(clippy::unwrap_used)]
 
+mod annotations;
 mod batch;
 mod bench;
 mod cli;

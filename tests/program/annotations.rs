@@ -1,0 +1,558 @@
+//! What pictures say beside their pixels, from every kind of input to every kind of output: it is in the
+//! output, or a warning names it, which is an error under `--strict`.
+//!
+//! Inputs are small files made here: pictures of ffmpeg's with blocks put in by the formats' own rules. That
+//! a block arrived is seen in the bytes of the output, or by ffprobe.
+
+use crate::common::{PROGRAM, ffmpeg, said};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Something that a file says: what a warning calls it, and what of it is found in the bytes of a file that
+/// says it, any of these.
+struct Saying {
+    words: &'static [&'static str],
+    marks: &'static [&'static [u8]],
+}
+
+const EXIF: Saying = Saying {
+    words: &["Exif"],
+    marks: &[b"Maker-mark"],
+};
+const XMP: Saying = Saying {
+    words: &["XMP"],
+    marks: &[b"packet-mark"],
+};
+const ICC: Saying = Saying {
+    words: &["ICC"],
+    marks: &[b"profile-mark"],
+};
+const TEXT: Saying = Saying {
+    words: &["text", "comment"],
+    marks: &[b"text-mark"],
+};
+/// 254 pixels an inch, 100 a centimetre or 10 000 a metre, as pHYs and BMP, JFIF, and Exif say it.
+const DENSITY: Saying = Saying {
+    words: &["resolution"],
+    marks: &[
+        b"\0\0\x27\x10\0\0\x27\x10\x01",
+        b"\x10\x27\0\0\x10\x27\0\0",
+        b"JFIF\0\x01\x01\x01\0\xfe\0\xfe",
+        b"JFIF\0\x01\x02\x01\0\xfe\0\xfe",
+        b"JFIF\0\x01\x01\x02\0\x64\0\x64",
+        b"JFIF\0\x01\x02\x02\0\x64\0\x64",
+        b"\xfe\0\0\0\x01\0\0\0",
+        b"\x64\0\0\0\x01\0\0\0",
+    ],
+};
+/// Orientation 6 as an entry of Exif or TIFF.
+const TURN: Saying = Saying {
+    words: &["rotation", "orientation"],
+    marks: &[
+        b"\x12\x01\x03\0\x01\0\0\0\x06\0",
+        b"\x01\x12\0\x03\0\0\0\x01\0\x06",
+    ],
+};
+
+/// An Exif block: orientation 6 and a maker.
+fn exif() -> Vec<u8> {
+    let entries = b"\x0f\x01\x02\0\x0b\0\0\0\x26\0\0\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0";
+    [&b"II*\0\x08\0\0\0\x02\0"[..], entries, &[0; 4], b"Maker-mark\0"].concat()
+}
+
+fn xmp() -> Vec<u8> {
+    b"<x:xmpmeta xmlns:x='adobe:ns:meta/'>packet-mark</x:xmpmeta>".to_vec()
+}
+
+fn profile(space: &[u8; 4]) -> Vec<u8> {
+    let mut profile = vec![0; 200];
+    profile[3] = 200;
+    profile[8] = 4;
+    profile[12..16].copy_from_slice(b"mntr");
+    profile[16..20].copy_from_slice(space);
+    profile[20..24].copy_from_slice(b"XYZ ");
+    profile[36..40].copy_from_slice(b"acsp");
+    profile[150..162].copy_from_slice(b"profile-mark");
+    profile
+}
+
+fn be(number: usize) -> [u8; 4] {
+    (number as u32).to_be_bytes()
+}
+
+fn le(number: usize) -> [u8; 4] {
+    (number as u32).to_le_bytes()
+}
+
+fn has(bytes: &[u8], mark: &[u8]) -> bool {
+    bytes.windows(mark.len()).any(|window| window == mark)
+}
+
+/// Pictures of 24x16 pixels in a file, by ffmpeg.
+fn pictures(path: &Path, frames: &str, options: &[&str]) {
+    let head = ["-f", "lavfi", "-i", "testsrc2=s=24x16:r=5", "-flags", "bitexact"];
+    let head = [&head[..], &["-frames:v", frames]].concat();
+    ffmpeg(&[&head[..], options, &[path.to_str().unwrap()]].concat());
+}
+
+fn has_encoder(name: &str) -> bool {
+    let listed = Command::new("ffmpeg")
+        .args(["-hide_banner", "-encoders"])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&listed.stdout).contains(&format!(" {name} "))
+}
+
+fn png_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    let body = [&kind[..], data].concat();
+    let mut crc = flate2::Crc::new();
+    crc.update(&body);
+    [&be(data.len())[..], &body, &crc.sum().to_be_bytes()].concat()
+}
+
+/// Puts chunks behind the header of a PNG or APNG file.
+fn annotate_png(path: &Path) {
+    let mut packed = flate2::write::ZlibEncoder::new(b"icc\0\0".to_vec(), flate2::Compression::none());
+    packed.write_all(&profile(b"RGB ")).unwrap();
+    let packet = [b"XML:com.adobe.xmp\0\0\0\0\0", &xmp()[..]].concat();
+    let chunks = [
+        png_chunk(b"iCCP", &packed.finish().unwrap()),
+        png_chunk(b"pHYs", b"\0\0\x27\x10\0\0\x27\x10\x01"),
+        png_chunk(b"eXIf", &exif()),
+        png_chunk(b"iTXt", &packet),
+        png_chunk(b"tEXt", b"Title\0text-mark"),
+    ]
+    .concat();
+    let mut file = fs::read(path).unwrap();
+    while let Some(at) = file.windows(4).position(|name| name == b"pHYs") {
+        file.drain(at - 4..at + 17);
+    }
+    file.splice(33..33, chunks);
+    fs::write(path, file).unwrap();
+}
+
+fn jpeg_segment(marker: u8, data: &[u8]) -> Vec<u8> {
+    let length = (data.len() as u16 + 2).to_be_bytes();
+    [&[0xff, marker][..], &length, data].concat()
+}
+
+fn annotate_jpeg(path: &Path) {
+    let file = fs::read(path).unwrap();
+    let packet = [b"http://ns.adobe.com/xap/1.0/\0", &xmp()[..]].concat();
+    let icc = [b"ICC_PROFILE\0\x01\x01", &profile(b"RGB ")[..]].concat();
+    let segments = [
+        jpeg_segment(0xe0, b"JFIF\0\x01\x01\x01\0\xfe\0\xfe\0\0"),
+        jpeg_segment(0xe1, &[b"Exif\0\0", &exif()[..]].concat()),
+        jpeg_segment(0xe1, &packet),
+        jpeg_segment(0xe2, &icc),
+        jpeg_segment(0xfe, b"text-mark"),
+    ]
+    .concat();
+    // In place of the JFIF header.
+    assert_eq!(file[2..4], [0xff, 0xe0]);
+    let end = 4 + usize::from(u16::from_be_bytes([file[4], file[5]]));
+    fs::write(path, [&file[..2], &segments, &file[end..]].concat()).unwrap();
+}
+
+/// The chunks of a WebP file after the head of an extended one.
+fn annotate_webp(path: &Path) {
+    let file = fs::read(path).unwrap();
+    let chunk = |name: &[u8; 4], data: &[u8]| {
+        let padding = vec![0; data.len() % 2];
+        [&name[..], &le(data.len()), data, &padding].concat()
+    };
+    let (mut flags, rest) = match &file[12..16] {
+        b"VP8X" => (file[20], &file[30..]),
+        _ => (0, &file[12..]),
+    };
+    flags |= 0x20 | 0x08 | 0x04;
+    let head = [flags, 0, 0, 0, 23, 0, 0, 15, 0, 0];
+    let body = [
+        b"WEBP".to_vec(),
+        chunk(b"VP8X", &head),
+        chunk(b"ICCP", &profile(b"RGB ")),
+        rest.to_vec(),
+        chunk(b"EXIF", &exif()),
+        chunk(b"XMP ", &xmp()),
+    ]
+    .concat();
+    fs::write(path, [&b"RIFF"[..], &le(body.len()), &body].concat()).unwrap();
+}
+
+/// Puts extensions before the first picture of a GIF file.
+fn annotate_gif(path: &Path) {
+    let mut file = fs::read(path).unwrap();
+    let trailer: Vec<u8> = [1].into_iter().chain((0..=255).rev()).chain([0]).collect();
+    let icc = profile(b"RGB ");
+    let extensions = [
+        &b"!\xfe\x09text-mark\0"[..],
+        &[&b"!\xff\x0bXMP DataXMP"[..], &xmp(), &trailer].concat(),
+        &[&b"!\xff\x0bICCRGBG1012"[..], &[200], &icc, &[0]].concat(),
+    ]
+    .concat();
+    let table = if file[10] & 0x80 == 0 {
+        0
+    } else {
+        3 << ((file[10] & 7) + 1)
+    };
+    file.splice(13 + table..13 + table, extensions);
+    fs::write(path, file).unwrap();
+}
+
+/// A TIFF file of 2x2 pixels with all of it; of CMYK its profile is one, too.
+fn tiff(path: &Path, is_cmyk: bool) {
+    let samples = if is_cmyk { 4 } else { 3 };
+    let short = |value: u16| (3_u16, 1_usize, value.to_le_bytes().to_vec());
+    let bytes = |kind: u16, data: Vec<u8>| (kind, data.len(), data);
+    let entries = [
+        (256, short(2)),
+        (257, short(2)),
+        (258, (3, samples, [8, 0].repeat(samples))),
+        (259, short(1)),
+        (262, short(if is_cmyk { 5 } else { 2 })),
+        (270, bytes(2, b"text-mark \xc2\xa9\0".to_vec())),
+        (271, bytes(2, b"Maker-mark\0".to_vec())),
+        // The place of the pixels.
+        (273, (4, 1, le(8).to_vec())),
+        (274, short(6)),
+        (277, short(samples as u16)),
+        (278, short(2)),
+        (279, (4, 1, le(4 * samples).to_vec())),
+        (282, (5, 1, b"\xfe\0\0\0\x01\0\0\0".to_vec())),
+        (283, (5, 1, b"\xfe\0\0\0\x01\0\0\0".to_vec())),
+        (296, short(2)),
+        (700, bytes(1, xmp())),
+        (34675, bytes(7, profile(if is_cmyk { b"CMYK" } else { b"RGB " }))),
+    ];
+    let mut values: Vec<u8> = (0..4 * samples as u8).map(|k| k * 9).collect();
+    let mut directory = (entries.len() as u16).to_le_bytes().to_vec();
+    for (tag, (kind, count, data)) in entries {
+        directory.extend([&(tag as u16).to_le_bytes()[..], &kind.to_le_bytes(), &le(count)].concat());
+        if data.len() <= 4 {
+            directory.extend(data.iter().copied().chain([0; 4]).take(4));
+        } else {
+            values.resize(values.len().next_multiple_of(2), 0);
+            directory.extend(le(8 + values.len()));
+            values.extend(data);
+        }
+    }
+    directory.extend([0; 4]);
+    values.resize(values.len().next_multiple_of(2), 0);
+    let head = [&b"II*\0"[..], &le(8 + values.len())].concat();
+    fs::write(path, [head, values, directory].concat()).unwrap();
+}
+
+/// A PSD file of 2x2 RGB pixels.
+fn psd(path: &Path) {
+    let resource = |id: u16, data: &[u8]| {
+        let padding = vec![0; data.len() % 2];
+        [
+            b"8BIM",
+            &id.to_be_bytes()[..],
+            &[0, 0],
+            &be(data.len()),
+            data,
+            &padding,
+        ]
+        .concat()
+    };
+    let resources = [
+        resource(0x03ed, b"\0\xfe\0\0\0\x01\0\x01\0\xfe\0\0\0\x01\0\x01"),
+        resource(0x040f, &profile(b"RGB ")),
+        resource(0x0422, &exif()),
+        resource(0x0424, &xmp()),
+    ]
+    .concat();
+    let file = [
+        &b"8BPS\0\x01\0\0\0\0\0\0\0\x03\0\0\0\x02\0\0\0\x02\0\x08\0\x03\0\0\0\0"[..],
+        &be(resources.len()),
+        &resources,
+        &[0; 6],
+        &[7, 80, 9, 120, 50, 4, 77, 130, 8, 200, 31, 99],
+    ]
+    .concat();
+    fs::write(path, file).unwrap();
+}
+
+fn boxed(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    [&be(data.len() + 8), &name[..], data].concat()
+}
+
+/// What is in a box of a file, wherever it is.
+fn content<'a>(file: &'a [u8], name: &[u8; 4]) -> &'a [u8] {
+    let at = file.windows(4).position(|window| window == name).unwrap();
+    let size = u32::from_be_bytes(file[at - 4..at].try_into().unwrap()) as usize;
+    &file[at + 4..at - 4 + size]
+}
+
+/// An AVIF file of the picture in another one, with `properties` beside those that it needs, and XMP that asks
+/// for orientation 6.
+fn avif(path: &Path, properties: &[Vec<u8>]) {
+    pictures(
+        path,
+        "1",
+        &["-c:v", "libaom-av1", "-cpu-used", "8", "-pix_fmt", "yuv420p"],
+    );
+    let file = fs::read(path).unwrap();
+    let picture = content(&file, b"mdat");
+    let packet = [&xmp()[..], b"<a tiff:Orientation='6'/>"].concat();
+    let mut all = vec![
+        boxed(b"ispe", &[0, 0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 16]),
+        boxed(b"av1C", content(&file, b"av1C")),
+        boxed(b"colr", &[b"prof", &profile(b"RGB ")[..]].concat()),
+    ];
+    all.extend(properties.iter().cloned());
+    let places: Vec<u8> = (1..=all.len() as u8).collect();
+    let ipma = [&[0, 0, 0, 0, 0, 0, 0, 1, 0, 1, places.len() as u8], &places[..]].concat();
+    let iprp = [boxed(b"ipco", &all.concat()), boxed(b"ipma", &ipma)].concat();
+    let item = |number: u8, kind: &[u8]| boxed(b"infe", &[&[2, 0, 0, 0, 0, number, 0, 0], kind].concat());
+    let items = [item(1, b"av01\0"), item(2, b"mime\0application/rdf+xml\0\0")].concat();
+    let meta = |place: usize| {
+        // Both items in `mdat`: places and lengths of 4 bytes.
+        let entry =
+            |number: u8, at: usize, len: usize| [&[0, number, 0, 0, 0, 1], &be(at)[..], &be(len)].concat();
+        let iloc = [
+            &[0, 0, 0, 0, 0x44, 0, 0, 2][..],
+            &entry(1, place, picture.len()),
+            &entry(2, place + picture.len(), packet.len()),
+        ]
+        .concat();
+        let parts = [
+            vec![0; 4],
+            boxed(b"hdlr", b"\0\0\0\0\0\0\0\0pict\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+            boxed(b"pitm", &[0, 0, 0, 0, 0, 1]),
+            boxed(b"iloc", &iloc),
+            boxed(b"iinf", &[&[0, 0, 0, 0, 0, 2], &items[..]].concat()),
+            boxed(b"iprp", &iprp),
+        ];
+        boxed(b"meta", &parts.concat())
+    };
+    let head = boxed(b"ftyp", b"avif\0\0\0\0avifmif1miaf");
+    let place = head.len() + meta(0).len() + 8;
+    let data = boxed(b"mdat", &[picture, &packet].concat());
+    fs::write(path, [head, meta(place), data].concat()).unwrap();
+}
+
+fn framepipe(input: &Path, output: &Path, options: &[&str]) -> Output {
+    Command::new(PROGRAM)
+        .arg("filter")
+        .args([input, output])
+        .args(["--filter", "identity", "--engine", "cpu"])
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+/// True if ffprobe finds the picture turned.
+fn is_turned(path: &Path) -> bool {
+    let probed = Command::new("ffprobe")
+        .args(["-v", "error", "-show_streams", path.to_str().unwrap()])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&probed.stdout).contains("rotation=-90")
+}
+
+/// The first file of an output, with the profile of a PNG file unpacked behind it.
+fn written(path: &Path) -> Vec<u8> {
+    let mut bytes = fs::read(path).unwrap();
+    if let Some(at) = bytes.windows(4).position(|name| name == b"iCCP") {
+        let name = bytes[at + 4..].iter().position(|&byte| byte == 0).unwrap();
+        let mut profile = Vec::new();
+        let mut packed = flate2::write::ZlibDecoder::new(&mut profile);
+        // What follows the stream is none of its business.
+        let _ = packed.write_all(&bytes[at + 4 + name + 2..]);
+        drop(packed);
+        bytes.extend(profile);
+    }
+    bytes
+}
+
+/// Runs one input to all outputs.
+fn check(folder: &Path, name: &str, sayings: &[(&str, &Saying)]) {
+    let input = folder.join(name);
+    let bytes = written(&input);
+    for (what, saying) in sayings {
+        let there = saying.marks.iter().any(|mark| has(&bytes, mark));
+        assert!(there || *what == "turn", "{name} says {what}");
+    }
+    for output in [
+        "png", "jpg", "webp", "tiff", "bmp", "ppm", "mp4", "mkv", "apng", "y4m",
+    ] {
+        let is_still = ["png", "jpg", "webp", "tiff", "bmp", "ppm"].contains(&output);
+        let file = if is_still {
+            format!("%02d.{output}")
+        } else {
+            format!("out.{output}")
+        };
+        let results = folder.join("results");
+        fs::create_dir(&results).unwrap();
+        let first = results.join(file.replace("%02d", "00"));
+        let target = results.join(&file);
+        let background: &[&str] = match output {
+            "jpg" | "ppm" if name == "b.webp" || name.ends_with("gif") => &["--background", "white"],
+            _ => &[],
+        };
+        let done = framepipe(&input, &target, background);
+        let words = said(&done);
+        assert!(done.status.success(), "{name} to {output}: {words}");
+        let warnings: Vec<&str> = words.lines().filter(|l| l.starts_with("warning: ")).collect();
+        let bytes = written(&first);
+        for (what, saying) in sayings {
+            let is_held = saying.marks.iter().any(|mark| has(&bytes, mark))
+                || *what == "turn" && (words.contains("pictures turned") || is_turned(&first));
+            let is_named = saying
+                .words
+                .iter()
+                .any(|word| warnings.iter().any(|warning| warning.contains(word)));
+            assert!(is_held || is_named, "{name} to {output} loses {what}: {words}");
+            // The few bytes of a density are elsewhere in a file by chance.
+            let is_both = is_held && is_named && *what != "density";
+            assert!(!is_both, "{name} to {output} holds {what}: {words}");
+        }
+        fs::remove_dir_all(&results).unwrap();
+        fs::create_dir(&results).unwrap();
+        let strict = framepipe(&input, &target, &[background, &["--strict"]].concat());
+        assert_eq!(
+            strict.status.code(),
+            Some(i32::from(!warnings.is_empty())),
+            "{name} to {output}, strict: {}",
+            said(&strict)
+        );
+        assert_eq!(first.exists(), warnings.is_empty());
+        fs::remove_dir_all(&results).unwrap();
+    }
+}
+
+#[test]
+fn stills_lose_nothing_unsaid() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let all = [
+        ("exif", &EXIF),
+        ("xmp", &XMP),
+        ("icc", &ICC),
+        ("text", &TEXT),
+        ("density", &DENSITY),
+        ("turn", &TURN),
+    ];
+    pictures(&at("a.png"), "1", &["-pix_fmt", "rgb24"]);
+    annotate_png(&at("a.png"));
+    check(folder.path(), "a.png", &all);
+    pictures(&at("a.jpg"), "1", &[]);
+    annotate_jpeg(&at("a.jpg"));
+    check(folder.path(), "a.jpg", &all);
+    let without_text = [all[0], all[1], all[2], all[5]];
+    pictures(&at("a.webp"), "1", &["-c:v", "libwebp", "-lossless", "1"]);
+    annotate_webp(&at("a.webp"));
+    check(folder.path(), "a.webp", &without_text);
+    tiff(&at("a.tif"), false);
+    check(folder.path(), "a.tif", &all);
+    tiff(&at("cmyk.tif"), true);
+    check(folder.path(), "cmyk.tif", &all);
+    psd(&at("a.psd"));
+    check(folder.path(), "a.psd", &[all[0], all[1], all[2], all[5]]);
+}
+
+#[test]
+fn animations_and_single_pictures_of_ffmpegs_lose_nothing_unsaid() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let blocks = [("exif", &EXIF), ("xmp", &XMP), ("icc", &ICC), ("turn", &TURN)];
+    pictures(&at("b.png"), "3", &["-f", "apng", "-pix_fmt", "rgb24"]);
+    annotate_png(&at("b.png"));
+    let all = [&blocks[..], &[("text", &TEXT), ("density", &DENSITY)]].concat();
+    check(folder.path(), "b.png", &all);
+    let texts = [("xmp", &XMP), ("icc", &ICC), ("text", &TEXT)];
+    for (name, frames) in [("b.gif", "3"), ("one.gif", "1")] {
+        pictures(&at(name), frames, &[]);
+        annotate_gif(&at(name));
+        check(folder.path(), name, &texts);
+    }
+    if has_encoder("libwebp_anim") {
+        pictures(&at("b.webp"), "3", &["-c:v", "libwebp_anim", "-lossless", "1"]);
+        annotate_webp(&at("b.webp"));
+        check(folder.path(), "b.webp", &blocks);
+    } else {
+        println!("SKIPPED: this FFmpeg writes no animated WebP");
+    }
+    if has_encoder("libjxl") {
+        pictures(&at("bare.jxl"), "1", &["-pix_fmt", "rgb24"]);
+        let picture = fs::read(at("bare.jxl")).unwrap();
+        assert_eq!(picture[..2], [0xff, 0x0a]);
+        let boxes = [
+            boxed(b"JXL ", b"\r\n\x87\n"),
+            boxed(b"ftyp", b"jxl \0\0\0\0jxl "),
+            boxed(b"Exif", &[&[0; 4], &exif()[..]].concat()),
+            boxed(b"xml ", &xmp()),
+            boxed(b"jxlc", &picture),
+        ];
+        fs::write(at("c.jxl"), boxes.concat()).unwrap();
+        check_overruled(folder.path(), "c.jxl");
+    } else {
+        println!("SKIPPED: this FFmpeg writes no JPEG XL");
+    }
+}
+
+/// Runs a file to PNG whose Exif or XMP asks for orientation 6, and whose own properties for none.
+fn check_overruled(folder: &Path, name: &str) {
+    let (input, output) = (folder.join(name), folder.join(format!("{name}-%02d.png")));
+    let words = said(&framepipe(&input, &output, &[]));
+    assert!(
+        words.contains("states orientation 6 in its Exif or XMP"),
+        "{words}"
+    );
+    let bytes = written(&folder.join(format!("{name}-00.png")));
+    assert!(has(&bytes, b"packet-mark"));
+    assert!(!TURN.marks.iter().any(|mark| has(&bytes, mark)) && !has(&bytes, b"Orientation='6'"));
+    let strict = framepipe(&input, &folder.join("strict-%02d.png"), &["--strict"]);
+    assert_eq!(strict.status.code(), Some(1), "{}", said(&strict));
+}
+
+#[test]
+fn avif_is_turned_by_its_properties_and_not_by_xmp() {
+    if !has_encoder("libaom-av1") {
+        println!("SKIPPED: this FFmpeg writes no AV1");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    avif(&at("plain.avif"), &[]);
+    check_overruled(folder.path(), "plain.avif");
+    // Three quarters against the clock are one with it, which is orientation 6: both agree.
+    avif(&at("turned.avif"), &[boxed(b"irot", &[3])]);
+    check(
+        folder.path(),
+        "turned.avif",
+        &[("xmp", &XMP), ("icc", &ICC), ("turn", &TURN)],
+    );
+}
+
+#[test]
+fn damaged_profiles_and_blocks_of_tiff_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("a.tif");
+    for (tag, word) in [(34675_u16, "ICC"), (700, "XMP"), (271, "Exif"), (270, "text")] {
+        tiff(&input, false);
+        let mut file = fs::read(&input).unwrap();
+        let place = u32::from_le_bytes(file[4..8].try_into().unwrap()) as usize + 2;
+        let entry = (place..)
+            .step_by(12)
+            .find(|&at| file[at..at + 2] == tag.to_le_bytes())
+            .unwrap();
+        // Its values lie beyond the end of the file.
+        file[entry + 8..entry + 12].copy_from_slice(&le(1 << 20));
+        fs::write(&input, file).unwrap();
+        let output = folder.path().join(format!("{tag}.png"));
+        let words = said(&framepipe(&input, &output, &[]));
+        assert!(
+            words
+                .lines()
+                .any(|line| line.starts_with("warning: ") && line.contains(word)),
+            "{tag}: {words}"
+        );
+        let strict = framepipe(&input, &folder.path().join("strict.png"), &["--strict"]);
+        assert_eq!(strict.status.code(), Some(1), "{}", said(&strict));
+    }
+}
