@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::text::text;
-use crate::frame::Patience;
+use crate::frame::StallTimeout;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::fs::File;
@@ -93,7 +93,7 @@ pub(super) struct Gate {
     /// FFmpeg's own way of opening.
     open: Option<Open>,
     refused: Mutex<Option<String>>,
-    pub(super) patience: Patience,
+    pub(super) patience: StallTimeout,
 }
 
 impl Gate {
@@ -112,7 +112,7 @@ impl Gate {
                 access,
                 open: (*context).io_open,
                 refused: Mutex::default(),
-                patience: Patience::new(limit),
+                patience: StallTimeout::new(limit),
             });
             let opaque = ptr::from_ref(&*gate).cast_mut().cast::<c_void>();
             (*context).opaque = opaque;
@@ -236,7 +236,7 @@ mod tests {
             },
             open: None,
             refused: Mutex::default(),
-            patience: Patience::new(None),
+            patience: StallTimeout::new(None),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::AvError;
 use super::io_context::{Functions, IoContext};
-use crate::frame::{Patience, wait_a_tick};
+use crate::frame::{StallTimeout, wait_a_tick};
 use ffmpeg_next::ffi;
 use rustix::event::PollFlags;
 use std::ffi::{c_int, c_void};
@@ -22,12 +22,12 @@ pub(super) struct PipeFile {
 struct Contents {
     file: File,
     /// Lives longer: the demuxer drops it after its context.
-    patience: *const Patience,
+    patience: *const StallTimeout,
 }
 
 impl PipeFile {
     /// A pipe to be read until `patience` is over, which must outlive it.
-    pub(super) fn new(file: File, patience: &Patience) -> Result<PipeFile, AvError> {
+    pub(super) fn new(file: File, patience: &StallTimeout) -> Result<PipeFile, AvError> {
         let mut contents = Box::new(Contents {
             file,
             patience: ptr::from_ref(patience),

@@ -6,12 +6,12 @@ mod hash;
 mod image;
 mod layout;
 mod memory;
-mod patience;
 mod pixel_format;
 mod point;
 mod range;
 mod rational;
 mod remarks;
+mod stall_timeout;
 mod turn;
 
 pub use colour::{Colour, Range};
@@ -19,13 +19,13 @@ pub use hash::{ContentHash, content_hash};
 pub use image::{Image, ImageMut};
 pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
 pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Pageable, Reserve, Stopped};
-#[doc(hidden)]
-pub use patience::{Patience, is_closed, wait_a_tick};
 pub use pixel_format::{Channel, ColourModel, PixelFormat, PlaneFormat, UnknownPixelFormat};
 pub use point::{InvalidPoint, Point, Skipped};
 pub(crate) use range::RangeChange;
 pub use rational::{BadRate, Rational, parse_rate};
 pub use remarks::Remarks;
+#[doc(hidden)]
+pub use stall_timeout::{StallTimeout, is_closed, wait_a_tick};
 pub use turn::{Turn, TurnError};
 
 #[cfg(feature = "ffmpeg")]

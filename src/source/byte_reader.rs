@@ -1,7 +1,7 @@
 //! Where a source of bytes reads: a file, a named pipe, or standard input.
 
 use super::{SourceError, Supply};
-use crate::frame::{Patience, Stopped, wait_a_tick};
+use crate::frame::{StallTimeout, Stopped, wait_a_tick};
 use rustix::event::PollFlags;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek};
@@ -22,7 +22,7 @@ pub(super) struct ByteReader {
     done: u64,
     /// How long a wait for a pipe may last.
     timeout: Option<Duration>,
-    patience: Patience,
+    stall_timeout: StallTimeout,
 }
 
 impl ByteReader {
@@ -76,7 +76,7 @@ impl ByteReader {
             length,
             done: 0,
             timeout: None,
-            patience: Patience::new(None),
+            stall_timeout: StallTimeout::new(None),
         })
     }
 
@@ -93,7 +93,7 @@ impl ByteReader {
     /// Ends every wait after `timeout`.
     pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
-        self.patience = Patience::new(timeout);
+        self.stall_timeout = StallTimeout::new(timeout);
     }
 
     /// An error if the file ends before it should by the length that it had when it was opened.
@@ -144,13 +144,13 @@ impl ByteReader {
 
     fn wait(&self, supply: Option<&Supply>) -> Result<(), SourceError> {
         if let Some(supply) = supply {
-            self.patience.watch(&supply.stop);
+            self.stall_timeout.watch(&supply.stop);
         }
-        self.patience.begin();
+        self.stall_timeout.begin();
         loop {
-            if self.patience.is_over() {
-                return Err(match self.patience.ran_out() {
-                    true => self.invalid(Patience::sentence(self.timeout)),
+            if self.stall_timeout.is_over() {
+                return Err(match self.stall_timeout.ran_out() {
+                    true => self.invalid(StallTimeout::sentence(self.timeout)),
                     false => Stopped.into(),
                 });
             }

@@ -32,8 +32,8 @@ use crate::ffmpeg::{
 };
 use crate::frame::fact::Fact;
 use crate::frame::{
-    Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Patience, PixelFormat, Range, Rational,
-    Remarks, SideData, too_large,
+    Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks,
+    SideData, StallTimeout, too_large,
 };
 use crate::still::{Decoding, ImageKind};
 use damage::{Damage, jumps_sentence};
@@ -156,7 +156,7 @@ fn open_demuxer(
     is_within_a_packet(path)?;
     let demuxer = Demuxer::open(path, access, timeout).map_err(|failure| match failure {
         OpenFailure::Refused(problem) => invalid(problem),
-        OpenFailure::TimedOut => invalid(Patience::sentence(timeout)),
+        OpenFailure::TimedOut => invalid(StallTimeout::sentence(timeout)),
         OpenFailure::Open(e) if e.is_invalid_data() => match Extent::of(path) {
             Extent::Missing(bytes) => invalid(format!(
                 "it was cut off: by its own account its last {bytes} bytes are missing, and with them what \
@@ -624,7 +624,7 @@ impl VideoSource {
         loop {
             let read = self.demuxer.read(&mut self.packet);
             if self.demuxer.timed_out() {
-                return Err(self.invalid(Patience::sentence(self.timeout)));
+                return Err(self.invalid(StallTimeout::sentence(self.timeout)));
             }
             if let Some(file) = self.demuxer.refused() {
                 return Err(self.invalid(format!(

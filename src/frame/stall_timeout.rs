@@ -29,9 +29,9 @@ pub fn wait_a_tick(file: impl AsFd, wanted: PollFlags) -> io::Result<bool> {
     }
 }
 
-/// How long an input is waited for: until the run is stopped, or for so long.
+/// How long an input may stall: until the run is stopped, or for so long.
 #[derive(Debug)]
-pub struct Patience {
+pub struct StallTimeout {
     state: Mutex<State>,
     limit: Option<Duration>,
 }
@@ -43,10 +43,10 @@ struct State {
     ran_out: bool,
 }
 
-impl Patience {
+impl StallTimeout {
     /// Waits that end after `limit`, if there is one.
-    pub fn new(limit: Option<Duration>) -> Patience {
-        Patience {
+    pub fn new(limit: Option<Duration>) -> StallTimeout {
+        StallTimeout {
             state: Mutex::new(State {
                 began: Instant::now(),
                 stop: None,
@@ -82,7 +82,7 @@ impl Patience {
         state.ran_out || state.stop.as_ref().is_some_and(is_closed)
     }
 
-    /// What is said of an input for which the patience ran out.
+    /// What is said of an input that stalled for longer than the limit.
     pub fn sentence(limit: Option<Duration>) -> String {
         let seconds = limit.unwrap_or_default().as_secs_f64();
         format!("it gave nothing for {seconds} s, the --timeout")
@@ -94,16 +94,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patience_ends_by_the_clock_and_by_the_stop() {
-        let patience = Patience::new(Some(Duration::from_millis(20)));
-        assert!(!patience.is_over());
+    fn a_stall_ends_by_the_clock_and_by_the_stop() {
+        let timeout = StallTimeout::new(Some(Duration::from_millis(20)));
+        assert!(!timeout.is_over());
         std::thread::sleep(Duration::from_millis(30));
-        assert!(patience.is_over() && patience.ran_out());
-        let patience = Patience::new(None);
+        assert!(timeout.is_over() && timeout.ran_out());
+        let timeout = StallTimeout::new(None);
         let (open, stop) = crossbeam_channel::bounded(0);
-        patience.watch(&stop);
-        assert!(!patience.is_over());
+        timeout.watch(&stop);
+        assert!(!timeout.is_over());
         drop(open);
-        assert!(patience.is_over() && !patience.ran_out());
+        assert!(timeout.is_over() && !timeout.ran_out());
     }
 }
