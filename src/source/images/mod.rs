@@ -6,7 +6,7 @@ mod ico;
 mod jpeg;
 pub mod listing;
 mod picture;
-mod ration;
+mod read_budget;
 mod still;
 mod tga;
 mod tiff;

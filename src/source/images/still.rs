@@ -3,7 +3,7 @@
 use super::film::Film;
 use super::listing::Page;
 use super::picture::{OpenPicture, Reason, Said};
-use super::ration::{PngPixels, Ration, Rationed};
+use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
 use super::tiff::{Problem, Tiff};
 use super::{Rules, dds, ico, jpeg, tga};
 use crate::frame::{Colour, Frame, PixelFormat, Range};
@@ -88,12 +88,12 @@ impl<'a> Still<'a> {
             Decoding::Ffmpeg => Still::film(path, kind, rules),
             Decoding::Tiff => Still::tiff(path, None, length),
             Decoding::Image(format) => {
-                let ration = Ration::new();
+                let budget = ReadBudget::new();
                 let input = BufReader::new(file);
                 let decoder = if kind == ImageKind::Png {
-                    decoder(Rationed::new(PngPixels::new(input), &ration), format)
+                    decoder(BudgetedReader::new(PngPixels::new(input), &budget), format)
                 } else {
-                    decoder(Rationed::new(input, &ration), format)
+                    decoder(BudgetedReader::new(input, &budget), format)
                 };
                 let decoder = match decoder {
                     Err(_) if kind == ImageKind::Bmp && is_second_os2(path) => {
@@ -102,7 +102,7 @@ impl<'a> Still<'a> {
                     decoder => decoder.map_err(|e| failed(path, e))?,
                 };
                 let ratio = if kind == ImageKind::WebP { 20_000 } else { 1100 };
-                ration.extend(decoder.total_bytes());
+                budget.extend(decoder.total_bytes());
                 let picture = ByImage {
                     decoder,
                     losses: Vec::new(),

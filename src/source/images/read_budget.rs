@@ -8,23 +8,23 @@ use std::rc::Rc;
 /// Bytes that a header may take.
 pub(super) const HEADER: u64 = 1 << 20;
 
-/// A reader that ends when its ration is used up.
-pub(super) struct Rationed<R> {
+/// A reader that ends when its budget is used up.
+pub(super) struct BudgetedReader<R> {
     input: R,
-    left: Ration,
+    left: ReadBudget,
 }
 
-/// The bytes that a [`Rationed`] reader may still read.
+/// The bytes that a [`BudgetedReader`] reader may still read.
 #[derive(Clone)]
-pub(super) struct Ration(Rc<Cell<u64>>);
+pub(super) struct ReadBudget(Rc<Cell<u64>>);
 
-impl Ration {
-    /// A ration for a header.
-    pub(super) fn new() -> Ration {
-        Ration(Rc::new(Cell::new(HEADER)))
+impl ReadBudget {
+    /// A budget for a header.
+    pub(super) fn new() -> ReadBudget {
+        ReadBudget(Rc::new(Cell::new(HEADER)))
     }
 
-    /// Extends the ration, once the header was read, to what a picture of so many bytes can need.
+    /// Extends the budget, once the header was read, to what a picture of so many bytes can need.
     pub(super) fn extend(&self, picture: u64) {
         // Digits of plain text with spaces between them are the longest form that samples come in.
         self.0.set(picture.saturating_mul(8).saturating_add(16 * HEADER));
@@ -35,16 +35,16 @@ impl Ration {
     }
 }
 
-impl<R: BufRead> Rationed<R> {
-    pub(super) fn new(input: R, ration: &Ration) -> Rationed<R> {
-        Rationed {
+impl<R: BufRead> BudgetedReader<R> {
+    pub(super) fn new(input: R, budget: &ReadBudget) -> BudgetedReader<R> {
+        BudgetedReader {
             input,
-            left: ration.clone(),
+            left: budget.clone(),
         }
     }
 }
 
-impl<R: BufRead> BufRead for Rationed<R> {
+impl<R: BufRead> BufRead for BudgetedReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let left = usize::try_from(self.left.0.get()).unwrap_or(usize::MAX);
         if left == 0 {
@@ -60,7 +60,7 @@ impl<R: BufRead> BufRead for Rationed<R> {
     }
 }
 
-impl<R: BufRead> Read for Rationed<R> {
+impl<R: BufRead> Read for BudgetedReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut there = self.fill_buf()?;
         let read = there.read(into)?;
@@ -69,7 +69,7 @@ impl<R: BufRead> Read for Rationed<R> {
     }
 }
 
-impl<R: Seek> Seek for Rationed<R> {
+impl<R: Seek> Seek for BudgetedReader<R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.input.seek(to)
     }
@@ -175,11 +175,11 @@ mod tests {
 
     #[test]
     fn a_ration_ends_and_is_extended() {
-        let ration = Ration::new();
-        let mut input = Rationed::new(Cursor::new(vec![7; 3 << 20]), &ration);
+        let budget = ReadBudget::new();
+        let mut input = BudgetedReader::new(Cursor::new(vec![7; 3 << 20]), &budget);
         let mut all = Vec::new();
         assert_eq!(input.read_to_end(&mut all).unwrap(), HEADER as usize);
-        ration.extend(0);
+        budget.extend(0);
         assert_eq!(input.read_to_end(&mut all).unwrap(), 2 << 20);
     }
 
