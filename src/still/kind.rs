@@ -119,7 +119,7 @@ const ROWS: [Row; 22] = {
     use Decoding::{Dds, Ffmpeg, Ico, Image, Jpeg, Tga, Tiff};
     use Encoding::{None, Own};
     use image::ImageFormat as F;
-    const fn film(encoder: &'static str) -> Encoding {
+    const fn ffmpeg(encoder: &'static str) -> Encoding {
         Encoding::Ffmpeg(encoder)
     }
     const DEEP: bool = true;
@@ -145,22 +145,22 @@ const ROWS: [Row; 22] = {
         row(ImageKind::Pgm, "PGM", &["pgm"], Image(F::Pnm), (Own, DEEP)),
         row(ImageKind::Ppm, "PPM", &["ppm"], Image(F::Pnm), (Own, DEEP)),
         row(ImageKind::Pbm, "PBM", &["pbm"], Image(F::Pnm), (None, false)),
-        row(ImageKind::Exr, "OpenEXR", &["exr"], Ffmpeg, (film("exr"), DEEP)),
-        row(ImageKind::Dpx, "DPX", &["dpx"], Ffmpeg, (film("dpx"), DEEP)),
+        row(ImageKind::Exr, "OpenEXR", &["exr"], Ffmpeg, (ffmpeg("exr"), DEEP)),
+        row(ImageKind::Dpx, "DPX", &["dpx"], Ffmpeg, (ffmpeg("dpx"), DEEP)),
         row(
             ImageKind::Tga,
             "TGA",
             &["tga", "vda", "icb", "vst"],
             Tga,
-            (film("targa"), false),
+            (ffmpeg("targa"), false),
         ),
-        row(ImageKind::Pfm, "PFM", &["pfm"], Ffmpeg, (film("pfm"), DEEP)),
+        row(ImageKind::Pfm, "PFM", &["pfm"], Ffmpeg, (ffmpeg("pfm"), DEEP)),
         row(
             ImageKind::Jxl,
             "JPEG XL",
             &["jxl"],
             Ffmpeg,
-            (film("libjxl"), DEEP),
+            (ffmpeg("libjxl"), DEEP),
         ),
         row(ImageKind::Avif, "AVIF", &["avif"], Ffmpeg, (None, DEEP)),
         row(
@@ -168,9 +168,9 @@ const ROWS: [Row; 22] = {
             "JPEG 2000",
             &["jp2", "j2k", "j2c", "jpc"],
             Ffmpeg,
-            (film("libopenjpeg"), DEEP),
+            (ffmpeg("libopenjpeg"), DEEP),
         ),
-        row(ImageKind::Qoi, "QOI", &["qoi"], Ffmpeg, (film("qoi"), false)),
+        row(ImageKind::Qoi, "QOI", &["qoi"], Ffmpeg, (ffmpeg("qoi"), false)),
         row(
             ImageKind::Hdr,
             "Radiance HDR",

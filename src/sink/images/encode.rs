@@ -1,7 +1,7 @@
 //! Encodes pictures as the bytes of an image file.
 
 use super::ImageOptions;
-use super::film;
+use super::ffmpeg_encoder;
 use super::stored::{Stored, cannot_hold, stored};
 #[cfg(test)]
 use crate::frame::PixelFormat;
@@ -97,7 +97,7 @@ impl Picture<'_> {
             })?,
             ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm => self.netpbm(&mut out)?,
             kind if matches!(kind.encoding(), Encoding::Ffmpeg(_)) => {
-                out.write_all(&film::encode(self, kind)?)?;
+                out.write_all(&ffmpeg_encoder::encode(self, kind)?)?;
             }
             // Nothing is stored as what is only read: see `stored_channels`.
             _ => return Err(ImageError::IoError(io::ErrorKind::Unsupported.into())),

@@ -2,7 +2,7 @@
 //! its name.
 
 mod encode;
-mod film;
+mod ffmpeg_encoder;
 mod naming;
 mod stored;
 
@@ -100,7 +100,7 @@ pub fn create(
     }
     let naming = Naming::new(target, options)?;
     let kind = naming.kind;
-    if let Some(problem) = film::missing(kind) {
+    if let Some(problem) = ffmpeg_encoder::missing(kind) {
         return Err(refuse(problem));
     }
     if !accepts(kind, info.format) && options.sources.is_none() {
@@ -251,7 +251,7 @@ impl Images {
             let source = sources.map(|s| s[sequence as usize].as_path());
             let (path, kind) = self.naming.name(sequence, source);
             if kinds.insert(kind)
-                && let Some(problem) = film::missing(kind)
+                && let Some(problem) = ffmpeg_encoder::missing(kind)
             {
                 return Err(SinkError::Unsupported {
                     path: path.display().to_string(),
@@ -299,8 +299,12 @@ impl Images {
                 (Fact::Rotation, None) => Outcome::Lost,
                 // Gray of limited range has a warning of its own.
                 (Fact::Range, _) => Outcome::Carried,
-                (Fact::Transfer, _) if film::tells_transfer(kind, own.colour.transfer) => Outcome::Carried,
-                (Fact::Primaries, _) if film::tells_primaries(kind, own.colour.primaries) => Outcome::Carried,
+                (Fact::Transfer, _) if ffmpeg_encoder::tells_transfer(kind, own.colour.transfer) => {
+                    Outcome::Carried
+                }
+                (Fact::Primaries, _) if ffmpeg_encoder::tells_primaries(kind, own.colour.primaries) => {
+                    Outcome::Carried
+                }
                 _ => Outcome::Lost,
             })
             .map_err(unsupported)?;
@@ -349,7 +353,7 @@ impl Images {
             is_bare: kind == ImageKind::Jp2
                 && !extension.is_some_and(|e| e.eq_ignore_ascii_case(kind.extension())),
         };
-        if let Some(word) = film::assumed(&picture, kind) {
+        if let Some(word) = ffmpeg_encoder::assumed(&picture, kind) {
             self.shared().notes.insert(word.to_owned());
         }
         if frame.format().model() == ColourModel::Gray && frame.metadata.colour.range == Range::Limited {

@@ -116,7 +116,7 @@ pub fn names_images(input: &Path) -> bool {
         return true;
     }
     let kind = ImageKind::read(input);
-    // A lone picture that FFmpeg reads has one frame, or is a film of several, which only these never are.
+    // A lone picture that FFmpeg reads has one frame, or is a video of several, which only these never are.
     let is_own = kind.is_some_and(|kind| kind.decoding() != crate::still::Decoding::Ffmpeg);
     if input.is_file() {
         let is_still = matches!(

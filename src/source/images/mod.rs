@@ -1,7 +1,7 @@
 //! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
 
 mod dds;
-mod film;
+mod ffmpeg_still;
 mod ico;
 mod jpeg;
 pub mod listing;

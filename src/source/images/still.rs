@@ -1,6 +1,6 @@
 //! One image file: opened by its content, its header read, and then its pixels decoded into a frame's memory.
 
-use super::film::Film;
+use super::ffmpeg_still::FfmpegStill;
 use super::listing::Page;
 use super::picture::{OpenPicture, Reason, Said};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
@@ -39,7 +39,7 @@ enum StillDecoder {
     Open(Box<dyn OpenPicture>),
     Tiff(Box<Tiff>),
     /// The frame that FFmpeg has decoded.
-    Film(Box<Film>),
+    Ffmpeg(Box<FfmpegStill>),
 }
 
 /// A picture that the image crate decodes.
@@ -85,7 +85,7 @@ impl<'a> Still<'a> {
             Decoding::Tga => Still::picture(path, kind, tga::open(path), length, 1100),
             Decoding::Dds => Still::picture(path, kind, dds::open(path), length, 100),
             Decoding::Ico => Still::icon(path, length),
-            Decoding::Ffmpeg => Still::film(path, kind, rules),
+            Decoding::Ffmpeg => Still::by_ffmpeg(path, kind, rules),
             Decoding::Tiff => Still::tiff(path, None, length),
             Decoding::Image(format) => {
                 let budget = ReadBudget::new();
@@ -97,7 +97,7 @@ impl<'a> Still<'a> {
                 };
                 let decoder = match decoder {
                     Err(_) if kind == ImageKind::Bmp && is_second_os2(path) => {
-                        return Still::film(path, kind, rules);
+                        return Still::by_ffmpeg(path, kind, rules);
                     }
                     decoder => decoder.map_err(|e| failed(path, e))?,
                 };
@@ -218,23 +218,23 @@ impl<'a> Still<'a> {
     }
 
     /// Has FFmpeg decode the first picture, since only that tells the format.
-    fn film(path: &'a Path, kind: ImageKind, rules: Rules) -> Result<Still<'a>, SourceError> {
-        let film = Film::open(path, kind, rules)?;
+    fn by_ffmpeg(path: &'a Path, kind: ImageKind, rules: Rules) -> Result<Still<'a>, SourceError> {
+        let still = FfmpegStill::open(path, kind, rules)?;
         Ok(Still {
             path,
             kind,
-            format: film.frame.format(),
-            width: film.frame.layout().width(),
-            height: film.frame.layout().height(),
+            format: still.frame.format(),
+            width: still.frame.layout().width(),
+            height: still.frame.layout().height(),
             page: None,
-            decoder: StillDecoder::Film(Box::new(film)),
+            decoder: StillDecoder::Ffmpeg(Box::new(still)),
         })
     }
 
     /// The colour facts of the pixels, as far as they are known before they are decoded.
     pub(super) fn colour(&self) -> Colour {
         match &self.decoder {
-            StillDecoder::Film(film) => film.colour(),
+            StillDecoder::Ffmpeg(still) => still.colour(),
             _ => Colour {
                 range: Range::Full,
                 ..Colour::default()
@@ -251,7 +251,7 @@ impl<'a> Still<'a> {
         }
         let Some(container) = self.kind.container() else {
             return Ok(match &self.decoder {
-                StillDecoder::Film(film) => film.metadata(),
+                StillDecoder::Ffmpeg(still) => still.metadata(),
                 StillDecoder::Open(picture) => FileMetadata {
                     annotations: picture.annotations(),
                     ..FileMetadata::default()
@@ -312,7 +312,7 @@ impl<'a> Still<'a> {
                     conversion: facts.converted,
                 })
             }
-            StillDecoder::Film(film) => Ok(film.read(frame)),
+            StillDecoder::Ffmpeg(still) => Ok(still.read(frame)),
         }
     }
 }

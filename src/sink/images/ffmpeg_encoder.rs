@@ -207,11 +207,11 @@ fn packets(picture: &Picture<'_>, name: &str, recipe: &Recipe) -> Result<Vec<u8>
     }
     encoder.allow_unofficial();
     encoder.open()?;
-    let mut film = ffmpeg::Picture::allocate(format, width, height)?;
-    fill(&mut film, picture, recipe.samples)?;
-    film.set_colour(colour);
-    film.set_timing(0, (1, 1));
-    encoder.send(Some(&film))?;
+    let mut target = ffmpeg::Picture::allocate(format, width, height)?;
+    fill(&mut target, picture, recipe.samples)?;
+    target.set_colour(colour);
+    target.set_timing(0, (1, 1));
+    encoder.send(Some(&target))?;
     encoder.send(None)?;
     let mut file = Vec::new();
     let mut packet = Packet::new()?;
@@ -225,16 +225,16 @@ fn packets(picture: &Picture<'_>, name: &str, recipe: &Recipe) -> Result<Vec<u8>
 }
 
 /// Gives the encoder's picture the samples.
-fn fill(film: &mut ffmpeg::Picture, picture: &Picture<'_>, samples: Samples) -> Result<(), AvError> {
+fn fill(target: &mut ffmpeg::Picture, picture: &Picture<'_>, samples: Samples) -> Result<(), AvError> {
     let channels = picture.stored.channels.len();
     let bytes = if picture.stored.deep { 2 } else { 1 };
     let row_bytes = picture.width as usize * channels * bytes;
     let mut words: Vec<u16> = Vec::new();
     for (y, row) in picture.pixels.chunks_exact(row_bytes).enumerate() {
         match samples {
-            Samples::Same => line(film, 0, y, row_bytes)?.copy_from_slice(row),
+            Samples::Same => line(target, 0, y, row_bytes)?.copy_from_slice(row),
             Samples::Swapped => {
-                let to = line(film, 0, y, row_bytes)?.chunks_exact_mut(channels);
+                let to = line(target, 0, y, row_bytes)?.chunks_exact_mut(channels);
                 for (to, from) in to.zip(row.chunks_exact(channels)) {
                     to.copy_from_slice(from);
                     to.swap(0, 2);
@@ -251,7 +251,7 @@ fn fill(film: &mut ffmpeg::Picture, picture: &Picture<'_>, samples: Samples) -> 
                     // Planes come as green, blue, red.
                     let plane = if channels == 1 { 0 } else { [2, 0, 1, 3][channel] };
                     let from = words.iter().skip(channel).step_by(channels);
-                    plane_line(film, (plane, y), picture.width as usize, from, (samples, most))?;
+                    plane_line(target, (plane, y), picture.width as usize, from, (samples, most))?;
                 }
             }
         }
@@ -261,7 +261,7 @@ fn fill(film: &mut ffmpeg::Picture, picture: &Picture<'_>, samples: Samples) -> 
 
 /// One row of a plane from samples of 0 to `most`.
 fn plane_line<'a>(
-    film: &mut ffmpeg::Picture,
+    target: &mut ffmpeg::Picture,
     (plane, y): (usize, usize),
     width: usize,
     from: impl Iterator<Item = &'a u16>,
@@ -269,13 +269,13 @@ fn plane_line<'a>(
 ) -> Result<(), AvError> {
     if let Samples::Bits(depth) = samples {
         let highest = (1_u32 << depth) - 1;
-        for (to, &word) in line(film, plane, y, 2 * width)?.chunks_exact_mut(2).zip(from) {
+        for (to, &word) in line(target, plane, y, 2 * width)?.chunks_exact_mut(2).zip(from) {
             // The inverse of how they were brought to 16 bits.
             let narrow = (u32::from(word) * highest + 32767) / 65535;
             to.copy_from_slice(&(narrow as u16).to_le_bytes());
         }
     } else {
-        for (to, &word) in line(film, plane, y, 4 * width)?.chunks_exact_mut(4).zip(from) {
+        for (to, &word) in line(target, plane, y, 4 * width)?.chunks_exact_mut(4).zip(from) {
             let value = (f64::from(word) / f64::from(most)) as f32;
             to.copy_from_slice(&value.to_le_bytes());
         }
@@ -283,8 +283,8 @@ fn plane_line<'a>(
     Ok(())
 }
 
-fn line(film: &mut ffmpeg::Picture, plane: usize, y: usize, len: usize) -> Result<&mut [u8], AvError> {
-    film.row_mut(plane, y, len).ok_or(AvError::bug())
+fn line(target: &mut ffmpeg::Picture, plane: usize, y: usize, len: usize) -> Result<&mut [u8], AvError> {
+    target.row_mut(plane, y, len).ok_or(AvError::bug())
 }
 
 #[cfg(test)]

@@ -19,15 +19,15 @@ use std::sync::Arc;
 const BUFFERS: usize = 4;
 
 /// A picture that FFmpeg has decoded.
-pub(super) struct Film {
+pub(super) struct FfmpegStill {
     pub(super) frame: Frame,
     notes: Vec<String>,
     metadata: FileMetadata,
 }
 
-impl Film {
+impl FfmpegStill {
     /// Decodes the first picture.
-    pub(super) fn open(path: &Path, kind: ImageKind, rules: Rules) -> Result<Film, SourceError> {
+    pub(super) fn open(path: &Path, kind: ImageKind, rules: Rules) -> Result<FfmpegStill, SourceError> {
         let options = VideoSourceOptions {
             strict: rules.strict,
             threads: Some(1),
@@ -60,7 +60,7 @@ impl Film {
             notes.push("several pictures are in the file, of which the first is read".to_owned());
         }
         notes.append(&mut source.findings().warnings);
-        Ok(Film {
+        Ok(FfmpegStill {
             frame,
             notes,
             metadata,
@@ -77,17 +77,17 @@ impl Film {
 
     /// Copies the picture into `frame`, with what the decoder says of it.
     pub(super) fn read(self, frame: &mut Frame) -> Said {
-        let Film {
-            frame: film,
+        let FfmpegStill {
+            frame: decoded,
             notes,
             metadata: described,
         } = self;
-        for index in 0..film.layout().planes().len() {
-            for y in 0..film.layout().planes()[index].height {
-                frame.row_mut(index, y).copy_from_slice(film.row(index, y));
+        for index in 0..decoded.layout().planes().len() {
+            for y in 0..decoded.layout().planes()[index].height {
+                frame.row_mut(index, y).copy_from_slice(decoded.row(index, y));
             }
         }
-        let mut metadata = film.metadata.clone();
+        let mut metadata = decoded.metadata.clone();
         metadata.pts = None;
         metadata.duration = None;
         let mut icc_profile = described.icc_profile;
