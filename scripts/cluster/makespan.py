@@ -81,7 +81,7 @@ def main() -> None:
         "--frames",
         type=int,
         default=172_800,
-        help="frames of the film [default: 172800, 2 hours at 24 a second]",
+        help="frames of the movie [default: 172800, 2 hours at 24 a second]",
     )
     add("--rate", type=float, default=3, help="frames a second of a worker [default: 3]")
     add("--workers", type=int, default=1000, help="[default: 1000]")

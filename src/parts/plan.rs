@@ -51,7 +51,7 @@ pub struct Plan {
 #[serde(rename_all = "kebab-case")]
 pub enum OutputKind {
     /// A video file: parts hold its filtered stream, and the others are copied from the input at the join.
-    Film,
+    Video,
     /// Image files, which parts write under their final names.
     Images,
     /// Any other file: there is one part, which is the whole of it.

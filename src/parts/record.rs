@@ -14,7 +14,7 @@ pub struct Record {
     pub part: usize,
     /// What it was made into.
     pub data: Data,
-    /// The place in presentation of each packet of a film's part, in the file's order.
+    /// The place in presentation of each packet of a video's part, in the file's order.
     pub order: Vec<u32>,
     /// The frames as they went to the encoder.
     pub frames: Vec<LoggedFrame>,

@@ -312,7 +312,7 @@ fn run(engine: &mut dyn Engine, frames: &[Frame]) -> Result<Vec<Frame>, EngineEr
     Ok(done)
 }
 
-fn film(name: &str, width: usize, height: usize, frames: u64, random: &mut Random) -> Vec<Frame> {
+fn noise_frames(name: &str, width: usize, height: usize, frames: u64, random: &mut Random) -> Vec<Frame> {
     (0..frames)
         .map(|n| {
             let frame = noise(format(name), width, height, random);
@@ -330,7 +330,7 @@ fn between(a: i64, b: i64, part: i64, whole: i64) -> i64 {
 fn moving_regions_come_in_order_from_windows_of_one_size() {
     let mut random = Random::new(4);
     for name in ["yuv420p", "rgb24"] {
-        let frames = film(name, 97, 61, 40, &mut random);
+        let frames = noise_frames(name, 97, 61, 40, &mut random);
         let chain = chain("box:size=5", Border::Reflect);
         // At 25 frames a second: from frame 5 on and before frame 30, from left of the picture to its edge.
         let lines = [
@@ -369,7 +369,7 @@ fn moving_regions_come_in_order_from_windows_of_one_size() {
 #[test]
 fn frames_without_regions_reach_no_engine() {
     let mut random = Random::new(5);
-    let frames = film("nv12", 32, 24, 9, &mut random);
+    let frames = noise_frames("nv12", 32, 24, 9, &mut random);
     let chain = chain("box:size=3", Border::Replicate);
     let (inner, seen) = watched(&chain, 2);
     let wanted = parts(&["4f..5f 8x8+4+4", "8f.. 8x8+40+4"], None, false);
@@ -520,7 +520,7 @@ fn colours_are_mattes_by_their_luma() {
 #[test]
 fn only_what_a_matte_shows_is_filtered() {
     let chain = chain("box:size=5", Border::Replicate);
-    let frames = film("yuv420p", 200, 160, 2, &mut Random::new(10));
+    let frames = noise_frames("yuv420p", 200, 160, 2, &mut Random::new(10));
     let mut matte = empty_frame(PixelFormat::GRAY, 200, 160, 1);
     matte.bytes_mut().fill(0);
     for (x, y) in [(40, 50), (55, 61)] {
@@ -555,7 +555,7 @@ fn only_what_a_matte_shows_is_filtered() {
 fn mattes_go_along_with_frames_or_are_one_for_all() {
     let mut random = Random::new(11);
     let chain = chain("box:size=3", Border::Replicate);
-    let frames = film("gray", 12, 10, 5, &mut random);
+    let frames = noise_frames("gray", 12, 10, 5, &mut random);
     let mattes: Vec<Frame> = (0..6).map(|_| matte("gray", 12, 10, &mut random)).collect();
     let go = |count: usize, depth: usize| {
         let (inner, _) = watched(&chain, depth);

@@ -1,4 +1,4 @@
-//! Films: every kind of stream, cut at key frames and anywhere.
+//! Videos: every kind of stream, cut at key frames and anywhere.
 
 use super::common::ffmpeg;
 use super::{Job, done, refused, single_run, text};
@@ -125,7 +125,7 @@ const CASES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn a_joined_film_is_that_of_a_single_run() {
+fn a_joined_video_is_that_of_a_single_run() {
     let folder = tempfile::tempdir().unwrap();
     for (name, options) in CASES {
         let input = clip(folder.path(), name, options);
@@ -209,7 +209,7 @@ fn a_range_chapters_and_texts_are_those_of_a_single_run() {
     let marks = folder.path().join("marks.txt");
     std::fs::write(
         &marks,
-        ";FFMETADATA1\ntitle=A film\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=1000\ntitle=one\n[CHAPTER]\n\
+        ";FFMETADATA1\ntitle=A video\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=1000\ntitle=one\n[CHAPTER]\n\
          TIMEBASE=1/1000\nSTART=1000\nEND=3000\ntitle=two\n",
     )
     .unwrap();

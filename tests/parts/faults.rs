@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A film whose job takes some time.
-fn film(folder: &Path) -> PathBuf {
+/// A video whose job takes some time.
+fn video(folder: &Path) -> PathBuf {
     let path = folder.join("in.mp4");
     let source = "testsrc2=size=96x64:rate=25:duration=2.4";
     ffmpeg(&[
@@ -52,7 +52,7 @@ fn visible(folder: &Path) -> Vec<String> {
 #[test]
 fn a_worker_may_be_killed_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
-    let input = film(folder.path());
+    let input = video(folder.path());
     let expected = single_run(&input, &folder.path().join("whole.mkv"), &OPTIONS[..4]);
     let job = Job::plan(&input, "joined.mkv", &OPTIONS);
     let began = std::time::Instant::now();
@@ -80,7 +80,7 @@ fn a_worker_may_be_killed_at_any_moment() {
 #[test]
 fn two_workers_on_every_part_and_two_drivers_make_one_result() {
     let folder = tempfile::tempdir().unwrap();
-    let input = film(folder.path());
+    let input = video(folder.path());
     let expected = single_run(&input, &folder.path().join("whole.mkv"), &OPTIONS[..4]);
     let job = Job::plan(&input, "joined.mkv", &OPTIONS);
     // The same plan again changes nothing; another one is refused.
@@ -105,7 +105,7 @@ fn two_workers_on_every_part_and_two_drivers_make_one_result() {
 #[test]
 fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
     let folder = tempfile::tempdir().unwrap();
-    let input = film(folder.path());
+    let input = video(folder.path());
     let job = Job::plan(&input, "joined.mkv", &OPTIONS);
     let parts = job.folder.join("parts");
     let join = || refused(&["join", text(&job.folder)], 1);
@@ -166,7 +166,7 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
 #[test]
 fn changed_inputs_and_plans_are_refused_for_good() {
     let folder = tempfile::tempdir().unwrap();
-    let input = film(folder.path());
+    let input = video(folder.path());
     let job = Job::plan(&input, "joined.mkv", &OPTIONS);
     let bytes = std::fs::read(&input).unwrap();
     let mut changed = bytes.clone();
@@ -205,7 +205,7 @@ fn changed_inputs_and_plans_are_refused_for_good() {
 #[test]
 fn a_full_disk_and_a_signal_say_try_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
-    let input = film(folder.path());
+    let input = video(folder.path());
     let job = Job::plan(&input, "joined.mkv", &OPTIONS);
     // Files of at most 4 KiB, as on a full disk.
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";

@@ -42,7 +42,7 @@ fn folders_patterns_and_videos_become_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let input = frames(root, 23);
-    let film = root.join("film.mp4");
+    let video = root.join("video.mp4");
     let pattern = input.join("f.%04d.png");
     ffmpeg(&[
         "-start_number",
@@ -55,18 +55,18 @@ fn folders_patterns_and_videos_become_the_same_files() {
         "5",
         "-bf",
         "2",
-        text(&film),
+        text(&video),
     ]);
     // One in which no part can begin anywhere.
-    let whole = root.join("film.ts");
-    ffmpeg(&["-i", text(&film), "-c", "copy", text(&whole)]);
+    let whole = root.join("video.ts");
+    ffmpeg(&["-i", text(&video), "-c", "copy", text(&whole)]);
     for (number, (input, output, options)) in [
         (&input, "out/", &[][..]),
         (&pattern, "p.%05d.tif", &[]),
         (&pattern, "q.%05d.png", &["--frames", "1005-1017:3"]),
         (&input, "r.%03d.png", &[]),
-        (&film, "s.%03d.png", &["--start-number", "10"]),
-        (&film, "t/", &["--start", "0.2", "--end", "0.7"]),
+        (&video, "s.%03d.png", &["--start-number", "10"]),
+        (&video, "t/", &["--start", "0.2", "--end", "0.7"]),
         (&whole, "u.%03d.png", &["--start-number", "7"]),
     ]
     .into_iter()
@@ -116,7 +116,7 @@ fn frames_with_numbers_are_cut_anywhere() {
     let frames = frames(folder.path(), 20);
     for (input, output) in [
         ("synthetic:64x48:yuv420p:25:30".into(), "made.mkv"),
-        (frames.join("f.%04d.png"), "film.mkv"),
+        (frames.join("f.%04d.png"), "video.mkv"),
     ] {
         let options = ["--filter", "laplacian8", "--encoder", "ffv1"];
         let whole = folder.path().join("whole.mkv");

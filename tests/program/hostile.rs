@@ -1222,7 +1222,7 @@ fn lack_of_threads_is_named_and_leaves_nothing() {
 #[test]
 fn of_two_runs_into_one_folder_the_second_is_refused_and_the_first_is_whole() {
     let folder = Folder::new();
-    let film = folder.name("a.y4m");
+    let video = folder.name("a.y4m");
     ffmpeg(&[
         "-f",
         "lavfi",
@@ -1230,11 +1230,11 @@ fn of_two_runs_into_one_folder_the_second_is_refused_and_the_first_is_whole() {
         "testsrc2=s=64x48:d=1",
         "-pix_fmt",
         "yuv444p",
-        &film,
+        &video,
     ]);
     let (alone, shared) = (folder.name("alone/"), folder.name("shared/"));
-    assert!(filter(&[&film, &alone]).status.success());
-    let bytes = fs::read(&film).unwrap();
+    assert!(filter(&[&video, &alone]).status.success());
+    let bytes = fs::read(&video).unwrap();
     let (first, rest) = bytes.split_at(bytes.len() / 2);
     let mut child = framepipe(&["filter", "-", &shared, "--filter", "identity", "-q"])
         .stdin(Stdio::piped())
@@ -1249,7 +1249,7 @@ fn of_two_runs_into_one_folder_the_second_is_refused_and_the_first_is_whole() {
         sleep(Duration::from_millis(10));
     }
     for options in [&[][..], &["--overwrite"]] {
-        let done = filter(&[&[&*film, &shared], options].concat());
+        let done = filter(&[&[&*video, &shared], options].concat());
         assert_eq!(done.status.code(), Some(1), "{}", said(&done));
         let text = said(&done);
         assert!(
@@ -1272,5 +1272,5 @@ fn of_two_runs_into_one_folder_the_second_is_refused_and_the_first_is_whole() {
     assert_eq!(files(&shared).len(), 25);
     assert!(files(&shared) == files(&alone), "the first run's files differ");
     // The lock goes with its run.
-    assert!(filter(&[&film, &shared, "--overwrite"]).status.success());
+    assert!(filter(&[&video, &shared, "--overwrite"]).status.success());
 }

@@ -468,7 +468,7 @@ fn the_largest_icon_is_read_and_the_others_are_named() {
 }
 
 /// The first frame of a file that FFmpeg reads, and the remarks.
-fn film(path: &Path, strict: bool) -> Result<(Vec<u8>, Remarks), String> {
+fn by_video_source(path: &Path, strict: bool) -> Result<(Vec<u8>, Remarks), String> {
     let options = VideoSourceOptions {
         strict,
         ..VideoSourceOptions::default()
@@ -504,7 +504,7 @@ fn what_ffmpeg_gives_otherwise_than_it_is_stored_is_told_or_refused() {
     file.extend(values.iter().flat_map(|value| value.to_be_bytes()));
     file.resize(5760, 0);
     let path = folder.file("a.fits", &file);
-    let (samples, remarks) = film(&path, false).unwrap();
+    let (samples, remarks) = by_video_source(&path, false).unwrap();
     let (least, most) = (f64::from(values[0]), f64::from(values[14]));
     // The first row is the lowest.
     let shown = [10..15, 5..10, 0..5]
@@ -518,13 +518,13 @@ fn what_ffmpeg_gives_otherwise_than_it_is_stored_is_told_or_refused() {
     }
     assert!(remarks.warnings[0].contains("FITS has no black and no white"));
     assert!(
-        film(&path, true)
+        by_video_source(&path, true)
             .unwrap_err()
             .contains("FITS has no black and no white")
     );
 
     let mut file = vec![0; 1 << 20];
     file[0x800..0x807].copy_from_slice(b"PCD_IPI");
-    let refused = film(&folder.file("a.pcd", &file), false).unwrap_err();
+    let refused = by_video_source(&folder.file("a.pcd", &file), false).unwrap_err();
     assert!(refused.contains("Photo CD"), "{refused}");
 }

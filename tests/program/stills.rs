@@ -642,9 +642,9 @@ fn pages_of_a_tiff_are_a_sequence() {
         ["scan-000.tif", "scan-001.tif", "scan-002.tif"]
     );
     assert_eq!(raw(&path("d/scan-002.tif"), "gray"), [30; 24]);
-    filtered(&scan, &path("film.mkv"), &["--encoder", "ffv1"]);
+    filtered(&scan, &path("scan.mkv"), &["--encoder", "ffv1"]);
     assert_eq!(
-        raw(&path("film.mkv"), "gray"),
+        raw(&path("scan.mkv"), "gray"),
         [[10; 24], [20; 24], [30; 24]].concat()
     );
     // One file of several pages.

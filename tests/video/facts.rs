@@ -639,7 +639,7 @@ fn a_change_of_range_is_converted() {
         ]);
         let size = 64 * 64 * 3;
         assert_eq!(frames.len(), 20 * size);
-        // The two halves show the same film.
+        // The two halves show the same video.
         for at in 0..10 {
             let (a, b) = (&frames[at * size..][..size], &frames[(at + 10) * size..][..size]);
             let sum: u64 = a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();

@@ -164,7 +164,7 @@ pub(in crate::cli) fn survey(
     let range = single.range.times(&single.input)?;
     let wanted = |frames: Option<u64>| match kind {
         OutputKind::File => Ok(1),
-        OutputKind::Film | OutputKind::Images => parts(info.frame_rate, frames),
+        OutputKind::Video | OutputKind::Images => parts(info.frame_rate, frames),
     };
     let mut span = (None, None);
     let counts = matches!(kind, OutputKind::Images);
@@ -244,13 +244,13 @@ fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> 
     });
     match bounded {
         Some((key, _)) => refuse(format!(
-            "--encoder-option {key} bounds the bits of the whole film, which no part knows; use --quality"
+            "--encoder-option {key} bounds the bits of the whole video, which no part knows; use --quality"
         )),
         None => Ok(()),
     }
 }
 
-/// What the output is, and the encoder's name if it is a film.
+/// What the output is, and the encoder's name if it is a video.
 fn output_kind(
     single: &Single<'_>,
     info: &StreamInfo,
@@ -260,7 +260,7 @@ fn output_kind(
         Output::Video(path) => {
             let sink = single.encoding.video_sink(path, info, single.reading.strict)?;
             let kind = match sink.is_joinable() {
-                true => OutputKind::Film,
+                true => OutputKind::Video,
                 false => OutputKind::File,
             };
             Ok((kind, Some(sink.encoder_name())))

@@ -19,7 +19,7 @@ pub(crate) enum Layout {
     /// The output, each part's bytes copied once.
     #[default]
     File,
-    /// A list of the parts beside the output, NAME.ffconcat, that players read as one film, without sound.
+    /// A list of the parts beside the output, NAME.ffconcat, that players read as one video, without sound.
     List,
 }
 
@@ -49,13 +49,13 @@ pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
     let verified = verify(&job, &plan).map_err(verify_failure)?;
     let said = match (plan.output_kind, wanted.layout) {
         (OutputKind::Images, _) => format!("{} image files in {}", verified.frames, plan.output.display()),
-        (OutputKind::Film, Layout::List) => list(&job, &plan, &verified)?,
+        (OutputKind::Video, Layout::List) => list(&job, &plan, &verified)?,
         (OutputKind::File, Layout::List) => {
             return Err(Failure::Usage(
-                "a list is of parts of a film, and this is one file".to_owned(),
+                "a list is of parts of a video, and this is one file".to_owned(),
             ));
         }
-        (OutputKind::Film, Layout::File) => film(&job, &plan, &verified)?,
+        (OutputKind::Video, Layout::File) => video(&job, &plan, &verified)?,
         (OutputKind::File, Layout::File) => copy(&job, &plan, &verified.records)?,
     };
     let warnings: BTreeSet<&String> = verified.records.iter().flat_map(|r| &r.warnings).collect();
@@ -139,8 +139,8 @@ fn checked(job: &JobFolder, record: &Record) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Writes the film.
-fn film(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Failure> {
+/// Writes the video.
+fn video(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Failure> {
     super::part::check_input(plan)?;
     let parts: Vec<JoinedPart> = verified
         .records
@@ -159,7 +159,7 @@ fn film(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
         .collect::<Result<_, Failure>>()?;
     let (_, sink) = arguments(plan, &plan.output)?.open_for_join()?;
     let Some(sink) = sink else {
-        return Err(Failure::Failed(format!("{} is no film", plan.output.display())));
+        return Err(Failure::Failed(format!("{} is no video", plan.output.display())));
     };
     let stop = Stop::new();
     interrupt::watch(&stop, false, interrupt::Policy::discarding())?;

@@ -135,7 +135,7 @@ fn make_one(
     let extension = plan.output.extension().unwrap_or_default().to_string_lossy();
     let work = match plan.output_kind {
         OutputKind::Images => plan.output.clone(),
-        OutputKind::Film | OutputKind::File => job.work_path(part, &extension),
+        OutputKind::Video | OutputKind::File => job.work_path(part, &extension),
     };
     let made = filter(plan, part, &output_argument(plan, &work), &wanted.engine, stop)?;
     let planned = plan.parts[part].frames;
@@ -151,10 +151,10 @@ fn make_one(
         OutputKind::Images => (images(&made)?, Vec::new()),
         kind => {
             let order = match kind {
-                OutputKind::Film => packet_order(&work)?,
+                OutputKind::Video => packet_order(&work)?,
                 _ => Vec::new(),
             };
-            if kind == OutputKind::Film && order.len() != made.frames.len() {
+            if kind == OutputKind::Video && order.len() != made.frames.len() {
                 remove(plan, &work);
                 return Err(Failure::Failed(format!(
                     "part {part}: the encoder made {} packets of {} frames, which cannot be put together; \

@@ -33,7 +33,7 @@ use terminal::Protocol;
 
 const EXAMPLES: &str = "Examples:
   framepipe preview in.mp4 --filter gaussian:sigma=3 -o try.png
-      a frame a tenth into the film: the left half as it is, the right half filtered
+      a frame a tenth into the video: the left half as it is, the right half filtered
   framepipe preview in.mp4 1:02:03.5 --filter sobel --planes gray --layout side -o edges.png
       the frame at that time, twice, beside each other
   framepipe preview photos/ 12f --filter unsharp:sigma=1.5:amount=0.8
