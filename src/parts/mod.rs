@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A part is done when its record is there, names this plan, and its data have the stated size: nothing else
-//! is believed. The record is made by a hard link, so that the first of two workers on one part wins and the
+//! is trusted. The record is made by a hard link, so that the first of two workers on one part wins and the
 //! other's work is dropped. Records hold the hashes of the frames as they went to the encoder, and the frames
 //! beside the cuts as the decoder gave them: `verify` finds a frame that is missing, doubled or another.
 //!

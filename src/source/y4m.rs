@@ -46,10 +46,10 @@ pub(crate) static TAGS: &[Tag] = &[
     tag("444p14", "yuv444p14le", 0), tag("444p16", "yuv444p16le", 0),
 ];
 
-/// The longest header or frame line that is believed.
+/// The longest header or frame line that is accepted.
 const LONGEST_LINE: usize = 4096;
 
-/// The most bytes of a frame that is believed of a pipe, whose length cannot tell that its header lies.
+/// The most bytes of a frame that is accepted from a pipe, whose length cannot show that its header is wrong.
 const LARGEST_FRAME: usize = 4 << 30;
 
 /// What a stream's header says.

@@ -16,8 +16,8 @@ const USUAL_DELAY: u32 = 100;
 /// Bytes of a frame's head in its chunk.
 const FRAME_HEAD: u64 = 16;
 
-/// Pictures of up to this many bytes are believed whatever their file's size.
-const ALWAYS_BELIEVED: u64 = 256 << 20;
+/// Pictures of up to this many bytes are decoded whatever the size of their file.
+const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
 
 /// Bytes beyond twice those of its pixels that a frame's data may have.
 const SLACK: u64 = 1 << 20;
@@ -95,7 +95,7 @@ impl WebpSource {
         let (width, height) = (survey.width, survey.height);
         check_pixels(&name, width, height, max_pixels)?;
         let canvas = 4 * width as u64 * height as u64;
-        if canvas > ALWAYS_BELIEVED && canvas / BEST_RATIO > len {
+        if canvas > ALWAYS_PLAUSIBLE && canvas / BEST_RATIO > len {
             return Err(invalid(&format!(
                 "claims to hold {width}x{height} pixels in {len} bytes, which cannot be; the file is damaged"
             )));

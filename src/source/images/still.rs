@@ -17,7 +17,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Pictures up to this many bytes are decoded whatever the size of their file.
-const ALWAYS_BELIEVED: u64 = 256 << 20;
+const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
 
 /// Characters of a decoder's error that are passed on.
 const MOST_WORDS: usize = 100;
@@ -122,7 +122,7 @@ impl<'a> Still<'a> {
     ) -> Result<Still<'a>, SourceError> {
         let decoder = &picture.decoder;
         let (width, height) = decoder.dimensions();
-        believed(path, decoder.total_bytes(), (width, height), length, ratio)?;
+        check_plausible(path, decoder.total_bytes(), (width, height), length, ratio)?;
         Ok(Still {
             path,
             kind,
@@ -166,7 +166,7 @@ impl<'a> Still<'a> {
         let (width, height) = picture.size();
         let pixel = format.planes()[0].channels.len() * format.bytes_per_sample();
         let claimed = (width as u64 * height as u64).saturating_mul(pixel as u64);
-        believed(path, claimed, (width as u32, height as u32), length, ratio)?;
+        check_plausible(path, claimed, (width as u32, height as u32), length, ratio)?;
         Ok(Still {
             path,
             kind,
@@ -205,7 +205,7 @@ impl<'a> Still<'a> {
         let (width, height) = (facts.width, facts.height);
         let claimed = (u64::from(width) * u64::from(height))
             .saturating_mul(format.planes()[0].channels.len() as u64 * format.bytes_per_sample() as u64);
-        believed(path, claimed, (width, height), length, 20_000)?;
+        check_plausible(path, claimed, (width, height), length, 20_000)?;
         Ok(Still {
             path,
             kind: ImageKind::Tiff,
@@ -356,14 +356,14 @@ fn unlimited() -> Limits {
 }
 
 /// Refuses a picture of `claimed` bytes in a file of `length` that could not pack it, at `ratio` to 1.
-fn believed(
+fn check_plausible(
     path: &Path,
     claimed: u64,
     (width, height): (u32, u32),
     length: u64,
     ratio: u64,
 ) -> Result<(), SourceError> {
-    if claimed > ALWAYS_BELIEVED && claimed / ratio > length {
+    if claimed > ALWAYS_PLAUSIBLE && claimed / ratio > length {
         return Err(invalid(
             path,
             &format!(
