@@ -19,7 +19,7 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
 struct Jpeg {
     data: Vec<u8>,
     /// What is decoded instead, if the header is damaged, and how that is.
-    mended: Option<(Vec<u8>, String)>,
+    repaired: Option<(Vec<u8>, String)>,
     decoder: Decompressor,
     width: usize,
     height: usize,
@@ -103,20 +103,20 @@ impl Jpeg {
     /// Reads the header; an error is a reason in words.
     fn open(data: Vec<u8>) -> Result<Jpeg, String> {
         let mut decoder = Decompressor::new().map_err(|e| e.to_string())?;
-        let mut mended = None;
+        let mut repaired = None;
         let header = match decoder.read_header(&data) {
             Ok(header) => header,
             // The library takes every warning of a header's for a failure.
             Err(error) => {
                 let sound = without_damage(&data).ok_or_else(|| words(&error))?;
                 let header = decoder.read_header(&sound).map_err(|_| words(&error))?;
-                mended = Some((sound, words(&error)));
+                repaired = Some((sound, words(&error)));
                 header
             }
         };
         Ok(Jpeg {
             decoder,
-            mended,
+            repaired,
             width: header.width,
             height: header.height,
             colours: match header.colorspace {
@@ -153,7 +153,7 @@ impl Jpeg {
 
     fn decode(&mut self, pixels: &mut [u8], format: PixelFormat) -> Result<Damage, String> {
         let (width, height, pitch) = (self.width, self.height, self.width * format.size());
-        let (data, damage) = match &self.mended {
+        let (data, damage) = match &self.repaired {
             Some((sound, damage)) => (sound, Some(damage.clone())),
             None => (&self.data, None),
         };
