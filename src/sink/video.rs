@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Frames whose memory an encoder may hold at a time; more are copied, so that a fixed pool of frames never
 /// runs dry.
-const MAX_LENT: usize = 2;
+const MAX_BORROWED: usize = 2;
 
 /// Seconds after the output's beginning from which on a first picture is late.
 const LATE: f64 = 0.05;
@@ -165,8 +165,8 @@ struct Running {
     stream: usize,
     pacing: Pacing,
     packet: Packet,
-    lent: Arc<AtomicUsize>,
-    lends: bool,
+    borrowed: Arc<AtomicUsize>,
+    borrows: bool,
     /// Durations of frames that are inside the encoder, by time.
     durations: HashMap<i64, i64>,
     /// End of the last frame, in seconds.
@@ -301,7 +301,7 @@ impl VideoSink {
             cause: e.to_io(),
         };
         let encoder_name = self.kind.name();
-        let ((encoder, left), told) = self.open_encoder(&staged.setup, &staged.hdr)?;
+        let ((encoder, left), settings) = self.open_encoder(&staged.setup, &staged.hdr)?;
         self.set_container_options(&encoder_name, left)?;
         let base = staged.setup.time_base;
         let choice = staged.choice.clone();
@@ -351,20 +351,20 @@ impl VideoSink {
             alpha,
             encoder,
             layout,
-            lends: scaler.is_none() && READS_AT_ONCE.contains(&encoder_name.as_str()),
+            borrows: scaler.is_none() && READS_AT_ONCE.contains(&encoder_name.as_str()),
             choice,
             scaler,
             passthrough,
             stream,
             pacing: Pacing::new(self.info.time_base, base, pause, step),
             packet: Packet::new().map_err(failed)?,
-            lent: Arc::default(),
+            borrowed: Arc::default(),
             durations: HashMap::new(),
             end: 0.0,
             frames: 0,
             encoded: 0,
             stop: None,
-            settings: told,
+            settings,
             samples,
             ledger,
             staged,
@@ -578,8 +578,8 @@ impl Running {
                 scaler.run(before, &mut after)?;
                 self.to_palette(after)?
             }
-            None if self.lends && self.lent.load(Ordering::Acquire) < MAX_LENT => {
-                lend(frame, self.choice.format, &self.lent)?
+            None if self.borrows && self.borrowed.load(Ordering::Acquire) < MAX_BORROWED => {
+                lend(frame, self.choice.format, &self.borrowed)?
             }
             None => {
                 let (width, height) = (frame.layout().width(), frame.layout().height());
@@ -690,7 +690,7 @@ impl Running {
 
 impl Sink for VideoSink {
     fn held_buffers(&self) -> usize {
-        MAX_LENT
+        MAX_BORROWED
     }
 
     fn delayed_frames(&self) -> u64 {
@@ -757,8 +757,8 @@ impl Sink for VideoSink {
             result = rest.map_err(|e| ("a packet of a copied stream cannot be written", e));
         }
         if result.is_ok() && !running.ends_by_option {
-            let told = running.end_last_frame(muxer);
-            result = told.map_err(|e| ("the last frame's time cannot be set", e));
+            let timed = running.end_last_frame(muxer);
+            result = timed.map_err(|e| ("the last frame's time cannot be set", e));
         }
         let ended = match result {
             Ok(()) => muxer.end().map_err(|e| ("the file cannot be completed", e)),

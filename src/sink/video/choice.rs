@@ -415,7 +415,7 @@ fn colour_for(
 }
 
 /// What the user asked of the encoder.
-pub(super) struct Wishes<'a> {
+pub(super) struct RequestedSettings<'a> {
     pub(super) quality: Option<f64>,
     pub(super) preset: Option<&'a str>,
     /// Keys without a stream mark such as ":v".
@@ -431,17 +431,17 @@ pub(super) struct Wishes<'a> {
 pub(super) fn configure(
     encoder: &mut Encoder,
     name: &str,
-    wishes: &Wishes<'_>,
+    requested: &RequestedSettings<'_>,
 ) -> Result<(String, Vec<(String, String)>), String> {
-    let mut told = String::new();
+    let mut settings = String::new();
     let refused = |key: &str, value: &str, e: &dyn std::fmt::Display| {
         format!("the encoder {name} refuses {key}={value}: {e}")
     };
-    let given = |key: &str| wishes.options.iter().any(|(k, _)| k == key);
+    let given = |key: &str| requested.options.iter().any(|(k, _)| k == key);
     let set = |encoder: &mut Encoder, key: &str, value: &str| {
         encoder.set(key, value).map_err(|e| refused(key, value, &e))
     };
-    if let Some(preset) = wishes.preset {
+    if let Some(preset) = requested.preset {
         let key = [
             (c"preset", "preset"),
             (c"cpu-used", "cpu-used"),
@@ -452,7 +452,7 @@ pub(super) fn configure(
         .map(|(_, key)| key)
         .ok_or_else(|| format!("the encoder {name} has no presets; leave --preset out"))?;
         set(encoder, key, preset)?;
-        told = format!(", {key} {preset}");
+        settings = format!(", {key} {preset}");
     } else if matches!(name, "libvpx-vp9" | "libaom-av1") && !given("cpu-used") {
         // Their own default is meant for a night, not for a run.
         set(encoder, "cpu-used", if name == "libvpx-vp9" { "2" } else { "6" })?;
@@ -462,10 +462,10 @@ pub(super) fn configure(
     }
     let (knob, default) = quality_of(name);
     let chosen_otherwise = QUALITY_KEYS.iter().any(|key| given(key));
-    if let Some(quality) = wishes.quality {
+    if let Some(quality) = requested.quality {
         check_quality(name, quality)?;
     }
-    let quality = wishes.quality.or(default.filter(|_| !chosen_otherwise));
+    let quality = requested.quality.or(default.filter(|_| !chosen_otherwise));
     match (knob, quality) {
         (Quality::Option(key), Some(value)) => {
             let text = plain(value);
@@ -475,9 +475,9 @@ pub(super) fn configure(
             }
             if name == "libvpx" && !given("b") {
                 // Here the rate is a ceiling, and without one the quality is not reached.
-                set(encoder, "b", &bit_rate(wishes, 0.5))?;
+                set(encoder, "b", &bit_rate(requested, 0.5))?;
             }
-            told = format!(", {key} {text}{told}");
+            settings = format!(", {key} {text}{settings}");
         }
         (Quality::Quantiser, Some(value)) => {
             if !(0.0..=1000.0).contains(&value) {
@@ -486,7 +486,7 @@ pub(super) fn configure(
                 ));
             }
             encoder.set_quantiser(value);
-            told = format!(", quantiser {}{told}", plain(value));
+            settings = format!(", quantiser {}{settings}", plain(value));
         }
         (Quality::None, Some(_)) => {
             return Err(format!(
@@ -496,13 +496,13 @@ pub(super) fn configure(
         }
         (_, None) => {
             if name == "libopenh264" && !given("b") {
-                set(encoder, "b", &bit_rate(wishes, 0.2))?;
+                set(encoder, "b", &bit_rate(requested, 0.2))?;
             }
         }
     }
     let mut left = Vec::new();
-    let mut extra = hdr_options(name, wishes);
-    for (key, value) in wishes.options {
+    let mut extra = hdr_options(name, requested);
+    for (key, value) in requested.options {
         if let Some((_, ours)) = extra.iter_mut().find(|(k, _)| k == key) {
             // The user's come last and so have the last word.
             *ours = format!("{ours}:{value}");
@@ -517,15 +517,15 @@ pub(super) fn configure(
     for (key, value) in extra {
         set(encoder, &key, &value)?;
     }
-    Ok((told, left))
+    Ok((settings, left))
 }
 
-fn bit_rate(wishes: &Wishes<'_>, bits_per_pixel: f64) -> String {
-    let rate = wishes
+fn bit_rate(requested: &RequestedSettings<'_>, bits_per_pixel: f64) -> String {
+    let rate = requested
         .frame_rate
         .map_or(25.0, Rational::to_f64)
         .clamp(1.0, 1000.0);
-    let pixels = wishes.size.0 as f64 * wishes.size.1 as f64;
+    let pixels = requested.size.0 as f64 * requested.size.1 as f64;
     format!("{:.0}", (pixels * rate * bits_per_pixel).clamp(1e5, 2e9))
 }
 
@@ -534,24 +534,24 @@ fn plain(value: f64) -> String {
 }
 
 /// Options that carry facts which FFmpeg's wrapper does not hand to the encoder's library by itself.
-fn hdr_options(name: &str, wishes: &Wishes<'_>) -> Vec<(String, String)> {
+fn hdr_options(name: &str, requested: &RequestedSettings<'_>) -> Vec<(String, String)> {
     let mut parts = Vec::new();
     match name {
         "libx265" => {
             parts.push("log-level=error".to_owned());
-            if let Some(rate) = wishes.frame_rate {
+            if let Some(rate) = requested.frame_rate {
                 // Else it takes the time base for the frame rate.
                 parts.push(format!("fps={}/{}", rate.num, rate.den));
             }
             parts.extend(
-                wishes
+                requested
                     .hdr
                     .mastering
                     .as_ref()
                     .map(|m| format!("master-display={m}")),
             );
             parts.extend(
-                wishes
+                requested
                     .hdr
                     .light
                     .map(|(most, mean)| format!("max-cll={most},{mean}")),
@@ -560,13 +560,18 @@ fn hdr_options(name: &str, wishes: &Wishes<'_>) -> Vec<(String, String)> {
         }
         "libx264" => {
             parts.extend(
-                wishes
+                requested
                     .hdr
                     .mastering
                     .as_ref()
                     .map(|m| format!("mastering-display={m}")),
             );
-            parts.extend(wishes.hdr.light.map(|(most, mean)| format!("cll={most},{mean}")));
+            parts.extend(
+                requested
+                    .hdr
+                    .light
+                    .map(|(most, mean)| format!("cll={most},{mean}")),
+            );
             if parts.is_empty() {
                 return Vec::new();
             }

@@ -3,7 +3,7 @@
 //! A rehearsal tells what encoder and container can say. What they cannot say of range, rotation and YCgCo is
 //! undone in the samples; the rest is entered into the ledger as lost.
 
-use super::choice::{self, FormatChoice, Hdr, Wishes};
+use super::choice::{self, FormatChoice, Hdr, RequestedSettings};
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
 use super::{Running, VideoSink, alpha};
 use crate::convert::{self, Converter, YCGCO};
@@ -265,7 +265,7 @@ impl VideoSink {
             .iter()
             .map(|(key, value)| (key.strip_suffix(":v").unwrap_or(key).to_owned(), value.clone()))
             .collect();
-        let wishes = Wishes {
+        let requested = RequestedSettings {
             quality: self.options.quality,
             preset: self.options.preset.as_deref(),
             options: &options,
@@ -273,7 +273,7 @@ impl VideoSink {
             size: (setup.width, setup.height),
             hdr: hdr.clone(),
         };
-        let (told, left) = choice::configure(&mut encoder, &encoder_name, &wishes)
+        let (settings, left) = choice::configure(&mut encoder, &encoder_name, &requested)
             .map_err(|problem| self.unsupported(problem))?;
         log::forget();
         encoder.open().map_err(|e| {
@@ -296,7 +296,7 @@ impl VideoSink {
                 log::explained(&problem)
             ))
         })?;
-        Ok(((encoder, left), told))
+        Ok(((encoder, left), settings))
     }
 
     /// The mark that every player of this container knows; FFmpeg's own choice is refused by some.
@@ -389,7 +389,7 @@ impl VideoSink {
         }
     }
 
-    /// Looks into the finished file for what it says, where no rehearsal told. Gives a sentence if FFmpeg
+    /// Looks into the finished file for what it says, where no rehearsal found that out. Gives a sentence if FFmpeg
     /// cannot decode it.
     pub(super) fn check_kept(&self, running: &mut Running) -> Option<String> {
         if !running.staged.unverified || self.part.path() == self.options.path {
