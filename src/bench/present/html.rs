@@ -5,7 +5,9 @@ use super::super::measure::{Ceiling, CeilingKind, Cell, Machine, Scope, Sweep, V
 use super::super::steady::Steady;
 use super::text::figure as number;
 use crate::report::Measurements;
-use crate::report::page::{self, Curve, CurveKind, Curves, Document, Dots, Look, PageError, Scale, Series};
+use crate::report::page::{
+    self, Curve, CurveKind, Curves, Document, Dots, PageError, Scale, Series, SeriesStyle,
+};
 use std::collections::BTreeMap;
 
 /// Plots of one kind in a page at most; the table holds every cell.
@@ -156,7 +158,7 @@ fn lines<'a>(cells: &[&'a Cell], axis: Axis) -> Vec<Line<'a>> {
 }
 
 /// Engines by colour and algorithms by shape, where there are several of both.
-fn looks(lines: &[Line<'_>]) -> Vec<Look> {
+fn styles(lines: &[Line<'_>]) -> Vec<SeriesStyle> {
     let mut engines: Vec<&str> = Vec::new();
     let mut algorithms: Vec<&str> = Vec::new();
     for line in lines {
@@ -173,9 +175,9 @@ fn looks(lines: &[Line<'_>]) -> Vec<Look> {
         .enumerate()
         .map(|(index, line)| {
             if engines.len() < 2 || algorithms.len() < 2 {
-                return Look::nth(index);
+                return SeriesStyle::nth(index);
             }
-            Look {
+            SeriesStyle {
                 colour: place(&engines, &line.engine),
                 shape: place(&algorithms, line.algorithm),
             }
@@ -401,7 +403,7 @@ impl Sweep {
         for ((scope, algorithm), points) in groups {
             curves.push(Curve {
                 name: format!("{algorithm}, {}", scope_words(scope)),
-                look: Look::nth(curves.len()),
+                style: SeriesStyle::nth(curves.len()),
                 kind: CurveKind::Points,
                 points,
                 spreads: Vec::new(),
@@ -423,7 +425,7 @@ impl Sweep {
             let at = |x: f64| if slanted { limit * x } else { limit };
             curves.push(Curve {
                 name: format!("{name}: {} {unit}", number(limit)),
-                look: Look::nth(curves.len()),
+                style: SeriesStyle::nth(curves.len()),
                 kind: CurveKind::Limit,
                 points: vec![(least, at(least)), (most, at(most))],
                 spreads: Vec::new(),
@@ -557,10 +559,10 @@ fn rows(cells: &[&Cell], published: bool) -> Vec<Vec<String>> {
 fn curves(lines: &[Line<'_>], value: impl Fn(&Cell) -> Option<f64>) -> Vec<Curve> {
     lines
         .iter()
-        .zip(looks(lines))
-        .map(|(line, look)| Curve {
+        .zip(styles(lines))
+        .map(|(line, style)| Curve {
             name: line.name(),
-            look,
+            style,
             kind: CurveKind::Joined,
             points: line
                 .points
@@ -646,7 +648,7 @@ fn threads_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -
         };
         let ideal = Curve {
             name: format!("{}, if threads cost nothing", curve.name),
-            look: curve.look,
+            style: curve.style,
             kind: CurveKind::Limit,
             points: vec![first, (last.0, first.1 * first.0 / last.0)],
             spreads: Vec::new(),
@@ -692,15 +694,15 @@ fn dots(page: &mut Document, id: &str, name: &str, axis: Axis, lines: &[Line<'_>
     let row_of = |label: &str| rows.iter().position(|row| row == label);
     let series: Vec<_> = lines
         .iter()
-        .zip(looks(lines))
-        .map(|(line, look)| {
+        .zip(styles(lines))
+        .map(|(line, style)| {
             let dots = line
                 .points
                 .iter()
                 .filter_map(|p| Some((row_of(&p.label)?, p.cell.milliseconds.median)));
             Series {
                 name: line.name(),
-                look,
+                style,
                 dots: dots.collect(),
             }
         })

@@ -23,8 +23,8 @@ pub(crate) enum Scale {
 pub(crate) struct Curve {
     /// What it is, for the legend.
     pub(crate) name: String,
-    /// What tells it from the others.
-    pub(crate) look: Look,
+    /// What distinguishes it from the others.
+    pub(crate) style: SeriesStyle,
     /// What is drawn.
     pub(crate) kind: CurveKind,
     /// Its points, in the axes' units.
@@ -35,18 +35,18 @@ pub(crate) struct Curve {
 
 /// A colour and a shape, each by its number; both begin again after the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct SeriesStyle {
     /// Which colour.
     pub(crate) colour: usize,
     /// Which shape its points have.
     pub(crate) shape: usize,
 }
 
-impl Look {
+impl SeriesStyle {
     /// The nth of several that have nothing in common: neighbours differ in shape too, so that they can be
     /// told apart without colours.
-    pub(crate) fn nth(n: usize) -> Look {
-        Look {
+    pub(crate) fn nth(n: usize) -> SeriesStyle {
+        SeriesStyle {
             colour: n,
             shape: n + n / SERIES,
         }
@@ -85,30 +85,30 @@ pub(crate) struct Curves<'a> {
 const SHAPES: [char; 4] = ['●', '■', '▲', '◆'];
 
 /// The colour and the letter that stand for a curve in a legend.
-pub(super) fn key(look: Look, kind: CurveKind) -> Key {
-    let ink = Ink::Series(look.colour);
+pub(super) fn key(style: SeriesStyle, kind: CurveKind) -> Key {
+    let ink = Ink::Series(style.colour);
     match kind {
         CurveKind::Limit => Key::Mark(ink, '┅'),
-        _ => Key::Mark(ink, SHAPES[look.shape % SHAPES.len()]),
+        _ => Key::Mark(ink, SHAPES[style.shape % SHAPES.len()]),
     }
 }
 
 /// Draws a point of a curve around a pixel.
-pub(super) fn mark(area: &Area<'_>, (x, y): (i32, i32), look: Look) -> Result<(), PageError> {
-    let style = Ink::Series(look.colour).colour().filled();
-    match look.shape % SHAPES.len() {
-        0 => area.draw(&Circle::new((x, y), 5, style))?,
+pub(super) fn mark(area: &Area<'_>, (x, y): (i32, i32), style: SeriesStyle) -> Result<(), PageError> {
+    let filled = Ink::Series(style.colour).colour().filled();
+    match style.shape % SHAPES.len() {
+        0 => area.draw(&Circle::new((x, y), 5, filled))?,
         1 => area.draw(&Polygon::new(
             vec![(x - 4, y - 4), (x + 4, y - 4), (x + 4, y + 4), (x - 4, y + 4)],
-            style,
+            filled,
         ))?,
         2 => area.draw(&Polygon::new(
             vec![(x, y - 6), (x + 6, y + 4), (x - 6, y + 4)],
-            style,
+            filled,
         ))?,
         _ => area.draw(&Polygon::new(
             vec![(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)],
-            style,
+            filled,
         ))?,
     }
     Ok(())
@@ -157,7 +157,7 @@ impl Curves<'_> {
         let legend: Vec<(Key, String)> = self
             .curves
             .iter()
-            .map(|curve| (key(curve.look, curve.kind), curve.name.clone()))
+            .map(|curve| (key(curve.style, curve.kind), curve.name.clone()))
             .collect();
         let points = || self.curves.iter().flat_map(|c| &c.points);
         let span = |pick: fn(&(f64, f64)) -> f64| {
@@ -178,7 +178,7 @@ impl Curves<'_> {
                 let y = y_scale.axis(y_title, up, 6, 0.2);
                 let mut chart = axes(area, &x, &y, 0)?;
                 for curve in self.curves {
-                    let ink = Ink::Series(curve.look.colour).colour();
+                    let ink = Ink::Series(curve.style.colour).colour();
                     let at: Vec<(f64, f64)> = curve
                         .points
                         .iter()
@@ -206,7 +206,7 @@ impl Curves<'_> {
                     if curve.kind != CurveKind::Limit {
                         for (index, (point, (x, y))) in at.iter().zip(&curve.points).enumerate() {
                             let pixel = chart.backend_coord(point);
-                            mark(area, pixel, curve.look)?;
+                            mark(area, pixel, curve.style)?;
                             let (x, y) = (number(*x), number(*y));
                             let mut words = format!("{}\n{x_title}: {x}\n{y_title}: {y}", curve.name);
                             if let Some(&(least, most)) = curve.spreads.get(index) {

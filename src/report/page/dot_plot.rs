@@ -2,7 +2,7 @@
 
 use super::PageError;
 use super::chart::{Axis, axes, number, svg};
-use super::curves::{CurveKind, Look, key, mark};
+use super::curves::{CurveKind, SeriesStyle, key, mark};
 use super::document::{Document, Key};
 
 /// Dots that stand for the same thing.
@@ -11,7 +11,7 @@ pub(crate) struct Series {
     /// What it is, for the legend.
     pub(crate) name: String,
     /// What tells it from the others.
-    pub(crate) look: Look,
+    pub(crate) style: SeriesStyle,
     /// Row and value of each dot.
     pub(crate) dots: Vec<(usize, f64)>,
 }
@@ -47,7 +47,7 @@ impl Dots<'_> {
         let legend: Vec<(Key, String)> = self
             .series
             .iter()
-            .map(|s| (key(s.look, CurveKind::Points), s.name.clone()))
+            .map(|s| (key(s.style, CurveKind::Points), s.name.clone()))
             .collect();
         // Where the largest value would press all others to one side.
         let logarithmic = most > 8.0 * least && least > 0.0;
@@ -70,11 +70,11 @@ impl Dots<'_> {
                         .collect(),
                 };
                 let chart = axes(area, &x, &y, 0)?;
-                for Series { name, look, dots } in self.series {
+                for Series { name, style, dots } in self.series {
                     for &(row, value) in dots {
                         let x = if logarithmic { value.log10() } else { value };
                         let pixel = chart.backend_coord(&(x, count - row as f64 - 0.5));
-                        mark(area, pixel, *look)?;
+                        mark(area, pixel, *style)?;
                         let row = self.rows.get(row).map_or("", String::as_str);
                         hovers.around(pixel, &format!("{name}\n{row}\n{}: {}", self.axis, number(value)));
                     }

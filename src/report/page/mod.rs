@@ -14,7 +14,7 @@ mod stacked_bars;
 mod throughput;
 mod timeline;
 
-pub(crate) use curves::{Curve, CurveKind, Curves, Look, Scale};
+pub(crate) use curves::{Curve, CurveKind, Curves, Scale, SeriesStyle};
 pub(crate) use document::Document;
 pub(crate) use dot_plot::{Dots, Series};
 
