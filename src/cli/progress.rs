@@ -22,8 +22,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// From one look at the counters to the next.
-const LOOK: Duration = Duration::from_millis(200);
+/// From one reading of the counters to the next.
+const INTERVAL: Duration = Duration::from_millis(200);
 
 /// From one JSON object to the next.
 const OBJECT: Duration = Duration::from_secs(1);
@@ -125,10 +125,10 @@ pub(crate) struct Watched<'a> {
     pub(crate) rate: Option<f64>,
 }
 
-/// What can be looked at.
+/// What has progress to show.
 pub(crate) trait Watch: Sync {
     /// How far it is.
-    fn look(&self, meter: &mut Meter) -> Look;
+    fn snapshot(&self, meter: &mut Meter) -> Snapshot;
 }
 
 /// Runs `work` while its progress is shown.
@@ -141,10 +141,10 @@ pub(crate) fn show<T: Send>(watched: &impl Watch, form: Form, work: impl FnOnce(
         let watch = move || {
             let mut meter = Meter::new();
             let mut face = Face::new(form);
-            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK) {
-                face.draw(&watched.look(&mut meter));
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(INTERVAL) {
+                face.draw(&watched.snapshot(&mut meter));
             }
-            face.end(&watched.look(&mut meter));
+            face.end(&watched.snapshot(&mut meter));
         };
         // A run goes on without progress where no thread can be had for it.
         let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
@@ -154,9 +154,9 @@ pub(crate) fn show<T: Send>(watched: &impl Watch, form: Form, work: impl FnOnce(
     })
 }
 
-/// How far the run was at one look.
+/// How far the run was at one snapshot.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Look {
+pub(crate) struct Snapshot {
     pub(crate) written: u64,
     pub(crate) frames: Option<u64>,
     /// Frames a second of late.
@@ -215,7 +215,7 @@ impl Meter {
 }
 
 impl Watch for Watched<'_> {
-    fn look(&self, meter: &mut Meter) -> Look {
+    fn snapshot(&self, meter: &mut Meter) -> Snapshot {
         let counters = self.counters;
         let parts = self.parts.max(1);
         let taken = counters.frames(Stage::Encode);
@@ -228,7 +228,7 @@ impl Watch for Watched<'_> {
             taken
         } / parts;
         let fps = meter.speed(taken / parts);
-        Look {
+        Snapshot {
             written,
             frames: self.frames.map(|frames| frames / parts),
             fps,
@@ -243,7 +243,7 @@ impl Watch for Watched<'_> {
     }
 }
 
-impl Look {
+impl Snapshot {
     /// Time until the last frame, at the speed of late.
     fn left(&self) -> Option<Duration> {
         let frames = self.frames.filter(|_| self.finishing.is_none())?;
@@ -368,30 +368,30 @@ impl Face {
         }
     }
 
-    /// Shows the look if it is time. Whoever reads may have gone, which is no reason to stop.
-    fn draw(&mut self, look: &Look) {
+    /// Shows the snapshot if it is time. Whoever reads may have gone, which is no reason to stop.
+    fn draw(&mut self, snapshot: &Snapshot) {
         match self {
-            Face::Bar(bar) => bar.set_message(look.line(width())),
+            Face::Bar(bar) => bar.set_message(snapshot.line(width())),
             Face::Lines(last) => {
                 if last.elapsed() >= LINE {
                     *last = Instant::now();
-                    let _ = writeln!(std::io::stderr(), "{}", look.line(usize::MAX));
+                    let _ = writeln!(std::io::stderr(), "{}", snapshot.line(usize::MAX));
                 }
             }
             Face::Json(last, out) => {
                 if last.elapsed() >= OBJECT {
                     *last = Instant::now();
-                    out.write(&look.json(false));
+                    out.write(&snapshot.json(false));
                 }
             }
         }
     }
 
-    fn end(&mut self, look: &Look) {
+    fn end(&mut self, snapshot: &Snapshot) {
         match self {
             Face::Bar(bar) => bar.finish_and_clear(),
             Face::Lines(_) => {}
-            Face::Json(_, out) => out.write(&look.json(true)),
+            Face::Json(_, out) => out.write(&snapshot.json(true)),
         }
     }
 }
@@ -409,8 +409,8 @@ mod tests {
 
     use super::*;
 
-    fn look() -> Look {
-        Look {
+    fn snapshot() -> Snapshot {
+        Snapshot {
             written: 450,
             frames: Some(1000),
             fps: 62.94,
@@ -419,26 +419,26 @@ mod tests {
             bytes: Some(12_345_678),
             busiest: Some(Stage::Encode),
             finishing: None,
-            ..Look::default()
+            ..Snapshot::default()
         }
     }
 
     #[test]
     fn a_line_fits_every_width() {
         let full = "45%  450/1000  62.9 fps  2.5x  0:12, 0:08 left  12 MB  busiest: encode";
-        assert_eq!(look().line(100), full);
-        assert_eq!(look().line(40), "45%  450/1000  62.9 fps  2.5x");
+        assert_eq!(snapshot().line(100), full);
+        assert_eq!(snapshot().line(40), "45%  450/1000  62.9 fps  2.5x");
         for width in 0..100 {
-            let line = look().line(width);
+            let line = snapshot().line(width);
             assert!(line.len() <= width && full.starts_with(&line), "{width}: {line}");
         }
-        let endless = Look {
+        let endless = Snapshot {
             frames: None,
             speed: None,
-            ..look()
+            ..snapshot()
         };
         assert_eq!(endless.line(40), "450 frames  62.9 fps  0:12  12 MB");
-        let of_several = Look {
+        let of_several = Snapshot {
             files: Some((3, 12)),
             ..endless
         };
@@ -447,10 +447,10 @@ mod tests {
 
     #[test]
     fn no_time_is_promised_where_none_is_known() {
-        let finishing = Look {
+        let finishing = Snapshot {
             finishing: Some(14),
             written: 61,
-            ..look()
+            ..snapshot()
         };
         assert_eq!(finishing.left(), None);
         assert_eq!(
@@ -458,13 +458,16 @@ mod tests {
             "finishing: 61 frames written, 14 in the encoder"
         );
         assert_eq!(finishing.line(40), "finishing: 61 frames written");
-        let stalled = Look { fps: 0.0, ..look() };
+        let stalled = Snapshot {
+            fps: 0.0,
+            ..snapshot()
+        };
         assert_eq!(stalled.left(), None);
         assert!(!stalled.line(100).contains("left"));
         // More frames than the header said.
-        let longer = Look {
+        let longer = Snapshot {
             written: 1001,
-            ..look()
+            ..snapshot()
         };
         assert!(longer.line(100).starts_with("100%  1001/1000") && longer.left().is_none());
     }
@@ -477,7 +480,7 @@ mod tests {
 
     #[test]
     fn the_json_has_the_documented_fields() {
-        let object: serde_json::Value = serde_json::from_str(&look().json(false)).unwrap();
+        let object: serde_json::Value = serde_json::from_str(&snapshot().json(false)).unwrap();
         let mut found: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
         let mut documented: Vec<&str> = include_str!("../../docs/progress-schema.md")
             .lines()
@@ -490,10 +493,10 @@ mod tests {
 
     #[test]
     fn the_last_object_counts_what_the_encoder_has_given() {
-        let drained = Look {
+        let drained = Snapshot {
             written: 61,
             finishing: Some(14),
-            ..look()
+            ..snapshot()
         };
         let object = |has_ended| serde_json::from_str::<serde_json::Value>(&drained.json(has_ended)).unwrap();
         assert_eq!(

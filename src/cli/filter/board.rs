@@ -1,6 +1,6 @@
 //! How far several jobs are: one line over all of them, or each by itself for programs.
 
-use crate::cli::progress::{Look, Meter, Watch, Watched};
+use crate::cli::progress::{Meter, Snapshot, Watch, Watched};
 use framepipe::pipeline::Progress;
 use framepipe::report::Stage;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -60,7 +60,7 @@ impl Board {
 }
 
 impl Watch for Board {
-    fn look(&self, meter: &mut Meter) -> Look {
+    fn snapshot(&self, meter: &mut Meter) -> Snapshot {
         let state = self.state();
         let running = || state.running.iter().map(|(_, counters)| counters);
         let written = state.frames
@@ -68,7 +68,7 @@ impl Watch for Board {
                 .map(|counters| counters.frames(Stage::Encode) / self.parts)
                 .sum::<u64>();
         let busy = |stage: Stage| running().map(|counters| counters.busy(stage)).sum::<Duration>();
-        Look {
+        Snapshot {
             written,
             fps: meter.speed(written),
             elapsed: meter.elapsed(),
@@ -77,7 +77,7 @@ impl Watch for Board {
                 .filter(|&stage| !busy(stage).is_zero())
                 .max_by_key(|&stage| busy(stage)),
             files: Some((state.done, self.files)),
-            ..Look::default()
+            ..Snapshot::default()
         }
     }
 }
@@ -90,11 +90,11 @@ pub(super) struct OneOf<'a> {
 }
 
 impl Watch for OneOf<'_> {
-    fn look(&self, meter: &mut Meter) -> Look {
-        Look {
+    fn snapshot(&self, meter: &mut Meter) -> Snapshot {
+        Snapshot {
             file: Some(self.name.clone()),
             files: Some((self.board.done(), self.board.files)),
-            ..self.watched.look(meter)
+            ..self.watched.snapshot(meter)
         }
     }
 }

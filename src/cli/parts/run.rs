@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const TRIES: u32 = 3;
 
 /// From one look at a child to the next.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Which job, and on what.
 #[derive(Debug, Clone, Args)]
@@ -223,6 +223,6 @@ fn wait(mut child: Child, stop: &Stop) -> std::io::Result<Option<ExitStatus>> {
             let _ = child.wait();
             return Ok(None);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
