@@ -4,7 +4,7 @@
 use super::measure::{Machine, Versions, now};
 use crate::frame::Frame;
 use crate::pipeline::{self, Job, PipelineError, Progress, Stop};
-use crate::report::{Ending, Latencies, LatencySummary, Measurements, Report, Task};
+use crate::report::{Completion, Latencies, LatencySummary, Measurements, Report, Task};
 use crate::sink::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
 use crossbeam_channel::Receiver;
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub struct Steady {
     /// With what.
     pub versions: Versions,
     /// Whether the whole time was measured.
-    pub ending: Ending,
+    pub ending: Completion,
     /// Seconds that were left out.
     pub warm_up_seconds: f64,
     /// Seconds that were measured.
@@ -255,8 +255,8 @@ pub fn run(
     let mut notes = Vec::new();
     if tally.is_over {
         // The end was ours.
-        measured.ending = Ending::Complete;
-    } else if measured.ending == Ending::Complete {
+        measured.ending = Completion::Complete;
+    } else if measured.ending == Completion::Complete {
         notes.push(format!(
             "the input ended after {:.2} s of the {:.2} s that were to be measured",
             tally.seconds(),
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn an_endless_source_is_stopped_and_a_short_one_is_told() {
         let endless = short_run(0, plan(20, 200));
-        assert_eq!(endless.ending, Ending::Complete);
+        assert_eq!(endless.ending, Completion::Complete);
         assert!(
             endless.frames > 0 && endless.notes.is_empty(),
             "{:?}",

@@ -8,7 +8,7 @@ use crate::engine::cuda::{
 };
 use crate::filter::{Algorithm, Border, Filter, FilterError, Plan};
 use crate::frame::{Colour, PixelFormat};
-use crate::report::Ending;
+use crate::report::Completion;
 use crate::report::table::Table;
 use serde::Serialize;
 use std::fmt;
@@ -82,7 +82,7 @@ pub struct Tuning {
     /// With what.
     pub versions: Versions,
     /// Whether all was measured.
-    pub ending: Ending,
+    pub ending: Completion,
     /// The file that `auto` reads it from; `None` if it was not kept.
     pub kept: Option<String>,
     /// One a work, in the order of their measuring.
@@ -192,7 +192,7 @@ impl Tuning {
             date: now(),
             machine,
             versions,
-            ending: Ending::Complete,
+            ending: Completion::Complete,
             kept: None,
             cells: Vec::new(),
             notes: Vec::new(),
@@ -212,7 +212,7 @@ impl Tuning {
             let mut times = Vec::new();
             for (variant, case) in &job.cases {
                 if !before(number, case) {
-                    self.ending = Ending::Interrupted;
+                    self.ending = Completion::Interrupted;
                     return Ok(());
                 }
                 number += 1;
@@ -315,7 +315,7 @@ impl fmt::Display for Tuning {
                 "\nkept in {file}; --memory auto goes by it from now on, until driver, NVRTC or framepipe \
                  change"
             ),
-            (None, Ending::Interrupted) => writeln!(f, "\ninterrupted: nothing of this is kept"),
+            (None, Completion::Interrupted) => writeln!(f, "\ninterrupted: nothing of this is kept"),
             (None, _) => Ok(()),
         }
     }
@@ -389,7 +389,7 @@ mod tests {
         });
         done.unwrap();
         assert_eq!(told, (0..24).collect::<Vec<_>>());
-        assert_eq!(tuning.ending, Ending::Complete);
+        assert_eq!(tuning.ending, Completion::Complete);
         let winners: Vec<MemoryVariant> = tuning.cells.iter().map(|c| c.winner).collect();
         use MemoryVariant::{ConstantShared, Registers};
         // Direct and separable 3x3, then 15x15.
@@ -427,7 +427,7 @@ mod tests {
         tuning
             .measure(&jobs, &mut made_up, &mut |number, _| number < 9)
             .unwrap();
-        assert_eq!(tuning.ending, Ending::Interrupted);
+        assert_eq!(tuning.ending, Completion::Interrupted);
         assert_eq!(tuning.cells.len(), 1);
         assert_eq!(tuning.cells[0].times.len(), 5);
         assert!(tuning.to_string().contains("interrupted"), "{tuning}");

@@ -2,7 +2,7 @@
 //! how fast, with what would make it faster.
 
 use super::encoding::EncodingArguments;
-use framepipe::report::{Ending, Report, Stage};
+use framepipe::report::{Completion, Report, Stage};
 use std::fmt::Write;
 
 /// Below this share of busy time no stage holds the run up by itself.
@@ -19,9 +19,9 @@ pub(super) fn brief(report: &Report, encoding: &EncodingArguments, rate: Option<
         format!(" ({:.2}x)", report.frames_per_second / rate)
     });
     let ending = match report.ending {
-        Ending::Complete => "",
-        Ending::Interrupted => ", interrupted",
-        Ending::Closed => ", the output's reader went away",
+        Completion::Complete => "",
+        Completion::Interrupted => ", interrupted",
+        Completion::Closed => ", the output's reader went away",
     };
     // Writing to a string does not fail.
     let verdict = verdict(report, encoding).map_or_else(String::new, |verdict| format!("; {verdict}"));

@@ -34,7 +34,7 @@ pub use stop::Stop;
 
 use crate::engine::Engine;
 use crate::frame::{Frame, FramePool, Layout, LayoutError, Remarks};
-use crate::report::{Doing, Ending, Latencies, Measurements, PoolMemory, Recording, Stage, StageClock};
+use crate::report::{Completion, Doing, Latencies, Measurements, PoolMemory, Recording, Stage, StageClock};
 use crate::shortage::thread_error;
 use crate::sink::{AnySink, Written};
 use crate::source::{AnySource, Supply};
@@ -193,13 +193,15 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
         return Err(error);
     }
     let ending = match (stop.is_reader_gone(), stop.is_finish_asked()) {
-        (true, _) => Ending::Closed,
+        (true, _) => Completion::Closed,
         // A stop that came when everything had been read interrupted nothing.
-        (false, true) if !(stop.has_input_ended() && encode.frames == decode.frames) => Ending::Interrupted,
-        (false, _) => Ending::Complete,
+        (false, true) if !(stop.has_input_ended() && encode.frames == decode.frames) => {
+            Completion::Interrupted
+        }
+        (false, _) => Completion::Complete,
     };
     let frames = encode.frames;
-    if frames == 0 && ending == Ending::Complete {
+    if frames == 0 && ending == Completion::Complete {
         return Err(PipelineError::NoFrames { input });
     }
     let mut remarks = source_remarks;

@@ -425,7 +425,7 @@ fn a_stream_arrives_whole_and_in_order() {
     assert_eq!(diary.frames(), (0..100).collect::<Vec<_>>());
     assert!(diary.finished.load(Ordering::SeqCst));
     assert_eq!(outcome.measurements.frames, 100);
-    assert_eq!(outcome.measurements.ending, Ending::Complete);
+    assert_eq!(outcome.measurements.ending, Completion::Complete);
     assert_eq!(outcome.remarks.warnings, ["100 frames were made up"]);
     for stage in Stage::ALL {
         assert_eq!(outcome.measurements.stage(stage).frames, 100);
@@ -672,7 +672,7 @@ fn a_reader_that_goes_away_ends_the_run_well() {
         setup.sink = sink(&setup.diary, |s| s.closed_at = Some(12));
         let diary = setup.diary.clone();
         let outcome = setup.run().unwrap();
-        assert_eq!(outcome.measurements.ending, Ending::Closed);
+        assert_eq!(outcome.measurements.ending, Completion::Closed);
         assert_eq!(outcome.measurements.frames, 12);
         assert_eq!(diary.frames(), (0..12).collect::<Vec<_>>());
         assert!(diary.finished.load(Ordering::SeqCst));
@@ -701,7 +701,7 @@ fn a_gentle_end_writes_everything_that_is_in_flight() {
         when_written(&setup, 20, Stop::finish);
         let diary = setup.diary.clone();
         let outcome = setup.run().unwrap();
-        assert_eq!(outcome.measurements.ending, Ending::Interrupted);
+        assert_eq!(outcome.measurements.ending, Completion::Interrupted);
         let frames = outcome.measurements.frames;
         assert!(frames >= 20);
         assert_eq!(diary.frames(), (0..frames).collect::<Vec<_>>());

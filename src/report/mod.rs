@@ -38,7 +38,7 @@ pub const VERSION: u32 = 1;
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ending {
+pub enum Completion {
     /// The whole input was done.
     #[default]
     Complete,
@@ -52,7 +52,7 @@ pub enum Ending {
 #[derive(Debug, Clone, Default)]
 pub struct Measurements {
     /// How it ended.
-    pub ending: Ending,
+    pub ending: Completion,
     /// Frames written.
     pub frames: u64,
     /// The host's instant that the spans of all stages count from; `None` before a run.
@@ -136,7 +136,7 @@ pub struct Report {
     /// What was to be done.
     pub task: Task,
     /// How the run ended.
-    pub ending: Ending,
+    pub ending: Completion,
     /// Frames written.
     pub frames: u64,
     /// Seconds from the start of the stages to the end of the last one.

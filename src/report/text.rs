@@ -1,7 +1,7 @@
 //! The report as a table for people, at most 100 columns wide.
 
 use super::table::Table;
-use super::{Ending, LatencySummary, PartReport, Report};
+use super::{Completion, LatencySummary, PartReport, Report};
 use std::fmt;
 
 impl fmt::Display for Report {
@@ -33,9 +33,9 @@ impl fmt::Display for Report {
             time(self.wall_seconds),
             number(self.frames_per_second),
             match self.ending {
-                Ending::Complete => "",
-                Ending::Interrupted => " (interrupted)",
-                Ending::Closed => " (the output's reader went away)",
+                Completion::Complete => "",
+                Completion::Interrupted => " (interrupted)",
+                Completion::Closed => " (the output's reader went away)",
             },
             (self.memory.input_bytes + self.memory.output_bytes) as f64 / f64::from(1 << 20),
         )?;

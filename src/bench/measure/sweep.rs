@@ -2,7 +2,7 @@
 
 use super::machine::{Machine, Versions, now};
 use super::spread::Spread;
-use crate::report::Ending;
+use crate::report::Completion;
 use serde::Serialize;
 use std::fmt;
 
@@ -172,7 +172,7 @@ pub struct Sweep {
     /// With what.
     pub versions: Versions,
     /// Whether all that was requested was measured.
-    pub ending: Ending,
+    pub ending: Completion,
     /// The ceilings.
     pub ceilings: Vec<Ceiling>,
     /// The cells, in the order of their measuring.
@@ -191,7 +191,7 @@ impl Sweep {
             date: now(),
             machine,
             versions,
-            ending: Ending::Complete,
+            ending: Completion::Complete,
             ceilings: Vec::new(),
             cells: Vec::new(),
             notes: Vec::new(),

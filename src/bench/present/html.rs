@@ -267,7 +267,7 @@ impl Sweep {
     fn beginning(&self, page: &mut Document, command: &str) {
         page.paragraph("note", &on(&self.machine, &self.versions, &self.date));
         page.paragraph("note", command);
-        if self.ending != crate::report::Ending::Complete {
+        if self.ending != crate::report::Completion::Complete {
             page.paragraph("warning", "Interrupted: this is what was measured until then.");
         }
         for note in &self.notes {

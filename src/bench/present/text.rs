@@ -2,7 +2,7 @@
 
 use super::super::measure::{Ceiling, CeilingKind, Cell, Machine, Sweep, Versions};
 use super::super::steady::Steady;
-use crate::report::Ending;
+use crate::report::Completion;
 use crate::report::table::Table;
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl Sweep {
         for note in &self.notes {
             text.push_str(&format!("note: {note}\n"));
         }
-        if self.ending == Ending::Interrupted {
+        if self.ending == Completion::Interrupted {
             text.push_str("interrupted: this is what was measured until then\n");
         }
         text

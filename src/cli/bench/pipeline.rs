@@ -16,7 +16,7 @@ use framepipe::bench::{SteadyPlan, run_steady};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{Rational, parse_rate};
 use framepipe::pipeline::{Job, PipelineError, PipelineOptions, Progress, Stop};
-use framepipe::report::Ending;
+use framepipe::report::Completion;
 use framepipe::source::video::VideoSourceOptions;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -200,7 +200,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         }
         measured => measured?,
     };
-    if steady.frames == 0 && steady.ending == Ending::Complete {
+    if steady.frames == 0 && steady.ending == Completion::Complete {
         return Err(Failure::Failed(format!(
             "{} ended before the warm-up of {} s was over, so that nothing was measured; give a longer \
              input, or a shorter --warm-up",
@@ -214,8 +214,8 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let (table, ending) = (steady.to_string(), steady.ending);
     files.write(&(steady, measured), &table)?;
     match ending {
-        Ending::Interrupted => Err(Failure::Interrupted),
-        Ending::Complete | Ending::Closed => Ok(()),
+        Completion::Interrupted => Err(Failure::Interrupted),
+        Completion::Complete | Completion::Closed => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::cli::interrupt::Policy;
 use crate::cli::{Failure, interrupt};
 use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Subject, Sweep, figure};
 use framepipe::pipeline::Stop;
-use framepipe::report::Ending;
+use framepipe::report::Completion;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 
@@ -116,7 +116,7 @@ impl Run {
         for (position, index) in order.into_iter().enumerate() {
             let job = &jobs[index];
             if self.stop.is_finish_asked() {
-                sweep.ending = Ending::Interrupted;
+                sweep.ending = Completion::Interrupted;
                 break;
             }
             bar.set_position(position as u64);
@@ -144,7 +144,7 @@ impl Run {
         bar.finish_and_clear();
         sweep.cells = cells.into_iter().flatten().collect();
         sweep.ceilings = self.bench.ceilings().to_vec();
-        if sweep.cells.is_empty() && sweep.ending == Ending::Complete {
+        if sweep.cells.is_empty() && sweep.ending == Completion::Complete {
             return Err(Failure::Failed(format!(
                 "nothing could be measured: {}",
                 sweep.notes.join("; ")
@@ -157,8 +157,8 @@ impl Run {
     pub(super) fn finish(self, sweep: &Sweep, table: &str) -> Result<(), Failure> {
         self.outputs.write(sweep, table)?;
         match sweep.ending {
-            Ending::Interrupted => Err(Failure::Interrupted),
-            Ending::Complete | Ending::Closed => Ok(()),
+            Completion::Interrupted => Err(Failure::Interrupted),
+            Completion::Complete | Completion::Closed => Ok(()),
         }
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use framepipe::bench::{Bench, Case, Effort, TuneGrid, TuneJob, Tuning, figure};
 use framepipe::frame::PixelFormat;
 use framepipe::pipeline::Stop;
-use framepipe::report::Ending;
+use framepipe::report::Completion;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &TuneArguments) -> Result<(), Failure> {
     );
     bar.finish_and_clear();
     measured?;
-    let is_whole = tuning.ending == Ending::Complete;
+    let is_whole = tuning.ending == Completion::Complete;
     // What was measured is shown even if it cannot be kept.
     let kept = is_whole.then(|| bench.keep(&tuning.date, &tuning.table()));
     let kept = kept.transpose();

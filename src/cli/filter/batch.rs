@@ -18,7 +18,7 @@ use crate::cli::{Failure, escape};
 use framepipe::engine::spare::Spares;
 use framepipe::frame::{Rational, Remarks};
 use framepipe::pipeline::Stop;
-use framepipe::report::Ending;
+use framepipe::report::Completion;
 use framepipe::shortage::thread_error;
 use framepipe::sink::atomic_file::remove_left_overs;
 use std::io::Write;
@@ -337,8 +337,8 @@ fn end_of(item: &Item<'_>, finished: &Finished) -> End {
         bytes: on_disk.map(|facts| facts.len()).or(finished.bytes).unwrap_or(0),
     };
     match finished.measured.ending {
-        Ending::Interrupted if figures.frames == 0 => End::Stopped,
-        Ending::Interrupted => End::Short(figures),
-        Ending::Complete | Ending::Closed => End::Done(figures),
+        Completion::Interrupted if figures.frames == 0 => End::Stopped,
+        Completion::Interrupted => End::Short(figures),
+        Completion::Complete | Completion::Closed => End::Done(figures),
     }
 }

@@ -10,7 +10,7 @@ use framepipe::engine::Engine;
 use framepipe::engine::spare::Spares;
 use framepipe::frame::{FieldOrder, Rational, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
-use framepipe::report::{Ending, Measurements, Report, Task, page};
+use framepipe::report::{Completion, Measurements, Report, Task, page};
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
 use framepipe::sink::{self, AnySink};
 use framepipe::source::images::Failures;
@@ -336,7 +336,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
     }
     // A trace that cannot be written does not take the report with it.
     trace?;
-    if measured.ending == Ending::Interrupted {
+    if measured.ending == Completion::Interrupted {
         single.say_interrupted(finished.frames);
         return Err(Failure::Interrupted);
     }

@@ -17,7 +17,7 @@ use framepipe::filter::Plan as FilterPlan;
 use framepipe::frame::{Point, Rational, Remarks};
 use framepipe::parts::{Extent, Identity, OutputKind, PinnedFilter, frame_extents};
 use framepipe::pipeline::{Progress, Stop};
-use framepipe::report::Ending;
+use framepipe::report::Completion;
 use framepipe::sink::hashes::{FrameLog, LoggedFrame};
 use framepipe::sink::images::Naming;
 use framepipe::sink::video::VideoSink;
@@ -440,7 +440,7 @@ pub(in crate::cli) fn make(
         is_engine_shown: &AtomicBool::new(true),
     };
     let finished = single.filter(opened, &around, Form::Nothing, &watched)?;
-    if finished.measured.ending == Ending::Interrupted {
+    if finished.measured.ending == Completion::Interrupted {
         return Err(Failure::Interrupted);
     }
     let frames = piece.log.take();

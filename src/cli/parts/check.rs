@@ -1,6 +1,6 @@
 //! `framepipe check`: makes parts again, by any engine, and compares the frames with those of the records.
 
-use super::own::Ending;
+use super::own::Shutdown;
 use super::{open, verify_failure};
 use crate::cli::engine::EngineArguments;
 use crate::cli::{Failure, to_stdout};
@@ -29,7 +29,7 @@ pub(crate) fn run(wanted: &CheckArguments) -> Result<(), Failure> {
     if plan.output_kind != OutputKind::File {
         verify(&job, &plan).map_err(verify_failure)?;
     }
-    let ending = Ending::watch()?;
+    let shutdown = Shutdown::watch()?;
     let count = plan.parts.len();
     let sample = wanted.sample.map_or(count, |n| (n as usize).min(count));
     let mut frames = 0;
@@ -37,7 +37,7 @@ pub(crate) fn run(wanted: &CheckArguments) -> Result<(), Failure> {
         let PartState::Done(record) = job.state(&plan, part).map_err(super::job_failure)? else {
             return Err(Failure::Failed(format!("part {part} is not there")));
         };
-        let made = super::part::filter(&plan, part, Path::new("null:"), &wanted.engine, &ending.next())?;
+        let made = super::part::filter(&plan, part, Path::new("null:"), &wanted.engine, &shutdown.next())?;
         if made.frames.len() != record.frames.len() {
             return Err(Failure::Failed(format!(
                 "part {part} has {} frames, and its record says {}",

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What ends a worker that makes one part after another: a signal abandons the one that is being made, and
 /// no other is begun.
 #[derive(Clone, Default)]
-pub(super) struct Ending(Arc<Mutex<State>>);
+pub(super) struct Shutdown(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -17,11 +17,11 @@ struct State {
     current: Option<Stop>,
 }
 
-impl Ending {
+impl Shutdown {
     /// Ties signals to it. To be called before any work, so that none ends the process without its exit code.
-    pub(super) fn watch() -> Result<Ending, Failure> {
-        let ending = Ending::default();
-        let other = ending.clone();
+    pub(super) fn watch() -> Result<Shutdown, Failure> {
+        let shutdown = Shutdown::default();
+        let other = shutdown.clone();
         let abandon = move || {
             let mut state = other.0.lock().unwrap_or_else(PoisonError::into_inner);
             state.has_come = true;
@@ -30,7 +30,7 @@ impl Ending {
             }
         };
         watch_by(true, |_| false, abandon)?;
-        Ok(ending)
+        Ok(shutdown)
     }
 
     /// The end of the next part.

@@ -4,7 +4,7 @@
 //! and the first one counts. Its exit code says what to do: 0, done; 75, try again, elsewhere or later; 1 and
 //! 2, no use.
 
-use super::own::Ending;
+use super::own::Shutdown;
 use super::{Numbers, arguments, libraries, open};
 use crate::cli::engine::EngineArguments;
 use crate::cli::filter::piece::{Made, Piece, identity_now, make, range_of};
@@ -56,7 +56,7 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
     if wanted.die_with_parent {
         super::own::die_with_parent()?;
     }
-    let ending = Ending::watch()?;
+    let shutdown = Shutdown::watch()?;
     let (job, plan) = open(&wanted.job)?;
     if plan.libraries != libraries() && !wanted.allow_mixed {
         return Err(Failure::Usage(format!(
@@ -77,7 +77,7 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
             continue;
         }
         check_input(&plan)?;
-        let (record, published) = make_one(&job, &plan, part, wanted, &ending.next())?;
+        let (record, published) = make_one(&job, &plan, part, wanted, &shutdown.next())?;
         for warning in &record.warnings {
             let _ = writeln!(
                 std::io::stderr(),
