@@ -46,7 +46,7 @@ impl Sink for Finder {
         let place = pixels
             .max_by_key(|&(y, x)| frame.row(0, y)[x])
             .unwrap_or_default();
-        // Nobody may be there to be told; then nothing needs to be made either.
+        // Nobody may be listening; then nothing needs to be made either.
         Ok(self.0.send(place).map_or(Flow::Closed, |()| Flow::More))
     }
 

@@ -829,7 +829,7 @@ fn two_sources_of_one_name_clash() {
         .to_string();
     assert!(message.contains("would get this name"), "{message}");
     assert!(!target.exists());
-    // Found while writing, where the sources were not told beforehand.
+    // Found while writing, where the sources were not known beforehand.
     let sink = sink::images::create(&target, &facts, &replacing()).unwrap();
     for (k, file) in ["a/x.png", "b/x.png"].iter().enumerate() {
         let mut frame = numbered(noise(facts.format, 4, 4, 1, 0), k as u64);

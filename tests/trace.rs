@@ -77,9 +77,12 @@ fn the_cards_clock_is_laid_on_the_hosts_within_what_it_says() {
     // An engine that tells its zero binds it from below, where nothing else does as well.
     let device = measured.device.as_mut().unwrap();
     device.origin = Some(measured.began.unwrap() + std::time::Duration::from_nanos(ring::ZERO - 1000));
-    let told = Alignment::find(&measured).unwrap();
-    assert!((told.offset - real).abs() <= told.tolerance + 1e-9, "{told:?}");
-    assert!(told.tolerance <= found.tolerance);
+    let bounded = Alignment::find(&measured).unwrap();
+    assert!(
+        (bounded.offset - real).abs() <= bounded.tolerance + 1e-9,
+        "{bounded:?}"
+    );
+    assert!(bounded.tolerance <= found.tolerance);
     measured.device = None;
     assert_eq!(Alignment::find(&measured), None);
 }

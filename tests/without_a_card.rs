@@ -127,9 +127,9 @@ impl Report {
 fn devices_tells_of_the_cards() {
     let Some(runs) = Runs::new() else { return };
     let settings = [("CARDS", "2"), ("CAPABILITY", "80"), ("MEMORY", "268435456")];
-    let told = runs.run(&["devices"], &settings);
-    let text = String::from_utf8(told.out).unwrap();
-    assert_eq!(told.code, Some(0), "{}", told.said);
+    let listing = runs.run(&["devices"], &settings);
+    let text = String::from_utf8(listing.out).unwrap();
+    assert_eq!(listing.code, Some(0), "{}", listing.said);
     assert_eq!(text.matches("stand-in for a card").count(), 2, "{text}");
     assert!(
         text.contains("compute capability 8.0") && text.contains("memory 256 MiB"),

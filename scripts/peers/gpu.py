@@ -481,12 +481,12 @@ def compare(options, tasks, folder):
                 continue
             try:
                 row["peers"][peer.name] = peer.measure(task, pictures[shape], expected, options.seconds)
-            except Exception as error:  # told, and the others go on
+            except Exception as error:  # reported, and the others go on
                 row["peers"][peer.name] = {
                     "error": str(error).splitlines()[0] if str(error) else type(error).__name__
                 }
         rows.append(row)
-        # A run that is broken off has told what it found.
+        # A run that is broken off has reported what it found.
         found = ", ".join(
             f"{name} {answer.get('median', answer.get('error'))}" for name, answer in row["peers"].items()
         )

@@ -382,13 +382,13 @@ mod tests {
         assert_eq!(jobs.len(), 4);
         assert!(jobs.iter().all(|job| job.cases().count() == 6));
         let mut tuning = empty();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let done = tuning.measure(&jobs, &mut made_up, &mut |number, _| {
-            told.push(number);
+            reported.push(number);
             true
         });
         done.unwrap();
-        assert_eq!(told, (0..24).collect::<Vec<_>>());
+        assert_eq!(reported, (0..24).collect::<Vec<_>>());
         assert_eq!(tuning.ending, Completion::Complete);
         let winners: Vec<MemoryVariant> = tuning.cells.iter().map(|c| c.winner).collect();
         use MemoryVariant::{ConstantShared, Registers};

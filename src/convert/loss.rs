@@ -102,7 +102,7 @@ pub(crate) fn nearest_native(format: AvFormat) -> Option<(PixelFormat, bool)> {
     if let Some(native) = PixelFormat::all().find(|native| native.name() == facts.name) {
         return Some((native, true));
     }
-    // FFmpeg's old names for full range; the range itself is told apart.
+    // FFmpeg's old names for full range; the range itself is stated separately.
     if let Some(plain) = facts.name.strip_prefix("yuvj")
         && let Some(native) = PixelFormat::from_name(&format!("yuv{plain}"))
     {

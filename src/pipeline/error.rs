@@ -169,16 +169,16 @@ mod tests {
                 },
             )
         };
-        let told = first_cause(
+        let reported = first_cause(
             vec![Halt::Stopped, failure(5, 1), failure(2, 2), Halt::Stopped],
             false,
         );
         assert!(
-            matches!(told, Some(PipelineError::Order { found: 2, .. })),
-            "{told:?}"
+            matches!(reported, Some(PipelineError::Order { found: 2, .. })),
+            "{reported:?}"
         );
         assert!(first_cause(Vec::new(), false).is_none());
-        let told = first_cause(vec![failure(1, 1)], true);
-        assert!(matches!(told, Some(PipelineError::Abandoned)));
+        let reported = first_cause(vec![failure(1, 1)], true);
+        assert!(matches!(reported, Some(PipelineError::Abandoned)));
     }
 }

@@ -804,10 +804,10 @@ fn a_profiler_is_told_what_each_thread_is_at() {
         }
         setup.engine.profiler = Some(profiler.clone());
         setup.run().unwrap();
-        let told = std::mem::take(&mut *profiler.0.lock().unwrap());
+        let reports = std::mem::take(&mut *profiler.0.lock().unwrap());
         let mut open = std::collections::HashMap::new();
         let mut closed = Vec::new();
-        for (thread, what) in told {
+        for (thread, what) in reports {
             match what {
                 Some(range) => assert_eq!(open.insert(thread, range), None, "a range within another"),
                 None => closed.push(open.remove(&thread).expect("an end without a begin")),

@@ -99,16 +99,16 @@ fn standard_input_that_is_cut_or_no_video_is_refused() {
         (b"GIF89a and no video\n", "standard input: "),
     ] {
         let done = diff_from(input, &["-", &clip]);
-        let told = text(&done.stderr);
-        assert_eq!(done.status.code(), Some(2), "{told}");
-        assert_eq!(told.matches("error: ").count(), 1, "{told}");
-        assert!(told.contains(part) && done.stdout.is_empty(), "{told}");
+        let message = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{message}");
+        assert_eq!(message.matches("error: ").count(), 1, "{message}");
+        assert!(message.contains(part) && done.stdout.is_empty(), "{message}");
     }
     // Whole frames only, but fewer.
     let done = diff_from(&whole[..whole.len() - frame], &["-", &clip]);
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
-    let told = text(&done.stdout);
-    assert!(told.contains("ends after 5 frames"), "{told}");
+    let message = text(&done.stdout);
+    assert!(message.contains("ends after 5 frames"), "{message}");
 }
 
 #[test]
@@ -138,13 +138,13 @@ fn strangers_files_are_compared_in_a_sandbox() {
         diff(&[&[&a, &b, "--json", "-o", &heat, "--encoder", "ffv1"][..], options].concat())
     };
     let (plain, confined) = (run("plain", &[]), run("confined", &["--untrusted"]));
-    let told = text(&confined.stderr);
-    if told.contains("this system cannot confine the program") {
+    let message = text(&confined.stderr);
+    if message.contains("this system cannot confine the program") {
         println!("SKIPPED: this kernel has no Landlock");
         return;
     }
-    assert_eq!(confined.status.code(), Some(1), "{told}");
-    assert!(told.contains("confined: "), "{told}");
+    assert_eq!(confined.status.code(), Some(1), "{message}");
+    assert!(message.contains("confined: "), "{message}");
     assert!(!text(&plain.stderr).contains("confined: "));
     assert_eq!(text(&confined.stdout), text(&plain.stdout));
     let pixels = |name: &str| ffmpeg(&["-i", &heat(name), "-f", "framemd5", "-"]);
@@ -154,9 +154,9 @@ fn strangers_files_are_compared_in_a_sandbox() {
     fs::write(&list, format!("ffconcat version 1.0\nfile '{a}'\n")).unwrap();
     for inputs in [[&a, &list], [&list, &a]] {
         let done = diff(&[inputs[0], inputs[1], "--untrusted"]);
-        let told = text(&done.stderr);
-        assert_eq!(done.status.code(), Some(2), "{told}");
-        assert!(told.contains("list.ffconcat"), "{told}");
+        let message = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{message}");
+        assert!(message.contains("list.ffconcat"), "{message}");
     }
     // Standard input is open already.
     let done = diff_from(&y4m(&raw), &["-", &b, "--untrusted"]);
@@ -177,7 +177,7 @@ fn damage_is_a_warning_and_strict_makes_it_an_error() {
         *byte = byte.wrapping_mul(31) ^ 0x5A;
     }
     fs::write(&damaged, &bytes).unwrap();
-    // Either input's warnings are told, in each way of telling.
+    // Either input's warnings are given, in each form.
     for (a, b) in [(&whole, &damaged), (&damaged, &whole)] {
         let shown = said(1, &[a, b]);
         assert!(shown.contains("\nwarning: "), "{shown}");
@@ -197,10 +197,13 @@ fn damage_is_a_warning_and_strict_makes_it_an_error() {
         let heat = folder.name("heat.mkv");
         for options in [&["--strict"][..], &["--strict", "-q", "-o", &heat]] {
             let done = diff(&[&[&a[..], b], options].concat());
-            let told = text(&done.stderr);
-            assert_eq!(done.status.code(), Some(2), "{told}");
-            assert_eq!(told.matches("error: ").count(), 1, "{told}");
-            assert!(told.contains("damaged.mkv") && done.stdout.is_empty(), "{told}");
+            let message = text(&done.stderr);
+            assert_eq!(done.status.code(), Some(2), "{message}");
+            assert_eq!(message.matches("error: ").count(), 1, "{message}");
+            assert!(
+                message.contains("damaged.mkv") && done.stdout.is_empty(),
+                "{message}"
+            );
         }
     }
     // Where nothing is wrong, strict changes nothing; and no picture of differences was left.

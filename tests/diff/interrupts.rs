@@ -9,7 +9,7 @@ use std::process::{Child, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A comparison that takes longer than this to end, once it is told to, hangs.
+/// A comparison that takes longer than this to end, once it is asked to, hangs.
 const QUICKLY: Duration = Duration::from_secs(30);
 
 /// Two endless inputs that are equal.
@@ -25,7 +25,7 @@ fn y4m(levels: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The outcome of a comparison that was told to end.
+/// The outcome of a comparison that was asked to end.
 fn ended(mut child: Child) -> Output {
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -56,13 +56,13 @@ fn under_way(child: &Child) {
 }
 
 /// The frames that an interrupted comparison says it took.
-fn frames(told: &str) -> u64 {
-    let mut lines = told.lines();
+fn frames(message: &str) -> u64 {
+    let mut lines = message.lines();
     let count = lines.find_map(|line| {
         line.strip_prefix("interrupted: ")?
             .strip_suffix(" frames were compared")
     });
-    count.unwrap_or_else(|| panic!("{told}")).parse().unwrap()
+    count.unwrap_or_else(|| panic!("{message}")).parse().unwrap()
 }
 
 #[test]
@@ -73,10 +73,10 @@ fn an_interrupted_comparison_tells_what_was_found_so_far() {
         under_way(&child);
         send("INT", &child);
         let done = ended(child);
-        let told = text(&done.stderr);
-        assert_eq!(done.status.code(), Some(130), "{told}");
-        let frames = frames(&told);
-        assert!(frames > 0 && told.contains("stopping: "), "{told}");
+        let message = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(130), "{message}");
+        let frames = frames(&message);
+        assert!(frames > 0 && message.contains("stopping: "), "{message}");
         if json {
             let found: Value = serde_json::from_slice(&done.stdout).unwrap();
             assert_eq!(
@@ -108,9 +108,9 @@ fn a_silent_pipe_does_not_hold_up_the_end() {
         send("INT", &child);
         let done = ended(child);
         drop(pipe);
-        let (told, shown) = (text(&done.stderr), text(&done.stdout));
-        assert_eq!(done.status.code(), Some(130), "{told}");
-        assert_eq!(frames(&told), 3, "{told}");
+        let (message, shown) = (text(&done.stderr), text(&done.stdout));
+        assert_eq!(done.status.code(), Some(130), "{message}");
+        assert_eq!(frames(&message), 3, "{message}");
         assert!(shown.contains("differ in 1 of 3 frames"), "{shown}");
         assert!(shown.contains("first difference: frame 1, "), "{shown}");
     }
@@ -136,13 +136,17 @@ fn pictures_of_differences_are_kept_or_discarded_whole() {
         under_way(&child);
         send(signal, &child);
         let done = ended(child);
-        let told = text(&done.stderr);
-        assert_eq!(done.status.code(), Some(130), "{signal}: {told}");
+        let message = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(130), "{signal}: {message}");
         if is_kept {
             let pictures = ffmpeg(&["-i", &heat, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]);
-            assert_eq!(pictures.len() as u64, frames(&told) * 160 * 120 * 3, "{told}");
+            assert_eq!(
+                pictures.len() as u64,
+                frames(&message) * 160 * 120 * 3,
+                "{message}"
+            );
         } else {
-            assert!(told.contains("abandoned: no output was written"), "{told}");
+            assert!(message.contains("abandoned: no output was written"), "{message}");
             assert!(done.stdout.is_empty(), "{}", text(&done.stdout));
         }
         if is_there_before {
@@ -153,6 +157,6 @@ fn pictures_of_differences_are_kept_or_discarded_whole() {
         } else {
             &[]
         };
-        assert_eq!(names(folder.0.path()), expected, "{signal}: {told}");
+        assert_eq!(names(folder.0.path()), expected, "{signal}: {message}");
     }
 }

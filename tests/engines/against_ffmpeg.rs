@@ -128,7 +128,7 @@ fn integer_masks_equal_ffmpegs_convolution() {
     assert!(compared > 1_000_000, "{compared}");
 }
 
-/// How FFmpeg treats the right and bottom edge for masks of this size: told by a mask that moves the picture
+/// How FFmpeg treats the right and bottom edge for masks of this size: found with a mask that moves the picture
 /// to the left.
 fn far_border(size: usize) -> Border {
     let mut weights = vec![0; size * size];

@@ -267,10 +267,10 @@ fn quick_tests_hold_on_a_stand_in_for_a_card() {
             .with(&mut command, &folder.path().join("kernels"))
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&done.stdout);
+        let output = String::from_utf8_lossy(&done.stdout);
         assert!(
-            done.status.success() && told.contains("1 passed; 0 failed"),
-            "{told}{}",
+            done.status.success() && output.contains("1 passed; 0 failed"),
+            "{output}{}",
             String::from_utf8_lossy(&done.stderr)
         );
         let report = std::fs::read_to_string(report).unwrap_or_else(|e| panic!("{test} left no report: {e}"));

@@ -239,8 +239,8 @@ fn what_was_tuned_here_is_what_auto_goes_by() {
     assert_eq!(json["kept"].as_str(), kept[0].to_str());
     let after = explained();
     let date = json["date"].as_str().unwrap();
-    let told = format!("measured here on {date}, cell separable 5x5");
-    assert!(after.contains(&told), "{after}");
+    let expected = format!("measured here on {date}, cell separable 5x5");
+    assert!(after.contains(&expected), "{after}");
     let whole = std::fs::read(&kept[0]).unwrap();
     std::fs::write(&kept[0], &whole[..whole.len() / 2]).unwrap();
     let damaged = explained();

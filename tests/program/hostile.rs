@@ -67,7 +67,7 @@ fn signal(child: &Child, signal: &str) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
-/// Waits for the end of a run that was told to end, and asserts that it comes within two seconds.
+/// Waits for the end of a run that was asked to end, and asserts that it comes within two seconds.
 fn ends(mut child: Child) -> Output {
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -739,8 +739,8 @@ fn what_stands_beside_pictures_is_held_to_its_limit() {
         let path = folder.write(name, content);
         let (done, peak) = measured(&[&path, &out]);
         assert!(done.status.success(), "{name}: {}", said(&done));
-        let told = words.iter().all(|word| said(&done).contains(word)) && said(&done).contains("16 MiB");
-        assert!(told, "{name}: {}", said(&done));
+        let is_named = words.iter().all(|word| said(&done).contains(word)) && said(&done).contains("16 MiB");
+        assert!(is_named, "{name}: {}", said(&done));
         assert!(peak < 200, "{name}: {peak} MiB");
         let done = filter(&[&path, &out, "--overwrite", "--strict"]);
         assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));

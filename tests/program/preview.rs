@@ -242,8 +242,8 @@ fn a_compared_video_keeps_its_sound_and_says_what_it_is() {
     let (plain, side) = (folder.name("plain.mkv"), folder.name("side.mkv"));
     let words = ["filter", &input, "--filter", BOX, "--encoder", "ffv1"];
     done(&[&words[..], &[&plain]].concat());
-    let told = done(&[&words[..], &[&side, "--compare", "side"]].concat());
-    assert!(told.contains("before beside after"), "{told}");
+    let message = done(&[&words[..], &[&side, "--compare", "side"]].concat());
+    assert!(message.contains("before beside after"), "{message}");
     assert_eq!(size(&side), (192, 64));
     assert_eq!(
         part(&["-i", &side], (0, 96), (0, 64)),
@@ -569,10 +569,10 @@ fn files_of_every_kind_and_no_half_ones() {
     let input = folder.clip("in.mp4", &["-c:v", "libx264", "-pix_fmt", "yuv420p"]);
     for kind in ["png", "jpg", "tif", "bmp", "webp", "ppm"] {
         let out = folder.name(&format!("out.{kind}"));
-        let told = done(&["preview", &input, "1", "--filter", BOX, "-o", &out]);
+        let message = done(&["preview", &input, "1", "--filter", BOX, "-o", &out]);
         assert!(
-            told.contains("the first frame from 1 s on") && told.contains(&out),
-            "{told}"
+            message.contains("the first frame from 1 s on") && message.contains(&out),
+            "{message}"
         );
         assert_eq!(size(&out), (96, 64), "{kind}");
     }
@@ -683,10 +683,10 @@ fn interlaced_video_is_previewed_by_its_fields() {
     let words = [
         "preview", &input, "3f", "--filter", BOX, "--layout", "after", "-o", &out, "-y",
     ];
-    let told = done(&words);
-    assert!(told.contains("--fields filters them apart"), "{told}");
-    let told = done(&[&words[..], &["--fields"]].concat());
-    assert!(!told.contains("--fields filters them apart"), "{told}");
+    let message = done(&words);
+    assert!(message.contains("--fields filters them apart"), "{message}");
+    let message = done(&[&words[..], &["--fields"]].concat());
+    assert!(!message.contains("--fields filters them apart"), "{message}");
     let plain = still(&folder, &input, BOX, &["--start", "3f", "--fields"]);
     let whole = |path: &str| part(&["-i", path], (0, 96), (0, height));
     assert_eq!(whole(&out), whole(&plain));

@@ -1,4 +1,4 @@
-//! What people type and what they are told: other programs' words, hints, help, completions, manual pages,
+//! What people type and what they are shown: other programs' words, hints, help, completions, manual pages,
 //! and errors that come before any work.
 
 use crate::common::{PROGRAM, text};

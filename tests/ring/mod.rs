@@ -39,7 +39,7 @@ pub(crate) fn run(count: u64, slots: usize, parts: [f64; 3], kept: u64) -> Measu
     let mut flying: VecDeque<(u64, u64)> = VecDeque::new();
     // Where each of the three threads is.
     let (mut decoder, mut submitter, mut encoder) = (ZERO - 100_000, ZERO - 3_000, ZERO);
-    // The clock counts when it is told, and all of this is told at once.
+    // The clock counts when it is asked to, and all of this is asked at once.
     let mut throughput = Throughput::new(began);
     let mut collect = |engine: &mut StageClock,
                        submitter: &mut u64,
@@ -163,7 +163,7 @@ fn stretch(earliest: &[Option<f64>], length: f64) -> (f64, f64) {
     (begin, begin + length)
 }
 
-/// What such a run was told to do.
+/// What such a run was asked to do.
 pub(crate) fn task(input: &str) -> Task {
     Task {
         input: input.to_owned(),

@@ -435,13 +435,13 @@ extern "C" {
 // not given back; an empty text if all is well. It is kept until the next call.
 const char *standin_begin(uint64_t seed)
 {
-    static string told;
+    static string report;
     Driver &d = driver();
     Held held(d.queues.lock);
     d.queues.finish(held, nullptr);
-    told = std::exchange(d.complaints, string());
+    report = std::exchange(d.complaints, string());
     const Outcome broken = std::exchange(d.queues.broken, Outcome());
-    if (broken.code != 0) told += "broken " + broken.why + '\n';
+    if (broken.code != 0) report += "broken " + broken.why + '\n';
     d.queues.begin(seed);
     // No kernel is in flight that could use them yet.
     for (auto at = d.textures.begin(); at != d.textures.end();) {
@@ -451,9 +451,9 @@ const char *standin_begin(uint64_t seed)
         delete texture;
     }
     for (const auto &[what, count] : d.left()) {
-        if (count != 0) told += string("left ") + what + ' ' + std::to_string(count) + '\n';
+        if (count != 0) report += string("left ") + what + ' ' + std::to_string(count) + '\n';
     }
-    return told.c_str();
+    return report.c_str();
 }
 
 // --- the driver and its cards ------------------------------------------------------------------------------

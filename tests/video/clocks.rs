@@ -991,8 +991,8 @@ fn pictures_that_lead_to_a_lost_group_are_counted() {
             let pictures = file.metadata().unwrap().len() as usize / (96 * 64 * 3 / 2);
             let name = format!("{codec} in {extension}");
             let lost = packets - pictures;
-            let told = run.warnings().iter().any(|w| w.contains(&format!("{lost} ")));
-            if lost > 0 && (!told || strict.ok || !run_again.ok) {
+            let is_warned = run.warnings().iter().any(|w| w.contains(&format!("{lost} ")));
+            if lost > 0 && (!is_warned || strict.ok || !run_again.ok) {
                 problems.push(format!("{name}: {pictures} of {packets}, {:?}", run.warnings()));
             }
             // Where the decoder shows something for each of them, it is no longer the right thing.
@@ -1091,9 +1091,9 @@ fn sound_that_begins_after_the_probe_is_kept_or_told() {
             let run = quickly(&path, &output, &[]);
             assert!(run.ok, "{}", run.words);
             let words = run.warnings().join("\n");
-            let told = words.contains("sound") || words.contains("audio");
+            let is_mentioned = words.contains("sound") || words.contains("audio");
             assert!(
-                has_sound(&output) || told,
+                has_sound(&output) || is_mentioned,
                 "{seconds} s, {container}: {:?}",
                 run.warnings()
             );

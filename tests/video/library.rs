@@ -820,7 +820,7 @@ fn whole_inputs_are_not_suspected() {
         let frames = drain(&mut source).unwrap();
         assert_eq!(frames as usize, times(&sample(name)).len(), "{name}");
         assert_eq!(source.remarks().warnings, Vec::<String>::new(), "{name}");
-        // At uneven times the number of frames cannot be told from the length.
+        // At uneven times the number of frames does not follow from the length.
         if let Some(hint) = source.info().frames.filter(|_| name != "clip-vfr.mkv") {
             assert!(
                 hint.abs_diff(frames) <= 3,

@@ -827,7 +827,7 @@ fn chapters_texts_and_covers_are_kept_or_named() {
             "title=Name",
         ],
     );
-    let told = |to: &str, more: &[&str]| -> (Value, usize, Vec<String>) {
+    let copied = |to: &str, more: &[&str]| -> (Value, usize, Vec<String>) {
         let output = folder.path().join(format!("out.{to}"));
         let said = warnings(&input, &output, more);
         let found = probe(&output, &["-show_format", "-show_chapters"]);
@@ -839,19 +839,19 @@ fn chapters_texts_and_covers_are_kept_or_named() {
     };
     for to in ["mov", "mp4"] {
         for more in [&[][..], &["--encoder-option", "movflags=faststart"]] {
-            let (texts, chapters, said) = told(to, more);
+            let (texts, chapters, said) = copied(to, more);
             assert_eq!(texts["com.apple.quicktime.make"], "Maker", "{to}");
             assert_eq!((&texts["title"], chapters), (&"Name".into(), 1), "{to}");
             assert!(said.is_empty(), "{to}: {said:?}");
         }
     }
-    let (texts, chapters, said) = told("mkv", &[]);
+    let (texts, chapters, said) = copied("mkv", &[]);
     assert_eq!(
         (&texts["title"], chapters, said.len()),
         (&"Name".into(), 1, 0),
         "{said:?}"
     );
-    let (texts, chapters, said) = told("avi", &[]);
+    let (texts, chapters, said) = copied("avi", &[]);
     assert_eq!((&texts["title"], chapters), (&"Name".into(), 0));
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(
@@ -862,7 +862,7 @@ fn chapters_texts_and_covers_are_kept_or_named() {
         said[1].contains("the chapters are not kept: avi does not hold them"),
         "{said:?}"
     );
-    let (_, chapters, said) = told("ts", &[]);
+    let (_, chapters, said) = copied("ts", &[]);
     assert!(
         chapters == 0
             && said

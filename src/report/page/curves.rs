@@ -44,7 +44,7 @@ pub(crate) struct SeriesStyle {
 
 impl SeriesStyle {
     /// The nth of several that have nothing in common: neighbours differ in shape too, so that they can be
-    /// told apart without colours.
+    /// distinguished without colours.
     pub(crate) fn nth(n: usize) -> SeriesStyle {
         SeriesStyle {
             colour: n,

@@ -273,8 +273,8 @@ impl Images {
         Ok(())
     }
 
-    /// Accounts for what the frame says, and turns it as its stream is to be shown: viewers of stills are
-    /// told nothing of streams.
+    /// Accounts for what the frame says, and turns it as its stream is to be shown: viewers of stills
+    /// know nothing of streams.
     fn settle(&self, frame: Frame, kind: ImageKind) -> Result<Frame, SinkError> {
         let unsupported = |problem| SinkError::Unsupported {
             path: self.label.clone(),

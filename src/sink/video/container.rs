@@ -171,7 +171,7 @@ impl Container {
         }
     }
 
-    /// Whether a file with the stream gives it back as what it is; `None` if that cannot be told by a file so
+    /// Whether a file with the stream gives it back as what it is; `None` if that cannot be seen from a file so
     /// short.
     fn comes_back(
         &self,

@@ -929,7 +929,7 @@ impl Passthrough {
         while let Err(e) = self.demuxer.read(&mut packet) {
             errors += 1;
             if !e.is_invalid_data() || errors >= 10_000 {
-                // The source has read the same bytes and told what was wrong with them.
+                // The source has read the same bytes and warned of what was wrong with them.
                 self.ended = true;
                 return Ok(Read::End);
             }

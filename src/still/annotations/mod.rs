@@ -578,8 +578,12 @@ pub fn insert(
         }
         held
     };
-    let is_told = |block: &[u8]| !exif::is_bare(block);
-    if !miss(holds.exif, rest.exif.as_deref().is_some_and(is_told), word::EXIF) {
+    let says_more = |block: &[u8]| !exif::is_bare(block);
+    if !miss(
+        holds.exif,
+        rest.exif.as_deref().is_some_and(says_more),
+        word::EXIF,
+    ) {
         rest.exif = None;
     }
     if !miss(holds.xmp, rest.xmp.is_some(), word::XMP) {
@@ -602,10 +606,14 @@ pub fn insert(
         rest.texts.clear();
     }
     if !holds.colour {
-        let told = !rest.says_srgb_only();
-        miss(false, told && rest.gamma.is_some(), word::GAMMA);
-        miss(false, told && rest.chromaticities.is_some(), word::CHROMATICITIES);
-        miss(false, told && rest.cicp.is_some(), word::CICP);
+        let is_described = !rest.says_srgb_only();
+        miss(false, is_described && rest.gamma.is_some(), word::GAMMA);
+        miss(
+            false,
+            is_described && rest.chromaticities.is_some(),
+            word::CHROMATICITIES,
+        );
+        miss(false, is_described && rest.cicp.is_some(), word::CICP);
         miss(false, rest.has_hdr(), word::HDR);
         // Many programs state that all bits are significant.
         let partial = |bits: &Vec<u8>| bits.iter().any(|b| !matches!(b, 8 | 16));
