@@ -753,6 +753,12 @@ fn alpha_of_tga_is_what_its_header_says() {
     assert_eq!(samples(&at("b.png"), "ya8"), [10, 20, 30, 255]);
     file(2, 16, 1, &[0, 0xfc, 0, 0x7c]);
     assert_eq!(samples(&at("b.png"), "rgba"), [255, 0, 0, 255, 255, 0, 0, 0]);
+    // Of 8 bits of alpha, which a file may state, 16-bit pixels have one.
+    file(2, 16, 8, &[0, 0xfc, 0, 0x7c]);
+    assert_eq!(samples(&at("b.png"), "rgba"), [255, 0, 0, 255, 255, 0, 0, 0]);
+    let said = file(2, 16, 0, &[0, 0xfc, 0, 0x7c]);
+    assert!(said.contains("highest bit"), "{said}");
+    assert_eq!(samples(&at("b.png"), "rgba"), [255, 0, 0, 255, 255, 0, 0, 255]);
     let said = file(2, 32, 0, &[1, 2, 3, 0, 1, 2, 3, 9]);
     assert!(said.contains("fourth byte"), "{said}");
     assert_eq!(samples(&at("b.png"), "rgba"), [3, 2, 1, 255, 3, 2, 1, 255]);
@@ -825,4 +831,44 @@ fn boxes_of_jpeg_2000_reach_the_output() {
     let chunk = png.windows(4).position(|name| name == b"pHYs").unwrap();
     let expected = [&11_811_u32.to_be_bytes()[..], &11_811_u32.to_be_bytes(), &[1]].concat();
     assert_eq!(png[chunk + 4..chunk + 13], expected);
+}
+
+#[test]
+fn masks_of_bmp_are_obeyed_and_what_8_bits_cannot_hold_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    // Two pixels of 32 bits, and masks of red, green and blue.
+    let file = |masks: [u32; 3], pixels: [u32; 2]| {
+        let numbers = [40, 2, 1, 1 | 32 << 16, 3, 8, 0, 0, 0, 0].into_iter();
+        let words = numbers.chain(masks).chain(pixels).flat_map(u32::to_le_bytes);
+        let head = [&b"BM"[..], &74_u32.to_le_bytes(), &[0; 4], &66_u32.to_le_bytes()].concat();
+        fs::write(at("a.bmp"), head.into_iter().chain(words).collect::<Vec<u8>>()).unwrap();
+        filtered(&at("a.bmp"), &at("a.png"), &["--overwrite"])
+    };
+    let said = file([0xff00_0000, 0xff0, 0x00ff_0000], [0x0a14_01e0, 0xff00_0010]);
+    assert!(!said.contains("warning"), "{said}");
+    assert_eq!(samples(&at("a.png"), "rgb24"), [10, 30, 20, 255, 1, 0]);
+    // 11, 11 and 10 bits.
+    let said = file([0xffe0_0000, 0x001f_fc00, 0x3ff], [1024 << 21, 2047 << 21 | 512]);
+    assert!(
+        said.contains("samples of 11 bits are brought to 8 bits"),
+        "{said}"
+    );
+    let found = samples(&at("a.png"), "rgb24");
+    let real = [
+        1024.0 * 255.0 / 2047.0,
+        0.0,
+        0.0,
+        255.0,
+        0.0,
+        512.0 * 255.0 / 1023.0,
+    ];
+    assert!(
+        found
+            .iter()
+            .zip(real)
+            .all(|(&a, b)| (f64::from(a) - b).abs() < 1.0),
+        "{found:?}"
+    );
+    assert!(refused(&at("a.bmp"), &at("strict.png"), &["--strict"]).contains("11 bits"));
 }

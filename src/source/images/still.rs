@@ -105,7 +105,10 @@ impl<'a> Still<'a> {
                 budget.extend(decoder.total_bytes());
                 let picture = ByImage {
                     decoder,
-                    losses: Vec::new(),
+                    losses: deep_bmp(path)
+                        .filter(|_| kind == ImageKind::Bmp)
+                        .into_iter()
+                        .collect(),
                     metadata: None,
                 };
                 Still::image(path, kind, picture, length, ratio)
@@ -345,6 +348,26 @@ fn is_second_os2(path: &Path) -> bool {
     let mut head = [0; 34];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head[14..18] == [64, 0, 0, 0] && matches!(head[30..34], [0..=2, 0, 0, 0])
+}
+
+/// A sentence about a BMP file with masks of more bits than are read.
+fn deep_bmp(path: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(70).read_to_end(&mut head).ok()?;
+    let word = |at: usize| {
+        head.get(at..at + 4)?
+            .first_chunk()
+            .copied()
+            .map(u32::from_le_bytes)
+    };
+    // Masks of red, green and blue follow the header of 40 bytes, and are part of longer ones.
+    let has_masks = word(14)? >= 40 && matches!(word(30)?, 3 | 6);
+    let most = [54, 58, 62]
+        .into_iter()
+        .filter_map(word)
+        .map(u32::count_ones)
+        .max()?;
+    (has_masks && most > 8).then(|| format!("samples of {most} bits are brought to 8 bits"))
 }
 
 /// The library's own limit of 512 MiB would refuse honest pictures; headers that lie are found by their

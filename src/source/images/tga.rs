@@ -95,6 +95,15 @@ impl Stored {
         }
     }
 
+    /// What a stored pixel has beside its colours, where that is no alpha.
+    fn unused(self, pixel: &[u8]) -> Option<u8> {
+        match self {
+            Stored::Rgbx { alpha: false } => pixel.get(3).copied(),
+            Stored::Words { alpha: false } => pixel.get(1).map(|high| high >> 7),
+            _ => None,
+        }
+    }
+
     /// Puts a stored pixel into `out`, which has [`Stored::channels`] bytes.
     fn put(self, from: &[u8], out: &mut [u8]) {
         match self {
@@ -152,7 +161,8 @@ impl Tga {
         };
         let colours = |bits: u8| match (bits, alpha) {
             (15, _) => Ok(Stored::Words { alpha: false }),
-            (16, _) => Ok(Stored::Words { alpha: alpha == 1 }),
+            // There is one bit, whatever number of them is stated.
+            (16, _) => Ok(Stored::Words { alpha: alpha > 0 }),
             (24, _) => Ok(Stored::Rgb),
             (32, _) => Ok(Stored::Rgbx { alpha: alpha == 8 }),
             _ => Err(format!("holds colours of {bits} bits")),
@@ -205,7 +215,7 @@ impl Tga {
         let mut rest = self.data.get(self.start..).ok_or(EARLY)?;
         // Pixels that the packet still gives, and whether they are all the same.
         let (mut left, mut same) = (if self.is_packed { 0 } else { usize::MAX }, false);
-        // The unused byte means something if it is not the same everywhere.
+        // An unused byte or bit means something if it is not the same everywhere.
         let (mut unused, mut dropped) = (None, false);
         for row in 0..self.height {
             let y = if self.from_top { row } else { self.height - 1 - row };
@@ -227,7 +237,7 @@ impl Tga {
                 let at = (y * self.width + x) * channels;
                 let to = out.get_mut(at..at + channels).ok_or("has another size")?;
                 let pixel = self.coloured(pixel)?;
-                if let (Stored::Rgbx { alpha: false }, Some(&byte)) = (stored, pixel.get(3)) {
+                if let Some(byte) = stored.unused(pixel) {
                     dropped |= *unused.get_or_insert(byte) != byte;
                 }
                 stored.put(pixel, to);
@@ -236,9 +246,12 @@ impl Tga {
                 }
             }
         }
-        Ok(dropped.then(|| {
-            "the fourth byte of each pixel is left out, since the file does not call it alpha".to_owned()
-        }))
+        let what = match stored {
+            Stored::Words { .. } => "highest bit",
+            _ => "fourth byte",
+        };
+        Ok(dropped
+            .then(|| format!("the {what} of each pixel is left out, since the file does not call it alpha")))
     }
 
     /// What is stored for a pixel, which may be a number of a colour in the map.
