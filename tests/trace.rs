@@ -45,7 +45,7 @@ fn a_ring_overlaps_and_no_slot_is_used_twice() {
 }
 
 #[test]
-fn frames_beyond_those_that_are_kept_are_told() {
+fn frames_beyond_those_that_are_kept_are_reported() {
     let trace = trace(&ring::run(60, 3, PARTS, 25), 25);
     trace.check(25, true).unwrap();
     assert_eq!(trace.facts["frames_kept"], 25);

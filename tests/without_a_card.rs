@@ -688,7 +688,7 @@ fn one_engine_serves_several_inputs() {
 }
 
 #[test]
-fn a_card_whose_memory_is_short_is_told_with_what_is_needed() {
+fn a_card_whose_memory_is_short_is_reported_with_what_is_needed() {
     let Some(runs) = Runs::new() else { return };
     let arguments = [
         "filter",
@@ -716,7 +716,7 @@ fn a_card_whose_memory_is_short_is_told_with_what_is_needed() {
 }
 
 #[test]
-fn a_text_that_does_not_compile_is_told_with_what_the_compiler_says() {
+fn a_text_that_does_not_compile_is_reported_with_what_the_compiler_says() {
     let Some(runs) = Runs::new() else { return };
     let ended = runs.run(
         &["verify", "--engine", "cuda", "--quick"],

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_source_is_stopped_and_a_short_one_is_told() {
+    fn an_endless_source_is_stopped_and_a_short_one_is_reported() {
         let endless = short_run(0, plan(20, 200));
         assert_eq!(endless.ending, Completion::Complete);
         assert!(

@@ -189,7 +189,7 @@ mod tests {
     struct Plain(#[source] Quoting);
 
     #[test]
-    fn every_cause_is_told_once() {
+    fn every_cause_is_reported_once() {
         let error = Plain(Quoting {
             cause: io::Error::other("disk on fire"),
         });

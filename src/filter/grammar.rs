@@ -675,7 +675,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_words_are_told_with_what_there_is() {
+    fn unknown_words_are_reported_with_what_there_is() {
         refused(
             "gausian",
             &[
@@ -830,7 +830,7 @@ mod tests {
     }
 
     #[test]
-    fn values_out_of_range_are_told() {
+    fn values_out_of_range_are_reported() {
         let odd = "must be an odd integer from 1 to 63";
         for size in ["4", "0", "-3", "65", "3.5", "1/3"] {
             refused(&format!("box:size={size}"), &[odd, size]);
@@ -856,7 +856,7 @@ mod tests {
     }
 
     #[test]
-    fn own_masks_that_are_none_are_told() {
+    fn own_masks_that_are_none_are_reported() {
         refused("mask", &["must have either file=PATH or rows=NUMBERS"]);
         refused("mask:rows=1:file=x", &["must have either"]);
         refused("mask:rows=1 2;3 4", &["2x2 has no centre"]);

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_told_with_file_and_number() {
+    fn wrong_lines_are_reported_with_file_and_number() {
         for (text, expected) in [
             (
                 "# x\n1 2 1\n1 2\n",

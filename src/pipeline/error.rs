@@ -157,7 +157,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_earliest_real_cause_is_told() {
+    fn the_earliest_real_cause_is_reported() {
         let now = Instant::now();
         let failure = |ms: u64, sequence: u64| {
             Halt::Failed(

@@ -794,7 +794,7 @@ fn workers_share_the_work() {
 }
 
 #[test]
-fn a_profiler_is_told_what_each_thread_is_at() {
+fn a_profiler_learns_what_each_thread_is_at() {
     let profiler = Arc::new(Profiler::default());
     for many in [false, true] {
         let mut setup = stream(20);

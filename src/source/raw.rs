@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn geometries_are_read_and_told_again() {
+    fn geometries_are_read_and_printed_again() {
         let spec: RawSpec = "raw:5x3:yuv420p10:30000/1001".parse().unwrap();
         assert_eq!(spec.to_string(), "raw:5x3:yuv420p10le:30000/1001");
         assert_eq!(spec.layout.size(), 2 * (15 + 6 + 6));

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn specifications_are_read_and_told_again() {
+    fn specifications_are_read_and_printed_again() {
         for text in [
             "synthetic:64x48:rgb24:30:12",
             "synthetic:64x48:gray:30000/1001:0:cycle",

@@ -259,7 +259,7 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
     }))
 }
 
-/// Appends the bytes up to the next line feed, which is dropped; false if the input or the patience ended
+/// Appends the bytes up to the next line feed, which is dropped; false if the input or the timeout ended
 /// before.
 fn read_line(
     reader: &mut ByteReader,

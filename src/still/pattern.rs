@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_patterns_are_told_apart() {
+    fn bad_patterns_are_distinguished() {
         let parse = |p: &str| Pattern::parse(Path::new(p));
         assert!(matches!(parse("%d-%d.png"), Err(PatternError::TwoNumbers(_))));
         assert!(matches!(parse("%s.png"), Err(PatternError::BadDirective(_))));

@@ -128,8 +128,8 @@ fn integer_masks_equal_ffmpegs_convolution() {
     assert!(compared > 1_000_000, "{compared}");
 }
 
-/// How FFmpeg treats the right and bottom edge for masks of this size: found with a mask that moves the picture
-/// to the left.
+/// How FFmpeg treats the right and bottom edge for masks of this size: found with a mask that moves the
+/// picture to the left.
 fn far_border(size: usize) -> Border {
     let mut weights = vec![0; size * size];
     weights[size * (size / 2) + size - 1] = 1;

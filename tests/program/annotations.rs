@@ -287,8 +287,8 @@ fn content<'a>(file: &'a [u8], name: &[u8; 4]) -> &'a [u8] {
     &file[at + 4..at - 4 + size]
 }
 
-/// An AVIF file of the picture in another one, with `properties` beside those that it needs, and XMP that asks
-/// for orientation 6.
+/// An AVIF file of the picture in another one, with `properties` beside those that it needs, and XMP that
+/// asks for orientation 6.
 fn avif(path: &Path, properties: &[Vec<u8>]) {
     pictures(
         path,

@@ -727,7 +727,7 @@ fn interrupting_twice_abandons_the_run() {
 }
 
 #[test]
-fn damaged_packets_are_concealed_and_told_or_fail_when_strict() {
+fn damaged_packets_are_concealed_and_reported_or_fail_when_strict() {
     let folder = Folder::new();
     let (whole, damaged) = (folder.name("whole.mkv"), folder.name("damaged.mkv"));
     ffmpeg(&[

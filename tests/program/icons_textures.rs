@@ -248,7 +248,7 @@ fn blocks_mix_two_colours() {
 }
 
 #[test]
-fn what_a_texture_says_of_itself_is_kept_or_told() {
+fn what_a_texture_says_of_itself_is_kept_or_reported() {
     let folder = Folder::new();
     const RGBA8_SRGB: u32 = 29;
     const BGRA8: u32 = 87;
@@ -486,7 +486,7 @@ fn by_video_source(path: &Path, strict: bool) -> Result<(Vec<u8>, Remarks), Stri
 }
 
 #[test]
-fn what_ffmpeg_gives_otherwise_than_it_is_stored_is_told_or_refused() {
+fn what_ffmpeg_gives_otherwise_than_it_is_stored_is_reported_or_refused() {
     let folder = Folder::new();
     let cards = [
         ("SIMPLE", "T"),

@@ -400,7 +400,7 @@ fn joined_program_streams_play_one_after_the_other() {
 }
 
 #[test]
-fn chained_ogg_files_play_one_after_the_other_or_it_is_told() {
+fn chained_ogg_files_play_one_after_the_other_or_it_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let base = clip(
         folder.path(),
@@ -1082,7 +1082,7 @@ fn late_sound(folder: &TempDir, seconds: u32) -> PathBuf {
 }
 
 #[test]
-fn sound_that_begins_after_the_probe_is_kept_or_told() {
+fn sound_that_begins_after_the_probe_is_kept_or_reported() {
     let folder = tempfile::tempdir().unwrap();
     for seconds in [1, 6, 16] {
         let path = late_sound(&folder, seconds);

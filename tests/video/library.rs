@@ -748,7 +748,7 @@ fn a_truncated_input_is_never_taken_for_a_whole_one() {
 }
 
 #[test]
-fn however_little_a_container_lacks_it_is_told() {
+fn however_little_a_container_lacks_it_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let muxers: [(&str, &[&str]); 6] = [
         ("seekable.mkv", &["-c:v", "ffv1"]),
@@ -978,7 +978,7 @@ fn a_cover_picture_is_not_the_video() {
 }
 
 #[test]
-fn a_change_of_size_in_mid_stream_is_told_with_both_sizes() {
+fn a_change_of_size_in_mid_stream_is_reported_with_both_sizes() {
     let folder = tempfile::tempdir().unwrap();
     let mut joined = Vec::new();
     for size in ["64x48", "96x64"] {
@@ -1145,7 +1145,7 @@ fn an_output_without_frames_is_no_video() {
 }
 
 #[test]
-fn a_full_disk_is_told_with_the_files_name() {
+fn a_full_disk_is_reported_with_the_files_name() {
     let error = transcode(
         &sample("clip-720p.mp4"),
         VideoOptions {

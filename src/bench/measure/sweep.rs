@@ -310,7 +310,7 @@ pub(in crate::bench) mod tests {
     }
 
     #[test]
-    fn a_note_is_told_once() {
+    fn a_note_is_reported_once() {
         let mut sweep = full();
         sweep.note("no card");
         sweep.note("another");

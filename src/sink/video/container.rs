@@ -171,8 +171,8 @@ impl Container {
         }
     }
 
-    /// Whether a file with the stream gives it back as what it is; `None` if that cannot be seen from a file so
-    /// short.
+    /// Whether a file with the stream gives it back as what it is; `None` if a file so short does not
+    /// show that.
     fn comes_back(
         &self,
         video: Option<AddVideo<'_>>,

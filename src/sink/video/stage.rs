@@ -389,8 +389,8 @@ impl VideoSink {
         }
     }
 
-    /// Looks into the finished file for what it says, where no rehearsal found that out. Gives a sentence if FFmpeg
-    /// cannot decode it.
+    /// Looks into the finished file for what it says, where no rehearsal found out. Gives a sentence if
+    /// FFmpeg cannot decode it.
     pub(super) fn check_kept(&self, running: &mut Running) -> Option<String> {
         if !running.staged.unverified || self.part.path() == self.options.path {
             return None;

@@ -1,5 +1,5 @@
-//! Animations, and pictures that are opened as a video of one frame: animated PNG, WebP and AVIF are recognised
-//! by their first chunks, and their frames get what their file says beside them.
+//! Animations, and pictures that are opened as a video of one frame: animated PNG, WebP and AVIF are
+//! recognised by their first chunks, and their frames get what their file says beside them.
 
 mod described;
 pub mod webp;
@@ -12,8 +12,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-/// Opens a video, an animation, or a picture that FFmpeg decodes. Animated WebP has decoders of its own, and of
-/// the options only the largest size and strictness count for it.
+/// Opens a video, an animation, or a picture that FFmpeg decodes. Animated WebP has a decoder of its own, and
+/// of the options only the largest size and strictness count for it.
 pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<Box<dyn Source>, SourceError> {
     let source: Box<dyn Source> = if is_animated_webp(path) {
         let most = options.access.max_pixels.unwrap_or(MOST_PIXELS);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn animations_are_told_by_their_first_chunks() {
+    fn animations_are_recognised_by_their_first_chunks() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.png");
         let is = |bytes: &[u8]| {

@@ -343,7 +343,7 @@ fn unfit_profile(profile: &[u8], format: PixelFormat) -> Option<String> {
     let own = profile.get(16..20).unwrap_or(b"nothing");
     (own != space).then(|| {
         format!(
-            "its colour (ICC) profile is for {}, but its pixels are read as {colours}; the profile is left out",
+            "its colour (ICC) profile is for {}, but its pixels are read as {colours}; it is left out",
             String::from_utf8_lossy(own).trim()
         )
     })

@@ -505,8 +505,8 @@ pub fn read_from(
 /// Bytes of the largest file that is read whole to be searched.
 const MOST_SEARCHED: u64 = 256 << 20;
 
-/// What a file of any kind says whose pixels FFmpeg decodes or which is an animation: GIF, PNG, WebP, PSD, AVIF,
-/// HEIF, JPEG 2000 and JPEG XL in boxes. Of others nothing is read but the first bytes.
+/// What a file says whose pixels FFmpeg decodes, or which is an animation: GIF, PNG, WebP, PSD, AVIF, HEIF,
+/// JPEG 2000 and JPEG XL in boxes. Of others nothing is read but the first bytes.
 pub fn search(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
     let len = input.seek(SeekFrom::End(0))?;
     input.seek(SeekFrom::Start(0))?;
