@@ -18,6 +18,9 @@ use std::io::{self, BufRead, Seek};
 const COMMENT: u8 = 0xfe;
 const APPLICATION: u8 = 0xff;
 
+/// How the bytes behind an XMP packet begin.
+const TRAILER: &[u8] = &[1, 0xff, 0xfe, 0xfd];
+
 /// What a file says beside its pixels. What is damaged ends it.
 pub(super) fn read(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
     let mut found = FileMetadata::default();
@@ -74,8 +77,10 @@ fn extension(
                 once(&mut found.too_large, word::XMP);
                 return Ok(());
             };
-            let end = packet.iter().rposition(|&byte| byte == b'>');
-            packet.truncate(end.map_or(0, |end| end.saturating_add(1)));
+            let end = packet
+                .windows(TRAILER.len())
+                .rposition(|window| window == TRAILER);
+            packet.truncate(end.unwrap_or(packet.len()));
             found.annotations.take_xmp(&packet);
         }
         Some([11, name @ ..]) if name == *b"ICCRGBG1012" => match blocks(input, room, false)? {
@@ -120,8 +125,11 @@ fn blocks(input: &mut (impl BufRead + Seek), room: &mut usize, whole: bool) -> i
         };
         data.extend_from_slice(&block);
     }
+    if !fits {
+        return Ok(None);
+    }
     *room = room.saturating_sub(data.len());
-    Ok(fits.then_some(data))
+    Ok(Some(data))
 }
 
 fn skip_blocks(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
