@@ -280,7 +280,10 @@ pub(super) fn stated(frame: &Metadata, info: &StreamInfo) -> Metadata {
     add_stream_blocks(&mut metadata, &info.side_data);
     let turn = metadata.orientation.take().and_then(Turn::from_exif);
     let matrix = turn.map(|turn| (Fact::Rotation, turn.to_matrix().into()));
-    let profile = metadata.icc_profile.take().map(|data| (Fact::IccProfile, data));
+    // A container says it of RGB alone.
+    let is_rgb = |profile: &mut Arc<[u8]>| profile.get(16..20) == Some(b"RGB ");
+    let profile = metadata.icc_profile.take_if(is_rgb);
+    let profile = profile.map(|data| (Fact::IccProfile, data));
     for (fact, data) in [matrix, profile].into_iter().flatten() {
         let block = SideData {
             // `for_frame` fills it in.

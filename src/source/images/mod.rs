@@ -13,7 +13,7 @@ mod tiff;
 
 use super::animation::is_animated;
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
-use crate::frame::{Buffer, ColourModel, Frame, Layout, PixelFormat, Rational, Remarks, Skipped};
+use crate::frame::{Buffer, Frame, Layout, Rational, Remarks, Skipped};
 use crate::still::annotations::Annotations;
 use listing::{Listing, Page, Selection, list};
 use std::collections::BTreeMap;
@@ -269,9 +269,7 @@ impl ImageFiles {
         let left_out = metadata.sentence();
         let annotations = metadata.annotations;
         let profile = said.icc_profile.or(metadata.icc_profile);
-        let unfit = profile
-            .as_deref()
-            .and_then(|profile| unfit_profile(profile, frame.format()));
+        let unfit = profile.as_deref().and_then(unfit_profile);
         frame.metadata.icc_profile = profile.filter(|_| unfit.is_none()).map(Into::into);
         let orientation = said.orientation.or(annotations.orientation());
         frame.metadata.orientation = orientation.filter(|o| (2..=8).contains(o));
@@ -334,17 +332,14 @@ impl IndexedSource for ImageFiles {
     }
 }
 
-/// A sentence about a profile that is not for the colours that are given out.
-fn unfit_profile(profile: &[u8], format: PixelFormat) -> Option<String> {
-    let (space, colours): (&[u8], &str) = match format.model() {
-        ColourModel::Gray => (b"GRAY", "gray"),
-        ColourModel::Rgb | ColourModel::Yuv => (b"RGB ", "RGB"),
-    };
-    let own = profile.get(16..20).unwrap_or(b"nothing");
-    (own != space).then(|| {
+/// A sentence about a profile of inks, or of other colours that no frame has. Gray that comes as RGB keeps
+/// its own: it may be stored as gray again.
+fn unfit_profile(profile: &[u8]) -> Option<String> {
+    let space = profile.get(16..20).unwrap_or(b"nothing");
+    (!matches!(space, b"GRAY" | b"RGB ")).then(|| {
         format!(
-            "its colour (ICC) profile is for {}, but its pixels are read as {colours}; it is left out",
-            String::from_utf8_lossy(own).trim()
+            "its colour (ICC) profile is for {}, but its pixels are read as gray or RGB; it is left out",
+            String::from_utf8_lossy(space).trim()
         )
     })
 }
