@@ -13,11 +13,12 @@
 //! row y       p p p p ..
 //! ```
 //!
-//! These loops are plain Rust that the compiler makes vectors of, for each instruction set. Where 16 bits
+//! These loops are plain Rust that the compiler makes vectors of, for each instruction set. Where 32 bits
 //! hold the sums, common masks have vector loops that leave nothing between lines and result in memory
-//! (`in_registers.rs`).
+//! (`in_registers.rs`), of 16 bits or of 32 (`lanes.rs`).
 
 mod in_registers;
+mod lanes;
 mod root;
 mod row;
 mod sums;
@@ -34,6 +35,7 @@ use crate::engine::cpu::simd::{Vectors, run_plain};
 use crate::filter::{ChannelStep, CombinedKernel, Combining, Convolve, Kernel};
 use crate::frame::{Layout, PixelFormat, Plane};
 use in_registers::InRegisters;
+use lanes::{Lanes, Numbers, Words};
 use root::Root;
 use row::{Ending, MakeRow};
 use std::fmt;
@@ -52,8 +54,9 @@ pub(in crate::engine::cpu) struct Gradient {
     masks: Masks,
     width: Width,
     ending: Ending,
-    /// For sums of 16 bits, where it makes them.
-    in_registers: Option<InRegisters>,
+    /// For sums of 16 bits and of 32, where it makes them.
+    words: Option<InRegisters<Words>>,
+    numbers: Option<InRegisters<Numbers>>,
 }
 
 /// Bits of sums.
@@ -124,12 +127,12 @@ impl PlaneFilter for Gradient {
             Combining::Absolute | Combining::Largest => None,
         };
         let (masks, width) = (Masks::new(kernel, &each), Width::of(kernel, format));
-        let in_registers = || {
-            let known = (&masks.taps[..], masks.compass);
-            InRegisters::new(part.vectors, kernel, known, &each, (format, root.as_ref()))
-        };
+        let known = (&masks.taps[..], masks.compass);
+        let ends = (format, root.as_ref());
+        let vectors = |of: Width| part.vectors.filter(|_| width == of);
         Some(Gradient {
-            in_registers: in_registers().filter(|_| width == Width::Sixteen),
+            words: InRegisters::new(vectors(Width::Sixteen), kernel, known, &each, ends),
+            numbers: InRegisters::new(vectors(Width::ThirtyTwo), kernel, known, &each, ends),
             vectors: part.vectors,
             format,
             border: RowBorder::new(part.step.border, format, channels, (kernel.width, false)),
@@ -152,10 +155,10 @@ impl PlaneFilter for Gradient {
             return "copied or filled".to_owned();
         }
         let (masks, width, ending) = (&self.masks, self.width, &self.ending);
-        let place = if self.in_registers.is_some() {
-            " in registers"
-        } else {
-            ""
+        let (place, ending) = match (&self.words, &self.numbers) {
+            (None, None) => ("", ending.to_string()),
+            (Some(_), _) => (" in registers", ending.to_string()),
+            (None, Some(_)) => (" in registers", ending.in_numbers().to_string()),
         };
         format!("gradient: {masks} in one pass, sums of {width} bits{place}, {ending}")
     }
@@ -167,18 +170,23 @@ impl PlaneFilter for Gradient {
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
     ) {
-        match (self.width, &self.in_registers) {
-            (Width::Sixteen, Some(quick)) => {
-                let row = |places: &Places<'_, i16>, out: &mut [u8], next: NextRows<'_>| {
-                    quick.make(places, out, next);
-                };
-                self.make(source, layout, strip, scratch.of(), row);
+        match (self.width, &self.words, &self.numbers) {
+            (_, Some(words), _) => {
+                self.make(source, layout, strip, scratch.of(), vectors(words));
             }
-            (Width::Sixteen, None) => self.make(source, layout, strip, scratch.of(), self.plain::<i16>()),
-            (Width::ThirtyTwo, _) => self.make(source, layout, strip, scratch.of(), self.plain::<i32>()),
-            (Width::SixtyFour, _) => self.make(source, layout, strip, scratch.of(), self.plain::<i64>()),
+            (_, _, Some(numbers)) => {
+                self.make(source, layout, strip, scratch.of(), vectors(numbers));
+            }
+            (Width::Sixteen, ..) => self.make(source, layout, strip, scratch.of(), self.plain::<i16>()),
+            (Width::ThirtyTwo, ..) => self.make(source, layout, strip, scratch.of(), self.plain::<i32>()),
+            (Width::SixtyFour, ..) => self.make(source, layout, strip, scratch.of(), self.plain::<i64>()),
         }
     }
+}
+
+/// Makes a row in vectors.
+fn vectors<W: Lanes>(rows: &InRegisters<W>) -> impl Fn(&Places<'_, W::Number>, &mut [u8], NextRows<'_>) {
+    |places, out, next| rows.make(places, out, next)
 }
 
 impl Gradient {

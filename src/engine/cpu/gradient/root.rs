@@ -11,6 +11,9 @@ use std::fmt;
 /// The largest result that the ways in floating point are tried for.
 const MOST_CHECKED: u32 = 1 << 17;
 
+/// What [`Way::Corrected`] is called, and so are roots of 32-bit sums in vectors.
+pub(super) const IN_NUMBERS: &str = "roots of 32-bit numbers put right by integers";
+
 /// How roots are found.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Root {
@@ -33,39 +36,75 @@ pub(super) enum Way {
     Integers,
 }
 
-/// What puts a root right that may be one too large: r is at most the scaled root of m plus a half where
-/// `(2r - 1)^2 d^2 <= 4 n^2 m`.
-#[derive(Debug, Clone, Copy)]
+/// What puts a root right that may be one too large, in 32 bits.
+///
+/// With r = n/d sqrt(m), `near` is more than r + 1/2, so that it is one too large, where
+///
+/// ```text
+/// near - 1/2 > r   <=>   d^2 (near^2 - near + 1/4) > n^2 m
+///                  <=>   rest = n^2 m - d^2 near (near - 1) - ceil(d^2 / 4) < 0       in integers
+/// ```
+///
+/// Both products may take far more than 32 bits, but what is left of them does not: with near - 3/2 <= r <
+/// near + 1/2 it lies within d^2 (2 near + 2). So everything is computed modulo 2^32, and the sign of what is
+/// left is right.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Correction {
-    /// A little more than the scale.
-    factor: f32,
+    /// A little more than the scale: roots are not too small, and by less than 1 too large.
+    pub(super) factor: f32,
+    /// n^2, modulo 2^32.
+    above: i32,
     /// d^2
     below: i32,
-    /// 4 n^2
-    above: i32,
+    /// d^2 / 4, rounded up.
+    quarter: i32,
 }
 
 impl Correction {
-    /// `None` where 32 bits do not hold both sides for every result.
-    fn new(scale: Scale, factor: f32, most_result: u32) -> Option<Correction> {
-        let square = |a: u32| i64::from(a).pow(2);
-        let (below, above) = (square(scale.denominator()), 4 * square(scale.numerator()));
-        let most = above.checked_mul(scale.least_squares(most_result) as i64)?;
-        let edge = below.checked_mul(square(2 * most_result + 5))?;
-        (most.max(edge) <= i64::from(i32::MAX)).then_some(Correction {
-            factor,
-            below: below as i32,
+    /// `None` where 32 bits do not hold what is left.
+    fn new(scale: Scale, most_result: u32) -> Option<Correction> {
+        let square = |a: u32| u64::from(a).pow(2);
+        let (above, below) = (square(scale.numerator()), square(scale.denominator()));
+        let factor = scale.numerator() as f64 / f64::from(scale.denominator());
+        // `near` may be one more than the largest result that matters.
+        let most = below * (2 * u64::from(most_result) + 4);
+        (most <= i32::MAX as u64).then_some(Correction {
+            factor: (factor * (1.0 + 2.0_f64.powi(-20))) as f32,
             above: above as i32,
+            below: below as i32,
+            quarter: below.div_ceil(4) as i32,
         })
     }
 
     /// The root of `squares`, which are the least of the largest result at most.
     #[inline(always)]
     pub(super) fn root(&self, squares: i32) -> i32 {
-        let near = single_root(squares, self.factor);
-        let edge = 2 * near - 1;
-        let is_above = near > 0 && edge * edge * self.below > self.above * squares;
-        near - i32::from(is_above)
+        self.one_less(single_root(squares, self.factor), squares)
+    }
+
+    /// `near`, or one less where that is the root.
+    #[inline(always)]
+    fn one_less(&self, near: i32, squares: i32) -> i32 {
+        let edge = near.wrapping_mul(near - 1).wrapping_mul(self.below);
+        let rest = squares.wrapping_mul(self.above).wrapping_sub(edge);
+        near - i32::from(near > 0 && rest.wrapping_sub(self.quarter) < 0)
+    }
+
+    /// The same of vectors, where `squares` is known modulo 2^32. -1 may stand for 0; of roots beyond the
+    /// largest result, results are no less than it.
+    #[inline(always)]
+    pub(super) fn corrected<L: Simd>(&self, simd: L, near: L::V, squares: L::V) -> L::V {
+        let mut edge = simd.multiply_numbers(near, simd.add(near, simd.splat(-1)));
+        let mut exact = squares;
+        if self.below != 1 {
+            edge = simd.multiply_numbers(edge, simd.splat(self.below));
+        }
+        if self.above != 1 {
+            exact = simd.multiply_numbers(exact, simd.splat(self.above));
+        }
+        let rest = simd.sub_numbers(exact, simd.add(edge, simd.splat(self.quarter)));
+        // -1 where that is below 0.
+        simd.add(near, simd.shift_down(rest, simd.splat(31)))
     }
 }
 
@@ -74,8 +113,7 @@ impl Correction {
 pub(super) enum VectorRoot {
     /// And what it is multiplied by, if not by 1.
     Single(Option<f32>),
-    /// And the largest squares.
-    Corrected(Correction, i32),
+    Corrected(Correction),
 }
 
 impl VectorRoot {
@@ -85,16 +123,9 @@ impl VectorRoot {
     pub(super) fn of<L: Simd>(self, simd: L, squares: L::V) -> L::V {
         match self {
             VectorRoot::Single(factor) => simd.scaled_roots(squares, factor),
-            VectorRoot::Corrected(correction, most) => {
-                let squares = simd.min_numbers(squares, simd.splat(most));
+            VectorRoot::Corrected(correction) => {
                 let near = simd.scaled_roots(squares, Some(correction.factor));
-                let edge = simd.add(simd.add(near, near), simd.splat(-1));
-                let edges = simd.multiply_numbers(edge, edge);
-                // Their difference is below 0 where the root is too large, and -1 once it is shifted down.
-                let beyond = simd.multiply_numbers(edges, simd.splat(-correction.below));
-                let exact = simd.multiply_numbers(squares, simd.splat(correction.above));
-                let is_above = simd.shift_down(simd.add(exact, beyond), simd.splat(31));
-                simd.add(near, is_above)
+                correction.corrected(simd, near, squares)
             }
         }
     }
@@ -104,7 +135,7 @@ impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Way::Single(_) => "roots of 32-bit numbers",
-            Way::Corrected(_) => "roots of 32-bit numbers put right by integers",
+            Way::Corrected(_) => IN_NUMBERS,
             Way::Double(_) => "roots of 64-bit numbers",
             Way::Integers => "roots of integers",
         })
@@ -122,16 +153,31 @@ impl Root {
         self.made_for == (scale, most_result)
     }
 
-    /// The same for vectors; `None` where 32 bits do not do, or 16 for the result.
-    pub(super) fn in_vectors(&self) -> Option<VectorRoot> {
-        let most = i32::try_from(self.most).ok()?;
+    /// The same of sums of words, in vectors; `None` where 32 bits do not do, or 16 for the result.
+    pub(super) fn in_words(&self) -> Option<VectorRoot> {
         let fits = self.made_for.1 < i16::MAX as u32;
         match self.way {
             Way::Single(factor) => Some(VectorRoot::Single((factor != 1.0).then_some(factor))),
-            Way::Corrected(correction) => Some(VectorRoot::Corrected(correction, most)),
+            Way::Corrected(correction) => Some(VectorRoot::Corrected(correction)),
             Way::Double(_) | Way::Integers => None,
         }
         .filter(|_| fits)
+    }
+
+    /// The same of the squares of two numbers of up to `most_sum`, whose sum may take more than 32 bits.
+    ///
+    /// Nothing is tried, since it is no function of the sum of squares. In units of u = 2^-24, in which real
+    /// numbers of 32 bits are rounded, both squares and their sum are off by 2 u; its root by half of that,
+    /// and by u for itself; then the factor and the product by u each. So with r the exact root, and 16 u
+    /// more in the factor, what is rounded to `near` is above r, by less than 21 u r, which is 0.17 for r up
+    /// to 2^17. Then `near` is r rounded half up, or one more.
+    pub(super) fn in_numbers(&self, most_sum: i64) -> Option<Correction> {
+        let (scale, most_result) = self.made_for;
+        // Numbers up to there are the same as real numbers of 32 bits.
+        let is_exact = most_sum <= 1 << 24;
+        let correction = Correction::new(scale, most_result)?;
+        let longest = most_sum as f64 * 2.0_f64.sqrt() * f64::from(correction.factor);
+        (is_exact && most_result < MOST_CHECKED && longest < f64::from(i32::MAX / 2)).then_some(correction)
     }
 
     /// For results up to `most_result`; larger ones may become it, too.
@@ -156,8 +202,7 @@ impl Root {
         };
         let fits = most <= i32::MAX as u64;
         let single = |single: &f32| fits && all(&|s| single_root(s as i32, *single) as u32);
-        let more = (factor * (1.0 + 2.0_f64.powi(-20))) as f32;
-        let correction = Correction::new(scale, more, most_result);
+        let correction = Correction::new(scale, most_result).filter(|_| fits);
         let way = if let Some(single) = singles.into_iter().find(single) {
             Way::Single(single)
         } else if let Some(correction) = correction.filter(|c| all(&|s| c.root(s as i32) as u32)) {
@@ -254,5 +299,104 @@ mod tests {
             assert!(matches!(way(scale, most), Way::Corrected(_)), "{scale} {most}");
         }
         assert!(matches!(way(1.0, 65535), Way::Double(_)));
+    }
+
+    /// What vectors of 32-bit sums compute.
+    fn length(correction: &Correction, a: i32, b: i32) -> i32 {
+        let (x, y) = (a as f32, b as f32);
+        let near = (x * x + y * y).sqrt() * correction.factor;
+        let squares = a.wrapping_mul(a).wrapping_add(b.wrapping_mul(b));
+        correction.one_less(near.round_ties_even() as i32, squares)
+    }
+
+    /// True if `result` is n/d sqrt(a^2 + b^2), rounded half up; or if neither is less than `most`.
+    fn is_root(result: i32, (a, b): (i32, i32), scale: Scale, most: u32) -> bool {
+        let squares = i128::from(a).pow(2) + i128::from(b).pow(2);
+        let (n, d) = (i128::from(scale.numerator()), i128::from(scale.denominator()));
+        let (exact, result) = (4 * n * n * squares, i128::from(result));
+        let reaches = |number: i128| number <= 0 || ((2 * number - 1) * d).pow(2) <= exact;
+        let most = i128::from(most);
+        result >= 0 && reaches(result.min(most)) && (result >= most || !reaches(result + 1))
+    }
+
+    #[test]
+    fn sums_of_squares_above_32_bits_are_rounded_exactly() {
+        let fractions = [
+            (1, 1),
+            (1, 2),
+            (2, 1),
+            (1, 3),
+            (7, 4),
+            (1, 16),
+            (10, 7),
+            (126, 127),
+            (999, 1),
+        ];
+        let mut checked = 0;
+        for (n, d) in fractions {
+            let scale = Scale::nearest(f64::from(n) / f64::from(d));
+            assert_eq!((scale.numerator(), scale.denominator()), (n, d));
+            for (most, most_sum) in [
+                (4095, 16 * 4095),
+                (16383, 4 * 16383),
+                (65535, 4 * 65535),
+                (65535, 16 * 65535),
+                (68000, 1 << 24),
+            ] {
+                let found = Root::new(scale, most);
+                let Some(correction) = found.in_numbers(most_sum) else {
+                    // Lengths that take more bits, and scales that leave none.
+                    assert!(n == 999 || (d, most) == (127, 68000), "{n}/{d} {most} {most_sum}");
+                    continue;
+                };
+                let mut check = |a: i64, b: i64| {
+                    if a.min(b) < 0 || a.max(b) > most_sum {
+                        return;
+                    }
+                    let pair = (a as i32, b as i32);
+                    let result = length(&correction, pair.0, -pair.1);
+                    assert!(
+                        is_root(result, pair, scale, most),
+                        "{n}/{d} {most} {pair:?}: {result}"
+                    );
+                    checked += 1;
+                };
+                let ends = most.saturating_sub(50)..=most + 2;
+                for result in (0..300).chain((300..most).step_by(397)).chain(ends) {
+                    // About where results change: both sums in many proportions, on either side.
+                    let least = scale.least_squares(result) as f64;
+                    for share in [0.0, 0.1, 0.36, 0.5, 0.77] {
+                        let a = (least * share).sqrt() as i64;
+                        let b = (least - (a * a) as f64).max(0.0).sqrt() as i64;
+                        (b - 2..=b + 2).for_each(|b| check(a, b));
+                    }
+                }
+                // Perfect squares, and one beside them; the largest sums.
+                for k in (0..most_sum / 5).step_by(613) {
+                    check(3 * k, 4 * k);
+                    check(5 * k, 0);
+                    check(5 * k, 1);
+                }
+                check(most_sum, most_sum);
+                check(most_sum, 0);
+                check(most_sum, 1);
+            }
+        }
+        assert!(checked > 100_000, "{checked}");
+    }
+
+    #[test]
+    fn lengths_are_refused_where_the_proof_does_not_hold() {
+        let in_numbers =
+            |scale: f64, most, most_sum| Root::new(Scale::nearest(scale), most).in_numbers(most_sum);
+        assert!(in_numbers(1.0, 65535, 16 * 65535).is_some());
+        // Denominators up to 127 at 16 bits.
+        assert!(in_numbers(1.0 / 127.0, 65535, 1 << 18).is_some());
+        assert!(in_numbers(1.0 / 129.0, 65535, 1 << 18).is_none());
+        // Sums that are no real numbers of 32 bits, results of more than 17 bits.
+        assert!(in_numbers(1.0, 65535, (1 << 24) + 1).is_none());
+        assert!(in_numbers(1.0, 1 << 17, 1 << 18).is_none());
+        // Lengths that take more than 32 bits.
+        assert!(in_numbers(999.0, 65535, 16 * 65535).is_none());
     }
 }

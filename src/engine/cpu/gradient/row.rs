@@ -1,6 +1,6 @@
 //! A row of the result, block by block: the masks' sums are combined into one number, which becomes a sample.
 
-use super::root::{Root, Way, double_root, single_root};
+use super::root::{self, Root, Way, double_root, single_root};
 use super::sums::{BLOCK, Masks, Number, Places};
 use crate::engine::cpu::rows::words::numbers;
 use crate::engine::cpu::simd::vector::Plain;
@@ -50,6 +50,14 @@ impl Ending {
 
     pub(super) fn root(&self) -> Option<&Root> {
         self.root.as_ref()
+    }
+
+    /// What [`Ending`] says of itself where vectors of 32-bit sums make it.
+    pub(super) fn in_numbers(&self) -> impl fmt::Display {
+        match (self.combining, &self.root) {
+            (Combining::Magnitude(_), Some(_)) => root::IN_NUMBERS.to_owned(),
+            _ => self.to_string(),
+        }
     }
 }
 

@@ -100,6 +100,10 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
+    fn sub_numbers(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
     fn add_words(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
@@ -160,7 +164,15 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
+    fn max_numbers(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
     fn scaled_roots(self, _: Self::V, _: Option<f32>) -> Self::V {
+        match self.0 {}
+    }
+
+    fn scaled_lengths(self, _: Self::V, _: Self::V, _: f32) -> Self::V {
         match self.0 {}
     }
 

@@ -102,6 +102,9 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// Sums of numbers.
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
 
+    /// Differences of numbers.
+    fn sub_numbers(self, a: Self::V, b: Self::V) -> Self::V;
+
     /// Sums of words.
     fn add_words(self, a: Self::V, b: Self::V) -> Self::V;
 
@@ -148,9 +151,16 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The smaller of numbers with sign.
     fn min_numbers(self, a: Self::V, b: Self::V) -> Self::V;
 
+    /// The larger of numbers with sign.
+    fn max_numbers(self, a: Self::V, b: Self::V) -> Self::V;
+
     /// The roots of numbers that are at least 0, times `factor` if there is one, rounded to nearest, halves
     /// to even. Each step, from the real number of 32 bits on, is rounded as IEEE 754 has it.
     fn scaled_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
+
+    /// `factor` times the roots of the sums of the squares of numbers, rounded likewise in each step and to
+    /// nearest, halves to even.
+    fn scaled_lengths(self, a: Self::V, b: Self::V, factor: f32) -> Self::V;
 
     /// Numbers, shifted down with their sign.
     fn shift_down(self, a: Self::V, by: Self::V) -> Self::V;

@@ -216,6 +216,12 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
+    fn sub_numbers(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_sub_epi32(a, b) }
+    }
+
+    #[inline(always)]
     fn add_words(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_add_epi16(a, b) }
@@ -327,6 +333,12 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
+    fn max_numbers(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_max_epi32(a, b) }
+    }
+
+    #[inline(always)]
     fn scaled_roots(self, numbers: __m256i, factor: Option<f32>) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe {
@@ -334,6 +346,17 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
             if let Some(factor) = factor {
                 roots = _mm256_mul_ps(roots, _mm256_set1_ps(factor));
             }
+            _mm256_cvtps_epi32(roots)
+        }
+    }
+
+    #[inline(always)]
+    fn scaled_lengths(self, a: __m256i, b: __m256i, factor: f32) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let (a, b) = (_mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b));
+            let squares = _mm256_add_ps(_mm256_mul_ps(a, a), _mm256_mul_ps(b, b));
+            let roots = _mm256_mul_ps(_mm256_sqrt_ps(squares), _mm256_set1_ps(factor));
             _mm256_cvtps_epi32(roots)
         }
     }

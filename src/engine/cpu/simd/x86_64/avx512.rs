@@ -310,6 +310,12 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
+    fn sub_numbers(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_sub_epi32(a, b) }
+    }
+
+    #[inline(always)]
     fn add_words(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_add_epi16(a, b) }
@@ -424,6 +430,12 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
+    fn max_numbers(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_max_epi32(a, b) }
+    }
+
+    #[inline(always)]
     fn scaled_roots(self, numbers: __m512i, factor: Option<f32>) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe {
@@ -431,6 +443,17 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
             if let Some(factor) = factor {
                 roots = _mm512_mul_ps(roots, _mm512_set1_ps(factor));
             }
+            _mm512_cvtps_epi32(roots)
+        }
+    }
+
+    #[inline(always)]
+    fn scaled_lengths(self, a: __m512i, b: __m512i, factor: f32) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe {
+            let (a, b) = (_mm512_cvtepi32_ps(a), _mm512_cvtepi32_ps(b));
+            let squares = _mm512_add_ps(_mm512_mul_ps(a, a), _mm512_mul_ps(b, b));
+            let roots = _mm512_mul_ps(_mm512_sqrt_ps(squares), _mm512_set1_ps(factor));
             _mm512_cvtps_epi32(roots)
         }
     }

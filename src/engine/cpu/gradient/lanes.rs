@@ -1,0 +1,169 @@
+//! The widths of sums in vectors: words of 16 bits, and numbers of 32. Loops over either are written once.
+
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::root::{Correction, Root, VectorRoot};
+use super::sums::Number;
+use crate::engine::cpu::simd::vector::Simd;
+
+/// Integers of one width, as many as a vector holds. Sums may wrap where the final one is right.
+pub(super) trait Lanes: Copy {
+    /// What lines hold.
+    type Number: Number;
+
+    /// How roots of sums of squares are found.
+    type Root: Copy;
+
+    /// Bytes of an integer.
+    const BYTES: usize = size_of::<Self::Number>();
+
+    /// The largest level, before it is clamped, that is added to and compared.
+    const MOST: i64;
+
+    /// The root for sums of up to `most_sum`, if there is one.
+    fn root(root: &Root, most_sum: i64) -> Option<Self::Root>;
+
+    /// The same integer everywhere, of which the low bits count.
+    fn splat<L: Simd>(simd: L, value: i32) -> L::V;
+
+    fn add<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
+    fn sub<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
+    fn min<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
+    fn max<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
+
+    /// Integers times a weight.
+    fn times<L: Simd>(simd: L, a: L::V, weight: i32) -> L::V;
+
+    /// Integers of at least 0 shifted down.
+    fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V;
+
+    /// The scaled roots of the sums of the squares of two sums.
+    fn magnitude<L: Simd>(simd: L, root: Self::Root, sums: [L::V; 2]) -> L::V;
+}
+
+/// Integers of 16 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Words;
+
+impl Lanes for Words {
+    type Number = i16;
+
+    type Root = VectorRoot;
+
+    const MOST: i64 = i16::MAX as i64;
+
+    fn root(root: &Root, _: i64) -> Option<VectorRoot> {
+        root.in_words()
+    }
+
+    #[inline(always)]
+    fn splat<L: Simd>(simd: L, value: i32) -> L::V {
+        let word = value & 0xFFFF;
+        simd.splat(word << 16 | word)
+    }
+
+    #[inline(always)]
+    fn add<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
+        simd.add_words(a, b)
+    }
+
+    #[inline(always)]
+    fn sub<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
+        simd.sub_words(a, b)
+    }
+
+    #[inline(always)]
+    fn min<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
+        simd.min_words(a, b)
+    }
+
+    #[inline(always)]
+    fn max<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
+        simd.max_words(a, b)
+    }
+
+    #[inline(always)]
+    fn times<L: Simd>(simd: L, a: L::V, weight: i32) -> L::V {
+        simd.multiply_words(a, Self::splat(simd, weight))
+    }
+
+    /// They fit 16 bits without sign.
+    #[inline(always)]
+    fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V {
+        simd.shift_words_down(a, by)
+    }
+
+    #[inline(always)]
+    fn magnitude<L: Simd>(simd: L, root: VectorRoot, sums: [L::V; 2]) -> L::V {
+        let mut numbers = simd.interleave_words(sums[0], sums[1]);
+        for k in 0..2 {
+            numbers[k] = root.of(simd, simd.multiply(numbers[k], numbers[k]));
+        }
+        simd.pack_words(numbers[0], numbers[1])
+    }
+}
+
+/// Integers of 32 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers;
+
+impl Lanes for Numbers {
+    type Number = i32;
+
+    type Root = Correction;
+
+    const MOST: i64 = 1 << 29;
+
+    fn root(root: &Root, most_sum: i64) -> Option<Correction> {
+        root.in_numbers(most_sum)
+    }
+
+    #[inline(always)]
+    fn splat<L: Simd>(simd: L, value: i32) -> L::V {
+        simd.splat(value)
+    }
+
+    #[inline(always)]
+    fn add<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
+        simd.add(a, b)
+    }
+
+    #[inline(always)]
+    fn sub<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
+        simd.sub_numbers(a, b)
+    }
+
+    #[inline(always)]
+    fn min<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
+        simd.min_numbers(a, b)
+    }
+
+    #[inline(always)]
+    fn max<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
+        simd.max_numbers(a, b)
+    }
+
+    /// Products take longer than those of words, and the smallest weights are the most common.
+    #[inline(always)]
+    fn times<L: Simd>(simd: L, a: L::V, weight: i32) -> L::V {
+        match weight {
+            1 => a,
+            2 => simd.add(a, a),
+            _ => simd.multiply_numbers(a, simd.splat(weight)),
+        }
+    }
+
+    #[inline(always)]
+    fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V {
+        simd.shift_down(a, simd.splat(by as i32))
+    }
+
+    #[inline(always)]
+    fn magnitude<L: Simd>(simd: L, root: Correction, [a, b]: [L::V; 2]) -> L::V {
+        let near = simd.scaled_lengths(a, b, root.factor);
+        let squares = simd.add(simd.multiply_numbers(a, a), simd.multiply_numbers(b, b));
+        root.corrected(simd, near, squares)
+    }
+}
