@@ -41,10 +41,11 @@ const FILTERS: [&str; 12] = [
     "gaussian:sigma=100",
 ];
 
-const FRAMES: [(&str, usize, usize); 4] = [
+const FRAMES: [(&str, usize, usize); 5] = [
     ("gray", 1920, 1080),
     ("yuv420p", 3840, 2160),
     ("rgb24", 3840, 2160),
+    ("gray10le", 3840, 2160),
     ("gray16le", 3840, 2160),
 ];
 

@@ -1,27 +1,42 @@
-// The largest sum of eight masks that turn around the centre (src/filter/compass.rs), on planes of bytes: of
-// a tile as it lies for tensor cores, but without products.
+// The largest sum of eight masks that turn around the centre (src/filter/compass.rs): of a tile as it lies for
+// tensor cores, but without products.
 //
 //   p0 p1 p2      a mask's sum = MORE (three in a row around the centre) - FEWER (all eight)
 //   p7 .. p3      the largest three: p0 + p1 + max(p7, p2), likewise of p2 + p3, p4 + p5, p6 + p7
 //   p6 p5 p4
 //
-// A word's halves are two results; 16 bits hold all of it.
+// Where 16 bits hold the sums of eight samples (up to 12 bits), a word's halves are two results; else each
+// result takes words. A row that is below one result is above the one two rows down, which is the next that
+// this lane makes; so the compiler finds its sums of two again.
 //
 // Compile-time parameters: MORE, FEWER
+//   HALVES        1: 16 bits hold the sums of eight samples
+//   HALF_NUMBERS  1: and what they weigh
 #pragma once
 
 #include "tensor/tile/operand.cuh"
 
-// Eight neighbouring samples, two a word.
-typedef u32 Halves[4];
+// Eight neighbouring samples, or sums of such.
+constexpr i32 RING_WORDS = HALVES ? 4 : 8;
+typedef u32 Eight[RING_WORDS];
 
 // Those at and beside eight results.
 struct RingRow {
-    Halves before, here, after;
+    Eight before, here, after;
 };
 
+__device__ __forceinline__ u32 larger(u32 a, u32 b)
+{
+    if constexpr (HALVES) {
+        return larger_halves(a, b);
+    } else {
+        return a > b ? a : b;
+    }
+}
+
+// Eight bytes as halves of words.
 template <bool ALIGNED, i32 AWAY>
-__device__ __forceinline__ void read_halves(Halves &to, const u8 *row, i32 at)
+__device__ __forceinline__ void read_bytes(Eight &to, const u8 *row, i32 at)
 {
     u32 words[2];
     read_words<ALIGNED, 2, 4, AWAY & 3>(words, row, at + AWAY);
@@ -32,11 +47,44 @@ __device__ __forceinline__ void read_halves(Halves &to, const u8 *row, i32 at)
     }
 }
 
+// Words on either side of eight samples of two bytes that hold their neighbours.
+constexpr i32 BESIDE = (CHANNELS + 1) / 2;
+
+// Eight samples of two bytes, from number `first` on of those that words hold.
+template <i32 N> __device__ __forceinline__ void take_eight(Eight &to, const u32 (&words)[N], i32 first)
+{
+#pragma unroll
+    for (i32 k = 0; k < RING_WORDS; ++k) {
+        if constexpr (HALVES) {
+            const i32 at = first / 2 + k;
+            to[k] = first % 2 == 0 ? words[at] : __byte_perm(words[at], words[at + first % 2], 0x5432);
+        } else {
+            const u32 two = words[(first + k) / 2];
+            to[k] = (first + k) % 2 == 0 ? two & 0xffff : two >> 16;
+        }
+    }
+}
+
+// Those of a row from byte `at` on, a multiple of four.
 template <bool ALIGNED> __device__ __forceinline__ void read_ring_row(RingRow &to, const u8 *row, i32 at)
 {
-    read_halves<ALIGNED, -CHANNELS>(to.before, row, at);
-    read_halves<ALIGNED, 0>(to.here, row, at);
-    read_halves<ALIGNED, CHANNELS>(to.after, row, at);
+    if constexpr (SAMPLE_BYTES == 1) {
+        read_bytes<ALIGNED, -CHANNELS>(to.before, row, at);
+        read_bytes<ALIGNED, 0>(to.here, row, at);
+        read_bytes<ALIGNED, CHANNELS>(to.after, row, at);
+    } else {
+        u32 words[4 + 2 * BESIDE];
+        read_words<ALIGNED, 4 + 2 * BESIDE, 4, 0>(words, row, at - 4 * BESIDE);
+        take_eight(to.before, words, 2 * BESIDE - CHANNELS);
+        take_eight(to.here, words, 2 * BESIDE);
+        take_eight(to.after, words, 2 * BESIDE + CHANNELS);
+    }
+}
+
+// What the largest three and all eight weigh together.
+__device__ __forceinline__ Total weighed(u32 most, u32 all)
+{
+    return (Total)MORE * (Total)most - (Total)FEWER * (Total)all;
 }
 
 // Calls take(s, values) with this lane's eight results of each of COUNT steps, which are two rows apart.
@@ -44,6 +92,7 @@ template <bool ALIGNED> __device__ __forceinline__ void read_ring_row(RingRow &t
 template <bool ALIGNED, i32 COUNT, class Take>
 __device__ __forceinline__ void largest_around(const u8 *row, i32 at, const Take &take)
 {
+    static_assert(HALVES || SAMPLE_BYTES == 2, "sums of bytes fit halves");
     RingRow above, level, below;
     read_ring_row<ALIGNED>(below, row, at);
 #pragma unroll
@@ -51,9 +100,9 @@ __device__ __forceinline__ void largest_around(const u8 *row, i32 at, const Take
         above = below;
         read_ring_row<ALIGNED>(level, row + (2 * s + 1) * pitch<ALIGNED>, at);
         read_ring_row<ALIGNED>(below, row + (2 * s + 2) * pitch<ALIGNED>, at);
-        i32 values[8];
+        Total values[8];
 #pragma unroll
-        for (i32 k = 0; k < 4; ++k) {
+        for (i32 k = 0; k < RING_WORDS; ++k) {
             const u32 p[8] = {above.before[k], above.here[k], above.after[k],   level.after[k],
                               below.after[k],  below.here[k], below.before[k], level.before[k]};
             u32 all = 0, most = 0;
@@ -61,11 +110,18 @@ __device__ __forceinline__ void largest_around(const u8 *row, i32 at, const Take
             for (i32 i = 0; i < 8; i += 2) {
                 const u32 pair = p[i] + p[i + 1];
                 all += pair;
-                most = larger_halves(most, pair + larger_halves(p[(i + 7) % 8], p[(i + 2) % 8]));
+                most = larger(most, pair + larger(p[(i + 7) % 8], p[(i + 2) % 8]));
             }
-            const u32 numbers = MORE * most - FEWER * all;
-            values[2 * k] = (i32)(numbers & 0xffff);
-            values[2 * k + 1] = (i32)(numbers >> 16);
+            if constexpr (HALF_NUMBERS) {
+                const u32 numbers = MORE * most - FEWER * all;
+                values[2 * k] = (Total)(numbers & 0xffff);
+                values[2 * k + 1] = (Total)(numbers >> 16);
+            } else if constexpr (HALVES) {
+                values[2 * k] = weighed(most & 0xffff, all & 0xffff);
+                values[2 * k + 1] = weighed(most >> 16, all >> 16);
+            } else {
+                values[k] = weighed(most, all);
+            }
         }
         take(s, values);
     }

@@ -20,7 +20,6 @@
 #include "tensor/tile/pipeline.cuh"
 
 static_assert(COMBINING == LINEAR || DIGITS == 1, "sums over the bytes of samples are joined for one mask");
-static_assert(COMBINING != LARGEST || SHARED_WINDOWS, "a lane makes eight results beside each other");
 
 #if SHARED_WINDOWS
 
@@ -234,6 +233,8 @@ __device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, cons
 
 #endif
 
+static_assert(COMBINING != LARGEST || (TWO_ROWS && WIDTH == 16), "a lane makes eight results side by side");
+
 // A sample of a number that is made of sums.
 __device__ __forceinline__ i32 finish_number(const Planes &planes, const Plane &plane, Total number,
                                              i32 sample)
@@ -357,11 +358,12 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         }
     } else if constexpr (COMBINING == LARGEST) {
         const u8 *above = stage + top * pitch<ALIGNED>;
-        largest_around<ALIGNED, STEPS>(above, LEFT + left, [&](i32, const i32(&numbers)[8]) {
+        const i32 sample = (tile.x + left) / SAMPLE_BYTES;
+        largest_around<ALIGNED, STEPS>(above, LEFT + left, [&](i32, const Total(&numbers)[8]) {
             i32 values[8];
 #pragma unroll
             for (i32 k = 0; k < 8; ++k) {
-                values[k] = finish_number(planes, plane, numbers[k], tile.x + left + k);
+                values[k] = finish_number(planes, plane, numbers[k], sample + k);
             }
             u32 words[WORDS];
             pack(words, values);

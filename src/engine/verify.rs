@@ -2,7 +2,7 @@
 
 use super::reference::Reference;
 use super::{Engine, EngineError};
-use crate::filter::{Algorithm, Border, Chain, Filter, Planes, Response};
+use crate::filter::{Algorithm, Border, Chain, Combining, Compass, Filter, Kernel, Plan, Planes, Step};
 use crate::frame::{Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Range};
 
 /// Something to compare: a chain, and the frame that it is applied to.
@@ -180,15 +180,19 @@ impl Case {
         algorithm != Algorithm::Separable || self.chain.filters.iter().all(Filter::is_separable)
     }
 
-    /// True if tensor cores take every filter of the case: not Gaussians that fit no mask, and the largest of
-    /// several sums of bytes alone.
+    /// True if tensor cores take every filter of the case: not Gaussians that fit no mask, and of the largest
+    /// of several sums those whose masks are one that is turned.
     pub fn suits_tensor(&self) -> bool {
-        let mut filters = self.chain.filters.iter();
-        filters.all(|filter| match filter.response {
-            Response::Linear | Response::Absolute | Response::Magnitude { .. } => true,
-            Response::Largest { .. } => self.format.bytes_per_sample() == 1,
-            Response::WideGaussian { .. } => false,
-        })
+        let fits = |step: &Step| match &step.kernel {
+            Kernel::Direct(_) | Kernel::Separable(_) => true,
+            Kernel::Combined(kernel) => {
+                let is_turned = || Compass::of(kernel).is_some_and(|compass| compass.is_balanced());
+                kernel.combining != Combining::Largest || is_turned()
+            }
+            Kernel::Pyramid(_) => false,
+        };
+        let plan = Plan::new(&self.chain, self.format, &Colour::default());
+        plan.is_ok_and(|plan| plan.steps.iter().all(fits))
     }
 
     /// The chain with `algorithm`.

@@ -21,21 +21,24 @@ pub(crate) struct Compass {
 }
 
 impl Compass {
-    /// `None` for other masks.
+    /// `None` for other masks. The first one may begin anywhere: turned by 180 degrees (`flip`) it does
+    /// elsewhere.
     pub(crate) fn of(kernel: &CombinedKernel) -> Option<Compass> {
         let is_ring = (kernel.width, kernel.height, kernel.masks.len()) == (3, 3, RING.len());
         let around = |mask: &Vec<i32>| RING.map(|(row, column)| i64::from(mask[3 * row + column]));
         let first = around(kernel.masks.first().filter(|_| is_ring)?);
-        let others = first[3];
-        let turned = |k: usize, weights: [i64; 8]| {
-            let three = |at: usize| (at + RING.len() - k) % RING.len() < 3;
-            (0..RING.len()).all(|at| weights[at] == if three(at) { first[0] } else { others })
-        };
-        let masks = kernel.masks.iter().enumerate();
-        let mut known = masks.map(|(k, mask)| mask[4] == 0 && turned(k, around(mask)));
-        (known.all(|is_known| is_known) && first[0] > others).then_some(Compass {
-            more: first[0] - others,
-            others,
+        (0..RING.len()).find_map(|from| {
+            let (three, others) = (first[from], first[(from + 3) % RING.len()]);
+            let is_turned = |(k, mask): (usize, &Vec<i32>)| {
+                let weights = around(mask);
+                let is_one = |at: usize| (at + 2 * RING.len() - k - from) % RING.len() < 3;
+                let weighs = |at: usize| if is_one(at) { three } else { others };
+                mask[4] == 0 && (0..RING.len()).all(|at| weights[at] == weighs(at))
+            };
+            (three > others && kernel.masks.iter().enumerate().all(is_turned)).then_some(Compass {
+                more: three - others,
+                others,
+            })
         })
     }
 
@@ -43,5 +46,55 @@ impl Compass {
     /// never below 0.
     pub(crate) fn is_balanced(&self) -> bool {
         3 * self.more + RING.len() as i64 * self.others == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::filter::Combining;
+
+    /// What weighs so much around the centre, as many places on as a mask's number says.
+    fn kernel(ring: [i32; 8], from: usize) -> CombinedKernel {
+        let mask = |k: usize| {
+            let mut mask = vec![0; 9];
+            for (at, (row, column)) in RING.into_iter().enumerate() {
+                mask[3 * row + column] = ring[(at + 16 - k - from) % 8];
+            }
+            mask
+        };
+        CombinedKernel {
+            width: 3,
+            height: 3,
+            masks: (0..8).map(mask).collect(),
+            shift: 0,
+            combining: Combining::Largest,
+        }
+    }
+
+    #[test]
+    fn masks_that_turn_are_known_wherever_the_first_one_begins() {
+        for from in 0..8 {
+            let compass = Compass::of(&kernel([5, 5, 5, -3, -3, -3, -3, -3], from)).unwrap();
+            assert_eq!((compass.more, compass.others), (8, -3));
+            assert!(compass.is_balanced());
+            let compass = Compass::of(&kernel([2, 2, 2, -1, -1, -1, -1, -1], from)).unwrap();
+            assert!(!compass.is_balanced());
+        }
+        for ring in [
+            [5, 5, 5, -3, -3, -3, -3, -2],
+            [5, 5, -3, -3, -3, -3, -3, -3],
+            [-3, -3, -3, 5, 5, 5, 5, 5],
+            [1; 8],
+        ] {
+            assert_eq!(Compass::of(&kernel(ring, 0)), None, "{ring:?}");
+        }
+        let mut middle = kernel([5, 5, 5, -3, -3, -3, -3, -3], 0);
+        middle.masks[3][4] = 1;
+        assert_eq!(Compass::of(&middle), None);
+        let mut order = kernel([5, 5, 5, -3, -3, -3, -3, -3], 0);
+        order.masks.swap(2, 3);
+        assert_eq!(Compass::of(&order), None);
     }
 }

@@ -55,6 +55,7 @@ fn rules() -> Vec<(&'static str, Rule)> {
         ("roberts:flip:scale=30", Rule::Magnitude(turned, (30, 1))),
         ("kirsch", Rule::Largest(kirsch(), 0)),
         ("kirsch:scale=1/4", Rule::Largest(kirsch(), 2)),
+        ("kirsch:flip:scale=1/2", Rule::Largest(kirsch(), 1)),
         ("laplacian8:abs:scale=2", Rule::Absolute(laplacian, 0)),
         ("sobel-x:abs:scale=0.125", Rule::Absolute(SOBEL[0], 3)),
         // It does not add up to 0, so that the zero level counts.

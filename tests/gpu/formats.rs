@@ -2,7 +2,7 @@
 
 use super::{
     BORDERS, EACH_BORDER, card, case, chain, hold_against_reference, hold_all_variants, hold_packed_rows,
-    options,
+    is_tried, options,
 };
 use framepipe::engine::cuda::{CudaOptions, MemoryVariant};
 use framepipe::engine::verify::{Case, cases};
@@ -132,6 +132,44 @@ fn deep_samples_split_into_bytes() {
             scope.spawn(move || {
                 let chain = chain(&[mask], Border::Mirror, Planes::All, Algorithm::Direct);
                 hold(&case(chain, format, size, 5), true);
+            });
+        }
+    });
+}
+
+/// Neighbours are compared in place of eight masks' sums: in halves of words, with what they weigh or without,
+/// and in words; of every interleaving, in rows that begin anywhere.
+#[test]
+fn the_largest_of_eight_slopes_at_every_depth() {
+    let Some(_card) = card() else { return };
+    let formats = [
+        "gray", "gray10le", "gray12le", "gray14le", "gray16le", "p010le", "nv12", "p016le", "ya16le",
+        "rgb24", "rgb48le", "rgba64le",
+    ];
+    let specs = [
+        "kirsch",
+        "kirsch:scale=1/4:bias=20",
+        "kirsch:scale=1/2:bias=-9",
+        "kirsch:flip:scale=16",
+    ];
+    let sizes = [(129, 33), (1, 1), (255, 97), (1, 37), (601, 46), (41, 1), (7, 5)];
+    std::thread::scope(|scope| {
+        for (f, format) in formats.into_iter().enumerate() {
+            scope.spawn(move || {
+                for (s, spec) in specs.into_iter().enumerate() {
+                    if !is_tried(f + s, 4) {
+                        continue;
+                    }
+                    let turn = 3 * f + s;
+                    let border = EACH_BORDER[turn % EACH_BORDER.len()];
+                    let chain = chain(&[spec], border, Planes::All, Algorithm::Direct);
+                    for size in [0, 1, 4].map(|more| sizes[(turn + more) % sizes.len()]) {
+                        let case = case(chain.clone(), format, size, turn as u64);
+                        let options = options(MemoryVariant::Tensor);
+                        hold_against_reference(std::slice::from_ref(&case), Algorithm::Direct, options);
+                        hold_packed_rows(&case);
+                    }
+                }
             });
         }
     });

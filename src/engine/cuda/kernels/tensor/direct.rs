@@ -14,6 +14,8 @@ pub(super) struct Weights<'a> {
     first: &'a [i32],
     second: Option<&'a [i32]>,
     size: (usize, usize),
+    /// True if there are more, whose sums neighbours are compared for instead.
+    compares: bool,
 }
 
 impl<'a> Weights<'a> {
@@ -23,6 +25,7 @@ impl<'a> Weights<'a> {
             first: &kernel.weights,
             second: None,
             size: (kernel.width, kernel.height),
+            compares: false,
         }
     }
 
@@ -38,6 +41,7 @@ impl<'a> Weights<'a> {
             first,
             second,
             size: (kernel.width, kernel.height),
+            compares: kernel.masks.len() > 2,
         })
     }
 }
@@ -54,15 +58,31 @@ pub(super) struct Cover {
 }
 
 impl Cover {
-    /// The cover that needs the fewest products.
-    pub(super) fn of(mask: Mask<'_>) -> Cover {
+    /// The cover with patches of this kind, of windows that begin so many bytes before them.
+    fn with(mask: Mask<'_>, patch: Patch, start: usize) -> Cover {
         let (reach, sample_bytes) = (mask.reach(), mask.sample_bytes);
-        let cover = |patch: Patch, start: usize| Cover {
+        Cover {
             patch,
             start,
             pairs: (mask.size.1 + patch.size().1 - 1).div_ceil(2),
             windows: (start + (patch.size().0 - 1) * sample_bytes + reach + sample_bytes).div_ceil(16),
+        }
+    }
+
+    /// The cover of patches with which a lane ends with eight results beside each other, in two rows.
+    fn by_eight(mask: Mask<'_>) -> Cover {
+        let patch = if mask.sample_bytes == 1 {
+            Patch::Shared
+        } else {
+            Patch::Wide
         };
+        Cover::with(mask, patch, mask.reach().next_multiple_of(4))
+    }
+
+    /// The cover that needs the fewest products.
+    pub(super) fn of(mask: Mask<'_>) -> Cover {
+        let (reach, sample_bytes) = (mask.reach(), mask.sample_bytes);
+        let cover = |patch: Patch, start: usize| Cover::with(mask, patch, start);
         // Windows begin at whole words of shared memory if they can.
         let whole = reach.next_multiple_of(4);
         let shared = cover(Patch::Shared, whole);
@@ -130,7 +150,12 @@ pub(super) fn direct(
     } else {
         (1, mask(kernel, planes.channels, format.bytes_per_sample()))
     };
-    let (sample_bytes, bands, cover) = (mask.sample_bytes, mask.bands(), Cover::of(mask));
+    let (sample_bytes, bands) = (mask.sample_bytes, mask.bands());
+    let cover = if kernel.compares {
+        Cover::by_eight(mask)
+    } else {
+        Cover::of(mask)
+    };
     let Cover {
         patch,
         start,
@@ -140,8 +165,12 @@ pub(super) fn direct(
     let resident = cover.is_resident(bands);
     let row = 8 * patch.windows_apart() * sample_bytes * parts;
     let bytes = format.bytes_per_sample();
-    let block = block
-        .unwrap_or_else(|| best_block(mask, &cover, (parts, bytes), is_deinterleaved, copies_whole_tiles));
+    let best = || match patch {
+        // No products hide how long each of many instructions takes: other warps do.
+        Patch::Wide if kernel.compares => Block::new((2, 1), 8, 8),
+        _ => best_block(mask, &cover, (parts, bytes), is_deinterleaved, copies_whole_tiles),
+    };
+    let block = block.unwrap_or_else(best);
     // What is six steps high for the sake of large frames leaves a card idle on small ones.
     let lower = if sample_bytes < format.bytes_per_sample() && parts == 2 && block.steps > 4 {
         vec![Block { steps: 4, ..block }]

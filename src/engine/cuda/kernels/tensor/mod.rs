@@ -95,7 +95,7 @@ fn shaped(
 }
 
 /// The parameters of common/combining.cuh for a kernel whose sums become samples.
-const LINEAR: [(&str, i64); 9] = [
+const LINEAR: [(&str, i64); 11] = [
     ("COMBINING", 3),
     ("MASKS", 1),
     ("SCALE_N", 1),
@@ -103,18 +103,29 @@ const LINEAR: [(&str, i64); 9] = [
     ("MOST", 1),
     ("MOST_SQUARES", 1),
     ("MOST_SUM", 0),
-    ("MORE", 0),
-    ("FEWER", 0),
+    NO_COMPASS[0],
+    NO_COMPASS[1],
+    NO_COMPASS[2],
+    NO_COMPASS[3],
 ];
 
-/// What 16 bits hold of eight neighbours, and of three of them.
-const MOST_WEIGHTS: [i64; 2] = [0xffff / (8 * 255), 0xffff / (3 * 255)];
+/// Those of tensor/compass.cuh where there is none.
+const NO_COMPASS: [(&str, i64); 4] = [("MORE", 0), ("FEWER", 0), ("HALVES", 1), ("HALF_NUMBERS", 1)];
 
 /// The parameters of tensor/compass.cuh for the largest of several sums, if that can make it.
-fn compass(kernel: &CombinedKernel, format: PixelFormat) -> Option<[(&'static str, i64); 2]> {
+fn compass(kernel: &CombinedKernel, format: PixelFormat) -> Option<[(&'static str, i64); 4]> {
     let compass = Compass::of(kernel).filter(Compass::is_balanced)?;
-    let fits = -compass.others <= MOST_WEIGHTS[0] && compass.more <= MOST_WEIGHTS[1];
-    (fits && format.bytes_per_sample() == 1).then_some([("MORE", compass.more), ("FEWER", -compass.others)])
+    let (more, fewer, max) = (compass.more, -compass.others, i64::from(format.max_value()));
+    let (three, eight) = (3 * max, 8 * max);
+    let fits = |most: i64| most <= i64::from(u16::MAX);
+    let holds_sums = fits(eight);
+    let holds_numbers = holds_sums && fits(fewer * eight) && fits(more * three);
+    Some([
+        ("MORE", more),
+        ("FEWER", fewer),
+        ("HALVES", i64::from(holds_sums)),
+        ("HALF_NUMBERS", i64::from(holds_numbers)),
+    ])
 }
 
 /// The kernel of a mask whose absolute sums are taken, of two whose sums make magnitudes, or of a compass.
@@ -127,7 +138,7 @@ fn combined_masks(
     block: Option<Block>,
 ) -> Result<TensorKernel, Unfit> {
     let turned = match kernel.combining {
-        Combining::Absolute | Combining::Magnitude(_) => [("MORE", 0), ("FEWER", 0)],
+        Combining::Absolute | Combining::Magnitude(_) => NO_COMPASS,
         Combining::Largest => compass(kernel, format).ok_or(Unfit::Response)?,
     };
     let weights = Weights::combined(kernel).ok_or(Unfit::Response)?;

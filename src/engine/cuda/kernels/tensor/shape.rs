@@ -24,8 +24,8 @@ pub(crate) enum Unfit {
     /// The tile with its halo is larger than a block's shared memory.
     #[error("the tile and its halo do not fit in shared memory")]
     SharedMemory,
-    /// A number of more sums than two, or of a smaller picture.
-    #[error("tensor cores make the sums of two masks at most, and kirsch of bytes beside them")]
+    /// A number of more sums than two that are no compass's, or of a smaller picture.
+    #[error("tensor cores make the sums of two masks at most, and of more where they are one that is turned")]
     Response,
     /// The user chose the threads of a block.
     #[error("--block was given")]
