@@ -182,16 +182,13 @@ fn tensor_cores_make_one_number_of_some_sums_and_refuse_the_others() {
             assert_eq!(taken[0].source, Source::TensorDirect, "{format} {spec}");
         }
     }
-    // With weights that are rounded so that masks are not the same but for a turn, and a smaller picture.
-    for spec in ["kirsch:scale=0.3", "gaussian:sigma=12"] {
-        let error = taken("gray", spec, MemoryVariant::Tensor)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("--memory tensor cannot be had for this filter"),
-            "{error}"
-        );
-    }
+    // With weights that are rounded so that masks are not one that is turned.
+    let error = taken("gray", "kirsch:scale=0.3", MemoryVariant::Tensor).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("--memory tensor cannot be had for this filter"),
+        "{error}"
+    );
     let turned = taken("gray", "kirsch:scale=0.3", MemoryVariant::Auto).unwrap();
     assert_eq!(turned[0].source, Source::Combined);
     let plan = |spec: &str| plan("gray", spec);

@@ -137,8 +137,8 @@ fn deep_samples_split_into_bytes() {
     });
 }
 
-/// Neighbours are compared in place of eight masks' sums: in halves of words, with what they weigh or without,
-/// and in words; of every interleaving, in rows that begin anywhere.
+/// Neighbours are compared in place of eight masks' sums: in halves of words, with what they weigh or
+/// without, and in words; of every interleaving, in rows that begin anywhere.
 #[test]
 fn the_largest_of_eight_slopes_at_every_depth() {
     let Some(_card) = card() else { return };

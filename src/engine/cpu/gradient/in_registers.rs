@@ -84,11 +84,11 @@ impl<W: Lanes> InRegisters<W> {
                 let (taps, start) = (masks.first()?, kernel.start(0, first.level));
                 match taps.len() {
                     0..=6 => {
-                        let (places, sum) = Absolute::new(taps, start, shift()?)?;
+                        let (places, sum) = Absolute::new::<W>(taps, start, shift()?)?;
                         Form::Six(places, sum)
                     }
                     _ => {
-                        let (places, sum) = Absolute::new(taps, start, shift()?)?;
+                        let (places, sum) = Absolute::new::<W>(taps, start, shift()?)?;
                         Form::Nine(places, sum)
                     }
                 }
@@ -254,14 +254,15 @@ struct Absolute<const N: usize> {
 
 impl<const N: usize> Absolute<N> {
     /// `None` for more weights. Those that are lacking weigh nothing, wherever they are.
-    fn new(taps: &[Tap], start: i64, shift: Shift) -> Option<([Place; N], Absolute<N>)> {
+    fn new<W: Lanes>(taps: &[Tap], start: i64, shift: Shift) -> Option<([Place; N], Absolute<N>)> {
         let (mut places, mut weights) = ([taps.first()?.place; N], [0; N]);
         for (k, tap) in taps.iter().enumerate() {
             *places.get_mut(k)? = tap.place;
             weights[k] = tap.weight as i32;
         }
+        let total: i64 = taps.iter().map(|tap| tap.weight).sum();
         // Sums may wrap: of what they begin with the low bits count.
-        let start = start as i32;
+        let start = (start + W::OFFSET * total) as i32;
         Some((
             places,
             Absolute {
@@ -278,7 +279,7 @@ impl<W: Lanes, const N: usize> Make<W, N> for Absolute<N> {
     fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> L::V {
         let mut sum = W::splat(simd, self.start);
         for k in 0..N {
-            sum = W::add(simd, sum, W::times(simd, samples[k], self.weights[k]));
+            sum = W::add(simd, sum, W::weigh(simd, samples[k], self.weights[k]));
         }
         let size = W::max(simd, sum, W::sub(simd, simd.splat(0), sum));
         self.shift.down::<W, L>(simd, size)

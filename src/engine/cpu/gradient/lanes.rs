@@ -22,6 +22,9 @@ pub(super) trait Lanes: Copy {
     /// The largest level, before it is clamped, that is added to and compared.
     const MOST: i64;
 
+    /// What is taken from samples before they are weighed.
+    const OFFSET: i64;
+
     /// The root for sums of up to `most_sum`, if there is one.
     fn root(root: &Root, most_sum: i64) -> Option<Self::Root>;
 
@@ -33,8 +36,11 @@ pub(super) trait Lanes: Copy {
     fn min<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
     fn max<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
 
-    /// Integers times a weight.
+    /// Integers times a weight, of which a few are the most common.
     fn times<L: Simd>(simd: L, a: L::V, weight: i32) -> L::V;
+
+    /// Samples less [`Lanes::OFFSET`], times a weight of 16 bits, whichever that is.
+    fn weigh<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V;
 
     /// Integers of at least 0 shifted down.
     fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V;
@@ -53,6 +59,8 @@ impl Lanes for Words {
     type Root = VectorRoot;
 
     const MOST: i64 = i16::MAX as i64;
+
+    const OFFSET: i64 = 0;
 
     fn root(root: &Root, _: i64) -> Option<VectorRoot> {
         root.in_words()
@@ -89,6 +97,11 @@ impl Lanes for Words {
         simd.multiply_words(a, Self::splat(simd, weight))
     }
 
+    #[inline(always)]
+    fn weigh<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V {
+        Self::times(simd, samples, weight)
+    }
+
     /// They fit 16 bits without sign.
     #[inline(always)]
     fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V {
@@ -115,6 +128,9 @@ impl Lanes for Numbers {
     type Root = Correction;
 
     const MOST: i64 = 1 << 29;
+
+    // 16 bits hold the rest with its sign.
+    const OFFSET: i64 = 1 << 15;
 
     fn root(root: &Root, most_sum: i64) -> Option<Correction> {
         root.in_numbers(most_sum)
@@ -145,7 +161,7 @@ impl Lanes for Numbers {
         simd.max_numbers(a, b)
     }
 
-    /// Products take longer than those of words, and the smallest weights are the most common.
+    /// Products of numbers take longer than sums; to choose among more weights costs more than it saves.
     #[inline(always)]
     fn times<L: Simd>(simd: L, a: L::V, weight: i32) -> L::V {
         match weight {
@@ -153,6 +169,13 @@ impl Lanes for Numbers {
             2 => simd.add(a, a),
             _ => simd.multiply_numbers(a, simd.splat(weight)),
         }
+    }
+
+    /// As products of words: the high one of a number is its sign, and weighs nothing.
+    #[inline(always)]
+    fn weigh<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V {
+        let rest = simd.add(samples, simd.splat(-(Self::OFFSET as i32)));
+        simd.multiply(rest, simd.splat(weight & 0xFFFF))
     }
 
     #[inline(always)]
