@@ -195,7 +195,7 @@ fn chain() -> Fallible<Chain> {
 
 fn synthetic_source(size: &str, frames: u64) -> Fallible<AnySource> {
     Ok(synthetic::open(
-        &format!("synthetic:{size}:60:{frames}:cycle").parse()?,
+        &format!("synthetic:{size}:60:{frames}").parse()?,
     )?)
 }
 

@@ -70,6 +70,7 @@ impl Heat {
         let mut info = a.clone();
         info.format = PixelFormat::RGB24;
         info.brings_memory = false;
+        info.pictures = 0;
         info.colour = Colour::default();
         info.field_order = FieldOrder::Progressive;
         info.side_data = Vec::new();

@@ -117,6 +117,7 @@ type Free = (Option<Box<dyn Memory>>, u64);
 
 #[derive(Clone)]
 struct Home {
+    /// Where the block goes; nobody is there for blocks that no pool waits for.
     free: Sender<Free>,
     allocator: Arc<dyn Allocator>,
     bytes: Arc<AtomicUsize>,
@@ -203,6 +204,22 @@ impl Buffer {
     fn content(&self) -> Option<&dyn Memory> {
         self.guest.as_deref().or(self.memory.as_deref())
     }
+
+    /// Another block of at least `len` bytes, of the same kind. It counts with the bytes of this one's pool
+    /// and is none of its buffers: dropped, it is gone.
+    pub fn another(&self, len: usize) -> Result<Buffer, AllocationError> {
+        let mut buffer = Buffer {
+            memory: None,
+            guest: None,
+            tag: 0,
+            home: self.home.clone().map(|home| Home {
+                free: bounded(0).0,
+                ..home
+            }),
+        };
+        buffer.fit(len)?;
+        Ok(buffer)
+    }
 }
 
 /// A buffer as the guest of another one's.
@@ -240,9 +257,15 @@ impl Drop for Buffer {
 }
 
 /// A fixed number of buffers. Taking one waits until one is free, which is what bounds a run's memory.
+///
+/// A buffer that was used before is taken before one that never was, and memory is allocated when a buffer
+/// is first used: a run whose stages keep pace has few blocks, and page-locks no more of them.
 #[derive(Clone)]
 pub struct FramePool {
+    /// Buffers that came back.
     free: Receiver<Free>,
+    /// One for each buffer that was never taken. The sender keeps the channel open.
+    unused: (Sender<()>, Receiver<()>),
     home: Home,
     capacity: usize,
     waited: Arc<AtomicU64>,
@@ -257,11 +280,13 @@ impl FramePool {
     /// A pool of `capacity` buffers; their memory is allocated when they are first used.
     pub fn new(capacity: usize, allocator: Arc<dyn Allocator>) -> FramePool {
         let (sender, free) = bounded(capacity);
+        let unused = bounded(capacity);
         for _ in 0..capacity {
-            let _ = sender.try_send((None, 0));
+            let _ = unused.0.try_send(());
         }
         FramePool {
             free,
+            unused,
             home: Home {
                 free: sender,
                 allocator,
@@ -277,10 +302,8 @@ impl FramePool {
         let began = Instant::now();
         let taken = crossbeam_channel::select_biased! {
             recv(stop) -> _ => Err(Stopped),
-            recv(self.free) -> memory => match memory {
-                Ok((memory, tag)) => Ok(Buffer { memory, guest: None, tag, home: Some(self.home.clone()) }),
-                Err(_) => Err(Stopped),
-            },
+            recv(self.free) -> free => free.map(|free| self.buffer(free)).map_err(|_| Stopped),
+            recv(self.unused.1) -> _ => Ok(self.buffer((None, 0))),
         };
         let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.waited.fetch_add(nanos, Ordering::Relaxed);
@@ -294,17 +317,22 @@ impl FramePool {
 
     /// A buffer if one is free at once.
     pub fn try_take(&self) -> Option<Buffer> {
-        let (memory, tag) = self.free.try_recv().ok()?;
-        Some(Buffer {
+        let free = self.free.try_recv();
+        let free = free.or_else(|_| self.unused.1.try_recv().map(|()| (None, 0)));
+        Some(self.buffer(free.ok()?))
+    }
+
+    fn buffer(&self, (memory, tag): Free) -> Buffer {
+        Buffer {
             memory,
             guest: None,
             tag,
             home: Some(self.home.clone()),
-        })
+        }
     }
 
-    /// Gives every free buffer at least `len` bytes now, so that no allocation falls into a run: page-locked
-    /// memory takes milliseconds each.
+    /// Gives every free buffer at least `len` bytes now, so that no allocation falls into what is timed:
+    /// page-locked memory takes milliseconds each.
     pub fn prepare(&self, len: usize) -> Result<(), AllocationError> {
         let mut buffers: Vec<Buffer> = std::iter::from_fn(|| self.try_take()).collect();
         buffers.iter_mut().try_for_each(|buffer| buffer.fit(len))
@@ -404,6 +432,34 @@ mod tests {
         drop(reserve.take(100).unwrap());
         assert_eq!(reserve.take(100).unwrap().bytes().as_ptr(), place);
         assert_eq!(pool.allocated_bytes(), 200);
+    }
+
+    #[test]
+    fn a_run_that_keeps_pace_needs_few_blocks() {
+        let pool = FramePool::new(8, Arc::new(Pageable));
+        let (_keep, stop) = bounded(0);
+        for turn in 0..20 {
+            let mut pair = [pool.take(&stop).unwrap(), pool.try_take().unwrap()];
+            pair.iter_mut().for_each(|buffer| buffer.fit(100).unwrap());
+            assert_eq!(pool.allocated_bytes(), 200, "turn {turn}");
+        }
+        let all: Vec<Buffer> = std::iter::from_fn(|| pool.try_take()).collect();
+        assert_eq!(all.len(), 8);
+    }
+
+    #[test]
+    fn another_block_counts_with_the_pool_and_is_none_of_its_buffers() {
+        let pool = FramePool::new(1, Arc::new(Pageable));
+        let buffer = pool.try_take().unwrap();
+        let other = buffer.another(100).unwrap();
+        assert_eq!((other.bytes().len(), pool.allocated_bytes()), (100, 100));
+        drop(other);
+        assert_eq!(pool.allocated_bytes(), 0);
+        assert!(pool.try_take().is_none());
+        drop(buffer);
+        assert!(pool.try_take().is_some());
+        let alone = Buffer::unpooled(Box::new(Vec::new())).another(7).unwrap();
+        assert_eq!(alone.bytes().len(), 7);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod point;
 mod range;
 mod rational;
 mod remarks;
+mod shared;
 mod stall_timeout;
 mod turn;
 
@@ -24,6 +25,7 @@ pub use point::{InvalidPoint, Point, Skipped};
 pub(crate) use range::RangeChange;
 pub use rational::{BadRate, Rational, parse_rate};
 pub use remarks::Remarks;
+pub use shared::Shared;
 #[doc(hidden)]
 pub use stall_timeout::{StallTimeout, is_closed, wait_a_tick};
 pub use turn::{Turn, TurnError};

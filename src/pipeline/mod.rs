@@ -37,7 +37,7 @@ use crate::frame::{Frame, FramePool, Layout, LayoutError, Remarks};
 use crate::report::{Completion, Doing, Latencies, Measurements, PoolMemory, Recording, Stage, StageClock};
 use crate::shortage::thread_error;
 use crate::sink::{AnySink, Written};
-use crate::source::{AnySource, Supply};
+use crate::source::{AnySource, StreamInfo, Supply};
 use convolve::Convolved;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use encode::Encoded;
@@ -92,6 +92,17 @@ impl Default for PipelineOptions {
     }
 }
 
+impl PipelineOptions {
+    /// Threads that read an indexed source.
+    fn readers(&self, info: &StreamInfo) -> usize {
+        match info.pictures {
+            0 => self.source_workers.max(1),
+            // There is nothing to read.
+            _ => 1,
+        }
+    }
+}
+
 impl Job {
     /// A job with the default options.
     pub fn new(source: AnySource, engine: impl Engine + 'static, sink: AnySink) -> Job {
@@ -107,7 +118,7 @@ impl Job {
     pub fn budget(&self) -> Budget {
         let source = match &self.source {
             AnySource::Stream(source) => (1, source.held_buffers()),
-            AnySource::Indexed(_) => (self.options.source_workers.max(1), 0),
+            AnySource::Indexed(source) => (self.options.readers(source.info()), 0),
         };
         let sink = match &self.sink {
             AnySink::Stream(sink) => (1, sink.held_buffers()),
@@ -130,8 +141,11 @@ impl Job {
     pub fn buffer_bytes(&self) -> u128 {
         match self.layouts() {
             Ok((input, output)) => {
-                let buffers = self.budget().bytes(input.size(), output.size());
-                buffers + self.engine.own_bytes(&input)
+                let mut budget = self.budget();
+                if self.source.info().pictures > 0 {
+                    budget.input_buffers = self.source.info().pictures;
+                }
+                budget.bytes(input.size(), output.size()) + self.engine.own_bytes(&input)
             }
             Err(_) => 0,
         }
@@ -169,7 +183,6 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
         input: FramePool::new(budget.input_buffers, job.engine.input_allocator()),
         output: FramePool::new(budget.output_buffers, job.engine.output_allocator()),
     };
-    pools.prepare(&job)?;
     let halves = std::thread::scope(|scope| {
         let started = start(scope, job, &pools, began, stop, progress);
         if started.is_err() {
@@ -232,24 +245,6 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
 struct Pools {
     input: FramePool,
     output: FramePool,
-}
-
-impl Pools {
-    /// Allocates before the run begins where all frames will be of one size.
-    fn prepare(&self, job: &Job) -> Result<(), PipelineError> {
-        let info = job.source.info();
-        if !info.uniform {
-            return Ok(());
-        }
-        // A source of impossible geometry says so better itself.
-        if let Ok((input, output)) = job.layouts() {
-            if !info.brings_memory {
-                self.input.prepare(input.size())?;
-            }
-            self.output.prepare(output.size())?;
-        }
-        Ok(())
-    }
 }
 
 /// What a decode thread returns: its clock, and the source's remarks or why it ended early.
@@ -438,7 +433,7 @@ impl<'scope, 'env: 'scope> Starter<'scope, 'env> {
             }
             AnySource::Indexed(source) => {
                 let most = usize::try_from(source.len()).unwrap_or(usize::MAX);
-                let workers = options.source_workers.clamp(1, most.max(1));
+                let workers = options.readers(source.info()).min(most.max(1));
                 progress.set_workers(Stage::Decode, workers);
                 let next = std::sync::Arc::new(AtomicU64::new(0));
                 let reading = std::sync::Arc::new(AtomicUsize::new(workers));

@@ -47,6 +47,7 @@ pub fn split(source: AnySource) -> Result<AnySource, UnevenFields> {
     let info = StreamInfo {
         height: whole.height / 2,
         brings_memory: false,
+        pictures: 0,
         frames: whole.frames.map(|frames| 2 * frames),
         ..whole
     };

@@ -74,6 +74,9 @@ pub struct StreamInfo {
     /// True if frames come in memory of the source's own, so that the pool's buffers need none; only now and
     /// then will one be copied into a buffer.
     pub brings_memory: bool,
+    /// Pictures that are made once and lent to all frames in turn, so that the pool's buffers need no memory
+    /// and one thread is enough to read them; 0 if each frame is made anew.
+    pub pictures: usize,
     /// Nominal frames a second; `None` if the source has no time (image files without `--fps`).
     pub frame_rate: Option<Rational>,
     /// Seconds that one tick of a timestamp stands for.
@@ -105,6 +108,7 @@ impl StreamInfo {
             height,
             uniform: true,
             brings_memory: false,
+            pictures: 0,
             frame_rate: None,
             time_base: Rational {
                 num: 1,

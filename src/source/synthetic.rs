@@ -1,25 +1,36 @@
-//! Moving pseudo-random detail, made fast enough not to be what limits a run.
+//! Moving pseudo-random detail that costs nothing, so that engines are measured at their own rate.
 //!
-//! One picture larger than a frame is made when the source is opened; frame `k` is a window into it that
-//! wanders with `k`. So each frame costs one copy, and depends on the specification and `k` alone. With
-//! `cycle` even the copy is saved: a buffer that comes back from the pool still holding one of this source's
-//! frames is handed out again as it is.
+//! ```text
+//! painting  ----------------      larger than a frame, made when the source is opened
+//!              |window 1|         picture k is a window into it that wanders with k
+//!
+//! frame     0 1 2 .. 7 8 9 ..     pictures are made when the first frame is read, in memory of the engine's
+//! picture   0 1 2 .. 7 0 1 ..     kind (page-locked for a card), and lent to frames in turn
+//! ```
+//!
+//! With `fresh` there are no pictures to lend: each frame is a copy of its own window. Either way a frame
+//! depends on the specification and its number alone.
 
 use super::raw::{RawSpec, RawSpecError, metadata};
-use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
-use crate::frame::{Allocator, Buffer, Frame, Layout, Memory, Pageable};
+use super::{AnySource, IndexedSource, SourceError, StreamInfo};
+use crate::frame::{Allocator, Buffer, Frame, Layout, Memory, Pageable, Shared};
 use std::fmt;
+use std::panic::resume_unwind;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::thread;
 
 /// The window's steps are multiples of this many pixels, so that they are whole in subsampled chroma too.
 const STEP: usize = 4;
 /// Places of the window across and down. They have no common divisor, so that all their pairs are visited.
 const PLACES: (usize, usize) = (17, 13);
 
-/// What to make: `synthetic:WxH:format:fps:frames`, then perhaps `:cycle` and `:seed=N`. Format, rate and
+/// Pictures that are lent in turn: no fewer and no more, and in between as many as take [`TOGETHER`].
+const PICTURES: (usize, usize) = (8, 32);
+/// Bytes of all pictures: more than most processors keep in a cache, and page-locked in little time.
+const TOGETHER: usize = 128 << 20;
+
+/// What to make: `synthetic:WxH:format:fps:frames`, then perhaps `:fresh` and `:seed=N`. Format, rate and
 /// frames may be left out (yuv420p, 25, endless); 0 frames stand for endless too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyntheticSpec {
@@ -27,8 +38,8 @@ pub struct SyntheticSpec {
     pub raw: RawSpec,
     /// How many frames; `None` for endless.
     pub frames: Option<u64>,
-    /// Hand out prepared buffers unchanged: the fastest, but which picture a frame shows depends on the pool.
-    pub cycle: bool,
+    /// Make each frame anew instead of lending a few pictures in turn.
+    pub fresh: bool,
     /// Chooses the picture.
     pub seed: u64,
 }
@@ -40,14 +51,14 @@ pub enum SyntheticSpecError {
     /// Parts are missing or too many.
     #[error(
         "'{0}' is no synthetic source; write synthetic:WIDTHxHEIGHT:FORMAT:FPS:FRAMES, such as \
-         synthetic:1920x1080:yuv420p:30:300, and perhaps :cycle and :seed=N"
+         synthetic:1920x1080:yuv420p:30:300, and perhaps :fresh and :seed=N"
     )]
     Shape(String),
     /// Size, format or rate.
     #[error(transparent)]
     Geometry(#[from] RawSpecError),
     /// The count or seed is no number.
-    #[error("'{0}' is no whole number of frames (0 for endless), nor cycle, nor seed=N")]
+    #[error("'{0}' is no whole number of frames (0 for endless), nor fresh, nor seed=N")]
     Number(String),
 }
 
@@ -60,11 +71,11 @@ impl FromStr for SyntheticSpec {
             word.parse::<u64>()
                 .map_err(|_| SyntheticSpecError::Number(word.to_owned()))
         };
-        let (mut cycle, mut seed) = (false, 1);
+        let (mut fresh, mut seed) = (false, 1);
         let mut parts = Vec::new();
         for part in text.strip_prefix("synthetic:").unwrap_or(text).split(':') {
-            if part == "cycle" {
-                cycle = true;
+            if part == "fresh" {
+                fresh = true;
             } else if let Some(value) = part.strip_prefix("seed=") {
                 seed = number(value)?;
             } else {
@@ -80,7 +91,7 @@ impl FromStr for SyntheticSpec {
         Ok(SyntheticSpec {
             raw: RawSpec::from_parts(size, rest.first().copied(), rest.get(1).copied())?,
             frames: rest.get(2).copied().map(number).transpose()?.filter(|&n| n > 0),
-            cycle,
+            fresh,
             seed,
         })
     }
@@ -91,8 +102,8 @@ impl fmt::Display for SyntheticSpec {
         let geometry = self.raw.to_string();
         let geometry = geometry.trim_start_matches("raw:");
         write!(f, "synthetic:{geometry}:{}", self.frames.unwrap_or(0))?;
-        if self.cycle {
-            f.write_str(":cycle")?;
+        if self.fresh {
+            f.write_str(":fresh")?;
         }
         if self.seed != 1 {
             write!(f, ":seed={}", self.seed)?;
@@ -101,30 +112,30 @@ impl fmt::Display for SyntheticSpec {
     }
 }
 
-/// Opens the generator: read by several threads, or with `cycle` by one that does next to nothing.
+impl SyntheticSpec {
+    /// How many pictures its frames take turns with; 0 if each frame is made anew.
+    fn pictures(&self) -> usize {
+        if self.fresh {
+            return 0;
+        }
+        let most = self.frames.map_or(PICTURES.1, |frames| frames.min(PICTURES.1 as u64) as usize);
+        let together = TOGETHER / self.raw.layout.size().max(1);
+        together.clamp(PICTURES.0, PICTURES.1).min(most)
+    }
+}
+
+/// Opens the generator.
 pub fn open(spec: &SyntheticSpec) -> Result<AnySource, SourceError> {
-    let painting = Painting::new(spec)?;
+    let pictures = spec.pictures();
     let info = spec
         .raw
         .info(spec.frames, format!("moving pseudo-random detail, {spec}"));
-    Ok(if spec.cycle {
-        // Distinguishes the tags of this source from those that another one left in the same pool.
-        static SOURCES: AtomicU64 = AtomicU64::new(1);
-        AnySource::Stream(Box::new(Cycle {
-            painting,
-            info,
-            frames: spec.frames.unwrap_or(u64::MAX),
-            made: 0,
-            prepared: 0,
-            tag: SOURCES.fetch_add(1, Ordering::Relaxed),
-        }))
-    } else {
-        AnySource::Indexed(Arc::new(Wander {
-            painting,
-            info,
-            frames: spec.frames.unwrap_or(u64::MAX),
-        }))
-    })
+    Ok(AnySource::Indexed(Arc::new(Synthetic {
+        painting: Painting::new(spec)?,
+        info: StreamInfo { pictures, ..info },
+        frames: spec.frames.unwrap_or(u64::MAX),
+        pictures: OnceLock::new(),
+    })))
 }
 
 /// The large picture that frames are windows of.
@@ -236,13 +247,57 @@ fn noise(lane: u64, x: usize, y: usize) -> u16 {
     (z >> 48) as u16
 }
 
-struct Wander {
+struct Synthetic {
     painting: Painting,
     info: StreamInfo,
     frames: u64,
+    /// Made when the first frame is read, which brings the kind of memory along.
+    pictures: OnceLock<Vec<Shared>>,
 }
 
-impl IndexedSource for Wander {
+impl Synthetic {
+    /// The pictures, in memory of `buffer`'s kind. A thread for each core makes its share: page-locking takes
+    /// longer than painting.
+    fn make_pictures(&self, buffer: &Buffer) -> Result<Vec<Shared>, SourceError> {
+        let count = self.info.pictures;
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(count);
+        let make = |index: usize| {
+            let block = buffer.another(self.painting.layout.size())?;
+            let picture = self.painting.window(index as u64, block)?;
+            Ok(Shared::new(picture.into_parts().1))
+        };
+        let share = |first: usize| -> Result<Vec<Shared>, SourceError> {
+            (first..count).step_by(threads).map(make).collect()
+        };
+        let shares = thread::scope(|scope| {
+            let start = |first| thread::Builder::new().spawn_scoped(scope, move || share(first));
+            let others: Vec<_> = (1..threads).map(|first| (first, start(first))).collect();
+            let mut shares = vec![share(0)];
+            shares.extend(others.into_iter().map(|(first, thread)| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // There are no more threads to be had; this one does it then.
+                Err(_) => share(first),
+            }));
+            shares.into_iter().collect::<Result<Vec<_>, _>>()
+        })?;
+        let picture = |index: usize| shares[index % threads][index / threads].clone();
+        Ok((0..count).map(picture).collect())
+    }
+
+    /// The picture that frame `index` shows.
+    fn picture(&self, index: u64, buffer: &Buffer) -> Result<&Shared, SourceError> {
+        let pictures = match self.pictures.get() {
+            Some(pictures) => pictures,
+            None => {
+                let made = self.make_pictures(buffer)?;
+                self.pictures.get_or_init(|| made)
+            }
+        };
+        Ok(&pictures[(index % pictures.len() as u64) as usize])
+    }
+}
+
+impl IndexedSource for Synthetic {
     fn info(&self) -> &StreamInfo {
         &self.info
     }
@@ -251,48 +306,16 @@ impl IndexedSource for Wander {
         self.frames
     }
 
-    fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
-        let mut frame = self.painting.window(index, buffer)?;
+    fn read(&self, index: u64, mut buffer: Buffer) -> Result<Frame, SourceError> {
+        let mut frame = if self.info.pictures == 0 {
+            self.painting.window(index, buffer)?
+        } else {
+            self.picture(index, &buffer)?.lend_to(&mut buffer);
+            Frame::new(self.painting.layout, buffer)?
+        };
         frame.sequence = index;
         frame.metadata = metadata(index);
         Ok(frame)
-    }
-}
-
-struct Cycle {
-    painting: Painting,
-    info: StreamInfo,
-    frames: u64,
-    made: u64,
-    prepared: u64,
-    tag: u64,
-}
-
-impl Source for Cycle {
-    fn info(&self) -> &StreamInfo {
-        &self.info
-    }
-
-    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
-        if self.made == self.frames {
-            return Ok(None);
-        }
-        let buffer = supply.take()?;
-        let born = Instant::now();
-        let mut frame = if buffer.tag() == self.tag {
-            Frame::new(self.painting.layout, buffer)?
-        } else {
-            let frame = self.painting.window(self.prepared, buffer)?;
-            self.prepared += 1;
-            let (_, mut buffer) = frame.into_parts();
-            buffer.set_tag(self.tag);
-            Frame::new(self.painting.layout, buffer)?
-        };
-        frame.born = born;
-        frame.sequence = self.made;
-        frame.metadata = metadata(self.made);
-        self.made += 1;
-        Ok(Some(frame))
     }
 }
 
@@ -302,7 +325,6 @@ mod tests {
 
     use super::*;
     use crate::frame::{FramePool, PixelFormat};
-    use crossbeam_channel::bounded;
 
     fn indexed(text: &str) -> Arc<dyn IndexedSource> {
         match open(&text.parse().unwrap()).unwrap() {
@@ -319,8 +341,8 @@ mod tests {
     fn specifications_are_read_and_printed_again() {
         for text in [
             "synthetic:64x48:rgb24:30:12",
-            "synthetic:64x48:gray:30000/1001:0:cycle",
-            "synthetic:1x1:p010le:25:3:cycle:seed=9",
+            "synthetic:64x48:gray:30000/1001:0:fresh",
+            "synthetic:1x1:p010le:25:3:fresh:seed=9",
         ] {
             assert_eq!(text.parse::<SyntheticSpec>().unwrap().to_string(), text);
         }
@@ -378,27 +400,41 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_hands_out_prepared_buffers_until_somebody_writes_to_them() {
-        let pool = FramePool::new(2, Arc::new(Pageable));
-        let (_keep, stop) = bounded(0);
-        let supply = Supply { pool, stop };
-        let AnySource::Stream(mut source) = open(&"16x16:gray:25:5:cycle".parse().unwrap()).unwrap() else {
-            panic!("a cycle is read by several threads");
-        };
-        let first = source.next(&supply).unwrap().unwrap();
-        let second = source.next(&supply).unwrap().unwrap();
-        assert_ne!(first.bytes(), second.bytes());
-        let (picture, place) = (first.bytes().to_vec(), first.bytes().as_ptr());
-        drop(first);
-        let mut third = source.next(&supply).unwrap().unwrap();
-        assert_eq!((third.bytes(), third.bytes().as_ptr()), (&picture[..], place));
-        assert_eq!((third.sequence, third.metadata.pts), (2, Some(2)));
-        third.bytes_mut().fill(0);
-        drop(third);
-        let fourth = source.next(&supply).unwrap().unwrap();
-        assert!(fourth.bytes().iter().any(|&b| b != 0));
-        drop((second, fourth));
-        assert!(source.next(&supply).unwrap().is_some());
-        assert!(source.next(&supply).unwrap().is_none());
+    fn pictures_are_made_once_and_lent_in_turn() {
+        let (lent, fresh) = (indexed("64x48:rgb24:25:100"), indexed("64x48:rgb24:25:100:fresh"));
+        let pool = FramePool::new(64, Arc::new(Pageable));
+        let read = |source: &Arc<dyn IndexedSource>, index| source.read(index, pool.try_take().unwrap()).unwrap();
+        let size = 64 * 48 * 3;
+        let count = lent.info().pictures as u64;
+        assert_eq!((count, fresh.info().pictures), (32, 0));
+        let first: Vec<Frame> = (0..count).map(|index| read(&lent, index)).collect();
+        assert_eq!(pool.allocated_bytes(), 32 * size);
+        for (index, frame) in first.iter().enumerate() {
+            let expected = fresh.read(index as u64, buffer()).unwrap();
+            assert_eq!(frame.bytes(), expected.bytes(), "picture {index}");
+            assert!(index == 0 || frame.bytes() != first[index - 1].bytes());
+        }
+        // The next round, and one far away, are the same memory.
+        for (index, place) in [(count, 0), (count + 5, 5), (7 * count + 31, 31)] {
+            let frame = read(&lent, index);
+            assert_eq!(frame.bytes().as_ptr(), first[place].bytes().as_ptr());
+            assert_eq!((frame.sequence, frame.metadata.pts), (index, Some(index as i64)));
+        }
+        assert_eq!(pool.allocated_bytes(), 32 * size);
+        // Whoever changes a frame changes no other.
+        let mut changed = read(&lent, count);
+        changed.bytes_mut().fill(0);
+        assert_eq!(read(&lent, 0).bytes(), first[0].bytes());
+        drop((first, changed, lent));
+        assert_eq!(pool.allocated_bytes(), 0);
+    }
+
+    #[test]
+    fn the_number_of_pictures_follows_from_size_and_frames() {
+        let pictures = |text: &str| indexed(text).info().pictures;
+        assert_eq!(pictures("3840x2160:rgb24:30:8000"), 8);
+        assert_eq!(pictures("1920x1080:rgb24:30:0"), 21);
+        assert_eq!(pictures("64x48:gray"), 32);
+        assert_eq!(pictures("64x48:gray:25:3"), 3);
     }
 }

@@ -132,9 +132,9 @@ fn a_trace_shows_uploads_beside_kernels_and_no_slot_used_twice() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.json");
     let (input, frames) = if is_stand_in() {
-        ("synthetic:64x48:rgb24:30:60:cycle", 60)
+        ("synthetic:64x48:rgb24:30:60", 60)
     } else {
-        ("synthetic:1920x1080:rgb24:30:400:cycle", 400)
+        ("synthetic:1920x1080:rgb24:30:400", 400)
     };
     let trace = |more: &[&str]| {
         let mut command = framepipe_on(input);

@@ -27,7 +27,7 @@ use std::time::Duration;
 pub(crate) struct PipelineArguments {
     /// As for `framepipe filter`. What is made up never ends; of anything else there should be enough for the
     /// whole time.
-    #[arg(default_value = "synthetic:1920x1080:yuv420p:60:0:cycle")]
+    #[arg(default_value = "synthetic:1920x1080:yuv420p:60:0")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
     input: Input,
     /// As for `framepipe filter`.

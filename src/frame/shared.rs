@@ -1,0 +1,85 @@
+//! Pixels that are made once and go through a run any number of times, without a copy.
+//!
+//! ```text
+//! Shared  [pixels] <--- buffer of frame 0 (in flight)
+//!                  <--- buffer of frame 8 (in a queue)     each goes back to its pool without them
+//! ```
+
+use super::{Buffer, Memory};
+use std::sync::Arc;
+
+/// A block whose content stays as it is, for any number of buffers at a time. Clones are the same block; it is
+/// freed with the last of them and the last buffer that holds it.
+#[derive(Clone)]
+pub struct Shared(Arc<Buffer>);
+
+impl Shared {
+    /// Of what `block` holds now.
+    pub fn new(block: Buffer) -> Shared {
+        Shared(Arc::new(block))
+    }
+
+    /// Puts it in the place of `buffer`'s own memory until `buffer` is dropped. Whoever writes to the buffer
+    /// gets a copy, in ordinary memory, and changes that alone.
+    pub fn lend_to(&self, buffer: &mut Buffer) {
+        buffer.host(Box::new(Guest {
+            block: Arc::clone(&self.0),
+            changed: None,
+        }));
+    }
+}
+
+/// The block in one buffer.
+struct Guest {
+    block: Arc<Buffer>,
+    /// What was written to.
+    changed: Option<Vec<u8>>,
+}
+
+impl Memory for Guest {
+    fn bytes(&self) -> &[u8] {
+        self.changed.as_deref().unwrap_or_else(|| self.block.bytes())
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.changed.get_or_insert_with(|| self.block.bytes().to_vec())
+    }
+
+    fn is_pinned(&self) -> bool {
+        self.changed.is_none() && self.block.is_pinned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::frame::{FramePool, Pageable};
+
+    #[test]
+    fn buffers_show_one_block_and_writing_changes_a_copy() {
+        let pool = FramePool::new(3, Arc::new(Pageable));
+        let mut block = pool.try_take().unwrap().another(10).unwrap();
+        block.bytes_mut().fill(7);
+        let shared = Shared::new(block);
+        let mut buffers = [pool.try_take().unwrap(), pool.try_take().unwrap()];
+        for buffer in &mut buffers {
+            shared.lend_to(buffer);
+            buffer.fit(10).unwrap();
+        }
+        let [mut one, other] = buffers;
+        assert_eq!(one.bytes().as_ptr(), other.bytes().as_ptr());
+        assert_eq!(pool.allocated_bytes(), 10);
+        one.bytes_mut()[3] = 8;
+        assert_eq!((one.bytes()[3], other.bytes()[3]), (8, 7));
+        assert_eq!(one.bytes()[4], 7);
+        drop(one);
+        // The block outlives whoever lent it, and goes with the last buffer.
+        drop(shared);
+        assert_eq!(other.bytes(), [7; 10]);
+        assert_eq!(pool.allocated_bytes(), 10);
+        drop(other);
+        assert_eq!(pool.allocated_bytes(), 0);
+    }
+}
