@@ -227,6 +227,14 @@ fn main() -> Fallible<()> {
     for size in ["3840x2160:rgb24", "1920x1080:yuv420p"] {
         compare(size)?;
     }
+    for size in ["3840x2160:rgb24", "1920x1080:rgb24", "1920x1080:yuv420p"] {
+        // For scripts/gpu-rates, which holds the program's own runs against it.
+        if is_wanted("duplex alone") {
+            let bytes = format!("{size}:60").parse::<RawSpec>()?.layout.size();
+            let copies = duplex(0, bytes, Duration::from_millis(500))?.rate();
+            println!("{size:<18} {:<20} {copies:>8.0}", "duplex alone");
+        }
+    }
     if is_wanted("raw file, page cache") {
         raw_file()?;
     }

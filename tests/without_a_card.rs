@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod standin;
+#[path = "standin/start.rs"]
+mod start;
 
 use standin::{StandIn, stand_in};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,8 @@ use super::measure::{BenchError, Case, Machine, Spread, Subject, Versions, now};
 use super::present::{Head, figure};
 use crate::engine::EngineError;
 use crate::engine::cuda::{
-    DeviceInfo, MemoryVariant, SelectContext, Table as Tables, TableCell, VariantTime, Work, contest,
+    Crossover, DeviceInfo, MemoryVariant, SelectContext, Table as Tables, TableCell, VariantTime, Work,
+    contest,
 };
 use crate::filter::{Algorithm, Border, Filter, FilterError, Plan};
 use crate::frame::{Colour, PixelFormat};
@@ -87,6 +88,8 @@ pub struct Tuning {
     pub kept: Option<String>,
     /// One a work, in the order of their measuring.
     pub cells: Vec<TunedCell>,
+    /// What `--engine auto` goes by; `None` if it was not measured.
+    pub crossover: Option<Crossover>,
     /// What could not be measured, and why.
     pub notes: Vec<String>,
 }
@@ -195,6 +198,7 @@ impl Tuning {
             ending: Completion::Complete,
             kept: None,
             cells: Vec::new(),
+            crossover: None,
             notes: Vec::new(),
         }
     }
@@ -306,6 +310,19 @@ impl fmt::Display for Tuning {
             table.row(row);
         }
         write!(f, "\n{table}")?;
+        if let Some(Crossover {
+            start_seconds,
+            term_nanoseconds,
+            link_bytes_per_second,
+        }) = self.crossover
+        {
+            let link = link_bytes_per_second / 1e9;
+            writeln!(
+                f,
+                "\na card takes {start_seconds:.2} s to start and is given {link:.1} GB/s; a core takes \
+                 {term_nanoseconds:.4} ns for a term"
+            )?;
+        }
         for note in &self.notes {
             writeln!(f, "note: {note}")?;
         }
@@ -459,6 +476,11 @@ mod tests {
         let mut tuning = empty();
         tuning.measure(&jobs, &mut made_up, &mut |_, _| true).unwrap();
         tuning.kept = Some("a.tuning".to_owned());
+        tuning.crossover = Some(Crossover {
+            start_seconds: 0.4,
+            term_nanoseconds: 0.03,
+            link_bytes_per_second: 5e10,
+        });
         let json: Value = serde_json::from_str(&tuning.to_json().unwrap()).unwrap();
         let mut found = Vec::new();
         paths(&json, "", &mut found);

@@ -1,10 +1,11 @@
 //! Which engine filters, and its options.
 
 use super::Failure;
+use super::auto::Starting;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
-use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
+use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap, Verdict};
 use framepipe::engine::luma;
 use framepipe::engine::none::NoFilter;
 use framepipe::engine::reference::Reference;
@@ -20,7 +21,7 @@ use std::str::FromStr;
 /// The engines by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum EngineName {
-    /// The CUDA card if there is one, else the CPU.
+    /// The CUDA card if there is one and the input is long enough to be worth its start, else the CPU.
     #[default]
     Auto,
     /// One thread, the plainest loop: what the others are compared with.
@@ -226,11 +227,17 @@ pub(crate) struct EngineArguments {
     #[arg(long, value_enum, value_name = "MEMORY", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "pageable", help_heading = TUNING)]
     pub(crate) no_overlap: Option<Serial>,
+    /// The card, while it is being started.
+    #[arg(skip)]
+    pub(super) starting: Starting,
+    /// Inputs that one engine filters, as far as is known; 0 for one.
+    #[arg(skip)]
+    pub(crate) runs: u64,
 }
 
 impl EngineArguments {
     /// The first option given that only CUDA takes.
-    fn cuda_option(&self) -> Option<&'static str> {
+    pub(super) fn cuda_option(&self) -> Option<&'static str> {
         [
             (self.device.is_some(), "--device"),
             (self.devices.is_some(), "--devices"),
@@ -303,7 +310,7 @@ impl EngineArguments {
     /// Starts the engine for frames such as `info` tells of: for `auto` the card if it can be used, else the
     /// CPU.
     pub(crate) fn start(&self, chain: Chain, info: &StreamInfo) -> Result<Box<dyn Engine>, EngineError> {
-        self.start_by(chain, info, |chain, plan| self.choose(chain, plan))
+        self.start_by(chain, info, |chain, plan| self.choose(chain, plan, info))
     }
 
     /// The same, with one of `spares` if there is one, to which it comes back after its run.
@@ -314,7 +321,7 @@ impl EngineArguments {
         spares: &Spares,
     ) -> Result<Box<dyn Engine>, EngineError> {
         self.start_by(chain, info, |chain, plan| {
-            spares.lend(|| self.choose(chain, plan))
+            spares.lend(|| self.choose(chain, plan, info))
         })
     }
 
@@ -333,28 +340,52 @@ impl EngineArguments {
         Ok(engine)
     }
 
-    fn choose(&self, chain: Chain, plan: &Plan) -> Result<Box<dyn Engine>, EngineError> {
+    fn choose(&self, chain: Chain, plan: &Plan, info: &StreamInfo) -> Result<Box<dyn Engine>, EngineError> {
         match self.engine {
             EngineName::Reference => Ok(Box::new(Reference::new(chain))),
             EngineName::None => Ok(Box::new(NoFilter::default())),
             EngineName::Cpu => self.cpu(chain),
             EngineName::Cuda => {
                 cuda::check(plan)?;
-                self.cuda(&chain)
+                self.card(&chain)
             }
-            EngineName::Auto => match cuda::available().and_then(|()| cuda::check(plan)) {
-                Ok(()) => self.cuda(&chain),
-                Err(reason) => {
-                    tracing::info!(target: EXPLAIN_TARGET, "no CUDA: {reason}");
-                    if let Some(option) = self.cuda_option() {
-                        tracing::warn!(
-                            "{option} has no effect on the cpu engine, which was chosen: {reason}"
-                        );
-                    }
-                    self.cpu(chain)
-                }
-            },
+            EngineName::Auto => self.by_itself(chain, plan, info),
         }
+    }
+
+    /// What `auto` takes.
+    fn by_itself(
+        &self,
+        chain: Chain,
+        plan: &Plan,
+        info: &StreamInfo,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        // Where there is no driver nothing is to be weighed.
+        let verdict = cuda::has_driver().then(|| self.verdict(&chain, info));
+        if let Some(Verdict {
+            takes_card: false,
+            why,
+        }) = verdict
+        {
+            tracing::info!(target: EXPLAIN_TARGET, "auto: cpu, because {why}");
+            return self.cpu(chain);
+        }
+        if let Err(reason) = cuda::available().and_then(|()| cuda::check(plan)) {
+            tracing::info!(target: EXPLAIN_TARGET, "no CUDA: {reason}");
+            if let Some(option) = self.cuda_option() {
+                tracing::warn!("{option} has no effect on the cpu engine, which was chosen: {reason}");
+            }
+            return self.cpu(chain);
+        }
+        if let Some(Verdict { why, .. }) = verdict {
+            tracing::info!(target: EXPLAIN_TARGET, "auto: cuda, because {why}");
+        }
+        self.card(&chain)
+    }
+
+    /// The card that is being started, or one that is started now.
+    fn card(&self, chain: &Chain) -> Result<Box<dyn Engine>, EngineError> {
+        self.starting.take().unwrap_or_else(|| self.cuda(chain))
     }
 
     fn cpu(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
@@ -362,7 +393,7 @@ impl EngineArguments {
         Ok(Box::new(Cpu::with_instruction_set(chain, self.threads(), set)?))
     }
 
-    fn cuda(&self, chain: &Chain) -> Result<Box<dyn Engine>, EngineError> {
+    pub(super) fn cuda(&self, chain: &Chain) -> Result<Box<dyn Engine>, EngineError> {
         let devices = match &self.devices {
             Some(cards) => cards.numbers()?,
             None => vec![self.device.unwrap_or(CudaOptions::default().device)],
@@ -409,7 +440,7 @@ impl EngineArguments {
             .or_else(|| NonZeroUsize::new(cores.div_ceil(count.get())).filter(|_| count.get() > 1));
     }
 
-    fn threads(&self) -> usize {
+    pub(super) fn threads(&self) -> usize {
         self.threads
             .or_else(|| std::thread::available_parallelism().ok())
             .map_or(1, NonZeroUsize::get)

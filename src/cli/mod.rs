@@ -1,5 +1,6 @@
 //! The command line: what may be written on it, and one file a subcommand. Nothing below knows clap.
 
+mod auto;
 mod bench;
 mod comparison;
 mod completions;

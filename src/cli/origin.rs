@@ -10,11 +10,9 @@ pub(super) fn here() -> Origin {
     let words: Vec<String> = std::env::args_os()
         .map(|word| quoted(&word.to_string_lossy()))
         .collect();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let noun = if cores == 1 { "core" } else { "cores" };
     Origin {
         command: words.join(" "),
-        machine: format!("{}, {cores} {noun}, {}", processor(), InstructionSet::detect()),
+        machine: machine(),
         date: now(),
         versions: format!(
             "framepipe {}, FFmpeg {}",
@@ -22,6 +20,13 @@ pub(super) fn here() -> Origin {
             ffmpeg_version()
         ),
     }
+}
+
+/// Processor, cores that this process may use, and vector instructions.
+pub(super) fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let noun = if cores == 1 { "core" } else { "cores" };
+    format!("{}, {cores} {noun}, {}", processor(), InstructionSet::detect())
 }
 
 /// A word as a shell reads it as one.

@@ -15,7 +15,9 @@ pub mod spare;
 pub mod verify;
 
 use crate::filter::PlanError;
-use crate::frame::{AllocationError, Allocator, Buffer, Frame, Layout, LayoutError, PixelFormat, Remarks};
+use crate::frame::{
+    AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, PixelFormat, Remarks,
+};
 use std::ffi::CStr;
 use std::fmt;
 use std::sync::Arc;
@@ -58,6 +60,12 @@ pub trait Engine: Send {
     fn own_bytes(&self, frame: &Layout) -> u128 {
         let _ = frame;
         0
+    }
+
+    /// Frames laid out like this one, with these colour facts, are about to come: what needs no frame is made
+    /// ready while the first is still being read. Whatever is wrong is told when it is submitted.
+    fn expect(&mut self, frame: &Layout, colour: &Colour) {
+        let _ = (frame, colour);
     }
 
     /// Begins to filter `input` into `output`, which is grown as needed; the rows of the result are aligned

@@ -8,7 +8,7 @@
 //! Engines give the same bits, so that which of them filters a frame changes nothing but the time.
 
 use super::{DeviceTimes, Engine, EngineError, Ranges};
-use crate::frame::{Allocator, Buffer, Frame, Layout, PixelFormat, Remarks};
+use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, PixelFormat, Remarks};
 use std::sync::Arc;
 
 /// Engines side by side, of one chain with the same options.
@@ -69,6 +69,12 @@ impl Engine for Several {
 
     fn own_bytes(&self, frame: &Layout) -> u128 {
         self.engines.iter().map(|engine| engine.own_bytes(frame)).sum()
+    }
+
+    fn expect(&mut self, frame: &Layout, colour: &Colour) {
+        for engine in &mut self.engines {
+            engine.expect(frame, colour);
+        }
     }
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {

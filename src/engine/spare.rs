@@ -8,7 +8,7 @@
 
 use super::none::NoFilter;
 use super::{DeviceTimes, Engine, EngineError, Ranges};
-use crate::frame::{Allocator, Buffer, Frame};
+use crate::frame::{Allocator, Buffer, Colour, Frame, Layout};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Engines between two runs. Clones hold the same ones. All of them apply one chain with the same options.
@@ -81,6 +81,10 @@ impl Engine for Lent {
         self.engine.output_allocator()
     }
 
+    fn expect(&mut self, frame: &Layout, colour: &Colour) {
+        self.engine.expect(frame, colour);
+    }
+
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
         // Counted before: a panic on the way leaves the engine in flight for good.
         self.in_flight += 1;
@@ -128,7 +132,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::frame::{Layout, Pageable, PixelFormat};
+    use crate::frame::{Pageable, PixelFormat};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn buffer() -> Buffer {

@@ -120,7 +120,25 @@ struct Home {
     /// Where the block goes; nobody is there for blocks that no pool waits for.
     free: Sender<Free>,
     allocator: Arc<dyn Allocator>,
-    bytes: Arc<AtomicUsize>,
+    bytes: Arc<Bytes>,
+}
+
+/// What a pool's buffers and its other blocks hold, and the most that they held.
+#[derive(Default)]
+struct Bytes {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Bytes {
+    fn add(&self, len: usize) {
+        let now = self.now.fetch_add(len, Ordering::Relaxed) + len;
+        self.most.fetch_max(now, Ordering::Relaxed);
+    }
+
+    fn remove(&self, len: usize) {
+        self.now.fetch_sub(len, Ordering::Relaxed);
+    }
 }
 
 impl Buffer {
@@ -157,9 +175,9 @@ impl Buffer {
             Some(home) => {
                 // Free the small block first, so that the two are never held at once.
                 self.memory = None;
-                home.bytes.fetch_sub(have, Ordering::Relaxed);
+                home.bytes.remove(have);
                 let memory = home.allocator.allocate(len)?;
-                home.bytes.fetch_add(memory.bytes().len(), Ordering::Relaxed);
+                home.bytes.add(memory.bytes().len());
                 self.memory = Some(memory);
             }
             None => self.memory = Some(Pageable.allocate(len)?),
@@ -250,7 +268,7 @@ impl Drop for Buffer {
             // either is closed only when the run is over.
             if let Err(refused) = home.free.try_send((self.memory.take(), self.tag)) {
                 let lost = refused.into_inner().0.map_or(0, |m| m.bytes().len());
-                home.bytes.fetch_sub(lost, Ordering::Relaxed);
+                home.bytes.remove(lost);
             }
         }
     }
@@ -357,7 +375,12 @@ impl FramePool {
 
     /// Bytes that the pool's buffers and its reserves hold now.
     pub fn allocated_bytes(&self) -> usize {
-        self.home.bytes.load(Ordering::Relaxed)
+        self.home.bytes.now.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes that they have held at a time.
+    pub fn most_bytes(&self) -> usize {
+        self.home.bytes.most.load(Ordering::Relaxed)
     }
 }
 
@@ -454,7 +477,7 @@ mod tests {
         let other = buffer.another(100).unwrap();
         assert_eq!((other.bytes().len(), pool.allocated_bytes()), (100, 100));
         drop(other);
-        assert_eq!(pool.allocated_bytes(), 0);
+        assert_eq!((pool.allocated_bytes(), pool.most_bytes()), (0, 100));
         assert!(pool.try_take().is_none());
         drop(buffer);
         assert!(pool.try_take().is_some());

@@ -8,8 +8,8 @@
 use super::{Buffer, Memory};
 use std::sync::Arc;
 
-/// A block whose content stays as it is, for any number of buffers at a time. Clones are the same block; it is
-/// freed with the last of them and the last buffer that holds it.
+/// A block whose content stays as it is, for any number of buffers at a time. Clones are the same block; it
+/// is freed with the last of them and the last buffer that holds it.
 #[derive(Clone)]
 pub struct Shared(Arc<Buffer>);
 

@@ -5,7 +5,7 @@ use super::order::Reorder;
 use super::stop::Stop;
 use super::{Progress, send};
 use crate::engine::{DeviceTimes, EXPLAIN_TARGET, Engine};
-use crate::frame::{Buffer, Frame, FramePool, Remarks};
+use crate::frame::{Buffer, Colour, Frame, FramePool, Layout, Remarks};
 use crate::report::{Doing, Stage, StageClock};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::collections::VecDeque;
@@ -22,6 +22,35 @@ pub(super) struct Output {
     pub(super) frames: Sender<Frame>,
     /// The alignment of their rows, in bytes.
     pub(super) row_alignment: usize,
+}
+
+/// What the source says of its frames before the first.
+pub(super) struct Announced {
+    /// Size and format.
+    pub(super) layout: Layout,
+    pub(super) colour: Colour,
+    /// How many, if it knows.
+    pub(super) frames: Option<u64>,
+}
+
+impl Announced {
+    /// Makes ready what can be while the source is at its first frame: the engine, and memory for the results
+    /// that will soon be in flight. What goes wrong is met again, and told, when a frame is there.
+    fn make_ready(&self, engine: &mut dyn Engine, output: &Output) {
+        engine.expect(&self.layout, &self.colour);
+        let (format, width, height) = (self.layout.format(), self.layout.width(), self.layout.height());
+        let (width, height) = engine.output_size(format, width, height);
+        let Ok(result) = Layout::new(format, width, height, output.row_alignment.max(1)) else {
+            return;
+        };
+        let frames = usize::try_from(self.frames.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        let soon = frames.min(engine.depth().max(1));
+        // All are taken before the first goes back, so that each is another one.
+        let mut buffers: Vec<Buffer> = std::iter::from_fn(|| output.pool.try_take()).take(soon).collect();
+        let _ = buffers
+            .iter_mut()
+            .try_for_each(|buffer| buffer.fit(result.size()));
+    }
 }
 
 /// What the stage returns when it ends.
@@ -113,13 +142,17 @@ impl Input<'_> {
 /// Keeps up to `engine.depth()` frames in flight and passes them on in order. While frames are in flight it
 /// never waits for input but gives back the oldest, so that a slow source delays nothing that is done.
 pub(super) fn run(
-    engine: Box<dyn Engine>,
+    mut engine: Box<dyn Engine>,
+    announced: Option<Announced>,
     input: &Receiver<Frame>,
     output: &Output,
     stop: &Stop,
     progress: &Progress,
     clock: StageClock,
 ) -> Result<Convolved, Halt> {
+    if let Some(announced) = announced {
+        announced.make_ready(engine.as_mut(), output);
+    }
     let mut running = Running {
         input: Input {
             frames: input,

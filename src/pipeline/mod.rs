@@ -38,7 +38,7 @@ use crate::report::{Completion, Doing, Latencies, Measurements, PoolMemory, Reco
 use crate::shortage::thread_error;
 use crate::sink::{AnySink, Written};
 use crate::source::{AnySource, StreamInfo, Supply};
-use convolve::Convolved;
+use convolve::{Announced, Convolved};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use encode::Encoded;
 use error::{Halt, first_cause};
@@ -234,9 +234,9 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
             device,
             memory: PoolMemory {
                 input_buffers: budget.input_buffers,
-                input_bytes: pools.input.allocated_bytes(),
+                input_bytes: pools.input.most_bytes(),
                 output_buffers: budget.output_buffers,
-                output_bytes: pools.output.allocated_bytes(),
+                output_bytes: pools.output.most_bytes(),
             },
         },
     })
@@ -317,9 +317,20 @@ fn start<'scope, 'env: 'scope>(
         stop,
         progress,
     };
+    let info = source.info();
+    let announced = match info.uniform {
+        // An impossible geometry is the source's to tell.
+        true => Layout::new(info.format, info.width, info.height, 64).ok(),
+        false => None,
+    };
+    let announced = announced.map(|layout| Announced {
+        layout,
+        colour: info.colour,
+        frames: info.frames,
+    });
     // From the last stage to the first, so that nobody sends to one that could not be started.
     let (encode, unfinished) = starter.encode(sink, options.sink_workers, to_sink)?;
-    let engine = starter.engine(engine, to_engine, output, options.strict)?;
+    let engine = starter.engine(engine, announced, to_engine, output, options.strict)?;
     let decode = starter.decode(source, &options, &supply, decoded)?;
     Ok(Threads {
         decode,
@@ -382,6 +393,7 @@ impl<'scope, 'env: 'scope> Starter<'scope, 'env> {
     fn engine(
         &self,
         engine: Box<dyn Engine>,
+        announced: Option<Announced>,
         to_engine: Receiver<Frame>,
         output: convolve::Output,
         strict: bool,
@@ -397,7 +409,8 @@ impl<'scope, 'env: 'scope> Starter<'scope, 'env> {
         spawn(scope, Stage::Engine, move || {
             // The queue is closed after the gate: `output` outlives the guard.
             guarded(Stage::Engine, stop, || {
-                let mut convolved = convolve::run(engine, &to_engine, &output, stop, progress, clock)?;
+                let mut convolved =
+                    convolve::run(engine, announced, &to_engine, &output, stop, progress, clock)?;
                 convolved.remarks = decode::accepted(convolved.remarks, strict)?;
                 Ok(convolved)
             })

@@ -65,7 +65,7 @@ pub struct Measurements {
     pub end_to_end: Latencies,
     /// The device's own times, if the engine has a device.
     pub device: Option<DeviceTimes>,
-    /// The frame pools at the end, when they are largest.
+    /// The frame pools when they were largest.
     pub memory: PoolMemory,
 }
 

@@ -27,8 +27,8 @@ const PLACES: (usize, usize) = (17, 13);
 
 /// Pictures that are lent in turn: no fewer and no more, and in between as many as take [`TOGETHER`].
 const PICTURES: (usize, usize) = (8, 32);
-/// Bytes of all pictures: more than most processors keep in a cache, and page-locked in little time.
-const TOGETHER: usize = 128 << 20;
+/// Bytes of all pictures: more than many processors keep in a cache, and page-locked in little time.
+const TOGETHER: usize = 64 << 20;
 
 /// What to make: `synthetic:WxH:format:fps:frames`, then perhaps `:fresh` and `:seed=N`. Format, rate and
 /// frames may be left out (yuv420p, 25, endless); 0 frames stand for endless too.
@@ -118,7 +118,9 @@ impl SyntheticSpec {
         if self.fresh {
             return 0;
         }
-        let most = self.frames.map_or(PICTURES.1, |frames| frames.min(PICTURES.1 as u64) as usize);
+        let most = self
+            .frames
+            .map_or(PICTURES.1, |frames| frames.min(PICTURES.1 as u64) as usize);
         let together = TOGETHER / self.raw.layout.size().max(1);
         together.clamp(PICTURES.0, PICTURES.1).min(most)
     }
@@ -403,7 +405,8 @@ mod tests {
     fn pictures_are_made_once_and_lent_in_turn() {
         let (lent, fresh) = (indexed("64x48:rgb24:25:100"), indexed("64x48:rgb24:25:100:fresh"));
         let pool = FramePool::new(64, Arc::new(Pageable));
-        let read = |source: &Arc<dyn IndexedSource>, index| source.read(index, pool.try_take().unwrap()).unwrap();
+        let read =
+            |source: &Arc<dyn IndexedSource>, index| source.read(index, pool.try_take().unwrap()).unwrap();
         let size = 64 * 48 * 3;
         let count = lent.info().pictures as u64;
         assert_eq!((count, fresh.info().pictures), (32, 0));
@@ -433,7 +436,7 @@ mod tests {
     fn the_number_of_pictures_follows_from_size_and_frames() {
         let pictures = |text: &str| indexed(text).info().pictures;
         assert_eq!(pictures("3840x2160:rgb24:30:8000"), 8);
-        assert_eq!(pictures("1920x1080:rgb24:30:0"), 21);
+        assert_eq!(pictures("1920x1080:rgb24:30:0"), 10);
         assert_eq!(pictures("64x48:gray"), 32);
         assert_eq!(pictures("64x48:gray:25:3"), 3);
     }

@@ -7,6 +7,7 @@ mod output;
 mod pipeline;
 mod report;
 mod run;
+mod start;
 mod threads;
 mod tune;
 
@@ -24,8 +25,8 @@ pub(crate) enum BenchCommand {
     Blocks(Box<blocks::BlocksArguments>),
     /// Threads of the CPU engine.
     Threads(Box<threads::ThreadsArguments>),
-    /// Which memory variant is the fastest for which mask, format and size on this card; `--memory auto` goes
-    /// by it from then on.
+    /// Which memory variant is the fastest for which mask, format and size on this card, and from how many
+    /// frames on the card is worth its start; `--memory auto` and `--engine auto` go by it from then on.
     Tune(tune::TuneArguments),
     /// The whole pipeline in its steady state: throughput over time, drift, latencies.
     Pipeline(Box<pipeline::PipelineArguments>),

@@ -3,8 +3,9 @@
 use super::axis::Size;
 use super::output::Place;
 use super::run::bar;
+use super::start;
 use crate::cli::interrupt::Policy;
-use crate::cli::{Failure, interrupt, to_stdout};
+use crate::cli::{Failure, interrupt, origin, to_stdout};
 use clap::Args;
 use framepipe::bench::{Bench, Case, Effort, TuneGrid, TuneJob, Tuning, figure};
 use framepipe::frame::PixelFormat;
@@ -94,6 +95,13 @@ pub(super) fn run(arguments: &TuneArguments) -> Result<(), Failure> {
     bar.finish_and_clear();
     measured?;
     let is_whole = tuning.ending == Completion::Complete;
+    if is_whole {
+        let size = arguments.grid().frames.first().copied();
+        match start::measure(&mut bench, arguments.device, size.unwrap_or((1920, 1080))) {
+            Ok(crossover) => tuning.crossover = Some(crossover),
+            Err(failure) => tuning.notes.push(failure.reason()),
+        }
+    }
     // What was measured is shown even if it cannot be kept.
     let kept = is_whole.then(|| bench.keep(&tuning.date, &tuning.table()));
     let kept = kept.transpose();
@@ -108,6 +116,9 @@ pub(super) fn run(arguments: &TuneArguments) -> Result<(), Failure> {
     }
     to_stdout(|out| Ok(out.write_all(printed.as_bytes())?))?;
     kept?;
+    if let Some(crossover) = tuning.crossover {
+        crossover.keep(&origin::machine(), &tuning.date)?;
+    }
     if is_whole {
         Ok(())
     } else {

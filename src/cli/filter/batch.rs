@@ -49,6 +49,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
         return Ok(());
     }
     make(folder)?;
+    arguments.engine.begin(&arguments.filtering.chain());
     let side_by_side = arguments.at_once.map_or(1, NonZeroUsize::get);
     let batch = Batch {
         arguments,

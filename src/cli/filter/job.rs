@@ -188,6 +188,7 @@ impl Single<'_> {
         shown: &impl Watch,
     ) -> Result<Finished, Failure> {
         let info = opened.info;
+        self.engine.begin_for(&self.filtering.chain(), &info);
         let sink = self.open_sink(&info, opened.files)?;
         let engine = self.start_engine(&info, around.engines, around.stop)?;
         let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
@@ -280,6 +281,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         arguments.confine(&reads, single.folders())?;
     }
     let remarks = arguments.accepted_caveats()?;
+    arguments.engine.begin(&arguments.filtering.chain());
     let opened = single.open()?;
     let (engines, counters, stop) = (Spares::default(), Progress::new(), Stop::new());
     if arguments.dry_run {

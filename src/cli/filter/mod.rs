@@ -51,8 +51,9 @@ const USAGE: &str = "framepipe filter [OPTIONS] --filter <SPEC> <INPUT>... <OUTP
 pub(super) const ENDS_HELP: &str = "\
 \x20 <INPUT>...  A video file, a directory, frames/%05d.png, a glob, an image, -
               (YUV4MPEG2 on standard input), raw:WxH:FORMAT:FPS:PATH or
-              synthetic:WxH:FORMAT:FPS:FRAMES. Several files, or a glob or a folder
-              of videos, give one output each
+              synthetic:WxH:FORMAT:FPS:FRAMES (pictures lent in turn, at no cost;
+              with :fresh behind it each frame is made anew). Several files, or a
+              glob or a folder of videos, give one output each
   <OUTPUT>    A video file, a directory, frames/%05d.png, an image, -
               (YUV4MPEG2 on standard output), raw:PATH or null:. For several inputs
               a folder: one that exists, or a name that ends in a slash";
@@ -272,6 +273,9 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
             let output = Output::from_argument(output.clone()).map_err(|e| Failure::usage(&e))?;
             job::run(&arguments, input, output)
         }
-        Gathered::Several { inputs, folder } => batch::run(&arguments, inputs, &folder),
+        Gathered::Several { inputs, folder } => {
+            arguments.engine.runs = inputs.len() as u64;
+            batch::run(&arguments, inputs, &folder)
+        }
     }
 }

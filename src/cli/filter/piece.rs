@@ -415,6 +415,7 @@ pub(in crate::cli) fn make(
     let single = arguments.single()?;
     single.check()?;
     let caveats = arguments.accepted_caveats()?;
+    arguments.engine.begin(&arguments.filtering.chain());
     let opened = single.open()?;
     if arguments.pinned(&opened.info)? != filters {
         return Err(Failure::Usage(

@@ -107,6 +107,22 @@ impl ChainPlan {
         ChainPlan { plan, step_plans }
     }
 
+    /// What such a picture takes, in multiply-adds of two samples and two weights each: those of the
+    /// algorithms, and as many as reading and writing the samples is worth.
+    pub(super) fn terms(&self, layout: &Layout) -> f64 {
+        /// Of a sample that is not in a cache.
+        const MOVE: f64 = 4.0;
+        let planes = layout.planes().iter().enumerate();
+        let of_step = |step: &StepPlan| -> f64 {
+            let of_plane = |(plane, place): (usize, &Plane)| {
+                let samples = (place.width * place.height * place.channels) as f64;
+                step.filter(plane, layout).cost(place) + MOVE * samples
+            };
+            planes.clone().map(of_plane).sum()
+        };
+        self.step_plans.iter().map(of_step).sum()
+    }
+
     /// The plan of each plane of such a picture, one line for all planes that are made in the same way.
     pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();

@@ -94,6 +94,19 @@ impl Cpu {
         })
     }
 
+    /// What a frame takes with the instructions of `set`, in terms: a term is about as much work in one
+    /// filter as in another, so that one machine's time for it tells what any filter takes there.
+    #[doc(hidden)]
+    pub fn terms(
+        chain: &Chain,
+        layout: &Layout,
+        colour: &Colour,
+        set: InstructionSet,
+    ) -> Result<f64, EngineError> {
+        let plan = Plan::new(chain, layout.format(), colour)?;
+        Ok(ChainPlan::new(plan, set).terms(layout))
+    }
+
     /// Filters `input` into `output`, both where they lie, and returns when it is done. Size and format must
     /// agree.
     pub(crate) fn filter(&mut self, input: &Image<'_>, output: &mut ImageMut<'_>) -> Result<(), EngineError> {

@@ -23,7 +23,9 @@ use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Plane};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread::{self, ScopedJoinHandle};
 
 /// The longest row, in samples, whose bytes kernels count in 32 bits with a mask's halo on either side.
 const MAX_ROW: usize = 1 << 29;
@@ -44,6 +46,8 @@ pub struct Cuda {
     cache: Cache,
     table: Table,
     prepared: Vec<(PlanKey, Arc<LaunchPlan>)>,
+    /// Why the plan for frames that were announced cannot be made.
+    refused: Option<(PlanKey, EngineError)>,
     /// The kernels that were picked for the frame submitted last, if its plan is new.
     explanation: Vec<String>,
     scratch: ScratchMemory,
@@ -101,8 +105,16 @@ impl Cuda {
                 options.slots
             )));
         }
-        let device = Device::open(options.device)?;
-        nvrtc_version()?;
+        // Each is a library to load and more, and takes its time by itself.
+        let device = thread::scope(|scope| {
+            let nvrtc = thread::Builder::new().spawn_scoped(scope, nvrtc_version);
+            let device = Device::open(options.device)?;
+            match nvrtc.map(ScopedJoinHandle::join) {
+                Ok(Ok(found)) => found.map(|_| device),
+                Ok(Err(panic)) => resume_unwind(panic),
+                Err(_) => nvrtc_version().map(|_| device),
+            }
+        })?;
         let cache = Cache::of_user();
         let slots = match options.overlap {
             Overlap::Ring => options.slots,
@@ -120,6 +132,7 @@ impl Cuda {
             table: Table::for_card(&device, &cache)?,
             cache,
             prepared: Vec::new(),
+            refused: None,
             explanation: Vec::new(),
             scratch: ScratchMemory::default(),
             scratch_layout: None,
@@ -140,10 +153,27 @@ impl Cuda {
         })
     }
 
+    /// What the plan for such frames depends on.
+    fn plan_key(&self, layout: &Layout, colour: &Colour) -> PlanKey {
+        let memory = self.memory_for(layout);
+        PlanKey {
+            format: layout.format(),
+            colour: *colour,
+            memory,
+            scale: match memory.is_chosen() {
+                true => (layout.width() * layout.height()).ilog2(),
+                false => 0,
+            },
+        }
+    }
+
     /// The plan for frames of this kind, its kernels loaded; `size` is that of the frame at hand.
     fn prepare(&mut self, key: PlanKey, size: (usize, usize)) -> Result<Arc<LaunchPlan>, EngineError> {
         if let Some((_, prepared)) = self.prepared.iter().find(|(k, _)| *k == key) {
             return Ok(Arc::clone(prepared));
+        }
+        if let Some((_, error)) = self.refused.take_if(|(refused, _)| *refused == key) {
+            return Err(error);
         }
         if self.prepared.len() >= KEPT_PLANS {
             // Frames in flight may still be using it.
@@ -508,6 +538,13 @@ impl Engine for Cuda {
         self.allocator(false)
     }
 
+    fn expect(&mut self, frame: &Layout, colour: &Colour) {
+        let key = self.plan_key(frame, colour);
+        let made = self.device.bind();
+        let made = made.and_then(|()| self.prepare(key, (frame.width(), frame.height())));
+        self.refused = made.err().map(|error| (self.plan_key(frame, colour), error));
+    }
+
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
         self.device.bind()?;
         for flight in &mut self.in_flight {
@@ -522,19 +559,9 @@ impl Engine for Cuda {
             });
         }
         let geometry = self.geometry(input.layout(), row_alignment)?;
-        let memory = self.memory_for(input.layout());
-        let size = (input.layout().width(), input.layout().height());
-        let key = PlanKey {
-            format: input.format(),
-            colour: input.metadata.colour,
-            memory,
-            scale: if memory.is_chosen() {
-                (size.0 * size.1).ilog2()
-            } else {
-                0
-            },
-        };
-        let prepared = self.prepare(key, size)?;
+        let key = self.plan_key(input.layout(), &input.metadata.colour);
+        let memory = key.memory;
+        let prepared = self.prepare(key, (input.layout().width(), input.layout().height()))?;
         let mut result = Frame::new(geometry.host_output, output)?;
         result.sequence = input.sequence;
         result.born = input.born;

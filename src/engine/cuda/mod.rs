@@ -32,11 +32,13 @@ mod timing;
 // What follows with `doc(hidden)` is for benchmarks and tests.
 #[doc(hidden)]
 pub use compile::{Compiled, Recipe, Source};
-pub use driver::device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
+pub use driver::device::{DeviceInfo, Devices, available, devices, has_driver, nvrtc_version, probe};
 #[doc(hidden)]
 pub use driver::memory::Reservation;
 pub use engine::Cuda;
 pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
+#[doc(hidden)]
+pub use select::crossover::{Crossing, Crossover, Outlook, Verdict};
 #[doc(hidden)]
 pub use select::table::{Origin, Table, TableCell, VariantTime};
 #[doc(hidden)]

@@ -94,12 +94,17 @@ fn no_card() -> EngineError {
     )
 }
 
+/// True if there is a driver's library. It is not started, which is what takes time.
+pub fn has_driver() -> bool {
+    static PRESENT: OnceLock<bool> = OnceLock::new();
+    // SAFETY: loads the driver's library as any program does that links to it.
+    *PRESENT.get_or_init(|| unsafe { sys::is_culib_present() })
+}
+
 /// Starts the driver and counts the cards. Never panics: the libraries are looked for before anything of them
 /// is called.
 fn initialise() -> Result<usize, EngineError> {
-    static PRESENT: OnceLock<bool> = OnceLock::new();
-    // SAFETY: loads the driver's library as any program does that links to it.
-    if !*PRESENT.get_or_init(|| unsafe { sys::is_culib_present() }) {
+    if !has_driver() {
         return Err(EngineError::Unavailable(NO_DRIVER.to_owned()));
     }
     // SAFETY: the library is present; cuInit may be called any number of times.

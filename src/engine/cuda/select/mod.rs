@@ -7,14 +7,16 @@
 //! auto                    of the variants that can do it, the fastest by a table of times:
 //!                            work        a launch in the numbers that decide: mask, channels, bytes, samples
 //!                            table       measured times by work, with a rule where nothing is near
-//!                            h200        the table that is built in for one card
+//!                            hopper      the table that is built in for one generation of cards
 //!                            table_file  the table that `framepipe bench tune` measured here
+//! --engine auto           a card, where the run is long enough: crossover
 //! two filters in a row    one launch, where tensor cores do both and that takes less time
 //! ```
 //!
 //! Every choice is reported with its reason (`--explain`).
 
-pub(crate) mod h200;
+pub(crate) mod crossover;
+pub(crate) mod hopper;
 pub(crate) mod table;
 pub(crate) mod table_file;
 pub(crate) mod work;
@@ -395,12 +397,12 @@ mod tests {
     #[test]
     fn auto_goes_by_the_table_and_tells_it() {
         let h200 = card("NVIDIA H200", (9, 0));
-        let table = h200::table(&h200).unwrap();
+        let table = hopper::table(&h200).unwrap();
         let auto = terms(MemoryVariant::Auto, None, &h200, &table);
         let (choice, why) = chosen(&plan("gray", 9, Planes::All), &auto);
         assert!(matches!(choice, Choice::Tensor(_)), "{why}");
         assert!(
-            why.contains("variant tensor by the built-in table of the NVIDIA H200")
+            why.contains("variant tensor by the built-in table of Hopper cards (measured on an NVIDIA H200)")
                 && why.contains("nearest cell direct 9x9"),
             "{why}"
         );

@@ -38,7 +38,7 @@ impl TableCell {
 /// Where a table comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Part of the program, measured on the card that it names.
+    /// Part of the program: for which cards, and on which of them it was measured.
     BuiltIn(&'static str),
     /// Measured on this machine's card at a date.
     Measured(String),
@@ -129,7 +129,7 @@ fn by_rule(able: &[MemoryVariant]) -> Option<MemoryVariant> {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::BuiltIn(card) => write!(f, "the built-in table of the {card}"),
+            Origin::BuiltIn(cards) => write!(f, "the built-in table of {cards}"),
             Origin::Measured(date) => write!(f, "the table measured here on {date}"),
             Origin::Rule => f.write_str(
                 "the rule for cards that were not measured (`framepipe bench tune` measures this one)",

@@ -3,7 +3,7 @@
 //! JSON: the table, and everything that its times depend on. A file that is damaged, or whose facts are no
 //! longer true, is ignored, and reported.
 
-use super::h200;
+use super::hopper;
 use super::table::{Origin, Table, TableCell};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::cache::{Cache, CacheError, Digest};
@@ -167,7 +167,7 @@ impl Table {
 }
 
 fn choose(file: &TableFile<'_>, card: &DeviceInfo) -> Table {
-    let otherwise = || h200::table(card).unwrap_or_else(Table::rule);
+    let otherwise = || hopper::table(card).unwrap_or_else(Table::rule);
     match file.load() {
         Ok(Some((date, cells))) => Table {
             origin: Origin::Measured(date),
@@ -234,7 +234,7 @@ mod tests {
             facts: facts(),
         };
         assert_eq!(file.load(), Ok(None));
-        assert_eq!(choose(&file, &card()).origin, Origin::BuiltIn("NVIDIA H200"));
+        assert_eq!(choose(&file, &card()).origin, Origin::BuiltIn(hopper::CARDS));
         let other = DeviceInfo::default();
         assert_eq!(choose(&file, &other).origin, Origin::Rule);
         let path = file.store("a date", &cells()).unwrap();
@@ -274,7 +274,7 @@ mod tests {
             std::fs::write(&path, bad).unwrap();
             assert_eq!(file.load(), Err(Ignored::Damaged(path.clone())));
             let table = choose(&file, &card());
-            assert_eq!(table.origin, Origin::BuiltIn("NVIDIA H200"));
+            assert_eq!(table.origin, Origin::BuiltIn(hopper::CARDS));
             assert!(table.ignored.unwrap().contains("is damaged"));
         }
         std::fs::remove_file(&path).unwrap();
@@ -294,7 +294,7 @@ mod tests {
         file.store("a date", &cells()).unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let table = choose(&file, &card());
-        assert_eq!(table.origin, Origin::BuiltIn("NVIDIA H200"));
+        assert_eq!(table.origin, Origin::BuiltIn(hopper::CARDS));
         assert!(table.ignored.unwrap().contains("mode 0777"));
         let error = file.store("a date", &cells()).unwrap_err().to_string();
         assert!(error.contains("mode 0777"), "{error}");
@@ -343,7 +343,7 @@ mod tests {
                 ignored.contains(why) && ignored.contains("bench tune"),
                 "{ignored}"
             );
-            assert_eq!(table.origin, Origin::BuiltIn("NVIDIA H200"));
+            assert_eq!(table.origin, Origin::BuiltIn(hopper::CARDS));
         }
         // Another card has another file.
         let other = Facts {

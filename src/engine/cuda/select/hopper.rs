@@ -1,4 +1,7 @@
-//! The built-in timing table of the NVIDIA H200 (docs/performance.md, docs/lab).
+//! The built-in timing table of Hopper cards (docs/performance.md, docs/lab).
+//!
+//! It was measured on an H200. H100 and GH200 have the same multiprocessors and differ in memory and clock,
+//! which make all variants slower or faster and hardly one of them more than another.
 
 use super::table::{Origin, Table, TableCell, VariantTime};
 use super::work::Work;
@@ -7,8 +10,11 @@ use crate::engine::cuda::kernels::variant::MemoryVariant::{
     self, Constant, ConstantShared, Global, Registers, Shared, Tensor,
 };
 
-/// The card's name, as its driver tells it.
-const NAME: &str = "NVIDIA H200";
+/// Whose table it is, in words.
+pub(super) const CARDS: &str = "Hopper cards (measured on an NVIDIA H200)";
+
+/// The compute capability of H100, H200 and GH200.
+const HOPPER: (u32, u32) = (9, 0);
 
 /// Algorithm (true for separable), size of the mask, interleaved components, pixels, and milliseconds.
 type Row = (bool, usize, usize, u64, &'static [(MemoryVariant, f64)]);
@@ -76,10 +82,10 @@ const ROWS: [Row; 43] = [
     (true, 25, 4, LARGE, &[(Tensor, 0.203)]),
 ];
 
-/// The table, if `card` is an H200.
+/// The table, if `card` is one of them.
 pub(crate) fn table(card: &DeviceInfo) -> Option<Table> {
-    (card.name == NAME && card.compute_capability == (9, 0)).then(|| Table {
-        origin: Origin::BuiltIn(NAME),
+    (card.compute_capability == HOPPER).then(|| Table {
+        origin: Origin::BuiltIn(CARDS),
         cells: ROWS.iter().map(cell).collect(),
         ignored: None,
     })
@@ -112,23 +118,24 @@ mod tests {
     use super::super::work::tests::gray;
     use super::*;
 
-    fn card(name: &str) -> DeviceInfo {
+    fn card(compute_capability: (u32, u32)) -> DeviceInfo {
         DeviceInfo {
-            name: name.to_owned(),
-            compute_capability: (9, 0),
+            compute_capability,
             ..DeviceInfo::default()
         }
     }
 
     #[test]
-    fn only_an_h200_has_it() {
-        assert!(table(&card("NVIDIA H200")).is_some());
-        assert_eq!(table(&card("NVIDIA H100")), None);
+    fn every_hopper_card_has_it_and_no_other() {
+        assert!(table(&card((9, 0))).is_some());
+        for other in [(8, 0), (8, 9), (10, 0), (12, 0)] {
+            assert_eq!(table(&card(other)), None, "{other:?}");
+        }
     }
 
     #[test]
     fn tensor_cores_first_then_registers() {
-        let table = table(&card(NAME)).unwrap();
+        let table = table(&card(HOPPER)).unwrap();
         let plain = [Registers, ConstantShared, Shared, Constant, Global];
         let all = [Tensor, Registers, ConstantShared, Shared, Constant, Global];
         for size in [3, 5, 7, 9, 11, 13, 15, 25, 63] {

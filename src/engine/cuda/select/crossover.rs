@@ -1,0 +1,334 @@
+//! From how many frames on a card is faster than the processor, which needs no starting.
+//!
+//! ```text
+//! seconds |                  , cpu       start    driver, context, kernels: once
+//!         |              , '      _ - '  card     a frame's bytes over the link, or nothing where the
+//!         |          , '  _ - '                   decoder limits and the card works beside it
+//!         |      , ' - '                 cpu      the filter's terms over all cores
+//!   start |  , ' - '
+//!         |,'________^_________ frames   frames = start / (cpu - card)
+//! ```
+//!
+//! `framepipe bench tune` measures start, terms and link, and keeps them beside the tuning table. They are
+//! looked up by processor and not by card, because asking for the card's name starts the driver.
+
+use crate::engine::EngineError;
+use crate::engine::cuda::compile::cache::{Cache, CacheError, Digest};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+
+/// What the decision goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crossover {
+    /// Seconds by which a run of one frame is longer with a card, its kernels compiled before.
+    pub start_seconds: f64,
+    /// Nanoseconds in which one core makes a term ([`crate::engine::cpu::Cpu::terms`]).
+    pub term_nanoseconds: f64,
+    /// Bytes a second that go up to the card while as many come down.
+    pub link_bytes_per_second: f64,
+}
+
+/// Where such figures come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    BuiltIn,
+    /// At a date.
+    Measured(String),
+}
+
+/// A run before it begins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outlook {
+    /// Frames, if that is known.
+    pub frames: Option<u64>,
+    /// Bytes of a frame.
+    pub frame_bytes: usize,
+    /// Terms of the whole chain in a frame.
+    pub terms: f64,
+    /// Cores that filter.
+    pub cores: usize,
+    /// True if frames are decoded from compressed ones, which takes longer than moving them to a card.
+    pub is_decoded: bool,
+}
+
+/// Whether a run is one for a card, and why, as the end of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// A card is worth its start.
+    pub takes_card: bool,
+    /// For `--explain`.
+    pub why: String,
+}
+
+impl Crossover {
+    /// An NVIDIA H200 beside 16 cores of an Intel Xeon: start and link (docs/performance.md); and a core with
+    /// AVX2.
+    const BUILT_IN: Crossover = Crossover {
+        start_seconds: 0.44,
+        term_nanoseconds: 0.03,
+        link_bytes_per_second: 50e9,
+    };
+
+    /// Seconds that a card saves with each frame.
+    fn saving(&self, run: &Outlook) -> f64 {
+        let cpu = run.terms * self.term_nanoseconds / 1e9 / run.cores.max(1) as f64;
+        let card = if run.is_decoded {
+            0.0
+        } else {
+            run.frame_bytes as f64 / self.link_bytes_per_second
+        };
+        (cpu - card).max(0.0)
+    }
+
+    fn is_possible(&self) -> bool {
+        let Crossover {
+            start_seconds,
+            term_nanoseconds,
+            link_bytes_per_second,
+        } = *self;
+        [start_seconds, term_nanoseconds, link_bytes_per_second]
+            .iter()
+            .all(|figure| figure.is_finite() && *figure > 0.0)
+    }
+}
+
+/// Figures, with their source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crossing {
+    figures: Crossover,
+    source: Source,
+}
+
+impl Crossing {
+    /// What was measured on `machine`, else what is built in. A file that is damaged or of another framepipe
+    /// is not used, which a warning says.
+    pub fn of_user(machine: &str) -> Crossing {
+        Crossing::load(&Cache::of_user(), machine)
+    }
+
+    fn load(cache: &Cache, machine: &str) -> Crossing {
+        let built_in = Crossing {
+            figures: Crossover::BUILT_IN,
+            source: Source::BuiltIn,
+        };
+        let bytes = match cache.read(&file_name(machine)) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return built_in,
+            Err(error) => {
+                match &error {
+                    CacheError::Folder { .. } => cache.warn(&error),
+                    error => tracing::warn!("when a card is worth its start: {error}"),
+                }
+                return built_in;
+            }
+        };
+        match serde_json::from_slice::<Kept>(&bytes) {
+            Ok(kept) if kept.framepipe == env!("CARGO_PKG_VERSION") && kept.figures.is_possible() => {
+                Crossing {
+                    figures: kept.figures,
+                    source: Source::Measured(kept.date),
+                }
+            }
+            _ => {
+                tracing::warn!(
+                    "what was measured of starting a card is damaged or of another framepipe; `framepipe \
+                     bench tune` makes it anew"
+                );
+                built_in
+            }
+        }
+    }
+
+    /// Whether `run` is one for a card.
+    pub fn judge(&self, run: &Outlook) -> Verdict {
+        let start = self.figures.start_seconds;
+        let verdict = |takes_card, why| Verdict { takes_card, why };
+        let Some(frames) = run.frames else {
+            return verdict(true, "it is not known how many frames will come".to_owned());
+        };
+        let saving = self.figures.saving(run);
+        let saved = saving * frames as f64;
+        let crossing = match saving > 0.0 {
+            true => format!("; they are even at {:.0} frames", (start / saving).ceil()),
+            false => String::new(),
+        };
+        let noun = if frames == 1 { "frame" } else { "frames" };
+        verdict(
+            saved > start,
+            format!(
+                "a card saves {} with {frames} {noun} and takes {} to start{crossing} ({})",
+                Seconds(saved),
+                Seconds(start),
+                self.source
+            ),
+        )
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::BuiltIn => {
+                f.write_str("built-in figures; `framepipe bench tune` measures this machine's")
+            }
+            Source::Measured(date) => write!(f, "measured here on {date}"),
+        }
+    }
+}
+
+/// Seconds to two places.
+struct Seconds(f64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 0.005 {
+            f.write_str("nothing")
+        } else {
+            write!(f, "{:.2} s", self.0)
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    framepipe: String,
+    date: String,
+    /// The machine in words, for people.
+    machine: String,
+    figures: Crossover,
+}
+
+fn file_name(machine: &str) -> String {
+    format!("{}.crossover", Digest::of_parts(&[machine]))
+}
+
+impl Crossover {
+    /// Keeps what was measured on `machine`, for every later run; says in which file.
+    pub fn keep(&self, machine: &str, date: &str) -> Result<PathBuf, EngineError> {
+        self.store(&Cache::of_user(), machine, date)
+    }
+
+    fn store(&self, cache: &Cache, machine: &str, date: &str) -> Result<PathBuf, EngineError> {
+        let failed = |reason: String| EngineError::Device {
+            doing: "keeping what starting a card takes".to_owned(),
+            reason,
+        };
+        let kept = Kept {
+            framepipe: env!("CARGO_PKG_VERSION").to_owned(),
+            date: date.to_owned(),
+            machine: machine.to_owned(),
+            figures: *self,
+        };
+        let body = serde_json::to_string_pretty(&kept).map_err(|e| failed(e.to_string()))?;
+        let name = file_name(machine);
+        let put = cache.put(&name, body.as_bytes());
+        put.and_then(|()| cache.path(&name))
+            .map_err(|error| failed(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const FIGURES: Crossover = Crossover {
+        start_seconds: 0.5,
+        term_nanoseconds: 0.1,
+        link_bytes_per_second: 1e9,
+    };
+
+    fn crossing() -> Crossing {
+        Crossing {
+            figures: FIGURES,
+            source: Source::Measured("a date".to_owned()),
+        }
+    }
+
+    /// 40 ms of one core, so 10 ms of four, and 2 ms of the link.
+    fn outlook(frames: Option<u64>) -> Outlook {
+        Outlook {
+            frames,
+            frame_bytes: 2_000_000,
+            terms: 4e8,
+            cores: 4,
+            is_decoded: false,
+        }
+    }
+
+    #[test]
+    fn a_card_is_taken_from_the_crossing_on() {
+        // 0.5 s over 8 ms are 62.5 frames.
+        let judge = |frames| crossing().judge(&outlook(Some(frames)));
+        assert!(!judge(1).takes_card && !judge(62).takes_card);
+        assert!(judge(63).takes_card && judge(1_000_000).takes_card);
+        let why = judge(50).why;
+        assert_eq!(
+            why,
+            "a card saves 0.40 s with 50 frames and takes 0.50 s to start; they are even at 63 frames \
+             (measured here on a date)"
+        );
+    }
+
+    #[test]
+    fn where_decoding_limits_the_link_costs_nothing() {
+        let decoded = |frames| Outlook {
+            is_decoded: true,
+            ..outlook(Some(frames))
+        };
+        // 0.5 s over 10 ms.
+        assert!(!crossing().judge(&decoded(50)).takes_card);
+        assert!(crossing().judge(&decoded(51)).takes_card);
+    }
+
+    #[test]
+    fn a_filter_that_the_link_is_slower_than_never_needs_a_card() {
+        let light = Outlook {
+            terms: 4e7,
+            ..outlook(Some(u64::MAX))
+        };
+        let verdict = crossing().judge(&light);
+        assert!(!verdict.takes_card);
+        assert!(verdict.why.starts_with("a card saves nothing"), "{}", verdict.why);
+        // More cores do the same.
+        let many = Outlook {
+            cores: 40,
+            ..outlook(Some(1_000_000))
+        };
+        assert!(!crossing().judge(&many).takes_card);
+    }
+
+    #[test]
+    fn an_unknown_end_is_far_away() {
+        let verdict = crossing().judge(&outlook(None));
+        assert!(verdict.takes_card && verdict.why.contains("not known"));
+    }
+
+    #[test]
+    fn what_was_measured_comes_back_on_its_machine_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(folder.path().join("made on demand"));
+        let built_in = Crossing {
+            figures: Crossover::BUILT_IN,
+            source: Source::BuiltIn,
+        };
+        assert_eq!(Crossing::load(&cache, "this"), built_in);
+        let path = FIGURES.store(&cache, "this", "a date").unwrap();
+        assert_eq!(Crossing::load(&cache, "this"), crossing());
+        assert_eq!(Crossing::load(&cache, "another"), built_in);
+        // Another version's, impossible figures, and a damaged file are not used.
+        let body = String::from_utf8(cache.read(&file_name("this")).unwrap().unwrap()).unwrap();
+        let version = format!("\"{}\"", env!("CARGO_PKG_VERSION"));
+        for changed in [body.replace(&version, "\"0.0.1\""), body.replace("0.5", "-0.5")] {
+            assert_ne!(changed, body);
+            cache.put(&file_name("this"), changed.as_bytes()).unwrap();
+            assert_eq!(Crossing::load(&cache, "this"), built_in);
+        }
+        std::fs::write(path, b"{}").unwrap();
+        assert_eq!(Crossing::load(&cache, "this"), built_in);
+    }
+}
