@@ -1,7 +1,7 @@
 //! `--engine auto`: a card where the run is long enough for it, and the card's start while the input is being
 //! opened.
 
-use super::engine::{EngineArguments, EngineName};
+use super::engine::{EngineArguments, EngineName, SimdName};
 use super::origin;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{Crossing, Outlook, Verdict, has_driver};
@@ -89,7 +89,7 @@ impl EngineArguments {
             };
         }
         let format = luma::filtered_format(info.format, &chain.planes);
-        let set = self.simd.map_or_else(InstructionSet::detect, |simd| simd.set());
+        let set = self.simd.map_or_else(InstructionSet::detect, SimdName::set);
         let known = Layout::new(format, info.width, info.height, 1)
             .ok()
             .and_then(|layout| {
