@@ -1,6 +1,6 @@
 //! Blocks of memory that frames live in, and the pools that bound how many there are.
 
-use crate::shortage::Shortage;
+use super::Pageable;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::any::Any;
 use std::sync::Arc;
@@ -45,62 +45,6 @@ pub struct AllocationError {
     pub kind: &'static str,
     /// What the system or the driver said.
     pub reason: String,
-}
-
-/// Ordinary memory from the process's heap.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Pageable;
-
-impl Memory for Vec<u8> {
-    fn bytes(&self) -> &[u8] {
-        self
-    }
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        self
-    }
-}
-
-/// Where blocks of ordinary memory begin: at a cache line, which is also a whole vector, so that rows of
-/// aligned strides do too.
-const LINE: usize = 64;
-
-/// Ordinary memory that begins at a multiple of [`LINE`].
-struct Lines {
-    /// Up to `LINE - 1` bytes longer than what is used of it.
-    block: Vec<u8>,
-    start: usize,
-    len: usize,
-}
-
-impl Memory for Lines {
-    fn bytes(&self) -> &[u8] {
-        &self.block[self.start..self.start + self.len]
-    }
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.block[self.start..self.start + self.len]
-    }
-}
-
-impl Allocator for Pageable {
-    fn allocate(&self, len: usize) -> Result<Box<dyn Memory>, AllocationError> {
-        let more = len.saturating_add(LINE - 1);
-        // `vec!` cannot fail without ending the program, so that the same is tried before.
-        Vec::<u8>::new()
-            .try_reserve_exact(more)
-            .map_err(|e| AllocationError {
-                len,
-                kind: "ordinary",
-                reason: match isize::try_from(more) {
-                    Ok(_) => Shortage::Memory.to_string(),
-                    Err(_) => e.to_string(),
-                },
-            })?;
-        // Zeroed by the system, page by page as they are written: memory that no frame reaches costs nothing.
-        let block = vec![0; more];
-        // Where alignment cannot be found out, speed suffers, no result.
-        let start = block.as_ptr().align_offset(LINE).min(LINE - 1);
-        Ok(Box::new(Lines { block, start, len }))
-    }
 }
 
 /// A frame's memory. Taken from a pool, it goes back there when it is dropped.
@@ -431,16 +375,6 @@ mod tests {
         again.host(Box::new(vec![3_u8; 20]));
         again.fit(30).unwrap();
         assert_eq!(again.bytes().len(), 30);
-    }
-
-    #[test]
-    fn ordinary_blocks_have_the_length_that_was_asked_for_and_begin_at_cache_lines() {
-        for len in [0, 1, 63, 64, 4096, 3_000_001] {
-            let mut block = Pageable.allocate(len).unwrap();
-            assert_eq!((block.bytes().len(), block.bytes_mut().len()), (len, len));
-            assert_eq!(block.bytes().as_ptr().align_offset(LINE), 0, "{len}");
-        }
-        assert!(Pageable.allocate(usize::MAX).is_err());
     }
 
     #[test]
