@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 /// Where videos are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum DecoderName {
-    /// On the card if it filters and can decode the file, else on the CPU.
+    /// On the card with --engine cuda if it can decode the file, else on the CPU.
     #[default]
     Auto,
     /// On the CPU.

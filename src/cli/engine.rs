@@ -288,18 +288,13 @@ impl EngineArguments {
         }
     }
 
-    /// The card that is to filter, if one is and there is one; of several the first.
-    pub(crate) fn card(&self) -> Option<usize> {
-        let may_be = match self.engine {
-            EngineName::Cuda => true,
-            EngineName::Auto => cuda::available().is_ok(),
-            EngineName::Reference | EngineName::Cpu | EngineName::None => false,
-        };
+    /// The card that filters, of several the first; `None` if that is not settled yet.
+    pub(crate) fn filtering_card(&self) -> Option<usize> {
         let first = match &self.devices {
             Some(cards) => cards.numbers().ok()?.first().copied(),
             None => Some(self.device.unwrap_or(CudaOptions::default().device)),
         };
-        first.filter(|_| may_be)
+        first.filter(|_| self.engine == EngineName::Cuda)
     }
 
     /// True if a card is needed.

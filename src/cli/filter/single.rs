@@ -245,7 +245,7 @@ impl<'a> Single<'a> {
             && self.piece.is_none();
         let card = self
             .engine
-            .card()
+            .filtering_card()
             .filter(|_| goes_straight && !self.reading.untrusted);
         VideoSourceOptions {
             decoders: self.decoding.decoders(card),
