@@ -81,8 +81,8 @@ impl Decoder {
         }
     }
 
-    /// Opens a decoder for stream `index` that decodes on the card of `device`; `None` if this FFmpeg has none
-    /// for the codec.
+    /// Opens a decoder for stream `index` that decodes on the card of `device`; `None` if this FFmpeg has
+    /// none for the codec.
     #[cfg(feature = "cuda")]
     pub(crate) fn open_on(
         demuxer: &Demuxer,

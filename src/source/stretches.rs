@@ -16,7 +16,8 @@
 //!
 //! - Stretches are claimed in order, so that the oldest one that is not whole is some reader's, and that
 //!   reader gives it before any later one.
-//! - A reader waits only with a frame of a later stretch in its hand. For the oldest one there is always room.
+//! - A reader waits only with a frame of a later stretch in its hand. For the oldest one there is always
+//! room.
 
 use super::SourceError;
 use crate::frame::{Frame, Stopped};

@@ -403,22 +403,22 @@ impl Cuda {
         self.times.before_upload(&self.device, up)?;
         let marks = &mut flight.marks;
         let before = self.in_flight.iter().rfind(|other| other.slot == slot.id);
-        let free = before.map(|before| {
-            if before.result_in_first {
-                before.marks.download.done()
-            } else {
-                before.marks.kernel.done()
-            }
-        });
         // Where a copy follows upon work that is still in flight, that work's end is its start.
         let is_pending = |event: Option<&Event>| event.map_or(Ok(false), |e| e.is_done().map(|done| !done));
-        let last = self.in_flight.back().map(|other| other.marks.upload.done());
-        let follows = !serial && !cargo.is_resident && (is_pending(last)? || is_pending(free)?);
-        if let Some(free) = free.filter(|_| !cargo.is_resident) {
-            up.wait_for(free)?;
-        }
-        marks.upload.begin(!follows, up)?;
-        if !cargo.is_resident {
+        if flight.is_uploaded {
+            let free = before.map(|before| {
+                if before.result_in_first {
+                    before.marks.download.done()
+                } else {
+                    before.marks.kernel.done()
+                }
+            });
+            let last = self.in_flight.back().map(|other| other.marks.upload.done());
+            let follows = !serial && (is_pending(last)? || is_pending(free)?);
+            if let Some(free) = free {
+                up.wait_for(free)?;
+            }
+            marks.upload.begin(!follows, up)?;
             // SAFETY: the flight holds the input (or the slot its copy) until the upload's end was seen; the
             // picture has room for either layout.
             unsafe {
@@ -430,26 +430,27 @@ impl Cuda {
                     &geometry.device_input,
                 )?;
             }
+            marks.upload.end(up, &self.streams.clocks[0])?;
+            pause(up)?;
+            compute.wait_for(marks.upload.done())?;
         }
-        marks.upload.end(up, &self.streams.clocks[0])?;
-        pause(up)?;
-        compute.wait_for(marks.upload.done())?;
-        if let Some(before) = before {
+        if let Some(before) = before.filter(|before| before.is_downloaded) {
             compute.wait_for(before.marks.download.done())?;
         }
         marks.kernel.begin(true, compute)?;
         slot.launches.run(work, compute)?;
         marks.kernel.end(compute, compute)?;
         pause(compute)?;
+        if !flight.is_downloaded {
+            return Ok(());
+        }
         let follows = !serial && is_pending(Some(marks.kernel.done()))?;
         down.wait_for(marks.kernel.done())?;
         marks.download.begin(!follows, down)?;
         let result = slot.pictures[prepared.step_count() % 2].pointer();
-        if !self.options.keeps_results {
-            // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it
-            // before the download's end was seen.
-            unsafe { slot::download(down, result, &geometry.device_output, to, &geometry.host_output)? };
-        }
+        // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it before the
+        // download's end was seen.
+        unsafe { slot::download(down, result, &geometry.device_output, to, &geometry.host_output)? };
         marks.download.end(down, &self.streams.clocks[1])?;
         pause(down)
     }
@@ -460,9 +461,16 @@ impl Cuda {
             return Ok(());
         };
         let marks = &flight.marks;
+        let last = match flight.is_downloaded {
+            true => marks.download.end_time(),
+            false => marks.kernel.end_time(),
+        };
         // The upload ended long before, but its time is taken on another stream.
-        let ended = marks.download.end_time().wait();
-        if let Err(error) = ended.and_then(|()| marks.upload.end_time().wait()) {
+        let ended = last.wait().and_then(|()| match flight.is_uploaded {
+            true => marks.upload.end_time().wait(),
+            false => Ok(()),
+        });
+        if let Err(error) = ended {
             // The copies may not have ended, and the frame's memory must not go back to its pool before they
             // have.
             self.wait_for_everything();
@@ -477,6 +485,17 @@ impl Cuda {
             self.ready.push_back(cargo.output);
         }
         self.idle.push(flight);
+        Ok(())
+    }
+
+    /// Gives back the memory of inputs that the card has read. They are read in order, so that the first one
+    /// that is not answers for the rest.
+    fn release_inputs(&mut self) -> Result<(), EngineError> {
+        for flight in &mut self.in_flight {
+            if !flight.release_input()? {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -547,9 +566,7 @@ impl Engine for Cuda {
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
         self.device.bind()?;
-        for flight in &mut self.in_flight {
-            flight.release_input()?;
-        }
+        self.release_inputs()?;
         let number = self.count;
         self.count += 1;
         if self.fault == Some(number) {
@@ -600,6 +617,7 @@ impl Engine for Cuda {
         };
         flight.slot = slot.id;
         flight.result_in_first = prepared.step_count().is_multiple_of(2);
+        (flight.is_uploaded, flight.is_downloaded) = (!is_resident, downloads);
         let enqueued = self.enqueue(&mut slot, &mut flight, &mut cargo, &geometry, &prepared, memory);
         if enqueued.is_err() {
             // A part may be in flight, and it must not outlive the frames' memory.
@@ -624,9 +642,7 @@ impl Engine for Cuda {
         if self.ready.is_empty() {
             self.finish_oldest()?;
         }
-        for flight in &mut self.in_flight {
-            flight.release_input()?;
-        }
+        self.release_inputs()?;
         Ok(self.ready.pop_front())
     }
 

@@ -18,7 +18,7 @@ const MOST_IN_SLAB: usize = 64;
 struct Block {
     slab: Arc<DeviceMemory>,
     pointer: u64,
-    ready: Event,
+    ready: Arc<Event>,
 }
 
 /// Blocks that frames of one size lie in. There are as many as were needed at a time, since those that wait
@@ -71,7 +71,7 @@ impl Blocks {
                     Ok(Block {
                         pointer: slab.pointer() + (k * self.size) as u64,
                         slab: Arc::clone(&slab),
-                        ready: Event::untimed(&self.device)?,
+                        ready: Arc::new(Event::untimed(&self.device)?),
                     })
                 };
                 return (0..count).map(block).collect();
@@ -112,7 +112,7 @@ impl CardFrame {
     }
 
     /// Happens when the frame is there.
-    pub(crate) fn ready(&self) -> &Event {
+    pub(crate) fn ready(&self) -> &Arc<Event> {
         &self.block().ready
     }
 

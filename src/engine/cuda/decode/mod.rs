@@ -150,7 +150,7 @@ pub struct StreamHandles {
 /// The stream of one decoder, and the surfaces that its kernels still read.
 pub struct DecoderStream {
     // What is in flight is waited for in `drop`, before the fields go.
-    in_flight: VecDeque<(Event, Box<dyn Send>)>,
+    in_flight: VecDeque<(Arc<Event>, Box<dyn Send>)>,
     stream: Arc<Stream>,
     card: DecoderCard,
 }
@@ -165,8 +165,8 @@ impl DecoderStream {
         }
     }
 
-    /// Makes a frame of `surface`, which is as large as the card's frames and which `owner` keeps until it was read. Only enqueues: whoever uses the
-    /// frame waits for it.
+    /// Makes a frame of `surface`, which is as large as the card's frames and which `owner` keeps until it
+    /// was read. Only enqueues: whoever uses the frame waits for it.
     pub fn take(
         &mut self,
         surface: &Surface,
@@ -201,18 +201,13 @@ impl DecoderStream {
         let bytes = layout.format().bytes_per_sample();
         parameters::to_planes(card.function, bytes, self.stream.handle(), parameters)?;
         frame.ready().record(&self.stream)?;
-        let read = match self.in_flight.len() {
-            IN_FLIGHT.. => match self.in_flight.pop_front() {
-                Some((event, _)) => {
-                    event.wait()?;
-                    event
-                }
-                None => Event::untimed(&card.device)?,
-            },
-            _ => Event::untimed(&card.device)?,
-        };
-        read.record(&self.stream)?;
-        self.in_flight.push_back((read, owner));
+        while self.in_flight.len() >= IN_FLIGHT {
+            if let Some((read, owner)) = self.in_flight.pop_front() {
+                read.wait()?;
+                drop(owner);
+            }
+        }
+        self.in_flight.push_back((Arc::clone(frame.ready()), owner));
         Ok((layout, Box::new(frame)))
     }
 }

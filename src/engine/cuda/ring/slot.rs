@@ -126,6 +126,10 @@ pub(crate) struct Flight {
     pub(crate) slot: usize,
     /// True if the result lies in the slot's first picture, where the next frame is uploaded to.
     pub(crate) result_in_first: bool,
+    /// False if the frame lies on the card already, or its result stays there: then the mark of that copy says
+    /// nothing.
+    pub(crate) is_uploaded: bool,
+    pub(crate) is_downloaded: bool,
     pub(crate) cargo: Option<Cargo>,
     staging: [Option<PinnedMemory>; 2],
 }
@@ -166,15 +170,17 @@ impl Flight {
             marks: Marks::new(device)?,
             slot: 0,
             result_in_first: false,
+            is_uploaded: true,
+            is_downloaded: true,
             cargo: None,
             staging: [None, None],
         })
     }
 
-    /// Gives the input's memory back as soon as the card has read it.
-    pub(crate) fn release_input(&mut self) -> Result<(), EngineError> {
+    /// Gives the input's memory back as soon as the card has read it; true once it has.
+    pub(crate) fn release_input(&mut self) -> Result<bool, EngineError> {
         let Some(cargo) = &mut self.cargo else {
-            return Ok(());
+            return Ok(true);
         };
         let read = match cargo.is_resident {
             true => self.marks.kernel.done(),
@@ -183,7 +189,7 @@ impl Flight {
         if cargo.input.is_some() && read.is_done()? {
             cargo.input = None;
         }
-        Ok(())
+        Ok(cargo.input.is_none())
     }
 
     /// Copies the input to page-locked memory of the flight's own, from which it can be uploaded beside other

@@ -98,11 +98,18 @@ impl Times {
             self.slots.resize(slot + 1, 0.0);
         }
         let marks = &flight.marks;
-        let mut upload = span(&marks.upload, self.ended[0].max(self.slots[slot]))?;
-        let kernel = span(&marks.kernel, upload.1)?;
+        let kernel = span(&marks.kernel, 0.0)?;
+        // A copy that was not made took no time.
+        let mut upload = match flight.is_uploaded {
+            true => span(&marks.upload, self.ended[0].max(self.slots[slot]))?,
+            false => (kernel.0, kernel.0),
+        };
         // The kernels waited for the upload, whose measured end may be a little late.
         upload.1 = not_late(upload.1, kernel.0);
-        let download = span(&marks.download, kernel.1.max(self.ended[2]))?;
+        let download = match flight.is_downloaded {
+            true => span(&marks.download, kernel.1.max(self.ended[2]))?,
+            false => (kernel.1, kernel.1),
+        };
         // The same holds for the download of the slot's last frame, for which they waited too.
         let mut kept = self.sums.frames.iter_mut().rev();
         if let Some(last) = kept.find(|frame| frame.slot == slot) {

@@ -292,6 +292,8 @@ impl Reader for VideoReader {
                     let is_at_end = self.source.input == Input::Draining && self.span.end.is_none();
                     self.source.input = Input::Ended;
                     if is_at_end {
+                        // Steps are looked at where all frames come by.
+                        self.source.steps = super::super::Steps::default();
                         self.source.check_end()?;
                     }
                     return Ok(Read::Hungry);
