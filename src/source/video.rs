@@ -819,8 +819,8 @@ impl VideoSource {
             return Ok(());
         }
         Err(self.invalid(format!(
-            "frame {} is {width}x{height} {}, but the video began as {}x{} {}; split it there, or bring it to \
-             one size and format first",
+            "frame {} is {width}x{height} {}, but the video began as {}x{} {}; split it there, or bring it \
+             to one size and format first",
             self.frames,
             format.name(),
             self.info.width,

@@ -448,8 +448,8 @@ impl Cuda {
         down.wait_for(marks.kernel.done())?;
         marks.download.begin(!follows, down)?;
         let result = slot.pictures[prepared.step_count() % 2].pointer();
-        // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it before the
-        // download's end was seen.
+        // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it before
+        // the download's end was seen.
         unsafe { slot::download(down, result, &geometry.device_output, to, &geometry.host_output)? };
         marks.download.end(down, &self.streams.clocks[1])?;
         pause(down)

@@ -51,7 +51,7 @@ pub struct Capabilities {
     pub engines: usize,
     /// The most pixels across and rows.
     pub most: (usize, usize),
-    /// The fewest.
+    /// The fewest pixels across and rows.
     pub least: (usize, usize),
 }
 

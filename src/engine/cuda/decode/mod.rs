@@ -47,7 +47,7 @@ const IN_FLIGHT: usize = 4;
 /// Samples of more than eight bits lie in the high bits of 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surface {
-    /// Addresses on the card of luma and chroma.
+    /// Where the bytes of luma and of chroma are on the card, as addresses.
     pub planes: [u64; 2],
     /// Bytes from row to row of either.
     pub pitches: [usize; 2],

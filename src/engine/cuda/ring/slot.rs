@@ -126,8 +126,8 @@ pub(crate) struct Flight {
     pub(crate) slot: usize,
     /// True if the result lies in the slot's first picture, where the next frame is uploaded to.
     pub(crate) result_in_first: bool,
-    /// False if the frame lies on the card already, or its result stays there: then the mark of that copy says
-    /// nothing.
+    /// False if the frame lies on the card already, or its result stays there: then the mark of that copy
+    /// says nothing.
     pub(crate) is_uploaded: bool,
     pub(crate) is_downloaded: bool,
     pub(crate) cargo: Option<Cargo>,
