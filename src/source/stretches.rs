@@ -17,7 +17,7 @@
 //! - Stretches are claimed in order, so that the oldest one that is not whole is some reader's, and that
 //!   reader gives it before any later one.
 //! - A reader waits only with a frame of a later stretch in its hand. For the oldest one there is always
-//! room.
+//!   room.
 
 use super::SourceError;
 use crate::frame::{Frame, Stopped};
@@ -47,6 +47,8 @@ pub(super) trait Cutter: Send {
 }
 
 /// What a reader has next.
+// It lives on the stack for one turn of the loop; a box would be an allocation a frame.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Read {
     /// A frame, and when it is shown. Times grow from frame to frame.
     Frame(Frame, i64),
@@ -116,6 +118,8 @@ struct Shared {
 }
 
 /// What the consumer gets.
+// As above.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Next {
     Frame(Frame),
     /// All frames were given.
@@ -166,7 +170,7 @@ impl Stretches {
                     shared,
                     begun: VecDeque::new(),
                 }
-                .run(open)
+                .run(open);
             })?;
             stretches.threads.push(thread);
         }

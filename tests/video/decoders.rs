@@ -173,7 +173,7 @@ fn damage_is_left_to_one_decoder() {
         ];
         let strict = framepipe(&[&strict[..], &["--decoder", "cpu", "--decoders", "4"]].concat());
         let done = { strict }.output().unwrap();
-        assert_eq!(done.status.code(), Some(1), "{}", said_of_one);
+        assert_eq!(done.status.code(), Some(1), "{said_of_one}");
     }
 }
 

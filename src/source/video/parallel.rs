@@ -12,7 +12,7 @@ mod reader;
 use super::{VideoSource, VideoSourceOptions, key_frame};
 use crate::ffmpeg::{Demuxer, Packet};
 use crate::frame::fact::Fact;
-use crate::frame::{Frame, Metadata, Remarks};
+use crate::frame::{Frame, Metadata, Rational, Remarks};
 use crate::source::stretches::{Cutter, Next, Open, Stretches};
 use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
 use reader::{Reading, VideoReader};
@@ -102,7 +102,7 @@ impl Plan {
         });
         let affordable = memory / reading.frame_bytes(&front.info).max(1);
         let affordable = usize::try_from(affordable).unwrap_or(usize::MAX);
-        let rate = front.info.frame_rate.map_or(25.0, |rate| rate.to_f64());
+        let rate = front.info.frame_rate.map_or(25.0, Rational::to_f64);
         let mut cutter = KeyFrames::new(front).map_err(|e| e.to_string())?;
         let first = front.picture.timestamp().unwrap_or(0);
         let stretch = match cutter.end_of(None).map_err(|e| e.to_string())? {

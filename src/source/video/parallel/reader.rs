@@ -34,7 +34,7 @@ pub(super) enum Reading {
     OnCpu,
     #[cfg(feature = "cuda")]
     OnCard {
-        card: DecoderCard,
+        card: Box<DecoderCard>,
         engines: usize,
     },
 }
@@ -78,7 +78,7 @@ impl Reading {
         }
         let card = DecoderCard::open(ordinal, format, (width, height)).map_err(|e| e.to_string())?;
         Ok(Reading::OnCard {
-            card,
+            card: Box::new(card),
             engines: caps.engines,
         })
     }
