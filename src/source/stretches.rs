@@ -53,7 +53,7 @@ pub(super) enum Read {
     /// A frame, and when it is shown. Times grow from frame to frame.
     Frame(Frame, i64),
     /// It has read all of the spans that it began, though frames of the last may still be in its decoder.
-    Hungry,
+    NeedsStretch,
 }
 
 /// Reads stretches.
@@ -67,7 +67,7 @@ pub(super) trait Reader: Send {
     /// The next frame of the stretches that were begun.
     fn read(&mut self) -> Result<Read, SourceError>;
 
-    /// True if frames of a stretch may still be in the decoder when it is hungry.
+    /// True if frames of a stretch may still be in the decoder when it needs another.
     fn is_behind(&self) -> bool;
 }
 
@@ -370,7 +370,7 @@ impl Worker {
         }
     }
 
-    /// Gives frames until the reader is hungry; false if nobody wants them any more.
+    /// Gives frames until the reader needs another stretch; false if nobody wants them any more.
     fn give(&mut self, reader: &mut dyn Reader) -> Result<bool, SourceError> {
         while let Read::Frame(frame, shown) = reader.read()? {
             while self.begun.len() > 1 && self.begun[0].1.is_over(shown) {
@@ -487,7 +487,7 @@ mod tests {
                 }
                 match self.to_feed.next() {
                     Some(shown) => self.inside.push_back(shown),
-                    None if self.through || self.is_flushing => return Ok(Read::Hungry),
+                    None if self.through || self.is_flushing => return Ok(Read::NeedsStretch),
                     None => self.is_flushing = true,
                 }
             }

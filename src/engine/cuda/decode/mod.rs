@@ -10,7 +10,7 @@
 //! engine                  waits, on the card, for `ready` of a frame        `CardFrame`
 //! ```
 //!
-//! All decoders of a card share the blocks that frames lie in ([`Blocks`]).
+//! All decoders of a card share the blocks that frames lie in.
 
 mod capabilities;
 mod frame;

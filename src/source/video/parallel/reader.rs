@@ -28,6 +28,9 @@ use crate::engine::cuda::decode::{self, Codec, DecoderCard, DecoderStream, Surfa
 /// Codecs whose key frames are followed by no picture that is shown before them.
 const WITHOUT_LEADING: [&str; 3] = ["vp8", "vp9", "av1"];
 
+/// Frames of one reader that are on their way at a time, at most; far more than a stretch holds.
+const MOST_FRAMES: usize = 4096;
+
 /// Where readers decode.
 #[derive(Clone)]
 pub(super) enum Reading {
@@ -165,7 +168,7 @@ impl VideoReader {
             Reading::OnCpu => {
                 source.decoder.decode_into(supply.pool.reserve());
                 Landing::Host(Supply {
-                    pool: FramePool::new(usize::from(u16::MAX), Arc::new(Pageable)),
+                    pool: FramePool::new(MOST_FRAMES, Arc::new(Pageable)),
                     stop: supply.stop.clone(),
                 })
             }
@@ -296,7 +299,7 @@ impl Reader for VideoReader {
                         self.source.steps = super::super::Steps::default();
                         self.source.check_end()?;
                     }
-                    return Ok(Read::Hungry);
+                    return Ok(Read::NeedsStretch);
                 }
                 Err(e) => self.source.failed("a packet cannot be decoded", e)?,
             }
