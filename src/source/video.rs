@@ -35,6 +35,7 @@ use crate::frame::{
     Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks,
     SideData, StallTimeout, too_large,
 };
+#[cfg(feature = "images")]
 use crate::still::{Decoding, ImageKind};
 use damage::{Damage, jumps_sentence};
 use extent::Extent;
@@ -1012,7 +1013,10 @@ fn choose_stream(demuxer: &Demuxer, wanted: Option<usize>) -> Result<usize, Stri
 /// Refuses a picture that is larger than FFmpeg's packets get, before two gigabytes of it are read for
 /// nothing.
 fn is_within_a_packet(path: &Path) -> Result<(), SourceError> {
+    #[cfg(feature = "images")]
     let is_picture = ImageKind::read(path).is_some_and(|kind| kind.decoding() == Decoding::Ffmpeg);
+    #[cfg(not(feature = "images"))]
+    let is_picture = false;
     let bytes = path.metadata().map_or(0, |file| file.len());
     if is_picture && bytes > i32::MAX as u64 {
         return Err(SourceError::Invalid {

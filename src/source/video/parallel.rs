@@ -28,9 +28,6 @@ const USUAL: usize = 250;
 /// Bytes of waiting frames in the host's memory.
 const HOST_MEMORY: u64 = 1 << 30;
 
-/// Decoders on the card for each of its engines, and one more that prepares while the others work.
-const MORE_THAN_ENGINES: usize = 1;
-
 /// Where decoders work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {

@@ -10,11 +10,13 @@
 //! FFmpeg makes the card's H.264 decoder anew after each flush, which takes a tenth of a second and stops all
 //! others. So there stretches follow one another without one, and pictures are told apart by their times.
 
-use super::{MORE_THAN_ENGINES, Place};
+use super::Place;
 use crate::ffmpeg::Received;
 #[cfg(feature = "cuda")]
 use crate::ffmpeg::{AvFormat, Decoder, HardwareDevice, OnCard, Picture};
-use crate::frame::{Buffer, Frame, FramePool, Layout, Pageable};
+#[cfg(feature = "cuda")]
+use crate::frame::Buffer;
+use crate::frame::{Frame, FramePool, Layout, Pageable};
 use crate::source::stretches::{Read, Reader, Span};
 use crate::source::video::skip::Skip;
 use crate::source::video::{Input, VideoSource, VideoSourceOptions, open_demuxer};
@@ -27,6 +29,10 @@ use crate::engine::cuda::decode::{self, Codec, DecoderCard, DecoderStream, Surfa
 
 /// Codecs whose key frames are followed by no picture that is shown before them.
 const WITHOUT_LEADING: [&str; 3] = ["vp8", "vp9", "av1"];
+
+/// Decoders on the card beside one for each of its engines: it prepares while the others work.
+#[cfg(feature = "cuda")]
+const MORE_THAN_ENGINES: usize = 1;
 
 /// Frames of one reader that are on their way at a time, at most; far more than a stretch holds.
 const MOST_FRAMES: usize = 4096;
@@ -116,11 +122,7 @@ impl Reading {
 
     /// True if a decoder of `codec` goes from stretch to stretch without a flush.
     pub(super) fn goes_through(&self, codec: &str) -> bool {
-        match self {
-            Reading::OnCpu => false,
-            #[cfg(feature = "cuda")]
-            Reading::OnCard { .. } => codec == "h264",
-        }
+        !matches!(self, Reading::OnCpu) && codec == "h264"
     }
 }
 
