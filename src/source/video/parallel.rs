@@ -25,9 +25,6 @@ const SHORTEST: f64 = 48.0;
 /// Frames that a stretch is taken to have where nothing is known.
 const USUAL: usize = 250;
 
-/// Bytes of waiting frames in the host's memory.
-const HOST_MEMORY: u64 = 1 << 30;
-
 /// Where decoders work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -92,11 +89,7 @@ impl Plan {
             return Err("its first pictures cannot be decoded".to_owned());
         }
         let reading = Reading::new(front, decoders.place)?;
-        let memory = decoders.memory.unwrap_or_else(|| match &reading {
-            Reading::OnCpu => HOST_MEMORY,
-            #[cfg(feature = "cuda")]
-            Reading::OnCard { card, .. } => card.free_bytes().map_or(0, |free| free / 2),
-        });
+        let memory = decoders.memory.unwrap_or_else(|| reading.usual_memory());
         let affordable = memory / reading.frame_bytes(&front.info).max(1);
         let affordable = usize::try_from(affordable).unwrap_or(usize::MAX);
         let rate = front.info.frame_rate.map_or(25.0, Rational::to_f64);
@@ -207,7 +200,7 @@ impl ParallelVideo {
             let (reading, supply) = (self.plan.reading.clone(), supply.clone());
             let stream = self.front.stream;
             let open = move || {
-                let reader = VideoReader::open(&path, &options, stream, reading, &supply)?;
+                let reader = VideoReader::open(&path, &options, stream, &reading, &supply)?;
                 Ok(Box::new(reader) as Box<dyn crate::source::stretches::Reader>)
             };
             Box::new(open) as Open

@@ -34,6 +34,9 @@ const WITHOUT_LEADING: [&str; 3] = ["vp8", "vp9", "av1"];
 #[cfg(feature = "cuda")]
 const MORE_THAN_ENGINES: usize = 1;
 
+/// Bytes of waiting frames in the host's memory.
+const HOST_MEMORY: u64 = 1 << 30;
+
 /// Frames of one reader that are on their way at a time, at most; far more than a stretch holds.
 const MOST_FRAMES: usize = 4096;
 
@@ -110,6 +113,15 @@ impl Reading {
         }
     }
 
+    /// Bytes that waiting frames may take where the user says nothing: half of what the card has free.
+    pub(super) fn usual_memory(&self) -> u64 {
+        match self {
+            Reading::OnCpu => HOST_MEMORY,
+            #[cfg(feature = "cuda")]
+            Reading::OnCard { card, .. } => card.free_bytes().map_or(0, |free| free / 2),
+        }
+    }
+
     /// Bytes of a frame that waits.
     pub(super) fn frame_bytes(&self, info: &StreamInfo) -> u64 {
         match self {
@@ -153,7 +165,7 @@ impl VideoReader {
         path: &Path,
         options: &VideoSourceOptions,
         stream: usize,
-        reading: Reading,
+        reading: &Reading,
         supply: &Supply,
     ) -> Result<VideoReader, SourceError> {
         let options = VideoSourceOptions {
