@@ -206,6 +206,8 @@ impl ParallelVideo {
             Box::new(open) as Open
         });
         let stretches = Stretches::start(readers.collect(), Box::new(cutter), start, self.plan.most_waiting);
+        // The first picture, which the front has seen, need not be in the range.
+        self.front.steps = super::Steps::default();
         Ok(match stretches {
             Ok(stretches) => AtWork::Readers(stretches),
             Err(cause) => self.fall_back(cause.to_string()),
