@@ -35,21 +35,21 @@ pub(super) struct Announced {
 
 impl Announced {
     /// Makes ready what can be while the source is at its first frame: the engine, and memory for the results
-    /// that will soon be in flight. What goes wrong is met again, and told, when a frame is there.
-    fn make_ready(&self, engine: &mut dyn Engine, output: &Output) {
+    /// that will soon be in flight. What the engine refuses it refuses again when a frame is there.
+    fn make_ready(&self, engine: &mut dyn Engine, output: &Output) -> Result<(), PipelineError> {
         engine.expect(&self.layout, &self.colour);
         let (format, width, height) = (self.layout.format(), self.layout.width(), self.layout.height());
         let (width, height) = engine.output_size(format, width, height);
         let Ok(result) = Layout::new(format, width, height, output.row_alignment.max(1)) else {
-            return;
+            return Ok(());
         };
         let frames = usize::try_from(self.frames.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let soon = frames.min(engine.depth().max(1));
         // All are taken before the first goes back, so that each is another one.
         let mut buffers: Vec<Buffer> = std::iter::from_fn(|| output.pool.try_take()).take(soon).collect();
-        let _ = buffers
+        Ok(buffers
             .iter_mut()
-            .try_for_each(|buffer| buffer.fit(result.size()));
+            .try_for_each(|buffer| buffer.fit(result.size()))?)
     }
 }
 
@@ -151,7 +151,7 @@ pub(super) fn run(
     clock: StageClock,
 ) -> Result<Convolved, Halt> {
     if let Some(announced) = announced {
-        announced.make_ready(engine.as_mut(), output);
+        announced.make_ready(engine.as_mut(), output)?;
     }
     let mut running = Running {
         input: Input {
