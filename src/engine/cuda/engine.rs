@@ -400,7 +400,9 @@ impl Cuda {
         };
         let serial = overlap != Overlap::Ring;
         let pause = |stream: &Stream| if serial { stream.synchronise() } else { Ok(()) };
-        self.times.before_upload(&self.device, up)?;
+        // On the stream whose end is waited for, so that the event is done when times are read.
+        let first = if flight.is_uploaded { up } else { compute };
+        self.times.before_upload(&self.device, first)?;
         let marks = &mut flight.marks;
         let before = self.in_flight.iter().rfind(|other| other.slot == slot.id);
         // Where a copy follows upon work that is still in flight, that work's end is its start.
