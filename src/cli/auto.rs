@@ -96,7 +96,7 @@ impl EngineArguments {
                 let terms = Cpu::terms(chain, &layout, &info.colour, set).ok()?;
                 Some((layout.size(), terms))
             });
-        // What cannot be filtered is told when an engine is started.
+        // What cannot be filtered is reported when an engine is started.
         let (frame_bytes, terms) = known.unwrap_or((0, 0.0));
         Crossing::of_user(&origin::machine()).judge(&Outlook {
             frames: info.frames.map(|frames| frames.saturating_mul(self.runs.max(1))),

@@ -63,7 +63,7 @@ pub trait Engine: Send {
     }
 
     /// Frames laid out like this one, with these colour facts, are about to come: what needs no frame is made
-    /// ready while the first is still being read. Whatever is wrong is told when it is submitted.
+    /// ready while the first is still being read. Whatever is wrong is reported when it is submitted.
     fn expect(&mut self, frame: &Layout, colour: &Colour) {
         let _ = (frame, colour);
     }

@@ -578,7 +578,7 @@ mod tests {
             };
             let stretches = Stretches::start(readers, Box::new(cutter), None, NonZeroUsize::MIN).unwrap();
             assert!(matches!(stretches.next(&|| false), Ok(Next::Failed(_))));
-            assert!(stretches.next(&|| true).is_err());
+            assert!(matches!(stretches.next(&|| true), Err(Stopped)));
         }
     }
 }

@@ -153,7 +153,7 @@ fn errors_of_a_start_beside_the_opening_are_as_they_were() {
         context.contains("making a context on the CUDA device"),
         "{context}"
     );
-    // What is wrong with the input is told though the card has started, or has not.
+    // What is wrong with the input is reported though the card has started, or has not.
     for settings in [&[][..], &[("CARDS", "0")]] {
         let missing = filtered("missing", "there/is/none.y4m", settings);
         assert!(

@@ -8,13 +8,13 @@ use crate::source::{CutRequest, Cuts, SourceError};
 impl VideoSource {
     /// See [`crate::source::Source::cuts`].
     pub(super) fn find_cuts(&self, request: CutRequest) -> Result<Cuts, SourceError> {
-        let mut demuxer = open_demuxer(&self.path, &self.name, self.access, self.timeout)?;
-        let Some(facts) = demuxer.stream(self.stream) else {
+        let mut keys = KeyFrames::new(self, KeyKind::Clean)?;
+        let Some(facts) = keys.demuxer.stream(self.stream) else {
             return Ok(Cuts::None("has no such stream any more".to_owned()));
         };
         let base = facts.time_base;
         let stated = facts.duration.map(|ticks| ticks as f64 * base.to_f64());
-        let Some(seconds) = stated.or(demuxer.duration()).filter(|&s| s > 0.0) else {
+        let Some(seconds) = stated.or(keys.demuxer.duration()).filter(|&s| s > 0.0) else {
             return Ok(Cuts::None("does not say how long it is".to_owned()));
         };
         let length = (seconds / base.to_f64()) as i64;
@@ -33,17 +33,14 @@ impl VideoSource {
         if request.anywhere {
             return self.counted(wanted, request);
         }
-        if let Some(reason) = self.obstacle(&demuxer) {
+        if let Some(reason) = self.obstacle(&keys.demuxer) {
             return Ok(Cuts::None(reason));
-        }
-        for other in (0..demuxer.stream_count()).filter(|&other| other != self.stream) {
-            demuxer.discard(other);
         }
         let mut ticks: Vec<i64> = Vec::new();
         for (index, &tick) in wanted.iter().enumerate() {
             let after = *ticks.last().unwrap_or(&start);
             let next = wanted.get(index + 1).copied().unwrap_or(end);
-            let found = self.key_near(&mut demuxer, tick, (after, next))?;
+            let found = keys.first_from(tick, (after + 1, next));
             ticks.extend(found.filter(|&found| found < end));
         }
         match ticks.is_empty() && parts > 1 {
@@ -81,37 +78,6 @@ impl VideoSource {
         })
     }
 
-    /// When the key frame is shown that seeking to `tick` leads to, or the first one behind `after` from
-    /// there on; none if the first one is shown after `next`.
-    fn key_near(
-        &self,
-        demuxer: &mut Demuxer,
-        tick: i64,
-        (after, next): (i64, i64),
-    ) -> Result<Option<i64>, SourceError> {
-        // A container that cannot seek there leaves the cut out: parts get longer, and none gets wrong.
-        if demuxer.seek(self.stream, tick).is_err() {
-            return Ok(None);
-        }
-        let codec = self.decoder.codec_name();
-        let mut packet = Packet::new().map_err(|e| self.lacking(e))?;
-        while demuxer.read(&mut packet).is_ok() {
-            if packet.stream() != self.stream || packet.is_discarded() {
-                continue;
-            }
-            let Some(shown) = packet.pts() else { continue };
-            let headers = demuxer.extradata(self.stream);
-            let is_key = packet.is_key() && key_frame::is_clean(&codec, headers, packet.data());
-            if is_key && shown > after {
-                return Ok((shown <= next).then_some(shown));
-            }
-            if shown > next {
-                break;
-            }
-        }
-        Ok(None)
-    }
-
     /// Why a part could not begin with exactly the right picture without reading all that comes before.
     pub(super) fn obstacle(&self, demuxer: &Demuxer) -> Option<String> {
         let codec = self.decoder.codec_name();
@@ -129,5 +95,91 @@ impl VideoSource {
         } else {
             None
         }
+    }
+}
+
+/// Which pictures a part may begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyKind {
+    /// All that need none before them.
+    Clean,
+    /// IDR pictures of H.264, beyond which no later picture refers either.
+    Idr,
+}
+
+/// Finds key frames by the container's index, with a demuxer of its own.
+pub(super) struct KeyFrames {
+    demuxer: Demuxer,
+    packet: Packet,
+    stream: usize,
+    codec: String,
+    kind: KeyKind,
+}
+
+impl KeyFrames {
+    /// Those of `kind` in the source's stream.
+    pub(super) fn new(source: &VideoSource, kind: KeyKind) -> Result<KeyFrames, SourceError> {
+        let mut demuxer = open_demuxer(&source.path, &source.name, source.access, source.timeout)?;
+        for other in (0..demuxer.stream_count()).filter(|&other| other != source.stream) {
+            demuxer.discard(other);
+        }
+        Ok(KeyFrames {
+            demuxer,
+            packet: Packet::new().map_err(|e| source.lacking(e))?,
+            stream: source.stream,
+            codec: source.decoder.codec_name(),
+            kind,
+        })
+    }
+
+    /// When the first key frame is shown that seeking to `tick` leads to and that is shown from `least` to
+    /// `most`. A container that cannot seek there has none: parts get longer, and none gets wrong.
+    pub(super) fn first_from(&mut self, tick: i64, (least, most): (i64, i64)) -> Option<i64> {
+        self.demuxer.seek(self.stream, tick).ok()?;
+        while let Some(shown) = self.read() {
+            if shown >= least && self.is_key() {
+                return (shown <= most).then_some(shown);
+            }
+            if shown > most {
+                break;
+            }
+        }
+        None
+    }
+
+    /// When the last key frame is shown that is shown at `tick` or before; `step` ticks further back are
+    /// tried at first where seeking leads to another packet.
+    pub(super) fn last_to(&mut self, tick: i64, step: i64) -> Option<i64> {
+        let mut back = 0;
+        loop {
+            let aim = (tick - back).max(0);
+            self.demuxer.seek(self.stream, aim).ok()?;
+            match self.read() {
+                Some(shown) if shown <= tick && self.is_key() => return Some(shown),
+                _ if aim == 0 => return None,
+                _ => back = (4 * back).max(step.max(1)),
+            }
+        }
+    }
+
+    /// Reads the next packet of the stream that says when it is shown.
+    fn read(&mut self) -> Option<i64> {
+        while self.demuxer.read(&mut self.packet).is_ok() {
+            let is_ours = self.packet.stream() == self.stream && !self.packet.is_discarded();
+            if let Some(shown) = self.packet.pts().filter(|_| is_ours) {
+                return Some(shown);
+            }
+        }
+        None
+    }
+
+    /// True if a part can begin with the packet.
+    fn is_key(&self) -> bool {
+        let (headers, data) = (self.demuxer.extradata(self.stream), self.packet.data());
+        self.packet.is_key()
+            && match self.kind {
+                KeyKind::Clean => key_frame::is_clean(&self.codec, headers, data),
+                KeyKind::Idr => key_frame::is_idr(headers, data),
+            }
     }
 }

@@ -9,8 +9,8 @@
 
 mod reader;
 
-use super::{VideoSource, VideoSourceOptions, key_frame};
-use crate::ffmpeg::{Demuxer, Packet};
+use super::cuts::{KeyFrames, KeyKind};
+use super::{VideoSource, VideoSourceOptions};
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, Metadata, Rational, Remarks};
 use crate::source::stretches::{Cutter, Next, Open, Stretches};
@@ -54,7 +54,7 @@ pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<Box<dyn Source>
         return Ok(Box::new(front));
     };
     Ok(match Plan::new(&front, decoders) {
-        Ok(plan) => Box::new(ParallelVideo::new(front, plan, options)),
+        Ok((plan, ends)) => Box::new(ParallelVideo::new(front, plan, ends, options)),
         Err(reason) => {
             let mut front = front;
             if let Place::Card(_) = decoders.place {
@@ -76,8 +76,9 @@ struct Plan {
 }
 
 impl Plan {
-    /// The plan for an open video, or why it is not one for several decoders: the end of a sentence.
-    fn new(front: &VideoSource, decoders: Decoders) -> Result<Plan, String> {
+    /// The plan for an open video, with where it is cut, or why it is not one for several decoders: the end
+    /// of a sentence.
+    fn new(front: &VideoSource, decoders: Decoders) -> Result<(Plan, StretchEnds), String> {
         if let Some(obstacle) = front.obstacle(&front.demuxer) {
             return Err(format!("it {obstacle}"));
         }
@@ -93,10 +94,9 @@ impl Plan {
         let affordable = memory / reading.frame_bytes(&front.info).max(1);
         let affordable = usize::try_from(affordable).unwrap_or(usize::MAX);
         let rate = front.info.frame_rate.map_or(25.0, Rational::to_f64);
-        let mut cutter = KeyFrames::new(front).map_err(|e| e.to_string())?;
-        let first = front.picture.timestamp().unwrap_or(0);
-        let stretch = match cutter.end_of(None).map_err(|e| e.to_string())? {
-            Some(end) => ((end - first) as f64 * front.info.time_base.to_f64() * rate).ceil() as usize,
+        let mut ends = StretchEnds::new(front).map_err(|e| e.to_string())?;
+        let stretch = match ends.end_of(None).map_err(|e| e.to_string())? {
+            Some(end) => ((end - ends.first) as f64 * front.info.time_base.to_f64() * rate).ceil() as usize,
             None => front
                 .info
                 .frames
@@ -117,11 +117,12 @@ impl Plan {
         if count < 2 && matches!(decoders.place, Place::Cpu) {
             return Err("one decoder is as fast".to_owned());
         }
-        Ok(Plan {
+        let plan = Plan {
             reading,
             count,
             most_waiting: NonZeroUsize::new(most_waiting).unwrap_or(NonZeroUsize::MIN),
-        })
+        };
+        Ok((plan, ends))
     }
 }
 
@@ -143,7 +144,8 @@ struct ParallelVideo {
 }
 
 enum AtWork {
-    NotYet,
+    /// The places to cut at are known as far as the plan needed.
+    NotYet(Box<StretchEnds>),
     Readers(Stretches),
     /// `front` alone.
     Front,
@@ -151,7 +153,12 @@ enum AtWork {
 }
 
 impl ParallelVideo {
-    fn new(mut front: VideoSource, plan: Plan, options: &VideoSourceOptions) -> ParallelVideo {
+    fn new(
+        mut front: VideoSource,
+        plan: Plan,
+        ends: StretchEnds,
+        options: &VideoSourceOptions,
+    ) -> ParallelVideo {
         let decoders = match plan.count {
             1 => "1 decoder".to_owned(),
             count => format!("{count} decoders"),
@@ -173,7 +180,7 @@ impl ParallelVideo {
             },
             plan,
             start: None,
-            at_work: AtWork::NotYet,
+            at_work: AtWork::NotYet(Box::new(ends)),
             held: None,
             last: None,
             fallen_back: None,
@@ -181,19 +188,12 @@ impl ParallelVideo {
     }
 
     /// Starts the readers.
-    fn start(&mut self, supply: &Supply) -> Result<AtWork, SourceError> {
-        let mut cutter = KeyFrames::new(&self.front)?;
-        let first = self.front.picture.timestamp();
-        let start = self
-            .start
-            .filter(|&start| first.is_some_and(|first| start > first));
-        let start = match start {
+    fn start(&mut self, mut ends: Box<StretchEnds>, supply: &Supply) -> AtWork {
+        let start = self.start.filter(|&start| start > ends.first);
+        let start = match start.map(|start| ends.keys.last_to(start, ends.shortest)) {
             None => None,
-            Some(start) => match cutter.at_or_before(start)? {
-                Some(key) if Some(key) == first => None,
-                Some(key) => Some(key),
-                None => return Ok(self.fall_back("the range begins behind no key frame".to_owned())),
-            },
+            Some(Some(key)) => Some(key).filter(|&key| key != ends.first),
+            Some(None) => return self.fall_back("the range begins behind no key frame".to_owned()),
         };
         let readers = (0..self.plan.count).map(|_| {
             let (path, options) = (self.front.path.clone(), self.options.clone());
@@ -205,13 +205,13 @@ impl ParallelVideo {
             };
             Box::new(open) as Open
         });
-        let stretches = Stretches::start(readers.collect(), Box::new(cutter), start, self.plan.most_waiting);
+        let stretches = Stretches::start(readers.collect(), ends, start, self.plan.most_waiting);
         // The first picture, which the front has seen, need not be in the range.
         self.front.steps = super::Steps::default();
-        Ok(match stretches {
+        match stretches {
             Ok(stretches) => AtWork::Readers(stretches),
             Err(cause) => self.fall_back(cause.to_string()),
-        })
+        }
     }
 
     /// Leaves what follows to the one decoder.
@@ -231,8 +231,10 @@ impl ParallelVideo {
         if let Some(frame) = self.held.take() {
             return Ok(Some(frame));
         }
-        if let AtWork::NotYet = self.at_work {
-            self.at_work = self.start(supply)?;
+        if let AtWork::NotYet(_) = self.at_work
+            && let AtWork::NotYet(ends) = std::mem::replace(&mut self.at_work, AtWork::Front)
+        {
+            self.at_work = self.start(ends, supply);
         }
         if let AtWork::Readers(stretches) = &self.at_work {
             match stretches.next(&|| supply.is_stopped())? {
@@ -351,95 +353,35 @@ impl Source for ParallelVideo {
     }
 }
 
-/// The places at which stretches begin, found one after another.
-struct KeyFrames {
-    demuxer: Demuxer,
-    packet: Packet,
-    stream: usize,
-    codec: String,
-    /// H.264, of which only IDR pictures are taken: behind a recovery point FFmpeg holds some pictures back
-    /// until it has given the first one, and loses them where the stretch ends before that.
-    closed: bool,
+/// Ends each stretch at a key frame.
+struct StretchEnds {
+    keys: KeyFrames,
+    /// When the input's first picture is shown.
+    first: i64,
     /// Ticks of the shortest stretch.
     shortest: i64,
 }
 
-impl KeyFrames {
-    fn new(front: &VideoSource) -> Result<KeyFrames, SourceError> {
-        let mut demuxer = super::open_demuxer(&front.path, &front.name, front.access, front.timeout)?;
-        for other in (0..demuxer.stream_count()).filter(|&other| other != front.stream) {
-            demuxer.discard(other);
-        }
+impl StretchEnds {
+    /// H.264 is cut at IDR pictures only: behind a recovery point FFmpeg holds some pictures back until it
+    /// has given the first one, and loses them where the stretch ends before that.
+    fn new(front: &VideoSource) -> Result<StretchEnds, SourceError> {
+        let kind = match front.decoder.codec_name() == "h264" {
+            true => KeyKind::Idr,
+            false => KeyKind::Clean,
+        };
         let frame = front.info.frame_rate.map_or(0.04, |rate| 1.0 / rate.to_f64());
-        Ok(KeyFrames {
-            demuxer,
-            packet: Packet::new().map_err(|e| front.lacking(e))?,
-            stream: front.stream,
-            codec: front.decoder.codec_name(),
-            closed: front.decoder.codec_name() == "h264",
+        Ok(StretchEnds {
+            keys: KeyFrames::new(front, kind)?,
+            first: front.picture.timestamp().unwrap_or(0),
             shortest: (SHORTEST * frame / front.info.time_base.to_f64()) as i64,
         })
     }
-
-    /// Reads the next packet of the stream that says when it is shown.
-    fn read(&mut self) -> Option<i64> {
-        while self.demuxer.read(&mut self.packet).is_ok() {
-            let is_ours = self.packet.stream() == self.stream && !self.packet.is_discarded();
-            if let Some(shown) = self.packet.pts().filter(|_| is_ours) {
-                return Some(shown);
-            }
-        }
-        None
-    }
-
-    /// True if a stretch can begin with the packet.
-    fn is_key(&self) -> bool {
-        let headers = self.demuxer.extradata(self.stream);
-        self.packet.is_key()
-            && match self.closed {
-                true => key_frame::is_idr(headers, self.packet.data()),
-                false => key_frame::is_clean(&self.codec, headers, self.packet.data()),
-            }
-    }
-
-    /// The last key frame that is shown at `tick` or before.
-    fn at_or_before(&mut self, tick: i64) -> Result<Option<i64>, SourceError> {
-        let mut back = 0;
-        loop {
-            let aim = (tick - back).max(0);
-            if self.demuxer.seek(self.stream, aim).is_err() {
-                return Ok(None);
-            }
-            // The seek leads to a key frame, if not to one of those that are wanted.
-            match self.read() {
-                Some(shown) if shown <= tick && self.is_key() => return Ok(Some(shown)),
-                _ if aim == 0 => return Ok(None),
-                _ => back = (4 * back).max(self.shortest),
-            }
-        }
-    }
 }
 
-impl Cutter for KeyFrames {
+impl Cutter for StretchEnds {
     fn end_of(&mut self, start: Option<i64>) -> Result<Option<i64>, SourceError> {
-        let place = match start {
-            Some(start) => start,
-            None => {
-                let _ = self.demuxer.seek(self.stream, 0);
-                match self.read() {
-                    Some(first) => first,
-                    None => return Ok(None),
-                }
-            }
-        };
-        let aim = place + self.shortest;
-        // Without a seek, what comes next is read from where the last one led to.
-        let _ = self.demuxer.seek(self.stream, aim);
-        while let Some(shown) = self.read() {
-            if shown >= aim && self.is_key() {
-                return Ok(Some(shown));
-            }
-        }
-        Ok(None)
+        let least = start.unwrap_or(self.first) + self.shortest;
+        Ok(self.keys.first_from(least, (least, i64::MAX)))
     }
 }

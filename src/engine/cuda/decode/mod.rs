@@ -58,8 +58,9 @@ pub struct Surface {
 pub struct DecoderCard {
     device: Arc<Device>,
     blocks: Arc<Blocks>,
-    kernels: Arc<Module>,
     function: Function,
+    /// What the function belongs to.
+    _kernels: Arc<Module>,
     /// How frames lie there.
     layout: Layout,
 }
@@ -90,7 +91,7 @@ impl DecoderCard {
         Ok(DecoderCard {
             blocks: Arc::new(Blocks::new(&device, layout.size())),
             function: kernels.function(c"to_planes")?,
-            kernels: Arc::new(kernels),
+            _kernels: Arc::new(kernels),
             device,
             layout,
         })
@@ -224,7 +225,6 @@ impl Drop for DecoderStream {
 
 impl std::fmt::Debug for DecoderCard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let module = Arc::strong_count(&self.kernels);
-        write!(f, "DecoderCard({}, {module} users)", self.device.info.name)
+        write!(f, "DecoderCard({})", self.device.info.name)
     }
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! FFmpeg makes the card's H.264 decoder anew after each flush, which takes a tenth of a second and stops all
-//! others. So there stretches follow one another without one, and pictures are told apart by their times.
+//! others. So there stretches follow one another without one, and pictures are known by their times.
 
 use super::Place;
 use crate::ffmpeg::Received;
@@ -156,8 +156,6 @@ pub(super) struct VideoReader {
     span: Span,
     /// The key frame behind the stretch, whose leading pictures still belong to it, was fed.
     behind: Option<i64>,
-    /// Nothing was fed yet.
-    is_fresh: bool,
 }
 
 impl VideoReader {
@@ -203,7 +201,6 @@ impl VideoReader {
                 end: None,
             },
             behind: None,
-            is_fresh: true,
         })
     }
 
@@ -272,10 +269,9 @@ impl VideoReader {
 
 impl Reader for VideoReader {
     fn begin(&mut self, span: Span) -> Result<(), SourceError> {
-        if !self.through || self.is_fresh && matches!(self.landing, Landing::Host(_)) {
+        if !self.through {
             self.source.decoder.flush();
         }
-        self.is_fresh = false;
         self.source.picture.clear();
         self.source.held = false;
         self.source.skip = Skip::of_stretch();
