@@ -140,7 +140,7 @@ direct: integers over 2^4, which add up to 16
   1 2 1
   2 4 2
   1 2 1
-separable: two passes, with 2 fraction bits between them
+separable: two passes, with nothing rounded between them
   row     1 2 1, shifted by 0
   column  1 2 1, shifted by 4
 ";

@@ -7,6 +7,7 @@
 //                     path
 //   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample
 //   WIDE              1: sums take 64 bits and the intermediate 32, 0: 32 and 16
+//   DIVIDES           1: sums, which stay below 2^31 then, are divided by a multiplication; 0: by a shift
 //   CHANNELS          samples that one pixel interleaves; CONVOLVED: a bit for each that is convolved
 //   BORDER            as in common/border.cuh
 //   MASK_W, MASK_H    columns and rows of the mask
@@ -229,7 +230,7 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
     }
 }
 
-// Shifts a sum down, adds the bias, saturates, and writes the sample; components that are not convolved are
+// Divides a sum, adds the bias, saturates, and writes the sample; components that are not convolved are
 // copied or filled.
 __device__ __forceinline__ void store_sample(const Planes &planes, const Plane &plane, i32 sample, i32 c,
                                              i32 y, Sum sum)
@@ -243,7 +244,12 @@ __device__ __forceinline__ void store_sample(const Planes &planes, const Plane &
     }
     const Sum high = (Sum)channel.high;
     const Sum most = planes.max_value - high;
-    Sum value = (sum + (Sum)channel.low) >> planes.shift;
+    Sum value = sum + (Sum)channel.low;
+#if DIVIDES
+    value = quotient((i32)value, planes.factor, planes.shift);
+#else
+    value >>= planes.shift;
+#endif
     // Clamping before the bias is added cannot overflow; the host keeps `high` within 2^30 for 32-bit sums.
     value = value < -high ? -high : value;
     value = value > most ? most : value;

@@ -1,4 +1,4 @@
-// The epilogue: sums are shifted down, clamped to the range of samples, packed, divided by alpha and stored.
+// The epilogue: sums are divided, clamped to the range of samples, packed, divided by alpha and stored.
 #pragma once
 
 #include "common/premultiply.cuh"
@@ -57,11 +57,16 @@ __device__ __forceinline__ Total late_start(const Plane &plane, i32 sample)
     return 0;
 }
 
-// A sum with its bias shifted down, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits
-// are cut when they are packed.
+// A sum with its bias divided, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits are
+// cut when they are packed.
 __device__ __forceinline__ i32 requantize(const Planes &planes, Total total)
 {
-    total >>= planes.shift;
+    if constexpr (DIVIDES) {
+        // What is negative ends as 0 whatever it is.
+        total = quotient(total < 0 ? 0 : (i32)total, planes.factor, planes.shift);
+    } else {
+        total >>= planes.shift;
+    }
     if (SAMPLE_BYTES == 1 && !WIDE) {
         return (i32)total;
     }

@@ -8,6 +8,7 @@
 //   PAIRS, BANDS    pairs of rows under a window's results, and bands, of the first mask; NEXT_PAIRS,
 //                   NEXT_BANDS: of the next
 //   NEXT_W, NEXT_H  columns and rows of the next mask
+//   FIRST_DIVIDES   as DIVIDES, which is the next mask's, of the first one
 //   START           the byte of a tile's row at which the first mask's first window begins
 //   STEPS           windows below each other that a warp works on with the first mask
 //   MIDDLE_PITCH    bytes from row to row of the middle; MIDDLE_LEFT: bytes of such a row before a tile's
@@ -34,6 +35,15 @@ static_assert(NEXT_REACH <= NEXT_START && NEXT_START <= MIDDLE_LEFT &&
               "the middle has what windows cover");
 // Banks: rows below each other are written together, by words.
 static_assert(MIDDLE_PITCH % 16 == 8 && MIDDLE_PITCH >= 128 * WARPS, "lanes write to different banks");
+
+// What the first mask's sums come to, before it is cut to the range of samples.
+__device__ __forceinline__ i32 first_levels(const Tiles &tiles, i32 sum)
+{
+    if constexpr (FIRST_DIVIDES) {
+        return quotient(sum < 0 ? 0 : sum, tiles.row_factor, tiles.row_shift);
+    }
+    return sum >> tiles.row_shift;
+}
 
 // Fills the intermediate outside the plane as the border says, which is not what the first mask makes of the
 // pixels there. Returns true if it wrote: then all threads must synchronise before they read.
@@ -94,7 +104,7 @@ __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tile
         u8 *to = middle + t / 2 * MIDDLE_PITCH + across + 4 * (t & 1);
         convolve_shared<ALIGNED, true, pitch<ALIGNED>, STEPS>(
             stage, START + across + 4 * t, start, first,
-            [&](const i32(&bands)[BANDS], i32) { return joined<i32>(bands) >> tiles.row_shift; },
+            [&](const i32(&bands)[BANDS], i32) { return first_levels(tiles, joined<i32>(bands)); },
             [&](i32 s, const i32(&values)[8]) {
                 u32 half[2];
                 pack(half, values);
@@ -113,7 +123,7 @@ __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tile
         Output<ALIGNED, 2> output(plane, run, tile.x + across + 8 * (t & 1), tile.y + t / 2, tile.x + TILE_W);
         convolve_shared<true, true, MIDDLE_PITCH, TILE_H / 2>(
             middle, MIDDLE_LEFT - NEXT_START + across + 4 * t, next_start, next,
-            [&](const i32(&bands)[NEXT_BANDS], i32) { return joined<i32>(bands) >> planes.shift; },
+            [&](const i32(&bands)[NEXT_BANDS], i32) { return requantize(planes, joined<i32>(bands)); },
             [&](i32, const i32(&values)[8]) {
                 u32 half[2], words[2];
                 pack(half, values);

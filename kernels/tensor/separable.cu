@@ -83,10 +83,10 @@ __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
     }
 }
 
-// A sum of the row pass, its last band begun with the rounding, as a value of the intermediate.
+// A sum of the row pass, its last band begun with `row_start`, as a value of the intermediate.
 //
 // A band of at most 63 products of bytes, or of twice as many in the middle one of three, lies within 2^22,
-// and the rounding within 2^29. So two bands joined fit 32 bits; three do up to 12-bit samples.
+// and the start within 2^29. So two bands joined fit 32 bits; three do up to 12-bit samples.
 __device__ __forceinline__ i32 between_passes(const i32 (&bands)[BANDS], i32 row_shift)
 {
     if constexpr (WIDE && BANDS == 3) {
@@ -449,7 +449,7 @@ __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tile
     read_bands(bands, tiles.fragments);
     __shared__ volatile i32 half[4];
     if (threadIdx.x < 4) {
-        half[threadIdx.x] = (1 << tiles.row_shift) >> 1;
+        half[threadIdx.x] = tiles.row_start;
     }
     // Of each plane, the lowest 16 bits of the bias, and what is above them.
     __shared__ volatile i32 bias[4][2][4];

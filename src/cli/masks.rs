@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use framepipe::filter::{
-    Algorithm, Border, COMMON_KEYS, Chain, Factors, Filter, FilterError, Kernel, Mask, NAMED_MASKS,
+    Algorithm, Border, COMMON_KEYS, Chain, Division, Factors, Filter, FilterError, Kernel, Mask, NAMED_MASKS,
     NamedMask, OWN_MASK, OWN_MASK_KEYS, Plan, PlanError, Planes, Preset, PyramidKernel, Response, factors,
     named_mask, rank,
 };
@@ -179,8 +179,8 @@ fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io:
             let sum: i64 = k.weights.iter().map(|&q| i64::from(q)).sum();
             writeln!(
                 out,
-                "{algorithm}: integers over 2^{}, which add up to {sum}",
-                k.shift
+                "{algorithm}: integers over {}, which add up to {sum}",
+                divisor(k.division)
             )?;
             table(&k.weights, k.width, out)
         }
@@ -203,24 +203,42 @@ fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io:
         }
         Some(Ok(Kernel::Separable(k))) => {
             let words = |q: &[i32]| q.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-            writeln!(
-                out,
-                "{algorithm}: two passes, with {} fraction bits between them",
-                k.fraction_bits
-            )?;
+            match (k.row.shift, k.fraction_bits) {
+                (0, _) => writeln!(out, "{algorithm}: two passes, with nothing rounded between them")?,
+                (_, bits) => writeln!(
+                    out,
+                    "{algorithm}: two passes, with {bits} fraction bits between them"
+                )?,
+            }
             writeln!(
                 out,
                 "  row     {}, shifted by {}",
                 words(&k.row.weights),
                 k.row.shift
             )?;
-            writeln!(
-                out,
-                "  column  {}, shifted by {}",
-                words(&k.column.weights),
-                k.column.shift
-            )
+            match k.column.division.factor() {
+                None => writeln!(
+                    out,
+                    "  column  {}, shifted by {}",
+                    words(&k.column.weights),
+                    k.column.division.shift()
+                ),
+                Some(_) => writeln!(
+                    out,
+                    "  column  {}, over {}",
+                    words(&k.column.weights),
+                    k.column.division.divisor()
+                ),
+            }
         }
+    }
+}
+
+/// What sums are divided by.
+fn divisor(division: Division) -> String {
+    match division.factor() {
+        None => format!("2^{}", division.shift()),
+        Some(_) => division.divisor().to_string(),
     }
 }
 

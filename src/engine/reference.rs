@@ -204,7 +204,8 @@ fn direct(kernel: &DirectKernel, border: Border, c: &Convolve, max: i64, input: 
     for y in 0..input.height as i64 {
         for x in 0..input.width as i64 {
             let sum = sum((&kernel.weights, kernel.width), outside, input, (x, y));
-            samples.push((((sum + c.low) >> kernel.shift) + c.high).clamp(0, max));
+            let levels = (sum + c.low).div_euclid(kernel.division.divisor());
+            samples.push((levels + c.high).clamp(0, max));
         }
     }
     Component {
@@ -247,7 +248,7 @@ fn separable(
         let sum: i64 = taps
             .map(|(&q, at)| i64::from(q) * pixel(input, border, i64::from(c.border), at, y))
             .sum();
-        (sum + kernel.row.rounding()) >> kernel.row.shift
+        (sum + kernel.row.start()) >> kernel.row.shift
     };
     // The intermediate rows, those outside the frame included, since the column pass reads them too.
     let width = input.width as i64;
@@ -262,7 +263,8 @@ fn separable(
             let sum: i64 = taps
                 .map(|(&q, row)| i64::from(q) * intermediate[row * input.width + x])
                 .sum();
-            samples.push((((sum + c.low) >> kernel.column.shift) + c.high).clamp(0, max));
+            let levels = (sum + c.low).div_euclid(kernel.column.division.divisor());
+            samples.push((levels + c.high).clamp(0, max));
         }
     }
     Component {
@@ -277,7 +279,7 @@ fn weighted(pass: &Pass, number: impl Fn(i64) -> i64) -> i64 {
         .zip(&pass.weights)
         .map(|(k, &q)| i64::from(q) * number(k))
         .sum();
-    (sum + pass.rounding()) >> pass.shift
+    (sum + pass.start()) >> pass.shift
 }
 
 /// Each pass makes a grid of the one before. Grids of low pixels begin before the picture and end behind it.

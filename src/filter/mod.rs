@@ -3,7 +3,9 @@
 
 mod border;
 mod compass;
+mod division;
 mod grammar;
+mod integers;
 mod mask;
 mod mask_file;
 mod matrix;
@@ -19,14 +21,15 @@ pub(crate) mod suggest;
 
 pub use border::{Border, UnknownBorder};
 pub(crate) use compass::{Compass, RING};
+pub use division::{Division, WordDivision};
 pub use grammar::{COMMON_KEYS, FilterError, Key, OWN_MASK, OWN_MASK_KEYS};
 pub use mask::{Exact, MAX_MASK, Mask, MaskError};
 pub use mask_file::{LineProblem, MaskFileError};
 pub use named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as ParameterRange, named_mask};
 pub use number::NumberError;
 pub use plan::{
-    AlphaUse, ChannelStep, CombinedKernel, Combining, Convolve, DirectKernel, Kernel, Pass, Plan, PlanError,
-    SeparableKernel, Step,
+    AlphaUse, ChannelStep, Column, CombinedKernel, Combining, Convolve, DirectKernel, Kernel, Pass, Plan,
+    PlanError, SeparableKernel, Step,
 };
 pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
 pub use pyramid::PyramidKernel;

@@ -3,10 +3,12 @@
 //!
 //! docs/arithmetic.md states the same in prose. Nothing here depends on the engine.
 
+use super::division::Division;
+use super::integers;
 use super::quantise::{QuantiseError, Quantised, magnitude_limit, quantise_within};
 use super::{
-    Algorithm, Border, Chain, ChannelPolicy, Filter, Mask, NoSuchPlane, PyramidKernel, Response, Scale,
-    factors, quantise,
+    Algorithm, Border, Chain, ChannelPolicy, Factors, Filter, Mask, NoSuchPlane, PyramidKernel, Response,
+    Scale, factors, quantise,
 };
 use crate::frame::{Channel, Colour, PixelFormat};
 
@@ -56,12 +58,13 @@ impl ChannelStep {
     }
 }
 
-/// The integers that a convolved component adds: `out = clamp(((sum + low) >> shift) + high, 0, max)`.
+/// The integers that a convolved component adds: `out = clamp(floor((sum + low) / divisor) + high, 0, max)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Convolve {
-    /// The part of bias and rounding below one level, `0 <= low < 2^shift`.
+    /// The part of bias and rounding below one level, `0 <= low < divisor`; where a [`Division`] multiplies,
+    /// with as many whole levels more as keep `sum + low` from being negative.
     pub low: i64,
-    /// The whole levels of the bias. Fits 32 bits up to 12-bit pixels.
+    /// The whole levels of the bias, less those in `low`. Fits 32 bits up to 12-bit pixels.
     pub high: i64,
     /// The sample value outside the plane, where the border holds a constant.
     pub border: u16,
@@ -90,7 +93,7 @@ pub struct AlphaUse {
 /// The integer weights of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kernel {
-    /// `out = clamp(((sum q p + low) >> shift) + high)`.
+    /// `out = clamp(floor((sum q p + low) / divisor) + high)`.
     Direct(DirectKernel),
     /// A row pass into an intermediate, then a column pass.
     Separable(SeparableKernel),
@@ -109,8 +112,8 @@ pub struct DirectKernel {
     pub height: usize,
     /// Row by row.
     pub weights: Vec<i32>,
-    /// The scale: a weight is `q / 2^shift`.
-    pub shift: u32,
+    /// The scale: a weight is `q / divisor`.
+    pub division: Division,
 }
 
 /// Whole masks of one size, and what is made of their sums. A sum is that of the signal above the zero level,
@@ -162,30 +165,41 @@ impl CombinedKernel {
     }
 }
 
-/// One pass of a separable kernel.
+/// One pass that makes numbers for a later one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
     /// The weights, an odd number of them.
     pub weights: Vec<i32>,
     /// Bits that the pass's sums are shifted down by.
     pub shift: u32,
+    /// What is taken from the numbers, so that they have a sign and fit a bit less; mostly 0.
+    pub offset: i64,
 }
 
 impl Pass {
-    /// What is added before the shift, so that halves round up.
-    pub fn rounding(&self) -> i64 {
-        (1_i64 << self.shift) >> 1
+    /// What sums begin with before the shift: a half, so that halves round up, less the offset.
+    pub fn start(&self) -> i64 {
+        ((1_i64 << self.shift) >> 1) - (self.offset << self.shift)
     }
 }
 
-/// Row pass: `t = (sum q p + rounding) >> row.shift`. Column pass: `out = clamp(((sum q t + low) >>
-/// column.shift) + high)`.
+/// The column pass of a separable kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// The weights, an odd number of them.
+    pub weights: Vec<i32>,
+    /// How sums become levels.
+    pub division: Division,
+}
+
+/// Row pass: `t = (sum q p + start) >> row.shift`. Column pass: `out = clamp(floor((sum q t + low) /
+/// divisor) + high)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeparableKernel {
     /// Along the row, first.
     pub row: Pass,
     /// Along the column, second.
-    pub column: Pass,
+    pub column: Column,
     /// False: t fits 16 signed bits and every sum 32. True: t fits 24 signed bits and the column sums need
     /// 64.
     pub wide: bool,
@@ -312,7 +326,7 @@ impl Step {
                 }
                 _ => level,
             };
-            let (low, high) = kernel.bias(i64::from(level), bias);
+            let (low, high) = kernel.bias(i64::from(level), i64::from(format.max_value()), bias);
             ChannelStep::Convolve(Convolve {
                 low,
                 high,
@@ -368,24 +382,47 @@ fn alpha_use(chain: &Chain, filter: &Filter, format: PixelFormat) -> Option<Alph
 }
 
 impl Kernel {
-    /// Bias and rounding of a component whose zero level is `level`, with `bias` levels added: low and high
-    /// part.
-    fn bias(&self, level: i64, bias: f64) -> (i64, i64) {
-        let (shift, at_level) = match self {
-            Kernel::Direct(k) => (k.shift, level * sum(&k.weights)),
+    /// Bias and rounding of a component whose zero level is `level`, of samples up to `max`, with `bias`
+    /// levels added: low and high part.
+    fn bias(&self, level: i64, max: i64, bias: f64) -> (i64, i64) {
+        // What a picture of the zero level comes to, and the least sum of any.
+        let (division, at_level, least) = match self {
+            Kernel::Direct(k) => (k.division, level * sum(&k.weights), least(&k.weights, (0, max))),
             Kernel::Separable(k) => {
-                let t = (level * sum(&k.row.weights) + k.row.rounding()) >> k.row.shift;
-                (k.column.shift, t * sum(&k.column.weights))
+                let t = |sum: i64| (sum + k.row.start()) >> k.row.shift;
+                let lowest = least(&k.row.weights, (0, max));
+                let highest = max * sum(&k.row.weights) - lowest;
+                let between = (t(lowest), t(highest));
+                let at_level = t(level * sum(&k.row.weights)) * sum(&k.column.weights);
+                (k.column.division, at_level, least(&k.column.weights, between))
             }
             // Sums are of the signal above the level.
-            Kernel::Combined(k) => (k.shift, 0),
+            Kernel::Combined(k) => (Division::by_power_of_two(k.shift), 0, 0),
             // Weights add up to 1.
-            Kernel::Pyramid(k) => (k.last_shift(), level << k.last_shift()),
+            Kernel::Pyramid(k) => {
+                let division = Division::by_power_of_two(k.last_shift());
+                (division, level * division.divisor(), 0)
+            }
         };
-        let one = 1_i64 << shift;
-        let total = level * one - at_level + (bias * one as f64).round() as i64 + (one >> 1);
-        (total & (one - 1), total >> shift)
+        let one = division.divisor();
+        // Rounded down, which changes no quotient of an integer.
+        let below = ((bias - bias.floor() + 0.5) * one as f64).floor() as i64;
+        let total = level * one - at_level + bias.floor() as i64 * one + below;
+        let (low, high) = (total.rem_euclid(one), total.div_euclid(one));
+        if division.factor().is_none() {
+            return (low, high);
+        }
+        // As many levels as the least sum is below zero, and one more where that leaves none.
+        let raised = (-least - low + one - 1).div_euclid(one).max(0);
+        let raised = if high == raised + 1 { high } else { raised };
+        (low + raised * one, high - raised)
     }
+}
+
+/// The least sum that values between two numbers come to.
+fn least(weights: &[i32], (lowest, highest): (i64, i64)) -> i64 {
+    let each = |&q: &i32| i64::from(q) * if q > 0 { lowest } else { highest };
+    weights.iter().map(each).sum()
 }
 
 fn sum(weights: &[i32]) -> i64 {
@@ -414,19 +451,17 @@ fn kernel(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Kernel, P
     match algorithm {
         Algorithm::Direct => {}
         Algorithm::Auto if 2 * (w + h) >= w * h => {}
-        Algorithm::Auto | Algorithm::Separable => {
-            match factors(mask).map(|f| separable(&f.row, &f.column, depth)) {
-                Some(Ok(kernel)) => return Ok(Kernel::Separable(kernel)),
-                Some(Err(cause)) if algorithm == Algorithm::Separable => return Err(labelled(cause)),
-                None if algorithm == Algorithm::Separable => {
-                    return Err(PlanError::NotSeparable {
-                        label: filter.label.clone(),
-                        rank: super::rank(mask),
-                    });
-                }
-                _ => {}
+        Algorithm::Auto | Algorithm::Separable => match factors(mask).map(|f| separable(mask, &f, depth)) {
+            Some(Ok(kernel)) => return Ok(Kernel::Separable(kernel)),
+            Some(Err(cause)) if algorithm == Algorithm::Separable => return Err(labelled(cause)),
+            None if algorithm == Algorithm::Separable => {
+                return Err(PlanError::NotSeparable {
+                    label: filter.label.clone(),
+                    rank: super::rank(mask),
+                });
             }
-        }
+            _ => {}
+        },
     }
     direct(mask, depth).map(Kernel::Direct).map_err(labelled)
 }
@@ -441,9 +476,9 @@ fn combined(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Combine
         Response::Largest { .. } => Combining::Largest,
         Response::Magnitude { scale, .. } => Combining::Magnitude(*scale),
     };
-    let kernels: Vec<DirectKernel> = filter
+    let kernels: Vec<Quantised> = filter
         .masks()
-        .map(|mask| direct(mask, depth))
+        .map(|mask| quantised(mask, depth))
         .collect::<Result<_, _>>()
         .map_err(|cause| PlanError::Quantise {
             label: label(),
@@ -464,14 +499,22 @@ fn combined(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Combine
     })
 }
 
-fn direct(mask: &Mask, depth: u32) -> Result<DirectKernel, QuantiseError> {
+fn quantised(mask: &Mask, depth: u32) -> Result<Quantised, QuantiseError> {
     let (width, height) = (mask.width(), mask.height());
-    let q = quantise(mask.weights(), width, height, magnitude_limit(depth), depth)?;
+    quantise(mask.weights(), width, height, magnitude_limit(depth), depth)
+}
+
+/// The whole mask: its own integers where these are known and fit.
+fn direct(mask: &Mask, depth: u32) -> Result<DirectKernel, QuantiseError> {
+    if let Some(kernel) = integers::direct(mask, depth) {
+        return Ok(kernel);
+    }
+    let q = quantised(mask, depth)?;
     Ok(DirectKernel {
-        width,
-        height,
+        width: mask.width(),
+        height: mask.height(),
         weights: q.weights,
-        shift: q.shift,
+        division: Division::by_power_of_two(q.shift),
     })
 }
 
@@ -498,9 +541,17 @@ const WIDE: Intermediate = Intermediate {
 /// How far a narrow kernel's result may be from the real-number one before the last rounding, in levels.
 const NARROW_ERROR: f64 = 0.75;
 
+/// Both passes of a mask with these factors: its own integers where these are known and fit.
+fn separable(mask: &Mask, factors: &Factors, depth: u32) -> Result<SeparableKernel, QuantiseError> {
+    match integers::separable(mask, factors, depth) {
+        Some(kernel) => Ok(kernel),
+        None => quantised_factors(&factors.row, &factors.column, depth),
+    }
+}
+
 /// Quantises the two factors of a mask. The row factor is scaled by a power of two so that its gain lies in
 /// (1/2, 1], the column factor takes up the rest; integers stay exact by that.
-fn separable(row: &[f64], column: &[f64], depth: u32) -> Result<SeparableKernel, QuantiseError> {
+fn quantised_factors(row: &[f64], column: &[f64], depth: u32) -> Result<SeparableKernel, QuantiseError> {
     let positive: f64 = row.iter().filter(|w| **w > 0.0).sum();
     let negative: f64 = -row.iter().filter(|w| **w < 0.0).sum::<f64>();
     // A unit gain that floating point made a hair larger is a unit gain.
@@ -533,12 +584,10 @@ fn separable_with(
     let r = quantise(row, row.len(), 1, magnitude_limit(depth), depth)?;
     let (positive, negative) = r.gains();
     let fits = |f: &u32| {
-        let pass = Pass {
-            weights: Vec::new(),
-            shift: r.shift - f,
-        };
-        let top = (positive * max + pass.rounding()) >> pass.shift;
-        let bottom = (-negative * max + pass.rounding()) >> pass.shift;
+        let shift = r.shift - f;
+        let half = (1_i64 << shift) >> 1;
+        let top = (positive * max + half) >> shift;
+        let bottom = (-negative * max + half) >> shift;
         top < 1 << kind.bits && bottom >= -(1 << kind.bits)
     };
     // The row's gain is at most 1, so that at least the pixel's own bits fit.
@@ -565,10 +614,11 @@ fn separable_with(
         row: Pass {
             weights: r.weights,
             shift: r.shift - fraction_bits,
+            offset: 0,
         },
-        column: Pass {
+        column: Column {
             weights: c.weights,
-            shift: c.shift + fraction_bits,
+            division: Division::by_power_of_two(c.shift + fraction_bits),
         },
         wide: kind.wide,
         fraction_bits,

@@ -77,10 +77,12 @@ impl PyramidKernel {
         let rows = Pass {
             weights: decimate(sample_bits),
             shift: sample_bits - fraction_bits,
+            offset: 0,
         };
         let columns = Pass {
             weights: decimate(bits),
             shift: bits,
+            offset: 0,
         };
         let interpolate: Vec<_> = (0..step).map(|place| interpolation(step, place, bits)).collect();
         let variance = decimation_variance(&rows.weights, step)
@@ -94,6 +96,7 @@ impl PyramidKernel {
             low: Pass {
                 weights: gaussian(low_sigma, (4.0 * low_sigma).ceil() as usize, bits),
                 shift: bits,
+                offset: 0,
             },
             interpolate,
             interpolate_bits: bits,
@@ -254,7 +257,7 @@ mod tests {
                 let sum = |weights: &[i32]| weights.iter().map(|&w| i64::from(w)).sum::<i64>();
                 let rows = sum(&kernel.rows.weights);
                 assert_eq!(rows, 1 << (kernel.rows.shift + kernel.fraction_bits));
-                assert!(max * rows + kernel.rows.rounding() <= i64::from(i32::MAX));
+                assert!(max * rows + kernel.rows.start() <= i64::from(i32::MAX));
                 assert_eq!(sum(&kernel.columns.weights), 1 << kernel.columns.shift);
                 assert_eq!(sum(&kernel.low.weights), 1 << kernel.low.shift);
                 assert_eq!(kernel.rows.weights.len(), 6 * step);

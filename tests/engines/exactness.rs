@@ -278,11 +278,11 @@ fn weight_error(frame: &Frame, chain: &Chain) -> f64 {
     let plan = Plan::new(chain, frame.format(), &frame.metadata.colour).unwrap();
     let mask = &chain.filters[0].mask;
     let applied = |i: usize, j: usize| match &plan.steps[0].kernel {
-        Kernel::Direct(k) => f64::from(k.weights[j * k.width + i]) / 2_f64.powi(k.shift as i32),
+        Kernel::Direct(k) => f64::from(k.weights[j * k.width + i]) / k.division.divisor() as f64,
         // Gradients have integers as weights; one mask stands for all.
         Kernel::Combined(k) => f64::from(k.masks[0][j * k.width + i]) / 2_f64.powi(k.shift as i32),
         Kernel::Separable(k) => {
-            let scale = 2_f64.powi((k.row.shift + k.column.shift) as i32);
+            let scale = 2_f64.powi(k.row.shift as i32) * k.column.division.divisor() as f64;
             f64::from(k.row.weights[i]) * f64::from(k.column.weights[j]) / scale
         }
         Kernel::Pyramid(_) => panic!("no mask is applied"),

@@ -4,6 +4,7 @@
 
 mod alpha;
 mod borders;
+mod divisors;
 mod formats;
 mod fused;
 mod options;
@@ -32,7 +33,7 @@ use std::process::Command;
 use std::sync::{LazyLock, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Tests of this folder that need a card.
-const TESTS: usize = 42;
+const TESTS: usize = 44;
 
 /// Held to read by tests that compare bits, side by side, and to write by those that fill the card's memory,
 /// count it or take times.
@@ -214,7 +215,9 @@ fn hold_stream(engine: &mut dyn Engine, list: &[Case], reference: &mut Reference
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 21] = [
+const ON_A_STAND_IN: [&str; 23] = [
+    "divisors::sums_divided_by_a_multiplication_give_the_references_bits",
+    "divisors::masks_that_share_a_launch_divide_each_in_its_way",
     "formats::the_largest_of_eight_slopes_at_every_depth",
     "tiles::long_separable_masks_on_tensor_cores",
     "borders::halos_of_every_format",

@@ -11,6 +11,7 @@
 // common/plane.cuh:
 //   SAMPLE_SHIFT    unused low bits of a stored sample
 //   WIDE            1: sums take 64 bits
+//   DIVIDES         1: sums, which stay below 2^31 then, are divided by a multiplication; 0: by a shift
 //   MASK_W, MASK_H  columns and rows of the mask, or of what two masks reach together
 //   SAME_BIAS       1: all components of a plane add the same bias
 //   BANDS           sums of byte products that make up one sum: sum = (band 0 * 256 + band 1) * 256 + ...
@@ -56,13 +57,17 @@ struct Tiles {
     i32 count;      // tiles of all planes
     i32 row_shift;  // of a separable mask's row pass, or of the first of two masks
     i32 is_ready;   // 1: nothing that this launch reads is written by one that may still be in flight
+    i32 row_start;  // what the sums of a row pass begin with
+    unsigned row_factor;  // FIRST_DIVIDES: what the sums of the first of two masks are multiplied by
 };
-static_assert(sizeof(Tiles) == 24);
+static_assert(sizeof(Tiles) == 32);
 static_assert(OFFSET(Tiles, fragments) == 0);
 static_assert(OFFSET(Tiles, planes) == 8);
 static_assert(OFFSET(Tiles, count) == 12);
 static_assert(OFFSET(Tiles, row_shift) == 16);
 static_assert(OFFSET(Tiles, is_ready) == 20);
+static_assert(OFFSET(Tiles, row_start) == 24);
+static_assert(OFFSET(Tiles, row_factor) == 28);
 
 constexpr i32 THREADS = 32 * WARPS;
 constexpr i32 PIXEL_BYTES = CHANNELS * SAMPLE_BYTES;

@@ -390,18 +390,20 @@ fn plans_of_named_masks_keep_constants_and_use_their_factors() {
                 let sum = |weights: &[i32]| weights.iter().map(|&q| i64::from(q)).sum::<i64>();
                 // What the engines make of a constant picture.
                 for level in [0, 1, max / 3, max] {
-                    let (total, shift) = match &kernel {
-                        Kernel::Direct(k) => (level * sum(&k.weights), k.shift),
+                    let (total, divisor) = match &kernel {
+                        Kernel::Direct(k) => (level * sum(&k.weights), k.division.divisor()),
                         Kernel::Combined(k) => {
-                            (k.combine(k.masks.iter().map(|mask| level * sum(mask))), k.shift)
+                            let sums = k.masks.iter().map(|mask| level * sum(mask));
+                            (k.combine(sums), 1 << k.shift)
                         }
-                        Kernel::Pyramid(k) => (level << k.last_shift(), k.last_shift()),
+                        Kernel::Pyramid(k) => (level << k.last_shift(), 1 << k.last_shift()),
                         Kernel::Separable(k) => {
-                            let row = level * sum(&k.row.weights) + k.row.rounding();
-                            ((row >> k.row.shift) * sum(&k.column.weights), k.column.shift)
+                            let row = (level * sum(&k.row.weights) + k.row.start()) >> k.row.shift;
+                            let between = row + k.row.offset;
+                            (between * sum(&k.column.weights), k.column.division.divisor())
                         }
                     };
-                    let out = (total + ((1 << shift) >> 1)) >> shift;
+                    let out = (total + divisor / 2).div_euclid(divisor);
                     assert_eq!(out, if unit { level } else { 0 }, "{spec} {format} {algorithm}");
                 }
             }

@@ -195,7 +195,7 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
                     let half = self.sums[place.rem_euclid(2) as usize].cast_const().add(x / 2);
                     values[odd] = simd.add_words(values[odd], simd.load(half.offset(place.div_euclid(2))));
                 }
-                let product = simd.multiply_round_words(values[odd], factor);
+                let product = simd.multiply_high_words(values[odd], factor);
                 values[odd] = simd.shift_words_down(product, self.scale.down);
             }
             simd.store(to, simd.xor(values[0], simd.shift_words_up(values[1], 8)));

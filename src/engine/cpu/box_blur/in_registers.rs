@@ -254,7 +254,7 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
                     }
                     if $k + 1 >= SIZE {
                         let row = $k + 1 - SIZE;
-                        let [even, odd] = sums.map(|sum| simd.multiply_round_words(sum, c.factor));
+                        let [even, odd] = sums.map(|sum| simd.multiply_high_words(sum, c.factor));
                         let even = simd.shift_words_down(even, self.scale.down);
                         let odd = simd.and(simd.shift_words_up(odd, 8 - self.scale.down), c.high);
                         // SAFETY: 4 LANES bytes are writable at each of `to`.

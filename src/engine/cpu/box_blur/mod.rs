@@ -6,13 +6,12 @@
 //! line y   h h h h ..                 a ring of as many lines as the mask has rows
 //!    | window += line y - line (y - rows)                     sliding_window.rs
 //! window   w w w w ..                 one sum a sample, kept from row to row
-//!    | (w + add) * factor >> shift    or, where that is not exact, weighted sums of 32 bits
+//!    | (w + add) * factor >> shift    16 bits, or weighted sums of 32
 //! row out  p p p p ..
 //! ```
 //!
-//! The mask's weights are equal up to quantisation. Where the result is a function of the
-//! window's sum alone, a 16-bit multiplication makes it, which is tried for every sum; elsewhere the weighted
-//! sum is kept, and rows at which weights differ from their neighbours' change it, too. `plan.rs` says which.
+//! Sums that fit 16 bits are divided by a multiplication of words. Others are kept in 32 bits and weighted,
+//! and so are those of masks whose centre weighs more than the rest. `plan.rs` says which.
 //!
 //! Small boxes of bytes have two shorter ways: `column_sums.rs` keeps sums of columns in place of lines,
 //! `in_registers.rs` makes eight rows at a time and writes nothing but results.
@@ -245,15 +244,13 @@ impl BoxBlur {
                 let to = &mut words[self.border.origin()..];
                 widen::load_row(simd, self.widening, entering, to, padded);
                 RowBorder::fill(&memory.apron, words, |sample| sample);
-                match completed[r] {
-                    Some(row) if self.plan.weighs_centre() => {
-                        let middle = input.row(row as i64, under_alpha);
-                        let to = &mut ring.memory()[centre(row)..][..made];
-                        widen::load_row(simd, self.widening, middle, to, made);
-                        lines[0] = centre(row);
-                        lines[1] = row.checked_sub(1).map_or(zeros, centre);
-                    }
-                    _ => self.plan.lines(&ring, k + r, lines),
+                if let Some(row) = completed[r]
+                    && self.plan.weighs_centre()
+                {
+                    let middle = input.row(row as i64, under_alpha);
+                    let to = &mut ring.memory()[centre(row)..][..made];
+                    widen::load_row(simd, self.widening, middle, to, made);
+                    *lines = [centre(row), row.checked_sub(1).map_or(zeros, centre)];
                 }
             }
             let making = self.plan.ending.making(sums, weighted, self.widening.shift);
@@ -297,29 +294,27 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cpu::InstructionSet;
-    use crate::filter::{Border, Chain, Convolve, Filter, Mask, Plan, Planes};
+    use crate::filter::{Border, Chain, Convolve, Division, Filter, Mask, Plan, Planes};
     use crate::frame::Colour;
     use plan::UniformMask;
 
     /// Sizes, weights where they are not all the same, algorithm, format and plan.
     const PLANS: &str = "
-        3   | | direct    | gray     | rows in registers, one 16-bit factor
-        3   | | separable | gray     | rows in registers, one 16-bit factor
-        7   | | separable | gray     | column sums, one 16-bit factor
-        // Rows weigh more, or less.
-        9   | | separable | gray     | sliding window over sums of 4, unequal rows apart, 16-bit sums
-        11  | | separable | gray     | sliding window over sums of 4, unequal rows apart, 16-bit sums
-        15  | | separable | gray     | sliding window over sums of 4, unequal rows apart, 16-bit sums
+        3   | | direct    | gray     | rows in registers, 16-bit sums
+        3   | | separable | gray     | rows in registers, 16-bit sums
+        7   | | separable | gray     | column sums, 16-bit sums
+        9   | | separable | gray     | sliding window over sums of 4, 16-bit sums
+        9   | | direct    | gray     | sliding window over sums of 4, 16-bit sums
+        15  | | separable | gray     | sliding window over sums of 4, 16-bit sums
         // Sums that leave 16 bits.
-        17  | | separable | gray     | sliding window over sums of 8, unequal rows apart, 32-bit sums
-        25  | | separable | gray     | sliding window over sums of 8, unequal rows apart, 32-bit sums
-        31  | | separable | gray     | sliding window over sums of 8, weighted 32-bit sums
-        63  | | separable | gray     | sliding window over prefix sums, weighted 32-bit sums
-        // Quantisation corrects the corners, where the window's edge is.
-        3   | | direct    | gray12le | none
+        17  | | separable | gray     | sliding window over sums of 8, 32-bit sums
+        31  | | direct    | gray     | sliding window over sums of 8, 32-bit sums
+        63  | | separable | gray     | sliding window over prefix sums, 32-bit sums
+        3   | | direct    | gray12le | sliding window over samples, 16-bit sums
+        5   | | direct    | gray12le | sliding window over samples, 32-bit sums
         // A row's sum leaves 16 bits.
         9   | | separable | gray12le | none
-        3   | 1 1 1 1 8 1 1 1 1 | direct    | gray     | sliding window over samples, weighted 32-bit sums
+        3   | 1 1 1 1 8 1 1 1 1 | direct | gray | sliding window over samples, 32-bit sums, centre apart
         3   | 1 1 1 2 7 1 1 1 1 | direct    | gray     | none
     ";
 
@@ -366,31 +361,36 @@ mod tests {
 
     #[test]
     fn a_scale_gives_every_sum_its_result() {
-        let mask = UniformMask {
-            columns: 3,
-            rows: 3,
-            weights: vec![29127; 9],
-            is_column: false,
-            shift: 18,
-        };
-        let c = Convolve {
-            low: 1 << 17,
-            high: 0,
-            border: 0,
-            level: 0,
-            is_alpha: false,
-        };
-        let scale = mask.scale(&c, 255).unwrap();
-        for sum in 0..=9 * 255_i64 {
-            let product = (sum + i64::from(scale.add)) * i64::from(scale.factor) + (1 << 14);
-            assert_eq!(product >> (15 + scale.down), (2 * sum + 9) / 18);
+        for (size, max) in [(3, 255), (5, 255), (9, 255), (15, 255), (7, 1023), (3, 4095)] {
+            let all = size * size;
+            let mask = UniformMask {
+                columns: size as usize,
+                rows: size as usize,
+                weight: 1,
+                excess: 0,
+                division: Division::by(all).unwrap(),
+            };
+            let mut c = Convolve {
+                low: all / 2,
+                high: 0,
+                border: 0,
+                level: 0,
+                is_alpha: false,
+            };
+            let scale = mask.scale(&c, max).unwrap();
+            for sum in 0..=all * max {
+                let product = (sum + i64::from(scale.add)) * i64::from(scale.factor);
+                assert_eq!(
+                    product >> (16 + scale.down),
+                    (2 * sum + all) / (2 * all),
+                    "{size} {sum}"
+                );
+            }
+            // A level more leaves the range of samples, and a level less has no words.
+            for high in [1, -1] {
+                c.high = high;
+                assert!(mask.scale(&c, max).is_none());
+            }
         }
-        // An excess that reaches a level cannot be recovered from the sum.
-        let mut uneven = UniformMask {
-            weights: vec![29127; 9],
-            ..mask
-        };
-        uneven.weights[4] += 2000;
-        assert!(uneven.scale(&c, 255).is_none());
     }
 }

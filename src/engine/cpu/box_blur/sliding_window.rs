@@ -9,17 +9,10 @@
 
 use super::row_sums::{RUNNING, Rest, add_steps};
 use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
-use crate::engine::cpu::rows::requantize::{Requantize, store};
+use crate::engine::cpu::rows::requantize::{Divide, Requantize, store};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work};
 
-/// Differences of lines that change weighted sums, beside that of the row that enters and the one that
-/// leaves.
-pub(super) const DIFFERENCES: usize = 2;
-
-/// Rows of a window, beside the newest one, that may weigh more or less than the others.
-pub(super) const UNEVEN: usize = 4;
-
-/// `((sum + add) x factor + 2^14) >> (15 + down)`, where sums are kept with `add`.
+/// `((sum + add) x factor) >> (16 + down)`, where sums are kept with `add`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scale {
     pub(super) add: u16,
@@ -30,17 +23,13 @@ pub(super) struct Scale {
 impl Scale {
     /// What a sum becomes.
     pub(super) fn of(self, sum: u16) -> u8 {
-        let scaled = (i32::from(sum + self.add) * i32::from(self.factor) + (1 << 14)) >> 15;
-        (scaled >> self.down) as u8
+        let product = u32::from(sum + self.add) * u32::from(self.factor);
+        (product >> 16 >> self.down) as u8
     }
 }
 
 /// Lines of the ring that are used beside those of the rows that enter and leave.
-pub(super) const LINES: usize = if UNEVEN > 2 * DIFFERENCES {
-    UNEVEN
-} else {
-    2 * DIFFERENCES
-};
+pub(super) const LINES: usize = 2;
 
 /// A row that enters the windows.
 pub(super) struct NewRow<'a> {
@@ -48,9 +37,8 @@ pub(super) struct NewRow<'a> {
     pub(super) sums: Rest<'a>,
     /// Where in the memory of the ring they go, and where those of the row that leaves are.
     pub(super) at: usize,
-    /// Where in that memory the other lines lie that count for the windows that it completes: the few rows,
-    /// or of each difference the line that is added and the one that is taken away. What is left lies where
-    /// there are zeros.
+    /// Where in that memory the row lies that is in the middle of the windows that it completes, and the one
+    /// that was in the middle before; where there are none, there are zeros.
     pub(super) lines: [usize; LINES],
 }
 
@@ -64,52 +52,13 @@ pub(in crate::engine::cpu) enum Making<'a> {
         /// Padding bits below a stored sample.
         left: u32,
     },
-    /// The windows' sums and those of a few of their rows are weighted.
-    Uneven {
-        /// The windows' sums as they are.
-        sums: &'a mut [u16],
-        few: FewRows,
-        /// Made for sums that are 32768 less, which makes words with a sign of them.
-        finish: &'a Requantize,
-    },
-    /// The same where the windows' sums need more than 16 bits.
-    UnevenWide {
-        /// The windows' sums, weighted.
-        sums: &'a mut [i32],
-        few: FewRows,
-        finish: &'a Requantize,
-    },
-    /// Weighted sums change by what the window's sums and the steps between weights change by.
+    /// Weighted sums change by what the window's sums and the centre change by.
     Weighted {
         sums: &'a mut [i32],
-        /// What weighs the row that enters less the one that leaves, and after it each difference.
-        weights: [i32; 1 + DIFFERENCES],
+        /// What all samples weigh, and how much more the centre does.
+        weights: [i32; 2],
         finish: &'a Requantize,
     },
-}
-
-/// The few rows of a window that weigh more or less than the others.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FewRows {
-    /// What the window weighs, and how much more the few rows.
-    pub(super) weights: [i32; 2],
-    /// True if the row that enters is one of them.
-    pub(super) newest: bool,
-    /// How many others there are.
-    pub(super) others: usize,
-}
-
-impl FewRows {
-    /// Others beside the newest row, of which loops are compiled for 1, 2 and 4, or one without it; where
-    /// there is none, zeros stand for it.
-    pub(super) fn suit(newest: bool, others: usize) -> bool {
-        others <= if newest { UNEVEN } else { 1 }
-    }
-
-    /// The factors of the window's sum and of theirs, as pairs of words.
-    fn pair(&self) -> i32 {
-        self.weights[0] & 0xFFFF | self.weights[1] << 16
-    }
 }
 
 /// Makes `R` rows of the result, of samples of `BYTES` bytes: one, or of running sums two, step by step along
@@ -161,27 +110,6 @@ pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
             let ending = Scaled { sums, scale, left };
             enter::<L, BYTES, R, _>(simd, work, terms, ending);
         }
-        Making::Uneven { sums, few, finish } => {
-            assert!(sums.len() >= made);
-            let sums = sums.as_mut_ptr();
-            let ending = Uneven { sums, few, finish };
-            match (few.newest, few.others) {
-                (false, _) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 1, false>(ending)),
-                (true, 1) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 1, true>(ending)),
-                (true, 2) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 2, true>(ending)),
-                (true, _) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, UNEVEN, true>(ending)),
-            }
-        }
-        Making::UnevenWide { sums, few, finish } => {
-            assert!(sums.len() >= made);
-            let sums = sums.as_mut_ptr();
-            let ending = Uneven { sums, few, finish };
-            match (few.newest, few.others) {
-                (false, _) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 1, false>(ending)),
-                (true, 1) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 1, true>(ending)),
-                (true, _) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 2, true>(ending)),
-            }
-        }
         Making::Weighted {
             sums,
             weights,
@@ -193,7 +121,12 @@ pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
                 weights,
                 finish,
             };
-            enter::<L, BYTES, R, _>(simd, work, terms, ending);
+            match (weights[1] != 0, finish.factor.is_some()) {
+                (false, false) => enter::<L, BYTES, R, _>(simd, work, terms, Even::<false>(ending)),
+                (false, true) => enter::<L, BYTES, R, _>(simd, work, terms, Even::<true>(ending)),
+                (true, false) => enter::<L, BYTES, R, _>(simd, work, terms, WithCentre::<false>(ending)),
+                (true, true) => enter::<L, BYTES, R, _>(simd, work, terms, WithCentre::<true>(ending)),
+            }
         }
     }
 }
@@ -241,12 +174,9 @@ struct Row {
     lines: [usize; LINES],
 }
 
-/// A vector of what a row that enters the windows brings.
+/// A vector of what a row that enters the windows brings: its sums less those of the row that leaves.
 #[derive(Clone, Copy)]
 struct Entering<V> {
-    /// The row's sums.
-    sums: V,
-    /// These less those of the row that leaves.
     change: V,
 }
 
@@ -278,7 +208,7 @@ impl Row {
             let line = self.ring.add(self.at + x);
             let change = simd.sub_words(sum, simd.load(line));
             simd.store(line, sum);
-            Entering { sums: sum, change }
+            Entering { change }
         }
     }
 }
@@ -413,7 +343,7 @@ impl Ending for Scaled {
                 let kept = self.sums.add(x + v * 2 * L::LANES);
                 let sum = simd.add_words(simd.load(kept), entering[v].change);
                 simd.store(kept, sum);
-                let product = simd.multiply_round_words(sum, factor);
+                let product = simd.multiply_high_words(sum, factor);
                 values[v] = simd.shift_words_down(product, self.scale.down);
             }
             if BYTES == 1 {
@@ -430,150 +360,63 @@ impl Ending for Scaled {
     }
 }
 
-/// See [`Making::Uneven`] and [`Making::UnevenWide`]; sums are of `T`.
-struct Uneven<'a, T> {
-    sums: *mut T,
-    few: FewRows,
-    finish: &'a Requantize,
-}
-
-/// The same with `OTHERS` few rows beside the newest one, if that is one (`NEWEST`).
-struct UnevenOf<'a, T, const OTHERS: usize, const NEWEST: bool>(Uneven<'a, T>);
-
-impl<T, const OTHERS: usize, const NEWEST: bool> UnevenOf<'_, T, OTHERS, NEWEST> {
-    /// The sums of the few rows from sample `x` on.
-    #[inline(always)]
-    unsafe fn few<L: Simd>(&self, simd: L, row: Row, entering: Entering<L::V>, x: usize) -> L::V {
-        // SAFETY: x + 2 LANES is at most `made`, which `make` asserted each line of the ring to have.
-        unsafe {
-            let mut few = row.line(simd, 0, x);
-            if NEWEST {
-                few = simd.add_words(few, entering.sums);
-            }
-            for line in 1..OTHERS {
-                few = simd.add_words(few, row.line(simd, line, x));
-            }
-            few
-        }
-    }
-}
-
-impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, u16, OTHERS, NEWEST> {
-    /// The weights, what sums begin with, the shift, and the bit that gives words a sign.
-    type Constants<V: Copy> = [V; 4];
-
-    #[inline(always)]
-    fn constants<L: Simd>(&self, simd: L) -> [L::V; 4] {
-        let Uneven { few, finish, .. } = &self.0;
-        [
-            simd.splat(few.pair()),
-            simd.splat(finish.start[0][0]),
-            simd.splat(finish.shift as i32),
-            simd.splat(0x8000_8000_u32 as i32),
-        ]
-    }
-
-    #[inline(always)]
-    unsafe fn put<L: Simd, const BYTES: usize>(
-        &self,
-        simd: L,
-        [weights, start, shift, sign]: [L::V; 4],
-        row: Row,
-        x: usize,
-        entering: [Entering<L::V>; 2],
-        to: *mut u8,
-    ) {
-        let mut values = [start; 4];
-        // SAFETY: sums have `made` words, x + 4 LANES is at most `made`, and 4 LANES samples of BYTES bytes
-        // are writable at `to`.
-        unsafe {
-            for v in 0..2 {
-                let at = x + v * 2 * L::LANES;
-                let kept = self.0.sums.add(at);
-                let sum = simd.add_words(simd.load(kept), entering[v].change);
-                simd.store(kept, sum);
-                let few = self.few(simd, row, entering[v], at);
-                let pairs = simd.interleave_words(simd.xor(sum, sign), few);
-                for half in 0..2 {
-                    let sum = simd.multiply_add(start, pairs[half], weights);
-                    values[2 * v + half] = simd.shift_down(sum, shift);
-                }
-            }
-            put_numbers::<L, BYTES>(simd, values, self.0.finish, to);
-        }
-    }
-}
-
-impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, OTHERS, NEWEST> {
-    /// The weights, that of the window alone, and the shift.
-    type Constants<V: Copy> = [V; 3];
-
-    #[inline(always)]
-    fn constants<L: Simd>(&self, simd: L) -> [L::V; 3] {
-        let Uneven { few, finish, .. } = &self.0;
-        [
-            simd.splat(few.pair()),
-            simd.splat(few.weights[0] & 0xFFFF),
-            simd.splat(finish.shift as i32),
-        ]
-    }
-
-    #[inline(always)]
-    unsafe fn put<L: Simd, const BYTES: usize>(
-        &self,
-        simd: L,
-        [weights, of_window, shift]: [L::V; 3],
-        row: Row,
-        x: usize,
-        entering: [Entering<L::V>; 2],
-        to: *mut u8,
-    ) {
-        let mut values = [shift; 4];
-        for v in 0..2 {
-            let at = x + v * 2 * L::LANES;
-            // SAFETY: sums have `made` numbers and lines as many words, and x + 4 LANES is at most `made`.
-            unsafe {
-                let pairs = simd.interleave_words(entering[v].change, self.few(simd, row, entering[v], at));
-                for half in 0..2 {
-                    let kept = self.0.sums.add(at + half * L::LANES);
-                    let sum = simd.load(kept);
-                    simd.store(kept, simd.multiply_add(sum, pairs[half], of_window));
-                    let sum = simd.multiply_add(sum, pairs[half], weights);
-                    values[2 * v + half] = simd.shift_down(sum, shift);
-                }
-            }
-        }
-        // SAFETY: 4 LANES samples of BYTES bytes are writable at `to`.
-        unsafe { put_numbers::<L, BYTES>(simd, values, self.0.finish, to) };
-    }
-}
-
 /// See [`Making::Weighted`].
 struct Weighted<'a> {
     sums: *mut i32,
-    weights: [i32; 1 + DIFFERENCES],
+    weights: [i32; 2],
     finish: &'a Requantize,
 }
 
-/// The weights of the window and of the first difference, that of the second one, and the shift.
-type Factors<V> = ([V; 2], V);
+/// That without a weight of the centre's own; `DIVIDES`: by a multiplication.
+struct Even<'a, const DIVIDES: bool>(Weighted<'a>);
+
+/// The same where the centre weighs more or less.
+struct WithCentre<'a, const DIVIDES: bool>(Weighted<'a>);
+
+/// Both weights, and how sums are divided: by a shift or by a multiplication.
+type Factors<V> = (V, V, Divide<V>);
 
 impl Weighted<'_> {
     #[inline(always)]
     fn factors<L: Simd>(&self, simd: L) -> Factors<L::V> {
-        let [window, first, second] = self.weights;
-        let weights = [
-            simd.splat(window & 0xFFFF | first << 16),
-            simd.splat(second & 0xFFFF),
-        ];
-        (weights, simd.splat(self.finish.shift as i32))
+        let [window, centre] = self.weights;
+        let weights = simd.splat(window & 0xFFFF | centre << 16);
+        (
+            weights,
+            simd.splat(self.finish.shift as i32),
+            Divide::new(simd, self.finish),
+        )
     }
 
-    /// A vector of a difference: of one line less one of another.
+    /// Changes 2 LANES sums from sample `x` on by pairs of what the window and the centre change by, and
+    /// divides them.
+    ///
+    /// # Safety
+    /// [`make`] has bounded what lies at `x`.
     #[inline(always)]
-    unsafe fn difference<L: Simd>(simd: L, row: Row, index: usize, x: usize) -> L::V {
-        // SAFETY: x + 2 LANES is at most `made`, which `make` asserted both lines of the ring to have.
-        unsafe { simd.sub_words(row.line(simd, 2 * index, x), row.line(simd, 2 * index + 1, x)) }
+    unsafe fn changed<L: Simd, const DIVIDES: bool>(
+        &self,
+        simd: L,
+        (weights, shift, dividing): Factors<L::V>,
+        x: usize,
+        [window, centre]: [L::V; 2],
+    ) -> [L::V; 2] {
+        let pairs = simd.interleave_words(window, centre);
+        let mut values = pairs;
+        for half in 0..2 {
+            // SAFETY: sums have `made` numbers, and x + 2 LANES is at most `made`.
+            unsafe {
+                let kept = self.sums.add(x + half * L::LANES);
+                let sum = simd.multiply_add(simd.load(kept), pairs[half], weights);
+                simd.store(kept, sum);
+                values[half] = if DIVIDES {
+                    dividing.of(simd, sum)
+                } else {
+                    simd.shift_down(sum, shift)
+                };
+            }
+        }
+        values
     }
 }
 
@@ -581,10 +424,12 @@ impl Weighted<'_> {
 #[inline(always)]
 unsafe fn put_numbers<L: Simd, const BYTES: usize>(
     simd: L,
-    mut values: [L::V; 4],
+    values: [[L::V; 2]; 2],
     finish: &Requantize,
     to: *mut u8,
 ) {
+    let [[a, b], [c, d]] = values;
+    let mut values = [a, b, c, d];
     if let Some(&high) = finish.high.first() {
         let high = simd.splat(high);
         for v in 0..4 {
@@ -595,47 +440,67 @@ unsafe fn put_numbers<L: Simd, const BYTES: usize>(
     unsafe { store::<L, BYTES, 4>(simd, values, finish, Order::Interleaved, to) };
 }
 
-impl Ending for Weighted<'_> {
+impl<const DIVIDES: bool> Ending for Even<'_, DIVIDES> {
     type Constants<V: Copy> = Factors<V>;
 
     #[inline(always)]
     fn constants<L: Simd>(&self, simd: L) -> Factors<L::V> {
-        self.factors(simd)
+        self.0.factors(simd)
     }
 
     #[inline(always)]
     unsafe fn put<L: Simd, const BYTES: usize>(
         &self,
         simd: L,
-        (weights, shift): Factors<L::V>,
+        factors: Factors<L::V>,
+        _: Row,
+        x: usize,
+        entering: [Entering<L::V>; 2],
+        to: *mut u8,
+    ) {
+        let mut values = [[factors.0; 2]; 2];
+        // SAFETY: x + 4 LANES is at most `made`, and 4 LANES samples of BYTES bytes are writable at `to`.
+        unsafe {
+            for v in 0..2 {
+                // The centre's weight is 0.
+                let change = entering[v].change;
+                let at = x + v * 2 * L::LANES;
+                values[v] = self.0.changed::<L, DIVIDES>(simd, factors, at, [change, change]);
+            }
+            put_numbers::<L, BYTES>(simd, values, self.0.finish, to);
+        }
+    }
+}
+
+impl<const DIVIDES: bool> Ending for WithCentre<'_, DIVIDES> {
+    type Constants<V: Copy> = Factors<V>;
+
+    #[inline(always)]
+    fn constants<L: Simd>(&self, simd: L) -> Factors<L::V> {
+        self.0.factors(simd)
+    }
+
+    #[inline(always)]
+    unsafe fn put<L: Simd, const BYTES: usize>(
+        &self,
+        simd: L,
+        factors: Factors<L::V>,
         row: Row,
         x: usize,
         entering: [Entering<L::V>; 2],
         to: *mut u8,
     ) {
-        let mut values = [simd.splat(0); 4];
-        for v in 0..2 {
-            let at = x + v * 2 * L::LANES;
-            // SAFETY: sums have `made` numbers and lines as many words, and x + 4 LANES is at most `made`.
-            unsafe {
-                let kept = self.sums.add(at);
-                let mut sums = [simd.load(kept), simd.load(kept.add(L::LANES))];
-                let pairs = simd.interleave_words(entering[v].change, Self::difference(simd, row, 0, at));
-                for half in 0..2 {
-                    sums[half] = simd.multiply_add(sums[half], pairs[half], weights[0]);
-                }
-                let second = Self::difference(simd, row, 1, at);
-                let pairs = simd.interleave_words(second, second);
-                for half in 0..2 {
-                    sums[half] = simd.multiply_add(sums[half], pairs[half], weights[1]);
-                }
-                for half in 0..2 {
-                    simd.store(kept.add(half * L::LANES), sums[half]);
-                    values[2 * v + half] = simd.shift_down(sums[half], shift);
-                }
+        let mut values = [[factors.0; 2]; 2];
+        // SAFETY: x + 4 LANES is at most `made`, which `make` asserted lines to have, and 4 LANES samples of
+        // BYTES bytes are writable at `to`.
+        unsafe {
+            for v in 0..2 {
+                let at = x + v * 2 * L::LANES;
+                let centre = simd.sub_words(row.line(simd, 0, at), row.line(simd, 1, at));
+                let changes = [entering[v].change, centre];
+                values[v] = self.0.changed::<L, DIVIDES>(simd, factors, at, changes);
             }
+            put_numbers::<L, BYTES>(simd, values, self.0.finish, to);
         }
-        // SAFETY: 4 LANES samples of BYTES bytes are writable at `to`.
-        unsafe { put_numbers::<L, BYTES>(simd, values, self.finish, to) };
     }
 }

@@ -89,7 +89,7 @@ struct Side {
 /// `lanes` in each tile.
 fn doubted(kernel: &DirectKernel, largest: f64, side: usize, lanes: usize) -> f64 {
     let samples = largest / 12_f64.sqrt() * std::f64::consts::SQRT_2 * side as f64;
-    let results = 2.0 * error::<Singles4>(samples, norm(&kernel.weights) / f64::from(kernel.shift).exp2());
+    let results = 2.0 * error::<Singles4>(samples, norm(&kernel.weights) / kernel.division.divisor() as f64);
     1.0 - (1.0 - results.min(1.0)).powi(2 * lanes as i32)
 }
 

@@ -29,7 +29,7 @@ pub(super) struct OverlapSave {
     exact: Box<dyn Tiles>,
     /// Columns and rows of the mask.
     mask: (usize, usize),
-    shift: u32,
+    divisor: f64,
     format: PixelFormat,
 }
 
@@ -59,7 +59,7 @@ impl OverlapSave {
             fast: fast.map(|tiles| (tiles, Recheck::new(kernel, format.max_value(), vectors))),
             exact,
             mask: (kernel.width, kernel.height),
-            shift: kernel.shift,
+            divisor: kernel.division.divisor() as f64,
             format,
         }
     }
@@ -191,7 +191,7 @@ impl OverlapSave {
         (memory, uncertain): (&mut scratch::Scratch, &mut Vec<Uncertain>),
     ) {
         // Half a unit of the sum more than the bias, to stay away from both wrong results.
-        let add = c.map(|c| (c.low as f64 + 0.5) / f64::from(self.shift).exp2() + c.high as f64);
+        let add = c.map(|c| (c.low as f64 + 0.5) / self.divisor + c.high as f64);
         let [first, second] = outputs;
         let mut convolve = |tiles: &dyn Tiles| {
             uncertain.clear();

@@ -5,7 +5,7 @@
 use super::tile::{Uncertain, row_of_results};
 use crate::engine::cpu::simd::vector::{Simd, Work};
 use crate::engine::cpu::simd::{Vectors, with_simd};
-use crate::filter::{Convolve, DirectKernel};
+use crate::filter::{Convolve, DirectKernel, Division};
 
 /// Weights that rows are filled up with zeros to a multiple of: as many as the longest vectors hold.
 const TOGETHER: usize = 32;
@@ -17,7 +17,7 @@ pub(super) struct Recheck {
     weights: Vec<i16>,
     /// Weights of a row with those that fill it up.
     across: usize,
-    shift: u32,
+    division: Division,
     largest: i64,
 }
 
@@ -52,7 +52,7 @@ impl Recheck {
             vectors,
             weights,
             across,
-            shift: kernel.shift,
+            division: kernel.division,
             largest: i64::from(largest),
         }
     }
@@ -158,7 +158,7 @@ impl Rechecking<'_> {
                 }
                 let samples = &tile.samples[y * tile.stride + x..];
                 let sum = by.dot(&recheck.weights, recheck.across, samples, tile.stride);
-                let result = ((i64::from(sum) + c.low) >> recheck.shift) + c.high;
+                let result = recheck.division.of(i64::from(sum) + c.low) + c.high;
                 tile.made[y * row_of_results(tile.side) + x] = result.clamp(0, recheck.largest) as u16;
             }
         }

@@ -21,7 +21,7 @@
 //! back adds up to at most N^2 x q in magnitude, and is off by so much of that for each of the two spectra
 //! (only by u for the mask's that was rounded), and by sqrt(5) u for their product; the passes back add as
 //! much again. That makes 242 u, or 76 u, without what is of the order of u^2. Powers of two, by which all is
-//! scaled, change nothing.
+//! scaled, change nothing; another divisor rounds each weight once more, by u in 64 bits.
 //!
 //! In 64 bits E is below a quarter for all masks that quantisation makes (none of its weights exceeds 32639,
 //! and their magnitudes add up to less than 2^22, or 2^30 / m for samples up to m of at most 12 bits, so that
@@ -118,7 +118,7 @@ pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64
         re: [0.0; 2],
         im: [0.0; 2],
     };
-    let scale = 1.0 / (N * N) as f64 / f64::from(kernel.shift).exp2();
+    let scale = 1.0 / (N * N) as f64 / kernel.division.divisor() as f64;
     // Columns of the picture, two at a time. What is multiplied by the pixel one further on stands one place
     // before the first: indices count around.
     let mut columns = vec![zero; N / 2 * N];
@@ -164,7 +164,7 @@ impl<R: Float, const N: usize> Spectrum<R, N> {
             re: vector(|point| point.re, group, x),
             im: vector(|point| point.im, group, x),
         });
-        let scale = f64::from(kernel.shift).exp2();
+        let scale = kernel.division.divisor() as f64;
         let sum: f64 = kernel.weights.iter().map(|&q| f64::from(q)).sum();
         Spectrum {
             reals,

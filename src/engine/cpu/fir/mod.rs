@@ -12,9 +12,9 @@
 //! ```
 //!
 //! A direct mask skips the row filter: its lines are the rows themselves. `plan.rs` picks the loops and
-//! proves that 32 bits hold the sums; `taps.rs` are the weights in pairs; `carry.rs` is for sums that 32 bits
-//! hold in groups only. `symmetric_3x3.rs` makes small symmetric masks of bytes where they lie in the
-//! picture, without lines.
+//! proves that 32 bits hold the sums; `taps.rs` are the weights in pairs; `folded.rs` makes a division a part
+//! of them; `carry.rs` is for sums that 32 bits hold in groups only. `symmetric_3x3.rs` makes small symmetric
+//! masks of bytes where they lie in the picture, without lines.
 //!
 //! Interleaved components are convolved all at once: neighbouring pixels are `channels` samples apart, unless
 //! a row filter is faster on rows of one component after the other (`rows/words/deinterleave.rs`). The row
@@ -23,6 +23,7 @@
 
 mod carry;
 mod column_filter;
+mod folded;
 mod plan;
 mod row_filter;
 pub(super) mod symmetric_3x3;

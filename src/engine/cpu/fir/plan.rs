@@ -2,6 +2,7 @@
 //! [`FirPlan::new`] decides all of it.
 
 use super::column_filter;
+use super::folded::folded;
 use super::row_filter::{InterleavedTerms, Pairing, RowFilter};
 use super::taps::{self, TapTable, pack, vertical, vertical_deltas};
 use crate::engine::cpu::fir::column_filter::unrolled::{self, UniformRequantize};
@@ -42,6 +43,11 @@ impl FirPlan {
         let (format, channels) = (part.format, part.channels());
         let mut parts = match &part.step.kernel {
             Kernel::Direct(k) => {
+                let folded = folded(k, channels, format);
+                let (k, channels) = match &folded {
+                    Some((kernel, channels)) => (kernel, &channels[..]),
+                    None => (k, channels),
+                };
                 let parts = direct(vectors, k, format, channels)?;
                 in_groups(&parts, vectors, k, format, channels).unwrap_or(parts)
             }
@@ -259,26 +265,26 @@ fn separable(
     let (r, c) = (&kernel.row, &kernel.column);
     let planar = planar(vectors, channels, r.weights.len());
     let channels = planar.as_ref().map_or(channels, std::slice::from_ref);
-    let (column_total, whole) = (total(&c.weights), 1_i64 << c.shift);
-    let bound = magnitude(&r.weights) * max + r.rounding();
+    let (column_total, whole) = (total(&c.weights), c.division.divisor());
+    let bound = magnitude(&r.weights) * max + r.start().abs();
     let (encoding, missing) = SampleEncoding::choose(format, bound, || {
         // What the column makes of it must come to whole levels.
-        SampleEncoding::biased_after(&r.weights, r.shift, r.rounding())
+        SampleEncoding::biased_after(&r.weights, r.shift, r.start())
             .filter(|missing| column_total * missing % whole == 0)
     });
     // Intermediates as they are held: those of offset words may have their offset left.
     let between = range(&r.weights, (0, max));
-    let held = |sum: i64| ((sum + r.rounding()) >> r.shift) - missing.unwrap_or(0);
+    let held = |sum: i64| ((sum + r.start()) >> r.shift) - missing.unwrap_or(0);
     let (bottom, top) = (held(between.0), held(between.1));
     let sums = |limbs: usize, bits: u32| Sums {
         limbs,
         bits,
-        shift: c.shift,
+        division: c.division,
         range: range(&c.weights, (bottom, top)),
         largest: top.max(-bottom),
         weight: magnitude(&c.weights),
         correction: 0,
-        raise: (column_total * missing.unwrap_or(0)) >> c.shift,
+        raise: column_total * missing.unwrap_or(0) / whole,
     };
     let order = (row_order(channels.len()), vectors.lanes());
     let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
@@ -287,7 +293,7 @@ fn separable(
         .into_iter()
         .filter(|&(limbs, _)| limbs > 1 || fits_words)
         .find_map(|(limbs, bits)| Some((limbs, bits, sums(limbs, bits).finish(format, channels, order)?)))?;
-    let start = |encoding: SampleEncoding| r.rounding() + encoding.correction(total(&r.weights));
+    let start = |encoding: SampleEncoding| r.start() + encoding.correction(total(&r.weights));
     let terms = |encoding| pairing(&r.weights, channels.len(), encoding);
     let (words, values) = SampleEncoding::whole_words(format);
     let grouped = (encoding == SampleEncoding::SplitBytes)
@@ -305,7 +311,7 @@ fn separable(
         None => {
             let pass = RowFilter {
                 pairing: terms(encoding),
-                start: missing.map_or(start(encoding), |_| r.rounding()) as i32,
+                start: missing.map_or(start(encoding), |_| r.start()) as i32,
                 shift: r.shift,
                 bits,
             };
@@ -343,9 +349,14 @@ fn direct(
 ) -> Option<Parts> {
     let largest = i64::from(format.max_value());
     let weight = magnitude(&kernel.weights);
-    let below = 1_i64 << kernel.shift;
+    let below = kernel.division.divisor();
     let (encoding, missing) = SampleEncoding::choose(format, weight * largest + below, || {
-        SampleEncoding::biased_after(&kernel.weights, kernel.shift, below - 1)
+        let shift = kernel
+            .division
+            .factor()
+            .is_none()
+            .then(|| kernel.division.shift())?;
+        SampleEncoding::biased_after(&kernel.weights, shift, below - 1)
     });
     let (values, correction) = match missing {
         Some(_) => ((i16::MIN.into(), i16::MAX.into()), 0),
@@ -354,7 +365,7 @@ fn direct(
     let sums = Sums {
         limbs: encoding.limbs(),
         bits: 8,
-        shift: kernel.shift,
+        division: kernel.division,
         range: range(&kernel.weights, values),
         largest,
         weight,
@@ -382,16 +393,17 @@ fn in_groups(
     format: PixelFormat,
     channels: &[ChannelStep],
 ) -> Option<Parts> {
-    if limbs.encoding != SampleEncoding::SplitBytes {
+    if limbs.encoding != SampleEncoding::SplitBytes || kernel.division.factor().is_some() {
         return None;
     }
+    let shift = kernel.division.shift();
     let (encoding, values) = SampleEncoding::whole_words(format);
     // The only loops that know groups are those of few taps.
     let (taps, _) = taps::direct(kernel, channels.len(), encoding, unrolled::MOST_GROUPED)?;
     if taps.len() > unrolled::MOST_GROUPED {
         return None;
     }
-    let (taps, ends) = taps.grouped(values, kernel.shift)?;
+    let (taps, ends) = taps.grouped(values, shift)?;
     let groups = ends.count_ones() as usize;
     if !with_simd!(vectors, simd => unrolled::suit_groups(simd, taps.len(), groups)) {
         return None;
@@ -404,7 +416,7 @@ fn in_groups(
         taps,
         deltas: None,
         ends,
-        finish: requantize::finish_groups(format, channels, kernel.shift, correction)?,
+        finish: requantize::finish_groups(format, channels, shift, correction)?,
     };
     parts.uniform(vectors, format).map(|_| parts)
 }
@@ -453,6 +465,7 @@ impl Parts {
             return false;
         };
         self.taps.are_lines()
+            && self.finish.factor.is_none()
             && with_simd!(vectors, simd => unrolled::makes_four_rows(simd, taps, limbs, samples, planar))
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! A row's outer samples share a weight, and so do the outer rows. So a row of the picture gives two numbers
 //! for each result, the sum of its outer samples and the middle one; these are multiplied by two pairs of
-//! weights, one for an outer row and one for the middle row. Bytes are read in place in the picture: no row
-//! is copied, and none is kept.
+//! weights, one for an outer row and one for the middle row. Sums that fit 16 bits are made in words, twice
+//! as many at a time. Bytes are read in place in the picture: no row is copied, and none is kept.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
+use super::folded::folded;
 use super::taps::pack;
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::RowBorder;
@@ -16,6 +17,7 @@ use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::prefetch::{NextRows, next_result, prefetch};
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
+use crate::engine::cpu::rows::words::sample::range;
 use crate::engine::cpu::simd::scratch::{self, room};
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 use crate::engine::cpu::simd::{Vectors, with_simd};
@@ -44,16 +46,25 @@ fn mask(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Mask> {
     let q = <[i32; 9]>::try_from(&kernel.weights[..]).ok()?;
     let [corner, above, _, left, middle, ..] = q;
     let is_mirrored = kernel.width == 3 && [q[2], q[6], q[8]] == [corner; 3] && (q[7], q[5]) == (above, left);
-    let half = (1 << kernel.shift) >> 1;
+    let shift = kernel
+        .division
+        .factor()
+        .is_none()
+        .then(|| kernel.division.shift())?;
+    let half = (1 << shift) >> 1;
     let rounds = |c: &ChannelStep| c.convolved().is_none_or(|c| (c.low, c.high) == (half, 0));
     // Halves take a shift of one at least.
-    let more = u32::from(kernel.shift == 0);
+    let more = u32::from(shift == 0);
     let weights = [corner, above, left, middle].map(|q| q << more);
     let fits = weights.iter().all(|&q| i16::try_from(q).is_ok());
+    let all: Vec<i32> = kernel.weights.iter().map(|q| q << more).collect();
+    let (least, most) = range(&all, (0, 255));
     (is_mirrored && fits && channels.iter().all(rounds)).then(|| Mask {
         outer: pack(weights[0], weights[1]),
         middle: pack(weights[2], weights[3]),
-        shift: kernel.shift + more,
+        shift: shift + more,
+        // Words are rounded as a product with what shifts 15 bits out.
+        in_words: least >= i16::MIN.into() && most <= i16::MAX.into() && shift + more < 15,
     })
 }
 
@@ -74,7 +85,10 @@ impl PlaneFilter for Symmetric3x3 {
         Some(Symmetric3x3 {
             vectors: part.vectors?,
             border: RowBorder::new(step.border, format, channels, (kernel.width, false)),
-            mask: mask(kernel, channels)?,
+            mask: match folded(kernel, channels, format) {
+                Some((kernel, channels)) => mask(&kernel, &channels)?,
+                None => mask(kernel, channels)?,
+            },
             channels: channels.to_vec(),
         })
     }
@@ -84,7 +98,8 @@ impl PlaneFilter for Symmetric3x3 {
     }
 
     fn plan(&self, _: &Plane) -> String {
-        format!("symmetric 3x3: {ROWS} rows at a time, bytes where they lie")
+        let sums = if self.mask.in_words { 16 } else { 32 };
+        format!("symmetric 3x3: {ROWS} rows at a time, bytes where they lie, {sums}-bit sums")
     }
 
     fn filter(
@@ -161,6 +176,8 @@ pub(in crate::engine::cpu) struct Mask {
     pub(in crate::engine::cpu) middle: i32,
     /// At least 1.
     pub(in crate::engine::cpu) shift: u32,
+    /// True if words hold sums.
+    pub(super) in_words: bool,
 }
 
 /// The apron of rows.
@@ -281,12 +298,12 @@ impl<T: Copy> Constants<T> {
 /// Sums at even places and at odd ones, each in two vectors as [`Simd::interleave_words`] leaves them.
 type Sums<T> = [[T; 2]; 2];
 
-/// The outer samples' sum and the middle sample of a row, for each result of a step.
+/// The outer samples' sums and the middle samples of a row, at even places and at odd ones.
 ///
 /// # Safety
 /// A step's bytes are readable at `from`, and `C` before and after them.
 #[inline(always)]
-unsafe fn pairs<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u8) -> Sums<L::V> {
+unsafe fn words_of<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u8) -> [[L::V; 2]; 2] {
     // SAFETY: 4 LANES bytes are readable from C bytes before `from` on, from there, and from C bytes after
     // it.
     let words = unsafe { [simd.load(from.sub(C)), simd.load(from), simd.load(from.add(C))] };
@@ -301,9 +318,82 @@ unsafe fn pairs<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u8) ->
         middle = [left[1], right[0]];
     }
     [
-        simd.interleave_words(simd.add_words(left[0], right[0]), middle[0]),
-        simd.interleave_words(simd.add_words(left[1], right[1]), middle[1]),
+        [simd.add_words(left[0], right[0]), middle[0]],
+        [simd.add_words(left[1], right[1]), middle[1]],
     ]
+}
+
+/// The mask in registers, for sums in words.
+#[derive(Clone, Copy)]
+struct WordConstants<T> {
+    /// What outer samples and the middle one of a row above or below weigh.
+    outer: [T; 2],
+    /// The same of the row in the middle.
+    middle: [T; 2],
+    low: T,
+    /// What shifts words down and rounds them.
+    factor: T,
+}
+
+impl<T: Copy> WordConstants<T> {
+    #[inline(always)]
+    fn new<L: Simd<V = T>>(simd: L, mask: Mask) -> WordConstants<T> {
+        let both = |word: i32| simd.splat(word << 16 | word & 0xFFFF);
+        let two = |pair: i32| [both(pair), both(pair >> 16)];
+        WordConstants {
+            outer: two(mask.outer),
+            middle: two(mask.middle),
+            low: both(255),
+            factor: both(1 << (15 - mask.shift.min(15))),
+        }
+    }
+}
+
+/// The same as [`step`] with sums in words.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn step_in_words<L: Simd, const C: usize>(
+    simd: L,
+    constants: &WordConstants<L::V>,
+    from: [*const u8; READ],
+    to: [*mut u8; ROWS],
+    x: usize,
+) {
+    let &WordConstants {
+        outer,
+        middle,
+        low,
+        factor,
+    } = constants;
+    // At even places and at odd ones: of the row of the result that the row read is the last one of, and of
+    // the next one.
+    let mut sums = [[low; 2]; 2];
+    for y in 0..READ {
+        // SAFETY: 4 LANES bytes, and C before and after them, are readable at x in each row of `from`.
+        let row = unsafe { words_of::<L, C>(simd, low, from[y].add(x)) };
+        let mut words = [low; 2];
+        for odd in 0..2 {
+            let [sides, centre] = row[odd];
+            let beside = simd.add_words(
+                simd.multiply_words(sides, outer[0]),
+                simd.multiply_words(centre, outer[1]),
+            );
+            let between = simd.add_words(
+                simd.multiply_words(sides, middle[0]),
+                simd.multiply_words(centre, middle[1]),
+            );
+            let last = simd.add_words(sums[0][odd], beside);
+            sums[0][odd] = simd.add_words(sums[1][odd], between);
+            sums[1][odd] = beside;
+            words[odd] = simd.multiply_round_words(last, factor);
+        }
+        if let Some(row) = y.checked_sub(2) {
+            // SAFETY: 4 LANES bytes are writable at x in each row of `to`.
+            unsafe { simd.store_even_odd(words, to[row].add(x)) };
+        }
+    }
 }
 
 /// Makes a step of each row from place `x` on.
@@ -331,7 +421,11 @@ unsafe fn step<L: Simd, const C: usize>(
     let mut sums: [Sums<L::V>; 2] = [[[start; 2]; 2]; 2];
     for y in 0..READ {
         // SAFETY: 4 LANES bytes, and C before and after them, are readable at x in each row of `from`.
-        let pairs = unsafe { pairs::<L, C>(simd, low, from[y].add(x)) };
+        let row = unsafe { words_of::<L, C>(simd, low, from[y].add(x)) };
+        let pairs = [
+            simd.interleave_words(row[0][0], row[0][1]),
+            simd.interleave_words(row[1][0], row[1][1]),
+        ];
         let mut words = [start; 2];
         for odd in 0..2 {
             let mut done = [start; 2];
@@ -367,10 +461,54 @@ unsafe fn step<L: Simd, const C: usize>(
     }
 }
 
+/// The sums of one width, with what they take in registers.
+trait Step<V: Copy>: Copy {
+    /// Makes a step of each row from place `x` on.
+    ///
+    /// # Safety
+    /// From there on a step's bytes are readable in `from`, and `C` before and after them, and a step's bytes
+    /// are writable in `to`.
+    unsafe fn make<L: Simd<V = V>, const C: usize>(
+        &self,
+        simd: L,
+        from: [*const u8; READ],
+        to: [*mut u8; ROWS],
+        x: usize,
+    );
+}
+
+impl<V: Copy> Step<V> for Constants<V> {
+    #[inline(always)]
+    unsafe fn make<L: Simd<V = V>, const C: usize>(
+        &self,
+        simd: L,
+        from: [*const u8; READ],
+        to: [*mut u8; ROWS],
+        x: usize,
+    ) {
+        // SAFETY: the caller's.
+        unsafe { step::<L, C>(simd, self, from, to, x) };
+    }
+}
+
+impl<V: Copy> Step<V> for WordConstants<V> {
+    #[inline(always)]
+    unsafe fn make<L: Simd<V = V>, const C: usize>(
+        &self,
+        simd: L,
+        from: [*const u8; READ],
+        to: [*mut u8; ROWS],
+        x: usize,
+    ) {
+        // SAFETY: the caller's.
+        unsafe { step_in_words::<L, C>(simd, self, from, to, x) };
+    }
+}
+
 impl<const C: usize> Make<'_, C> {
     /// Makes up to a step's samples from place `x` on, from copies of the rows with their aprons.
     #[inline(always)]
-    fn step_apart<L: Simd>(&mut self, simd: L, constants: &Constants<L::V>, x: usize) {
+    fn step_apart<L: Simd>(&mut self, simd: L, constants: &impl Step<L::V>, x: usize) {
         let most = 4 * L::LANES;
         let made = most.min(self.rows[0].len() - x);
         let mut copies = [[0_u8; TILE + 2 * MOST_CHANNELS]; READ];
@@ -402,7 +540,7 @@ impl<const C: usize> Make<'_, C> {
         };
         // SAFETY: copies hold a step and C more on either side; a whole step ends within the rows, and others
         // go where there is room for one.
-        unsafe { step::<L, C>(simd, constants, from, to, 0) };
+        unsafe { constants.make::<L, C>(simd, from, to, 0) };
         if !is_whole {
             for (row, last) in self.out.iter_mut().zip(&last) {
                 row[x..].copy_from_slice(&last[..made]);
@@ -411,10 +549,9 @@ impl<const C: usize> Make<'_, C> {
     }
 }
 
-impl<const C: usize> Work for Make<'_, C> {
+impl<const C: usize> Make<'_, C> {
     #[inline(always)]
-    fn run<L: Simd>(mut self, simd: L) {
-        let constants = Constants::new(simd, self.mask);
+    fn with<L: Simd>(mut self, simd: L, constants: impl Step<L::V>) {
         let (samples, size) = (self.rows[0].len(), 4 * L::LANES);
         self.step_apart(simd, &constants, 0);
         let from = self.rows.map(<[u8]>::as_ptr);
@@ -425,13 +562,25 @@ impl<const C: usize> Work for Make<'_, C> {
             // SAFETY: C bytes before the step and C after it are within the rows, which `make` has found as
             // long as each other.
             unsafe {
-                step::<L, C>(simd, &constants, from, to, x);
+                constants.make::<L, C>(simd, from, to, x);
             }
             x += size;
         }
         while x < samples {
             self.step_apart(simd, &constants, x);
             x += size;
+        }
+    }
+}
+
+impl<const C: usize> Work for Make<'_, C> {
+    #[inline(always)]
+    fn run<L: Simd>(self, simd: L) {
+        let mask = self.mask;
+        if mask.in_words {
+            self.with(simd, WordConstants::new(simd, mask));
+        } else {
+            self.with(simd, Constants::new(simd, mask));
         }
     }
 }

@@ -28,7 +28,7 @@ impl<S: Sum> Plain for MakeLowRow<'_, S> {
     #[inline(always)]
     fn run(self) {
         let (kernel, channels) = (self.kernel, self.outside.len());
-        let (rounding, shift) = (kernel.rows.rounding() as i32, kernel.rows.shift);
+        let (rounding, shift) = (kernel.rows.start() as i32, kernel.rows.shift);
         let columns = self.line_sums.len();
         for (channel, &outside) in self.outside.iter().enumerate() {
             for (to, place) in self.extended.iter_mut().zip(self.places) {
@@ -60,7 +60,7 @@ fn dot<S: Sum>(pass: &Pass, window: &[i32]) -> i32 {
     }
     let sum = sums
         .into_iter()
-        .fold(S::from_bias(pass.rounding()), |all, sum| all + sum);
+        .fold(S::from_bias(pass.start()), |all, sum| all + sum);
     (sum >> pass.shift).widen() as i32
 }
 
@@ -72,7 +72,7 @@ pub(super) fn filter<'a, S: Sum>(
     sums: &mut [S],
     to: &mut [i32],
 ) {
-    sums.fill(S::from_bias(pass.rounding()));
+    sums.fill(S::from_bias(pass.start()));
     for (&weight, line) in pass.weights.iter().zip(lines) {
         for (sum, &number) in sums.iter_mut().zip(line) {
             *sum += S::from(weight) * S::from(number);

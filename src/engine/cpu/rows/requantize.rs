@@ -1,15 +1,16 @@
-//! Requantization: a 32-bit sum becomes a sample (bias, shift, round, clamp, pack), with the proof that 32
-//! bits hold the sum.
+//! Requantization: a 32-bit sum becomes a sample (bias, division, clamp, pack), with the proof that 32 bits
+//! hold the sum.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
-use crate::filter::{ChannelStep, Convolve};
+use crate::filter::{ChannelStep, Convolve, Division};
 use crate::frame::PixelFormat;
 
-/// Requantization of sums: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
+/// Requantization of sums: `clamp(((sum + start) >> shift) + high, 0, max) << left`, with another division in
+/// place of the shift where there is a factor (see [`Division`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::engine::cpu) struct Requantize {
     /// What the sums of each limb begin with: [`TILE`] values for samples that begin with the first channel,
@@ -26,6 +27,8 @@ pub(in crate::engine::cpu) struct Requantize {
     pub(in crate::engine::cpu) whole: bool,
     /// How far the joined sum (or, if carried, the highest limb's) is shifted down.
     pub(in crate::engine::cpu) shift: u32,
+    /// What the joined sum is multiplied by before: of the product the 32 high bits are shifted down.
+    pub(in crate::engine::cpu) factor: Option<u32>,
     /// The largest sample.
     pub(in crate::engine::cpu) max: u16,
     /// Padding bits below a stored sample.
@@ -39,6 +42,7 @@ impl Requantize {
     /// if what is shifted out of a sum's high word can be rounded as a product of words is.
     pub(in crate::engine::cpu) fn rounds_high_words(&self) -> bool {
         HIGH_SHIFTS.contains(&self.shift)
+            && self.factor.is_none()
             && self.fits_alone
             && self.high.is_empty()
             && self.start[0].iter().all(|&start| Some(start) == self.half())
@@ -122,6 +126,30 @@ pub(in crate::engine::cpu) unsafe fn store<L: Simd, const BYTES: usize, const V:
     }
 }
 
+/// Vectors of sums from 0 to [`Division::LARGEST`] divided by a multiplication.
+#[derive(Clone, Copy)]
+pub(in crate::engine::cpu) struct Divide<T> {
+    factor: T,
+    shift: T,
+}
+
+impl<T: Copy> Divide<T> {
+    /// By the factor of a finish that has one.
+    #[inline(always)]
+    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, finish: &Requantize) -> Divide<T> {
+        Divide {
+            factor: simd.splat(finish.factor.unwrap_or(0) as i32),
+            shift: simd.splat(finish.shift as i32),
+        }
+    }
+
+    #[inline(always)]
+    pub(in crate::engine::cpu) fn of<L: Simd<V = T>>(self, simd: L, sums: T) -> T {
+        // Sums are below 2^31, and so are their products' high halves.
+        simd.shift_down(simd.multiply_high_numbers(sums, self.factor), self.shift)
+    }
+}
+
 /// How the sums of limbs become one, and how far that is shifted down.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct JoinLimbs<T> {
@@ -150,6 +178,18 @@ impl<T: Copy> JoinLimbs<T> {
     /// The sum of all limbs, shifted down.
     #[inline(always)]
     pub(in crate::engine::cpu) fn join<L: Simd<V = T>, const P: usize>(self, simd: L, limbs: [T; P]) -> T {
+        self.shift(simd, self.sum(simd, limbs))
+    }
+
+    /// A joined sum, shifted down.
+    #[inline(always)]
+    pub(in crate::engine::cpu) fn shift<L: Simd<V = T>>(self, simd: L, sum: T) -> T {
+        simd.shift_down(sum, self.shift)
+    }
+
+    /// The sum of all limbs.
+    #[inline(always)]
+    pub(in crate::engine::cpu) fn sum<L: Simd<V = T>, const P: usize>(self, simd: L, limbs: [T; P]) -> T {
         let mut sum = limbs[0];
         if P > 1 && self.whole {
             sum = simd.add(sum, simd.shift_up(limbs[1], self.bits));
@@ -161,7 +201,7 @@ impl<T: Copy> JoinLimbs<T> {
                 sum = simd.add(limbs[p], simd.shift_down(sum, self.bits));
             }
         }
-        simd.shift_down(sum, self.shift)
+        sum
     }
 }
 
@@ -169,8 +209,8 @@ impl<T: Copy> JoinLimbs<T> {
 pub(in crate::engine::cpu) struct Sums {
     pub(in crate::engine::cpu) limbs: usize,
     pub(in crate::engine::cpu) bits: u32,
-    /// The scale: samples are `sum >> shift`.
-    pub(in crate::engine::cpu) shift: u32,
+    /// How sums become samples.
+    pub(in crate::engine::cpu) division: Division,
     /// The least and the largest sum, without bias.
     pub(in crate::engine::cpu) range: (i64, i64),
     /// The largest magnitude of a value that is weighted.
@@ -196,12 +236,17 @@ impl Sums {
         let pattern = |value: &dyn Fn(&Convolve) -> i64| pattern(&each, (order, lanes), value);
         let limit = i64::from(i32::MAX);
         let (lowest, highest) = self.range;
-        let fits = |more: i64| lowest + more >= i64::from(i32::MIN) && highest + more <= limit;
-        let biased = |c: &Convolve| (c.high << self.shift) + c.low;
+        let (one, shift) = (self.division.divisor(), self.division.shift());
+        let factor = self.division.factor();
+        // A multiplication divides no negative sums.
+        let least = if factor.is_some() { 0 } else { i32::MIN.into() };
+        let fits = |more: i64| lowest + more >= least && highest + more <= limit;
+        let biased = |c: &Convolve| c.high * one + c.low;
         let mut finish = Requantize {
             bits: self.bits,
             fits_alone: fits(0),
-            ..unbiased(format, channels, self.shift)
+            factor,
+            ..unbiased(format, channels, shift)
         };
         if each.iter().all(|c| fits(biased(c))) {
             // 32-bit sums may wrap on the way: they end where they should.
@@ -209,7 +254,7 @@ impl Sums {
             finish.start[1..].fill(pattern(&|_| 0));
             return Some(finish);
         }
-        let high_fits = |c: &Convolve| c.high.abs() + (highest.max(-lowest) >> self.shift) + 2 <= limit;
+        let high_fits = |c: &Convolve| c.high.abs() + highest.max(-lowest) / one + 2 <= limit;
         if !each.iter().all(high_fits) {
             return None;
         }
@@ -224,11 +269,12 @@ impl Sums {
         let piece_fits = (self.weight << self.bits) + (1 << self.bits) + carry <= limit;
         let top_fits =
             |c: &Convolve| self.weight * ((self.largest >> below) + 1) + (c.low >> below) + carry <= limit;
-        if self.limbs == 1 || self.shift < below || !piece_fits || !each.iter().all(top_fits) {
+        let carries = factor.is_none() && self.limbs > 1 && shift >= below;
+        if !carries || !piece_fits || !each.iter().all(top_fits) {
             return None;
         }
         finish.whole = false;
-        finish.shift = self.shift - below;
+        finish.shift = shift - below;
         for p in 0..self.limbs {
             let down = self.bits * p as u32;
             let mask = if p + 1 < self.limbs {

@@ -6,7 +6,7 @@
 //! row y + 1   c c | p p p p .. | c c
 //!    | sums[x] += q * line[x + i]        for each weight q that is not 0               row.rs
 //! sums        s s s s ..                 i32, or i64 for samples of more than 12 bits
-//!    | shift, add, clamp
+//!    | divide, add, clamp
 //! row y       p p p p ..
 //! ```
 //!
@@ -140,7 +140,7 @@ impl Component<'_> {
             for (weights, k) in kernel.weights.chunks(kernel.width).zip(above..) {
                 accumulate(&mut sums, weights, ring.line(k));
             }
-            finish(&sums, kernel.shift, self.c.high, max, &mut out);
+            finish(&sums, kernel.division, self.c.high, max, &mut out);
             store(self.place, &out, row);
         });
     }
@@ -164,7 +164,7 @@ impl Component<'_> {
             let above = at.row - first;
             ring.fill(above + rows, |k, t| {
                 self.load((first + k) as i64 - ry, rx, &mut room, &mut line);
-                row_sums.fill(R::from_bias(kernel.row.rounding()));
+                row_sums.fill(R::from_bias(kernel.row.start()));
                 accumulate(&mut row_sums, &kernel.row.weights, &line);
                 intermediate(&row_sums, kernel.row.shift, t);
             });
@@ -172,7 +172,7 @@ impl Component<'_> {
             for (&q, k) in kernel.column.weights.iter().zip(above..) {
                 accumulate_column(&mut sums, q, ring.line(k));
             }
-            finish(&sums, kernel.column.shift, self.c.high, max, &mut out);
+            finish(&sums, kernel.column.division, self.c.high, max, &mut out);
             store(self.place, &out, row);
         });
     }

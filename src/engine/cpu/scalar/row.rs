@@ -2,6 +2,7 @@
 //! compiler vectorises.
 
 use crate::engine::cpu::rows::sum::Sum;
+use crate::filter::Division;
 
 /// Adds to each sum the taps of one row: `sums[x] += sum over i of weights[i] * line[x + i]`.
 pub(super) fn accumulate<S: Sum>(sums: &mut [S], weights: &[i32], line: &[i32]) {
@@ -14,7 +15,15 @@ pub(super) fn accumulate<S: Sum>(sums: &mut [S], weights: &[i32], line: &[i32]) 
 }
 
 /// The samples that the sums stand for.
-pub(super) fn finish<S: Sum>(sums: &[S], shift: u32, high: i64, max: i32, out: &mut [i32]) {
+pub(super) fn finish<S: Sum>(sums: &[S], division: Division, high: i64, max: i32, out: &mut [i32]) {
+    // A loop each, without a condition in it.
+    if division.factor().is_some() {
+        for (o, &s) in out.iter_mut().zip(sums) {
+            *o = (division.of(s.widen()) + high).clamp(0, i64::from(max)) as i32;
+        }
+        return;
+    }
+    let shift = division.shift();
     for (o, &s) in out.iter_mut().zip(sums) {
         *o = ((s >> shift).widen() + high).clamp(0, i64::from(max)) as i32;
     }

@@ -128,6 +128,14 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
+    fn multiply_high_words(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn multiply_high_numbers(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
     fn add_pairs(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }

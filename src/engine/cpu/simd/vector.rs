@@ -123,6 +123,12 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The products of words, divided by 2^15 and rounded, halves up.
     fn multiply_round_words(self, a: Self::V, b: Self::V) -> Self::V;
 
+    /// The high words of the products of words without sign.
+    fn multiply_high_words(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The high halves of the products of numbers without sign.
+    fn multiply_high_numbers(self, a: Self::V, b: Self::V) -> Self::V;
+
     /// The sums of pairs of bytes without sign, where `ones` has 1 in every byte.
     fn add_pairs(self, bytes: Self::V, ones: Self::V) -> Self::V;
 

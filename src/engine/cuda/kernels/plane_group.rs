@@ -1,6 +1,6 @@
 //! What one kernel works on: the planes of a step that are interleaved in the same way.
 
-use crate::filter::{Border, ChannelStep, Kernel, Step};
+use crate::filter::{Border, ChannelStep, Division, Kernel, Step};
 use crate::frame::PixelFormat;
 
 /// Planes of one interleaving in a step: what one kernel works on.
@@ -72,6 +72,21 @@ pub(crate) fn is_wide(step: &Step, format: PixelFormat) -> bool {
         Kernel::Separable(k) => k.wide,
         Kernel::Pyramid(k) => k.is_wide(),
     }
+}
+
+/// How the sums of a step become levels.
+pub(crate) fn division(kernel: &Kernel) -> Division {
+    match kernel {
+        Kernel::Direct(k) => k.division,
+        Kernel::Separable(k) => k.column.division,
+        Kernel::Combined(k) => Division::by_power_of_two(k.shift),
+        Kernel::Pyramid(k) => Division::by_power_of_two(k.last_shift()),
+    }
+}
+
+/// True if a multiplication divides the sums of a step.
+pub(crate) fn divides(step: &Step) -> bool {
+    division(&step.kernel).factor().is_some()
 }
 
 /// Bytes of a value of the intermediate between the two passes.

@@ -1,6 +1,6 @@
 //! The scalar kernels: the shape of their blocks and their compile-time parameters.
 
-use super::plane_group::{Interleaving, PlaneGroup, border_number, intermediate_bytes, is_wide};
+use super::plane_group::{Interleaving, PlaneGroup, border_number, divides, intermediate_bytes, is_wide};
 use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::{Recipe, Source};
@@ -103,6 +103,7 @@ pub(crate) fn tune(
         ("SAMPLE_BYTES", sample as i64),
         ("SAMPLE_SHIFT", i64::from(format.shift())),
         ("WIDE", i64::from(wide)),
+        ("DIVIDES", i64::from(divides(step))),
         ("CHANNELS", planes.channels as i64),
         ("CONVOLVED", i64::from(planes.convolved)),
         ("BORDER", border_number(step.border)),
@@ -158,6 +159,7 @@ fn pyramid(kernel: &PyramidKernel, job: &PlaneGroup<'_>) -> Tuned {
         ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
         ("SAMPLE_SHIFT", i64::from(format.shift())),
         ("WIDE", i64::from(kernel.is_wide())),
+        ("DIVIDES", 0),
         ("CHANNELS", planes.channels as i64),
         ("CONVOLVED", i64::from(planes.convolved)),
         ("BORDER", border_number(step.border)),

@@ -12,12 +12,17 @@ use crate::engine::cuda::driver::memory::{DeviceMemory, no_copy};
 use crate::engine::cuda::driver::module::Function;
 use crate::engine::cuda::driver::picture::{Place, Places};
 use crate::engine::cuda::driver::tensor_map::{TileSize, tensor_map};
-use crate::engine::cuda::kernels::plane_group::{PlaneWork, is_wide, plane_work};
+use crate::engine::cuda::kernels::plane_group::{PlaneWork, division, is_wide, plane_work};
 use crate::engine::cuda::kernels::scalar::{PYRAMID_BLOCK, Shape, THRESHOLD_BLOCK};
 use crate::engine::cuda::kernels::tensor::{self, Loader};
-use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, PyramidKernel, SeparableKernel, Step};
+use crate::filter::{
+    AlphaUse, ChannelStep, Convolve, Division, Kernel, PyramidKernel, SeparableKernel, Step,
+};
 use crate::frame::{Layout, PixelFormat};
 use cudarc::driver::sys;
+
+/// What a pass reads outside the plane, where the border holds a constant.
+type Border<'a> = dyn Fn(&Convolve) -> i64 + 'a;
 
 /// One step of one frame, or two.
 pub(super) struct Work<'a> {
@@ -52,25 +57,25 @@ impl Work<'_> {
                 }
                 Kernels::Passes { shape, passes, .. } => (*shape, passes),
             };
-            let pass = |index: usize, shift, source, result, original, border: &dyn Fn(&Convolve) -> i64| {
-                let planes = self.planes(group, shift, source, result, original, &|c| {
+            let last = division(&self.step.kernel);
+            let pass = |index: usize, (division, start), (source, result, original), border: &Border<'_>| {
+                let mut planes = self.planes(group, division, source, result, original, &|c| {
                     self.channel(c, border)
                 });
+                planes.start = start;
                 self.pass(group, shape, &passes[index], planes)
             };
+            let kept: &Border<'_> = &|c| i64::from(c.border);
             match &self.step.kernel {
-                Kernel::Direct(kernel) => {
-                    pass(0, kernel.shift, source, result, source, &|c| i64::from(c.border))?;
-                }
-                Kernel::Combined(kernel) => {
-                    pass(0, kernel.shift, source, result, source, &|c| i64::from(c.border))?;
+                Kernel::Direct(_) | Kernel::Combined(_) => {
+                    pass(0, (last, 0), (source, result, source), kept)?;
                 }
                 Kernel::Separable(kernel) => {
                     let between = &scratch.intermediate[usize::from(kernel.wide)];
-                    pass(0, kernel.row.shift, source, between, source, &|c| {
-                        i64::from(c.border)
-                    })?;
-                    pass(1, kernel.column.shift, between, result, source, &|c| {
+                    let first = Division::by_power_of_two(kernel.row.shift);
+                    let start = kernel.row.start() as i32;
+                    pass(0, (first, start), (source, between, source), kept)?;
+                    pass(1, (last, 0), (between, result, source), &|c| {
                         outside_after_rows(kernel, c)
                     })?;
                 }
@@ -124,7 +129,8 @@ impl Work<'_> {
                 block: PYRAMID_BLOCK,
                 shared: 0,
             };
-            let planes = self.planes(group, kernel.last_shift(), from, to, source, &|c| {
+            let division = Division::by_power_of_two(kernel.last_shift());
+            let planes = self.planes(group, division, from, to, source, &|c| {
                 self.channel(c, &|c| i64::from(c.border))
             });
             parameters::convolve(pass.function, grid, self.sequence.after_all(), planes, 0)?;
@@ -140,14 +146,8 @@ impl Work<'_> {
         source: &Places,
         result: &Places,
     ) -> Result<(), EngineError> {
-        // What makes the result; of two steps the first one's shift is the pass's.
-        let last = self.next.unwrap_or(self.step);
-        let shift = match &last.kernel {
-            Kernel::Direct(kernel) => kernel.shift,
-            Kernel::Separable(kernel) => kernel.column.shift,
-            Kernel::Combined(kernel) => kernel.shift,
-            Kernel::Pyramid(kernel) => kernel.last_shift(),
-        };
+        // What makes the result; of two steps the first one's division is the pass's.
+        let last = division(&self.next.unwrap_or(self.step).kernel);
         let channel = |what: &ChannelStep| match what {
             // The whole bias is one number here, which is added to the sum or to what is made of it.
             ChannelStep::Convolve(c) => {
@@ -170,7 +170,7 @@ impl Work<'_> {
             },
             other => self.channel(other, &|_| 0),
         };
-        let mut planes = self.planes(group, shift, source, result, source, &channel);
+        let mut planes = self.planes(group, last, source, result, source, &channel);
         if let Some(next) = self.next {
             for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
                 if let Some(c) = next.planes[plane][0].convolved() {
@@ -191,8 +191,10 @@ impl Work<'_> {
             fragments: pass.fragments.pointer(),
             planes: group.planes.len() as i32,
             count: count as i32,
-            row_shift: pass.kernel.row_shift as i32,
+            row_shift: pass.kernel.between.shift as i32,
             is_ready: 0,
+            row_start: pass.kernel.between.start,
+            row_factor: pass.kernel.between.factor.unwrap_or(0),
         };
         let launch = TilesLaunch {
             function: function.function,
@@ -219,14 +221,15 @@ impl Work<'_> {
     fn planes(
         &self,
         group: &Group,
-        shift: u32,
+        division: Division,
         source: &Places,
         result: &Places,
         original: &Places,
         channel: &dyn Fn(&ChannelStep) -> Channel,
     ) -> Planes {
         let mut planes = Planes {
-            shift: shift as i32,
+            shift: division.shift() as i32,
+            factor: division.factor().unwrap_or(0),
             max_value: self.format.max_value() as i32,
             ..Planes::default()
         };
@@ -292,7 +295,8 @@ impl Work<'_> {
         };
         for group in &prepared.groups {
             if let Some(kernel) = &group.threshold {
-                let planes = self.planes(group, 0, result, result, original, &|_| Channel::default());
+                let none = Division::by_power_of_two(0);
+                let planes = self.planes(group, none, result, result, original, &|_| Channel::default());
                 let grid = self.grid(group, shape, 0);
                 parameters::threshold(kernel.function, grid, self.sequence.after_all(), planes)?;
             }
@@ -422,5 +426,5 @@ impl Work<'_> {
 /// The row pass's result for pixels that all hold the border's value.
 fn outside_after_rows(kernel: &SeparableKernel, c: &Convolve) -> i64 {
     let sum: i64 = kernel.row.weights.iter().map(|&q| i64::from(q)).sum();
-    (i64::from(c.border) * sum + kernel.row.rounding()) >> kernel.row.shift
+    (i64::from(c.border) * sum + kernel.row.start()) >> kernel.row.shift
 }

@@ -53,6 +53,8 @@ pub(crate) struct Planes {
     pub(crate) at: [Plane; 4],
     pub(crate) shift: i32,
     pub(crate) max_value: i32,
+    pub(crate) factor: u32,
+    pub(crate) start: i32,
 }
 
 impl Planes {
@@ -86,6 +88,8 @@ pub(crate) struct Tiles {
     pub(crate) count: i32,
     pub(crate) row_shift: i32,
     pub(crate) is_ready: i32,
+    pub(crate) row_start: i32,
+    pub(crate) row_factor: u32,
 }
 
 /// `struct Rows` of scalar/alpha.cu.
@@ -403,10 +407,12 @@ mod tests {
             "common/plane.cuh", Plane, 160, source: 0, result: 8, original: 16, texture: 24, source_pitch: 32,
             result_pitch: 40, original_pitch: 48, width: 56, height: 60, channel: 64
         );
-        mirrors!("common/plane.cuh", Planes, 648, at: 0, shift: 640, max_value: 644);
         mirrors!(
-            "tensor/tile/geometry.cuh", Tiles, 24, fragments: 0, planes: 8, count: 12, row_shift: 16,
-            is_ready: 20
+            "common/plane.cuh", Planes, 656, at: 0, shift: 640, max_value: 644, factor: 648, start: 652
+        );
+        mirrors!(
+            "tensor/tile/geometry.cuh", Tiles, 32, fragments: 0, planes: 8, count: 12, row_shift: 16,
+            is_ready: 20, row_start: 24, row_factor: 28
         );
         mirrors!("tensor/tile/load.cuh", TensorMaps, 512, at: 0);
         mirrors!(

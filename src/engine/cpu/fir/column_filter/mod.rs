@@ -13,7 +13,9 @@ pub(super) mod unrolled;
 
 use super::taps::{Fold, Tap, Taps};
 use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
-use crate::engine::cpu::rows::requantize::{HighWordRounding, JoinLimbs, Requantize, offset_and_store};
+use crate::engine::cpu::rows::requantize::{
+    Divide, HighWordRounding, JoinLimbs, Requantize, offset_and_store,
+};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers};
 
 /// Lines of pairs.
@@ -210,6 +212,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
         let zero = simd.splat(0);
         let joining = JoinLimbs::new(simd, finish.bits, finish.whole, finish.shift);
         let high_words = HighWordRounding::new(simd, finish.shift);
+        let (divides, dividing) = (finish.factor.is_some(), Divide::new(simd, finish));
         let step = L::LANES * V;
         let out = out.map(<[u8]>::as_mut_ptr);
         // A step that does not fit the row goes here: as many as TILE samples of two bytes.
@@ -277,7 +280,14 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                     for p in 0..P {
                         limbs[p] = sums[p][row][v];
                     }
-                    values[v] = joining.join(simd, limbs);
+                    values[v] = joining.sum(simd, limbs);
+                }
+                for v in 0..V {
+                    values[v] = if divides {
+                        dividing.of(simd, values[v])
+                    } else {
+                        joining.shift(simd, values[v])
+                    };
                 }
                 // SAFETY: the pattern is TILE x channels long, and there is room for a step.
                 unsafe { offset_and_store::<L, BYTES, V>(simd, values, finish, phase, lines.order, to[row]) };

@@ -10,17 +10,19 @@ use super::Lines;
 use crate::engine::cpu::fir::carry::CarrySave;
 use crate::engine::cpu::fir::taps::Tap;
 use crate::engine::cpu::rows::prefetch::prefetch;
-use crate::engine::cpu::rows::requantize::{HighWordRounding, JoinLimbs, Requantize};
+use crate::engine::cpu::rows::requantize::{Divide, HighWordRounding, JoinLimbs, Requantize};
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers};
 
-/// How samples are made: from one sum of all taps, from the high words of such sums, or from a sum for each
-/// carry group.
+/// How samples are made: from one sum of all taps, from the high words of such sums, from a sum for each
+/// carry group, or from one sum that a multiplication divides.
 const SUMS: u8 = 0;
 
 const HIGH_WORDS: u8 = 1;
 
 const GROUPS: u8 = 2;
+
+const DIVIDED: u8 = 3;
 
 /// Taps of whole masks in groups (see `carry`), at most.
 pub(in crate::engine::cpu::fir) const MOST_GROUPED: usize = 15;
@@ -128,7 +130,8 @@ impl UniformRequantize {
         let rounds_late = finish.fits_alone && finish.half() == Some(uniform.start[0]);
         let is_rounded = uniform.high == 0 && (L::FUSED_MULTIPLY_ADD || rounds_late);
         let is_narrow = limbs <= if bytes == 2 { LIMBS } else { 1 };
-        (is_narrow && (bytes == 2 || is_rounded)).then_some(uniform)
+        let is_made = bytes == 2 || is_rounded && finish.factor.is_none();
+        (is_narrow && is_made).then_some(uniform)
     }
 }
 
@@ -146,6 +149,13 @@ impl Unrolled<'_> {
                 [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
                 N => self.enter::<L, 2, 1, N, GROUPS, 2>(simd, out)
             );
+        } else if self.finish.factor.is_some() {
+            // Nor are they divided so.
+            if self.lines.limbs > 1 {
+                self.of_few::<L, 2, LIMBS, DIVIDED>(simd, out);
+            } else {
+                self.of_few::<L, 2, 1, DIVIDED>(simd, out);
+            }
         } else if self.lines.limbs > 1 {
             // Nor have they more than one limb.
             self.of_few::<L, 2, LIMBS, SUMS>(simd, out);
@@ -241,6 +251,7 @@ struct Constants<T, const P: usize, const N: usize> {
     weights: [[T; 2]; N],
     start: [T; P],
     joining: JoinLimbs<T>,
+    dividing: Divide<T>,
     high: T,
     high_words: HighWordRounding<T>,
     /// The factor that halves words and rounds them up.
@@ -276,6 +287,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             weights,
             start,
             joining: JoinLimbs::new(simd, finish.bits, finish.whole, finish.shift - halves),
+            dividing: Divide::new(simd, finish),
             high: simd.splat(self.uniform.high),
             high_words: HighWordRounding::new(simd, finish.shift),
             half: simd.splat(1 << 30 | 1 << 14),
@@ -299,6 +311,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             weights,
             start,
             joining,
+            dividing,
             high,
             carrying,
             ..
@@ -345,7 +358,11 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                 if WAY == HIGH_WORDS {
                     results[m][row] = sums[m][row][0];
                 } else if WAY != GROUPS {
-                    results[m][row] = joining.join(simd, sums[m][row]);
+                    results[m][row] = if WAY == DIVIDED {
+                        dividing.of(simd, joining.sum(simd, sums[m][row]))
+                    } else {
+                        joining.join(simd, sums[m][row])
+                    };
                     if BYTES == 2 && self.uniform.high != 0 {
                         results[m][row] = simd.add(results[m][row], high);
                     }

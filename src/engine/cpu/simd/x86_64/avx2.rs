@@ -131,6 +131,23 @@ fn add_products(mut sum: __m256i, pairs: __m256i, weights: __m256i) -> __m256i {
     sum
 }
 
+/// The instruction itself, since the compiler takes the intrinsic apart where a shift follows.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn high_words(a: __m256i, b: __m256i) -> __m256i {
+    let mut products = a;
+    // SAFETY: it works on registers alone, and AVX2 is the feature that it needs.
+    unsafe {
+        asm!(
+            "vpmulhuw {products}, {products}, {b}",
+            products = inlateout(ymm_reg) products,
+            b = in(ymm_reg) b,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    products
+}
+
 impl<const VNNI: bool> Simd for Avx2<VNNI> {
     type V = __m256i;
 
@@ -255,6 +272,22 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     fn multiply_round_words(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_mulhrs_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn multiply_high_words(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { high_words(a, b) }
+    }
+
+    #[inline(always)]
+    fn multiply_high_numbers(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let even = _mm256_mul_epu32(a, b);
+            let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
+            _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(even), odd)
+        }
     }
 
     #[inline(always)]

@@ -201,6 +201,23 @@ fn add_products(mut sum: __m512i, pairs: __m512i, weights: __m512i) -> __m512i {
     sum
 }
 
+/// The instruction itself, since the compiler takes the intrinsic apart where a shift follows.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn high_words(a: __m512i, b: __m512i) -> __m512i {
+    let mut products = a;
+    // SAFETY: it works on registers alone, and the features above are those it needs.
+    unsafe {
+        asm!(
+            "vpmulhuw {products}, {products}, {b}",
+            products = inlateout(zmm_reg) products,
+            b = in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    products
+}
+
 impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     type V = __m512i;
 
@@ -349,6 +366,22 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     fn multiply_round_words(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_mulhrs_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn multiply_high_words(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { high_words(a, b) }
+    }
+
+    #[inline(always)]
+    fn multiply_high_numbers(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe {
+            let even = _mm512_mul_epu32(a, b);
+            let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
+            _mm512_mask_blend_epi32(0b1010_1010_1010_1010, _mm512_srli_epi64::<32>(even), odd)
+        }
     }
 
     #[inline(always)]

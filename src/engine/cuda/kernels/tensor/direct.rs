@@ -2,7 +2,7 @@
 //! shape of the kernel, tensor/direct.cu.
 
 use super::fragments::{self, Mask, Patch};
-use super::shape::{Block, Shape};
+use super::shape::{Between, Block, Shape};
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::{CombinedKernel, DirectKernel};
@@ -202,7 +202,7 @@ pub(super) fn direct(
         odd_pieces: false,
         by_fours: false,
         fragments: fragments::direct(mask, patch, pairs, windows, start),
-        row_shift: 0,
+        between: Between::default(),
         lower,
     }
 }

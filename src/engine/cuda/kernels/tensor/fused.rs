@@ -2,11 +2,11 @@
 
 use super::direct::{Cover, Weights, mask};
 use super::fragments::{self, Patch};
-use super::shape::{Block, Extent, Shape, TensorKernel, Unfit};
+use super::shape::{Between, Block, Extent, Shape, TensorKernel, Unfit};
 use super::tile_size::fitting;
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::driver::device::DeviceInfo;
-use crate::engine::cuda::kernels::plane_group::{Interleaving, groups};
+use crate::engine::cuda::kernels::plane_group::{Interleaving, divides, groups};
 use crate::filter::{Border, ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::PixelFormat;
 
@@ -132,6 +132,7 @@ impl<'a> Pair<'a> {
             tile: (width - MIDDLE_MORE, rows - (next.size.1 - 1)),
             // Windows at the end of the last row go beyond it.
             beside: (rows * pitch + 16).next_multiple_of(128),
+            divides: divides(self.steps[1]),
         };
         let shape = Shape {
             source: Source::TensorFused,
@@ -141,6 +142,7 @@ impl<'a> Pair<'a> {
                 ("NEXT_BANDS", next.bands() as i64),
                 ("NEXT_W", next.size.0 as i64),
                 ("NEXT_H", next.size.1 as i64),
+                ("FIRST_DIVIDES", i64::from(divides(self.steps[0]))),
                 ("MIDDLE_PITCH", pitch as i64),
                 ("MIDDLE_LEFT", MIDDLE_LEFT as i64),
             ],
@@ -154,7 +156,7 @@ impl<'a> Pair<'a> {
             odd_pieces: false,
             by_fours: false,
             fragments: weights.concat(),
-            row_shift: self.masks[0].shift,
+            between: Between::masks(self.masks[0].division),
             lower: Vec::new(),
         };
         shape.finish_as(&extent, self.steps[0], self.format, PLAIN, limits)

@@ -28,7 +28,7 @@ pub(crate) mod tile_size;
 
 pub(crate) use shape::{Loader, TensorKernel, Unfit, bias};
 
-use super::plane_group::{Interleaving, is_wide};
+use super::plane_group::{Interleaving, divides, is_wide};
 use super::scalar::combining;
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::filter::{CombinedKernel, Combining, Compass, Kernel, SeparableKernel, Step};
@@ -68,7 +68,8 @@ fn shaped(
     if limits.compute_capability < CAPABILITY {
         return Err(Unfit::Card);
     }
-    if !is_wide(step, format) && biases(step).any(|c| folded_bias(&step.kernel, c).is_none()) {
+    let is_folded = divides(step) || !is_wide(step, format);
+    if is_folded && biases(step).any(|c| folded_bias(&step.kernel, c).is_none()) {
         return Err(Unfit::Bias);
     }
     match &step.kernel {

@@ -1,7 +1,7 @@
 //! Separable masks on tensor cores: the shape of their kernel, tensor/separable.cu.
 
 use super::fragments::{self, Mask, Passes};
-use super::shape::{Block, Premultiply, Shape, Unfit, bias, biases, same_bias};
+use super::shape::{Between, Block, Premultiply, Shape, Unfit, bias, biases, same_bias};
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::{SeparableKernel, Step};
@@ -25,7 +25,9 @@ const MOST_PIECES_BY_THREE: usize = 8;
 fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize) -> bool {
     let row = row_bands < 3 || kernel.row.shift >= 8;
     let bias_fits = biases(step).all(|c| bias(&step.kernel, c).abs() < 1 << 45);
-    kernel.wide && row && kernel.column.shift >= 16 && same_bias(step) && bias_fits
+    let division = kernel.column.division;
+    let column = division.factor().is_none() && division.shift() >= 16;
+    kernel.wide && row && column && same_bias(step) && bias_fits
 }
 
 /// True if a lane needs more registers, for weights and for groups of rows between the passes, than it has
@@ -165,7 +167,7 @@ pub(super) fn separable(
         odd_pieces: true,
         by_fours,
         fragments: fragments::separable(row, column, passes),
-        row_shift: kernel.row.shift,
+        between: Between::passes(&kernel.row),
         lower: lower.to_vec(),
     })
 }

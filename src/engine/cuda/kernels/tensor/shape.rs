@@ -4,8 +4,8 @@
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::engine::cuda::driver::tensor_map::TileSize;
-use crate::engine::cuda::kernels::plane_group::{Interleaving, border_number, is_wide};
-use crate::filter::{ChannelStep, Convolve, Kernel, Step};
+use crate::engine::cuda::kernels::plane_group::{Interleaving, border_number, divides, division, is_wide};
+use crate::filter::{ChannelStep, Convolve, Division, Kernel, Pass, Step};
 use crate::frame::{Channel, PixelFormat};
 use std::ffi::CStr;
 
@@ -70,8 +70,8 @@ pub(crate) struct TensorKernel {
     pub(crate) fragments: Vec<u32>,
     /// What [`Loader::Tma`] copies as a whole; `None` if the card cannot do that.
     pub(crate) streamed: Option<TileSize>,
-    /// The shift of a separable mask's row pass, or of the first of two masks, else 0.
-    pub(crate) row_shift: u32,
+    /// What becomes of the sums of a separable mask's row pass, or of the first of two masks.
+    pub(crate) between: Between,
     /// True if it deinterleaves a tile before the products.
     pub(super) is_deinterleaved: bool,
     /// True if it premultiplies colours and divides them again.
@@ -150,26 +150,48 @@ impl Block {
     }
 }
 
+/// What becomes of sums that a launch goes on with, of a separable mask's row pass or of the first of two
+/// masks: `(sum + start) >> shift`, or with a factor as [`Division`] has it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Between {
+    pub(crate) start: i32,
+    pub(crate) shift: u32,
+    pub(crate) factor: Option<u32>,
+}
+
+impl Between {
+    pub(super) fn passes(row: &Pass) -> Between {
+        Between {
+            start: row.start() as i32,
+            shift: row.shift,
+            factor: None,
+        }
+    }
+
+    pub(super) fn masks(first: Division) -> Between {
+        Between {
+            start: 0,
+            shift: first.shift(),
+            factor: first.factor(),
+        }
+    }
+}
+
 pub(super) fn biases(step: &Step) -> impl Iterator<Item = &Convolve> {
     step.planes.iter().flatten().filter_map(ChannelStep::convolved)
 }
 
-/// The whole bias of a component as one number that is added to its sum, `low + high * 2^shift`; `None` if
+/// The whole bias of a component as one number that is added to its sum, `low + high * divisor`; `None` if
 /// 32-bit sums cannot hold it beside the pixels' 2^30.
 pub(super) fn folded_bias(kernel: &Kernel, c: &Convolve) -> Option<i64> {
     let bias = bias(kernel, c);
     (bias.abs() < 1 << 30).then_some(bias)
 }
 
-/// The whole bias of a component: what is added to its sum before the last shift.
+/// The whole bias of a component: what is added to its sum before it is divided.
 pub(crate) fn bias(kernel: &Kernel, c: &Convolve) -> i64 {
-    let shift = match kernel {
-        Kernel::Direct(k) => k.shift,
-        Kernel::Separable(k) => k.column.shift,
-        Kernel::Combined(k) => k.shift,
-        Kernel::Pyramid(k) => k.last_shift(),
-    };
-    c.low.saturating_add(c.high.saturating_mul(1 << shift))
+    c.low
+        .saturating_add(c.high.saturating_mul(division(kernel).divisor()))
 }
 
 /// True if all convolved components of each plane add the same.
@@ -232,7 +254,7 @@ pub(super) struct Shape {
     /// True if four pixels' components lie side by side after premultiplication.
     pub(super) by_fours: bool,
     pub(super) fragments: Vec<u32>,
-    pub(super) row_shift: u32,
+    pub(super) between: Between,
     /// The blocks where a frame has few tiles of this one's, from the larger ones down.
     pub(super) lower: Vec<Block>,
 }
@@ -245,6 +267,8 @@ pub(super) struct Extent {
     pub(super) tile: (usize, usize),
     /// Bytes of shared memory besides the tiles'.
     pub(super) beside: usize,
+    /// True if a multiplication divides the last sums.
+    pub(super) divides: bool,
 }
 
 impl Shape {
@@ -264,6 +288,7 @@ impl Shape {
             mask: step.kernel.size(),
             tile: self.computed(),
             beside: 0,
+            divides: divides(step),
         };
         self.finish_as(&extent, step, format, planes, limits)
     }
@@ -316,6 +341,7 @@ impl Shape {
             ("SAMPLE_BYTES", sample_bytes as i64),
             ("SAMPLE_SHIFT", i64::from(format.shift())),
             ("WIDE", i64::from(is_wide(step, format))),
+            ("DIVIDES", i64::from(extent.divides)),
             ("CHANNELS", planes.channels as i64),
             ("CONVOLVED", i64::from(planes.convolved)),
             ("BORDER", border_number(step.border)),
@@ -356,7 +382,7 @@ impl Shape {
             shared,
             fragments: self.fragments,
             streamed,
-            row_shift: self.row_shift,
+            between: self.between,
             is_deinterleaved,
             premultiplies: premultiply.is_some(),
             block: self.block,
