@@ -185,8 +185,8 @@ impl Lanes for Numbers {
 
     #[inline(always)]
     fn magnitude<L: Simd>(simd: L, root: Correction, [a, b]: [L::V; 2]) -> L::V {
-        let near = simd.near_lengths(a, b, root.factor);
+        let near = simd.scaled_lengths(a, b, root.factor);
         let squares = simd.add(simd.multiply_numbers(a, a), simd.multiply_numbers(b, b));
-        root.corrected::<L, false>(simd, near, squares)
+        root.corrected(simd, near, squares)
     }
 }

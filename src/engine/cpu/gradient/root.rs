@@ -4,7 +4,7 @@
 //! definition; so two of them agree everywhere if they agree at the least squares of each result and at one
 //! below. That is checked for every result when a plan is made, and a method that fails is not used.
 
-use crate::engine::cpu::simd::vector::{ROOT_ERROR, Simd};
+use crate::engine::cpu::simd::vector::Simd;
 use crate::filter::Scale;
 use std::fmt;
 
@@ -91,20 +91,10 @@ impl Correction {
     }
 
     /// The same of vectors, where `squares` is known modulo 2^32. -1 may stand for 0; of roots beyond the
-    /// largest result, results are no less than it. `IN_WORDS`: results that matter fit 16 bits.
+    /// largest result, results are no less than it.
     #[inline(always)]
-    pub(super) fn corrected<L: Simd, const IN_WORDS: bool>(
-        &self,
-        simd: L,
-        near: L::V,
-        squares: L::V,
-    ) -> L::V {
-        let before = simd.add(near, simd.splat(-1));
-        let mut edge = if IN_WORDS {
-            simd.multiply(near, before)
-        } else {
-            simd.multiply_numbers(near, before)
-        };
+    pub(super) fn corrected<L: Simd>(&self, simd: L, near: L::V, squares: L::V) -> L::V {
+        let mut edge = simd.multiply_numbers(near, simd.add(near, simd.splat(-1)));
         let mut exact = squares;
         if self.below != 1 {
             edge = simd.multiply_numbers(edge, simd.splat(self.below));
@@ -121,25 +111,22 @@ impl Correction {
 /// A root of 32-bit numbers as vectors find it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum VectorRoot {
-    /// From an estimate; and what it is multiplied by, if not by 1.
-    Near(Option<f32>),
-    /// Likewise, corrected.
-    Corrected(Correction),
-    /// Each step rounded as [`single_root`] rounds it.
+    /// And what it is multiplied by, if not by 1.
     Single(Option<f32>),
+    Corrected(Correction),
 }
 
 impl VectorRoot {
-    /// The roots of sums of squares; -1 may stand for 0, and results beyond the largest are no less than it.
+    /// The roots of sums of squares, as [`single_root`] and [`Correction::root`] find them; -1 may stand for
+    /// 0, and results beyond the largest are no less than it.
     #[inline(always)]
     pub(super) fn of<L: Simd>(self, simd: L, squares: L::V) -> L::V {
         match self {
-            VectorRoot::Near(factor) => simd.near_roots(squares, factor),
-            VectorRoot::Corrected(correction) => {
-                let near = simd.near_roots(squares, Some(correction.factor));
-                correction.corrected::<L, true>(simd, near, squares)
-            }
             VectorRoot::Single(factor) => simd.scaled_roots(squares, factor),
+            VectorRoot::Corrected(correction) => {
+                let near = simd.scaled_roots(squares, Some(correction.factor));
+                correction.corrected(simd, near, squares)
+            }
         }
     }
 }
@@ -168,44 +155,21 @@ impl Root {
 
     /// The same of sums of words, in vectors; `None` where 32 bits do not do, or 16 for the result.
     pub(super) fn in_words(&self) -> Option<VectorRoot> {
-        let (scale, most_result) = self.made_for;
-        let factor = |factor: f32| (factor != 1.0).then_some(factor);
-        let single = match self.way {
-            Way::Single(single) => Some(VectorRoot::Single(factor(single))),
-            Way::Corrected(_) => None,
-            Way::Double(_) | Way::Integers => return None,
-        };
-        let near = self.near_factor().map(|near| VectorRoot::Near(factor(near)));
-        let corrected = || Correction::new(scale, most_result).map(VectorRoot::Corrected);
-        let root = near.or_else(corrected).or(single);
-        root.filter(|_| most_result < i16::MAX as u32)
-    }
-
-    /// What roots made from estimates are multiplied by, if all of them round to the results then: the least
-    /// squares of a result give at least a half less than it, and one square less gives less than that.
-    fn near_factor(&self) -> Option<f32> {
-        let (scale, most_result) = self.made_for;
-        let exact = f64::from(scale.numerator()) / f64::from(scale.denominator());
-        // The product is rounded, too.
-        let error = ROOT_ERROR + 2.0_f64.powi(-24);
-        [0.0, 2.0_f64.powi(-20)]
-            .into_iter()
-            .map(|hair| (exact * (1.0 + hair)) as f32)
-            .find(|&factor| {
-                (1..=most_result).all(|result| {
-                    let (squares, half) = (scale.least_squares(result), f64::from(result) - 0.5);
-                    let root = |squares: u64| (squares as f64).sqrt() * f64::from(factor);
-                    root(squares) * (1.0 - error) > half && root(squares - 1) * (1.0 + error) < half
-                })
-            })
+        let fits = self.made_for.1 < i16::MAX as u32;
+        match self.way {
+            Way::Single(factor) => Some(VectorRoot::Single((factor != 1.0).then_some(factor))),
+            Way::Corrected(correction) => Some(VectorRoot::Corrected(correction)),
+            Way::Double(_) | Way::Integers => None,
+        }
+        .filter(|_| fits)
     }
 
     /// The same of the squares of two numbers of up to `most_sum`, whose sum may take more than 32 bits.
     ///
     /// Nothing is tried, since it is no function of the sum of squares. In units of u = 2^-24, in which real
     /// numbers of 32 bits are rounded, both squares and their sum are off by 2 u; its root by half of that,
-    /// and by 8 u for itself; then the factor and the product by u each. So with r the exact root, and 16 u
-    /// more in the factor, what is rounded to `near` is above r, by less than 28 u r, which is 0.22 for r up
+    /// and by u for itself; then the factor and the product by u each. So with r the exact root, and 16 u
+    /// more in the factor, what is rounded to `near` is above r, by less than 21 u r, which is 0.17 for r up
     /// to 2^17. Then `near` is r rounded half up, or one more.
     pub(super) fn in_numbers(&self, most_sum: i64) -> Option<Correction> {
         let (scale, most_result) = self.made_for;

@@ -180,11 +180,7 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
-    fn near_roots(self, _: Self::V, _: Option<f32>) -> Self::V {
-        match self.0 {}
-    }
-
-    fn near_lengths(self, _: Self::V, _: Self::V, _: f32) -> Self::V {
+    fn scaled_lengths(self, _: Self::V, _: Self::V, _: f32) -> Self::V {
         match self.0 {}
     }
 

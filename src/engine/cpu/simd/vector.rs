@@ -164,13 +164,9 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// to even. Each step, from the real number of 32 bits on, is rounded as IEEE 754 has it.
     fn scaled_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
 
-    /// The same of roots that are off by up to [`ROOT_ERROR`] of themselves; of 0 it is 0 where `factor` is
-    /// below 2^18.
-    fn near_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
-
-    /// `factor` times the roots of the sums of the squares of numbers, likewise, with two more roundings
-    /// before the root.
-    fn near_lengths(self, a: Self::V, b: Self::V, factor: f32) -> Self::V;
+    /// `factor` times the roots of the sums of the squares of numbers, rounded likewise in each step and to
+    /// nearest, halves to even.
+    fn scaled_lengths(self, a: Self::V, b: Self::V, factor: f32) -> Self::V;
 
     /// Numbers, shifted down with their sign.
     fn shift_down(self, a: Self::V, by: Self::V) -> Self::V;
@@ -276,13 +272,6 @@ pub(in crate::engine::cpu) trait Plain {
 
 /// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.
 pub(in crate::engine::cpu) const TILE: usize = 64;
-
-/// What roots made from estimates are off by at most, as a share of them: an estimate e by up to 1.5 x 2^-12,
-/// so that Newton's step leaves 3.4 x 2^-24 of that; and five roundings by 4.5 x 2^-24.
-pub(in crate::engine::cpu) const ROOT_ERROR: f64 = 8.0 / 16_777_216.0;
-
-/// What takes the place of 0 under such a root.
-pub(super) const LEAST_SQUARE: f32 = 1.0 / (1024.0 * 1024.0 * 1024.0 * 1024.0);
 
 /// True for sets of 32 registers instead of 16, which hold the sums of twice as many vectors.
 pub(in crate::engine::cpu) const fn has_32_registers<L: Simd>() -> bool {

@@ -7,7 +7,7 @@
 
 use super::float::{Doubles4, Singles8};
 use crate::engine::cpu::simd::float::TransformTerms;
-use crate::engine::cpu::simd::vector::{LEAST_SQUARE, Order, Simd, Work};
+use crate::engine::cpu::simd::vector::{Order, Simd, Work};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -32,26 +32,6 @@ impl<const VNNI: bool> Avx2<VNNI> {
     #[cfg(test)]
     pub(super) fn assume() -> Avx2<VNNI> {
         Avx2(())
-    }
-}
-
-/// The roots of `squares`, from an estimate of one over them and a step of Newton's method, times `factor`, as
-/// numbers. A root of the processor takes several times as long.
-#[inline(always)]
-unsafe fn scaled_near_roots(squares: __m256, factor: Option<f32>) -> __m256i {
-    // SAFETY: the caller has the proof of AVX2.
-    unsafe {
-        // There is no one over 0.
-        let squares = _mm256_max_ps(squares, _mm256_set1_ps(LEAST_SQUARE));
-        let estimate = _mm256_rsqrt_ps(squares);
-        let near = _mm256_mul_ps(squares, estimate);
-        let half = _mm256_mul_ps(estimate, _mm256_set1_ps(0.5));
-        let step = _mm256_sub_ps(_mm256_set1_ps(1.5), _mm256_mul_ps(near, half));
-        let mut roots = _mm256_mul_ps(near, step);
-        if let Some(factor) = factor {
-            roots = _mm256_mul_ps(roots, _mm256_set1_ps(factor));
-        }
-        _mm256_cvtps_epi32(roots)
     }
 }
 
@@ -404,18 +384,13 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn near_roots(self, numbers: __m256i, factor: Option<f32>) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { scaled_near_roots(_mm256_cvtepi32_ps(numbers), factor) }
-    }
-
-    #[inline(always)]
-    fn near_lengths(self, a: __m256i, b: __m256i, factor: f32) -> __m256i {
+    fn scaled_lengths(self, a: __m256i, b: __m256i, factor: f32) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe {
             let (a, b) = (_mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b));
             let squares = _mm256_add_ps(_mm256_mul_ps(a, a), _mm256_mul_ps(b, b));
-            scaled_near_roots(squares, Some(factor))
+            let roots = _mm256_mul_ps(_mm256_sqrt_ps(squares), _mm256_set1_ps(factor));
+            _mm256_cvtps_epi32(roots)
         }
     }
 

@@ -8,7 +8,7 @@
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
 use super::float::{Doubles8, Singles16};
 use crate::engine::cpu::simd::float::TransformTerms;
-use crate::engine::cpu::simd::vector::{LEAST_SQUARE, Order, Simd, Work};
+use crate::engine::cpu::simd::vector::{Order, Simd, Work};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -34,26 +34,6 @@ impl<const VNNI: bool> Avx512<VNNI> {
     #[cfg(test)]
     pub(super) fn assume() -> Avx512<VNNI> {
         Avx512(())
-    }
-}
-
-/// The roots of `squares`, from an estimate of one over them and a step of Newton's method, times `factor`, as
-/// numbers. A root of the processor takes several times as long.
-#[inline(always)]
-unsafe fn scaled_near_roots(squares: __m512, factor: Option<f32>) -> __m512i {
-    // SAFETY: the caller has the proof of AVX-512.
-    unsafe {
-        // There is no one over 0.
-        let squares = _mm512_max_ps(squares, _mm512_set1_ps(LEAST_SQUARE));
-        let estimate = _mm512_rsqrt14_ps(squares);
-        let near = _mm512_mul_ps(squares, estimate);
-        let half = _mm512_mul_ps(estimate, _mm512_set1_ps(0.5));
-        let step = _mm512_sub_ps(_mm512_set1_ps(1.5), _mm512_mul_ps(near, half));
-        let mut roots = _mm512_mul_ps(near, step);
-        if let Some(factor) = factor {
-            roots = _mm512_mul_ps(roots, _mm512_set1_ps(factor));
-        }
-        _mm512_cvtps_epi32(roots)
     }
 }
 
@@ -501,18 +481,13 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn near_roots(self, numbers: __m512i, factor: Option<f32>) -> __m512i {
-        // SAFETY: `self` proves AVX-512.
-        unsafe { scaled_near_roots(_mm512_cvtepi32_ps(numbers), factor) }
-    }
-
-    #[inline(always)]
-    fn near_lengths(self, a: __m512i, b: __m512i, factor: f32) -> __m512i {
+    fn scaled_lengths(self, a: __m512i, b: __m512i, factor: f32) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe {
             let (a, b) = (_mm512_cvtepi32_ps(a), _mm512_cvtepi32_ps(b));
             let squares = _mm512_add_ps(_mm512_mul_ps(a, a), _mm512_mul_ps(b, b));
-            scaled_near_roots(squares, Some(factor))
+            let roots = _mm512_mul_ps(_mm512_sqrt_ps(squares), _mm512_set1_ps(factor));
+            _mm512_cvtps_epi32(roots)
         }
     }
 
