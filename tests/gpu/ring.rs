@@ -58,15 +58,27 @@ fn a_ring_of_changing_sizes_and_formats_keeps_order_and_bits() {
         Planes::All,
         Algorithm::Auto,
     );
-    let sizes = [
-        (64, 48),
-        (640, 360),
-        (3, 3),
-        (641, 361),
-        (17, 900),
-        (64, 48),
-        if is_stand_in() { (320, 180) } else { (1920, 1080) },
-    ];
+    let sizes = if is_stand_in() {
+        [
+            (64, 48),
+            (160, 90),
+            (3, 3),
+            (161, 91),
+            (17, 225),
+            (64, 48),
+            (240, 135),
+        ]
+    } else {
+        [
+            (64, 48),
+            (640, 360),
+            (3, 3),
+            (641, 361),
+            (17, 900),
+            (64, 48),
+            (1920, 1080),
+        ]
+    };
     let formats = ["rgb24", "yuv420p", "rgba", "gray12le"];
     let list: Vec<Case> = (0..40)
         .map(|i| case(chain.clone(), formats[i / 3 % 4], sizes[i % 7], i as u64))

@@ -97,8 +97,8 @@ fn long_separable_masks_on_tensor_cores() {
         });
 }
 
-/// Separable masks whose intermediate takes three bytes: all masks on deep samples, and large gains on
-/// others. At sizes below the mask, at primes and around tiles.
+/// Separable masks whose intermediate takes three bytes: all masks on deep samples, and rows of large weights
+/// on others. At sizes below the mask, at primes and around tiles.
 #[test]
 fn wide_separable_masks_on_tensor_cores() {
     let Some(_card) = card() else { return };
@@ -127,6 +127,12 @@ fn wide_separable_masks_on_tensor_cores() {
         "gray14le",
     ];
     let shallow = ["gray", "ya8", "nv12", "rgb24", "gray12le", "p012le"];
+    let large_rows = [
+        "mask:rows=301 -750 511;602 -1500 1022;-301 750 -511:divisor=7:bias=9",
+        "binomial:size=11",
+        "mask:rows=2501 10000 -7501:divisor=3",
+        "mask:rows=701 10 -600:divisor=0.7:bias=-40",
+    ];
     let sizes = [
         (67, 131),
         (1, 1),
@@ -152,7 +158,7 @@ fn wide_separable_masks_on_tensor_cores() {
     let shallow = shallow
         .into_iter()
         .enumerate()
-        .flat_map(|(turn, format)| every_other(turn, gains.to_vec()).map(move |spec| (format, spec)));
+        .flat_map(|(turn, format)| every_other(turn, large_rows.to_vec()).map(move |spec| (format, spec)));
     let works = deep
         .chain(shallow)
         // The longest columns and rows that have room in the registers.
