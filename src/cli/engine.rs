@@ -10,7 +10,7 @@ use framepipe::engine::luma;
 use framepipe::engine::none::NoFilter;
 use framepipe::engine::reference::Reference;
 use framepipe::engine::several::Several;
-use framepipe::engine::spare::Spares;
+use framepipe::engine::pool::EnginePool;
 use framepipe::engine::{EXPLAIN_TARGET, Engine, EngineError};
 use framepipe::filter::{Chain, Plan};
 use framepipe::frame::ColourModel;
@@ -308,15 +308,15 @@ impl EngineArguments {
         self.start_by(chain, info, |chain, plan| self.choose(chain, plan, info))
     }
 
-    /// The same, with one of `spares` if there is one, to which it comes back after its run.
+    /// The same, with one of `pool` if it has one, to which it comes back after its run.
     pub(crate) fn start_or_reuse(
         &self,
         chain: Chain,
         info: &StreamInfo,
-        spares: &Spares,
+        pool: &EnginePool,
     ) -> Result<Box<dyn Engine>, EngineError> {
         self.start_by(chain, info, |chain, plan| {
-            spares.lend(|| self.choose(chain, plan, info))
+            pool.take(|| self.choose(chain, plan, info))
         })
     }
 

@@ -7,10 +7,10 @@ pub mod cpu;
 pub mod cuda;
 pub mod luma;
 pub mod none;
+pub mod pool;
 pub mod reference;
 pub mod region;
 pub mod several;
-pub mod spare;
 #[doc(hidden)]
 pub mod verify;
 

@@ -15,7 +15,7 @@ use crate::cli::interrupt::watch_by;
 use crate::cli::limits::Room;
 use crate::cli::progress::{self, Form, Watched};
 use crate::cli::{Failure, escape};
-use framepipe::engine::spare::Spares;
+use framepipe::engine::pool::EnginePool;
 use framepipe::frame::{Rational, Remarks};
 use framepipe::pipeline::Stop;
 use framepipe::report::Completion;
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
         arguments.confine(&reads, [folder.to_owned()].into())?;
     }
     let caveats = arguments.accepted_caveats()?;
-    let engines = Spares::default();
+    let engines = EnginePool::default();
     if arguments.dry_run {
         return plan(&items, &engines);
     }
@@ -107,7 +107,7 @@ fn make(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Prints what each job would do.
-fn plan(items: &[Item<'_>], engines: &Spares) -> Result<(), Failure> {
+fn plan(items: &[Item<'_>], engines: &EnginePool) -> Result<(), Failure> {
     let mut plans = Vec::new();
     for item in items {
         let planned = match item.is_there {
@@ -138,7 +138,7 @@ struct Batch<'a> {
     items: Vec<Item<'a>>,
     /// What became of each; `None` of those that were not begun.
     ends: Vec<Mutex<Option<Ended>>>,
-    engines: Spares,
+    engines: EnginePool,
     room: Room,
     board: Board,
     jobs: Arc<Jobs>,

@@ -7,7 +7,7 @@ use crate::cli::limits::Room;
 use crate::cli::progress::{self, Form, Watch, Watched};
 use crate::cli::{Failure, escape, hashes, interrupt, origin, summary, to_stdout};
 use framepipe::engine::Engine;
-use framepipe::engine::spare::Spares;
+use framepipe::engine::pool::EnginePool;
 use framepipe::frame::{FieldOrder, Rational, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
 use framepipe::report::{Completion, Measurements, Report, Task, page};
@@ -35,7 +35,7 @@ pub(super) struct Opened {
 
 /// What a job runs among.
 pub(super) struct Around<'a> {
-    pub(super) engines: &'a Spares,
+    pub(super) engines: &'a EnginePool,
     pub(super) room: &'a Room,
     pub(super) stop: &'a Stop,
     pub(super) counters: &'a Progress,
@@ -138,18 +138,18 @@ impl Single<'_> {
     fn start_engine(
         &self,
         info: &StreamInfo,
-        spares: &Spares,
+        pool: &EnginePool,
         stop: &Stop,
     ) -> Result<Box<dyn Engine>, Failure> {
         let chain = self.filtering.chain();
-        let engine = self.engine.start_or_reuse(chain.clone(), info, spares)?;
+        let engine = self.engine.start_or_reuse(chain.clone(), info, pool)?;
         let engine = self.region.around(engine, &chain, &self.matte_run(info, stop))?;
         Ok(self.comparison.around(engine, info, &self.output))
     }
 
     /// What a run would do. The engine is started for its description.
-    pub(super) fn plan(&self, info: &StreamInfo, spares: &Spares) -> Result<String, Failure> {
-        let engine = self.start_engine(info, spares, &Stop::new())?.description();
+    pub(super) fn plan(&self, info: &StreamInfo, pool: &EnginePool) -> Result<String, Failure> {
+        let engine = self.start_engine(info, pool, &Stop::new())?.description();
         let labels: Vec<&str> = self
             .filtering
             .filters()
@@ -283,7 +283,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
     let remarks = arguments.accepted_caveats()?;
     arguments.engine.begin(&arguments.filtering.chain());
     let opened = single.open()?;
-    let (engines, counters, stop) = (Spares::default(), Progress::new(), Stop::new());
+    let (engines, counters, stop) = (EnginePool::default(), Progress::new(), Stop::new());
     if arguments.dry_run {
         let plan = single.plan(&opened.info, &engines)?;
         return show_plans(&[plan]);

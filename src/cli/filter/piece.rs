@@ -11,7 +11,7 @@ use crate::cli::engine::EngineArguments;
 use crate::cli::limits::Room;
 use crate::cli::progress::{Form, Watched};
 use clap::{Args, FromArgMatches};
-use framepipe::engine::spare::Spares;
+use framepipe::engine::pool::EnginePool;
 use framepipe::engine::{EngineError, luma};
 use framepipe::filter::Plan as FilterPlan;
 use framepipe::frame::{Point, Rational, Remarks};
@@ -425,7 +425,7 @@ pub(in crate::cli) fn make(
         ));
     }
     let files = opened.files.clone();
-    let (engines, counters) = (Spares::default(), Progress::new());
+    let (engines, counters) = (EnginePool::default(), Progress::new());
     let watched = Watched {
         counters: &counters,
         stop,

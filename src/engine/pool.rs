@@ -2,8 +2,8 @@
 //! are made once.
 //!
 //! ```text
-//! Spares --lend--> Lent, in a run --dropped with nothing in flight--> Spares
-//!                                 '-dropped with frames in flight or after an error: gone
+//! EnginePool --take--> PooledEngine, in a run --dropped with nothing in flight--> EnginePool
+//!                                              '-dropped with frames in flight or after an error: gone
 //! ```
 
 use super::none::NoFilter;
@@ -13,28 +13,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Engines between two runs. Clones hold the same ones. All of them apply one chain with the same options.
 #[derive(Clone, Default)]
-pub struct Spares(Arc<Mutex<Vec<Box<dyn Engine>>>>);
+pub struct EnginePool(Arc<Mutex<Vec<Box<dyn Engine>>>>);
 
-impl Spares {
+impl EnginePool {
     /// An engine that has ended its run, or a new one from `start`. It comes back by itself when it is
     /// dropped, if its run took back every frame and met no error.
-    pub fn lend(
+    pub fn take(
         &self,
         start: impl FnOnce() -> Result<Box<dyn Engine>, EngineError>,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        let spare = self.engines().pop();
-        let engine = match spare {
+        let pooled = self.engines().pop();
+        let engine = match pooled {
             Some(mut engine) => {
                 engine.restart()?;
                 engine
             }
             None => start()?,
         };
-        Ok(Box::new(Lent {
+        Ok(Box::new(PooledEngine {
             engine,
             in_flight: 0,
             is_sound: true,
-            home: self.clone(),
+            pool: self.clone(),
         }))
     }
 
@@ -43,24 +43,24 @@ impl Spares {
     }
 }
 
-/// An engine that goes home at the end of its run.
-struct Lent {
+/// An engine that returns to its pool at the end of its run.
+struct PooledEngine {
     engine: Box<dyn Engine>,
     /// Frames submitted and not collected.
     in_flight: usize,
     /// It has met no error.
     is_sound: bool,
-    home: Spares,
+    pool: EnginePool,
 }
 
-impl Lent {
+impl PooledEngine {
     fn noted<T>(&mut self, result: Result<T, EngineError>) -> Result<T, EngineError> {
         self.is_sound &= result.is_ok();
         result
     }
 }
 
-impl Engine for Lent {
+impl Engine for PooledEngine {
     fn name(&self) -> &'static str {
         self.engine.name()
     }
@@ -118,11 +118,11 @@ impl Engine for Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledEngine {
     fn drop(&mut self) {
         if self.in_flight == 0 && self.is_sound {
             let engine = std::mem::replace(&mut self.engine, Box::new(NoFilter::default()));
-            self.home.engines().push(engine);
+            self.pool.engines().push(engine);
         }
     }
 }
@@ -146,30 +146,30 @@ mod tests {
 
     #[test]
     fn an_engine_comes_back_unless_frames_or_trust_were_lost() {
-        let (spares, started) = (Spares::default(), AtomicUsize::new(0));
-        let lend = || {
-            spares
-                .lend(|| {
+        let (pool, started) = (EnginePool::default(), AtomicUsize::new(0));
+        let take = || {
+            pool
+                .take(|| {
                     started.fetch_add(1, Ordering::Relaxed);
                     Ok(Box::new(NoFilter::default()))
                 })
                 .unwrap()
         };
         for _ in 0..3 {
-            let mut engine = lend();
+            let mut engine = take();
             engine.submit(frame(), buffer(), 1).unwrap();
             assert!(engine.collect().unwrap().is_some());
         }
         assert_eq!(started.load(Ordering::Relaxed), 1);
         // Two at a time are two engines, and both are kept.
-        let two = (lend(), lend());
+        let two = (take(), take());
         assert_eq!(started.load(Ordering::Relaxed), 2);
         drop(two);
-        assert_eq!(spares.engines().len(), 2);
+        assert_eq!(pool.engines().len(), 2);
         // One is dropped with a frame in flight.
-        let mut busy = lend();
+        let mut busy = take();
         busy.submit(frame(), buffer(), 1).unwrap();
         drop(busy);
-        assert_eq!(spares.engines().len(), 1);
+        assert_eq!(pool.engines().len(), 1);
     }
 }
