@@ -53,9 +53,9 @@ pub struct Cpu {
     /// How that frame's planes are made, if others were made in other ways before.
     explanation: Vec<String>,
     /// The receivers of the results of the frames in flight, oldest first.
-    in_flight: VecDeque<Receiver<std::thread::Result<(Frame, Between)>>>,
+    in_flight: VecDeque<Receiver<std::thread::Result<(Frame, ChainPictures)>>>,
     /// Scratch memory of the frames that are done.
-    spare: Vec<Between>,
+    spare: Vec<ChainPictures>,
 }
 
 /// Frames that are worked on at the same time, at most: each more is one more in memory, and threads beyond
@@ -223,16 +223,16 @@ struct Job {
     output: Frame,
     /// How the pictures between the steps lie.
     inner: Layout,
-    between: Between,
+    between: ChainPictures,
 }
 
 /// Pictures between the steps of a chain, kept from frame to frame.
 #[derive(Default)]
-struct Between([Vec<u8>; 2]);
+struct ChainPictures([Vec<u8>; 2]);
 
 impl Job {
     /// Filters the frame; gives back the result and the memory that was worked in.
-    fn run(mut self, threads: &Threads) -> (Frame, Between) {
+    fn run(mut self, threads: &Threads) -> (Frame, ChainPictures) {
         let layout = *self.output.layout();
         let picture = Picture {
             layout: self.input.layout(),
@@ -261,9 +261,9 @@ fn apply_all(
     input: Picture<'_>,
     (layout, output): (&Layout, &mut [u8]),
     inner: &Layout,
-    between: &mut Between,
+    between: &mut ChainPictures,
 ) {
-    let Between([from, to]) = between;
+    let ChainPictures([from, to]) = between;
     let steps = &prepared.plan.steps;
     for (index, (step, step_plan)) in steps.iter().zip(&prepared.step_plans).enumerate() {
         let picture = match index {

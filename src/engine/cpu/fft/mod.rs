@@ -49,7 +49,7 @@ const INTERLEAVED: f64 = 1.35;
 type MakeSpectra = Box<dyn Fn(&DirectKernel, usize, bool) -> Spectra + Send + Sync>;
 
 /// What makes spectra of numbers of some kind.
-struct Maker {
+struct SpectrumMaker {
     make: MakeSpectra,
     /// Numbers of 32 bits that a vector holds.
     lanes: usize,
@@ -87,7 +87,7 @@ struct Side {
 /// The share of vectors with an uncertain result in white noise of samples up to `largest`, in pairs of tiles
 /// of `side` points: those with a result within the error on both sides of the border between two levels, of
 /// `lanes` in each tile.
-fn doubted(kernel: &DirectKernel, largest: f64, side: usize, lanes: usize) -> f64 {
+fn uncertain_share(kernel: &DirectKernel, largest: f64, side: usize, lanes: usize) -> f64 {
     let samples = largest / 12_f64.sqrt() * std::f64::consts::SQRT_2 * side as f64;
     let results = 2.0 * error::<Singles4>(samples, norm(&kernel.weights) / kernel.division.divisor() as f64);
     1.0 - (1.0 - results.min(1.0)).powi(2 * lanes as i32)
@@ -107,10 +107,10 @@ fn tiles<S: Float, D: Float, const N: usize>(
     }
 }
 
-impl Maker {
+impl SpectrumMaker {
     /// What makes spectra of these numbers.
-    fn of<S: Float, D: Float>(singles: S, doubles: D, terms: TransformTerms) -> Maker {
-        Maker {
+    fn of<S: Float, D: Float>(singles: S, doubles: D, terms: TransformTerms) -> SpectrumMaker {
+        SpectrumMaker {
             make: Box::new(move |kernel, side, is_fast| match side {
                 64 => tiles::<S, D, 64>(kernel, (singles, doubles), is_fast),
                 128 => tiles::<S, D, 128>(kernel, (singles, doubles), is_fast),
@@ -122,22 +122,23 @@ impl Maker {
     }
 
     /// The same with the vectors of a set.
-    fn with<L: Simd>(simd: L) -> Maker {
-        Maker::of(simd.singles(), simd.doubles(), L::TRANSFORM_TERMS)
+    fn with<L: Simd>(simd: L) -> SpectrumMaker {
+        SpectrumMaker::of(simd.singles(), simd.doubles(), L::TRANSFORM_TERMS)
     }
 }
 
 impl Transforms {
     fn new(kernel: &DirectKernel, format: PixelFormat, vectors: Option<Vectors>) -> Transforms {
-        let Maker { make, lanes, terms } = match vectors {
-            Some(vectors) => with_simd!(vectors, simd => Maker::with(simd)),
-            None => Maker::of(Singles4, Doubles2, TransformTerms::PLAIN),
+        let SpectrumMaker { make, lanes, terms } = match vectors {
+            Some(vectors) => with_simd!(vectors, simd => SpectrumMaker::with(simd)),
+            None => SpectrumMaker::of(Singles4, Doubles2, TransformTerms::PLAIN),
         };
         let side = |k: usize| {
             let points = SIDES[k];
             // Sums that results are rechecked by have 32 bits up to 12-bit pixels.
             let is_fast = format.depth() <= 12
-                && doubted(kernel, f64::from(format.max_value()), points, lanes) <= MAX_UNCERTAIN_VECTORS;
+                && uncertain_share(kernel, f64::from(format.max_value()), points, lanes)
+                    <= MAX_UNCERTAIN_VECTORS;
             let terms = if is_fast { terms.singles } else { terms.doubles };
             Side {
                 points,

@@ -64,17 +64,17 @@ impl Recheck {
 
     /// Recomputes the uncertain results of a tile.
     pub(super) fn recheck(&self, uncertain: &[Uncertain], c: &Convolve, tile: Tile<'_>) {
-        let mending = Rechecking {
+        let rechecking = Rechecking {
             by: self,
             uncertain,
             c,
             tile,
         };
         if let Some(vectors) = self.vectors {
-            with_simd!(vectors, simd => simd.enter(mending));
+            with_simd!(vectors, simd => simd.enter(rechecking));
             return;
         }
-        mending.each(Plainly);
+        rechecking.each(ScalarDot);
     }
 }
 
@@ -95,9 +95,9 @@ trait Dot: Copy {
 
 /// In plain Rust.
 #[derive(Clone, Copy)]
-struct Plainly;
+struct ScalarDot;
 
-impl Dot for Plainly {
+impl Dot for ScalarDot {
     fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32 {
         let rows = weights.chunks_exact(across).zip(samples.chunks(stride));
         let products = rows.flat_map(|(q, p)| q.iter().zip(p).map(|(&q, &p)| i32::from(q) * i32::from(p)));
@@ -107,12 +107,12 @@ impl Dot for Plainly {
 
 /// By the multiply-add of pairs of words.
 #[derive(Clone, Copy)]
-struct InPairs<L>(L);
+struct PairDot<L>(L);
 
-impl<L: Simd> Dot for InPairs<L> {
+impl<L: Simd> Dot for PairDot<L> {
     #[inline(always)]
     fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32 {
-        let InPairs(simd) = self;
+        let PairDot(simd) = self;
         let rows = weights.len() / across;
         assert!(across.is_multiple_of(TOGETHER) && samples.len() >= (rows - 1) * stride + across);
         let mut sums = [simd.splat(0); 2];
@@ -168,6 +168,6 @@ impl Rechecking<'_> {
 impl Work for Rechecking<'_> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        self.each(InPairs(simd));
+        self.each(PairDot(simd));
     }
 }

@@ -299,7 +299,7 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
         let add = [reals.splat(R::number(add[0])), reals.splat(R::number(add[1]))];
         let (columns, rows) = spectrum.kept;
         let [first, second] = pair.outputs;
-        let mut doubted = 0;
+        let mut found = 0;
         if !R::IS_EXACT {
             pair.uncertain
                 .resize(rows * columns.div_ceil(R::LANES), Uncertain::default());
@@ -321,16 +321,16 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
                         reals.far_from_halves(im, within) as u16,
                     ];
                     // Written in any case: no branch, which would be mispredicted.
-                    pair.uncertain[doubted] = Uncertain {
+                    pair.uncertain[found] = Uncertain {
                         row: y as u16,
                         column: column as u16,
                         lanes,
                     };
-                    doubted += usize::from(lanes != [0; 2]);
+                    found += usize::from(lanes != [0; 2]);
                 }
             }
         }
-        pair.uncertain.truncate(doubted);
+        pair.uncertain.truncate(found);
     }
 }
 

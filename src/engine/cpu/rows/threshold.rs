@@ -41,27 +41,27 @@ impl Threshold {
             return;
         }
         strip.each_row(layout, |at, row| {
-            let keep = Keep {
+            let row = ThresholdRow {
                 least,
                 before: input.row(at.plane, at.row),
                 row,
             };
             match self.bytes {
-                1 => run_plain(self.vectors, KeepBytes(keep)),
-                _ => run_plain(self.vectors, KeepWords(keep)),
+                1 => run_plain(self.vectors, ThresholdBytes(row)),
+                _ => run_plain(self.vectors, ThresholdWords(row)),
             }
         });
     }
 }
 
 /// A row of the result, the same row before the step, and what is too small a difference, for each channel.
-struct Keep<'a> {
+struct ThresholdRow<'a> {
     least: &'a [u16],
     before: &'a [u8],
     row: &'a mut [u8],
 }
 
-impl Keep<'_> {
+impl ThresholdRow<'_> {
     /// What counts for all channels, if they have the same.
     #[inline(always)]
     fn uniform(&self) -> Option<u16> {
@@ -70,13 +70,13 @@ impl Keep<'_> {
     }
 }
 
-/// [`Keep`] for samples of one byte.
-struct KeepBytes<'a>(Keep<'a>);
+/// [`ThresholdRow`] for samples of one byte.
+struct ThresholdBytes<'a>(ThresholdRow<'a>);
 
-/// [`Keep`] for samples of two bytes.
-struct KeepWords<'a>(Keep<'a>);
+/// [`ThresholdRow`] for samples of two bytes.
+struct ThresholdWords<'a>(ThresholdRow<'a>);
 
-impl Plain for KeepBytes<'_> {
+impl Plain for ThresholdBytes<'_> {
     #[inline(always)]
     fn run(self) {
         let (channels, uniform) = (self.0.least.len(), self.0.uniform());
@@ -99,7 +99,7 @@ impl Plain for KeepBytes<'_> {
     }
 }
 
-impl Plain for KeepWords<'_> {
+impl Plain for ThresholdWords<'_> {
     #[inline(always)]
     fn run(self) {
         let (channels, uniform) = (self.0.least.len(), self.0.uniform());

@@ -7,7 +7,7 @@ use super::strip::{Picture, Strip};
 use crate::engine::cpu::simd::{Compiled, InstructionSet};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat};
-use premultiply::{Form, Pixels, PremultiplyFours, Straight, doubles, numbers, words};
+use premultiply::{Form, Pixels, PremultiplyFours, UnpremultiplyConstants, doubles, numbers, words};
 
 /// How a step's colours are premultiplied and unpremultiplied.
 pub(in crate::engine::cpu) struct Alpha {
@@ -17,7 +17,7 @@ pub(in crate::engine::cpu) struct Alpha {
     /// What is convolved in each plane; `None` where no colour is.
     forms: Vec<Option<Form>>,
     kind: Kind,
-    straight: Straight,
+    constants: UnpremultiplyConstants,
     /// True if alpha is convolved for the average alone, and the result keeps the original's.
     restores: bool,
 }
@@ -88,7 +88,7 @@ impl Alpha {
             plane,
             forms: step.planes.iter().map(form).collect(),
             kind: Kind::of(planes[plane].channels.len(), place, bytes)?,
-            straight: Straight {
+            constants: UnpremultiplyConstants {
                 gain: used.gain,
                 offset: used.offset,
                 restored: if restores && planes.len() == 1 {
@@ -145,22 +145,22 @@ impl Alpha {
     }
 
     fn unpremultiply(&self, form: Form, pixels: Pixels<'_>) {
-        let (run, straight) = (self.compiled, self.straight);
-        let is_plain = form.level == 0 && straight.offset == 0;
+        let (run, constants) = (self.compiled, self.constants);
+        let is_plain = form.level == 0 && constants.offset == 0;
         macro_rules! unpremultiply {
             ($width:ident, $size:literal, $bytes:literal, $alpha:literal) => {
                 if is_plain {
                     run.run($width::Unpremultiply::<$size, $bytes, $alpha, true>(
-                        form, straight, pixels,
+                        form, constants, pixels,
                     ))
                 } else {
                     run.run($width::Unpremultiply::<$size, $bytes, $alpha, false>(
-                        form, straight, pixels,
+                        form, constants, pixels,
                     ))
                 }
             };
         }
-        match (self.kind, straight.gain == 1 << 16) {
+        match (self.kind, constants.gain == 1 << 16) {
             (Kind::Last1, true) => unpremultiply!(numbers, 4, 1, 3),
             (Kind::Last1, false) => unpremultiply!(doubles, 4, 1, 3),
             (Kind::Last2, _) => unpremultiply!(doubles, 8, 2, 3),
@@ -240,8 +240,8 @@ impl<'a> Source<'a> {
         let own = weighted
             .convolved
             .map(|(bytes, stride)| &bytes[y * stride..][..before.len()]);
-        let keeps = alpha.straight.gain == 1 << 16 && alpha.straight.offset == 0;
-        let nothing_to_restore = || alpha.straight.restored == 0 || alpha.is_opaque(form, before);
+        let keeps = alpha.constants.gain == 1 << 16 && alpha.constants.offset == 0;
+        let nothing_to_restore = || alpha.constants.restored == 0 || alpha.is_opaque(form, before);
         if keeps && alpha.is_opaque(form, own.unwrap_or(row)) && nothing_to_restore() {
             return;
         }
@@ -262,7 +262,12 @@ mod tests {
     use crate::frame::Colour;
 
     /// A format's first form, on a plane of colours whose zero level is `level`.
-    fn alpha(format: PixelFormat, level: u32, straight: Straight, set: InstructionSet) -> (Alpha, Form) {
+    fn alpha(
+        format: PixelFormat,
+        level: u32,
+        constants: UnpremultiplyConstants,
+        set: InstructionSet,
+    ) -> (Alpha, Form) {
         let chain = Chain {
             filters: vec!["box:size=3".parse().unwrap()],
             border: Border::Mirror,
@@ -271,7 +276,7 @@ mod tests {
         };
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
         let mut alpha = Alpha::new(&plan.steps[0], format, set).unwrap();
-        alpha.straight = straight;
+        alpha.constants = constants;
         let form = Form {
             level,
             ..alpha.forms[0].unwrap()
@@ -354,7 +359,7 @@ mod tests {
         }
     }
 
-    const PLAIN: Straight = Straight {
+    const PLAIN: UnpremultiplyConstants = UnpremultiplyConstants {
         gain: 1 << 16,
         offset: 0,
         restored: 0,
@@ -408,12 +413,12 @@ mod tests {
             (1, 0),
         ] {
             each_kind(|set, format, level, all| {
-                let straight = Straight {
+                let constants = UnpremultiplyConstants {
                     gain,
                     offset,
                     restored: 0,
                 };
-                let (alpha, form) = alpha(format, level, straight, set);
+                let (alpha, form) = alpha(format, level, constants, set);
                 let max = i64::from(format.max_value());
                 for &a in all {
                     let [before, beside] = rows(format, all, a);

@@ -19,7 +19,7 @@ pub(super) struct Form {
 
 /// The constants of unpremultiplication, beside the [`Form`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Straight {
+pub(super) struct UnpremultiplyConstants {
     /// The mask's gain times 2^16.
     pub(super) gain: u32,
     /// What is added last.
@@ -178,7 +178,7 @@ macro_rules! premultiplying {
 /// that width.
 macro_rules! unpremultiplying {
     ($bits:ty, $real:ty) => {
-        use super::Straight;
+        use super::UnpremultiplyConstants;
 
         /// The least floating point number all of whose successors are whole. With a smaller whole number for
         /// its lowest bits it is greater by that.
@@ -200,7 +200,7 @@ macro_rules! unpremultiplying {
             const PLAIN: bool,
         >(
             pub(in super::super) Form,
-            pub(in super::super) Straight,
+            pub(in super::super) UnpremultiplyConstants,
             pub(in super::super) Pixels<'a>,
         );
 
@@ -209,19 +209,19 @@ macro_rules! unpremultiplying {
         {
             #[inline(always)]
             fn run(self) {
-                let Unpremultiply(form, straight, Pixels { before, alpha, out }) = self;
+                let Unpremultiply(form, constants, Pixels { before, alpha, out }) = self;
                 let depth = depth(form, BYTES);
                 let max = ((1 << depth) - 1) as $real;
-                let (colours, restored) = (form.colours as $bits, straight.restored as $bits);
-                let unit = if straight.gain == 1 << 16 {
+                let (colours, restored) = (form.colours as $bits, constants.restored as $bits);
+                let unit = if constants.gain == 1 << 16 {
                     1.0
                 } else {
                     1.0 / 65536.0
                 };
-                let (scale, nudge) = (max * straight.gain as $real / 65536.0, 0.25 * unit);
+                let (scale, nudge) = (max * constants.gain as $real / 65536.0, 0.25 * unit);
                 // What is beyond this cuts every colour, whatever it is exactly.
                 let most = 2 << (2 * depth);
-                let above = i64::from(form.level) + i64::from(straight.offset);
+                let above = i64::from(form.level) + i64::from(constants.offset);
                 let (zero, above) = if PLAIN {
                     (WHOLE, 0.0)
                 } else {
