@@ -4,7 +4,7 @@
 use super::engine::{EngineArguments, EngineName, SimdName};
 use super::origin;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
-use framepipe::engine::cuda::{Crossing, Outlook, Verdict, has_driver};
+use framepipe::engine::cuda::{RunEstimate, SourcedCrossover, Verdict, has_driver};
 use framepipe::engine::{Engine, EngineError, luma};
 use framepipe::filter::Chain;
 use framepipe::frame::Layout;
@@ -98,7 +98,7 @@ impl EngineArguments {
             });
         // What cannot be filtered is reported when an engine is started.
         let (frame_bytes, terms) = known.unwrap_or((0, 0.0));
-        Crossing::of_user(&origin::machine()).judge(&Outlook {
+        SourcedCrossover::of_user(&origin::machine()).judge(&RunEstimate {
             frames: info.frames.map(|frames| frames.saturating_mul(self.runs.max(1))),
             frame_bytes,
             terms,

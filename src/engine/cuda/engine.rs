@@ -10,7 +10,7 @@ use super::driver::picture::{Arrangement, Places};
 use super::driver::stream::{Event, Stream};
 use super::driver::texture::{self, ALIGNMENT, sample_texel};
 use super::kernels::variant::MemoryVariant;
-use super::launch::scratch::{Scratch, ScratchMemory, Short};
+use super::launch::scratch::{Scratch, ScratchMemory, ScratchShortage};
 use super::launch::{LaunchPlan, Request};
 use super::ring::graph::ChainWork;
 use super::ring::slot::{self, Amount, Cargo, Flight, Slot};
@@ -317,7 +317,7 @@ impl Cuda {
             self.scratch_layout = Some(*layout);
         }
         let places = self.scratch.places(&self.device, prepared, layout, textures)?;
-        places.map_err(|Short(need)| self.memory_short(need, layout))
+        places.map_err(|ScratchShortage(need)| self.memory_short(need, layout))
     }
 
     /// The steps of a frame in this slot, and where its pictures are.

@@ -38,7 +38,7 @@ pub use driver::memory::Reservation;
 pub use engine::Cuda;
 pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
 #[doc(hidden)]
-pub use select::crossover::{Crossing, Crossover, Outlook, Verdict};
+pub use select::crossover::{Crossover, RunEstimate, SourcedCrossover, Verdict};
 #[doc(hidden)]
 pub use select::table::{Origin, Table, TableCell, VariantTime};
 #[doc(hidden)]

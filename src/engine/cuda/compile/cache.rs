@@ -91,7 +91,7 @@ pub(crate) enum CacheError {
 pub(crate) struct Cache {
     folder: Option<PathBuf>,
     /// The user knows that the folder is not used.
-    told: Arc<AtomicBool>,
+    has_warned: Arc<AtomicBool>,
 }
 
 impl Cache {
@@ -105,7 +105,7 @@ impl Cache {
         let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
         Cache {
             folder: base.map(|b| b.join("framepipe")),
-            told: Arc::default(),
+            has_warned: Arc::default(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Cache {
     pub(crate) fn in_folder(folder: PathBuf) -> Cache {
         Cache {
             folder: Some(folder),
-            told: Arc::default(),
+            has_warned: Arc::default(),
         }
     }
 
@@ -204,7 +204,7 @@ impl Cache {
     /// Reports why a file is not read. That the whole folder is not used is reported once.
     pub(crate) fn warn(&self, error: &CacheError) {
         match error {
-            CacheError::Folder { .. } if self.told.swap(true, Ordering::Relaxed) => {}
+            CacheError::Folder { .. } if self.has_warned.swap(true, Ordering::Relaxed) => {}
             error => tracing::warn!("{error}"),
         }
     }
@@ -449,7 +449,7 @@ mod tests {
         assert!(error.contains("XDG_CACHE_HOME"), "{error}");
         let none = Cache {
             folder: None,
-            told: Arc::default(),
+            has_warned: Arc::default(),
         };
         assert_eq!(none.read("a"), Ok(None));
         assert_eq!(none.put("a", b""), Err(CacheError::NoFolder));

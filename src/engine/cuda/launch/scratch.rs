@@ -29,7 +29,7 @@ pub(crate) struct ScratchMemory {
 }
 
 /// The card is short of memory: so many bytes were needed.
-pub(crate) struct Short(pub(crate) usize);
+pub(crate) struct ScratchShortage(pub(crate) usize);
 
 impl ScratchMemory {
     /// What `prepared` needs for frames of `layout`, with textures over what kernels may read through them.
@@ -40,7 +40,7 @@ impl ScratchMemory {
         prepared: &LaunchPlan,
         layout: &Layout,
         textures: bool,
-    ) -> Result<Result<Scratch, Short>, EngineError> {
+    ) -> Result<Result<Scratch, ScratchShortage>, EngineError> {
         let mut wanted = Vec::new();
         let mut scratch = Scratch::default();
         let texels = [(2, Texel::I16), (4, Texel::I32)];
@@ -62,7 +62,7 @@ impl ScratchMemory {
         }
         for ((picture, places), arrangement, texel) in wanted {
             if !picture.fit(device, arrangement.size())? {
-                return Ok(Err(Short(arrangement.size())));
+                return Ok(Err(ScratchShortage(arrangement.size())));
             }
             *places = picture.places(device, &arrangement, texel.filter(|_| textures))?;
         }

@@ -40,7 +40,7 @@ enum Source {
 
 /// A run before it begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outlook {
+pub struct RunEstimate {
     /// Frames, if that is known.
     pub frames: Option<u64>,
     /// Bytes of a frame.
@@ -72,7 +72,7 @@ impl Crossover {
     };
 
     /// Seconds that a card saves with each frame.
-    fn saving(&self, run: &Outlook) -> f64 {
+    fn saving(&self, run: &RunEstimate) -> f64 {
         let cpu = run.terms * self.term_nanoseconds / 1e9 / run.cores.max(1) as f64;
         let card = if run.is_decoded {
             0.0
@@ -96,20 +96,20 @@ impl Crossover {
 
 /// Figures, with their source.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Crossing {
+pub struct SourcedCrossover {
     figures: Crossover,
     source: Source,
 }
 
-impl Crossing {
+impl SourcedCrossover {
     /// What was measured on `machine`, else what is built in. A file that is damaged or of another framepipe
     /// is not used, which a warning says.
-    pub fn of_user(machine: &str) -> Crossing {
-        Crossing::load(&Cache::of_user(), machine)
+    pub fn of_user(machine: &str) -> SourcedCrossover {
+        SourcedCrossover::load(&Cache::of_user(), machine)
     }
 
-    fn load(cache: &Cache, machine: &str) -> Crossing {
-        let built_in = Crossing {
+    fn load(cache: &Cache, machine: &str) -> SourcedCrossover {
+        let built_in = SourcedCrossover {
             figures: Crossover::BUILT_IN,
             source: Source::BuiltIn,
         };
@@ -126,7 +126,7 @@ impl Crossing {
         };
         match serde_json::from_slice::<Kept>(&bytes) {
             Ok(kept) if kept.framepipe == env!("CARGO_PKG_VERSION") && kept.figures.is_possible() => {
-                Crossing {
+                SourcedCrossover {
                     figures: kept.figures,
                     source: Source::Measured(kept.date),
                 }
@@ -142,7 +142,7 @@ impl Crossing {
     }
 
     /// Whether `run` is one for a card.
-    pub fn judge(&self, run: &Outlook) -> Verdict {
+    pub fn judge(&self, run: &RunEstimate) -> Verdict {
         let start = self.figures.start_seconds;
         let verdict = |takes_card, why| Verdict { takes_card, why };
         let Some(frames) = run.frames else {
@@ -242,16 +242,16 @@ mod tests {
         link_bytes_per_second: 1e9,
     };
 
-    fn crossing() -> Crossing {
-        Crossing {
+    fn sourced() -> SourcedCrossover {
+        SourcedCrossover {
             figures: FIGURES,
             source: Source::Measured("a date".to_owned()),
         }
     }
 
     /// 40 ms of one core, so 10 ms of four, and 2 ms of the link.
-    fn outlook(frames: Option<u64>) -> Outlook {
-        Outlook {
+    fn estimate(frames: Option<u64>) -> RunEstimate {
+        RunEstimate {
             frames,
             frame_bytes: 2_000_000,
             terms: 4e8,
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_card_is_taken_from_the_crossing_on() {
         // 0.5 s over 8 ms are 62.5 frames.
-        let judge = |frames| crossing().judge(&outlook(Some(frames)));
+        let judge = |frames| sourced().judge(&estimate(Some(frames)));
         assert!(!judge(1).takes_card && !judge(62).takes_card);
         assert!(judge(63).takes_card && judge(1_000_000).takes_card);
         let why = judge(50).why;
@@ -276,35 +276,35 @@ mod tests {
 
     #[test]
     fn where_decoding_limits_the_link_costs_nothing() {
-        let decoded = |frames| Outlook {
+        let decoded = |frames| RunEstimate {
             is_decoded: true,
-            ..outlook(Some(frames))
+            ..estimate(Some(frames))
         };
         // 0.5 s over 10 ms.
-        assert!(!crossing().judge(&decoded(50)).takes_card);
-        assert!(crossing().judge(&decoded(51)).takes_card);
+        assert!(!sourced().judge(&decoded(50)).takes_card);
+        assert!(sourced().judge(&decoded(51)).takes_card);
     }
 
     #[test]
     fn a_filter_that_the_link_is_slower_than_never_needs_a_card() {
-        let light = Outlook {
+        let light = RunEstimate {
             terms: 4e7,
-            ..outlook(Some(u64::MAX))
+            ..estimate(Some(u64::MAX))
         };
-        let verdict = crossing().judge(&light);
+        let verdict = sourced().judge(&light);
         assert!(!verdict.takes_card);
         assert!(verdict.why.starts_with("a card saves nothing"), "{}", verdict.why);
         // More cores do the same.
-        let many = Outlook {
+        let many = RunEstimate {
             cores: 40,
-            ..outlook(Some(1_000_000))
+            ..estimate(Some(1_000_000))
         };
-        assert!(!crossing().judge(&many).takes_card);
+        assert!(!sourced().judge(&many).takes_card);
     }
 
     #[test]
     fn an_unknown_end_is_far_away() {
-        let verdict = crossing().judge(&outlook(None));
+        let verdict = sourced().judge(&estimate(None));
         assert!(verdict.takes_card && verdict.why.contains("not known"));
     }
 
@@ -312,23 +312,23 @@ mod tests {
     fn what_was_measured_comes_back_on_its_machine_alone() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::in_folder(folder.path().join("made on demand"));
-        let built_in = Crossing {
+        let built_in = SourcedCrossover {
             figures: Crossover::BUILT_IN,
             source: Source::BuiltIn,
         };
-        assert_eq!(Crossing::load(&cache, "this"), built_in);
+        assert_eq!(SourcedCrossover::load(&cache, "this"), built_in);
         let path = FIGURES.store(&cache, "this", "a date").unwrap();
-        assert_eq!(Crossing::load(&cache, "this"), crossing());
-        assert_eq!(Crossing::load(&cache, "another"), built_in);
+        assert_eq!(SourcedCrossover::load(&cache, "this"), sourced());
+        assert_eq!(SourcedCrossover::load(&cache, "another"), built_in);
         // Another version's, impossible figures, and a damaged file are not used.
         let body = String::from_utf8(cache.read(&file_name("this")).unwrap().unwrap()).unwrap();
         let version = format!("\"{}\"", env!("CARGO_PKG_VERSION"));
         for changed in [body.replace(&version, "\"0.0.1\""), body.replace("0.5", "-0.5")] {
             assert_ne!(changed, body);
             cache.put(&file_name("this"), changed.as_bytes()).unwrap();
-            assert_eq!(Crossing::load(&cache, "this"), built_in);
+            assert_eq!(SourcedCrossover::load(&cache, "this"), built_in);
         }
         std::fs::write(path, b"{}").unwrap();
-        assert_eq!(Crossing::load(&cache, "this"), built_in);
+        assert_eq!(SourcedCrossover::load(&cache, "this"), built_in);
     }
 }

@@ -59,7 +59,7 @@ pub struct Table {
 
 /// A variant and why it was chosen, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pick {
+pub(crate) struct VariantChoice {
     pub(crate) variant: MemoryVariant,
     pub(crate) why: String,
 }
@@ -78,7 +78,7 @@ impl Table {
     ///
     /// The nearest cell decides ([`Work::distance`], the first of equals) among those that have the time of a
     /// variant in `able`; if tensor cores can do it, among those that have theirs.
-    pub(crate) fn pick(&self, work: &Work, able: &[MemoryVariant]) -> Option<Pick> {
+    pub(crate) fn pick(&self, work: &Work, able: &[MemoryVariant]) -> Option<VariantChoice> {
         let tensor = able.contains(&MemoryVariant::Tensor);
         let known = |cell: &&TableCell| match tensor {
             true => cell.time(MemoryVariant::Tensor).is_some(),
@@ -89,9 +89,9 @@ impl Table {
             Some((distance, cell))
         });
         let Some((distance, cell)) = near.min_by(|a, b| a.0.total_cmp(&b.0)) else {
-            return by_rule(able).map(|variant| Pick {
+            return by_rule(able).map(|variant| VariantChoice {
                 variant,
-                why: self.told("which has no time for it: tensor cores, or else registers, are taken"),
+                why: self.with_origin("which has no time for it: tensor cores, or else registers, are taken"),
             });
         };
         let mut times: Vec<(MemoryVariant, f64)> = able
@@ -101,14 +101,14 @@ impl Table {
         times.sort_by(|a, b| a.1.total_cmp(&b.1));
         let list: Vec<String> = times.iter().map(|(v, t)| format!("{v} {t:.4} ms")).collect();
         let nearness = if distance == 0.0 { "" } else { "nearest " };
-        times.first().map(|&(variant, _)| Pick {
+        times.first().map(|&(variant, _)| VariantChoice {
             variant,
-            why: self.told(&format!("{nearness}cell {}: {}", cell.work, list.join(", "))),
+            why: self.with_origin(&format!("{nearness}cell {}: {}", cell.work, list.join(", "))),
         })
     }
 
     /// The end of a sentence: which table decided, and what it says.
-    fn told(&self, what: &str) -> String {
+    fn with_origin(&self, what: &str) -> String {
         let ignored = self.ignored.as_ref();
         let ignored = ignored.map_or_else(String::new, |why| format!(" ({why})"));
         format!("by {}, {what}{ignored}", self.origin)

@@ -17,7 +17,7 @@ use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::cuda::driver::texture::{self, ALIGNMENT, sample_texel};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::cuda::launch::parameters;
-use crate::engine::cuda::launch::scratch::{Scratch, ScratchMemory, Short};
+use crate::engine::cuda::launch::scratch::{Scratch, ScratchMemory, ScratchShortage};
 use crate::engine::cuda::launch::{LaunchPlan, Request};
 use crate::engine::cuda::ring::graph::Graph;
 use crate::engine::cuda::select::table::{Table, TableCell};
@@ -103,7 +103,7 @@ pub struct ArithmeticRates {
 /// Times kernels on one card.
 pub struct KernelTimer {
     // Fields are dropped in this order: memory goes after the stream was waited for in `drop`.
-    gallery: Option<Gallery>,
+    pictures: Option<AlternatingPictures>,
     ceiling: Option<Module>,
     cache: Cache,
     table: Table,
@@ -113,7 +113,7 @@ pub struct KernelTimer {
 }
 
 /// Alternating pictures of one layout.
-struct Gallery {
+struct AlternatingPictures {
     layout: Layout,
     inputs: Vec<Picture>,
     /// Two a turn, so that a chain of several filters never writes over its input.
@@ -135,7 +135,7 @@ impl KernelTimer {
         nvrtc_version()?;
         let cache = Cache::of_user();
         Ok(KernelTimer {
-            gallery: None,
+            pictures: None,
             ceiling: None,
             table: Table::for_card(&device, &cache)?,
             cache,
@@ -267,19 +267,24 @@ impl KernelTimer {
         self.hang(&layout, false)?;
         let copy_words = self.ceiling()?.function(c"copy_words")?;
         let can_begin_early = self.device.begins_launches_early()?;
-        let Some(gallery) = &self.gallery else {
+        let Some(pictures) = &self.pictures else {
             return Ok([Vec::new(), Vec::new()]);
         };
         let bytes = layout.size();
-        let ends = |turn: usize| (gallery.inputs[turn].pointer(), gallery.results[0][turn].pointer());
-        let by_driver = self.replays(gallery.inputs.len(), effort, &|turn, sequence| {
+        let ends = |turn: usize| {
+            (
+                pictures.inputs[turn].pointer(),
+                pictures.results[0][turn].pointer(),
+            )
+        };
+        let by_driver = self.replays(pictures.inputs.len(), effort, &|turn, sequence| {
             let (from, to) = ends(turn);
             // SAFETY: both pictures hold `bytes`.
             check("copying within the CUDA device's memory", unsafe {
                 sys::cuMemcpyDtoDAsync_v2(to, from, bytes, sequence.after_all())
             })
         })?;
-        let by_kernel = self.replays(gallery.inputs.len(), effort, &|turn, sequence| {
+        let by_kernel = self.replays(pictures.inputs.len(), effort, &|turn, sequence| {
             parameters::copy_words(copy_words, sequence, can_begin_early, ends(turn), bytes / 16)
         })?;
         Ok([by_driver, by_kernel])
@@ -366,13 +371,13 @@ impl KernelTimer {
 
     /// Makes sure that the pictures on the card are of this layout and hold noise.
     fn hang(&mut self, layout: &Layout, is_chain: bool) -> Result<(), EngineError> {
-        let fits = |g: &Gallery| g.layout == *layout && (!is_chain || !g.results[1].is_empty());
-        if self.gallery.as_ref().is_some_and(fits) {
+        let fits = |g: &AlternatingPictures| g.layout == *layout && (!is_chain || !g.results[1].is_empty());
+        if self.pictures.as_ref().is_some_and(fits) {
             return Ok(());
         }
         self.stream.synchronise()?;
         // The old pictures go first, so that the two sets are never held at once.
-        self.gallery = None;
+        self.pictures = None;
         let wanted = TIMES_THE_CACHE * self.device.info.l2_bytes;
         let turns = wanted.div_ceil(2 * layout.size().max(1) as u64) as usize;
         let turns = turns.clamp(TURNS.0, TURNS.1);
@@ -386,7 +391,7 @@ impl KernelTimer {
             };
             (0..count).map(one).collect::<Result<Vec<_>, EngineError>>()
         };
-        let gallery = Gallery {
+        let pictures = AlternatingPictures {
             layout: *layout,
             inputs: pictures(turns)?,
             results: [pictures(turns)?, pictures(if is_chain { turns } else { 0 })?],
@@ -404,7 +409,7 @@ impl KernelTimer {
                     Ok(frame)
                 })
                 .collect();
-            for (frame, picture) in frames.into_iter().zip(&gallery.inputs[first..]) {
+            for (frame, picture) in frames.into_iter().zip(&pictures.inputs[first..]) {
                 let frame = frame?;
                 self.device.bind()?;
                 // SAFETY: frame and picture hold `layout.size()` bytes; the copy is done when the next call
@@ -419,7 +424,7 @@ impl KernelTimer {
         check("uploading noise to the CUDA device", unsafe {
             sys::cuCtxSynchronize()
         })?;
-        self.gallery = Some(gallery);
+        self.pictures = Some(pictures);
         Ok(())
     }
 
@@ -427,17 +432,17 @@ impl KernelTimer {
     fn places(&mut self, prepared: &LaunchPlan, textures: bool) -> Result<(Vec<Turn>, Scratch), EngineError> {
         let short = self.memory_short(0);
         let device = &self.device;
-        let Some(gallery) = &mut self.gallery else {
+        let Some(pictures) = &mut self.pictures else {
             return Err(short);
         };
-        let layout = gallery.layout;
+        let layout = pictures.layout;
         let texel = textures.then(|| sample_texel(layout.format()));
         let whole = Arrangement::of(&layout);
-        let mut turns = Vec::with_capacity(gallery.inputs.len());
-        for index in 0..gallery.inputs.len() {
-            let input = gallery.inputs[index].places(device, &whole, texel)?;
-            let first = gallery.results[0][index].places(device, &whole, texel)?;
-            let second = match gallery.results[1].get_mut(index) {
+        let mut turns = Vec::with_capacity(pictures.inputs.len());
+        for index in 0..pictures.inputs.len() {
+            let input = pictures.inputs[index].places(device, &whole, texel)?;
+            let first = pictures.results[0][index].places(device, &whole, texel)?;
+            let second = match pictures.results[1].get_mut(index) {
                 Some(picture) => picture.places(device, &whole, texel)?,
                 None => first,
             };
@@ -446,19 +451,19 @@ impl KernelTimer {
                 results: [first, second],
             });
         }
-        let places = gallery.scratch.places(device, prepared, &layout, textures)?;
-        let scratch = places.map_err(|Short(_)| short)?;
+        let places = pictures.scratch.places(device, prepared, &layout, textures)?;
+        let scratch = places.map_err(|ScratchShortage(_)| short)?;
         Ok((turns, scratch))
     }
 
     fn poison(&self) -> Result<(), EngineError> {
-        let Some(gallery) = &self.gallery else {
+        let Some(pictures) = &self.pictures else {
             return Ok(());
         };
-        for picture in gallery.results.iter().flatten() {
+        for picture in pictures.results.iter().flatten() {
             // SAFETY: the picture holds `layout.size()` bytes.
             check("spoiling old results on the CUDA device", unsafe {
-                let bytes = gallery.layout.size();
+                let bytes = pictures.layout.size();
                 sys::cuMemsetD8Async(picture.pointer(), POISON, bytes, self.stream.handle())
             })?;
         }
@@ -468,8 +473,8 @@ impl KernelTimer {
     fn download(&self, layout: &Layout, side: usize, turn: usize) -> Result<Frame, EngineError> {
         let buffer = Buffer::unpooled(Pageable.allocate(layout.size())?);
         let mut frame = Frame::new(*layout, buffer)?;
-        if let Some(gallery) = &self.gallery {
-            let from = gallery.results[side][turn].pointer();
+        if let Some(pictures) = &self.pictures {
+            let from = pictures.results[side][turn].pointer();
             // SAFETY: picture and frame hold `layout.size()` bytes; this copy is done when its call returns.
             check("downloading a result from the CUDA device", unsafe {
                 sys::cuMemcpyDtoH_v2(frame.bytes_mut().as_mut_ptr().cast(), from, layout.size())
