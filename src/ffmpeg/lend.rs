@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A frame that FFmpeg holds, and the count of those.
-struct Lent {
+struct LentFrame {
     frame: Frame,
     count: Arc<AtomicUsize>,
 }
@@ -17,8 +17,8 @@ struct Lent {
 unsafe extern "C" fn give_back(opaque: *mut c_void, _data: *mut u8) {
     // SAFETY: `opaque` is the box made in `lend`, handed over once to the buffer whose last reference has
     // just gone.
-    let lent = unsafe { Box::from_raw(opaque.cast::<Lent>()) };
-    let Lent { frame, count } = *lent;
+    let lent = unsafe { Box::from_raw(opaque.cast::<LentFrame>()) };
+    let LentFrame { frame, count } = *lent;
     drop(frame);
     count.fetch_sub(1, Ordering::Release);
 }
@@ -35,7 +35,7 @@ pub(crate) fn lend(frame: Frame, format: AvFormat, count: &Arc<AtomicUsize>) -> 
     }
     let picture = Picture::new()?;
     count.fetch_add(1, Ordering::Acquire);
-    let lent = Box::into_raw(Box::new(Lent {
+    let lent = Box::into_raw(Box::new(LentFrame {
         frame,
         count: Arc::clone(count),
     }));

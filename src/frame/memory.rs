@@ -53,14 +53,14 @@ pub struct Buffer {
     /// Somebody else's memory, in the place of `memory`.
     guest: Option<Box<dyn Memory>>,
     tag: u64,
-    home: Option<Home>,
+    pool: Option<PoolHandle>,
 }
 
 /// What lies in a pool while it is free: a block, if it was used before, and the tag of its content.
 type Free = (Option<Box<dyn Memory>>, u64);
 
 #[derive(Clone)]
-struct Home {
+struct PoolHandle {
     /// Where the block goes; nobody is there for blocks that no pool waits for.
     free: Sender<Free>,
     allocator: Arc<dyn Allocator>,
@@ -92,7 +92,7 @@ impl Buffer {
             memory: Some(memory),
             guest: None,
             tag: 0,
-            home: None,
+            pool: None,
         }
     }
 
@@ -115,13 +115,13 @@ impl Buffer {
             return Ok(());
         }
         self.tag = 0;
-        match &self.home {
-            Some(home) => {
+        match &self.pool {
+            Some(pool) => {
                 // Free the small block first, so that the two are never held at once.
                 self.memory = None;
-                home.bytes.remove(have);
-                let memory = home.allocator.allocate(len)?;
-                home.bytes.add(memory.bytes().len());
+                pool.bytes.remove(have);
+                let memory = pool.allocator.allocate(len)?;
+                pool.bytes.add(memory.bytes().len());
                 self.memory = Some(memory);
             }
             None => self.memory = Some(Pageable.allocate(len)?),
@@ -174,9 +174,9 @@ impl Buffer {
             memory: None,
             guest: None,
             tag: 0,
-            home: self.home.clone().map(|home| Home {
+            pool: self.pool.clone().map(|pool| PoolHandle {
                 free: bounded(0).0,
-                ..home
+                ..pool
             }),
         };
         buffer.fit(len)?;
@@ -207,12 +207,12 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         // Before the buffer can be taken again: the number of guests is bounded by the number of buffers.
         self.guest = None;
-        if let Some(home) = self.home.take() {
+        if let Some(pool) = self.pool.take() {
             // A pool's channel has room for every buffer of the pool, a reserve's for as many as it keeps;
             // either is closed only when the run is over.
-            if let Err(refused) = home.free.try_send((self.memory.take(), self.tag)) {
+            if let Err(refused) = pool.free.try_send((self.memory.take(), self.tag)) {
                 let lost = refused.into_inner().0.map_or(0, |m| m.bytes().len());
-                home.bytes.remove(lost);
+                pool.bytes.remove(lost);
             }
         }
     }
@@ -228,7 +228,7 @@ pub struct FramePool {
     free: Receiver<Free>,
     /// One for each buffer that was never taken. The sender keeps the channel open.
     unused: (Sender<()>, Receiver<()>),
-    home: Home,
+    pool: PoolHandle,
     capacity: usize,
     waited: Arc<AtomicU64>,
 }
@@ -249,7 +249,7 @@ impl FramePool {
         FramePool {
             free,
             unused,
-            home: Home {
+            pool: PoolHandle {
                 free: sender,
                 allocator,
                 bytes: Arc::default(),
@@ -289,7 +289,7 @@ impl FramePool {
             memory,
             guest: None,
             tag,
-            home: Some(self.home.clone()),
+            pool: Some(self.pool.clone()),
         }
     }
 
@@ -305,9 +305,9 @@ impl FramePool {
         let (sender, free) = bounded(Reserve::KEPT);
         Reserve {
             free,
-            home: Home {
+            pool: PoolHandle {
                 free: sender,
-                ..self.home.clone()
+                ..self.pool.clone()
             },
         }
     }
@@ -319,12 +319,12 @@ impl FramePool {
 
     /// Bytes that the pool's buffers and its reserves hold now.
     pub fn allocated_bytes(&self) -> usize {
-        self.home.bytes.now.load(Ordering::Relaxed)
+        self.pool.bytes.now.load(Ordering::Relaxed)
     }
 
     /// The most bytes that they have held at a time.
     pub fn most_bytes(&self) -> usize {
-        self.home.bytes.most.load(Ordering::Relaxed)
+        self.pool.bytes.most.load(Ordering::Relaxed)
     }
 }
 
@@ -334,7 +334,7 @@ impl FramePool {
 #[derive(Clone)]
 pub struct Reserve {
     free: Receiver<Free>,
-    home: Home,
+    pool: PoolHandle,
 }
 
 impl Reserve {
@@ -349,7 +349,7 @@ impl Reserve {
             memory,
             guest: None,
             tag,
-            home: Some(self.home.clone()),
+            pool: Some(self.pool.clone()),
         };
         buffer.fit(len)?;
         Ok(buffer)

@@ -22,7 +22,7 @@ impl Shared {
     /// Puts it in the place of `buffer`'s own memory until `buffer` is dropped. Whoever writes to the buffer
     /// gets a copy, in ordinary memory, and changes that alone.
     pub fn lend_to(&self, buffer: &mut Buffer) {
-        buffer.host(Box::new(Guest {
+        buffer.host(Box::new(BlockView {
             block: Arc::clone(&self.0),
             changed: None,
         }));
@@ -30,13 +30,13 @@ impl Shared {
 }
 
 /// The block in one buffer.
-struct Guest {
+struct BlockView {
     block: Arc<Buffer>,
     /// What was written to.
     changed: Option<Vec<u8>>,
 }
 
-impl Memory for Guest {
+impl Memory for BlockView {
     fn bytes(&self) -> &[u8] {
         self.changed.as_deref().unwrap_or_else(|| self.block.bytes())
     }
