@@ -39,7 +39,7 @@ pub(super) struct Partial {
     waiting: VecDeque<Pending>,
     explanation: Vec<String>,
     explained: HashSet<Vec<String>>,
-    strays: Option<Strays>,
+    frames_outside: Option<FramesOutside>,
 }
 
 /// A frame whose parts are being filtered.
@@ -55,7 +55,7 @@ struct Pending {
 }
 
 /// Frames in which a region lay wholly outside.
-struct Strays {
+struct FramesOutside {
     region: String,
     first: u64,
     frames: u64,
@@ -87,7 +87,7 @@ impl Partial {
             waiting: VecDeque::new(),
             explanation: Vec::new(),
             explained: HashSet::new(),
-            strays: None,
+            frames_outside: None,
         })
     }
 
@@ -110,10 +110,10 @@ impl Partial {
         for present in self.timeline.at(frame.sequence, &frame.metadata)? {
             let region = present.region;
             let Some(area) = present.at.within(width, height) else {
-                match &mut self.strays {
-                    Some(strays) => strays.frames += 1,
+                match &mut self.frames_outside {
+                    Some(frames_outside) => frames_outside.frames += 1,
                     None => {
-                        self.strays = Some(Strays {
+                        self.frames_outside = Some(FramesOutside {
                             region: region.label.clone(),
                             first: frame.sequence,
                             frames: 1,
@@ -357,11 +357,11 @@ impl Engine for Partial {
 
     fn remarks(&mut self, whole: bool) -> Remarks {
         let mut remarks = self.inner.remarks(whole);
-        if let Some(Strays {
+        if let Some(FramesOutside {
             region,
             first,
             frames,
-        }) = &self.strays
+        }) = &self.frames_outside
         {
             let times = match frames {
                 1 => format!("in frame {first}"),

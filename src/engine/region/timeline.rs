@@ -33,7 +33,7 @@ pub(super) struct Timeline {
 }
 
 /// A region that is there at a moment.
-pub(super) struct Present<'a> {
+pub(super) struct ActiveRegion<'a> {
     pub(super) region: &'a Region,
     pub(super) at: Rectangle,
 }
@@ -100,16 +100,20 @@ impl Timeline {
     }
 
     /// The regions of a frame, the `sequence`th of the run.
-    pub(super) fn at(&mut self, sequence: u64, metadata: &Metadata) -> Result<Vec<Present<'_>>, RegionError> {
+    pub(super) fn at(
+        &mut self,
+        sequence: u64,
+        metadata: &Metadata,
+    ) -> Result<Vec<ActiveRegion<'_>>, RegionError> {
         let number = metadata.skipped.frames.map(|skipped| skipped + sequence);
         if let (None, Some(stretch)) = (number, self.counted.stretches.first()) {
             return Err(RegionError::Uncounted(stretch.region.label.clone()));
         }
         let now = self.moment(sequence, metadata);
-        let mut present: Vec<Present<'_>> = self
+        let mut present: Vec<ActiveRegion<'_>> = self
             .always
             .iter()
-            .map(|region| Present {
+            .map(|region| ActiveRegion {
                 region,
                 at: region.first,
             })
@@ -121,7 +125,7 @@ impl Timeline {
             for &index in &lane.there {
                 let stretch = &lane.stretches[index];
                 self.met[stretch.number] = true;
-                present.push(Present {
+                present.push(ActiveRegion {
                     region: &stretch.region,
                     at: stretch.at(now),
                 });
