@@ -60,7 +60,7 @@ impl Constants {
 
 /// What a frame brings that was not accounted for yet.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct NewFacts {
     /// Facts that no frame had before.
     pub(super) facts: Facts,
     /// Facts that are another one than at the beginning, for the first time.
@@ -103,9 +103,9 @@ impl Ledger {
     }
 
     /// Counts a frame, and returns what it brings that must be accounted for.
-    pub(super) fn see(&mut self, metadata: &Metadata, samples: Samples) -> News {
+    pub(super) fn see(&mut self, metadata: &Metadata, samples: Samples) -> NewFacts {
         self.frames += 1;
-        let mut news = News::default();
+        let mut news = NewFacts::default();
         let seen = |outcomes: &BTreeMap<Fact, (String, Outcome)>| {
             metadata.side_data.iter().all(|b| outcomes.contains_key(&b.fact))
         };
@@ -382,7 +382,7 @@ impl PlainLedger {
                 .apply(frame);
             self.ledger.settle_change(Fact::Range);
         }
-        if news == News::default() {
+        if news == NewFacts::default() {
             return Ok(());
         }
         self.ledger.refusal().map_or(Ok(()), Err)
@@ -474,7 +474,7 @@ mod tests {
             clockwise); choose another";
         assert_eq!(ledger.sentences(), [sentence]);
         assert!(ledger.refusal().is_some_and(|r| r.starts_with(sentence)));
-        assert_eq!(ledger.see(&metadata, SAMPLES), News::default());
+        assert_eq!(ledger.see(&metadata, SAMPLES), NewFacts::default());
     }
 
     #[test]

@@ -15,7 +15,7 @@ const KEEPING_ALPHA: &[&str] = &["libvpx-vp9", "prores_ks", "qtrle", "ffv1", "ut
 
 /// What the encoder does with alpha.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum AlphaHandling {
     /// It takes a format with alpha.
     Kept,
     /// It takes a palette, in which a pixel is transparent or opaque.
@@ -26,7 +26,7 @@ pub(super) enum Fate {
 
 /// Counts the frames whose alpha is not kept.
 pub(super) struct AlphaWatch {
-    fate: Fate,
+    handling: AlphaHandling,
     /// How many frames lost something.
     frames: u64,
     /// Some frame had pixels that were not opaque.
@@ -47,10 +47,10 @@ impl AlphaWatch {
     ) -> AlphaWatch {
         let facts = format.facts().unwrap_or_default();
         AlphaWatch {
-            fate: match (facts.palette, facts.alpha) {
-                (true, _) => Fate::Cut,
-                (false, true) => Fate::Kept,
-                (false, false) => Fate::Lost,
+            handling: match (facts.palette, facts.alpha) {
+                (true, _) => AlphaHandling::Cut,
+                (false, true) => AlphaHandling::Kept,
+                (false, false) => AlphaHandling::Lost,
             },
             frames: 0,
             was_used: false,
@@ -65,15 +65,15 @@ impl AlphaWatch {
 
     /// Looks at a frame before it is converted; a sentence if it is the first that loses something.
     pub(super) fn look(&mut self, frame: &Frame) -> Option<String> {
-        if !frame.format().has_alpha() || (self.fate == Fate::Kept && self.was_used) {
+        if !frame.format().has_alpha() || (self.handling == AlphaHandling::Kept && self.was_used) {
             return None;
         }
         let is_used = !frame.is_opaque();
         self.was_used |= is_used;
-        let loses = match self.fate {
-            Fate::Kept => false,
-            Fate::Cut => is_used && !frame.is_cut_out(),
-            Fate::Lost => is_used,
+        let loses = match self.handling {
+            AlphaHandling::Kept => false,
+            AlphaHandling::Cut => is_used && !frame.is_cut_out(),
+            AlphaHandling::Lost => is_used,
         };
         self.frames += u64::from(loses);
         (loses && self.frames == 1).then(|| {
@@ -86,9 +86,11 @@ impl AlphaWatch {
     }
 
     fn why(&self) -> String {
-        match self.fate {
-            Fate::Kept | Fate::Lost => format!("{} holds none; {}", self.place, self.advice),
-            Fate::Cut => format!(
+        match self.handling {
+            AlphaHandling::Kept | AlphaHandling::Lost => {
+                format!("{} holds none; {}", self.place, self.advice)
+            }
+            AlphaHandling::Cut => format!(
                 "pixels of {} are transparent or opaque, and alpha is cut at one half; {}",
                 self.place, self.advice
             ),
@@ -108,7 +110,7 @@ impl AlphaWatch {
     /// Looks into the finished file for the alpha that the encoder was given: some encoders and containers
     /// drop it without a word. A sentence if it is gone.
     pub(super) fn missing(&self, path: &Path, stream: usize) -> Option<String> {
-        if self.fate != Fate::Kept || !self.was_used {
+        if self.handling != AlphaHandling::Kept || !self.was_used {
             return None;
         }
         let first = first_format(path, stream)?;

@@ -60,19 +60,21 @@ pub(super) struct EarlySound {
 pub(super) type AddVideo<'a> = &'a dyn Fn(&mut Muxer) -> Result<usize, AvError>;
 
 /// How a stream of the input comes into the output.
-pub(super) enum Carriage {
+pub(super) enum StreamHandling {
     /// Its packets as they are, under the input's four-letter mark or the container's own.
     Copy { keep_tag: bool },
     /// Its sound encoded anew.
     Encode(Box<AudioTranscoder>),
 }
 
-impl Carriage {
+impl StreamHandling {
     /// Adds stream `index` of `demuxer` to `muxer`.
     pub(super) fn add(&self, muxer: &mut Muxer, demuxer: &Demuxer, index: usize) -> Result<usize, AvError> {
         match self {
-            Carriage::Copy { keep_tag } => muxer.add_copied(demuxer, index, *keep_tag),
-            Carriage::Encode(transcoder) => muxer.add_transcoded(demuxer, index, transcoder, STALE_TEXTS),
+            StreamHandling::Copy { keep_tag } => muxer.add_copied(demuxer, index, *keep_tag),
+            StreamHandling::Encode(transcoder) => {
+                muxer.add_transcoded(demuxer, index, transcoder, STALE_TEXTS)
+            }
         }
     }
 }
@@ -125,17 +127,17 @@ impl Container {
         &self,
         add_video: AddVideo<'_>,
         (demuxer, filtered): (&Demuxer, usize),
-        others: impl Iterator<Item = (usize, &'a Carriage)>,
+        others: impl Iterator<Item = (usize, &'a StreamHandling)>,
     ) -> Result<(), String> {
         let run = || -> Result<(), AvError> {
             let mut muxer = self.in_memory()?;
             let mut has_video = false;
-            for (index, carriage) in others {
+            for (index, handling) in others {
                 if index > filtered && !has_video {
                     add_video(&mut muxer)?;
                     has_video = true;
                 }
-                carriage.add(&mut muxer, demuxer, index)?;
+                handling.add(&mut muxer, demuxer, index)?;
             }
             if !has_video {
                 add_video(&mut muxer)?;
@@ -151,16 +153,16 @@ impl Container {
         &self,
         add_video: AddVideo<'_>,
         (demuxer, filtered): (&Demuxer, usize),
-        (index, carriage): (usize, &Carriage),
+        (index, handling): (usize, &StreamHandling),
         packets: &[&Packet],
     ) -> Result<(), String> {
-        let others = std::iter::once((index, carriage));
+        let others = std::iter::once((index, handling));
         self.try_head(add_video, (demuxer, filtered), others)
             .map_err(|reason| format!("{} cannot hold it: {reason}", self.name))?;
         let medium = demuxer.stream(index).map_or(Medium::Other, |facts| facts.medium);
         // An attachment comes beside the video, other streams are recognised more safely if they are alone.
         let video = (medium == Medium::Attachment).then_some(add_video);
-        let comes_back = self.comes_back(video, demuxer, (index, carriage), packets);
+        let comes_back = self.comes_back(video, demuxer, (index, handling), packets);
         match (comes_back, medium) {
             (Some(true) | None, _) => Ok(()),
             (Some(false), Medium::Audio | Medium::Subtitle | Medium::Data) => Err(format!(
@@ -177,23 +179,23 @@ impl Container {
         &self,
         video: Option<AddVideo<'_>>,
         demuxer: &Demuxer,
-        (index, carriage): (usize, &Carriage),
+        (index, handling): (usize, &StreamHandling),
         packets: &[&Packet],
     ) -> Option<bool> {
         let facts = demuxer.stream(index)?;
-        let written = match carriage {
-            Carriage::Copy { .. } => facts.codec.clone(),
-            Carriage::Encode(transcoder) => transcoder.codec_name(),
+        let written = match handling {
+            StreamHandling::Copy { .. } => facts.codec.clone(),
+            StreamHandling::Encode(transcoder) => transcoder.codec_name(),
         };
         let mut muxer = self.in_memory().ok()?;
         if let Some(add_video) = video {
             add_video(&mut muxer).ok()?;
         }
-        let to = carriage.add(&mut muxer, demuxer, index).ok()?;
+        let to = handling.add(&mut muxer, demuxer, index).ok()?;
         muxer.begin().ok()?;
         if facts.medium != Medium::Attachment {
-            match (carriage, packets) {
-                (Carriage::Copy { .. }, [_, ..]) => {
+            match (handling, packets) {
+                (StreamHandling::Copy { .. }, [_, ..]) => {
                     for packet in packets {
                         muxer
                             .write(&mut packet.duplicate().ok()?, to, facts.time_base)
@@ -234,7 +236,7 @@ impl Container {
     pub(super) fn early_sound(
         &self,
         (demuxer, index): (&Demuxer, usize),
-        carriage: &Carriage,
+        handling: &StreamHandling,
         priming: f64,
         (picture, sound): (f64, f64),
     ) -> Option<EarlySound> {
@@ -244,7 +246,7 @@ impl Container {
             for (delayed, keeps_negative) in ways {
                 let delay = if delayed { priming } else { 0.0 } + fine;
                 let begins = (picture, sound + delay);
-                let Some(back) = self.times_back((demuxer, index), carriage, begins, keeps_negative) else {
+                let Some(back) = self.times_back((demuxer, index), handling, begins, keeps_negative) else {
                     continue;
                 };
                 let error = ((back.1 - back.0) - (sound - picture)).abs();
@@ -272,10 +274,10 @@ impl Container {
     pub(super) fn keeps_apart(
         &self,
         (demuxer, index): (&Demuxer, usize),
-        carriage: &Carriage,
+        handling: &StreamHandling,
         (picture, sound): (f64, f64),
     ) -> bool {
-        let back = self.times_back((demuxer, index), carriage, (picture, sound), false);
+        let back = self.times_back((demuxer, index), handling, (picture, sound), false);
         back.is_none_or(|back| ((back.1 - back.0) - (sound - picture)).abs() < COARSE)
     }
 
@@ -318,7 +320,7 @@ impl Container {
     fn times_back(
         &self,
         (demuxer, index): (&Demuxer, usize),
-        carriage: &Carriage,
+        handling: &StreamHandling,
         begins: (f64, f64),
         keeps_negative: bool,
     ) -> Option<(f64, f64)> {
@@ -326,7 +328,7 @@ impl Container {
             if keeps_negative {
                 muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1)?;
             }
-            carriage.add(muxer, demuxer, index)
+            handling.add(muxer, demuxer, index)
         })?;
         write_two(&mut muxer, picture, begins.0, PICTURE_LASTS)?;
         write_two(&mut muxer, sound, begins.1, SOUND_LASTS)?;

@@ -4,7 +4,9 @@
 //! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot
 //! hold is left out, with a warning. What it holds is found out by trying (see [`Container`]).
 
-use super::container::{AddVideo, Carriage, Container, KEEP_NEGATIVE, PACKETS_TRIED, STALE_TEXTS, explained};
+use super::container::{
+    AddVideo, Container, KEEP_NEGATIVE, PACKETS_TRIED, STALE_TEXTS, StreamHandling, explained,
+};
 use super::kept;
 use super::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::ffmpeg::{
@@ -82,7 +84,7 @@ struct Copied {
     late: u64,
     /// Its medium and codec, for messages.
     label: String,
-    carriage: Carriage,
+    handling: StreamHandling,
     refusal: Option<Refusal>,
 }
 
@@ -112,7 +114,7 @@ struct Refusal {
 /// A stream of the input and how it comes into the output.
 struct Planned {
     index: usize,
-    carriage: Carriage,
+    handling: StreamHandling,
 }
 
 /// A second reader of the input file, and which of its streams go where.
@@ -237,13 +239,13 @@ impl Passthrough {
                 video = Some(to);
                 continue;
             }
-            let (Some(Planned { carriage, .. }), Some(facts)) =
+            let (Some(Planned { handling, .. }), Some(facts)) =
                 (planned.next_if(|p| p.index == index), self.demuxer.stream(index))
             else {
                 self.demuxer.discard(index);
                 continue;
             };
-            let to = carriage.add(muxer, &self.demuxer, index)?;
+            let to = handling.add(muxer, &self.demuxer, index)?;
             self.copied.push(Copied {
                 from: index,
                 to,
@@ -253,7 +255,7 @@ impl Passthrough {
                 last_end: None,
                 late: 0,
                 label: label(index, &facts),
-                carriage,
+                handling,
                 refusal: None,
             });
         }
@@ -327,21 +329,23 @@ impl Passthrough {
                 continue;
             };
             let start = begins.get(&copied.from).copied().unwrap_or(0.0) + copied.delay;
-            let (priming, begins) = match &copied.carriage {
-                Carriage::Encode(transcoder) => (transcoder.priming(), start.max(0.0) - transcoder.priming()),
-                Carriage::Copy { .. } => (facts.priming, start.max(-facts.priming)),
+            let (priming, begins) = match &copied.handling {
+                StreamHandling::Encode(transcoder) => {
+                    (transcoder.priming(), start.max(0.0) - transcoder.priming())
+                }
+                StreamHandling::Copy { .. } => (facts.priming, start.max(-facts.priming)),
             };
             if priming <= 0.0 {
                 continue;
             }
             let source = (&self.demuxer, copied.from);
-            if let Some(early) = container.early_sound(source, &copied.carriage, priming, (picture, begins)) {
+            if let Some(early) = container.early_sound(source, &copied.handling, priming, (picture, begins)) {
                 copied.delay += early.delay;
                 if early.keeps_negative {
                     // The same option was accepted when it was tried.
                     let _ = muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1);
                 }
-            } else if let Carriage::Encode(transcoder) = &mut copied.carriage {
+            } else if let StreamHandling::Encode(transcoder) = &mut copied.handling {
                 transcoder.overlay_priming();
             }
         }
@@ -350,7 +354,7 @@ impl Passthrough {
     /// Has sound that is encoded begin with the picture, at `picture` seconds.
     fn begin_encoded_sound(&mut self, picture: f64) {
         for copied in &mut self.copied {
-            if let Carriage::Encode(transcoder) = &mut copied.carriage {
+            if let StreamHandling::Encode(transcoder) = &mut copied.handling {
                 transcoder.begin_at(picture - copied.delay);
             }
         }
@@ -360,7 +364,7 @@ impl Passthrough {
     /// written. To round the times of coarse clocks (WebM's milliseconds) would move the sound.
     pub(super) fn begin_on_ticks(&mut self, muxer: &Muxer) {
         for copied in &mut self.copied {
-            if let Carriage::Encode(transcoder) = &mut copied.carriage {
+            if let StreamHandling::Encode(transcoder) = &mut copied.handling {
                 transcoder.begin_on_tick(muxer.time_base(copied.to), copied.delay);
             }
         }
@@ -373,7 +377,8 @@ impl Passthrough {
         let moved = self.copied.iter().filter_map(|copied| {
             let facts = self.demuxer.stream(copied.from)?;
             let off = begins.get(&copied.from)? - picture;
-            let counts = facts.medium == Medium::Audio && matches!(copied.carriage, Carriage::Copy { .. });
+            let counts =
+                facts.medium == Medium::Audio && matches!(copied.handling, StreamHandling::Copy { .. });
             (counts && off.abs() > TOO_SHORT_TO_HEAR).then(|| copied.moved(off, container))
         });
         self.lose(moved.collect());
@@ -394,7 +399,7 @@ impl Passthrough {
             }
         }
         let keeps = |copied: &Copied, begins| {
-            container.keeps_apart((&self.demuxer, copied.from), &copied.carriage, begins)
+            container.keeps_apart((&self.demuxer, copied.from), &copied.handling, begins)
         };
         if late
             .iter()
@@ -452,10 +457,10 @@ impl Passthrough {
             if !options.wants(index, facts.medium) {
                 continue;
             }
-            match self.prospect(muxer, &facts) {
-                Prospect::Candidate => candidates.push((index, facts)),
-                Prospect::Remade => {}
-                Prospect::Hopeless(reason) => self.leave_out(index, &facts, &reason),
+            match self.feasibility(muxer, &facts) {
+                Feasibility::Candidate => candidates.push((index, facts)),
+                Feasibility::Remade => {}
+                Feasibility::Hopeless(reason) => self.leave_out(index, &facts, &reason),
             }
         }
         self.wanted = candidates
@@ -469,8 +474,8 @@ impl Passthrough {
         }
         let mut planned = Vec::new();
         for (index, facts) in candidates {
-            match self.carriage(muxer, container, add_video, (index, &facts), &options.audio)? {
-                Ok(carriage) => planned.push(Planned { index, carriage }),
+            match self.handling(muxer, container, add_video, (index, &facts), &options.audio)? {
+                Ok(handling) => planned.push(Planned { index, handling }),
                 Err(reason) => self.leave_out(index, &facts, &reason),
             }
         }
@@ -497,8 +502,9 @@ impl Passthrough {
 
     /// Tells what sound is encoded anew, though it was not requested.
     fn tell_encoded(&mut self, container: &Container, planned: &[Planned]) {
-        for Planned { index, carriage } in planned {
-            let (Carriage::Encode(transcoder), Some(facts)) = (carriage, self.demuxer.stream(*index)) else {
+        for Planned { index, handling } in planned {
+            let (StreamHandling::Encode(transcoder), Some(facts)) = (handling, self.demuxer.stream(*index))
+            else {
                 continue;
             };
             if transcoder.is_lossy() {
@@ -518,7 +524,7 @@ impl Passthrough {
     }
 
     /// What can be said of a stream before the container is tried.
-    fn prospect(&self, muxer: &Muxer, facts: &StreamFacts) -> Prospect {
+    fn feasibility(&self, muxer: &Muxer, facts: &StreamFacts) -> Feasibility {
         let container = muxer.name();
         let is_mov = matches!(
             container.as_str(),
@@ -527,19 +533,19 @@ impl Passthrough {
         let tag = facts.tag.to_le_bytes();
         match facts.medium {
             // The text track of an MP4 file's chapters, which a muxer writes anew from the chapters.
-            Medium::Data if &tag == b"text" && self.demuxer.chapter_count() > 0 => Prospect::Remade,
+            Medium::Data if &tag == b"text" && self.demuxer.chapter_count() > 0 => Feasibility::Remade,
             // A time code, which the muxer writes anew from the text of that name.
-            Medium::Data if &tag == b"tmcd" && is_mov => Prospect::Remade,
+            Medium::Data if &tag == b"tmcd" && is_mov => Feasibility::Remade,
             _ if muxer.is_video_only() => {
-                Prospect::Hopeless(format!("{container} holds one video stream and nothing else"))
+                Feasibility::Hopeless(format!("{container} holds one video stream and nothing else"))
             }
             // Telemetry of action cameras: the one kind of plain data that the container's tag gives a
             // meaning.
             Medium::Data if is_mov && &tag != b"gpmd" => {
-                Prospect::Hopeless(format!("{container} cannot hold it"))
+                Feasibility::Hopeless(format!("{container} cannot hold it"))
             }
-            Medium::Other => Prospect::Hopeless("what it holds is unknown".to_owned()),
-            _ => Prospect::Candidate,
+            Medium::Other => Feasibility::Hopeless("what it holds is unknown".to_owned()),
+            _ => Feasibility::Candidate,
         }
     }
 
@@ -562,20 +568,20 @@ impl Passthrough {
     }
 
     /// How a stream can come into the output, or the reason why it cannot.
-    fn carriage(
+    fn handling(
         &self,
         muxer: &Muxer,
         container: &Container,
         add_video: AddVideo<'_>,
         (index, facts): (usize, &StreamFacts),
         audio: &AudioEncoding,
-    ) -> Result<Result<Carriage, String>, MapFailure> {
+    ) -> Result<Result<StreamHandling, String>, MapFailure> {
         let is_audio = facts.medium == Medium::Audio;
         if let (true, AudioEncoding::By(name)) = (is_audio, audio) {
             let kind =
                 AudioEncoderKind::find(name).ok_or_else(|| MapFailure::Refused(no_audio_encoder(name)))?;
-            let carriage = self.encoded(muxer, container, add_video, index, kind);
-            return carriage.map(Ok).map_err(|reason| {
+            let handling = self.encoded(muxer, container, add_video, index, kind);
+            return handling.map(Ok).map_err(|reason| {
                 MapFailure::Refused(format!(
                     "{} cannot be encoded with {name}: {reason}; choose another --audio-encoder",
                     label(index, facts)
@@ -594,15 +600,15 @@ impl Passthrough {
         // A container's own mark is known to more players than one that came with the input, but it may have
         // none.
         for keep_tag in if is_data { [true, false] } else { [false, true] } {
-            let carriage = Carriage::Copy { keep_tag };
+            let handling = StreamHandling::Copy { keep_tag };
             let tried = container.try_stream(
                 add_video,
                 (&self.demuxer, self.filtered),
-                (index, &carriage),
+                (index, &handling),
                 &packets,
             );
             match tried {
-                Ok(()) => return Ok(Ok(carriage)),
+                Ok(()) => return Ok(Ok(handling)),
                 Err(why) if reason.is_empty() => reason = why,
                 Err(_) => {}
             }
@@ -616,7 +622,7 @@ impl Passthrough {
         let mut unencoded = None;
         for kind in muxer.default_audio_encoder().into_iter().chain(others) {
             match self.encoded(muxer, container, add_video, index, kind) {
-                Ok(carriage) => return Ok(Ok(carriage)),
+                Ok(handling) => return Ok(Ok(handling)),
                 Err(why) => unencoded = unencoded.or(Some(why)),
             }
         }
@@ -635,7 +641,7 @@ impl Passthrough {
         add_video: AddVideo<'_>,
         index: usize,
         kind: AudioEncoderKind,
-    ) -> Result<Carriage, String> {
+    ) -> Result<StreamHandling, String> {
         let mut reason = "the form of its samples is unknown".to_owned();
         for form in AudioTranscoder::forms(&self.demuxer, index, kind) {
             let opened = explained(|| {
@@ -643,10 +649,10 @@ impl Passthrough {
             });
             match opened {
                 Ok(Some(transcoder)) => {
-                    let carriage = Carriage::Encode(Box::new(transcoder));
+                    let handling = StreamHandling::Encode(Box::new(transcoder));
                     let source = (&self.demuxer, self.filtered);
-                    match container.try_stream(add_video, source, (index, &carriage), &[]) {
-                        Ok(()) => return Ok(carriage),
+                    match container.try_stream(add_video, source, (index, &handling), &[]) {
+                        Ok(()) => return Ok(handling),
                         Err(why) => reason = why,
                     }
                 }
@@ -665,8 +671,8 @@ impl Passthrough {
         add_video: AddVideo<'_>,
         planned: Vec<Planned>,
     ) -> Vec<Planned> {
-        fn streams(planned: &[Planned]) -> impl Iterator<Item = (usize, &Carriage)> {
-            planned.iter().map(|p| (p.index, &p.carriage))
+        fn streams(planned: &[Planned]) -> impl Iterator<Item = (usize, &StreamHandling)> {
+            planned.iter().map(|p| (p.index, &p.handling))
         }
         let filtered = self.filtered;
         let all = container.try_head(add_video, (&self.demuxer, filtered), streams(&planned));
@@ -741,7 +747,7 @@ impl Passthrough {
     pub(super) fn summary(&self, container: &str) -> String {
         let held = || self.copied.iter().filter(|c| c.refusal.is_none());
         let mut summary = match held()
-            .filter(|c| matches!(c.carriage, Carriage::Copy { .. }))
+            .filter(|c| matches!(c.handling, StreamHandling::Copy { .. }))
             .count()
         {
             0 => String::new(),
@@ -749,7 +755,7 @@ impl Passthrough {
             n => format!(", {n} streams copied"),
         };
         for copied in held() {
-            if let Carriage::Encode(transcoder) = &copied.carriage {
+            if let StreamHandling::Encode(transcoder) = &copied.handling {
                 let codec = self
                     .demuxer
                     .stream(copied.from)
@@ -835,7 +841,7 @@ impl Passthrough {
             if writes_units(muxer) {
                 self.extend(muxer, position, end + UNIT)?;
             }
-            if matches!(self.copied[position].carriage, Carriage::Encode(_)) {
+            if matches!(self.copied[position].handling, StreamHandling::Encode(_)) {
                 self.transcode(muxer, position, None, end)?;
             }
         }
@@ -853,14 +859,14 @@ impl Passthrough {
             return Ok(());
         }
         let (to, delay) = (copied.to, copied.delay);
-        let (packets, base) = match &mut copied.carriage {
-            Carriage::Encode(transcoder) => {
+        let (packets, base) = match &mut copied.handling {
+            StreamHandling::Encode(transcoder) => {
                 let mut packets = transcoder.extend(end - delay)?;
                 let shift = (delay / transcoder.time_base().to_f64()).round() as i64;
                 packets.iter_mut().for_each(|packet| packet.shift(shift));
                 (packets, transcoder.time_base())
             }
-            Carriage::Copy { .. } => {
+            StreamHandling::Copy { .. } => {
                 let base = muxer.time_base(to);
                 let begins = copied.last_end.unwrap_or(0);
                 let missing = (end / base.to_f64()).ceil() as i64 - begins;
@@ -891,9 +897,9 @@ impl Passthrough {
                     copied.label, refusal.from, refusal.packets, refusal.reason
                 ));
             }
-            let damaged = match &copied.carriage {
-                Carriage::Encode(transcoder) => transcoder.damaged(),
-                Carriage::Copy { .. } => 0,
+            let damaged = match &copied.handling {
+                StreamHandling::Encode(transcoder) => transcoder.damaged(),
+                StreamHandling::Copy { .. } => 0,
             };
             if damaged > 0 {
                 self.warnings.push(format!(
@@ -1023,7 +1029,7 @@ impl Passthrough {
             return Ok(());
         }
         let to = copied.to;
-        if matches!(copied.carriage, Carriage::Encode(_)) {
+        if matches!(copied.handling, StreamHandling::Encode(_)) {
             return self.transcode(muxer, position, Some(&packet), time);
         }
         log::forget();
@@ -1042,7 +1048,7 @@ impl Passthrough {
         time: f64,
     ) -> Result<(), AvError> {
         let copied = &mut self.copied[position];
-        let Carriage::Encode(transcoder) = &mut copied.carriage else {
+        let StreamHandling::Encode(transcoder) = &mut copied.handling else {
             return Ok(());
         };
         let (to, base) = (copied.to, transcoder.time_base());
@@ -1153,7 +1159,7 @@ pub(super) fn no_audio_encoder(name: &str) -> String {
 }
 
 /// What is known of a stream before the container is tried.
-enum Prospect {
+enum Feasibility {
     Candidate,
     /// The muxer makes it from other facts.
     Remade,
