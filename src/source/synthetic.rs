@@ -133,7 +133,7 @@ pub fn open(spec: &SyntheticSpec) -> Result<AnySource, SourceError> {
         .raw
         .info(spec.frames, format!("moving pseudo-random detail, {spec}"));
     Ok(AnySource::Indexed(Arc::new(Synthetic {
-        painting: Painting::new(spec)?,
+        large: LargePicture::new(spec)?,
         info: StreamInfo { pictures, ..info },
         frames: spec.frames.unwrap_or(u64::MAX),
         pictures: OnceLock::new(),
@@ -141,13 +141,13 @@ pub fn open(spec: &SyntheticSpec) -> Result<AnySource, SourceError> {
 }
 
 /// The large picture that frames are windows of.
-struct Painting {
+struct LargePicture {
     whole: Frame,
     layout: Layout,
 }
 
-impl Painting {
-    fn new(spec: &SyntheticSpec) -> Result<Painting, SourceError> {
+impl LargePicture {
+    fn new(spec: &SyntheticSpec) -> Result<LargePicture, SourceError> {
         let layout = spec.raw.layout;
         let geometry = |cause| SourceError::Layout {
             path: "synthetic".to_owned(),
@@ -175,7 +175,7 @@ impl Painting {
                 lane += 1;
             }
         }
-        Ok(Painting { whole, layout })
+        Ok(LargePicture { whole, layout })
     }
 
     /// Frame `index`, in the given buffer.
@@ -250,7 +250,7 @@ fn noise(lane: u64, x: usize, y: usize) -> u16 {
 }
 
 struct Synthetic {
-    painting: Painting,
+    large: LargePicture,
     info: StreamInfo,
     frames: u64,
     /// Made when the first frame is read, which brings the kind of memory along.
@@ -264,8 +264,8 @@ impl Synthetic {
         let count = self.info.pictures;
         let threads = thread::available_parallelism().map_or(1, usize::from).min(count);
         let make = |index: usize| {
-            let block = buffer.another(self.painting.layout.size())?;
-            let picture = self.painting.window(index as u64, block)?;
+            let block = buffer.another(self.large.layout.size())?;
+            let picture = self.large.window(index as u64, block)?;
             Ok(Shared::new(picture.into_parts().1))
         };
         let share = |first: usize| -> Result<Vec<Shared>, SourceError> {
@@ -310,10 +310,10 @@ impl IndexedSource for Synthetic {
 
     fn read(&self, index: u64, mut buffer: Buffer) -> Result<Frame, SourceError> {
         let mut frame = if self.info.pictures == 0 {
-            self.painting.window(index, buffer)?
+            self.large.window(index, buffer)?
         } else {
             self.picture(index, &buffer)?.lend_to(&mut buffer);
-            Frame::new(self.painting.layout, buffer)?
+            Frame::new(self.large.layout, buffer)?
         };
         frame.sequence = index;
         frame.metadata = metadata(index);

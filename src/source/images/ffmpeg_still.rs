@@ -2,7 +2,7 @@
 //! picture tells its format; what the decoder does not give is searched for in the file's bytes.
 
 use super::Rules;
-use super::picture::Said;
+use super::picture::PictureNotes;
 use super::still::{invalid, io_error};
 use crate::frame::fact::Fact;
 use crate::frame::{Colour, Frame, FramePool, METADATA_LIMIT, Pageable, too_large};
@@ -76,7 +76,7 @@ impl FfmpegStill {
     }
 
     /// Copies the picture into `frame`, with what the decoder says of it.
-    pub(super) fn read(self, frame: &mut Frame) -> Said {
+    pub(super) fn read(self, frame: &mut Frame) -> PictureNotes {
         let FfmpegStill {
             frame: decoded,
             notes,
@@ -105,11 +105,11 @@ impl FfmpegStill {
             false => described.orientation,
         };
         frame.metadata = metadata;
-        Said {
+        PictureNotes {
             icc_profile,
             orientation,
             losses: notes,
-            ..Said::default()
+            ..PictureNotes::default()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! JPEG files by libjpeg-turbo: every layout of scans comes out right, and data that are missing or damaged
 //! are reported instead of being filled in silently.
 
-use super::picture::{OpenPicture, Reason, Said};
+use super::picture::{OpenPicture, PictureNotes, Reason};
 use crate::frame::METADATA_LIMIT;
 use crate::still::annotations::jpeg::walk;
 use std::fs::File;
@@ -84,17 +84,17 @@ impl OpenPicture for Jpeg {
         if self.is_gray() { "gray" } else { "rgb24" }
     }
 
-    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<Said, Reason> {
+    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let conversion =
             (self.colours == Colours::Cmyk).then(|| "colours of four inks (CMYK) become RGB".to_owned());
         let damage = self.read(samples)?;
-        Ok(Said {
+        Ok(PictureNotes {
             losses: damage
                 .map(|words| format!("damaged: {words}"))
                 .into_iter()
                 .collect(),
             conversion,
-            ..Said::default()
+            ..PictureNotes::default()
         })
     }
 }

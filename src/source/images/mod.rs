@@ -56,7 +56,7 @@ pub struct ImageFiles {
     info: StreamInfo,
     rules: Rules,
     keep_going: bool,
-    troubles: Mutex<Troubles>,
+    remarks: Mutex<FileRemarks>,
     failures: Failures,
 }
 
@@ -65,7 +65,7 @@ type Counted = BTreeMap<String, (u64, PathBuf)>;
 
 /// What was wrong with files, or done with them.
 #[derive(Default)]
-struct Troubles {
+struct FileRemarks {
     listing: Vec<String>,
     files: Counted,
     conversions: Counted,
@@ -155,12 +155,12 @@ pub fn open_listed(
         rules: Rules::of(options),
         keep_going: options.keep_going,
         failures: Failures::default(),
-        troubles: Mutex::new(Troubles {
+        remarks: Mutex::new(FileRemarks {
             listing: notes
                 .into_iter()
                 .map(|n| format!("{}: {n}", input.display()))
                 .collect(),
-            ..Troubles::default()
+            ..FileRemarks::default()
         }),
     })
 }
@@ -245,8 +245,8 @@ impl ImageFiles {
                 &format!("{trouble}; without --strict it is read all the same"),
             ));
         }
-        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
-        count(&mut troubles.files, path, trouble);
+        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        count(&mut remarks.files, path, trouble);
         Ok(())
     }
 
@@ -280,8 +280,8 @@ impl ImageFiles {
             self.note(path, &loss)?;
         }
         if let Some(conversion) = said.conversion {
-            let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
-            count(&mut troubles.conversions, path, &conversion);
+            let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+            count(&mut remarks.conversions, path, &conversion);
         }
         if is_animated(path) {
             self.note(
@@ -322,11 +322,11 @@ impl IndexedSource for ImageFiles {
     }
 
     fn remarks(&self) -> Remarks {
-        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut warnings = std::mem::take(&mut troubles.listing);
-        warnings.extend(sentences(&troubles.files));
+        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = std::mem::take(&mut remarks.listing);
+        warnings.extend(sentences(&remarks.files));
         Remarks {
-            notes: sentences(&troubles.conversions),
+            notes: sentences(&remarks.conversions),
             warnings,
         }
     }

@@ -18,7 +18,7 @@ pub(super) trait OpenPicture {
     }
 
     /// Decodes into `samples`, which has room for the pixels without padding.
-    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<Said, Reason>;
+    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason>;
 }
 
 /// Why a picture cannot be decoded.
@@ -47,7 +47,7 @@ impl From<&str> for Reason {
 
 /// What is said of a picture beside its pixels.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct PictureNotes {
     pub(super) icc_profile: Option<Vec<u8>>,
     pub(super) orientation: Option<u8>,
     /// What of the picture is missing, damaged or cut.

@@ -2,7 +2,7 @@
 
 use super::ffmpeg_still::FfmpegStill;
 use super::listing::Page;
-use super::picture::{OpenPicture, Reason, Said};
+use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
 use super::tiff::{Problem, Tiff};
 use super::{Rules, dds, ico, jpeg, tga};
@@ -270,14 +270,14 @@ impl<'a> Still<'a> {
     }
 
     /// Decodes the pixels into `frame`, whose rows have no padding.
-    pub(super) fn read(self, frame: &mut Frame) -> Result<Said, SourceError> {
+    pub(super) fn read(self, frame: &mut Frame) -> Result<PictureNotes, SourceError> {
         let path = self.path;
         match self.decoder {
             StillDecoder::Image(picture) => {
                 let ByImage { decoder, losses, .. } = *picture;
-                let mut said = Said {
+                let mut said = PictureNotes {
                     losses,
-                    ..Said::default()
+                    ..PictureNotes::default()
                 };
                 if decoder.color_type() == ColorType::Rgb32F {
                     said.losses.push(floats::loss());
@@ -308,7 +308,7 @@ impl<'a> Still<'a> {
                         are read)"
                     )
                 });
-                Ok(Said {
+                Ok(PictureNotes {
                     icc_profile: facts.icc,
                     orientation: facts.orientation.filter(|o| (2..=8).contains(o)),
                     losses: facts.lost.into_iter().chain(further).collect(),

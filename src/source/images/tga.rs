@@ -7,7 +7,7 @@
 //!  12 width   14 height   16 bits of a pixel   17 bits of alpha 0..4, from the right 4, from the top 5
 //! ```
 
-use super::picture::{OpenPicture, Reason, Said};
+use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::tiff::divided;
 use std::fs::File;
 use std::io::{self, Read};
@@ -282,10 +282,10 @@ impl OpenPicture for Tga {
         }
     }
 
-    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<Said, Reason> {
-        Ok(Said {
+    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
+        Ok(PictureNotes {
             conversion: self.read(samples)?,
-            ..Said::default()
+            ..PictureNotes::default()
         })
     }
 }

@@ -6,7 +6,7 @@
 //!  a pixel of 16 bits:  x r r r r r g g g g g b b b b b      masks 7c00, 03e0, 001f, none for alpha
 //! ```
 
-use super::super::picture::{OpenPicture, Reason, Said};
+use super::super::picture::{OpenPicture, PictureNotes, Reason};
 use dds::header::{Dx9Header, Dx9PixelFormat, PixelFormatFlags};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -19,7 +19,7 @@ pub(super) struct Masked {
     pixel_bytes: usize,
     channels: Vec<Channel>,
     /// What else the file holds, in words.
-    pub(super) said: Said,
+    pub(super) said: PictureNotes,
 }
 
 /// Where a channel lies in a pixel; no bits at all give 0.
@@ -95,7 +95,7 @@ pub(super) fn open(input: BufReader<File>, header: &Dx9Header, length: u64) -> R
         height: header.height as usize,
         pixel_bytes: bits as usize / 8,
         channels,
-        said: Said::default(),
+        said: PictureNotes::default(),
     })
 }
 
@@ -113,7 +113,7 @@ impl OpenPicture for Masked {
         }
     }
 
-    fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<Said, Reason> {
+    fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let mut row = vec![0; self.width * self.pixel_bytes];
         let count = self.channels.len();
         for to in samples.chunks_exact_mut(self.width * count) {

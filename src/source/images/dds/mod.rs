@@ -9,7 +9,7 @@
 
 mod masks;
 
-use super::picture::{OpenPicture, Reason, Said};
+use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::tiff::divided;
 use crate::source::video::floats::{self, quantised};
 use crate::still::annotations::Annotations;
@@ -209,11 +209,11 @@ impl OpenPicture for Dds {
         annotations
     }
 
-    fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<Said, Reason> {
-        let said = Said {
+    fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
+        let said = PictureNotes {
             losses: self.losses(),
             conversion: self.conversion(),
-            ..Said::default()
+            ..PictureNotes::default()
         };
         match self.colour.precision {
             Precision::U8 => {
