@@ -25,7 +25,7 @@ pub(super) struct Output {
 }
 
 /// What the source says of its frames before the first.
-pub(super) struct Announced {
+pub(super) struct ExpectedFrames {
     /// Size and format.
     pub(super) layout: Layout,
     pub(super) colour: Colour,
@@ -33,7 +33,7 @@ pub(super) struct Announced {
     pub(super) frames: Option<u64>,
 }
 
-impl Announced {
+impl ExpectedFrames {
     /// Makes ready what can be while the source is at its first frame: the engine, and memory for the results
     /// that will soon be in flight. What the engine refuses it refuses again when a frame is there.
     fn make_ready(&self, engine: &mut dyn Engine, output: &Output) -> Result<(), PipelineError> {
@@ -143,15 +143,15 @@ impl Input<'_> {
 /// never waits for input but gives back the oldest, so that a slow source delays nothing that is done.
 pub(super) fn run(
     mut engine: Box<dyn Engine>,
-    announced: Option<Announced>,
+    expected: Option<ExpectedFrames>,
     input: &Receiver<Frame>,
     output: &Output,
     stop: &Stop,
     progress: &Progress,
     clock: StageClock,
 ) -> Result<Convolved, Halt> {
-    if let Some(announced) = announced {
-        announced.make_ready(engine.as_mut(), output)?;
+    if let Some(expected) = expected {
+        expected.make_ready(engine.as_mut(), output)?;
     }
     let mut running = Running {
         input: Input {

@@ -38,7 +38,7 @@ use crate::report::{Completion, Doing, Latencies, Measurements, PoolMemory, Reco
 use crate::shortage::thread_error;
 use crate::sink::{AnySink, Written};
 use crate::source::{AnySource, StreamInfo, Supply};
-use convolve::{Announced, Convolved};
+use convolve::{Convolved, ExpectedFrames};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use encode::Encoded;
 use error::{Halt, first_cause};
@@ -318,19 +318,19 @@ fn start<'scope, 'env: 'scope>(
         progress,
     };
     let info = source.info();
-    let announced = match info.uniform {
+    let expected = match info.uniform {
         // An impossible geometry is the source's to tell.
         true => Layout::new(info.format, info.width, info.height, 64).ok(),
         false => None,
     };
-    let announced = announced.map(|layout| Announced {
+    let expected = expected.map(|layout| ExpectedFrames {
         layout,
         colour: info.colour,
         frames: info.frames,
     });
     // From the last stage to the first, so that nobody sends to one that could not be started.
     let (encode, unfinished) = starter.encode(sink, options.sink_workers, to_sink)?;
-    let engine = starter.engine(engine, announced, to_engine, output, options.strict)?;
+    let engine = starter.engine(engine, expected, to_engine, output, options.strict)?;
     let decode = starter.decode(source, &options, &supply, decoded)?;
     Ok(Threads {
         decode,
@@ -393,7 +393,7 @@ impl<'scope, 'env: 'scope> Starter<'scope, 'env> {
     fn engine(
         &self,
         engine: Box<dyn Engine>,
-        announced: Option<Announced>,
+        expected: Option<ExpectedFrames>,
         to_engine: Receiver<Frame>,
         output: convolve::Output,
         strict: bool,
@@ -410,7 +410,7 @@ impl<'scope, 'env: 'scope> Starter<'scope, 'env> {
             // The queue is closed after the gate: `output` outlives the guard.
             guarded(Stage::Engine, stop, || {
                 let mut convolved =
-                    convolve::run(engine, announced, &to_engine, &output, stop, progress, clock)?;
+                    convolve::run(engine, expected, &to_engine, &output, stop, progress, clock)?;
                 convolved.remarks = decode::accepted(convolved.remarks, strict)?;
                 Ok(convolved)
             })

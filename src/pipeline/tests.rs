@@ -32,7 +32,7 @@ fn paint(index: u64, buffer: Buffer) -> Frame {
 
 /// What happens at one frame.
 #[derive(Clone, Copy, Default)]
-struct Fate {
+struct FrameFault {
     fail_at: Option<u64>,
     panic_at: Option<u64>,
     delay: Duration,
@@ -40,7 +40,7 @@ struct Fate {
     uneven: bool,
 }
 
-impl Fate {
+impl FrameFault {
     /// True if the frame is to fail.
     fn meet(&self, index: u64) -> bool {
         let delay = if self.uneven {
@@ -62,18 +62,18 @@ struct FakeSource {
     info: StreamInfo,
     count: u64,
     at: u64,
-    fate: Fate,
+    fault: FrameFault,
     /// Hangs at this frame until the run is abandoned, as a silent pipe does.
     silent_at: Option<u64>,
 }
 
 impl FakeSource {
-    fn new(count: u64, fate: Fate) -> FakeSource {
+    fn new(count: u64, fault: FrameFault) -> FakeSource {
         FakeSource {
             info: info(),
             count,
             at: 0,
-            fate,
+            fault,
             silent_at: None,
         }
     }
@@ -93,7 +93,7 @@ impl Source for FakeSource {
             return Err(crate::frame::Stopped.into());
         }
         let frame = paint(self.at, supply.take()?);
-        if self.fate.meet(self.at) {
+        if self.fault.meet(self.at) {
             return Err(SourceError::Io {
                 path: "made-up".to_owned(),
                 cause: io_error(),
@@ -111,7 +111,7 @@ impl Source for FakeSource {
 struct FakeIndexed {
     info: StreamInfo,
     count: u64,
-    fate: Fate,
+    fault: FrameFault,
 }
 
 impl IndexedSource for FakeIndexed {
@@ -124,7 +124,7 @@ impl IndexedSource for FakeIndexed {
     }
 
     fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
-        if self.fate.meet(index) {
+        if self.fault.meet(index) {
             return Err(SourceError::Invalid {
                 path: format!("made-up {index}"),
                 problem: "it is not real".to_owned(),
@@ -169,7 +169,7 @@ impl Allocator for Counting {
 
 struct Copying {
     depth: usize,
-    fate: Fate,
+    fault: FrameFault,
     flying: VecDeque<(Frame, Buffer)>,
     memory: Arc<Counting>,
     /// Loses this frame.
@@ -198,10 +198,10 @@ impl Ranges for Profiler {
 }
 
 impl Copying {
-    fn new(depth: usize, fate: Fate) -> Copying {
+    fn new(depth: usize, fault: FrameFault) -> Copying {
         Copying {
             depth,
-            fate,
+            fault,
             flying: VecDeque::new(),
             memory: Arc::default(),
             lose: None,
@@ -232,7 +232,7 @@ impl Engine for Copying {
         self.memory.clone()
     }
     fn submit(&mut self, input: Frame, output: Buffer, _: usize) -> Result<(), EngineError> {
-        if self.fate.meet(input.sequence) {
+        if self.fault.meet(input.sequence) {
             return Err(EngineError::Device {
                 doing: "copying".to_owned(),
                 reason: "made-up failure".to_owned(),
@@ -259,12 +259,12 @@ impl Engine for Copying {
 
 /// What became of a sink.
 #[derive(Default)]
-struct Diary {
+struct SinkLog {
     frames: Mutex<Vec<u64>>,
     finished: AtomicBool,
 }
 
-impl Diary {
+impl SinkLog {
     fn write(&self, frame: &Frame) {
         assert!(frame.bytes().iter().all(|&b| b == frame.sequence as u8));
         self.frames.lock().unwrap().push(frame.sequence);
@@ -282,8 +282,8 @@ impl Diary {
 }
 
 struct FakeSink {
-    diary: Arc<Diary>,
-    fate: Fate,
+    log: Arc<SinkLog>,
+    fault: FrameFault,
     closed_at: Option<u64>,
     fail_to_finish: bool,
 }
@@ -293,13 +293,13 @@ impl Sink for FakeSink {
         if self.closed_at == Some(frame.sequence) {
             return Ok(Flow::Closed);
         }
-        if self.fate.meet(frame.sequence) {
+        if self.fault.meet(frame.sequence) {
             return Err(SinkError::Io {
                 path: "made-up".to_owned(),
                 cause: io_error(),
             });
         }
-        self.diary.write(&frame);
+        self.log.write(&frame);
         Ok(Flow::More)
     }
     fn finish(self: Box<Self>) -> Result<Written, SinkError> {
@@ -309,28 +309,28 @@ impl Sink for FakeSink {
                 cause: io_error(),
             });
         }
-        self.diary.finish()
+        self.log.finish()
     }
 }
 
 struct FakeIndexedSink {
-    diary: Arc<Diary>,
-    fate: Fate,
+    log: Arc<SinkLog>,
+    fault: FrameFault,
 }
 
 impl IndexedSink for FakeIndexedSink {
     fn write(&self, frame: Frame) -> Result<(), SinkError> {
-        if self.fate.meet(frame.sequence) {
+        if self.fault.meet(frame.sequence) {
             return Err(SinkError::Io {
                 path: "made-up".to_owned(),
                 cause: io_error(),
             });
         }
-        self.diary.write(&frame);
+        self.log.write(&frame);
         Ok(())
     }
     fn finish(&self) -> Result<Written, SinkError> {
-        self.diary.finish()
+        self.log.finish()
     }
 }
 
@@ -339,19 +339,19 @@ struct Setup {
     source: AnySource,
     engine: Copying,
     sink: AnySink,
-    diary: Arc<Diary>,
+    log: Arc<SinkLog>,
     stop: Stop,
     progress: Arc<Progress>,
     options: PipelineOptions,
 }
 
 fn stream(count: u64) -> Setup {
-    let diary = Arc::new(Diary::default());
+    let log = Arc::new(SinkLog::default());
     Setup {
-        source: AnySource::Stream(Box::new(FakeSource::new(count, Fate::default()))),
-        engine: Copying::new(2, Fate::default()),
-        sink: sink(&diary, |_| {}),
-        diary,
+        source: AnySource::Stream(Box::new(FakeSource::new(count, FrameFault::default()))),
+        engine: Copying::new(2, FrameFault::default()),
+        sink: sink(&log, |_| {}),
+        log,
         stop: Stop::new(),
         progress: Arc::new(Progress::new()),
         options: PipelineOptions {
@@ -364,10 +364,10 @@ fn stream(count: u64) -> Setup {
     }
 }
 
-fn sink(diary: &Arc<Diary>, change: impl FnOnce(&mut FakeSink)) -> AnySink {
+fn sink(log: &Arc<SinkLog>, change: impl FnOnce(&mut FakeSink)) -> AnySink {
     let mut sink = FakeSink {
-        diary: diary.clone(),
-        fate: Fate::default(),
+        log: log.clone(),
+        fault: FrameFault::default(),
         closed_at: None,
         fail_to_finish: false,
     };
@@ -375,18 +375,18 @@ fn sink(diary: &Arc<Diary>, change: impl FnOnce(&mut FakeSink)) -> AnySink {
     AnySink::Stream(Box::new(sink))
 }
 
-fn indexed_source(count: u64, fate: Fate) -> AnySource {
+fn indexed_source(count: u64, fault: FrameFault) -> AnySource {
     AnySource::Indexed(Arc::new(FakeIndexed {
         info: info(),
         count,
-        fate,
+        fault,
     }))
 }
 
-fn indexed_sink(diary: &Arc<Diary>, fate: Fate) -> AnySink {
+fn indexed_sink(log: &Arc<SinkLog>, fault: FrameFault) -> AnySink {
     AnySink::Indexed(Arc::new(FakeIndexedSink {
-        diary: diary.clone(),
-        fate,
+        log: log.clone(),
+        fault,
     }))
 }
 
@@ -416,14 +416,14 @@ fn ms(ms: u64) -> Duration {
 #[test]
 fn a_stream_arrives_whole_and_in_order() {
     let setup = stream(100);
-    let (diary, progress, most) = (
-        setup.diary.clone(),
+    let (log, progress, most) = (
+        setup.log.clone(),
         setup.progress.clone(),
         setup.engine.most_in_flight.clone(),
     );
     let outcome = setup.run().unwrap();
-    assert_eq!(diary.frames(), (0..100).collect::<Vec<_>>());
-    assert!(diary.finished.load(Ordering::SeqCst));
+    assert_eq!(log.frames(), (0..100).collect::<Vec<_>>());
+    assert!(log.finished.load(Ordering::SeqCst));
     assert_eq!(outcome.measurements.frames, 100);
     assert_eq!(outcome.measurements.ending, Completion::Complete);
     assert_eq!(outcome.remarks.warnings, ["100 frames were made up"]);
@@ -440,14 +440,14 @@ fn a_stream_arrives_whole_and_in_order() {
 fn a_strict_run_fails_for_what_the_source_warns_of() {
     let mut setup = stream(100);
     setup.options.strict = true;
-    let diary = setup.diary.clone();
+    let log = setup.log.clone();
     let error = setup.run().unwrap_err();
     assert!(matches!(error, PipelineError::Strict { .. }), "{error}");
     assert!(
         error.to_string().starts_with("100 frames were made up"),
         "{error}"
     );
-    assert!(!diary.finished.load(Ordering::SeqCst));
+    assert!(!log.finished.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -455,15 +455,15 @@ fn many_workers_of_uneven_speed_keep_the_order() {
     let mut setup = stream(0);
     setup.source = indexed_source(
         200,
-        Fate {
+        FrameFault {
             delay: ms(6),
             uneven: true,
-            ..Fate::default()
+            ..FrameFault::default()
         },
     );
-    let diary = setup.diary.clone();
+    let log = setup.log.clone();
     let outcome = setup.run().unwrap();
-    assert_eq!(diary.frames(), (0..200).collect::<Vec<_>>());
+    assert_eq!(log.frames(), (0..200).collect::<Vec<_>>());
     assert_eq!(outcome.measurements.stage(Stage::Decode).workers, 5);
     assert!(outcome.measurements.stage(Stage::Decode).busy > ms(100));
 }
@@ -472,7 +472,7 @@ fn many_workers_of_uneven_speed_keep_the_order() {
 fn a_slow_first_frame_does_not_starve_of_buffers() {
     // The first worker takes so long that the others could fill every buffer with frames that are not due
     // yet.
-    let slow_first = Fate::default();
+    let slow_first = FrameFault::default();
     let mut setup = stream(0);
     struct SlowFirst(FakeIndexed);
     impl IndexedSource for SlowFirst {
@@ -492,32 +492,32 @@ fn a_slow_first_frame_does_not_starve_of_buffers() {
     setup.source = AnySource::Indexed(Arc::new(SlowFirst(FakeIndexed {
         info: info(),
         count: 120,
-        fate: slow_first,
+        fault: slow_first,
     })));
     setup.options.queue = 1;
-    let diary = setup.diary.clone();
+    let log = setup.log.clone();
     setup.run().unwrap();
-    assert_eq!(diary.frames(), (0..120).collect::<Vec<_>>());
+    assert_eq!(log.frames(), (0..120).collect::<Vec<_>>());
 }
 
 #[test]
 fn an_indexed_sink_gets_every_frame_once() {
     let mut setup = stream(0);
-    setup.source = indexed_source(150, Fate::default());
+    setup.source = indexed_source(150, FrameFault::default());
     setup.sink = indexed_sink(
-        &setup.diary,
-        Fate {
+        &setup.log,
+        FrameFault {
             delay: ms(4),
             uneven: true,
-            ..Fate::default()
+            ..FrameFault::default()
         },
     );
-    let diary = setup.diary.clone();
+    let log = setup.log.clone();
     let outcome = setup.run().unwrap();
-    let mut frames = diary.frames();
+    let mut frames = log.frames();
     frames.sort_unstable();
     assert_eq!(frames, (0..150).collect::<Vec<_>>());
-    assert!(diary.finished.load(Ordering::SeqCst));
+    assert!(log.finished.load(Ordering::SeqCst));
     assert_eq!(outcome.written.description, "nowhere");
     assert_eq!(outcome.measurements.stage(Stage::Encode).workers, 4);
 }
@@ -525,7 +525,7 @@ fn an_indexed_sink_gets_every_frame_once() {
 #[test]
 fn a_slow_sink_keeps_the_memory_bounded() {
     let mut setup = stream(120);
-    setup.sink = sink(&setup.diary, |s| s.fate.delay = ms(2));
+    setup.sink = sink(&setup.log, |s| s.fault.delay = ms(2));
     let (most, now) = (setup.engine.memory.most.clone(), setup.engine.memory.now.clone());
     let budget = Budget::new(2, 2, (1, 0), (1, 0));
     let outcome = setup.run().unwrap();
@@ -553,9 +553,9 @@ fn a_slow_source_is_named_as_the_limit() {
     let mut setup = stream(0);
     setup.source = AnySource::Stream(Box::new(FakeSource::new(
         60,
-        Fate {
+        FrameFault {
             delay: ms(3),
-            ..Fate::default()
+            ..FrameFault::default()
         },
     )));
     let outcome = setup.run().unwrap();
@@ -567,27 +567,27 @@ fn a_slow_source_is_named_as_the_limit() {
 
 #[test]
 fn a_failing_source_is_the_cause_and_nothing_is_finished() {
-    let fate = Fate {
+    let fault = FrameFault {
         fail_at: Some(30),
-        ..Fate::default()
+        ..FrameFault::default()
     };
     for source in [
-        AnySource::Stream(Box::new(FakeSource::new(100, fate)) as Box<dyn Source>),
-        indexed_source(100, fate),
+        AnySource::Stream(Box::new(FakeSource::new(100, fault)) as Box<dyn Source>),
+        indexed_source(100, fault),
     ] {
         for many in [false, true] {
             let mut setup = stream(0);
             setup.source = match &source {
-                AnySource::Stream(_) => AnySource::Stream(Box::new(FakeSource::new(100, fate))),
+                AnySource::Stream(_) => AnySource::Stream(Box::new(FakeSource::new(100, fault))),
                 AnySource::Indexed(source) => AnySource::Indexed(source.clone()),
             };
             if many {
-                setup.sink = indexed_sink(&setup.diary, Fate::default());
+                setup.sink = indexed_sink(&setup.log, FrameFault::default());
             }
-            let diary = setup.diary.clone();
+            let log = setup.log.clone();
             let error = setup.run().unwrap_err();
             assert!(matches!(error, PipelineError::Source(_)), "{error:?}");
-            assert!(!diary.finished.load(Ordering::SeqCst));
+            assert!(!log.finished.load(Ordering::SeqCst));
         }
     }
 }
@@ -595,65 +595,65 @@ fn a_failing_source_is_the_cause_and_nothing_is_finished() {
 #[test]
 fn a_failing_engine_is_the_cause_and_names_the_frame() {
     let mut setup = stream(100);
-    setup.engine.fate.fail_at = Some(17);
-    let diary = setup.diary.clone();
+    setup.engine.fault.fail_at = Some(17);
+    let log = setup.log.clone();
     let error = setup.run().unwrap_err();
     assert!(
         matches!(error, PipelineError::Engine { sequence: 17, .. }),
         "{error:?}"
     );
-    assert!(!diary.finished.load(Ordering::SeqCst));
+    assert!(!log.finished.load(Ordering::SeqCst));
 }
 
 #[test]
 fn a_failing_sink_is_the_cause_however_many_workers_there_are() {
-    let fate = Fate {
+    let fault = FrameFault {
         fail_at: Some(20),
         delay: ms(1),
-        ..Fate::default()
+        ..FrameFault::default()
     };
     for many in [false, true] {
         let mut setup = stream(1000);
         setup.sink = if many {
-            indexed_sink(&setup.diary, fate)
+            indexed_sink(&setup.log, fault)
         } else {
-            sink(&setup.diary, |s| s.fate = fate)
+            sink(&setup.log, |s| s.fault = fault)
         };
-        let diary = setup.diary.clone();
+        let log = setup.log.clone();
         let error = setup.run().unwrap_err();
         assert!(matches!(error, PipelineError::Sink(_)), "{error:?}");
-        assert!(!diary.finished.load(Ordering::SeqCst));
+        assert!(!log.finished.load(Ordering::SeqCst));
     }
 }
 
 #[test]
 fn a_sink_that_cannot_finish_fails_the_run() {
     let mut setup = stream(3);
-    setup.sink = sink(&setup.diary, |s| s.fail_to_finish = true);
+    setup.sink = sink(&setup.log, |s| s.fail_to_finish = true);
     let error = setup.run().unwrap_err();
     assert!(matches!(error, PipelineError::Sink(_)), "{error:?}");
 }
 
 #[test]
 fn a_panic_in_any_stage_is_an_error_that_names_the_stage() {
-    let fate = Fate {
+    let fault = FrameFault {
         panic_at: Some(11),
-        ..Fate::default()
+        ..FrameFault::default()
     };
-    type Change = fn(&mut Setup, Fate);
+    type Change = fn(&mut Setup, FrameFault);
     let changes: [(Stage, Change); 5] = [
         (Stage::Decode, |s, f| {
             s.source = AnySource::Stream(Box::new(FakeSource::new(50, f)));
         }),
         (Stage::Decode, |s, f| s.source = indexed_source(50, f)),
-        (Stage::Engine, |s, f| s.engine.fate = f),
-        (Stage::Encode, |s, f| s.sink = sink(&s.diary, |k| k.fate = f)),
-        (Stage::Encode, |s, f| s.sink = indexed_sink(&s.diary, f)),
+        (Stage::Engine, |s, f| s.engine.fault = f),
+        (Stage::Encode, |s, f| s.sink = sink(&s.log, |k| k.fault = f)),
+        (Stage::Encode, |s, f| s.sink = indexed_sink(&s.log, f)),
     ];
     for (expected, change) in changes {
         let mut setup = stream(50);
-        change(&mut setup, fate);
-        let diary = setup.diary.clone();
+        change(&mut setup, fault);
+        let log = setup.log.clone();
         match setup.run().unwrap_err() {
             PipelineError::Panicked { stage, message } => {
                 assert_eq!(stage, expected);
@@ -661,24 +661,24 @@ fn a_panic_in_any_stage_is_an_error_that_names_the_stage() {
             }
             other => panic!("{other:?}"),
         }
-        assert!(!diary.finished.load(Ordering::SeqCst));
+        assert!(!log.finished.load(Ordering::SeqCst));
     }
 }
 
 #[test]
 fn a_reader_that_goes_away_ends_the_run_well() {
-    for source in [None, Some(indexed_source(u64::MAX, Fate::default()))] {
+    for source in [None, Some(indexed_source(u64::MAX, FrameFault::default()))] {
         let mut setup = stream(u64::MAX);
         if let Some(source) = source {
             setup.source = source;
         }
-        setup.sink = sink(&setup.diary, |s| s.closed_at = Some(12));
-        let diary = setup.diary.clone();
+        setup.sink = sink(&setup.log, |s| s.closed_at = Some(12));
+        let log = setup.log.clone();
         let outcome = setup.run().unwrap();
         assert_eq!(outcome.measurements.ending, Completion::Closed);
         assert_eq!(outcome.measurements.frames, 12);
-        assert_eq!(diary.frames(), (0..12).collect::<Vec<_>>());
-        assert!(diary.finished.load(Ordering::SeqCst));
+        assert_eq!(log.frames(), (0..12).collect::<Vec<_>>());
+        assert!(log.finished.load(Ordering::SeqCst));
     }
 }
 
@@ -695,49 +695,49 @@ fn when_written(setup: &Setup, frames: u64, act: impl FnOnce(&Stop) + Send + 'st
 
 #[test]
 fn a_gentle_end_writes_everything_that_is_in_flight() {
-    for source in [None, Some(indexed_source(u64::MAX, Fate::default()))] {
+    for source in [None, Some(indexed_source(u64::MAX, FrameFault::default()))] {
         let mut setup = stream(u64::MAX);
         if let Some(source) = source {
             setup.source = source;
         }
-        setup.sink = sink(&setup.diary, |s| s.fate.delay = ms(1));
+        setup.sink = sink(&setup.log, |s| s.fault.delay = ms(1));
         when_written(&setup, 20, Stop::finish);
-        let diary = setup.diary.clone();
+        let log = setup.log.clone();
         let outcome = setup.run().unwrap();
         assert_eq!(outcome.measurements.ending, Completion::Interrupted);
         let frames = outcome.measurements.frames;
         assert!(frames >= 20);
-        assert_eq!(diary.frames(), (0..frames).collect::<Vec<_>>());
+        assert_eq!(log.frames(), (0..frames).collect::<Vec<_>>());
         assert_eq!(outcome.measurements.stage(Stage::Decode).frames, frames);
-        assert!(diary.finished.load(Ordering::SeqCst));
+        assert!(log.finished.load(Ordering::SeqCst));
     }
 }
 
 #[test]
 fn a_gentle_end_does_not_wait_for_a_silent_pipe() {
     let mut setup = stream(0);
-    let mut source = FakeSource::new(u64::MAX, Fate::default());
+    let mut source = FakeSource::new(u64::MAX, FrameFault::default());
     source.silent_at = Some(15);
     setup.source = AnySource::Stream(Box::new(source));
     when_written(&setup, 15, Stop::finish);
-    let diary = setup.diary.clone();
+    let log = setup.log.clone();
     let outcome = setup.run().unwrap();
     assert_eq!(outcome.measurements.frames, 15);
     assert_eq!(outcome.measurements.stage(Stage::Decode).frames, 15);
-    assert!(diary.finished.load(Ordering::SeqCst));
+    assert!(log.finished.load(Ordering::SeqCst));
 }
 
 #[test]
 fn an_abandoned_run_finishes_nothing_even_if_everything_waits() {
     let mut setup = stream(0);
-    let mut source = FakeSource::new(u64::MAX, Fate::default());
+    let mut source = FakeSource::new(u64::MAX, FrameFault::default());
     source.silent_at = Some(5);
     setup.source = AnySource::Stream(Box::new(source));
     when_written(&setup, 5, Stop::abandon);
-    let diary = setup.diary.clone();
+    let log = setup.log.clone();
     let error = setup.run().unwrap_err();
     assert!(matches!(error, PipelineError::Abandoned), "{error:?}");
-    assert!(!diary.finished.load(Ordering::SeqCst));
+    assert!(!log.finished.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -748,7 +748,7 @@ fn a_lost_frame_is_noticed_before_the_output_is_finished() {
             let mut setup = stream(50);
             setup.engine.depth = depth;
             setup.engine.lose = Some(lost);
-            let diary = setup.diary.clone();
+            let log = setup.log.clone();
             let error = setup.run().unwrap_err();
             assert!(
                 matches!(
@@ -757,7 +757,7 @@ fn a_lost_frame_is_noticed_before_the_output_is_finished() {
                 ),
                 "{error:?}"
             );
-            assert!(!diary.finished.load(Ordering::SeqCst));
+            assert!(!log.finished.load(Ordering::SeqCst));
         }
     }
 }
@@ -767,13 +767,13 @@ fn an_input_without_frames_is_an_error() {
     for many in [false, true] {
         let mut setup = stream(0);
         if many {
-            setup.source = indexed_source(0, Fate::default());
-            setup.sink = indexed_sink(&setup.diary, Fate::default());
+            setup.source = indexed_source(0, FrameFault::default());
+            setup.sink = indexed_sink(&setup.log, FrameFault::default());
         }
-        let diary = setup.diary.clone();
+        let log = setup.log.clone();
         let error = setup.run().unwrap_err();
         assert_eq!(error.to_string(), "the input has no frames (made-up frames)");
-        assert!(!diary.finished.load(Ordering::SeqCst));
+        assert!(!log.finished.load(Ordering::SeqCst));
     }
 }
 
@@ -782,12 +782,12 @@ fn workers_share_the_work() {
     // Sleeping stands for work, so that the test needs no second core.
     let time = |workers: usize| {
         let mut setup = stream(0);
-        let fate = Fate {
+        let fault = FrameFault {
             delay: ms(5),
-            ..Fate::default()
+            ..FrameFault::default()
         };
-        setup.source = indexed_source(60, fate);
-        setup.sink = indexed_sink(&setup.diary, fate);
+        setup.source = indexed_source(60, fault);
+        setup.sink = indexed_sink(&setup.log, fault);
         setup.options.source_workers = workers;
         setup.options.sink_workers = workers;
         setup.run().unwrap().measurements.wall
@@ -802,8 +802,8 @@ fn a_profiler_learns_what_each_thread_is_at() {
     for many in [false, true] {
         let mut setup = stream(20);
         if many {
-            setup.source = indexed_source(20, Fate::default());
-            setup.sink = indexed_sink(&setup.diary, Fate::default());
+            setup.source = indexed_source(20, FrameFault::default());
+            setup.sink = indexed_sink(&setup.log, FrameFault::default());
         }
         setup.engine.profiler = Some(profiler.clone());
         setup.run().unwrap();
@@ -839,7 +839,7 @@ fn spans_and_rates_are_kept_only_if_asked_for() {
         frames: 30,
         throughput: true,
     };
-    setup.source = indexed_source(50, Fate::default());
+    setup.source = indexed_source(50, FrameFault::default());
     let measured = setup.run().unwrap().measurements;
     let threads = Stage::ALL.map(|stage| measured.stage(stage).threads.len());
     assert_eq!(threads, [5, 1, 1]);
