@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The memory that the frame buffers of all jobs at a time may take.
-pub(super) struct Room {
+pub(super) struct MemoryBudget {
     /// Bytes; `None` if the machine does not say what it has.
     allowed: Option<u64>,
     /// The user set it.
@@ -18,14 +18,14 @@ pub(super) struct Room {
 
 /// A job's part of it, until it is dropped.
 pub(super) struct Part<'a> {
-    room: &'a Room,
+    budget: &'a MemoryBudget,
     bytes: u128,
 }
 
-impl Room {
+impl MemoryBudget {
     /// `most` bytes, or three quarters of the memory.
-    pub(super) fn new(most: Option<u64>) -> Room {
-        Room {
+    pub(super) fn new(most: Option<u64>) -> MemoryBudget {
+        MemoryBudget {
             allowed: most.or_else(|| available().map(|bytes| bytes / 4 * 3)),
             is_own: most.is_some(),
             taken: Mutex::new(0),
@@ -49,7 +49,7 @@ impl Room {
             }
         }
         *taken += bytes;
-        Ok(Part { room: self, bytes })
+        Ok(Part { budget: self, bytes })
     }
 
     fn refusal(&self, bytes: u128, allowed: u128) -> Failure {
@@ -74,8 +74,8 @@ impl Room {
 
 impl Drop for Part<'_> {
     fn drop(&mut self) {
-        *self.room.taken() -= self.bytes;
-        self.room.left.notify_all();
+        *self.budget.taken() -= self.bytes;
+        self.budget.left.notify_all();
     }
 }
 
@@ -110,20 +110,20 @@ mod tests {
 
     #[test]
     fn jobs_wait_for_room_and_one_that_never_fits_is_refused() {
-        let room = Room::new(Some(100));
-        assert!(matches!(room.take(101), Err(Failure::Failed(text)) if text.contains("--max-memory")));
-        let first = room.take(60).unwrap();
+        let budget = MemoryBudget::new(Some(100));
+        assert!(matches!(budget.take(101), Err(Failure::Failed(text)) if text.contains("--max-memory")));
+        let first = budget.take(60).unwrap();
         let is_in = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let _second = room.take(60).unwrap();
+                let _second = budget.take(60).unwrap();
                 is_in.store(true, Ordering::SeqCst);
             });
-            let _beside = room.take(40).unwrap();
+            let _beside = budget.take(40).unwrap();
             std::thread::sleep(Duration::from_millis(100));
             assert!(!is_in.load(Ordering::SeqCst));
             drop(first);
         });
-        assert!(is_in.load(Ordering::SeqCst) && *room.taken() == 0);
+        assert!(is_in.load(Ordering::SeqCst) && *budget.taken() == 0);
     }
 }

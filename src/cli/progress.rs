@@ -39,21 +39,21 @@ const USUAL_WIDTH: usize = 80;
 
 /// What `--progress` asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum ProgressFormat {
     /// One JSON object a second, on stderr or on an open file descriptor.
     Json(Option<u32>),
 }
 
-impl FromStr for Wanted {
+impl FromStr for ProgressFormat {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Wanted, String> {
+    fn from_str(text: &str) -> Result<ProgressFormat, String> {
         let wrong = || "write json, or json:FD with the number of an open file descriptor".to_owned();
         match text.strip_prefix("json").ok_or_else(wrong)? {
-            "" => Ok(Wanted::Json(None)),
+            "" => Ok(ProgressFormat::Json(None)),
             fd => {
                 let number = fd.strip_prefix(':').and_then(|fd| fd.parse().ok());
-                number.map(|fd| Wanted::Json(Some(fd))).ok_or_else(wrong)
+                number.map(|fd| ProgressFormat::Json(Some(fd))).ok_or_else(wrong)
             }
         }
     }
@@ -98,11 +98,11 @@ impl Form {
     }
 
     /// What was asked for, else the usual. A descriptor is opened here, before the run begins.
-    pub(crate) fn open(wanted: Option<Wanted>, is_quiet: bool) -> Result<Form, Failure> {
+    pub(crate) fn open(wanted: Option<ProgressFormat>, is_quiet: bool) -> Result<Form, Failure> {
         let fd = match wanted {
             None => return Ok(Form::usual(is_quiet)),
-            Some(Wanted::Json(None)) => return Ok(Form::Json(JsonLines::to(std::io::stderr()))),
-            Some(Wanted::Json(Some(fd))) => fd,
+            Some(ProgressFormat::Json(None)) => return Ok(Form::Json(JsonLines::to(std::io::stderr()))),
+            Some(ProgressFormat::Json(Some(fd))) => fd,
         };
         match File::options().write(true).open(format!("/dev/fd/{fd}")) {
             Ok(file) => Ok(Form::Json(JsonLines::to(file))),
@@ -511,10 +511,13 @@ mod tests {
 
     #[test]
     fn forms_by_their_words() {
-        assert_eq!("json".parse(), Ok(Wanted::Json(None)));
-        assert_eq!("json:3".parse(), Ok(Wanted::Json(Some(3))));
+        assert_eq!("json".parse(), Ok(ProgressFormat::Json(None)));
+        assert_eq!("json:3".parse(), Ok(ProgressFormat::Json(Some(3))));
         for bad in ["", "plain", "json:", "json:x", "json3"] {
-            assert!(bad.parse::<Wanted>().unwrap_err().contains("json:FD"), "{bad}");
+            assert!(
+                bad.parse::<ProgressFormat>().unwrap_err().contains("json:FD"),
+                "{bad}"
+            );
         }
     }
 }

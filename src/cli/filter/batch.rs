@@ -5,14 +5,14 @@
 //! limit together.
 
 use super::FilterArguments;
-use super::board::{Board, OneOf};
-use super::items::{Item, Styles};
-use super::job::{Around, Finished, show_plans};
+use super::batch_progress::{BatchJobProgress, BatchProgress};
+use super::items::{Item, OptionsByKind};
+use super::job::{Finished, JobContext, show_plans};
 use super::jobs::Jobs;
 use super::table::{End, Figures, Row, table};
 use crate::cli::endpoint::Input;
 use crate::cli::interrupt::watch_by;
-use crate::cli::limits::Room;
+use crate::cli::limits::MemoryBudget;
 use crate::cli::progress::{self, Form, Watched};
 use crate::cli::{Failure, escape};
 use framepipe::engine::pool::EnginePool;
@@ -31,8 +31,8 @@ use std::time::Instant;
 /// Filters each of the inputs into a file of its own in `folder`.
 pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path) -> Result<(), Failure> {
     refuse_options_of_one(arguments)?;
-    let styles = Styles::new(arguments);
-    let items = styles.items(arguments, inputs, folder)?;
+    let options = OptionsByKind::new(arguments);
+    let items = options.items(arguments, inputs, folder)?;
     let form = Form::open(arguments.progress, arguments.quiet > 0)?;
     if arguments.reading.untrusted {
         let inputs = items.iter().flat_map(|item| item.single.input.reads());
@@ -53,11 +53,11 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
     let side_by_side = arguments.at_once.map_or(1, NonZeroUsize::get);
     let batch = Batch {
         arguments,
-        board: Board::new(items.len(), if arguments.filtering.fields { 2 } else { 1 }),
+        progress: BatchProgress::new(items.len(), if arguments.filtering.fields { 2 } else { 1 }),
         ends: items.iter().map(|_| Mutex::new(None)).collect(),
         items,
         engines,
-        room: Room::new(arguments.max_memory),
+        budget: MemoryBudget::new(arguments.max_memory),
         jobs: Arc::default(),
         next: AtomicUsize::new(0),
         is_engine_shown: AtomicBool::new(false),
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
         form => form,
     };
     let began = Instant::now();
-    progress::show(&batch.board, together, || batch.work(side_by_side))?;
+    progress::show(&batch.progress, together, || batch.work(side_by_side))?;
     batch.conclude(&caveats, began)
 }
 
@@ -139,8 +139,8 @@ struct Batch<'a> {
     /// What became of each; `None` of those that were not begun.
     ends: Vec<Mutex<Option<Ended>>>,
     engines: EnginePool,
-    room: Room,
-    board: Board,
+    budget: MemoryBudget,
+    progress: BatchProgress,
     jobs: Arc<Jobs>,
     next: AtomicUsize,
     is_engine_shown: AtomicBool,
@@ -193,7 +193,7 @@ impl Batch<'_> {
                 self.jobs.abandon(false);
             }
             *self.ends[number].lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
-            self.board.end(number);
+            self.progress.end(number);
         }
     }
 
@@ -226,9 +226,9 @@ impl Batch<'_> {
 
     fn filter(&self, number: usize, item: &Item<'_>, stop: &Stop) -> Result<Finished, Failure> {
         let opened = item.single.open()?;
-        let counters = self.board.begin(number);
+        let counters = self.progress.begin(number);
         let info = opened.source.info();
-        let shown = OneOf {
+        let shown = BatchJobProgress {
             watched: Watched {
                 counters: &counters,
                 stop,
@@ -237,16 +237,16 @@ impl Batch<'_> {
                 rate: info.frame_rate.map(Rational::to_f64),
             },
             name: item.name.clone(),
-            board: &self.board,
+            progress: &self.progress,
         };
-        let around = Around {
+        let context = JobContext {
             engines: &self.engines,
-            room: &self.room,
+            budget: &self.budget,
             stop,
             counters: &counters,
             is_engine_shown: &self.is_engine_shown,
         };
-        item.single.filter(opened, &around, self.apart.clone(), &shown)
+        item.single.filter(opened, &context, self.apart.clone(), &shown)
     }
 
     /// Prints what became of all of them, and gives the verdict.

@@ -12,15 +12,15 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// The options as each kind of input takes them.
-pub(super) struct Styles {
+pub(super) struct OptionsByKind {
     /// Of videos, whose container the options may name.
     videos: FilterArguments,
     /// Of image files: the option may name their kind, and there is one frame to each.
     stills: FilterArguments,
 }
 
-impl Styles {
-    pub(super) fn new(arguments: &FilterArguments) -> Styles {
+impl OptionsByKind {
+    pub(super) fn new(arguments: &FilterArguments) -> OptionsByKind {
         let mut videos = FilterArguments {
             // What they mean is done here.
             skip_existing: false,
@@ -37,7 +37,7 @@ impl Styles {
             .encoding
             .format
             .filter(|format| format.parse::<ImageKind>().is_err());
-        Styles { videos, stills }
+        OptionsByKind { videos, stills }
     }
 
     /// The jobs, all that names tell of them checked.

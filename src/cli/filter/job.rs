@@ -3,7 +3,7 @@
 use super::FilterArguments;
 use super::single::Single;
 use crate::cli::endpoint::{Files, Input, Output, check_files};
-use crate::cli::limits::Room;
+use crate::cli::limits::MemoryBudget;
 use crate::cli::progress::{self, Form, Watch, Watched};
 use crate::cli::{Failure, escape, hashes, interrupt, origin, summary, to_stdout};
 use framepipe::engine::Engine;
@@ -34,9 +34,9 @@ pub(super) struct Opened {
 }
 
 /// What a job runs among.
-pub(super) struct Around<'a> {
+pub(super) struct JobContext<'a> {
     pub(super) engines: &'a EnginePool,
-    pub(super) room: &'a Room,
+    pub(super) budget: &'a MemoryBudget,
     pub(super) stop: &'a Stop,
     pub(super) counters: &'a Progress,
     /// The user has seen which engine filters.
@@ -183,16 +183,16 @@ impl Single<'_> {
     pub(super) fn filter(
         &self,
         opened: Opened,
-        around: &Around<'_>,
+        context: &JobContext<'_>,
         form: Form,
         shown: &impl Watch,
     ) -> Result<Finished, Failure> {
         let info = opened.info;
         self.engine.begin_for(&self.filtering.chain(), &info);
         let sink = self.open_sink(&info, opened.files)?;
-        let engine = self.start_engine(&info, around.engines, around.stop)?;
+        let engine = self.start_engine(&info, context.engines, context.stop)?;
         let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
-        if !around.is_engine_shown.swap(true, Ordering::Relaxed) {
+        if !context.is_engine_shown.swap(true, Ordering::Relaxed) {
             FilterArguments::say(self, &format!("engine: {engine_description}"));
         }
         let job = Job {
@@ -201,8 +201,8 @@ impl Single<'_> {
             sink,
             options: self.options(),
         };
-        let _part = around.room.enter(&job)?;
-        let outcome = progress::show(shown, form, || pipeline::run(job, around.stop, around.counters));
+        let _part = context.budget.enter(&job)?;
+        let outcome = progress::show(shown, form, || pipeline::run(job, context.stop, context.counters));
         let Outcome {
             written,
             remarks,
@@ -316,15 +316,15 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         parts: single.parts(),
         rate: opened.source.info().frame_rate.map(Rational::to_f64),
     };
-    let around = Around {
+    let context = JobContext {
         engines: &engines,
-        room: &Room::new(arguments.max_memory),
+        budget: &MemoryBudget::new(arguments.max_memory),
         stop: &stop,
         counters: &counters,
         is_engine_shown: &AtomicBool::new(false),
     };
     let finished = single
-        .filter(opened, &around, form, &watched)
+        .filter(opened, &context, form, &watched)
         .inspect_err(|failure| {
             if matches!(failure, Failure::Interrupted) {
                 single.say("abandoned: no output was written");

@@ -4,14 +4,14 @@
 //! mod.rs      the options, and which of the two it is
 //! inputs.rs   several inputs, and what their outputs are called
 //! items.rs    each with its output: a job, and what the names tell of it
-//! batch.rs    the jobs, one after another or side by side -> jobs.rs, board.rs, table.rs
+//! batch.rs    the jobs, one after another or side by side -> jobs.rs, batch_progress.rs, table.rs
 //! single.rs   one input with its output: what is checked before anything is opened
 //! piece.rs    a part of a job, and what is found out about the whole beforehand
 //! job.rs      that input, from its opening to the end of its output
 //! ```
 
 mod batch;
-mod board;
+mod batch_progress;
 mod inputs;
 mod items;
 mod job;
@@ -130,7 +130,7 @@ pub(crate) struct FilterArguments {
     /// Print progress for programs, one JSON object a second (docs/progress-schema.md): json on stderr, or
     /// json:FD on an open file descriptor [default: a line on a terminal, elsewhere one every 30 s].
     #[arg(long, value_name = "FORM")]
-    progress: Option<progress::Wanted>,
+    progress: Option<progress::ProgressFormat>,
     /// Print what would be done, with input, filters, engine and output, and do nothing.
     #[arg(long)]
     dry_run: bool,

@@ -2,13 +2,13 @@
 //! is a run over a range whose frames and cuts are logged.
 
 use super::FilterArguments;
-use super::job::Around;
+use super::job::JobContext;
 use super::single::Single;
 use crate::cli::Failure;
 use crate::cli::encoding::EncodingArguments;
 use crate::cli::endpoint::{FileChoice, Files, Input, Output, PIPE};
 use crate::cli::engine::EngineArguments;
-use crate::cli::limits::Room;
+use crate::cli::limits::MemoryBudget;
 use crate::cli::progress::{Form, Watched};
 use clap::{Args, FromArgMatches};
 use framepipe::engine::pool::EnginePool;
@@ -433,14 +433,14 @@ pub(in crate::cli) fn make(
         parts: single.parts(),
         rate: None,
     };
-    let around = Around {
+    let context = JobContext {
         engines: &engines,
-        room: &Room::new(arguments.max_memory),
+        budget: &MemoryBudget::new(arguments.max_memory),
         stop,
         counters: &counters,
         is_engine_shown: &AtomicBool::new(true),
     };
-    let finished = single.filter(opened, &around, Form::Nothing, &watched)?;
+    let finished = single.filter(opened, &context, Form::Nothing, &watched)?;
     if finished.measured.ending == Completion::Interrupted {
         return Err(Failure::Interrupted);
     }

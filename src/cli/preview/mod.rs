@@ -176,7 +176,7 @@ impl PreviewArguments {
             engine = Box::new(Compare::new(engine, Arrangement::Side, Shown::AsStored));
         }
         let kept = Arc::default();
-        let mut sink = AnySink::stream(Keep(Arc::clone(&kept)));
+        let mut sink = AnySink::stream(OneFrameSink(Arc::clone(&kept)));
         if self.filtering.fields {
             sink = sink::fields::weaving(sink, "the preview".to_owned());
         }
@@ -188,8 +188,8 @@ impl PreviewArguments {
             sink,
             options,
         };
-        let room = limits::Room::new(None);
-        let _part = room.enter(&job)?;
+        let budget = limits::MemoryBudget::new(None);
+        let _part = budget.enter(&job)?;
         let outcome = pipeline::run(job, &Stop::new(), &Progress::new())?;
         let frame = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Two fields make a frame, and a stream that ends between them has none.
@@ -259,9 +259,9 @@ fn which(time: Option<Point>) -> String {
 }
 
 /// A sink for one frame.
-struct Keep(Arc<Mutex<Option<Frame>>>);
+struct OneFrameSink(Arc<Mutex<Option<Frame>>>);
 
-impl Sink for Keep {
+impl Sink for OneFrameSink {
     fn held_buffers(&self) -> usize {
         1
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The counters of all jobs of a batch.
-pub(super) struct Board {
+pub(super) struct BatchProgress {
     /// How many files there are.
     files: usize,
     /// Frames of a pipeline in one of the output.
@@ -24,9 +24,9 @@ struct State {
     running: Vec<(usize, Arc<Progress>)>,
 }
 
-impl Board {
-    pub(super) fn new(files: usize, parts: u64) -> Board {
-        Board {
+impl BatchProgress {
+    pub(super) fn new(files: usize, parts: u64) -> BatchProgress {
+        BatchProgress {
             files,
             parts,
             state: Mutex::default(),
@@ -59,7 +59,7 @@ impl Board {
     }
 }
 
-impl Watch for Board {
+impl Watch for BatchProgress {
     fn snapshot(&self, meter: &mut Meter) -> Snapshot {
         let state = self.state();
         let running = || state.running.iter().map(|(_, counters)| counters);
@@ -83,17 +83,17 @@ impl Watch for Board {
 }
 
 /// A job of the batch, for whoever wants to know of each.
-pub(super) struct OneOf<'a> {
+pub(super) struct BatchJobProgress<'a> {
     pub(super) watched: Watched<'a>,
     pub(super) name: String,
-    pub(super) board: &'a Board,
+    pub(super) progress: &'a BatchProgress,
 }
 
-impl Watch for OneOf<'_> {
+impl Watch for BatchJobProgress<'_> {
     fn snapshot(&self, meter: &mut Meter) -> Snapshot {
         Snapshot {
             file: Some(self.name.clone()),
-            files: Some((self.board.done(), self.board.files)),
+            files: Some((self.progress.done(), self.progress.files)),
             ..self.watched.snapshot(meter)
         }
     }
