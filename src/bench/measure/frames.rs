@@ -29,7 +29,7 @@ pub(super) struct FrameTimes {
 }
 
 /// Frames in memory of one kind, full of noise, that engines may be timed on one after another.
-pub(super) struct Room {
+pub(super) struct TimedFrames {
     layout: Layout,
     together: u64,
     turns: usize,
@@ -37,7 +37,7 @@ pub(super) struct Room {
     outputs: FramePool,
 }
 
-impl Room {
+impl TimedFrames {
     /// Frames that take turns for an engine that keeps `depth` of them.
     fn turns(layout: &Layout, depth: usize, together: u64) -> usize {
         let both = 2 * layout.size().max(1);
@@ -52,10 +52,10 @@ impl Room {
         layout: &Layout,
         seed: u64,
         together: u64,
-    ) -> Result<Room, EngineError> {
+    ) -> Result<TimedFrames, EngineError> {
         let layout = Layout::new(layout.format(), layout.width(), layout.height(), ALIGNMENT)?;
-        let turns = Room::turns(&layout, engine.depth(), together);
-        let room = Room {
+        let turns = TimedFrames::turns(&layout, engine.depth(), together);
+        let timed = TimedFrames {
             layout,
             together,
             turns,
@@ -65,15 +65,15 @@ impl Room {
         // All are taken before any is given back, so that each is another block.
         let mut frames = Vec::with_capacity(turns);
         for _ in 0..turns {
-            frames.push(Frame::new(layout, room.inputs.try_take().ok_or_else(gone)?)?);
+            frames.push(Frame::new(layout, timed.inputs.try_take().ok_or_else(gone)?)?);
         }
         frames
             .par_iter_mut()
             .enumerate()
             .for_each(|(turn, frame)| fill_with_noise(frame, seed + turn as u64));
         // What the system does when a page is first used is no engine's time.
-        room.outputs.prepare(layout.size())?;
-        let mut results: Vec<_> = std::iter::from_fn(|| room.outputs.try_take()).collect();
+        timed.outputs.prepare(layout.size())?;
+        let mut results: Vec<_> = std::iter::from_fn(|| timed.outputs.try_take()).collect();
         results.iter_mut().for_each(|result| result.bytes_mut().fill(1));
         drop(results);
         let mut filled = Vec::with_capacity(turns);
@@ -83,14 +83,14 @@ impl Room {
             filled.push(buffer);
         }
         drop(filled);
-        Ok(room)
+        Ok(timed)
     }
 
     /// True if frames of this layout are timed here by an engine that keeps `depth` of them.
     pub(super) fn fits(&self, layout: &Layout, depth: usize) -> bool {
         let mine = (self.layout.format(), self.layout.width(), self.layout.height());
         mine == (layout.format(), layout.width(), layout.height())
-            && self.turns == Room::turns(&self.layout, depth, self.together)
+            && self.turns == TimedFrames::turns(&self.layout, depth, self.together)
     }
 }
 
@@ -102,14 +102,18 @@ fn gone() -> EngineError {
 }
 
 /// Times `engine` on the frames of `room`.
-pub(super) fn time(engine: &mut dyn Engine, room: &Room, effort: Effort) -> Result<FrameTimes, EngineError> {
-    let Room {
+pub(super) fn time(
+    engine: &mut dyn Engine,
+    timed: &TimedFrames,
+    effort: Effort,
+) -> Result<FrameTimes, EngineError> {
+    let TimedFrames {
         layout,
         turns,
         inputs,
         outputs,
         ..
-    } = room;
+    } = timed;
     let (layout, turns) = (*layout, *turns);
     let depth = engine.depth().max(1);
     let mut in_flight: VecDeque<u64> = VecDeque::new();
@@ -193,12 +197,12 @@ mod tests {
     fn the_seed_says_which_noise_the_output_was_made_of() {
         let layout = layout(33);
         let mut engine = NoFilter::default();
-        let room = Room::new(&engine, &layout, 900, 1 << 20).unwrap();
-        assert!(room.fits(&layout, 1) && !room.fits(&self::layout(34), 1));
+        let timed = TimedFrames::new(&engine, &layout, 900, 1 << 20).unwrap();
+        assert!(timed.fits(&layout, 1) && !timed.fits(&self::layout(34), 1));
         // Nothing is left to be allocated while frames are timed.
         let whole = Layout::new(layout.format(), 33, 20, ALIGNMENT).unwrap().size();
-        assert_eq!(room.outputs.allocated_bytes(), room.turns * whole);
-        let timed = time(&mut engine, &room, effort((7, 7))).unwrap();
+        assert_eq!(timed.outputs.allocated_bytes(), timed.turns * whole);
+        let timed = time(&mut engine, &timed, effort((7, 7))).unwrap();
         assert_eq!(timed.milliseconds.len(), 7);
         assert!(timed.turns > 3 && (900..900 + timed.turns as u64).contains(&timed.seed));
         let expected = noise(&layout, timed.seed);
@@ -243,9 +247,9 @@ mod tests {
     #[test]
     fn an_engine_with_depth_is_kept_full_and_emptied_at_the_end() {
         let mut engine = Deep::default();
-        let room = Room::new(&engine, &layout(40), 1, 0).unwrap();
-        assert!(room.fits(&layout(40), 3) && !room.fits(&layout(40), 4));
-        let timed = time(&mut engine, &room, effort((2, 2))).unwrap();
+        let timed = TimedFrames::new(&engine, &layout(40), 1, 0).unwrap();
+        assert!(timed.fits(&layout(40), 3) && !timed.fits(&layout(40), 4));
+        let timed = time(&mut engine, &timed, effort((2, 2))).unwrap();
         assert_eq!((engine.1, engine.2), (0, 3));
         assert_eq!(timed.milliseconds.len(), 2);
         let expected = noise(&layout(40), timed.seed);

@@ -28,7 +28,7 @@ use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, Pageable, PixelFormat,
 };
 
-use frames::{FrameTimes, Room};
+use frames::{FrameTimes, TimedFrames};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
@@ -214,7 +214,7 @@ pub struct Bench {
     arithmetic: Option<ArithmeticRates>,
     baselines: HashMap<String, Baseline>,
     /// Frames in ordinary and in page-locked memory, more than any cache holds, and as few as can be.
-    rooms: [Option<Room>; 3],
+    timed: [Option<TimedFrames>; 3],
     /// Of the CPU engine, for cells on the card: the work, the noise, the result.
     results: Vec<(String, u64, Frame)>,
 }
@@ -241,7 +241,7 @@ impl Bench {
             ceilings: Vec::new(),
             arithmetic: None,
             baselines: HashMap::new(),
-            rooms: [None, None, None],
+            timed: [None, None, None],
             results: Vec::new(),
         };
         (bench, why_not)
@@ -449,16 +449,16 @@ impl Bench {
             Pictures::Cold | Pictures::ColdAndPinned => self.cold_bytes,
             Pictures::Warm => 0,
         };
-        let room = &mut self.rooms[pictures as usize];
-        if !room.as_ref().is_some_and(|r| r.fits(&layout, engine.depth())) {
+        let timed = &mut self.timed[pictures as usize];
+        if !timed.as_ref().is_some_and(|r| r.fits(&layout, engine.depth())) {
             // The old frames go first, so that the two sets are never held at once.
-            *room = None;
+            *timed = None;
         }
-        let room = match room {
-            Some(room) => room,
-            empty => empty.insert(Room::new(engine, &layout, seed, together)?),
+        let timed = match timed {
+            Some(timed) => timed,
+            empty => empty.insert(TimedFrames::new(engine, &layout, seed, together)?),
         };
-        Ok(frames::time(engine, room, self.effort)?)
+        Ok(frames::time(engine, timed, self.effort)?)
     }
 
     fn card(&mut self) -> Result<&mut KernelTimer, EngineError> {
@@ -499,8 +499,8 @@ impl Bench {
                 rounds: (3, 9),
                 ..self.effort
             };
-            let room = Room::new(&engine, &strip, self.seed, 0)?;
-            let timed = frames::time(&mut engine, &room, effort)?;
+            let timed = TimedFrames::new(&engine, &strip, self.seed, 0)?;
+            let timed = frames::time(&mut engine, &timed, effort)?;
             let spread =
                 Spread::of(&timed.milliseconds).ok_or_else(|| BenchError::NoTimes(case.to_string()))?;
             let baseline = Baseline {
