@@ -68,13 +68,13 @@ fn main() {
 
 /// True if the kernel can confine a process to files.
 fn has_landlock() -> bool {
-    House::new().child(&[], &["stat", "/"]) == ALLOWED
+    TestFolders::new().child(&[], &["stat", "/"]) == ALLOWED
 }
 
 /// `in/clip` and `in/link` (to `secret`), `out`, `secret` beside them.
-struct House(tempfile::TempDir);
+struct TestFolders(tempfile::TempDir);
 
-impl House {
+impl TestFolders {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
@@ -132,46 +132,46 @@ impl House {
 }
 
 fn reads_what_is_allowed_and_nothing_else() {
-    let house = House::new();
-    house.expect(&["read", "@in/clip"], ALLOWED);
-    house.expect(&["list", "@in"], ALLOWED);
-    house.expect(&["read", "@in/inner"], ALLOWED);
-    house.expect(&["read", "@in/link"], EACCES);
-    house.expect(&["read", "@in/../secret"], EACCES);
-    house.expect(&["read", "@secret"], EACCES);
-    house.expect(&["list", "@"], EACCES);
-    house.expect(&["read", "/etc/passwd"], EACCES);
-    house.expect(&["read", "/proc/self/root/etc/passwd"], EACCES);
-    house.expect(&["list", "/proc"], EACCES);
-    house.expect(&["stat", "/etc/passwd"], ALLOWED);
+    let folders = TestFolders::new();
+    folders.expect(&["read", "@in/clip"], ALLOWED);
+    folders.expect(&["list", "@in"], ALLOWED);
+    folders.expect(&["read", "@in/inner"], ALLOWED);
+    folders.expect(&["read", "@in/link"], EACCES);
+    folders.expect(&["read", "@in/../secret"], EACCES);
+    folders.expect(&["read", "@secret"], EACCES);
+    folders.expect(&["list", "@"], EACCES);
+    folders.expect(&["read", "/etc/passwd"], EACCES);
+    folders.expect(&["read", "/proc/self/root/etc/passwd"], EACCES);
+    folders.expect(&["list", "/proc"], EACCES);
+    folders.expect(&["stat", "/etc/passwd"], ALLOWED);
 }
 
 fn a_single_file_can_be_read_without_its_neighbours() {
-    let house = House::new();
+    let folders = TestFolders::new();
     let flags = ["--read", "@in/clip"];
-    assert_eq!(house.child(&flags, &["read", "@in/clip"]), ALLOWED);
-    assert_eq!(house.child(&flags, &["read", "@in/other"]), EACCES);
-    assert_eq!(house.child(&flags, &["list", "@in"]), EACCES);
-    assert_eq!(house.child(&flags, &["write", "@in/clip"]), EACCES);
+    assert_eq!(folders.child(&flags, &["read", "@in/clip"]), ALLOWED);
+    assert_eq!(folders.child(&flags, &["read", "@in/other"]), EACCES);
+    assert_eq!(folders.child(&flags, &["list", "@in"]), EACCES);
+    assert_eq!(folders.child(&flags, &["write", "@in/clip"]), EACCES);
     // An allowed link is what it leads to.
     assert_eq!(
-        house.child(&["--read", "@in/link"], &["read", "@secret"]),
+        folders.child(&["--read", "@in/link"], &["read", "@secret"]),
         ALLOWED
     );
 }
 
 fn other_processes_are_closed() {
-    let house = House::new();
+    let folders = TestFolders::new();
     // Root only may read it; the tests are at home in containers, whose user is root.
     if fs::read("/proc/1/environ").is_ok() {
-        house.expect(&["read", "/proc/1/environ"], EACCES);
+        folders.expect(&["read", "/proc/1/environ"], EACCES);
     } else {
-        assert_eq!(house.child(&[], &["read", "/proc/1/environ"]), EACCES);
+        assert_eq!(folders.child(&[], &["read", "/proc/1/environ"]), EACCES);
     }
     let parent = std::process::id().to_string();
-    house.expect(&["read", &format!("/proc/{parent}/environ")], EACCES);
-    house.expect(&["call", &libc::SYS_kill.to_string(), &parent, "0"], EPERM);
-    house.expect(
+    folders.expect(&["read", &format!("/proc/{parent}/environ")], EACCES);
+    folders.expect(&["call", &libc::SYS_kill.to_string(), &parent, "0"], EPERM);
+    folders.expect(
         &[
             "call",
             &libc::SYS_process_vm_readv.to_string(),
@@ -186,25 +186,28 @@ fn other_processes_are_closed() {
 }
 
 fn writes_inside_the_folder_only() {
-    let house = House::new();
-    house.expect(&["write", "@out/new"], ALLOWED);
-    house.expect(&["write", "@out/old"], ALLOWED);
-    house.expect(&["part", "@out/part", "@out/old"], ALLOWED);
-    house.expect(&["folder", "@out/made"], ALLOWED);
-    house.expect(&["own-modes", "@out/new"], ALLOWED);
-    house.expect(&["hard-link", "@out/old", "@out/again"], ALLOWED);
-    house.expect(&["remove", "@out/old"], ALLOWED);
+    let folders = TestFolders::new();
+    folders.expect(&["write", "@out/new"], ALLOWED);
+    folders.expect(&["write", "@out/old"], ALLOWED);
+    folders.expect(&["part", "@out/part", "@out/old"], ALLOWED);
+    folders.expect(&["folder", "@out/made"], ALLOWED);
+    folders.expect(&["own-modes", "@out/new"], ALLOWED);
+    folders.expect(&["hard-link", "@out/old", "@out/again"], ALLOWED);
+    folders.expect(&["remove", "@out/old"], ALLOWED);
 
-    house.expect(&["write", "@elsewhere/new"], EACCES);
-    house.expect(&["write", "@elsewhere/file"], EACCES);
-    house.expect(&["write", "@in/clip"], EACCES);
-    house.expect(&["write", "@in/link"], EACCES);
-    house.expect(&["folder", "@in/made"], EACCES);
-    house.expect(&["remove", "@elsewhere/file"], EACCES);
-    house.expect(&["link", "/etc/passwd", "@out/link"], EACCES);
-    house.expect(&["listen", "@out/socket"], EPERM);
-    assert_eq!(fs::read_to_string(house.path("secret")).unwrap(), "text");
-    assert_eq!(fs::read_to_string(house.path("elsewhere/file")).unwrap(), "text");
+    folders.expect(&["write", "@elsewhere/new"], EACCES);
+    folders.expect(&["write", "@elsewhere/file"], EACCES);
+    folders.expect(&["write", "@in/clip"], EACCES);
+    folders.expect(&["write", "@in/link"], EACCES);
+    folders.expect(&["folder", "@in/made"], EACCES);
+    folders.expect(&["remove", "@elsewhere/file"], EACCES);
+    folders.expect(&["link", "/etc/passwd", "@out/link"], EACCES);
+    folders.expect(&["listen", "@out/socket"], EPERM);
+    assert_eq!(fs::read_to_string(folders.path("secret")).unwrap(), "text");
+    assert_eq!(
+        fs::read_to_string(folders.path("elsewhere/file")).unwrap(),
+        "text"
+    );
 }
 
 fn nothing_is_moved_in_or_out() {
@@ -215,32 +218,32 @@ fn nothing_is_moved_in_or_out() {
         ["hard-link", "@in/clip", "@out/mine"],
     ];
     for action in moves {
-        let house = House::new();
-        let said = house.child(&["--read", "@in", "--write", "@out"], &action);
+        let folders = TestFolders::new();
+        let said = folders.child(&["--read", "@in", "--write", "@out"], &action);
         assert!(said == EACCES || said == EXDEV, "{action:?}: {said}");
     }
 }
 
 fn files_outside_are_not_emptied_and_keep_their_modes() {
-    let house = House::new();
-    house.expect(&["empty", "@in/clip"], EPERM);
-    house.expect(&["empty", "@secret"], EPERM);
-    house.expect(&["modes", "@secret"], EPERM);
+    let folders = TestFolders::new();
+    folders.expect(&["empty", "@in/clip"], EPERM);
+    folders.expect(&["empty", "@secret"], EPERM);
+    folders.expect(&["modes", "@secret"], EPERM);
     // Allowed in Landlock's eyes, so it is the filter that refuses: older kernels are covered too.
-    house.expect(&["empty", "@out/old"], EPERM);
-    house.expect(&["modes", "@out/old"], EPERM);
+    folders.expect(&["empty", "@out/old"], EPERM);
+    folders.expect(&["modes", "@out/old"], EPERM);
 }
 
 fn the_network_is_closed() {
-    let house = House::new();
+    let folders = TestFolders::new();
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let (tcp_at, udp_at) = (
         tcp.local_addr().unwrap().to_string(),
         udp.local_addr().unwrap().to_string(),
     );
-    house.expect(&["tcp", &tcp_at], EPERM);
-    house.expect(&["udp", &udp_at], EPERM);
+    folders.expect(&["tcp", &tcp_at], EPERM);
+    folders.expect(&["udp", &udp_at], EPERM);
     let netlink = [
         "call",
         &libc::SYS_socket.to_string(),
@@ -248,44 +251,44 @@ fn the_network_is_closed() {
         "3",
         "0",
     ];
-    house.expect(&netlink, EPERM);
+    folders.expect(&netlink, EPERM);
     for action in [&["tcp", &tcp_at][..], &["udp", &udp_at], &netlink] {
-        assert_eq!(house.child(&["--devices"], action), EPERM, "{action:?}");
+        assert_eq!(folders.child(&["--devices"], action), EPERM, "{action:?}");
     }
 }
 
 fn unix_sockets_are_for_the_cuda_driver_only() {
-    let house = House::new();
-    let _listener = UnixListener::bind(house.path("service")).unwrap();
-    assert_eq!(house.child(&[], &["unix", "@service"]), EPERM);
-    assert_eq!(house.child(&["--open"], &["unix", "@service"]), ALLOWED);
-    assert_eq!(house.child(&["--devices"], &["unix", "@service"]), ALLOWED);
-    house.expect(&["pair"], ALLOWED);
+    let folders = TestFolders::new();
+    let _listener = UnixListener::bind(folders.path("service")).unwrap();
+    assert_eq!(folders.child(&[], &["unix", "@service"]), EPERM);
+    assert_eq!(folders.child(&["--open"], &["unix", "@service"]), ALLOWED);
+    assert_eq!(folders.child(&["--devices"], &["unix", "@service"]), ALLOWED);
+    folders.expect(&["pair"], ALLOWED);
 }
 
 fn threads_are_named_through_files_by_the_cuda_driver_only() {
-    let house = House::new();
-    house.expect(&["name-thread"], EACCES);
-    assert_eq!(house.child(&["--devices"], &["name-thread"]), ALLOWED);
+    let folders = TestFolders::new();
+    folders.expect(&["name-thread"], EACCES);
+    assert_eq!(folders.child(&["--devices"], &["name-thread"]), ALLOWED);
 }
 
 fn no_other_program_runs() {
-    let house = House::new();
-    house.expect(&["run", "/bin/true"], EPERM);
+    let folders = TestFolders::new();
+    folders.expect(&["run", "/bin/true"], EPERM);
     assert_eq!(
-        house.child(&["--devices", "--read", "/usr/bin"], &["run", "/bin/true"]),
+        folders.child(&["--devices", "--read", "/usr/bin"], &["run", "/bin/true"]),
         EPERM
     );
 }
 
 fn ways_round_are_closed() {
-    let house = House::new();
+    let folders = TestFolders::new();
     let eperm = |number: libc::c_long, values: &[&str]| {
         let number = number.to_string();
         let action = [&["call", &number][..], values].concat();
-        assert_eq!(house.child(&[], &action), EPERM, "{action:?}");
+        assert_eq!(folders.child(&[], &action), EPERM, "{action:?}");
         assert_ne!(
-            house.child(&["--open"], &action),
+            folders.child(&["--open"], &action),
             EPERM,
             "{action:?} without a sandbox"
         );
@@ -303,24 +306,24 @@ fn ways_round_are_closed() {
         eperm(545 + 0x4000_0000, &["0", "0", "0", "0", "0"]);
         let family = (1_i64 << 32 | 2).to_string();
         assert_eq!(
-            house.child(&["--devices"], &["call", "41", &family, "1", "0"]),
+            folders.child(&["--devices"], &["call", "41", &family, "1", "0"]),
             EPERM
         );
         assert_eq!(
-            house.child(&["--open"], &["call", "41", &family, "1", "0"]),
+            folders.child(&["--open"], &["call", "41", &family, "1", "0"]),
             ALLOWED
         );
     }
 }
 
 fn ordinary_work_goes_on() {
-    let house = House::new();
-    house.expect(&["ordinary"], ALLOWED);
-    assert_eq!(house.child(&["--devices"], &["ordinary"]), ALLOWED);
+    let folders = TestFolders::new();
+    folders.expect(&["ordinary"], ALLOWED);
+    assert_eq!(folders.child(&["--devices"], &["ordinary"]), ALLOWED);
 }
 
 fn a_second_thread_is_refused() {
-    let said = House::new().child(&["--busy"], &["ordinary"]);
+    let said = TestFolders::new().child(&["--busy"], &["ordinary"]);
     assert!(
         said.starts_with("no sandbox: the program has 2 threads already"),
         "{said}"
@@ -328,7 +331,7 @@ fn a_second_thread_is_refused() {
 }
 
 fn a_missing_path_is_named() {
-    let said = House::new().child(&["--read", "@nowhere"], &["ordinary"]);
+    let said = TestFolders::new().child(&["--read", "@nowhere"], &["ordinary"]);
     assert!(
         said.starts_with("no sandbox: cannot allow /") && said.contains("nowhere"),
         "{said}"
@@ -337,12 +340,12 @@ fn a_missing_path_is_named() {
 }
 
 fn a_kernel_without_landlock_is_named() {
-    let house = House::new();
+    let folders = TestFolders::new();
     for (errno, text) in [
         (libc::ENOSYS, "the kernel has no Landlock"),
         (libc::EOPNOTSUPP, "not enabled at boot"),
     ] {
-        let said = house.child(&["--hide", &errno.to_string()], &["ordinary"]);
+        let said = folders.child(&["--hide", &errno.to_string()], &["ordinary"]);
         assert!(
             said.contains("this system cannot confine the program") && said.contains(text),
             "{said}"

@@ -235,9 +235,9 @@ mod tests {
     use super::*;
 
     /// A small generator of repeatable numbers (splitmix64).
-    struct Dice(u64);
+    struct SplitMix64(u64);
 
-    impl Dice {
+    impl SplitMix64 {
         fn roll(&mut self, from: i64, to: i64) -> i64 {
             self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mut z = self.0;
@@ -342,11 +342,11 @@ mod tests {
 
     #[test]
     fn products_of_integers_are_found_exactly() {
-        let mut dice = Dice(1);
+        let mut random = SplitMix64(1);
         for _ in 0..500 {
-            let (width, height) = (dice.side(), dice.side());
-            let (row, column) = (dice.vector(width, 2000), dice.vector(height, 2000));
-            let divisor = dice.roll(1, 99999);
+            let (width, height) = (random.side(), random.side());
+            let (row, column) = (random.vector(width, 2000), random.vector(height, 2000));
+            let divisor = random.roll(1, 99999);
             let mask = integers(width, &product(&row, &column), divisor);
             let f = factors(&mask).unwrap();
             let common = f.row.iter().fold(0, |g, &r| gcd(g, r as i128));
@@ -359,10 +359,10 @@ mod tests {
 
     #[test]
     fn products_of_floats_are_found_within_the_tolerance() {
-        let mut dice = Dice(2);
+        let mut random = SplitMix64(2);
         for _ in 0..500 {
-            let (width, height) = (dice.side(), dice.side());
-            let (row, column) = (dice.vector(width, 1 << 40), dice.vector(height, 1 << 40));
+            let (width, height) = (random.side(), random.side());
+            let (row, column) = (random.vector(width, 1 << 40), random.vector(height, 1 << 40));
             let weights = column
                 .iter()
                 .flat_map(|&c| row.iter().map(move |&r| c as f64 * 1e-9 * (r as f64 / 3.0)));
@@ -378,17 +378,17 @@ mod tests {
 
     #[test]
     fn products_off_by_one_are_refused() {
-        let mut dice = Dice(3);
+        let mut random = SplitMix64(3);
         for _ in 0..500 {
-            let (width, height) = (dice.side() + 2, dice.side() + 2);
-            let (row, column) = (dice.vector(width, 1 << 20), dice.vector(height, 1 << 20));
+            let (width, height) = (random.side() + 2, random.side() + 2);
+            let (row, column) = (random.vector(width, 1 << 20), random.vector(height, 1 << 20));
             let mut weights = product(&row, &column);
             // Off by one where the rest of the matrix still tells what should be there.
             let pivots = |v: &[i64]| v.iter().filter(|n| **n != 0).count();
             if pivots(&row) < 2 || pivots(&column) < 2 {
                 continue;
             }
-            let at = dice.roll(0, weights.len() as i64 - 1) as usize;
+            let at = random.roll(0, weights.len() as i64 - 1) as usize;
             weights[at] += 1;
             let mask = integers(width, &weights, 1);
             assert_eq!(factors(&mask), None);
@@ -421,12 +421,12 @@ mod tests {
 
     #[test]
     fn integers_primes_and_floats_agree_on_sums_of_products() {
-        let mut dice = Dice(4);
+        let mut random = SplitMix64(4);
         for terms in 1..6 {
             let (width, height) = (9, 7);
             let mut weights = vec![0; width * height];
             for _ in 0..terms {
-                let term = product(&dice.vector(width, 9), &dice.vector(height, 9));
+                let term = product(&random.vector(width, 9), &random.vector(height, 9));
                 weights.iter_mut().zip(&term).for_each(|(w, t)| *w += t);
             }
             let mask = integers(width, &weights, 1);
@@ -439,7 +439,7 @@ mod tests {
         }
         // Far too large for 128 bits.
         let weights: Vec<i64> = (0..63 * 63)
-            .map(|_| dice.roll(i64::MIN / 4, i64::MAX / 4))
+            .map(|_| random.roll(i64::MIN / 4, i64::MAX / 4))
             .collect();
         assert_eq!(fraction_free_rank(&weights, 63), None);
         assert_eq!(rank(&integers(63, &weights, 1)), 63);

@@ -12,29 +12,29 @@ use std::process::{Command, Output};
 
 /// Something that a file says: what a warning calls it, and what of it is found in the bytes of a file that
 /// says it, any of these.
-struct Saying {
+struct Annotation {
     words: &'static [&'static str],
     marks: &'static [&'static [u8]],
 }
 
-const EXIF: Saying = Saying {
+const EXIF: Annotation = Annotation {
     words: &["Exif"],
     marks: &[b"Maker-mark"],
 };
-const XMP: Saying = Saying {
+const XMP: Annotation = Annotation {
     words: &["XMP"],
     marks: &[b"packet-mark"],
 };
-const ICC: Saying = Saying {
+const ICC: Annotation = Annotation {
     words: &["ICC"],
     marks: &[b"profile-mark"],
 };
-const TEXT: Saying = Saying {
+const TEXT: Annotation = Annotation {
     words: &["text", "comment"],
     marks: &[b"text-mark"],
 };
 /// 254 pixels an inch, 100 a centimetre or 10 000 a metre, as pHYs and BMP, JFIF, and Exif say it.
-const DENSITY: Saying = Saying {
+const DENSITY: Annotation = Annotation {
     words: &["resolution"],
     marks: &[
         b"\0\0\x27\x10\0\0\x27\x10\x01",
@@ -48,7 +48,7 @@ const DENSITY: Saying = Saying {
     ],
 };
 /// Orientation 6 as an entry of Exif or TIFF.
-const TURN: Saying = Saying {
+const TURN: Annotation = Annotation {
     words: &["rotation", "orientation"],
     marks: &[
         b"\x12\x01\x03\0\x01\0\0\0\x06\0",
@@ -370,11 +370,11 @@ fn written(path: &Path) -> Vec<u8> {
 }
 
 /// Runs one input to all outputs.
-fn check(folder: &Path, name: &str, sayings: &[(&str, &Saying)]) {
+fn check(folder: &Path, name: &str, sayings: &[(&str, &Annotation)]) {
     let input = folder.join(name);
     let bytes = written(&input);
-    for (what, saying) in sayings {
-        let there = saying.marks.iter().any(|mark| has(&bytes, mark));
+    for (what, annotation) in sayings {
+        let there = annotation.marks.iter().any(|mark| has(&bytes, mark));
         assert!(there || *what == "turn", "{name} says {what}");
     }
     for output in [
@@ -399,10 +399,10 @@ fn check(folder: &Path, name: &str, sayings: &[(&str, &Saying)]) {
         assert!(done.status.success(), "{name} to {output}: {words}");
         let warnings: Vec<&str> = words.lines().filter(|l| l.starts_with("warning: ")).collect();
         let bytes = written(&first);
-        for (what, saying) in sayings {
-            let is_held = saying.marks.iter().any(|mark| has(&bytes, mark))
+        for (what, annotation) in sayings {
+            let is_held = annotation.marks.iter().any(|mark| has(&bytes, mark))
                 || *what == "turn" && (words.contains("pictures turned") || is_turned(&first));
-            let is_named = saying
+            let is_named = annotation
                 .words
                 .iter()
                 .any(|word| warnings.iter().any(|warning| warning.contains(word)));
