@@ -148,12 +148,11 @@ mod tests {
     fn an_engine_comes_back_unless_frames_or_trust_were_lost() {
         let (pool, started) = (EnginePool::default(), AtomicUsize::new(0));
         let take = || {
-            pool
-                .take(|| {
-                    started.fetch_add(1, Ordering::Relaxed);
-                    Ok(Box::new(NoFilter::default()))
-                })
-                .unwrap()
+            pool.take(|| {
+                started.fetch_add(1, Ordering::Relaxed);
+                Ok(Box::new(NoFilter::default()))
+            })
+            .unwrap()
         };
         for _ in 0..3 {
             let mut engine = take();
