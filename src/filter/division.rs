@@ -91,6 +91,34 @@ impl Division {
             shift,
         })
     }
+
+    /// The same for sums of up to 17 or 18 bits by the mean of their two or four [parts](MeanDivision), if
+    /// there are numbers for it.
+    pub fn of_means(self, largest: i64, parts: i64) -> Option<MeanDivision> {
+        // A mean is at most (x + parts) / parts, and what the factor is rounded up by adds less than
+        // (x + parts) / one: that stays below the quotient after next.
+        let (divisor, sum, one) = (self.divisor, largest + parts, parts << 16);
+        let is_near = (parts - 1) * one + divisor * sum < divisor * one;
+        (largest >= 0 && is_near && divisor < 1 << 15).then_some(MeanDivision {
+            divisor: divisor as u16,
+            factor: u16::try_from(one / divisor + 1).ok()?,
+        })
+    }
+}
+
+/// Division of sums x whose 16 low bits are known, and the *mean* of their parts, rounded up: from x / parts
+/// to x / parts + 1.
+///
+/// ```text
+/// estimate  mean factor >> 16                       right, or one too large
+/// result    estimate - (x - estimate divisor < 0)   of the remainder 16 bits suffice
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeanDivision {
+    /// What is divided by, below 2^15.
+    pub divisor: u16,
+    /// What means are multiplied by, from 1 to 65535.
+    pub factor: u16,
 }
 
 /// Division of sums x of 16 bits: `((x + add) factor >> 16) >> shift`.
@@ -181,5 +209,42 @@ mod tests {
                 "{n}"
             );
         }
+    }
+
+    #[test]
+    fn quotients_of_means_are_right_or_one_too_large() {
+        let mut divided = 0;
+        for parts in [2, 4] {
+            let boxes = (17..=31).step_by(2).map(|n| n * n);
+            for divisor in boxes.chain(1..400).chain([30_000, 32_767, 32_768]) {
+                let largest = (255 * divisor + divisor / 2).min((parts << 16) - 700);
+                let Some(means) = Division::by(divisor).unwrap().of_means(largest, parts) else {
+                    continue;
+                };
+                divided += 1;
+                for x in 0..=largest {
+                    for mean in [(x + parts - 1) / parts, x / parts + 1] {
+                        let estimate = (mean * i64::from(means.factor)) >> 16;
+                        let remainder = (x - estimate * divisor) as i16;
+                        let quotient = estimate - i64::from(remainder < 0);
+                        assert_eq!(quotient, x / divisor, "{x} / {divisor} by {mean}");
+                    }
+                }
+            }
+        }
+        assert!(divided > 700, "{divided}");
+        for (n, parts) in [(17, 2), (21, 2), (23, 4), (31, 4)] {
+            let d = n * n;
+            assert!(
+                Division::by(d)
+                    .unwrap()
+                    .of_means(255 * d + d / 2, parts)
+                    .is_some(),
+                "{n}"
+            );
+        }
+        assert_eq!(Division::by(900).unwrap().of_means(1 << 18, 4), None);
+        assert_eq!(Division::by(900).unwrap().of_means(1 << 17, 2), None);
+        assert_eq!(Division::by(1 << 15).unwrap().of_means(1, 2), None);
     }
 }

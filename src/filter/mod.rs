@@ -21,7 +21,7 @@ pub(crate) mod suggest;
 
 pub use border::{Border, UnknownBorder};
 pub(crate) use compass::{Compass, RING};
-pub use division::{Division, WordDivision};
+pub use division::{Division, MeanDivision, WordDivision};
 pub use grammar::{COMMON_KEYS, FilterError, Key, OWN_MASK, OWN_MASK_KEYS};
 pub use mask::{Exact, MAX_MASK, Mask, MaskError};
 pub use mask_file::{LineProblem, MaskFileError};

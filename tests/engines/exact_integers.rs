@@ -192,6 +192,40 @@ fn random_masks_of_integers_are_the_rounded_quotient() {
     }
 }
 
+/// Boxes are made in several ways, by size and depth: each one at its largest sums, in pictures of less than a
+/// vector's width and of several, smaller than the mask and larger.
+#[test]
+fn boxes_of_every_size_are_the_rounded_mean() {
+    let mut random = Random::new(63);
+    let sizes = [(1, 1), (1, 13), (13, 1), (31, 7), (67, 5), (131, 37), (200, 3)];
+    let formats = ["gray", "gray12le", "gray16le", "rgb48le", "p010le", "gray14le"];
+    let mut k = 0;
+    for columns in (3..=33).step_by(2).chain([41, 63]) {
+        for rows in [columns, 3, 63] {
+            for name in formats {
+                k += 1;
+                let format = format(name);
+                let (width, height) = sizes[k % sizes.len()];
+                let mask =
+                    Mask::from_integers(columns, rows, vec![1; columns * rows], (columns * rows) as i64);
+                let mut chain = chain(mask.unwrap(), Border::Mirror, Algorithm::Auto);
+                let borders = [Border::Mirror, Border::Replicate, Border::Wrap, Border::Zero];
+                chain.border = borders[k % borders.len()];
+                let max = format.max_value();
+                // A sample less than the maximum here and there, so that sums differ.
+                let frame = match k % 3 {
+                    0 => noise(format, width, height, &mut random),
+                    1 => frame_of(format, width, height, 1, |_, _, _, _| max),
+                    _ => frame_of(format, width, height, 1, |_, x, y, _| {
+                        max - u32::from((x * 7 + y * 3) % 11 == 0)
+                    }),
+                };
+                hold(&chain, &frame);
+            }
+        }
+    }
+}
+
 /// Sums that end in halves, just above and just below, where a quotient is most likely to be rounded wrongly:
 /// samples of a row of ones over a divisor that are chosen for their sum.
 #[test]

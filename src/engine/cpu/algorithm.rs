@@ -164,8 +164,8 @@ mod tests {
         box:size=15                 | gray     | direct    | 1920x1080 | fft    | box | box | box | box
         box:size=25                 | gray10le | separable | 1920x1080 | scalar | box | box | box | box
         box:size=63                 | yuv420p  | auto      | 1920x1080 | scalar | box | box | box | box
-        box:size=7                  | gray16le | separable | 1920x1080 | scalar | fir | fir | fir | fir
-        box:size=25                 | gray16le | direct    | 1920x1080 | fft    | fir | fir | fir | fir
+        box:size=7                  | gray16le | separable | 1920x1080 | scalar | box | box | box | box
+        box:size=25                 | gray16le | direct    | 1920x1080 | fft    | box | box | box | box
         box:size=3                  | rgba     | auto      | 1920x1080 | scalar | box | box | box | box
         box:size=3                  | nv12     | auto      | 1920x1080 | scalar | box | box | box | box
         gaussian:size=3             | gray     | direct    | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3

@@ -13,10 +13,12 @@
 //! Sums that fit 16 bits are divided by a multiplication of words. Others are kept in 32 bits and weighted,
 //! and so are those of masks whose centre weighs more than the rest. `plan.rs` says which.
 //!
-//! Small boxes of bytes have two shorter ways: `column_sums.rs` keeps sums of columns in place of lines,
-//! `in_registers.rs` makes eight rows at a time and writes nothing but results.
+//! Samples that are read in place have shorter ways: `column_sums.rs` (bytes) and `deep_columns.rs` (words)
+//! keep sums of columns in place of lines, `in_registers.rs` makes eight rows of small boxes at a time and
+//! writes nothing but results.
 
 mod column_sums;
+mod deep_columns;
 mod in_registers;
 mod plan;
 mod row_sums;
@@ -36,8 +38,9 @@ use crate::engine::cpu::simd::vector::{Simd, TILE};
 use crate::filter::ChannelStep;
 use crate::frame::{Layout, PixelFormat, Plane};
 use column_sums::ColumnSums;
+use deep_columns::DeepColumns;
 use in_registers::InRegisters;
-use plan::{BoxPlan, Way};
+use plan::{BoxPlan, Ending, Way};
 use row_sums::RowSums;
 use sliding_window::{LINES, NewRow, Scale};
 
@@ -49,6 +52,19 @@ pub(super) struct BoxBlur {
     channels: Vec<ChannelStep>,
     widening: Widening,
     plan: BoxPlan,
+}
+
+/// The sums of a strip's columns over the rows of the window, which begins empty.
+trait Columns {
+    /// A row enters the window, and another one leaves it once the window is full.
+    fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>);
+
+    /// Fills in the apron of a row of sums: what the border says, of which a constant has been in all
+    /// rows of the window.
+    fn extend(&mut self, places: &border::Apron, rows: usize);
+
+    /// Makes a row of the result.
+    fn make<L: Simd>(&mut self, simd: L, out: &mut [u8]);
 }
 
 /// Middle rows that are kept where the centre weighs more: two new ones, and the one before them.
@@ -81,6 +97,7 @@ struct Memory {
     apron: border::Apron,
     /// How boxes of bytes are made.
     columns: column_sums::Scratch,
+    deep_columns: deep_columns::Scratch,
     small: in_registers::Scratch,
     /// The rows of the result that windows which are not yet full would make.
     spare: Vec<u8>,
@@ -144,13 +161,25 @@ impl BoxBlur {
         self.border.find(plane.width, &mut memory.apron);
         let input = PlaneRows::new(source, strip, (&self.channels, &self.border), outside);
         let job = (&input, &plane);
-        match self.plan.way {
-            Way::InRegisters(scale) => self.in_registers(simd, scale, job, strip, memory),
-            Way::ByColumns(scale) => self.by_columns(simd, scale, job, strip, memory),
-            Way::Window(row_sums) if row_sums.suits_two_rows(plane.width * plane.channels) => {
-                self.by_window::<L, 2>(simd, row_sums, job, strip, memory);
+        let columns = self.plan.mask.columns;
+        match &self.plan.way {
+            Way::InRegisters(scale) => self.in_registers(simd, *scale, job, strip, memory),
+            Way::ByColumns(quotient) => {
+                let mask = (columns, *quotient);
+                let sums = ColumnSums::new(&mut memory.columns, &self.border, plane.width, mask);
+                self.by_columns(simd, sums, job, strip, &memory.apron);
             }
-            Way::Window(row_sums) => self.by_window::<L, 1>(simd, row_sums, job, strip, memory),
+            Way::ByDeepColumns(finish) => {
+                let mask = (columns, finish);
+                let sums = DeepColumns::new(&mut memory.deep_columns, &self.border, plane.width, mask);
+                self.by_columns(simd, sums, job, strip, &memory.apron);
+            }
+            Way::Window(row_sums, ending) if row_sums.suits_two_rows(plane.width * plane.channels) => {
+                self.by_window::<L, 2>(simd, (*row_sums, ending), job, strip, memory);
+            }
+            Way::Window(row_sums, ending) => {
+                self.by_window::<L, 1>(simd, (*row_sums, ending), job, strip, memory);
+            }
         }
     }
 
@@ -158,22 +187,22 @@ impl BoxBlur {
     fn by_columns<L: Simd>(
         &self,
         simd: L,
-        scale: Scale,
+        mut sums: impl Columns,
         (input, plane): (&PlaneRows<'_>, &Plane),
         strip: &mut Strip<'_>,
-        memory: &mut Memory,
+        apron: &border::Apron,
     ) {
-        let (samples, rows) = (plane.width * plane.channels, self.plan.mask.rows);
-        let mut sums = ColumnSums::new(&mut memory.columns, &self.border, samples);
+        let row_bytes = plane.width * plane.channels * self.format.bytes_per_sample();
+        let rows = self.plan.mask.rows;
         let row_at = |k: usize| input.in_place(k as i64 - rows as i64 / 2);
         for k in 0..rows - 1 + strip.rows {
             sums.change(simd, row_at(k), k.checked_sub(rows).map(row_at));
             let Some(row) = k.checked_sub(rows - 1) else {
                 continue;
             };
-            sums.extend(&memory.apron, rows);
-            let out = &mut strip.bytes[row * plane.stride..][..samples];
-            sums.make(simd, (self.plan.mask.columns, plane.channels), scale, out);
+            sums.extend(apron, rows);
+            let out = &mut strip.bytes[row * plane.stride..][..row_bytes];
+            sums.make(simd, out);
             input.complete(row, out);
         }
     }
@@ -210,7 +239,7 @@ impl BoxBlur {
     fn by_window<L: Simd, const R: usize>(
         &self,
         simd: L,
-        row_sums: RowSums,
+        (row_sums, ending): (RowSums, &Ending),
         (input, plane): (&PlaneRows<'_>, &Plane),
         strip: &mut Strip<'_>,
         memory: &mut Memory,
@@ -229,7 +258,7 @@ impl BoxBlur {
         let zeros = (rows + CENTRES) * slot;
         let sums = aligned(&mut memory.sums, made);
         let weighted = aligned(&mut memory.weighted, made);
-        self.plan.ending.begin(sums, weighted);
+        ending.begin(sums, weighted);
         let row_bytes = samples * self.format.bytes_per_sample();
         let under_alpha = &mut memory.under_alpha;
         for k in (0..rows - 1 + strip.rows).step_by(R) {
@@ -253,7 +282,7 @@ impl BoxBlur {
                     *lines = [centre(row), row.checked_sub(1).map_or(zeros, centre)];
                 }
             }
-            let making = self.plan.ending.making(sums, weighted, self.widening.shift);
+            let making = ending.making(sums, weighted, self.widening.shift);
             let [mut fours_or_all, mut eights] = parts.each_mut().map(|parts| parts.chunks_mut(padded));
             let mut each = words.chunks(padded);
             let new: [_; R] = std::array::from_fn(|r| {
@@ -303,17 +332,23 @@ mod tests {
         3   | | direct    | gray     | rows in registers, 16-bit sums
         3   | | separable | gray     | rows in registers, 16-bit sums
         7   | | separable | gray     | column sums, 16-bit sums
-        9   | | separable | gray     | sliding window over sums of 4, 16-bit sums
-        9   | | direct    | gray     | sliding window over sums of 4, 16-bit sums
-        15  | | separable | gray     | sliding window over sums of 4, 16-bit sums
+        15  | | direct    | gray     | column sums, 16-bit sums
+        7   | | separable | rgb24    | column sums, 16-bit sums
+        9   | | separable | rgb24    | sliding window over sums of 4, 16-bit sums
+        15  | | direct    | rgb24    | sliding window over sums of 4, 16-bit sums
         // Sums that leave 16 bits.
-        17  | | separable | gray     | sliding window over sums of 8, 32-bit sums
-        31  | | direct    | gray     | sliding window over sums of 8, 32-bit sums
+        17  | | separable | gray     | column sums, 16-bit sums in parts
+        31  | | direct    | gray     | column sums, 16-bit sums in parts
+        33  | | direct    | gray     | sliding window over prefix sums, 32-bit sums
+        17  | | direct    | gray10le | sliding window over sums of 8, 32-bit sums
         63  | | separable | gray     | sliding window over prefix sums, 32-bit sums
+        17  | | separable | rgb24    | sliding window over prefix sums, 32-bit sums
         3   | | direct    | gray12le | sliding window over samples, 16-bit sums
         5   | | direct    | gray12le | sliding window over samples, 32-bit sums
         // A row's sum leaves 16 bits.
-        9   | | separable | gray12le | none
+        9   | | separable | gray12le | column sums, 32-bit sums
+        3   | | separable | rgb48le  | column sums, 32-bit sums
+        63  | | direct    | gray16le | column sums, 32-bit sums
         3   | 1 1 1 1 8 1 1 1 1 | direct | gray | sliding window over samples, 32-bit sums, centre apart
         3   | 1 1 1 2 7 1 1 1 1 | direct    | gray     | none
     ";
@@ -368,6 +403,7 @@ mod tests {
                 rows: size as usize,
                 weight: 1,
                 excess: 0,
+                offset: 0,
                 division: Division::by(all).unwrap(),
             };
             let mut c = Convolve {

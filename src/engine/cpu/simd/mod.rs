@@ -32,7 +32,7 @@ use vector::{Plain, Simd, Work};
 pub(super) use vectors::{Compiled, Vectors, with_simd};
 
 /// A plain loop as [`Simd::enter`] takes it.
-struct Entered<P>(P);
+pub(super) struct Entered<P>(pub(super) P);
 
 impl<P: Plain> Work for Entered<P> {
     #[inline(always)]
