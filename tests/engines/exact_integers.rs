@@ -192,8 +192,8 @@ fn random_masks_of_integers_are_the_rounded_quotient() {
     }
 }
 
-/// Boxes are made in several ways, by size and depth: each one at its largest sums, in pictures of less than a
-/// vector's width and of several, smaller than the mask and larger.
+/// Boxes are made in several ways, by size and depth: each one at its largest sums, in pictures of less than
+/// a vector's width and of several, smaller than the mask and larger.
 #[test]
 fn boxes_of_every_size_are_the_rounded_mean() {
     let mut random = Random::new(63);

@@ -6,8 +6,8 @@
 //! bytes, and a shift puts results back. Only the column sums are kept from row to row, so that a row of RGB
 //! fits the first-level cache.
 //!
-//! On planes of one component the sums of *pairs* of columns are kept, too: the windows of two neighbouring
-//! results have all pairs in common but for what lies at their ends.
+//! On planes of one component the sums of *pairs* of columns are kept, too, from 7 columns on: the windows of
+//! two neighbouring results have all pairs in common but for what lies at their ends.
 //!
 //! ```text
 //! 7 columns          . e o e o e o e .        9 columns     e o e o e o e o e .
@@ -34,6 +34,14 @@ use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 const MOST_APART: usize = 7;
 const MOST_IN_WORDS: usize = 15;
 const MOST: usize = 31;
+
+/// Columns from which on the sums of pairs save more than it takes to keep them.
+const LEAST_PAIRED: usize = 7;
+
+/// True if windows are made of pairs.
+const fn are_paired(columns: usize, channels: usize) -> bool {
+    channels == 1 && columns >= LEAST_PAIRED
+}
 
 /// Parts of sums that leave words.
 pub(super) const fn parts(columns: usize) -> usize {
@@ -125,7 +133,7 @@ impl Columns for ColumnSums<'_> {
         let leaving = leaving.unwrap_or(self.zeros);
         assert!(entering.len() == self.samples && leaving.len() == self.samples);
         let sums = self.places();
-        if self.channels == 1 {
+        if are_paired(self.columns, self.channels) {
             simd.enter(Change::<true> {
                 entering,
                 leaving,
@@ -161,13 +169,18 @@ impl Columns for ColumnSums<'_> {
         assert!(out.len() == self.samples && columns / 2 * channels <= self.origin);
         let sums = self.places();
         if channels == 1 {
-            return unroll!(columns, [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31], COLUMNS =>
-                simd.enter(Make::<COLUMNS, 1> { sums, quotient, out }));
+            return unroll!(
+                columns,
+                [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31],
+                COLUMNS => simd.enter(Make::<COLUMNS, 1> { sums, quotient, out })
+            );
         }
         macro_rules! make {
             ($($columns:literal x $channels:literal),*) => {
                 match (columns, channels) {
-                    $(($columns, $channels) => simd.enter(Make::<$columns, $channels> { sums, quotient, out }),)*
+                    $(($columns, $channels) => {
+                        simd.enter(Make::<$columns, $channels> { sums, quotient, out })
+                    })*
                     _ => unreachable!("a box of {columns} columns on {channels} channels"),
                 }
             };
@@ -255,8 +268,8 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
 
     /// The first of the pairs that an even and an odd result have in common, counted from that of their own
     /// columns, and how many there are.
-    const FIRST: isize = (COLUMNS / 2 % 2 == 0) as isize - Self::REACH / 2;
-    const COMMON: usize = COLUMNS / 2 - (COLUMNS / 2 % 2 == 0) as usize;
+    const FIRST: isize = (COLUMNS / 2).is_multiple_of(2) as isize - Self::REACH / 2;
+    const COMMON: usize = COLUMNS / 2 - (COLUMNS / 2).is_multiple_of(2) as usize;
 
     /// A vector of sums of columns at even or at odd places, or of pairs, so many places after that of
     /// sample `x`.
@@ -299,7 +312,7 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
         let mut values = [c.add; 2];
         // SAFETY: the places are within the mask's reach.
         unsafe {
-            if CHANNELS == 1 {
+            if const { are_paired(COLUMNS, CHANNELS) } {
                 let mut common = c.add;
                 for k in 0..Self::COMMON {
                     let pair = self.load(simd, PAIRS, x, Self::FIRST + k as isize);
