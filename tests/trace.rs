@@ -2,6 +2,7 @@
 //! check can fail.
 #![allow(clippy::unwrap_used)]
 
+mod common;
 mod ring;
 mod tracks;
 
@@ -179,6 +180,61 @@ fn every_frame_of_a_real_run_is_there_once() {
     assert_eq!(
         names,
         ["framepipe/decode", "framepipe/encode", "framepipe/engine"]
+    );
+}
+
+#[test]
+fn several_decoders_have_a_track_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let clip = folder.path().join("clip.mkv");
+    let moving = "testsrc2=size=160x120:rate=30:duration=10";
+    let options = ["-c:v", "mpeg2video", "-g", "60", "-q:v", "2"];
+    let options = [
+        &["-f", "lavfi", "-i", moving],
+        &options[..],
+        &[clip.to_str().unwrap()],
+    ];
+    common::ffmpeg(&options.concat());
+    let decoders = ["--decoder", "cpu", "--decoders", "3"];
+    let trace = read(&run_program(
+        &[&[clip.to_str().unwrap(), "null:"], &decoders[..]].concat(),
+    ));
+    assert_eq!(trace.facts["frames"], 300);
+    trace.check(300, false).unwrap();
+    let of_decoders = trace.tracks.iter().filter(|(name, _)| name.contains("decoder "));
+    let mut frames = 0;
+    for (name, spans) in of_decoders {
+        assert!(
+            name.starts_with("framepipe/decoder ") && name.ends_with(", CPU"),
+            "{name}"
+        );
+        let own: Vec<u64> = spans
+            .iter()
+            .filter(|s| s.category == "decode")
+            .map(|s| s.frame)
+            .collect();
+        // One whole stretch after another: they are 60 frames long.
+        assert!(
+            own.windows(2)
+                .all(|pair| pair[1] == pair[0] + 1 || pair[1] % 60 == 0),
+            "{name}: {own:?}"
+        );
+        assert!(own.len() < 300, "{name} did everything");
+        frames += own.len();
+    }
+    assert_eq!(frames, 300);
+    // The thread that takes their frames in order decodes none.
+    assert!(
+        trace.tracks["framepipe/decode"]
+            .iter()
+            .all(|s| s.category == "wait")
+    );
+    // Decode, submit, collect, encode.
+    assert!(
+        trace
+            .arrows
+            .values()
+            .all(|knots| knots.len() == 4 && knots[0] == "s")
     );
 }
 

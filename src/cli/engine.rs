@@ -198,7 +198,8 @@ pub(crate) struct EngineArguments {
     /// Several CUDA cards that take frames in turn: all, or numbers such as 0,1.
     #[arg(long, value_name = "LIST")]
     pub(crate) devices: Option<Cards>,
-    /// Tell on stderr which engine was picked and how it makes each plane: algorithms and loops, or kernels.
+    /// Tell on stderr which engine was picked and how it makes each plane (algorithms and loops, or kernels),
+    /// and what each of several decoders did.
     #[arg(long)]
     pub(crate) explain: bool,
     /// Threads of the CPU engine [default: as many as there are cores].

@@ -14,7 +14,7 @@ pub(crate) struct TraceArguments {
     /// trace for https://ui.perfetto.dev.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// How many of the first frames the trace holds; each takes up to 408 bytes of memory and about 2 kB of
+    /// How many of the first frames the trace holds; each takes up to 504 bytes of memory and about 2 kB of
     /// the file.
     #[arg(long, value_name = "N", default_value_t = 1024, requires = "trace")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]

@@ -1,6 +1,7 @@
 //! Frames: pixel formats, plane geometry, colour facts, and the memory that holds the pixels.
 
 mod colour;
+mod decoded;
 pub mod fact;
 mod hash;
 mod image;
@@ -17,6 +18,7 @@ mod stall_timeout;
 mod turn;
 
 pub use colour::{Colour, Range};
+pub use decoded::Decoded;
 pub use hash::{ContentHash, content_hash};
 pub use image::{Image, ImageMut};
 pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
@@ -135,6 +137,8 @@ pub struct Frame {
     pub metadata: Metadata,
     /// When the source began to make this frame: the start of its end-to-end latency.
     pub born: Instant,
+    /// Which decoder made it, where a source has several at work.
+    pub decoded: Option<Decoded>,
     layout: Layout,
     buffer: Buffer,
 }
@@ -147,6 +151,7 @@ impl Frame {
             sequence: 0,
             metadata: Metadata::default(),
             born: Instant::now(),
+            decoded: None,
             layout,
             buffer,
         })

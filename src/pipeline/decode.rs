@@ -4,55 +4,101 @@ use super::error::{Halt, PipelineError};
 use super::stop::Stop;
 use super::{Progress, send};
 use crate::frame::{Frame, Remarks};
-use crate::report::{Doing, Stage, StageClock};
+use crate::report::{DecoderClock, Doing, Stage, StageClock};
 use crate::source::{IndexedSource, Source, Supply};
 use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Reads a source in order, until it or the run ends, and gives back its remarks. The clock is the caller's,
-/// because it counts also when the source is woken from a wait at the run's end.
+/// The account of a thread that decodes, and those of several decoders whose frames it puts in order.
+#[derive(Default)]
+pub(super) struct Accounts {
+    pub(super) clock: StageClock,
+    pub(super) decoders: Vec<DecoderClock>,
+}
+
+impl Accounts {
+    /// Those of a thread that reads `source`; `blank` is each one's initial clock.
+    pub(super) fn of(source: &dyn Source, blank: &StageClock) -> Accounts {
+        let places = source.info().decoders.iter();
+        let decoders = places.map(|place| DecoderClock {
+            place: place.clone(),
+            clock: blank.clone(),
+        });
+        Accounts {
+            clock: blank.clone(),
+            decoders: decoders.collect(),
+        }
+    }
+
+    /// Counts what a frame took that is number `sequence` and that was asked for at `began`: first the source
+    /// waited for a buffer, then it decoded, or waited for a decoder. The result is the time of decoding.
+    fn count(&mut self, frame: &Frame, began: Instant, waited: Duration, took: Duration) -> Duration {
+        let sequence = frame.sequence;
+        // When exactly the source waited inside the call is not known, so that the wait is drawn at the
+        // call's beginning.
+        let clock = &mut self.clock;
+        clock.output_wait += waited;
+        clock.span(Doing::BufferWait, sequence, began, waited);
+        let decoded = frame.decoded.as_ref();
+        match decoded.and_then(|decoded| Some((decoded, self.decoders.get_mut(decoded.decoder)?))) {
+            Some((decoded, decoder)) => {
+                clock.input_wait += took;
+                clock.span(Doing::InputWait, sequence, began + waited, took);
+                decoder.count(sequence, frame.layout().picture_bytes(), decoded);
+                decoded.busy
+            }
+            None => {
+                clock.busy += took;
+                clock.span(Doing::Work, sequence, began + waited, took);
+                took
+            }
+        }
+    }
+
+    /// Counts the call that found the input's end.
+    fn end(&mut self, waited: Duration, took: Duration) {
+        self.clock.output_wait += waited;
+        match self.decoders.is_empty() {
+            true => self.clock.busy += took,
+            false => self.clock.input_wait += took,
+        }
+    }
+}
+
+/// Reads a source in order, until it or the run ends, and gives back its remarks. The accounts are the
+/// caller's, because they count also when the source is woken from a wait at the run's end.
 pub(super) fn stream(
     mut source: Box<dyn Source>,
     supply: &Supply,
     output: &Sender<Frame>,
     stop: &Stop,
     progress: &Progress,
-    clock: &mut StageClock,
+    accounts: &mut Accounts,
 ) -> Result<Remarks, Halt> {
     while !stop.is_ending() {
         let began = Instant::now();
         let waited = supply.pool.waited();
-        let range = clock.range(c"decode", clock.frames);
+        let range = accounts.clock.range(c"decode", accounts.clock.frames);
         let next = source.next(supply)?;
         drop(range);
         // The source takes its buffer inside `next`; that wait is not work.
         let waited = supply.pool.waited() - waited;
         let elapsed = began.elapsed();
-        let busy = elapsed.saturating_sub(waited);
-        clock.output_wait += waited;
-        clock.busy += busy;
-        progress.add_busy(Stage::Decode, busy);
+        let waited = waited.min(elapsed);
         let Some(mut frame) = next else {
+            accounts.end(waited, elapsed - waited);
             stop.input_ended();
             break;
         };
-        frame.sequence = clock.frames;
-        // When exactly the source waited inside the call is not known, so that the wait is drawn at the
-        // call's beginning.
-        let worked_from = began + elapsed.saturating_sub(busy);
-        clock.span(
-            Doing::BufferWait,
-            frame.sequence,
-            began,
-            elapsed.saturating_sub(busy),
-        );
-        clock.span(Doing::Work, frame.sequence, worked_from, busy);
+        frame.sequence = accounts.clock.frames;
+        let busy = accounts.count(&frame, began, waited, elapsed - waited);
+        progress.add_busy(Stage::Decode, busy);
         let bytes = frame.layout().picture_bytes();
-        if !send(output, frame, stop, clock)? {
+        if !send(output, frame, stop, &mut accounts.clock)? {
             break;
         }
-        clock.frame(bytes, busy);
+        accounts.clock.frame(bytes, busy);
         progress.add_frame(Stage::Decode);
     }
     Ok(source.remarks())

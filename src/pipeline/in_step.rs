@@ -12,7 +12,7 @@ use super::decode::{self, accepted};
 use super::error::{Halt, PipelineError, first_cause};
 use super::{Progress, Stop, guarded, panicked, spawn};
 use crate::frame::{Frame, FramePool, Pageable, Remarks};
-use crate::report::{Stage, StageClock};
+use crate::report::Stage;
 use crate::sink::{AnySink, Flow, SinkError, Written};
 use crate::source::{AnySource, Source, Supply};
 use crossbeam_channel::{Receiver, bounded, select_biased};
@@ -62,8 +62,8 @@ pub fn in_step(
             // The queue is closed after the gate: `sender` outlives the guard.
             let started = spawn(scope, Stage::Decode, move || {
                 guarded(Stage::Decode, stop, || {
-                    let mut clock = StageClock::worker();
-                    decode::stream(source, &supply, &sender, stop, progress, &mut clock)
+                    let mut accounts = decode::Accounts::default();
+                    decode::stream(source, &supply, &sender, stop, progress, &mut accounts)
                         .and_then(|remarks| accepted(remarks, strict))
                 })
             });

@@ -3,7 +3,7 @@
 use super::{Stop, decode, error::Halt, guarded};
 use crate::engine::region::MatteFrames;
 use crate::frame::{Frame, FramePool, Pageable, Remarks};
-use crate::report::{Stage, StageClock};
+use crate::report::Stage;
 use crate::shortage::thread_error;
 use crate::source::{AnySource, Supply};
 use crossbeam_channel::{Receiver, bounded};
@@ -52,9 +52,9 @@ impl MatteReader {
         let own = Stop::new();
         let thread = Builder::new().name("matte".to_owned()).spawn(move || {
             guarded(Stage::Decode, &own, || {
-                let mut clock = StageClock::worker();
+                let mut accounts = decode::Accounts::default();
                 let progress = super::Progress::new();
-                decode::stream(source, &supply, &sender, &own, &progress, &mut clock)
+                decode::stream(source, &supply, &sender, &own, &progress, &mut accounts)
             })
         })?;
         (self.frames, self.thread) = (Some(frames), Some(thread));

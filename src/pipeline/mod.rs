@@ -32,9 +32,12 @@ pub use matte::MatteReader;
 pub use progress::Progress;
 pub use stop::Stop;
 
-use crate::engine::Engine;
+use crate::engine::{EXPLAIN_TARGET, Engine};
 use crate::frame::{Frame, FramePool, Layout, LayoutError, Remarks};
-use crate::report::{Completion, Doing, Latencies, Measurements, PoolMemory, Recording, Stage, StageClock};
+use crate::report::{
+    Completion, DecoderClock, DecoderReport, Doing, Latencies, Measurements, PoolMemory, Recording, Stage,
+    StageClock,
+};
 use crate::shortage::thread_error;
 use crate::sink::{AnySink, Written};
 use crate::source::{AnySource, StreamInfo, Supply};
@@ -194,6 +197,7 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
     let Joined {
         halts,
         decode,
+        decoders,
         engine,
         encode,
         device,
@@ -221,24 +225,29 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
     remarks.append(engine_remarks);
     let mut written = written.unwrap_or_default();
     remarks.append(std::mem::take(&mut written.remarks));
+    let measurements = Measurements {
+        ending,
+        frames,
+        began: Some(began),
+        wall,
+        stages: [decode, engine, encode],
+        decoders,
+        end_to_end,
+        device,
+        memory: PoolMemory {
+            input_buffers: budget.input_buffers,
+            input_bytes: pools.input.most_bytes(),
+            output_buffers: budget.output_buffers,
+            output_bytes: pools.output.most_bytes(),
+        },
+    };
+    for line in DecoderReport::lines(&measurements) {
+        tracing::info!(target: EXPLAIN_TARGET, "{line}");
+    }
     Ok(Outcome {
         written,
         remarks,
-        measurements: Measurements {
-            ending,
-            frames,
-            began: Some(began),
-            wall,
-            stages: [decode, engine, encode],
-            end_to_end,
-            device,
-            memory: PoolMemory {
-                input_buffers: budget.input_buffers,
-                input_bytes: pools.input.most_bytes(),
-                output_buffers: budget.output_buffers,
-                output_bytes: pools.output.most_bytes(),
-            },
-        },
+        measurements,
     })
 }
 
@@ -247,8 +256,8 @@ struct Pools {
     output: FramePool,
 }
 
-/// What a decode thread returns: its clock, and the source's remarks or why it ended early.
-type DecodeEnd = (StageClock, Result<Remarks, Halt>);
+/// What a decode thread returns: its accounts, and the source's remarks or why it ended early.
+type DecodeEnd = (decode::Accounts, Result<Remarks, Halt>);
 
 /// A stage's threads, or why one could not be started.
 type Started<T> = Result<T, PipelineError>;
@@ -273,6 +282,7 @@ struct Threads<'scope> {
 struct Joined {
     halts: Vec<Halt>,
     decode: StageClock,
+    decoders: Vec<DecoderClock>,
     engine: StageClock,
     encode: StageClock,
     device: Option<crate::engine::DeviceTimes>,
@@ -434,14 +444,15 @@ impl<'scope, 'env: 'scope> Starter<'scope, 'env> {
         let mut threads = Vec::new();
         match source {
             AnySource::Stream(source) => {
-                progress.set_workers(Stage::Decode, 1);
-                let (supply, mut clock) = (supply.clone(), self.blank.clone());
+                let mut accounts = decode::Accounts::of(source.as_ref(), &self.blank);
+                progress.set_workers(Stage::Decode, accounts.decoders.len().max(1));
+                let supply = supply.clone();
                 threads.push(spawn(scope, Stage::Decode, move || {
                     let result = guarded(Stage::Decode, stop, || {
-                        decode::stream(source, &supply, &decoded, stop, progress, &mut clock)
+                        decode::stream(source, &supply, &decoded, stop, progress, &mut accounts)
                             .and_then(|remarks| decode::accepted(remarks, strict))
                     });
-                    (clock, result)
+                    (accounts, result)
                 })?);
             }
             AnySource::Indexed(source) => {
@@ -473,7 +484,11 @@ impl<'scope, 'env: 'scope> Starter<'scope, 'env> {
                                 }
                             })
                         });
-                        (clock, result)
+                        let accounts = decode::Accounts {
+                            clock,
+                            ..decode::Accounts::default()
+                        };
+                        (accounts, result)
                     })?);
                 }
             }
@@ -516,11 +531,13 @@ impl Threads<'_> {
         }
         stop.fail();
         for worker in self.decode {
-            let (clock, result) = match worker.join() {
-                Ok((clock, result)) => (clock, Ok(result)),
-                Err(payload) => (StageClock::worker(), Err(payload)),
+            let (accounts, result) = match worker.join() {
+                Ok((accounts, result)) => (accounts, Ok(result)),
+                Err(payload) => (decode::Accounts::default(), Err(payload)),
             };
-            joined.decode.merge(clock);
+            let decode::Accounts { clock, mut decoders } = accounts;
+            joined.decode.merge(DecoderClock::sum_up(&decoders, clock));
+            joined.decoders.append(&mut decoders);
             if left_early && joined.halts.is_empty() {
                 // Everything that was wanted is written; how the source took its end does not matter.
                 if let Ok(Ok(remarks)) = result {

@@ -40,10 +40,13 @@ impl Limit {
             .max_by(|a, b| a.1.total_cmp(&b.1))?;
         let percent = busy_share * 100.0;
         let workers = measured.stage(stage).workers;
-        let threads = if workers > 1 {
-            format!(" on {workers} threads")
-        } else {
-            String::new()
+        let decoders = &measured.decoders;
+        let threads = match (stage, decoders.first()) {
+            (Stage::Decode, Some(first)) if decoders.len() > 1 => {
+                format!(" in {} decoders ({})", decoders.len(), first.place)
+            }
+            _ if workers > 1 => format!(" on {workers} threads"),
+            _ => String::new(),
         };
         let sentence = if busy_share < CLEAR {
             format!("no stage limits alone; {stage} is the busiest, {percent:.0}% of the time{threads}")

@@ -4,6 +4,7 @@
 //! is joined. docs/report-schema.md states every field of the JSON.
 
 mod clock;
+mod decoders;
 mod latency;
 mod limit;
 #[cfg(feature = "cli")]
@@ -17,6 +18,7 @@ mod throughput;
 mod trace;
 
 pub use clock::{OpenRange, Recording, Stage, StageClock};
+pub use decoders::{DecoderClock, DecoderReport};
 pub use latency::{Latencies, LatencySummary};
 pub use limit::Limit;
 pub use spans::{Doing, SPANS_A_FRAME, Span, Spans};
@@ -61,6 +63,9 @@ pub struct Measurements {
     pub wall: Duration,
     /// The accounts of decode, engine and encode.
     pub stages: [StageClock; 3],
+    /// The accounts of several decoders that share the input; the decode stage's is their sum. Empty where
+    /// the stage's own thread decodes.
+    pub decoders: Vec<DecoderClock>,
     /// From each frame's birth in the source to its being taken by the sink.
     pub end_to_end: Latencies,
     /// The device's own times, if the engine has a device.
@@ -147,6 +152,8 @@ pub struct Report {
     pub throughput: Option<ThroughputReport>,
     /// Decode, engine, encode.
     pub stages: Vec<StageReport>,
+    /// Several decoders that share the input, one by one; empty where there is one.
+    pub decoders: Vec<DecoderReport>,
     /// From a frame's birth in the source to its being taken by the sink; `None` without frames.
     pub end_to_end: Option<LatencySummary>,
     /// The stage that limits; `None` without frames.
@@ -234,6 +241,7 @@ impl Report {
                 .as_ref()
                 .and_then(Throughput::report),
             stages,
+            decoders: DecoderReport::all(measured),
             end_to_end: measured.end_to_end.summary(),
             limit: Limit::find(measured, device.as_ref()),
             device,
@@ -275,7 +283,11 @@ pub(crate) mod tests {
         let measured = Measurements {
             frames: 1,
             wall: Duration::from_secs(1),
-            stages: [clock.clone(), clock.clone(), clock],
+            stages: [clock.clone(), clock.clone(), clock.clone()],
+            decoders: vec![DecoderClock {
+                place: "card 0".to_owned(),
+                clock,
+            }],
             end_to_end,
             device: Some(DeviceTimes {
                 device: "Test card".to_owned(),

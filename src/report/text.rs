@@ -1,7 +1,7 @@
 //! The report as a table for people, at most 100 columns wide.
 
 use super::table::Table;
-use super::{Completion, LatencySummary, PartReport, Report};
+use super::{Completion, DecoderReport, LatencySummary, PartReport, Report};
 use std::fmt;
 
 impl fmt::Display for Report {
@@ -12,6 +12,10 @@ impl fmt::Display for Report {
         writeln!(f, "output  {}", self.task.output)?;
         writeln!(f)?;
         self.stage_table().fmt(f)?;
+        if !self.decoders.is_empty() {
+            writeln!(f)?;
+            DecoderReport::table(&self.decoders).fmt(f)?;
+        }
         if let Some(device) = &self.device {
             writeln!(f)?;
             self.device_table().fmt(f)?;
@@ -121,7 +125,7 @@ pub(super) fn not_available() -> String {
     "n/a".to_owned()
 }
 
-fn percentiles(latency: Option<&LatencySummary>) -> Vec<String> {
+pub(super) fn percentiles(latency: Option<&LatencySummary>) -> Vec<String> {
     match latency {
         Some(l) => [l.p50, l.p95, l.p99, l.max].map(time).into(),
         None => vec![not_available(); 4],

@@ -194,6 +194,15 @@ impl<W: Write> Events<W> {
     }
 }
 
+/// A thread of the host.
+struct Thread<'a> {
+    stage: Stage,
+    name: String,
+    spans: &'a Spans,
+    /// What it lacks while it has no input.
+    waits_for: &'static str,
+}
+
 #[derive(Clone, Copy)]
 enum Knot {
     First,
@@ -216,30 +225,23 @@ impl<'a> Trace<'a> {
         events.name("process_name", HOST, 0, "framepipe")?;
         let mut tid = 0;
         let mut end = 0_u64;
-        for stage in Stage::ALL {
-            let threads = &self.measured.stage(stage).threads;
-            for (index, spans) in threads.iter().enumerate() {
-                tid += 1;
-                let name = match threads.len() {
-                    1 => stage.to_string(),
-                    _ => format!("{stage} {}", index + 1),
+        for thread in self.threads() {
+            tid += 1;
+            events.thread(HOST, tid, &thread.name)?;
+            // A call that waited inside is kept as two spans that may differ from the call by the clock's
+            // steps.
+            let mut last = 0;
+            for span in thread.spans.list().iter().filter(|s| s.sequence < self.kept) {
+                let begin = span.begin.max(last);
+                last = span.end.max(begin);
+                let span = Span {
+                    begin,
+                    end: last,
+                    ..*span
                 };
-                events.thread(HOST, tid, &name)?;
-                // A call that waited inside is kept as two spans that may differ from the call by the clock's
-                // steps.
-                let mut last = 0;
-                for span in spans.list().iter().filter(|s| s.sequence < self.kept) {
-                    let begin = span.begin.max(last);
-                    last = span.end.max(begin);
-                    let span = Span {
-                        begin,
-                        end: last,
-                        ..*span
-                    };
-                    host_span(&mut events, stage, tid, &span)?;
-                }
-                end = end.max(last);
+                host_span(&mut events, &thread, tid, &span)?;
             }
+            end = end.max(last);
         }
         if let Some(device) = &self.measured.device {
             let offset = Alignment::find(self.measured).map_or(0.0, |a| a.offset);
@@ -275,6 +277,37 @@ impl<'a> Trace<'a> {
         }
         events.out.write_all(b"\n]}\n")?;
         events.out.flush()
+    }
+
+    /// The decoders' threads and the stages', with their names.
+    fn threads(&self) -> Vec<Thread<'_>> {
+        let decoders = self.measured.decoders.iter().enumerate();
+        let decoders = decoders.flat_map(|(index, decoder)| {
+            let name = format!("decoder {}, {}", index + 1, decoder.place);
+            let threads = decoder.clock.threads.iter();
+            threads.map(move |spans| Thread {
+                stage: Stage::Decode,
+                name: name.clone(),
+                spans,
+                waits_for: "stretch",
+            })
+        });
+        let stages = Stage::ALL.into_iter().flat_map(|stage| {
+            let threads = &self.measured.stage(stage).threads;
+            threads.iter().enumerate().map(move |(index, spans)| {
+                let name = match threads.len() {
+                    1 => stage.to_string(),
+                    _ => format!("{stage} {}", index + 1),
+                };
+                Thread {
+                    stage,
+                    name,
+                    spans,
+                    waits_for: "frame",
+                }
+            })
+        });
+        decoders.chain(stages).collect()
     }
 
     /// Frames of the run whose spans were not kept.
@@ -374,9 +407,10 @@ pub(super) const PARTS: [Part; 3] = [
     ("download", |f| f.download),
 ];
 
-fn host_span<W: Write>(events: &mut Events<W>, stage: Stage, tid: u32, span: &Span) -> io::Result<()> {
+fn host_span<W: Write>(events: &mut Events<W>, thread: &Thread<'_>, tid: u32, span: &Span) -> io::Result<()> {
+    let &Thread { stage, waits_for, .. } = thread;
     let (name, knot) = match (span.doing, stage) {
-        (Doing::InputWait, _) => ("waits for a frame".to_owned(), None),
+        (Doing::InputWait, _) => (format!("waits for a {waits_for}"), None),
         (Doing::BufferWait, _) => ("waits for a buffer".to_owned(), None),
         (Doing::QueueWait, _) => ("waits for room".to_owned(), None),
         (Doing::Submit, _) => (format!("submit {}", span.sequence), Some(Knot::Middle)),

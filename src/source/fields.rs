@@ -84,10 +84,11 @@ impl Source for Fields {
             pool: self.pool.clone(),
             stop: supply.stop.clone(),
         };
-        let Some(frame) = self.inner.next(&whole)? else {
+        let Some(mut frame) = self.inner.next(&whole)? else {
             return Ok(None);
         };
-        let even = field(&frame, 0, supply)?;
+        let mut even = field(&frame, 0, supply)?;
+        even.decoded = frame.decoded.take();
         self.split = Some(frame);
         Ok(Some(even))
     }

@@ -77,6 +77,9 @@ pub struct StreamInfo {
     /// Pictures that are made once and lent to all frames in turn, so that the pool's buffers need no memory
     /// and one thread is enough to read them; 0 if each frame is made anew.
     pub pictures: usize,
+    /// Where each of several decoders works that share the input, such as `card 0`: each frame then says
+    /// which of them made it ([`Frame::decoded`]). Empty if the thread that asks for a frame decodes it.
+    pub decoders: Vec<String>,
     /// Nominal frames a second; `None` if the source has no time (image files without `--fps`).
     pub frame_rate: Option<Rational>,
     /// Seconds that one tick of a timestamp stands for.
@@ -109,6 +112,7 @@ impl StreamInfo {
             uniform: true,
             brings_memory: false,
             pictures: 0,
+            decoders: Vec::new(),
             frame_rate: None,
             time_base: Rational {
                 num: 1,

@@ -20,13 +20,13 @@
 //!   room.
 
 use super::SourceError;
-use crate::frame::{Frame, Stopped};
+use crate::frame::{Decoded, Frame, Stopped};
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the consumer waits before it looks whether the run is stopped.
 const TICK: Duration = Duration::from_millis(50);
@@ -162,13 +162,16 @@ impl Stretches {
             shared,
             threads: Vec::new(),
         };
-        for open in readers {
+        for (number, open) in readers.into_iter().enumerate() {
             let shared = Arc::clone(&stretches.shared);
             let thread = std::thread::Builder::new().name("stretch".to_owned());
             let thread = thread.spawn(move || {
                 Worker {
                     shared,
                     begun: VecDeque::new(),
+                    number,
+                    since: Instant::now(),
+                    idle: Duration::ZERO,
                 }
                 .run(open);
             })?;
@@ -266,8 +269,10 @@ impl Shared {
         Ok(Some((number, Span { start, end })))
     }
 
-    /// Hands over a frame of stretch `number`, when there is room for it; false if nobody wants it any more.
-    fn give(&self, number: usize, frame: Frame) -> bool {
+    /// Hands over a frame of stretch `number`, when there is room for it, with the time that this took; false
+    /// if nobody wants it any more.
+    fn give(&self, number: usize, mut frame: Frame) -> bool {
+        let begun = Instant::now();
         let mut state = self.state();
         loop {
             if state.is_stopped {
@@ -279,6 +284,9 @@ impl Shared {
                 return false;
             };
             if !full || is_next && stretch.frames.is_empty() {
+                if let Some(decoded) = &mut frame.decoded {
+                    decoded.waited = begun.elapsed();
+                }
                 stretch.frames.push_back(frame);
                 state.waiting += 1;
                 if is_next {
@@ -312,6 +320,12 @@ struct Worker {
     shared: Arc<Shared>,
     /// The stretches of which frames may still come, with their spans.
     begun: VecDeque<(usize, Span)>,
+    /// Which reader it is.
+    number: usize,
+    /// When it gave its last frame.
+    since: Instant,
+    /// How long it has had no stretch to read since then.
+    idle: Duration,
 }
 
 impl Worker {
@@ -347,7 +361,7 @@ impl Worker {
 
     /// Reads stretches until none is left.
     fn read(&mut self, reader: &mut dyn Reader) -> Result<(), SourceError> {
-        while let Some((number, span)) = self.shared.claim()? {
+        while let Some((number, span)) = self.claim()? {
             self.begun.push_back((number, span));
             reader.begin(span)?;
             if !self.give(reader)? {
@@ -364,6 +378,14 @@ impl Worker {
         Ok(())
     }
 
+    /// The next stretch; others may be looking for theirs first.
+    fn claim(&mut self) -> Result<Option<(usize, Span)>, SourceError> {
+        let begun = Instant::now();
+        let claimed = self.shared.claim();
+        self.idle += begun.elapsed();
+        claimed
+    }
+
     fn finish_all(&mut self) {
         for (number, _) in self.begun.drain(..) {
             self.shared.finish(number);
@@ -372,7 +394,7 @@ impl Worker {
 
     /// Gives frames until the reader needs another stretch; false if nobody wants them any more.
     fn give(&mut self, reader: &mut dyn Reader) -> Result<bool, SourceError> {
-        while let Read::Frame(frame, shown) = reader.read()? {
+        while let Read::Frame(mut frame, shown) = reader.read()? {
             while self.begun.len() > 1 && self.begun[0].1.is_over(shown) {
                 self.shared.finish(self.begun[0].0);
                 self.begun.pop_front();
@@ -381,9 +403,20 @@ impl Worker {
                 continue;
             };
             // What a decoder gives besides, to get at the stretch: pictures before it, the first behind it.
-            if span.holds(shown) && !self.shared.give(number, frame) {
+            if !span.holds(shown) {
+                continue;
+            }
+            frame.decoded = Some(Decoded {
+                decoder: self.number,
+                began: self.since,
+                idle: self.idle,
+                busy: self.since.elapsed().saturating_sub(self.idle),
+                waited: Duration::ZERO,
+            });
+            if !self.shared.give(number, frame) {
                 return Ok(false);
             }
+            (self.since, self.idle) = (Instant::now(), Duration::ZERO);
         }
         Ok(true)
     }

@@ -2,6 +2,7 @@
 //! little memory, in ranges, and where something is wrong.
 
 use crate::common::{ffmpeg, framepipe, said};
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -193,6 +194,65 @@ fn what_cannot_be_read_by_several_says_why() {
     assert!(said.contains("no card decodes mjpeg to the bit"), "{said}");
     let (_, said) = frames(&jpegs, &["--decoder", "nvdec", "--strict"]);
     assert!(said.contains("decoded on the CPU"), "{said}");
+}
+
+#[test]
+fn the_report_has_an_account_of_each_decoder() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = clip(folder.path(), "closed.mp4", CASES[0].1);
+    let report = folder.path().join("run.json");
+    let several = ["--decoder", "cpu", "--decoders", "3", "--explain", "--report"];
+    let (_, said) = frames(&input, &[&several[..], &[report.to_str().unwrap()]].concat());
+    let json: Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+    let decoders = json["decoders"].as_array().unwrap();
+    assert_eq!(decoders.len(), 3);
+    let sum = |field: &str| decoders.iter().map(|d| d[field].as_f64().unwrap()).sum::<f64>();
+    assert_eq!((sum("frames"), json["frames"].as_f64().unwrap()), (300.0, 300.0));
+    assert!((sum("frame_share") - 1.0).abs() < 1e-9);
+    let stage = &json["stages"][0];
+    assert_eq!(
+        (&stage["stage"], &stage["workers"]),
+        (&"decode".into(), &3.into())
+    );
+    for field in ["busy_seconds", "input_wait_seconds", "output_wait_seconds"] {
+        assert!(
+            (sum(field) - stage[field].as_f64().unwrap()).abs() < 1e-6,
+            "{field}: {json}"
+        );
+    }
+    // A decoder is at one thing at a time.
+    let wall = json["wall_seconds"].as_f64().unwrap();
+    for decoder in decoders {
+        let all = ["busy_seconds", "input_wait_seconds", "output_wait_seconds"];
+        let seconds: f64 = all.iter().map(|field| decoder[field].as_f64().unwrap()).sum();
+        assert!(decoder["place"] == "CPU" && seconds <= wall, "{json}");
+        assert_eq!(decoder["latency"]["count"], decoder["frames"]);
+    }
+    assert!(said.contains("decode: 3 on CPU, each another stretch"), "{said}");
+    for number in 1..=3 {
+        assert!(
+            said.contains(&format!("decode: decoder {number} (CPU) made ")),
+            "{said}"
+        );
+    }
+    let head = said
+        .lines()
+        .position(|line| line.starts_with("decoder  "))
+        .unwrap();
+    let rows: Vec<&str> = said.lines().skip(head + 1).take(3).collect();
+    for (row, decoder) in rows.iter().zip(decoders) {
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(
+            (cells[1], cells[2]),
+            ("CPU", decoder["frames"].to_string().as_str()),
+            "{said}"
+        );
+    }
+    // One decoder is the stage itself.
+    let (_, said) = frames(&input, &["--report", report.to_str().unwrap()]);
+    let json: Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+    assert_eq!(json["decoders"], Value::Array(Vec::new()));
+    assert!(!said.contains("decoder  "), "{said}");
 }
 
 #[test]

@@ -95,6 +95,9 @@ pub(crate) fn body(page: &mut Document, report: &Report, measured: &Measurements
     latency::device(page, measured)?;
     // The facts of the JSON.
     stages_table(page, report);
+    if !report.decoders.is_empty() {
+        decoders_table(page, report);
+    }
     latencies_table(page, report);
     if let Some(device) = &report.device {
         device_words(page, device);
@@ -134,6 +137,18 @@ fn stages_table(page: &mut Document, report: &Report) {
             "busy",
             "no input",
             "no room",
+        ],
+        &rows,
+    );
+}
+
+fn decoders_table(page: &mut Document, report: &Report) {
+    page.heading("Decoders");
+    let rows = report.decoders.iter().enumerate();
+    let rows: Vec<Vec<String>> = rows.map(|(index, decoder)| decoder.row(index)).collect();
+    page.table(
+        &[
+            "decoder", "on", "frames", "share", "busy", "no input", "no room", "p50", "p95", "p99", "longest",
         ],
         &rows,
     );

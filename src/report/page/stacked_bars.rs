@@ -18,6 +18,16 @@ struct Bar {
 /// Pixels from one bar to the next.
 const PITCH: u32 = 44;
 
+/// Work and waits as shares, in percent.
+fn shares(busy: f64, no_input: f64, no_room: f64) -> Vec<(Ink, f64)> {
+    let shares = [
+        (Ink::Busy, busy),
+        (Ink::NoInput, no_input),
+        (Ink::NoRoom, no_room),
+    ];
+    shares.map(|(ink, share)| (ink, share * 100.0)).into()
+}
+
 /// The stages' work and waits.
 pub(super) fn stages(document: &mut Document, report: &Report) -> Result<(), PageError> {
     let bars: Vec<Bar> = report
@@ -25,11 +35,7 @@ pub(super) fn stages(document: &mut Document, report: &Report) -> Result<(), Pag
         .iter()
         .map(|stage| Bar {
             name: stage.stage.to_string(),
-            pieces: vec![
-                (Ink::Busy, stage.busy_share * 100.0),
-                (Ink::NoInput, stage.input_wait_share * 100.0),
-                (Ink::NoRoom, stage.output_wait_share * 100.0),
-            ],
+            pieces: shares(stage.busy_share, stage.input_wait_share, stage.output_wait_share),
         })
         .collect();
     let legend = [

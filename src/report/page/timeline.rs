@@ -117,10 +117,11 @@ fn threads(
     let mut groups = Vec::new();
     let mut spans = Vec::new();
     let mut lane = 0;
-    for stage in Stage::ALL {
-        let all = &measured.stage(stage).threads;
+    let decoders: Vec<&Spans> = measured.decoders.iter().flat_map(|d| &d.clock.threads).collect();
+    let stages = Stage::ALL.map(|stage| (stage.to_string(), measured.stage(stage).threads.iter().collect()));
+    for (name, all) in std::iter::once(("decoders".to_owned(), decoders)).chain(stages) {
         let threads = &all[..all.len().min(THREADS)];
-        for thread in threads {
+        for &thread in threads {
             let place = lane;
             spans.extend(kept(thread).iter().map(|span| (place, *span)));
             lane += 1;
@@ -128,8 +129,8 @@ fn threads(
         if !threads.is_empty() {
             groups.push(Group {
                 name: match all.len() {
-                    n if n > THREADS => format!("{stage}, {THREADS} of {n}"),
-                    _ => stage.to_string(),
+                    n if n > THREADS => format!("{name}, {THREADS} of {n}"),
+                    _ => name,
                 },
                 lanes: threads.len(),
             });

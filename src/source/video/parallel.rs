@@ -11,6 +11,7 @@ mod reader;
 
 use super::cuts::{KeyFrames, KeyKind};
 use super::{VideoSource, VideoSourceOptions};
+use crate::engine::EXPLAIN_TARGET;
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, Metadata, Rational, Remarks};
 use crate::source::stretches::{Cutter, Next, Open, Stretches};
@@ -72,6 +73,8 @@ pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<Box<dyn Source>
 struct Plan {
     reading: Reading,
     count: usize,
+    /// Frames of the first stretch.
+    stretch: usize,
     most_waiting: NonZeroUsize,
 }
 
@@ -120,6 +123,7 @@ impl Plan {
         let plan = Plan {
             reading,
             count,
+            stretch,
             most_waiting: NonZeroUsize::new(most_waiting).unwrap_or(NonZeroUsize::MIN),
         };
         Ok((plan, ends))
@@ -169,6 +173,7 @@ impl ParallelVideo {
             .description
             .push_str(&format!(", {decoders} on the {place}"));
         front.info.brings_memory = true;
+        front.info.decoders = vec![plan.reading.name(); plan.count];
         let first = front.metadata();
         ParallelVideo {
             first,
@@ -195,6 +200,12 @@ impl ParallelVideo {
             Some(Some(key)) => Some(key).filter(|&key| key != ends.first),
             Some(None) => return self.fall_back("the range begins behind no key frame".to_owned()),
         };
+        tracing::info!(
+            target: EXPLAIN_TARGET,
+            "decode: {} on {}, each another stretch of about {} frames; up to {} frames of {:.1} MiB wait",
+            self.plan.count, self.plan.reading.name(), self.plan.stretch, self.plan.most_waiting,
+            self.plan.reading.frame_bytes(&self.front.info) as f64 / f64::from(1 << 20),
+        );
         let readers = (0..self.plan.count).map(|_| {
             let (path, options) = (self.front.path.clone(), self.options.clone());
             let (reading, supply) = (self.plan.reading.clone(), supply.clone());
@@ -298,11 +309,13 @@ impl ParallelVideo {
     /// A frame in a buffer of the run's, which bounds how many are on their way.
     fn pooled(frame: Frame, supply: &Supply) -> Result<Frame, SourceError> {
         let (layout, sequence, born) = (*frame.layout(), frame.sequence, frame.born);
+        let decoded = frame.decoded;
         let mut buffer = supply.take()?;
         let (metadata, memory) = frame.into_parts();
         buffer.host(Box::new(memory));
         let mut frame = Frame::new(layout, buffer)?;
         (frame.metadata, frame.sequence, frame.born) = (metadata, sequence, born);
+        frame.decoded = decoded;
         Ok(frame)
     }
 }

@@ -97,6 +97,11 @@ impl DecoderCard {
         })
     }
 
+    /// The card's number.
+    pub fn ordinal(&self) -> usize {
+        self.device.info.ordinal
+    }
+
     /// Bytes of its memory that are free.
     pub fn free_bytes(&self) -> Result<u64, EngineError> {
         self.device.memory().map(|(free, _)| free)

@@ -104,6 +104,15 @@ impl Reading {
         }
     }
 
+    /// The same with the card's number, for a report.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Reading::OnCpu => "CPU".to_owned(),
+            #[cfg(feature = "cuda")]
+            Reading::OnCard { card, .. } => format!("card {}", card.ordinal()),
+        }
+    }
+
     /// How many readers keep it busy.
     pub(super) fn usual_count(&self) -> usize {
         match self {
