@@ -83,17 +83,21 @@ impl EncoderKind {
         if self.waits_for_a_picture() {
             return self.formats().contains(&format);
         }
+        self.try_open(format).is_ok()
+    }
+
+    /// Opens the encoder for pictures of `format` and closes it again.
+    pub(crate) fn try_open(self, format: AvFormat) -> Result<(), AvError> {
         // Large enough for encoders of devices, small enough to cost nothing.
         let setup = EncoderSetup::plain(format, 256, 256);
-        Encoder::new(self, &setup).is_ok_and(|mut encoder| {
-            encoder.allow_unofficial();
-            encoder.allow_alpha(format);
-            if self.name() == "libx265" {
-                // Else it prints what it is and has.
-                let _ = encoder.set("x265-params", "log-level=error");
-            }
-            encoder.open().is_ok()
-        })
+        let mut encoder = Encoder::new(self, &setup)?;
+        encoder.allow_unofficial();
+        encoder.allow_alpha(format);
+        if self.name() == "libx265" {
+            // Else it prints what it is and has.
+            let _ = encoder.set("x265-params", "log-level=error");
+        }
+        encoder.open()
     }
 }
 

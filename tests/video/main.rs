@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod alpha;
+mod card_encoders;
 mod clocks;
 #[path = "../common/mod.rs"]
 mod common;

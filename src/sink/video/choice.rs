@@ -6,7 +6,7 @@
 //! container has one: MOV ProRes 4444 for YUV and deep pictures, else QuickTime Animation; Matroska VP9, or
 //! FFV1 for deep ones.
 
-use super::container::Container;
+use super::container::{Container, explained};
 use super::quality::{QUALITY_KEYS, Quality, check_quality, quality_of};
 use crate::convert::{self, divides, is_full_range_name, loss};
 use crate::ffmpeg::{AvFormat, Encoder, EncoderKind, FormatFacts, Muxer};
@@ -90,7 +90,12 @@ fn named(name: &str) -> Option<EncoderKind> {
     EncoderKind::find(name).or_else(|| {
         let small = name.to_lowercase();
         let (_, names) = OTHER_NAMES.iter().find(|(other, _)| *other == small)?;
-        names.iter().find_map(|name| EncoderKind::find(name))
+        let mut found = names.iter().filter_map(|name| EncoderKind::find(name));
+        let first = found.next()?;
+        let usable = std::iter::once(first)
+            .chain(found)
+            .find(|&kind| can_be_used(kind));
+        Some(usable.unwrap_or(first))
     })
 }
 
@@ -119,11 +124,13 @@ pub(super) fn choose_encoder(
                 offer()
             ));
         }
+        check_nvenc(kind)?;
         return Ok(kind);
     }
     candidates(name, format, alpha)
         .iter()
-        .find_map(|name| EncoderKind::find(name))
+        .filter_map(|name| EncoderKind::find(name))
+        .find(|&kind| can_be_used(kind))
         .or_else(|| muxer.default_encoder())
         .ok_or_else(|| {
             format!(
@@ -133,16 +140,40 @@ pub(super) fn choose_encoder(
         })
 }
 
+/// Refuses an encoder of NVIDIA's cards where there is none to encode: no card, no driver, or a card that was
+/// made without encoders, as those for data centres often are.
+fn check_nvenc(kind: EncoderKind) -> Result<(), String> {
+    let name = kind.name();
+    let Some(format) = first_of_memory(kind).filter(|_| name.ends_with("_nvenc")) else {
+        return Ok(());
+    };
+    explained(|| kind.try_open(format)).map_err(|reason| {
+        let codec = kind.codec_name();
+        let of_codec = OTHER_NAMES.iter().find(|(other, _)| *other == codec);
+        let on_cpu = of_codec.and_then(|(_, names)| {
+            let mut found = names.iter().filter_map(|name| EncoderKind::find(name));
+            found.find(|kind| !kind.is_of_device())
+        });
+        let instead = on_cpu.map_or_else(
+            || "choose another encoder".to_owned(),
+            |kind| format!("use --encoder {}, which encodes on the CPU", kind.name()),
+        );
+        format!("{name} needs an NVIDIA card with an encoder (NVENC), and there is none to be had: {reason}; {instead}")
+    })
+}
+
+/// The first format that it takes from ordinary memory.
+fn first_of_memory(kind: EncoderKind) -> Option<AvFormat> {
+    let of_memory = |format: &AvFormat| format.facts().is_some_and(|facts| !facts.hardware);
+    kind.formats().into_iter().find(of_memory)
+}
+
 /// False for an encoder of a device that is not there, or that takes no pictures from ordinary memory.
 fn can_be_used(kind: EncoderKind) -> bool {
     if !kind.is_of_device() {
         return true;
     }
-    let of_memory = |format: &AvFormat| format.facts().is_some_and(|facts| !facts.hardware);
-    kind.formats()
-        .into_iter()
-        .find(of_memory)
-        .is_some_and(|format| kind.opens(format))
+    first_of_memory(kind).is_some_and(|format| kind.opens(format))
 }
 
 /// The encoders that fit the container, as part of a sentence.
