@@ -36,11 +36,11 @@ pub(crate) struct DecodingArguments {
 }
 
 impl DecodingArguments {
-    /// The decoders for a video whose frames go to `card` as they are, if they go to one.
-    pub(crate) fn decoders(&self, card: Option<usize>) -> Option<Decoders> {
-        let place = match (self.decoder, card) {
-            (DecoderName::Nvdec, card) => Place::Card(card.unwrap_or(0)),
-            (DecoderName::Auto, Some(card)) => Place::Card(card),
+    /// The decoders for a video whose frames go to `cards` as they are, if they go to any.
+    pub(crate) fn decoders(&self, cards: Option<Vec<usize>>) -> Option<Decoders> {
+        let place = match (self.decoder, cards) {
+            (DecoderName::Nvdec, cards) => Place::Cards(cards.unwrap_or_else(|| vec![0])),
+            (DecoderName::Auto, Some(cards)) => Place::Cards(cards),
             (DecoderName::Auto | DecoderName::Cpu, _) => Place::Cpu,
         };
         let is_wanted = place != Place::Cpu || self.decoders.is_some();

@@ -234,6 +234,9 @@ pub(crate) struct EngineArguments {
     /// Inputs that one engine filters, as far as is known; 0 for one.
     #[arg(skip)]
     pub(crate) runs: u64,
+    /// Nobody wants to know the times of each frame on the card.
+    #[arg(skip)]
+    pub(crate) samples_times: bool,
 }
 
 impl EngineArguments {
@@ -289,13 +292,13 @@ impl EngineArguments {
         }
     }
 
-    /// The card that filters, of several the first; `None` if that is not settled yet.
-    pub(crate) fn filtering_card(&self) -> Option<usize> {
-        let first = match &self.devices {
-            Some(cards) => cards.numbers().ok()?.first().copied(),
-            None => Some(self.device.unwrap_or(CudaOptions::default().device)),
+    /// The cards that filter; `None` if that is not settled yet.
+    pub(crate) fn filtering_cards(&self) -> Option<Vec<usize>> {
+        let cards = match &self.devices {
+            Some(cards) => cards.numbers().ok()?,
+            None => vec![self.device.unwrap_or(CudaOptions::default().device)],
         };
-        first.filter(|_| self.engine == EngineName::Cuda)
+        (self.engine == EngineName::Cuda && !cards.is_empty()).then_some(cards)
     }
 
     /// True if a card is needed.
@@ -423,6 +426,7 @@ impl EngineArguments {
             },
             write_combined: defaults.write_combined,
             keeps_results: self.keep_on_card,
+            samples_times: self.samples_times,
         };
         Ok(Box::new(Cuda::new(chain, options)?))
     }

@@ -68,6 +68,12 @@ pub trait Engine: Send {
         let _ = (frame, colour);
     }
 
+    /// True if the frame lies where this engine, of several for different devices, reads it at once.
+    fn is_home_of(&self, frame: &Frame) -> bool {
+        let _ = frame;
+        false
+    }
+
     /// Begins to filter `input` into `output`, which is grown as needed; the rows of the result are aligned
     /// to `row_alignment` bytes.
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError>;
@@ -144,8 +150,10 @@ pub struct DeviceTimes {
     pub slots: usize,
     /// Each frame's times, in order, at most as many as the engine keeps (the first ones).
     pub frames: Vec<FrameTimes>,
-    /// Frames in all.
+    /// Frames that were timed.
     pub count: u64,
+    /// Further frames, which `totals` estimates by those that were timed.
+    pub untimed: u64,
     /// Seconds in which at least one upload was in flight, at least one frame's kernels, at least one
     /// download.
     pub totals: [f64; 3],

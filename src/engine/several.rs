@@ -2,23 +2,27 @@
 //!
 //! ```text
 //!   0 1 2 3 4 5 ->  engine 0:  0 2 4     each with as many in flight as it has room for
-//!                   engine 1:  1 3 5     collected in turn, so that frames come back in order
+//!                   engine 1:  1 3 5     collected in the same order
 //! ```
+//!
+//! A frame that lies on the device of one of them goes there, whoever's turn it is.
 //!
 //! Engines give the same bits, so that which of them filters a frame changes nothing but the time.
 
 use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, PixelFormat, Remarks};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Engines side by side, of one chain with the same options.
 pub struct Several {
     /// At least one.
     engines: Vec<Box<dyn Engine>>,
-    /// Whose turn it is to take a frame, to give one back, and to explain.
+    /// Whose turn it is to take a frame, and to explain.
     submits: usize,
-    collects: usize,
     explains: usize,
+    /// Who has the frames in flight, the oldest first.
+    in_flight: VecDeque<usize>,
 }
 
 impl Several {
@@ -27,8 +31,8 @@ impl Several {
         Several {
             engines: std::iter::once(first).chain(others).collect(),
             submits: 0,
-            collects: 0,
             explains: 0,
+            in_flight: VecDeque::new(),
         }
     }
 
@@ -78,10 +82,12 @@ impl Engine for Several {
     }
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
-        let turn = self.submits;
+        let home = self.engines.iter().position(|engine| engine.is_home_of(&input));
+        let turn = home.unwrap_or(self.submits);
         self.engines[turn].submit(input, output, row_alignment)?;
         self.explains = turn;
         self.submits = self.after(turn);
+        self.in_flight.push_back(turn);
         Ok(())
     }
 
@@ -92,12 +98,10 @@ impl Engine for Several {
     }
 
     fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
-        let turn = self.collects;
-        let frame = self.engines[turn].collect()?;
-        if frame.is_some() {
-            self.collects = self.after(turn);
+        match self.in_flight.pop_front() {
+            Some(turn) => self.engines[turn].collect(),
+            None => Ok(None),
         }
-        Ok(frame)
     }
 
     fn ranges(&self) -> Option<Arc<dyn Ranges>> {
@@ -110,7 +114,8 @@ impl Engine for Several {
     }
 
     fn restart(&mut self) -> Result<(), EngineError> {
-        (self.submits, self.collects) = (0, 0);
+        self.submits = 0;
+        self.in_flight.clear();
         self.engines.iter_mut().try_for_each(|engine| engine.restart())
     }
 
@@ -150,6 +155,7 @@ fn together(mut a: DeviceTimes, b: DeviceTimes) -> DeviceTimes {
     a.device = format!("{} + {}", a.device, b.device);
     a.slots += b.slots;
     a.count += b.count;
+    a.untimed += b.untimed;
     for (total, other) in a.totals.iter_mut().zip(b.totals) {
         *total = total.max(other);
     }
@@ -195,6 +201,56 @@ mod tests {
             }
             assert!(several.collect().unwrap().is_none());
         }
+    }
+
+    /// An engine for frames of a number of its own, which it writes into their second pixel.
+    struct At(u8, NoFilter);
+
+    impl Engine for At {
+        fn name(&self) -> &'static str {
+            "at"
+        }
+        fn description(&self) -> String {
+            String::new()
+        }
+        fn input_allocator(&self) -> Arc<dyn Allocator> {
+            Arc::new(Pageable)
+        }
+        fn output_allocator(&self) -> Arc<dyn Allocator> {
+            Arc::new(Pageable)
+        }
+        fn is_home_of(&self, frame: &Frame) -> bool {
+            frame.bytes()[0] == self.0
+        }
+        fn submit(&mut self, mut input: Frame, output: Buffer, align: usize) -> Result<(), EngineError> {
+            input.bytes_mut()[1] = self.0;
+            self.1.submit(input, output, align)
+        }
+        fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+            self.1.collect()
+        }
+    }
+
+    #[test]
+    fn frames_go_where_they_lie_and_come_back_in_order() {
+        let engine = |number| -> Box<dyn Engine> { Box::new(At(number, NoFilter::default())) };
+        let mut several = Several::new(engine(1), [engine(2)]);
+        let buffer = || Buffer::unpooled(Pageable.allocate(16).unwrap());
+        let layout = Layout::new(PixelFormat::GRAY, 4, 4, 1).unwrap();
+        // Stretches of one and of the other; those that lie nowhere take turns.
+        let homes = [1, 1, 1, 2, 2, 1, 0, 0, 0, 2];
+        for (sequence, home) in homes.into_iter().enumerate() {
+            let mut frame = Frame::new(layout, buffer()).unwrap();
+            frame.sequence = sequence as u64;
+            frame.bytes_mut().fill(0);
+            frame.bytes_mut()[0] = home;
+            several.submit(frame, buffer(), 1).unwrap();
+        }
+        for (sequence, by) in [1, 1, 1, 2, 2, 1, 2, 1, 2, 2].into_iter().enumerate() {
+            let frame = several.collect().unwrap().unwrap();
+            assert_eq!((frame.sequence, frame.bytes()[1]), (sequence as u64, by));
+        }
+        assert!(several.collect().unwrap().is_none());
     }
 
     #[test]

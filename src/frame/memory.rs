@@ -110,7 +110,8 @@ impl Buffer {
             return Ok(());
         }
         self.guest = None;
-        let have = self.memory.as_ref().map_or(0, |m| m.bytes().len());
+        // Not by its bytes, which what lies on a device would be fetched for.
+        let have = self.memory.as_ref().map_or(0, |m| m.size());
         if have >= len && self.memory.is_some() {
             return Ok(());
         }
@@ -121,7 +122,7 @@ impl Buffer {
                 self.memory = None;
                 pool.bytes.remove(have);
                 let memory = pool.allocator.allocate(len)?;
-                pool.bytes.add(memory.bytes().len());
+                pool.bytes.add(memory.size());
                 self.memory = Some(memory);
             }
             None => self.memory = Some(Pageable.allocate(len)?),

@@ -13,8 +13,10 @@ pub struct DeviceReport {
     pub device: String,
     /// Slots in the ring.
     pub slots: usize,
-    /// Frames measured.
+    /// Frames filtered.
     pub frames: u64,
+    /// Those of them that were timed, from which the seconds of all are estimated.
+    pub frames_timed: u64,
     /// Seconds from the start of the first upload to the end of the last download.
     pub wall_seconds: f64,
     /// Copies to the device.
@@ -72,7 +74,8 @@ impl DeviceReport {
         DeviceReport {
             device: times.device.clone(),
             slots: times.slots,
-            frames: times.count,
+            frames: times.count + times.untimed,
+            frames_timed: times.count,
             wall_seconds: times.wall,
             upload: part(0),
             kernel: part(1),

@@ -19,6 +19,13 @@ impl fmt::Display for Report {
         if let Some(device) = &self.device {
             writeln!(f)?;
             self.device_table().fmt(f)?;
+            if device.frames_timed < device.frames {
+                writeln!(
+                    f,
+                    "{} of {} frames were timed",
+                    device.frames_timed, device.frames
+                )?;
+            }
             writeln!(
                 f,
                 "kernels {}, transfers {} of the device's work; {} of the transfers hidden; overlap \

@@ -33,7 +33,7 @@ use std::process::Command;
 use std::sync::{LazyLock, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Tests of this folder that need a card.
-const TESTS: usize = 44;
+const TESTS: usize = 46;
 
 /// Held to read by tests that compare bits, side by side, and to write by those that fill the card's memory,
 /// count it or take times.
@@ -215,7 +215,7 @@ fn hold_stream(engine: &mut dyn Engine, list: &[Case], reference: &mut Reference
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 23] = [
+const ON_A_STAND_IN: [&str; 24] = [
     "divisors::sums_divided_by_a_multiplication_give_the_references_bits",
     "divisors::masks_that_share_a_launch_divide_each_in_its_way",
     "formats::the_largest_of_eight_slopes_at_every_depth",
@@ -239,6 +239,7 @@ const ON_A_STAND_IN: [&str; 23] = [
     "timing::kernels_that_are_timed_make_the_references_bits",
     "surfaces::surfaces_are_filtered_where_they_lie",
     "surfaces::several_decoders_share_blocks_and_an_engine",
+    "surfaces::frames_in_a_row_come_back_right",
 ];
 
 /// True where the card is the stand-in that the test below starts this program with.

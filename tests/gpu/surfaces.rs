@@ -1,19 +1,23 @@
 //! Frames of the card's decoders: surfaces become planes to the bit, are filtered where they lie, and give
 //! their memory back for the next.
 
-use super::{assert_same_rows, card, case, chain, is_tried, options};
+use super::{assert_same_rows, card, case, chain, is_tried, options, standin};
 use framepipe::engine::Engine;
-use framepipe::engine::cuda::decode::{DecoderCard, DecoderStream};
+use framepipe::engine::cuda::decode::{DecoderCard, DecoderStream, Surface};
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant};
 use framepipe::engine::reference::Reference;
+use framepipe::engine::several::Several;
 use framepipe::engine::verify::Case;
 use framepipe::filter::{Algorithm, Border, Chain, Planes};
-use framepipe::frame::{Buffer, Frame, PixelFormat};
+use framepipe::frame::{Buffer, Frame, FramePool, PixelFormat};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::process::Command;
 
 const SIZES: [(usize, usize); 6] = [(1, 1), (2, 2), (17, 9), (16, 3), (641, 5), (322, 130)];
 
-/// The case's frame on the card, as a decoder's surface of it becomes one.
-fn on_card(stream: &mut DecoderStream, card: &DecoderCard, case: &Case, frame: &Frame) -> Frame {
+/// A decoder's surface of the case's frame, and its memory.
+fn surface_of(card: &DecoderCard, case: &Case, frame: &Frame) -> (Surface, Box<dyn Send>) {
     let bytes = case.format.bytes_per_sample();
     // The bits that a surface's samples have on the right.
     let shift = if bytes == 1 { 0 } else { 16 - case.format.depth() };
@@ -37,8 +41,18 @@ fn on_card(stream: &mut DecoderStream, card: &DecoderCard, case: &Case, frame: &
             put(&mut chroma[y * pitch..], 2 * x + 1, frame.sample(2, x, y, 0));
         }
     }
-    let (surface, owner) = card.surface((&luma, &chroma), [pitch; 2]).unwrap();
-    let (layout, memory) = stream.take(&surface, owner).unwrap();
+    card.surface((&luma, &chroma), [pitch; 2]).unwrap()
+}
+
+/// The case's frame on the card, as a decoder's surface of it becomes one.
+fn on_card(stream: &mut DecoderStream, card: &DecoderCard, case: &Case, frame: &Frame) -> Frame {
+    let (surface, owner) = surface_of(card, case, frame);
+    taken(stream, &surface, owner, case)
+}
+
+/// The frame that a surface becomes.
+fn taken(stream: &mut DecoderStream, surface: &Surface, owner: Box<dyn Send>, case: &Case) -> Frame {
+    let (layout, memory) = stream.take(surface, owner).unwrap();
     let mut frame = Frame::new(layout, Buffer::unpooled(memory)).unwrap();
     assert!(frame.on_device().is_some() && !frame.is_pinned());
     frame.metadata = case.frame().unwrap().metadata;
@@ -145,4 +159,160 @@ fn several_decoders_share_blocks_and_an_engine() {
     assert!(got.bytes().iter().all(|&byte| byte == 0));
     let times = engine.device_times().unwrap();
     assert_eq!((times.bytes_up, times.bytes_down, times.count), (0, 0, 1));
+}
+
+/// On two cards, with a decoder and an engine on each.
+#[test]
+fn frames_of_two_cards_are_filtered_where_they_lie() {
+    let Some(_card) = card() else { return };
+    let open = |ordinal| DecoderCard::open(ordinal, PixelFormat::YUV420P, (66, 34));
+    // Where there is one card only, the test below brings two.
+    let (Ok(first), Ok(second)) = (open(0), open(1)) else {
+        return;
+    };
+    let chain = chain(&["box:size=3"], Border::Replicate, Planes::All, Algorithm::Auto);
+    let engine = |device| -> Box<dyn Engine> {
+        let options = CudaOptions {
+            device,
+            ..CudaOptions::default()
+        };
+        Box::new(Cuda::new(chain.clone(), options).unwrap())
+    };
+    let mut several = Several::new(engine(0), [engine(1)]);
+    let mut streams = [first.stream().unwrap(), second.stream().unwrap()];
+    let cards = [first, second];
+    let cases: Vec<Case> = (0..24)
+        .map(|seed| case(chain.clone(), "yuv420p", (66, 34), seed))
+        .collect();
+    let mut done = 0;
+    for (number, of) in cases.iter().enumerate() {
+        // Stretches of seven frames.
+        let at = number / 7 % 2;
+        let frame = on_card(&mut streams[at], &cards[at], of, &of.frame().unwrap());
+        several
+            .submit(frame, Buffer::unpooled(Box::new(Vec::new())), 1)
+            .unwrap();
+        while number + 1 - done >= several.depth() || number + 1 == cases.len() && done <= number {
+            let got = several.collect().unwrap().unwrap();
+            assert_same_rows(&expected(&cases[done]), &got, format_args!("frame {done}"));
+            done += 1;
+        }
+    }
+    assert_eq!(done, cases.len());
+    let times = several.device_times().unwrap();
+    assert_eq!((times.bytes_up, times.count), (0, 24));
+}
+
+#[test]
+fn frames_of_two_cards_on_a_stand_in() {
+    let folder = tempfile::tempdir().unwrap();
+    for seed in ["1", "2", "3"] {
+        let settings = [("FRAMEPIPE_STANDIN_CARDS", "2"), ("FRAMEPIPE_STANDIN_SEED", seed)];
+        let test = "surfaces::frames_of_two_cards_are_filtered_where_they_lie";
+        let Some(report) = report_of(folder.path(), test, &settings) else {
+            return;
+        };
+        assert!(!report.contains("complaint"), "seed {seed}: {report}");
+        // Results are all that comes down.
+        assert!(!report.contains("call cuMemcpyDtoH_v2"), "seed {seed}: {report}");
+    }
+}
+
+/// The stand-in's report of one of the tests here, with such settings; `None` where there is no stand-in.
+fn report_of(folder: &Path, test: &str, settings: &[(&str, &str)]) -> Option<String> {
+    let stand_in = standin::stand_in()?;
+    let report = folder.join("report");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test]).envs(settings.iter().copied());
+    command
+        .env("FRAMEPIPE_REQUIRE_GPU", "1")
+        .env("FRAMEPIPE_STANDIN_REPORT", &report);
+    let done = stand_in
+        .with(&mut command, &folder.join("kernels"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(
+        said.contains("1 passed; 0 failed"),
+        "{said}{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    Some(std::fs::read_to_string(report).unwrap())
+}
+
+/// How many frames go through the engine in the test below.
+const FRAMES: &str = "FRAMEPIPE_FRAMES_IN_A_ROW";
+
+/// Frames of two decoders, one after another through a ring that is full, as a run makes them.
+#[test]
+fn frames_in_a_row_come_back_right() {
+    let Some(_card) = card() else { return };
+    let chain = chain(
+        &["gaussian:sigma=1"],
+        Border::Mirror,
+        Planes::All,
+        Algorithm::Auto,
+    );
+    let case = case(chain.clone(), "yuv420p", (66, 34), 7);
+    let (source, expected) = (case.frame().unwrap(), expected(&case));
+    let card = DecoderCard::open(0, PixelFormat::YUV420P, (66, 34)).unwrap();
+    let (surface, _memory) = surface_of(&card, &case, &source);
+    let mut streams = [card.stream().unwrap(), card.stream().unwrap()];
+    let sampled = CudaOptions {
+        samples_times: true,
+        ..CudaOptions::default()
+    };
+    let mut engine = Cuda::new(chain, sampled).unwrap();
+    // Page-locked, as a run's are.
+    let outputs = FramePool::new(engine.depth() + 1, engine.output_allocator());
+    let count = std::env::var(FRAMES).map_or(60, |count| count.parse().unwrap());
+    let (mut waiting, mut made, mut done) = (VecDeque::new(), 0, 0);
+    for number in 0..count {
+        // Those of later stretches wait for their turn.
+        while waiting.len() < 24 {
+            waiting.push_back(taken(&mut streams[made / 8 % 2], &surface, Box::new(()), &case));
+            made += 1;
+        }
+        let frame = waiting.pop_front().unwrap();
+        engine.submit(frame, outputs.try_take().unwrap(), 1).unwrap();
+        while number + 1 - done >= engine.depth() {
+            let got = engine.collect().unwrap().unwrap();
+            assert_same_rows(&expected, &got, format_args!("frame {done}"));
+            done += 1;
+        }
+    }
+}
+
+/// What the driver is asked for a frame, which only a stand-in counts: 2 launches, 3 records of events, and
+/// little else.
+#[test]
+fn a_frame_of_a_decoder_costs_few_calls_on_a_stand_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = |frames: &str| -> Option<BTreeMap<String, i64>> {
+        // Work is done as it is enqueued, so that nothing is asked twice.
+        let settings = [("FRAMEPIPE_STANDIN_SEED", "1"), (FRAMES, frames)];
+        let test = "surfaces::frames_in_a_row_come_back_right";
+        let report = report_of(folder.path(), test, &settings)?;
+        let calls = report
+            .lines()
+            .filter_map(|line| line.strip_prefix("call ")?.split_once(' '));
+        Some(
+            calls
+                .map(|(name, count)| (name.to_owned(), count.parse().unwrap()))
+                .collect(),
+        )
+    };
+    let Some((few, many)) = calls("160").zip(calls("800")) else {
+        return;
+    };
+    let a_frame = many.iter().map(|(name, &count)| {
+        let before = few.get(name).copied().unwrap_or(0);
+        (name.as_str(), (count - before) as f64 / 640.0)
+    });
+    let a_frame: BTreeMap<&str, f64> = a_frame.filter(|&(_, count)| count > 0.0).collect();
+    // Nothing is fetched to the host but results.
+    assert_eq!(a_frame.get("cuMemcpyDtoH_v2"), None, "{a_frame:?}");
+    let all: f64 = a_frame.values().sum();
+    // One enters the context again, since engine and decoders share this thread, which a run's do not.
+    assert!(all <= 13.1, "{all} calls a frame: {a_frame:?}");
 }

@@ -261,6 +261,8 @@ impl FilterArguments {
 /// Filters the input into the output, or each of several.
 pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<(), Failure> {
     arguments.stats |= is_verbose;
+    let is_page = (arguments.report.as_deref()).is_some_and(|path| path.extension() == Some("html".as_ref()));
+    arguments.engine.samples_times = arguments.trace.trace.is_none() && !is_page;
     if arguments.reading.untrusted {
         // A driver is more to attack, so that it is there for those alone who ask for it.
         arguments.engine.without_card();

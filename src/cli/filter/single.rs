@@ -243,12 +243,12 @@ impl<'a> Single<'a> {
             && !self.region.is_given()
             && !self.comparison.is_given()
             && self.piece.is_none();
-        let card = self
+        let cards = self
             .engine
-            .filtering_card()
+            .filtering_cards()
             .filter(|_| goes_straight && !self.reading.untrusted);
         VideoSourceOptions {
-            decoders: self.decoding.decoders(card),
+            decoders: self.decoding.decoders(cards),
             ..self.reading.options(self.decoder_threads())
         }
     }

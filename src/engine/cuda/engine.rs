@@ -34,6 +34,9 @@ const MAX_ROW: usize = 1 << 29;
 /// enqueues anew is hidden too.
 const AHEAD: usize = 2;
 
+/// Of so many frames that lie on the card one is timed, where times are sampled.
+const SAMPLE: u64 = 16;
+
 /// Launch plans that are kept, for runs whose frames differ in format or colour facts.
 const KEPT_PLANS: usize = 8;
 
@@ -280,8 +283,7 @@ impl Cuda {
     /// True if the frame is filtered where it lies: on this card, put there by one of its decoders. Textures
     /// are made over the ring's own pictures only, and a run without overlap times the upload.
     fn is_resident(&self, input: &Frame, memory: MemoryVariant) -> bool {
-        let is_here = card_frame(input).is_some_and(|frame| frame.is_on(&self.device));
-        is_here && memory != MemoryVariant::Texture && self.options.overlap == Overlap::Ring
+        self.is_home_of(input) && memory != MemoryVariant::Texture && self.options.overlap == Overlap::Ring
     }
 
     fn memory_short(&self, need: usize, layout: &Layout) -> EngineError {
@@ -370,7 +372,7 @@ impl Cuda {
         let from = match (&cargo.input, resident) {
             (_, Some(frame)) => {
                 // The decoder's stream writes it.
-                self.streams.compute.wait_for(frame.ready())?;
+                frame.ready().hold(&self.streams.compute)?;
                 work.input = places_in(frame.pointer(), &geometry.device_input);
                 std::ptr::null()
             }
@@ -402,7 +404,10 @@ impl Cuda {
         let pause = |stream: &Stream| if serial { stream.synchronise() } else { Ok(()) };
         // On the stream whose end is waited for, so that the event is done when times are read.
         let first = if flight.is_uploaded { up } else { compute };
-        self.times.before_upload(&self.device, first)?;
+        let timed = flight.is_timed;
+        if timed {
+            self.times.before_upload(&self.device, first)?;
+        }
         let marks = &mut flight.marks;
         let before = self.in_flight.iter().rfind(|other| other.slot == slot.id);
         // Where a copy follows upon work that is still in flight, that work's end is its start.
@@ -432,28 +437,30 @@ impl Cuda {
                     &geometry.device_input,
                 )?;
             }
-            marks.upload.end(up, &self.streams.clocks[0])?;
+            marks.upload.end(up, &self.streams.clocks[0], timed)?;
             pause(up)?;
             compute.wait_for(marks.upload.done())?;
         }
         if let Some(before) = before.filter(|before| before.is_downloaded) {
             compute.wait_for(before.marks.download.done())?;
         }
-        marks.kernel.begin(true, compute)?;
+        marks.kernel.begin(timed, compute)?;
         slot.launches.run(work, compute)?;
-        marks.kernel.end(compute, compute)?;
+        marks.kernel.end(compute, compute, timed)?;
         pause(compute)?;
         if !flight.is_downloaded {
             return Ok(());
         }
-        let follows = !serial && is_pending(Some(marks.kernel.done()))?;
+        // Behind a frame whose end is not known a copy has a start of its own.
+        let is_known = self.in_flight.back().is_none_or(|last| last.is_timed);
+        let follows = timed && is_known && !serial && is_pending(Some(marks.kernel.done()))?;
         down.wait_for(marks.kernel.done())?;
-        marks.download.begin(!follows, down)?;
+        marks.download.begin(timed && !follows, down)?;
         let result = slot.pictures[prepared.step_count() % 2].pointer();
         // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it before
         // the download's end was seen.
         unsafe { slot::download(down, result, &geometry.device_output, to, &geometry.host_output)? };
-        marks.download.end(down, &self.streams.clocks[1])?;
+        marks.download.end(down, &self.streams.clocks[1], timed)?;
         pause(down)
     }
 
@@ -463,15 +470,17 @@ impl Cuda {
             return Ok(());
         };
         let marks = &flight.marks;
-        let last = match flight.is_downloaded {
-            true => marks.download.end_time(),
-            false => marks.kernel.end_time(),
+        let last = match (flight.is_downloaded, flight.is_timed) {
+            (true, true) => marks.download.end_time(),
+            (true, false) => marks.download.done(),
+            (false, _) => marks.kernel.end_time(),
         };
-        // The upload ended long before, but its time is taken on another stream.
-        let ended = last.wait().and_then(|()| match flight.is_uploaded {
-            true => marks.upload.end_time().wait(),
-            false => Ok(()),
-        });
+        // The upload ended long before, but its time is taken on another stream. Where nothing is uploaded
+        // the card's decoders are at work, whose threads want the driver.
+        let ended = match flight.is_uploaded {
+            true => last.wait().and_then(|()| marks.upload.end_time().wait()),
+            false => last.wait_asleep(),
+        };
         if let Err(error) = ended {
             // The copies may not have ended, and the frame's memory must not go back to its pool before they
             // have.
@@ -483,7 +492,10 @@ impl Cuda {
             if cargo.staged {
                 flight.unstage(&mut cargo.output);
             }
-            self.times.add(cargo.output.sequence, &flight, cargo.amount)?;
+            match flight.is_timed {
+                true => self.times.add(cargo.output.sequence, &flight, cargo.amount)?,
+                false => self.times.pass(cargo.amount),
+            }
             self.ready.push_back(cargo.output);
         }
         self.idle.push(flight);
@@ -566,6 +578,10 @@ impl Engine for Cuda {
         self.refused = made.err().map(|error| (self.plan_key(frame, colour), error));
     }
 
+    fn is_home_of(&self, frame: &Frame) -> bool {
+        card_frame(frame).is_some_and(|frame| frame.is_on(&self.device))
+    }
+
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
         self.device.bind()?;
         self.release_inputs()?;
@@ -620,6 +636,8 @@ impl Engine for Cuda {
         flight.slot = slot.id;
         flight.result_in_first = prepared.step_count().is_multiple_of(2);
         (flight.is_uploaded, flight.is_downloaded) = (!is_resident, downloads);
+        let is_sampled = self.options.samples_times && is_resident && self.options.overlap == Overlap::Ring;
+        flight.is_timed = !is_sampled || number.is_multiple_of(SAMPLE);
         let enqueued = self.enqueue(&mut slot, &mut flight, &mut cargo, &geometry, &prepared, memory);
         if enqueued.is_err() {
             // A part may be in flight, and it must not outlive the frames' memory.

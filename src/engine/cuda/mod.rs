@@ -90,6 +90,9 @@ pub struct CudaOptions {
     pub write_combined: bool,
     /// Results are not sent to the host: the frames that come back hold no picture. For measuring.
     pub keeps_results: bool,
+    /// Of frames that the card's decoders made only some are timed. The driver lets in one call at a time, so
+    /// that the clock's calls would hold the decoders up.
+    pub samples_times: bool,
 }
 
 impl Default for CudaOptions {
@@ -103,6 +106,7 @@ impl Default for CudaOptions {
             overlap: Overlap::Ring,
             write_combined: false,
             keeps_results: false,
+            samples_times: false,
         }
     }
 }

@@ -180,6 +180,7 @@ fn device_words(page: &mut Document, device: &DeviceReport) {
         ("device", device.device.clone()),
         ("slots", device.slots.to_string()),
         ("frames", device.frames.to_string()),
+        ("frames timed", device.frames_timed.to_string()),
         ("wall time", time(device.wall_seconds)),
         (
             "upload",

@@ -158,7 +158,10 @@ fn check_nvenc(kind: EncoderKind) -> Result<(), String> {
             || "choose another encoder".to_owned(),
             |kind| format!("use --encoder {}, which encodes on the CPU", kind.name()),
         );
-        format!("{name} needs an NVIDIA card with an encoder (NVENC), and there is none to be had: {reason}; {instead}")
+        format!(
+            "{name} needs an NVIDIA card with an encoder (NVENC), and there is none to be had: {reason}; \
+             {instead}"
+        )
     })
 }
 

@@ -27,23 +27,23 @@ const SHORTEST: f64 = 48.0;
 const USUAL: usize = 250;
 
 /// Where decoders work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// On the CPU, a thread each.
     Cpu,
-    /// On a CUDA card with this number, where frames stay.
-    Card(usize),
+    /// On the CUDA cards with these numbers, where frames stay; decoders take them in turn.
+    Cards(Vec<usize>),
 }
 
 /// Several decoders for one file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoders {
     /// Where they work.
     pub place: Place,
     /// How many; `None` takes as many as there are engines or cores.
     pub count: Option<NonZeroUsize>,
-    /// Bytes that frames may take that wait for their turn; `None` takes half of what the card has free, or
-    /// 1 GiB of the host's.
+    /// Bytes that frames may take that wait for their turn; `None` takes half of what the card has free (of
+    /// several the fullest), or 1 GiB of the host's.
     pub memory: Option<u64>,
 }
 
@@ -51,14 +51,14 @@ pub struct Decoders {
 /// says by how many, or why not.
 pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<Box<dyn Source>, SourceError> {
     let front = VideoSource::open(path, options)?;
-    let Some(decoders) = options.decoders else {
+    let Some(decoders) = &options.decoders else {
         return Ok(Box::new(front));
     };
     Ok(match Plan::new(&front, decoders) {
         Ok((plan, ends)) => Box::new(ParallelVideo::new(front, plan, ends, options)),
         Err(reason) => {
             let mut front = front;
-            if let Place::Card(_) = decoders.place {
+            if let Place::Cards(_) = decoders.place {
                 front
                     .info
                     .description
@@ -81,7 +81,7 @@ struct Plan {
 impl Plan {
     /// The plan for an open video, with where it is cut, or why it is not one for several decoders: the end
     /// of a sentence.
-    fn new(front: &VideoSource, decoders: Decoders) -> Result<(Plan, StretchEnds), String> {
+    fn new(front: &VideoSource, decoders: &Decoders) -> Result<(Plan, StretchEnds), String> {
         if let Some(obstacle) = front.obstacle(&front.demuxer) {
             return Err(format!("it {obstacle}"));
         }
@@ -92,7 +92,7 @@ impl Plan {
         {
             return Err("its first pictures cannot be decoded".to_owned());
         }
-        let reading = Reading::new(front, decoders.place)?;
+        let reading = Reading::new(front, &decoders.place)?;
         let memory = decoders.memory.unwrap_or_else(|| reading.usual_memory());
         let affordable = memory / reading.frame_bytes(&front.info).max(1);
         let affordable = usize::try_from(affordable).unwrap_or(usize::MAX);
@@ -173,7 +173,7 @@ impl ParallelVideo {
             .description
             .push_str(&format!(", {decoders} on the {place}"));
         front.info.brings_memory = true;
-        front.info.decoders = vec![plan.reading.name(); plan.count];
+        front.info.decoders = (0..plan.count).map(|number| plan.reading.name(number)).collect();
         let first = front.metadata();
         ParallelVideo {
             first,
@@ -203,15 +203,15 @@ impl ParallelVideo {
         tracing::info!(
             target: EXPLAIN_TARGET,
             "decode: {} on {}, each another stretch of about {} frames; up to {} frames of {:.1} MiB wait",
-            self.plan.count, self.plan.reading.name(), self.plan.stretch, self.plan.most_waiting,
+            self.plan.count, self.plan.reading.place(), self.plan.stretch, self.plan.most_waiting,
             self.plan.reading.frame_bytes(&self.front.info) as f64 / f64::from(1 << 20),
         );
-        let readers = (0..self.plan.count).map(|_| {
+        let readers = (0..self.plan.count).map(|number| {
             let (path, options) = (self.front.path.clone(), self.options.clone());
             let (reading, supply) = (self.plan.reading.clone(), supply.clone());
             let stream = self.front.stream;
             let open = move || {
-                let reader = VideoReader::open(&path, &options, stream, &reading, &supply)?;
+                let reader = VideoReader::open(&path, &options, stream, (&reading, number), &supply)?;
                 Ok(Box::new(reader) as Box<dyn crate::source::stretches::Reader>)
             };
             Box::new(open) as Open

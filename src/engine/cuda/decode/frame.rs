@@ -6,6 +6,7 @@ use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::frame::Memory;
 use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes that are allocated at once: each allocation holds up all that the card and its decoders do.
@@ -14,11 +15,58 @@ const SLAB: usize = 256 << 20;
 /// The most frames in them.
 const MOST_IN_SLAB: usize = 64;
 
-/// Room for a frame in the card's memory, and when what was written to it last is there.
+/// Happens when what was last written to a block is there. Who has seen that spares the driver a call.
+pub(crate) struct Ready {
+    event: Event,
+    /// How often it was recorded, and the last of these that was seen to have happened.
+    recorded: AtomicU64,
+    seen: AtomicU64,
+}
+
+impl Ready {
+    fn new(device: &Arc<Device>) -> Result<Ready, EngineError> {
+        Ok(Ready {
+            event: Event::untimed(device)?,
+            recorded: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
+        })
+    }
+
+    /// Records the end of what was enqueued on `stream`; the result is for [`Ready::wait`].
+    pub(super) fn record(&self, stream: &Stream) -> Result<u64, EngineError> {
+        self.event.record(stream)?;
+        // Only now: whoever sees the event happen before knows of the one before alone.
+        Ok(self.recorded.fetch_add(1, Ordering::AcqRel) + 1)
+    }
+
+    /// Waits on the host for the record of that number.
+    pub(super) fn wait(&self, number: u64) -> Result<(), EngineError> {
+        if self.seen.load(Ordering::Acquire) < number {
+            self.event.wait_asleep()?;
+            self.saw(number);
+        }
+        Ok(())
+    }
+
+    /// Notes that the record of that number has happened.
+    pub(super) fn saw(&self, number: u64) {
+        self.seen.fetch_max(number, Ordering::AcqRel);
+    }
+
+    /// Lets what is enqueued on `stream` from now on wait for it.
+    pub(crate) fn hold(&self, stream: &Stream) -> Result<(), EngineError> {
+        match self.seen.load(Ordering::Acquire) >= self.recorded.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => stream.wait_for(&self.event),
+        }
+    }
+}
+
+/// Room for a frame in the card's memory.
 struct Block {
     slab: Arc<DeviceMemory>,
     pointer: u64,
-    ready: Arc<Event>,
+    ready: Arc<Ready>,
 }
 
 /// Blocks that frames of one size lie in. There are as many as were needed at a time, since those that wait
@@ -52,7 +100,7 @@ impl Blocks {
         let block = free.pop().ok_or_else(|| self.short())?;
         drop(free);
         // A frame that nobody looked at may still be on its way into the block.
-        stream.wait_for(&block.ready)?;
+        block.ready.hold(stream)?;
         Ok(CardFrame {
             block: Some(block),
             home: Arc::clone(self),
@@ -71,7 +119,7 @@ impl Blocks {
                     Ok(Block {
                         pointer: slab.pointer() + (k * self.size) as u64,
                         slab: Arc::clone(&slab),
-                        ready: Arc::new(Event::untimed(&self.device)?),
+                        ready: Arc::new(Ready::new(&self.device)?),
                     })
                 };
                 return (0..count).map(block).collect();
@@ -112,7 +160,7 @@ impl CardFrame {
     }
 
     /// Happens when the frame is there.
-    pub(crate) fn ready(&self) -> &Arc<Event> {
+    pub(crate) fn ready(&self) -> &Arc<Ready> {
         &self.block().ready
     }
 
@@ -123,7 +171,7 @@ impl CardFrame {
 
     fn fetch(&self) -> Result<Vec<u8>, EngineError> {
         self.home.device.bind()?;
-        self.ready().wait()?;
+        self.ready().event.wait()?;
         let mut bytes = vec![0; self.home.size];
         let block = self.block();
         block.slab.read(block.pointer, &mut bytes)?;

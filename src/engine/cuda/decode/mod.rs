@@ -23,12 +23,12 @@ use super::compile::{Recipe, Source};
 use super::driver::device::Device;
 use super::driver::memory::DeviceMemory;
 use super::driver::module::{Function, Module};
-use super::driver::stream::{Event, Stream};
+use super::driver::stream::Stream;
 use super::driver::texture::ALIGNMENT;
 use super::launch::parameters;
 use crate::engine::EngineError;
 use crate::frame::{Layout, Memory, PixelFormat};
-use frame::Blocks;
+use frame::{Blocks, Ready};
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -40,8 +40,9 @@ const FORMATS: [(PixelFormat, i64); 3] = [
     (PixelFormat::YUV420P12, 4),
 ];
 
-/// Surfaces whose kernels may be in flight: the host does not wait for each.
+/// Surfaces whose kernels may be in flight, and how many of them the host waits for at a time.
 const IN_FLIGHT: usize = 4;
+const AT_A_TIME: usize = 2;
 
 /// A picture as a decoder of the card leaves it: rows of luma, and rows of both chroma components in turn.
 /// Samples of more than eight bits lie in the high bits of 16.
@@ -153,10 +154,18 @@ pub struct StreamHandles {
     pub owner: Box<dyn Send>,
 }
 
+/// A surface that a kernel may still be reading.
+struct InFlight {
+    ready: Arc<Ready>,
+    /// The number of the kernel's record.
+    number: u64,
+    _owner: Box<dyn Send>,
+}
+
 /// The stream of one decoder, and the surfaces that its kernels still read.
 pub struct DecoderStream {
     // What is in flight is waited for in `drop`, before the fields go.
-    in_flight: VecDeque<(Arc<Event>, Box<dyn Send>)>,
+    in_flight: VecDeque<InFlight>,
     stream: Arc<Stream>,
     card: DecoderCard,
 }
@@ -179,7 +188,7 @@ impl DecoderStream {
         owner: Box<dyn Send>,
     ) -> Result<(Layout, Box<dyn Memory>), EngineError> {
         let card = &self.card;
-        card.device.bind()?;
+        card.device.bind_once()?;
         let aligned = surface.planes.iter().all(|plane| plane.is_multiple_of(16))
             && surface.pitches.iter().all(|pitch| pitch.is_multiple_of(16));
         if !aligned {
@@ -206,15 +215,28 @@ impl DecoderStream {
         }
         let bytes = layout.format().bytes_per_sample();
         parameters::to_planes(card.function, bytes, self.stream.handle(), parameters)?;
-        frame.ready().record(&self.stream)?;
-        while self.in_flight.len() >= IN_FLIGHT {
-            if let Some((read, owner)) = self.in_flight.pop_front() {
-                read.wait()?;
-                drop(owner);
-            }
+        let ready = Arc::clone(frame.ready());
+        let number = ready.record(&self.stream)?;
+        if self.in_flight.len() >= IN_FLIGHT {
+            self.give_back()?;
         }
-        self.in_flight.push_back((Arc::clone(frame.ready()), owner));
+        self.in_flight.push_back(InFlight {
+            ready,
+            number,
+            _owner: owner,
+        });
         Ok((layout, Box::new(frame)))
+    }
+
+    /// Waits until the oldest surfaces were read, and gives them back. The last of them answers for all.
+    fn give_back(&mut self) -> Result<(), EngineError> {
+        if let Some(last) = self.in_flight.get(AT_A_TIME - 1) {
+            last.ready.wait(last.number)?;
+        }
+        for surface in self.in_flight.drain(..AT_A_TIME) {
+            surface.ready.saw(surface.number);
+        }
+        Ok(())
     }
 }
 

@@ -5,7 +5,9 @@
 use crate::engine::EngineError;
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
 use cudarc::nvrtc::sys as nvrtc;
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What `framepipe devices` prints of one card, and the limits that launches are checked against.
@@ -179,8 +181,18 @@ pub(crate) fn check(doing: &str, result: sys::CUresult) -> Result<(), EngineErro
     })
 }
 
+/// Devices that were opened.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The device whose context this thread has entered last.
+    static BOUND: Cell<u64> = const { Cell::new(0) };
+}
+
 /// A card's primary context, held for as long as anything lives in it.
 pub(crate) struct Device {
+    /// Which of all that were ever opened it is, from 1 on.
+    id: u64,
     handle: sys::CUdevice,
     context: sys::CUcontext,
     pub(crate) info: DeviceInfo,
@@ -229,6 +241,7 @@ impl Device {
             )?;
         }
         let mut device = Device {
+            id: OPENED.fetch_add(1, Ordering::Relaxed) + 1,
             handle,
             context,
             info: DeviceInfo::default(),
@@ -247,7 +260,19 @@ impl Device {
         // SAFETY: the context is retained until `self` is dropped.
         check("entering the CUDA device's context", unsafe {
             sys::cuCtxSetCurrent(self.context)
-        })
+        })?;
+        BOUND.set(self.id);
+        Ok(())
+    }
+
+    /// The same on a thread of framepipe's own, where nobody else leaves another context current: asks the
+    /// driver only where another device was entered last.
+    pub(crate) fn bind_once(&self) -> Result<(), EngineError> {
+        if BOUND.get() == self.id {
+            Ok(())
+        } else {
+            self.bind()
+        }
     }
 
     fn attribute(&self, attribute: Attribute) -> Result<u32, EngineError> {

@@ -154,6 +154,12 @@ impl Event {
             }
             std::hint::spin_loop();
         }
+        self.wait_asleep()
+    }
+
+    /// Waits on the host asleep between polls, where other threads call the driver meanwhile: it lets in one
+    /// call at a time.
+    pub(crate) fn wait_asleep(&self) -> Result<(), EngineError> {
         while !self.is_done()? {
             std::thread::sleep(NAP);
         }

@@ -53,12 +53,15 @@ impl Mark {
     }
 
     /// Records the end of what was enqueued on `stream`. A copy's time is taken on `clock`, a stream with
-    /// nothing else to do.
-    pub(crate) fn end(&self, stream: &Stream, clock: &Stream) -> Result<(), EngineError> {
+    /// nothing else to do, if it is `timed`.
+    pub(crate) fn end(&self, stream: &Stream, clock: &Stream, timed: bool) -> Result<(), EngineError> {
         let Some(done) = &self.done else {
             return self.end.record(stream);
         };
         done.record(stream)?;
+        if !timed {
+            return Ok(());
+        }
         clock.wait_for(done)?;
         self.end.record(clock)
     }
@@ -106,7 +109,7 @@ pub(crate) struct Amount {
 
 /// A frame's memory while the card works on it.
 pub(crate) struct Cargo {
-    /// Kept until its upload is done; where it is filtered in place, until its kernels are.
+    /// Kept until its upload is done; where it is filtered in place, until the frame is.
     pub(crate) input: Option<Frame>,
     /// True if the input lies on the card.
     pub(crate) is_resident: bool,
@@ -130,6 +133,8 @@ pub(crate) struct Flight {
     /// says nothing.
     pub(crate) is_uploaded: bool,
     pub(crate) is_downloaded: bool,
+    /// False if its times are not taken.
+    pub(crate) is_timed: bool,
     pub(crate) cargo: Option<Cargo>,
     staging: [Option<PinnedMemory>; 2],
 }
@@ -172,21 +177,19 @@ impl Flight {
             result_in_first: false,
             is_uploaded: true,
             is_downloaded: true,
+            is_timed: true,
             cargo: None,
             staging: [None, None],
         })
     }
 
-    /// Gives the input's memory back as soon as the card has read it; true once it has.
+    /// Gives the input's memory back as soon as the card has read it; true once it has. A frame of the card's
+    /// own stays until its end was seen, which spares the driver a question.
     pub(crate) fn release_input(&mut self) -> Result<bool, EngineError> {
-        let Some(cargo) = &mut self.cargo else {
+        let Some(cargo) = self.cargo.as_mut().filter(|cargo| !cargo.is_resident) else {
             return Ok(true);
         };
-        let read = match cargo.is_resident {
-            true => self.marks.kernel.done(),
-            false => self.marks.upload.done(),
-        };
-        if cargo.input.is_some() && read.is_done()? {
+        if cargo.input.is_some() && self.marks.upload.done().is_done()? {
             cargo.input = None;
         }
         Ok(cargo.input.is_none())

@@ -152,6 +152,15 @@ impl Times {
         self.renew()
     }
 
+    /// Counts a frame whose times were not taken.
+    pub(crate) fn pass(&mut self, amount: Amount) {
+        let sums = &mut self.sums;
+        sums.untimed += 1;
+        sums.bytes_up += amount.bytes_up;
+        sums.bytes_down += amount.bytes_down;
+        sums.samples += amount.samples;
+    }
+
     /// Counts from the newer event once it is done.
     fn renew(&mut self) -> Result<(), EngineError> {
         let Some(next) = self.next.take() else {
@@ -167,9 +176,12 @@ impl Times {
         Ok(())
     }
 
-    /// The run's times so far.
+    /// The run's times so far. Frames that were not timed are taken to have been like those that were.
     pub(crate) fn summary(&self, slots: usize) -> DeviceTimes {
+        let sums = &self.sums;
+        let scale = (sums.count + sums.untimed) as f64 / sums.count.max(1) as f64;
         DeviceTimes {
+            totals: sums.totals.map(|seconds| seconds * scale),
             slots,
             wall: self.first.map_or(0.0, |first| self.last - first),
             histograms: self.histograms.clone(),

@@ -45,27 +45,29 @@ const MOST_FRAMES: usize = 4096;
 pub(super) enum Reading {
     OnCpu,
     #[cfg(feature = "cuda")]
-    OnCard {
-        card: Box<DecoderCard>,
+    OnCards {
+        /// At least one; readers take them in turn.
+        cards: Vec<DecoderCard>,
+        /// Of all cards.
         engines: usize,
     },
 }
 
 impl Reading {
     /// What reads an open video at `place`, or why it cannot be read there.
-    pub(super) fn new(front: &VideoSource, place: Place) -> Result<Reading, String> {
+    pub(super) fn new(front: &VideoSource, place: &Place) -> Result<Reading, String> {
         match place {
             Place::Cpu if front.info.brings_memory => Ok(Reading::OnCpu),
             Place::Cpu => Err("its pictures are converted".to_owned()),
             #[cfg(feature = "cuda")]
-            Place::Card(ordinal) => Reading::on_card(front, ordinal),
+            Place::Cards(ordinals) => Reading::on_cards(front, ordinals),
             #[cfg(not(feature = "cuda"))]
-            Place::Card(_) => Err("this framepipe was built without CUDA".to_owned()),
+            Place::Cards(_) => Err("this framepipe was built without CUDA".to_owned()),
         }
     }
 
     #[cfg(feature = "cuda")]
-    fn on_card(front: &VideoSource, ordinal: usize) -> Result<Reading, String> {
+    fn on_cards(front: &VideoSource, ordinals: &[usize]) -> Result<Reading, String> {
         let name = front.decoder.codec_name();
         let Some(codec) = Codec::from_name(&name) else {
             return Err(format!("no card decodes {name} to the bit"));
@@ -78,38 +80,43 @@ impl Reading {
         }
         let format = front.info.format;
         let depth = format.depth();
-        let caps = decode::capabilities(ordinal, codec, depth)?;
         let (width, height) = (front.info.width, front.info.height);
-        let fits =
-            (caps.least.0..=caps.most.0).contains(&width) && (caps.least.1..=caps.most.1).contains(&height);
-        if !fits {
-            return Err(format!(
-                "the card decodes {name} from {}x{} to {}x{} pixels",
-                caps.least.0, caps.least.1, caps.most.0, caps.most.1
-            ));
+        let (mut cards, mut engines) = (Vec::new(), 0);
+        for &ordinal in ordinals {
+            let caps = decode::capabilities(ordinal, codec, depth)?;
+            let (least, most) = (caps.least, caps.most);
+            if !(least.0..=most.0).contains(&width) || !(least.1..=most.1).contains(&height) {
+                return Err(format!(
+                    "the card decodes {name} from {}x{} to {}x{} pixels",
+                    least.0, least.1, most.0, most.1
+                ));
+            }
+            cards.push(DecoderCard::open(ordinal, format, (width, height)).map_err(|e| e.to_string())?);
+            engines += caps.engines;
         }
-        let card = DecoderCard::open(ordinal, format, (width, height)).map_err(|e| e.to_string())?;
-        Ok(Reading::OnCard {
-            card: Box::new(card),
-            engines: caps.engines,
-        })
-    }
-
-    /// "CPU" or "card".
-    pub(super) fn place(&self) -> &'static str {
-        match self {
-            Reading::OnCpu => "CPU",
-            #[cfg(feature = "cuda")]
-            Reading::OnCard { .. } => "card",
+        match cards.is_empty() {
+            true => Err("there is no card".to_owned()),
+            false => Ok(Reading::OnCards { cards, engines }),
         }
     }
 
-    /// The same with the card's number, for a report.
-    pub(super) fn name(&self) -> String {
+    /// Where its readers work, for a sentence.
+    pub(super) fn place(&self) -> String {
         match self {
             Reading::OnCpu => "CPU".to_owned(),
             #[cfg(feature = "cuda")]
-            Reading::OnCard { card, .. } => format!("card {}", card.ordinal()),
+            Reading::OnCards { cards, .. } if cards.len() > 1 => format!("{} cards", cards.len()),
+            #[cfg(feature = "cuda")]
+            Reading::OnCards { .. } => "card".to_owned(),
+        }
+    }
+
+    /// Where reader `number` works, for a report.
+    pub(super) fn name(&self, number: usize) -> String {
+        match self {
+            Reading::OnCpu => "CPU".to_owned(),
+            #[cfg(feature = "cuda")]
+            Reading::OnCards { cards, .. } => format!("card {}", cards[number % cards.len()].ordinal()),
         }
     }
 
@@ -118,16 +125,20 @@ impl Reading {
         match self {
             Reading::OnCpu => std::thread::available_parallelism().map_or(1, usize::from),
             #[cfg(feature = "cuda")]
-            Reading::OnCard { engines, .. } => engines + MORE_THAN_ENGINES,
+            Reading::OnCards { cards, engines } => engines + MORE_THAN_ENGINES * cards.len(),
         }
     }
 
-    /// Bytes that waiting frames may take where the user says nothing: half of what the card has free.
+    /// Bytes that waiting frames may take where the user says nothing: half of what a card has free. All of
+    /// them may come to wait on one card.
     pub(super) fn usual_memory(&self) -> u64 {
         match self {
             Reading::OnCpu => HOST_MEMORY,
             #[cfg(feature = "cuda")]
-            Reading::OnCard { card, .. } => card.free_bytes().map_or(0, |free| free / 2),
+            Reading::OnCards { cards, .. } => {
+                let free = cards.iter().map(|card| card.free_bytes().unwrap_or(0)).min();
+                free.map_or(0, |free| free / 2)
+            }
         }
     }
 
@@ -137,7 +148,7 @@ impl Reading {
             Reading::OnCpu => Layout::new(info.format, info.width, info.height, 64)
                 .map_or(u64::MAX, |layout| layout.size() as u64),
             #[cfg(feature = "cuda")]
-            Reading::OnCard { card, .. } => card.frame_bytes() as u64,
+            Reading::OnCards { cards, .. } => cards[0].frame_bytes() as u64,
         }
     }
 
@@ -172,7 +183,7 @@ impl VideoReader {
         path: &Path,
         options: &VideoSourceOptions,
         stream: usize,
-        reading: &Reading,
+        (reading, number): (&Reading, usize),
         supply: &Supply,
     ) -> Result<VideoReader, SourceError> {
         let options = VideoSourceOptions {
@@ -194,8 +205,8 @@ impl VideoReader {
                 })
             }
             #[cfg(feature = "cuda")]
-            Reading::OnCard { card, .. } => {
-                let stream = card.stream().map_err(SourceError::other)?;
+            Reading::OnCards { cards, .. } => {
+                let stream = cards[number % cards.len()].stream().map_err(SourceError::other)?;
                 decode_on(&mut source, &stream)?;
                 Landing::Card(stream)
             }
