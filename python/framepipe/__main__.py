@@ -1,0 +1,5 @@
+"""`python -m framepipe`: the program."""
+
+from ._program import main
+
+main()

@@ -1,0 +1,108 @@
+"""Whole files: the program's main job, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from . import _program
+from ._arrays import Filters, specs
+from ._framepipe import Error
+
+Option: TypeAlias = str | int | float | os.PathLike[str] | bool | None
+
+# What this module says to the program itself.
+_OWN = ("report", "progress", "filter")
+
+
+def run(
+    input: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    filters: Filters,
+    progress: Callable[[dict[str, Any]], object] | None = None,
+    **options: Option | Sequence[Option],
+) -> dict[str, Any]:
+    """Filters a video, an image or a folder of images into another, as `framepipe filter` does.
+
+    `options` are those of the program, with underscores for dashes: `quality=18`, `start="0:05"`,
+    `overwrite=True`, `engine="cuda"`, `region=["200x100+10+20", "0:05.. 64x64+0+0"]`. False and `None` leave
+    an option out; a sequence gives it several times. `framepipe filter --help` lists them.
+
+    `progress` is called each second and at the end with a dictionary
+    (https://docs.rs/framepipe: docs/progress-schema.md), such as `{"frames": 250, "left_seconds": 3.5, ...}`.
+    What it raises ends the run. Ctrl-C, too, and nothing is left under the output's name, unless
+    `on_interrupt="keep"`.
+
+    Gives back the report (docs/report-schema.md): what was done, and where the time went. Its warnings are
+    raised as `UserWarning`; `strict=True` makes them errors.
+
+    Raises `ValueError` where an option cannot be, and `framepipe.Error` where the run fails, in the program's
+    own sentence.
+
+    >>> report = framepipe.run("samples/clip-720p.mp4", out / "soft.mp4", filters="gaussian:sigma=3", end="5f")
+    >>> report["frames"], report["ending"]
+    (5, 'complete')
+    """
+    with tempfile.TemporaryDirectory(prefix="framepipe-") as folder:
+        report, said = pathlib.Path(folder, "report.json"), pathlib.Path(folder, "said")
+        come, go = os.pipe()
+        command = [_program.path(), "filter", "--report", str(report), "--progress", f"json:{go}"]
+        command += _words(specs(filters), options)
+        command += ["--", os.fspath(input), os.fspath(output)]
+        with open(come, encoding="utf-8") as objects, open(said, "wb") as stderr:
+            try:
+                # Signals of the terminal come to this process alone, which passes them on as it sees fit.
+                process = subprocess.Popen(
+                    command, stderr=stderr, pass_fds=(go,), start_new_session=True
+                )
+            finally:
+                os.close(go)
+            with process:
+                try:
+                    for line in objects:
+                        if progress is not None:
+                            progress(json.loads(line))
+                    process.wait()
+                except BaseException:
+                    keeps = options.get("on_interrupt") == "keep"
+                    process.send_signal(signal.SIGINT if keeps else signal.SIGTERM)
+                    process.wait()
+                    raise
+        if process.returncode != 0:
+            raise _error(said.read_text(errors="replace"), process.returncode)
+        result: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    for warning in result["warnings"]:
+        warnings.warn(warning, stacklevel=2)
+    return result
+
+
+def _words(filters: list[str], options: dict[str, Option | Sequence[Option]]) -> list[str]:
+    words = [f"--filter={spec}" for spec in filters]
+    for name, value in options.items():
+        if name in _OWN:
+            raise TypeError(f"run() does not take {name}; the report is what it gives back")
+        option = "--" + name.replace("_", "-")
+        each = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
+        for one in each:
+            if one is True:
+                words.append(option)
+            elif one is not None and one is not False:
+                words.append(f"{option}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+    return words
+
+
+def _error(said: str, code: int) -> Exception:
+    """The program's last word as an exception."""
+    _, found, sentence = said.rpartition("error: ")
+    if not found:
+        return Error(f"the program ended with {code}: {said.strip() or 'it said nothing'}")
+    sentence = sentence.partition("\n\nUsage:")[0].strip()
+    return ValueError(sentence) if code == 2 else Error(sentence)

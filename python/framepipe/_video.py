@@ -1,0 +1,351 @@
+"""Videos and image sequences, frame by frame."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from fractions import Fraction
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _framepipe
+from ._arrays import Engine, Filters, specs
+
+
+class Colour(NamedTuple):
+    """What a stream says of its colours, by the numbers of ITU-T H.273, where 2 means "not stated"."""
+
+    range: str
+    """"limited" or "full": what stands for black and white."""
+    primaries: int
+    transfer: int
+    matrix: int
+    chroma_location: int
+    """As FFmpeg numbers it; 0 means "not stated"."""
+
+
+class Frame:
+    """A picture of a stream, with its samples in memory of its own.
+
+    >>> with framepipe.open("samples/clip-720p.mp4") as reader:
+    ...     frame = next(reader)
+    >>> frame
+    <framepipe.Frame 0: 1280x720 yuv420p at 0 s>
+    >>> [plane.shape for plane in frame.planes]
+    [(720, 1280), (360, 640), (360, 640)]
+    >>> frame.to_rgb().shape
+    (720, 1280, 3)
+    """
+
+    __slots__ = ("_picture", "_planes")
+
+    def __init__(self, picture: _framepipe.Picture) -> None:
+        self._picture = picture
+        self._planes: tuple[NDArray[Any], ...] | None = None
+
+    @property
+    def planes(self) -> tuple[NDArray[Any], ...]:
+        """The planes as they are stored: HxW, or HxWxC where components lie side by side, of `uint8` up to
+        eight bits and `uint16` beyond. They are views: what is stored in them is what `Writer.write` writes.
+        """
+        if self._planes is None:
+            dtype = np.dtype(np.uint8 if self._picture.sample_bytes == 1 else "<u2")
+            planes = []
+            for offset, height, width, samples in self._picture.planes:
+                count = height * width * samples
+                plane = np.frombuffer(self._picture.bytes, dtype, count, offset)
+                shape = (height, width) if samples == 1 else (height, width, samples)
+                planes.append(plane.reshape(shape))
+            self._planes = tuple(planes)
+        return self._planes
+
+    def to_rgb(self) -> NDArray[Any]:
+        """The picture as HxWx3, of `uint8`, or `uint16` at full scale where samples have more than eight bits.
+        Colours are converted by the frame's matrix and range; alpha is left out. A new array.
+
+        Raises `framepipe.Error` where the matrix is one that cannot be converted.
+        """
+        return Frame(self._picture.to_rgb()).planes[0]
+
+    def with_rgb(self, rgb: NDArray[Any]) -> Frame:
+        """Another frame with these colours, in this one's format, and with its time and facts.
+
+        `rgb` is HxWx3 of this frame's size, of the type that `to_rgb` gives.
+
+        Raises `ValueError` for another shape or type.
+
+        >>> with framepipe.open("samples/clip-720p.mp4") as reader:
+        ...     frame = next(reader)
+        >>> frame.with_rgb(255 - frame.to_rgb())
+        <framepipe.Frame 0: 1280x720 yuv420p at 0 s>
+        """
+        dtype = np.dtype(np.uint8 if self._picture.sample_bytes == 1 else np.uint16)
+        expected = (self.height, self.width, 3)
+        if rgb.shape != expected or rgb.dtype != dtype:
+            raise ValueError(
+                f"the frame takes an array of shape {expected} and type {dtype}, and this is of shape "
+                f"{rgb.shape} and type {rgb.dtype}"
+            )
+        return Frame(self._picture.with_rgb(rgb.astype(dtype.newbyteorder("<")).tobytes()))
+
+    @property
+    def format(self) -> str:
+        """FFmpeg's name of the pixel format."""
+        return self._picture.format
+
+    @property
+    def width(self) -> int:
+        """Pixels across."""
+        return self._picture.size[0]
+
+    @property
+    def height(self) -> int:
+        """Rows."""
+        return self._picture.size[1]
+
+    @property
+    def index(self) -> int:
+        """Its number among the frames of its reader, counted from 0."""
+        return self._picture.index
+
+    @property
+    def pts(self) -> int | None:
+        """When it is shown, in ticks of `time_base`; of a range, counted from its first frame."""
+        return self._picture.pts
+
+    @property
+    def duration(self) -> int | None:
+        """How long it is shown, in ticks of `time_base`."""
+        return self._picture.duration
+
+    @property
+    def time_base(self) -> Fraction:
+        """Seconds that a tick stands for."""
+        return Fraction(*self._picture.time_base)
+
+    @property
+    def time(self) -> float | None:
+        """When it is shown, in seconds."""
+        return None if self.pts is None else float(self.pts * self.time_base)
+
+    @property
+    def colour(self) -> Colour:
+        """What is known of its colours."""
+        return Colour(*self._picture.colour)
+
+    @property
+    def file(self) -> os.PathLike[str] | None:
+        """The image file that it was read from."""
+        return self._picture.file
+
+    def __repr__(self) -> str:
+        time = "" if self.time is None else f" at {self.time:g} s"
+        return f"<framepipe.Frame {self.index}: {self.width}x{self.height} {self.format}{time}>"
+
+
+class Reader:
+    """Frames in order, from `framepipe.open`. Iterate over it; leave it by `with` or `close`."""
+
+    def __init__(self, reader: _framepipe.Reader) -> None:
+        self._reader = reader
+        self._warn()
+
+    @property
+    def format(self) -> str:
+        """FFmpeg's name of the frames' pixel format."""
+        return self._reader.format
+
+    @property
+    def width(self) -> int:
+        """Pixels across the first frame."""
+        return self._reader.size[0]
+
+    @property
+    def height(self) -> int:
+        """Rows of the first frame."""
+        return self._reader.size[1]
+
+    @property
+    def rate(self) -> Fraction | None:
+        """Nominal frames a second; `None` for image files."""
+        return None if self._reader.rate is None else Fraction(*self._reader.rate)
+
+    @property
+    def frames(self) -> int | None:
+        """How many frames will come, as far as the input says."""
+        return self._reader.frames
+
+    @property
+    def description(self) -> str:
+        """What is read, and how, in words."""
+        return self._reader.description
+
+    def close(self) -> None:
+        """Ends the reading. Nothing happens if it has ended."""
+        self._reader.close()
+
+    def __iter__(self) -> Reader:
+        return self
+
+    def __next__(self) -> Frame:
+        picture = self._reader.next()
+        if picture is None:
+            self._warn()
+            raise StopIteration
+        return Frame(picture)
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _warn(self) -> None:
+        for warning in self._reader.take_warnings():
+            warnings.warn(warning, stacklevel=3)
+
+
+class Writer:
+    """A video file that grows by a frame at a time, from `framepipe.write`. It gets its name when it is
+    closed; leaving `with` by an exception leaves nothing."""
+
+    def __init__(self, writer: _framepipe.Writer) -> None:
+        self._writer = writer
+        self._description: str | None = None
+
+    @property
+    def description(self) -> str | None:
+        """What was written, and how, in words, once it is closed."""
+        return self._description
+
+    def write(self, frame: Frame) -> None:
+        """Encodes a frame of the size and format of the reader's. Waits while the encoder is busy.
+
+        Raises `framepipe.Error` or `OSError` where it cannot be written; nothing is left of the file then.
+        """
+        self._writer.write(frame._picture)
+
+    def close(self) -> None:
+        """Finishes the file and gives it its name. Nothing happens if that was done."""
+        if not self._writer.is_open:
+            return
+        self._description, remarks = self._writer.finish()
+        for remark in remarks:
+            warnings.warn(remark, stacklevel=2)
+
+    def abandon(self) -> None:
+        """Leaves nothing under the file's name."""
+        self._writer.abandon()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def __del__(self) -> None:
+        writer = getattr(self, "_writer", None)
+        if writer is not None and writer.is_open:
+            warnings.warn("a framepipe.Writer was not closed; its file is left out", ResourceWarning)
+            writer.abandon()
+
+
+def _point(value: str | float | None) -> str | None:
+    """A place in a stream as the library reads it."""
+    return f"{value:.9f}" if isinstance(value, float) else None if value is None else str(value)
+
+
+def open(
+    path: str | os.PathLike[str],
+    *,
+    filters: Filters = (),
+    border: str = "replicate",
+    planes: str = "all",
+    start: str | float | None = None,
+    end: str | float | None = None,
+    engine: Engine = "auto",
+    threads: int = 0,
+    format: str | None = None,
+    strict: bool = False,
+) -> Reader:
+    """Reads a video, an animation, an image, a folder of images or a pattern such as "frames/%05d.png".
+
+    Frames are decoded and filtered on other threads, a few ahead, while the loop works on the last one; a slow
+    loop makes them wait, so that memory does not grow. `start` and `end` are seconds, clocks such as "1:02.5",
+    or frames such as "120f". `format` has the frames converted, such as to "rgb24". `filters`, `border`,
+    `planes`, `engine` ("auto" is the CPU) and `threads` are those of `framepipe.filter`.
+
+    Damage is concealed where it can be, and told as a `UserWarning` behind the last frame; `strict` makes it
+    an error. Raises `OSError` where a file cannot be read, `ValueError` for filters, places and formats that
+    cannot be, and `framepipe.Error` for files that are none.
+
+    >>> with framepipe.open("samples/clip-720p.mp4", filters="gaussian:sigma=3", start=0.2, end="9f") as reader:
+    ...     for frame in reader:
+    ...         print(frame.index, frame.pts, round(float(frame.planes[0].mean())))
+    """
+    reader = _framepipe.Reader(
+        os.fspath(path),
+        specs(filters),
+        border=border,
+        planes=planes,
+        start=_point(start),
+        end=_point(end),
+        engine=engine,
+        threads=threads,
+        format=format,
+        strict=strict,
+    )
+    return Reader(reader)
+
+
+def write(
+    path: str | os.PathLike[str],
+    *,
+    like: Reader,
+    overwrite: bool = False,
+    encoder: str | None = None,
+    quality: float | None = None,
+    preset: str | None = None,
+    pixel_format: str | None = None,
+    encoder_options: Mapping[str, str] | None = None,
+    copy_streams: bool = True,
+    strict: bool = False,
+) -> Writer:
+    """Writes a video of frames such as `like` gives: of its size, format, rate and facts, with the sound,
+    subtitles and chapters of its file unless `copy_streams` is false.
+
+    The path's ending chooses the container. `encoder`, `quality`, `preset`, `pixel_format` and
+    `encoder_options` are those of the program (`--encoder` and so forth).
+
+    What is lost on the way is a `UserWarning`; `strict` makes it an error. Raises `FileExistsError` unless
+    `overwrite`, `OSError`, and `framepipe.Error`, in the program's sentences.
+
+    >>> with framepipe.open("samples/clip-720p.mp4", end="3f") as reader:
+    ...     with framepipe.write(out / "negative.mp4", like=reader) as writer:
+    ...         for frame in reader:
+    ...             writer.write(frame.with_rgb(255 - frame.to_rgb()))
+    """
+    writer = _framepipe.Writer(
+        os.fspath(path),
+        like._reader,
+        overwrite=overwrite,
+        encoder=encoder,
+        quality=quality,
+        preset=preset,
+        pixel_format=pixel_format,
+        encoder_options=list((encoder_options or {}).items()),
+        copy_streams=copy_streams,
+        strict=strict,
+    )
+    return Writer(writer)

@@ -1,0 +1,310 @@
+//! Arrays through an engine, picture by picture.
+//!
+//! The CPU engine reads and writes the arrays' own memory. The others take frames, so that pictures are
+//! copied for them, in and out, several in flight.
+
+use crate::array::Pictures;
+use crate::failure::Failure;
+use framepipe::engine::cuda::{Cuda, CudaOptions};
+use framepipe::engine::reference::Reference;
+use framepipe::engine::{Engine, EngineError, luma};
+use framepipe::filter::{NAMED_MASKS, OWN_MASK};
+use framepipe::frame::{Buffer, Frame, FramePool, Layout};
+use framepipe::{Border, Chain, Image, ImageFilter, ImageMut, PixelFormat, Planes};
+use pyo3::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Filters that are kept with their threads and memory for the next call.
+const MOST_IDLE: usize = 8;
+
+/// What a call asks for: the same for two calls means the same chain.
+#[derive(PartialEq)]
+pub(crate) struct Recipe {
+    filters: Vec<String>,
+    border: Border,
+    planes: Planes,
+    threads: usize,
+}
+
+impl Recipe {
+    /// Reads the words; the filters are read by [`Recipe::chain`].
+    pub(crate) fn new(
+        filters: Vec<String>,
+        border: &str,
+        planes: &str,
+        threads: i64,
+    ) -> Result<Recipe, Failure> {
+        let threads = usize::try_from(threads);
+        let threads = threads.map_err(|_| Failure::value("threads is 0 (one for each core) or more"))?;
+        Ok(Recipe {
+            filters,
+            border: border.parse()?,
+            planes: planes.parse()?,
+            threads,
+        })
+    }
+
+    /// True if there is no filter.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.filters.is_empty()
+    }
+
+    /// Threads of the engine; 0 for one a core.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The filters in order; an error if there is none.
+    pub(crate) fn chain(&self) -> Result<Chain, Failure> {
+        let mut chains = self.filters.iter().map(|text| Chain::parse(text));
+        let Some(first) = chains.next() else {
+            return Err(Failure::value(
+                "there is no filter; give one such as 'gaussian:sigma=2'",
+            ));
+        };
+        let mut chain = first?.with_border(self.border).with_planes(self.planes.clone());
+        for more in chains {
+            chain.filters.extend(more?.filters);
+        }
+        Ok(chain)
+    }
+}
+
+/// Where masks are not quite what was requested.
+pub(crate) fn caveats(chain: &Chain) -> Vec<String> {
+    chain
+        .filters
+        .iter()
+        .filter_map(|filter| filter.caveat.clone())
+        .collect()
+}
+
+/// The engine of a name, for frames.
+pub(crate) fn engine(name: &str, chain: Chain, threads: usize) -> Result<Box<dyn Engine>, Failure> {
+    let planes = chain.planes.clone();
+    let engine: Box<dyn Engine> = match name {
+        "auto" | "cpu" => Box::new(framepipe::engine::cpu::Cpu::new(chain, threads)?),
+        "reference" => Box::new(Reference::new(chain)),
+        "cuda" => Box::new(Cuda::new(chain, CudaOptions::default())?),
+        _ => {
+            return Err(Failure::value(format!(
+                "'{name}' is no engine; use auto, cpu, cuda or reference"
+            )));
+        }
+    };
+    Ok(luma::around(engine, &planes, true))
+}
+
+/// The CPU engine of a recipe, and what there is to say of its masks.
+struct Worker {
+    recipe: Recipe,
+    filter: ImageFilter,
+    caveats: Vec<String>,
+}
+
+/// Workers of earlier calls, the latest last. The lock is held for moments only, and never by a thread that
+/// has let the interpreter go: so none holds it while the process forks.
+static IDLE: Mutex<Vec<Worker>> = Mutex::new(Vec::new());
+
+fn idle() -> MutexGuard<'static, Vec<Worker>> {
+    // The list is whole whenever a thread may have panicked.
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Worker {
+    /// One that made the same before, or a new one.
+    fn of(recipe: Recipe) -> Result<Worker, Failure> {
+        let mut idle = idle();
+        if let Some(at) = idle.iter().rposition(|worker| worker.recipe == recipe) {
+            return Ok(idle.remove(at));
+        }
+        drop(idle);
+        let chain = recipe.chain()?;
+        Ok(Worker {
+            caveats: caveats(&chain),
+            filter: ImageFilter::new(chain, recipe.threads)?,
+            recipe,
+        })
+    }
+
+    /// Keeps it for the next call, unless that could find another mask in the same file.
+    fn keep(self) {
+        if self.recipe.filters.iter().any(|text| text.contains("file=")) {
+            return;
+        }
+        let mut idle = idle();
+        if idle.len() == MOST_IDLE {
+            idle.remove(0);
+        }
+        idle.push(self);
+    }
+}
+
+/// After a fork: the threads of the idle workers stayed in the parent, so that nothing may wait for them.
+#[pyfunction]
+pub(crate) fn forget_idle() {
+    std::mem::forget(std::mem::take(&mut *idle()));
+}
+
+/// The names of all filters, each with a line of what it does.
+#[pyfunction]
+pub(crate) fn masks() -> Vec<(&'static str, &'static str)> {
+    let named = NAMED_MASKS.iter().map(|mask| (mask.name, mask.about));
+    let own = (
+        OWN_MASK,
+        "your own numbers: integers, decimals or fractions; odd sides up to 63",
+    );
+    named.chain([own]).collect()
+}
+
+/// Reads filters and gives what there is to say of them.
+#[pyfunction]
+pub(crate) fn check_filters(filters: Vec<String>) -> Result<Vec<String>, Failure> {
+    Ok(caveats(&Recipe::new(filters, "replicate", "all", 0)?.chain()?))
+}
+
+/// Components of a pixel of the format; an error if they do not lie side by side in samples of this size.
+#[pyfunction]
+pub(crate) fn channels_of(format: &str, sample_bytes: usize) -> Result<usize, Failure> {
+    let format: PixelFormat = format.parse()?;
+    let [plane] = format.planes() else {
+        return Err(Failure::value(format!(
+            "{format} keeps its components in {} planes; filter each as an array of its own",
+            format.planes().len()
+        )));
+    };
+    if format.bytes_per_sample() != sample_bytes {
+        return Err(Failure::value(format!(
+            "{format} has samples of {} bits, and the array's have {}",
+            8 * format.bytes_per_sample(),
+            8 * sample_bytes
+        )));
+    }
+    Ok(plane.channels.len())
+}
+
+/// The largest value that a sample of the format has.
+#[pyfunction]
+pub(crate) fn largest_sample(format: &str) -> Result<u32, Failure> {
+    Ok(format.parse::<PixelFormat>()?.max_value())
+}
+
+/// Filters the pictures of `source` into those of `target`: arrays of the same four axes (pictures, rows,
+/// pixels, samples) that do not overlap. Gives what there is to say of the masks.
+#[pyfunction]
+#[pyo3(signature = (source, target, filters, *, border, planes, format, engine, threads))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn filter_pictures(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    target: &Bound<'_, PyAny>,
+    filters: Vec<String>,
+    border: &str,
+    planes: &str,
+    format: &str,
+    engine: &str,
+    threads: i64,
+) -> Result<Vec<String>, Failure> {
+    let (source, mut target) = (Pictures::of(source)?, Pictures::of(target)?);
+    let is_alike = source.shape() == target.shape() && source.sample_bytes() == target.sample_bytes();
+    if !is_alike || !target.is_writable() || source.overlaps(&target) {
+        return Err(Failure::value(
+            "the result needs an array of its own, of the same shape and type, that can be written to",
+        ));
+    }
+    let samples = source.shape()[3];
+    if channels_of(format, source.sample_bytes())? != samples {
+        return Err(Failure::value(format!(
+            "{format} does not have {samples} samples a pixel, as the array has"
+        )));
+    }
+    let format: PixelFormat = format.parse()?;
+    let recipe = Recipe::new(filters, border, planes, threads)?;
+    if matches!(engine, "auto" | "cpu") {
+        let mut worker = Worker::of(recipe)?;
+        py.detach(|| in_place(&mut worker.filter, &source, &mut target, format))?;
+        let caveats = worker.caveats.clone();
+        worker.keep();
+        return Ok(caveats);
+    }
+    let chain = recipe.chain()?;
+    let caveats = caveats(&chain);
+    let mut engine = self::engine(engine, chain, recipe.threads)?;
+    py.detach(|| through_frames(engine.as_mut(), &source, &mut target, format))?;
+    Ok(caveats)
+}
+
+/// Lets Ctrl-C through between two pictures.
+fn check_signals() -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        Ok(())
+    })
+}
+
+/// Filters from memory to memory.
+fn in_place(
+    filter: &mut ImageFilter,
+    source: &Pictures<'_>,
+    target: &mut Pictures<'_>,
+    format: PixelFormat,
+) -> Result<(), Failure> {
+    let [count, height, width, _] = source.shape();
+    let to = [target.row_stride()];
+    for index in 0..count {
+        if index > 0 {
+            check_signals()?;
+        }
+        let from = [source.row_stride()];
+        let image = Image::with_strides(source.picture(index), format, width, height, &from)?;
+        let mut result = ImageMut::with_strides(target.picture_mut(index), format, width, height, &to)?;
+        filter.filter(&image, &mut result)?;
+    }
+    Ok(())
+}
+
+/// Filters by way of frames in the engine's own memory, as many at a time as it takes.
+fn through_frames(
+    engine: &mut dyn Engine,
+    source: &Pictures<'_>,
+    target: &mut Pictures<'_>,
+    format: PixelFormat,
+) -> Result<(), Failure> {
+    let [count, height, width, _] = source.shape();
+    let layout = Layout::new(format, width, height, 64)?;
+    let depth = engine.depth().max(1);
+    let inputs = FramePool::new(depth + 1, engine.input_allocator());
+    let outputs = FramePool::new(depth + 1, engine.output_allocator());
+    let free = |pool: &FramePool| {
+        let buffer = pool.try_take();
+        buffer.unwrap_or_else(|| Buffer::unpooled(Box::new(Vec::new())))
+    };
+    let strides = [target.row_stride()];
+    let (mut given, mut taken) = (0, 0);
+    while taken < count {
+        if given < count && given - taken < depth {
+            let from = [source.row_stride()];
+            let image = Image::with_strides(source.picture(given), format, width, height, &from)?;
+            let mut frame = Frame::new(layout, free(&inputs))?;
+            frame.sequence = given as u64;
+            for y in 0..height {
+                frame.row_mut(0, y).copy_from_slice(image.row(0, y));
+            }
+            engine.submit(frame, free(&outputs), 64)?;
+            given += 1;
+            continue;
+        }
+        check_signals()?;
+        let Some(result) = engine.collect()? else {
+            let lost = "the engine gave no result for a picture".to_owned();
+            return Err(EngineError::Unavailable(lost).into());
+        };
+        let place = target.picture_mut(taken);
+        let mut place = ImageMut::with_strides(place, format, width, height, &strides)?;
+        for y in 0..height {
+            place.row_mut(0, y).copy_from_slice(result.row(0, y));
+        }
+        taken += 1;
+    }
+    Ok(())
+}

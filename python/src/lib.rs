@@ -1,0 +1,45 @@
+//! The native half of the Python package `framepipe`: arrays filtered where they lie, videos read and written.
+//!
+//! ```text
+//!  framepipe/*.py       shapes, dtypes, defaults, documentation; programs use this
+//!       |
+//!  _framepipe (here)    array     where the pictures of an array lie
+//!       |               filtering arrays through an engine
+//!       |               reader    a pipeline on threads of its own, whose sink is the caller's loop
+//!       |               writer    frames into a video file
+//!       |               picture   a frame as Python holds it
+//!       v               failure   errors as exceptions
+//!  framepipe (crate)
+//! ```
+//!
+//! The interpreter is let go wherever frames are filtered, decoded, encoded or waited for.
+
+mod array;
+mod failure;
+mod filtering;
+mod picture;
+mod reader;
+mod writer;
+
+use pyo3::prelude::pymodule;
+
+#[pymodule]
+mod _framepipe {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn version(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+
+    #[pymodule_export]
+    use crate::failure::Error;
+    #[pymodule_export]
+    use crate::filtering::{channels_of, check_filters, filter_pictures, forget_idle, largest_sample, masks};
+    #[pymodule_export]
+    use crate::picture::Picture;
+    #[pymodule_export]
+    use crate::reader::Reader;
+    #[pymodule_export]
+    use crate::writer::Writer;
+}

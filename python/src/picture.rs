@@ -1,0 +1,186 @@
+//! A frame as Python holds it: its samples in a `bytearray`, without padding, and what travels with them.
+//!
+//! ```text
+//!  bytes  | plane 0 | plane 1 | plane 2 |      views of NumPy are made of it by `planes`
+//! ```
+//!
+//! The samples are a copy. Frames of the pipeline come from a pool that would run dry if Python kept them.
+
+use crate::failure::Failure;
+use framepipe::convert::{ConvertError, Converter};
+use framepipe::frame::{Buffer, Colour, Frame, Image, Layout, Metadata, PixelFormat, Range, Rational};
+use pyo3::prelude::*;
+use pyo3::types::PyByteArray;
+
+/// A picture of a stream. Its samples may be changed in place.
+#[pyclass(frozen, module = "framepipe._framepipe")]
+pub(crate) struct Picture {
+    layout: Layout,
+    metadata: Metadata,
+    time_base: Rational,
+    /// The picture's number among those of its reader.
+    #[pyo3(get)]
+    index: u64,
+    /// The samples, plane after plane.
+    #[pyo3(get)]
+    bytes: Py<PyByteArray>,
+}
+
+impl Picture {
+    /// A copy of `frame`.
+    pub(crate) fn of(py: Python<'_>, frame: &Frame, time_base: Rational) -> Result<Picture, Failure> {
+        let from = frame.layout();
+        let layout = Layout::new(from.format(), from.width(), from.height(), 1)?;
+        let bytes = PyByteArray::new_with(py, layout.size(), |bytes| {
+            let mut rest = bytes;
+            for (index, plane) in layout.planes().iter().enumerate() {
+                for y in 0..plane.height {
+                    let (row, more) = rest.split_at_mut(layout.row_bytes(index));
+                    row.copy_from_slice(frame.row(index, y));
+                    rest = more;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Picture {
+            layout,
+            metadata: frame.metadata.clone(),
+            time_base,
+            index: frame.sequence,
+            bytes: bytes.unbind(),
+        })
+    }
+
+    /// A frame of the library with a copy of the samples, number `sequence` of its stream.
+    pub(crate) fn frame(&self, py: Python<'_>, sequence: u64) -> Result<Frame, Failure> {
+        let bytes = self.bytes.bind(py).to_vec();
+        let mut frame = frame_of(self.layout, bytes)?;
+        frame.sequence = sequence;
+        frame.metadata = self.metadata.clone();
+        Ok(frame)
+    }
+
+    /// The format that the samples have when they are RGB of this depth.
+    fn rgb_format(&self) -> PixelFormat {
+        match self.layout.format().bytes_per_sample() {
+            1 => PixelFormat::RGB24,
+            _ => PixelFormat::RGB48,
+        }
+    }
+
+    /// Converts `frame`, with the interpreter let go.
+    fn converted(py: Python<'_>, frame: &Frame, to: PixelFormat) -> Result<Frame, Failure> {
+        let (layout, colour) = (*frame.layout(), frame.metadata.colour);
+        py.detach(|| {
+            let from = (layout.format(), colour);
+            Converter::new(from, to, layout.width(), layout.height())?.convert(frame)
+        })
+        .map_err(|error: ConvertError| Failure::error(error.to_string()))
+    }
+}
+
+/// A frame of these bytes.
+fn frame_of(layout: Layout, bytes: Vec<u8>) -> Result<Frame, Failure> {
+    // Says which are missing if somebody has shortened them.
+    Image::with_layout(&bytes, layout)?;
+    Ok(Frame::new(layout, Buffer::unpooled(Box::new(bytes)))?)
+}
+
+#[pymethods]
+impl Picture {
+    /// FFmpeg's name of the pixel format.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.layout.format().name()
+    }
+
+    /// Width and height in pixels.
+    #[getter]
+    fn size(&self) -> (usize, usize) {
+        (self.layout.width(), self.layout.height())
+    }
+
+    /// Bytes of a sample.
+    #[getter]
+    fn sample_bytes(&self) -> usize {
+        self.layout.format().bytes_per_sample()
+    }
+
+    /// Of each plane its first byte, rows, pixels in a row, samples of a pixel.
+    #[getter]
+    fn planes(&self) -> Vec<(usize, usize, usize, usize)> {
+        let planes = self.layout.planes().iter();
+        planes
+            .map(|plane| (plane.offset, plane.height, plane.width, plane.channels))
+            .collect()
+    }
+
+    /// When it is shown, in ticks.
+    #[getter]
+    fn pts(&self) -> Option<i64> {
+        self.metadata.pts
+    }
+
+    /// How long it is shown, in ticks.
+    #[getter]
+    fn duration(&self) -> Option<i64> {
+        self.metadata.duration
+    }
+
+    /// A tick in seconds, as a fraction.
+    #[getter]
+    fn time_base(&self) -> (i32, i32) {
+        (self.time_base.num, self.time_base.den)
+    }
+
+    /// The image file that it came from.
+    #[getter]
+    fn file(&self) -> Option<std::path::PathBuf> {
+        self.metadata.file.as_deref().cloned()
+    }
+
+    /// Range, and the numbers of primaries, transfer, matrix and chroma location.
+    #[getter]
+    fn colour(&self) -> (&'static str, u8, u8, u8, u8) {
+        let colour = self.metadata.colour;
+        let range = match colour.range {
+            Range::Limited => "limited",
+            Range::Full => "full",
+            _ if colour.is_limited(self.layout.format()) => "limited",
+            _ => "full",
+        };
+        let Colour {
+            primaries,
+            transfer,
+            matrix,
+            chroma_location,
+            ..
+        } = colour;
+        (range, primaries, transfer, matrix, chroma_location)
+    }
+
+    /// The same as RGB, of 8 or 16 bits.
+    fn to_rgb(&self, py: Python<'_>) -> Result<Picture, Failure> {
+        let frame = self.frame(py, self.index)?;
+        if frame.format() == self.rgb_format() {
+            return Picture::of(py, &frame, self.time_base);
+        }
+        let rgb = Picture::converted(py, &frame, self.rgb_format())?;
+        Picture::of(py, &rgb, self.time_base)
+    }
+
+    /// Another picture, RGB of the same size, in the format of this one and with what travels with this one.
+    fn with_rgb(&self, py: Python<'_>, rgb: Vec<u8>) -> Result<Picture, Failure> {
+        let format = self.layout.format();
+        let layout = Layout::new(self.rgb_format(), self.layout.width(), self.layout.height(), 1)?;
+        let mut frame = frame_of(layout, rgb)?;
+        frame.sequence = self.index;
+        frame.metadata = self.metadata.clone();
+        if format == self.rgb_format() {
+            return Picture::of(py, &frame, self.time_base);
+        }
+        frame.metadata.colour.range = Range::Full;
+        let frame = Picture::converted(py, &frame, format)?;
+        Picture::of(py, &frame, self.time_base)
+    }
+}

@@ -1,0 +1,162 @@
+//! Frames into a video file, with the sound, subtitles and facts of the one that they were read from.
+
+use crate::failure::Failure;
+use crate::picture::Picture;
+use crate::reader::Reader;
+use framepipe::frame::Remarks;
+use framepipe::pipeline::Stop;
+use framepipe::sink::video::{VideoOptions, VideoSink};
+use framepipe::sink::{Sink, SinkError};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A file that is being written, and how many frames it has taken.
+struct Open {
+    sink: Box<dyn Sink>,
+    frames: u64,
+    stop: Stop,
+}
+
+/// A video file that grows by a frame at a time. It gets its name when it is finished.
+#[pyclass(frozen, module = "framepipe._framepipe")]
+pub(crate) struct Writer {
+    open: Mutex<Option<Open>>,
+    process: u32,
+}
+
+#[pymethods]
+impl Writer {
+    #[new]
+    #[pyo3(signature = (
+        path, like, *, overwrite, encoder, quality, preset, pixel_format, encoder_options, copy_streams, strict
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        like: &Bound<'_, Reader>,
+        overwrite: bool,
+        encoder: Option<String>,
+        quality: Option<f64>,
+        preset: Option<String>,
+        pixel_format: Option<String>,
+        encoder_options: Vec<(String, String)>,
+        copy_streams: bool,
+        strict: bool,
+    ) -> Result<Writer, Failure> {
+        let options = VideoOptions {
+            path,
+            overwrite,
+            encoder,
+            quality,
+            preset,
+            pixel_format,
+            encoder_options,
+            copy_streams,
+            strict,
+            ..VideoOptions::default()
+        };
+        let info = like.get().info.clone();
+        let sink = py.detach(|| VideoSink::create(&info, options))?;
+        let stop = Stop::new();
+        let mut sink: Box<dyn Sink> = Box::new(sink);
+        sink.watch(stop.abandoned());
+        let frames = 0;
+        Ok(Writer {
+            open: Mutex::new(Some(Open { sink, frames, stop })),
+            process: std::process::id(),
+        })
+    }
+
+    /// Encodes a picture.
+    fn write(&self, py: Python<'_>, picture: &Bound<'_, Picture>) -> Result<(), Failure> {
+        self.check_process()?;
+        let mut frame = picture.get().frame(py, 0)?;
+        py.detach(|| {
+            let mut open = self.open();
+            let Some(file) = &mut *open else {
+                return Err(closed());
+            };
+            frame.sequence = file.frames;
+            match file.sink.write(frame) {
+                Ok(_) => {
+                    file.frames += 1;
+                    Ok(())
+                }
+                Err(error) => {
+                    // What came so far is removed.
+                    *open = None;
+                    Err(error.into())
+                }
+            }
+        })
+    }
+
+    /// Writes what is held back and gives the file its name; what was written, and what there is to say.
+    fn finish(&self, py: Python<'_>) -> Result<(String, Vec<String>), Failure> {
+        self.check_process()?;
+        py.detach(|| {
+            let Some(file) = self.open().take() else {
+                return Err(closed());
+            };
+            if file.frames == 0 {
+                return Err(Failure::error("no frame was written; the file is left out"));
+            }
+            let written = file
+                .sink
+                .finish()
+                .map_err(|error: SinkError| Failure::from(error))?;
+            let Remarks { warnings, .. } = written.remarks;
+            Ok((written.description, warnings))
+        })
+    }
+
+    /// Leaves nothing under the file's name.
+    fn abandon(&self, py: Python<'_>) {
+        py.detach(|| {
+            if let Some(file) = self.open().take() {
+                file.stop.abandon();
+            }
+        });
+    }
+
+    /// True until it is finished or abandoned.
+    #[getter]
+    fn is_open(&self) -> bool {
+        self.open().is_some()
+    }
+}
+
+impl Writer {
+    fn open(&self) -> MutexGuard<'_, Option<Open>> {
+        // A sink that panicked is dropped with what it wrote.
+        self.open.lock().unwrap_or_else(|poisoned| {
+            let mut open = PoisonError::into_inner(poisoned);
+            *open = None;
+            open
+        })
+    }
+
+    fn check_process(&self) -> Result<(), Failure> {
+        match std::process::id() == self.process {
+            true => Ok(()),
+            false => Err(Failure::error(
+                "this file was opened before the process forked; write it in the process that opened it",
+            )),
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if std::process::id() != self.process {
+            // The file is the other process's.
+            std::mem::forget(self.open().take());
+        }
+    }
+}
+
+fn closed() -> Failure {
+    Failure::error("the file is closed; framepipe.write opens another")
+}
