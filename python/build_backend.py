@@ -11,9 +11,8 @@ import shutil
 import subprocess
 from typing import Any
 
-import maturin
-from maturin import get_requires_for_build_editable, get_requires_for_build_wheel  # noqa: F401
-from maturin import prepare_metadata_for_build_wheel  # noqa: F401
+import maturin  # type: ignore[import-untyped]
+from maturin import get_requires_for_build_wheel, prepare_metadata_for_build_wheel  # noqa: F401
 
 Settings = dict[str, Any] | None
 
@@ -47,9 +46,3 @@ def build_wheel(folder: str, settings: Settings = None, metadata: str | None = N
     """A wheel with module and program."""
     bring_program(settings)
     return str(maturin.build_wheel(folder, settings, metadata))
-
-
-def build_editable(folder: str, settings: Settings = None, metadata: str | None = None) -> str:
-    """A wheel that points here."""
-    bring_program(settings)
-    return str(maturin.build_editable(folder, settings, metadata))

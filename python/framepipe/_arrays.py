@@ -92,7 +92,7 @@ def masks() -> dict[str, str]:
     their numbers as well.
 
     >>> framepipe.masks()["sobel"]
-    'the slope in every direction: the length of the gradient'
+    'edges of every direction: the magnitude of sobel-x and sobel-y'
     """
     return dict(_framepipe.masks())
 
@@ -134,10 +134,10 @@ def filter(
 
     >>> picture = numpy.arange(20, dtype=numpy.uint8).reshape(4, 5)
     >>> framepipe.filter(picture, "box:size=3", border="zero")
-    array([[1, 2, 3, 3, 2],
-           [4, 6, 7, 8, 6],
-           [7, 11, 12, 13, 9],
-           [6, 9, 9, 10, 7]], dtype=uint8)
+    array([[ 1,  2,  3,  4,  3],
+           [ 4,  6,  7,  8,  6],
+           [ 7, 11, 12, 13,  9],
+           [ 6,  9, 10, 10,  7]], dtype=uint8)
     >>> edges = framepipe.filter(picture, ["gaussian:sigma=0.7", "laplacian8"])
     >>> framepipe.filter(picture / 255, "box:size=3")
     Traceback (most recent call last):

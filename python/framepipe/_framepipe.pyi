@@ -5,6 +5,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+__all__ = [
+    "Error",
+    "Picture",
+    "Reader",
+    "Writer",
+    "__version__",
+    "channels_of",
+    "check_filters",
+    "filter_pictures",
+    "forget_idle",
+    "largest_sample",
+    "masks",
+]
 
 class Error(RuntimeError): ...
 
@@ -27,9 +40,9 @@ def masks() -> list[tuple[str, str]]: ...
 @final
 class Picture:
     @property
-    def bytes(self) -> bytearray: ...
-    @property
     def colour(self) -> tuple[str, int, int, int, int]: ...
+    @property
+    def data(self) -> bytearray: ...
     @property
     def duration(self) -> int | None: ...
     @property

@@ -57,7 +57,7 @@ class Frame:
             planes = []
             for offset, height, width, samples in self._picture.planes:
                 count = height * width * samples
-                plane = np.frombuffer(self._picture.bytes, dtype, count, offset)
+                plane = np.frombuffer(self._picture.data, dtype, count, offset)
                 shape = (height, width) if samples == 1 else (height, width, samples)
                 planes.append(plane.reshape(shape))
             self._planes = tuple(planes)
@@ -293,6 +293,10 @@ def open(
     >>> with framepipe.open("samples/clip-720p.mp4", filters="gaussian:sigma=3", start=0.2, end="9f") as reader:
     ...     for frame in reader:
     ...         print(frame.index, frame.pts, round(float(frame.planes[0].mean())))
+    0 0 114
+    1 512 114
+    2 1024 115
+    3 1536 115
     """
     reader = _framepipe.Reader(
         os.fspath(path),

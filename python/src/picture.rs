@@ -1,7 +1,7 @@
 //! A frame as Python holds it: its samples in a `bytearray`, without padding, and what travels with them.
 //!
 //! ```text
-//!  bytes  | plane 0 | plane 1 | plane 2 |      views of NumPy are made of it by `planes`
+//!  data   | plane 0 | plane 1 | plane 2 |      views of NumPy are made of it by `planes`
 //! ```
 //!
 //! The samples are a copy. Frames of the pipeline come from a pool that would run dry if Python kept them.
@@ -23,7 +23,7 @@ pub(crate) struct Picture {
     index: u64,
     /// The samples, plane after plane.
     #[pyo3(get)]
-    bytes: Py<PyByteArray>,
+    data: Py<PyByteArray>,
 }
 
 impl Picture {
@@ -47,13 +47,13 @@ impl Picture {
             metadata: frame.metadata.clone(),
             time_base,
             index: frame.sequence,
-            bytes: bytes.unbind(),
+            data: bytes.unbind(),
         })
     }
 
     /// A frame of the library with a copy of the samples, number `sequence` of its stream.
     pub(crate) fn frame(&self, py: Python<'_>, sequence: u64) -> Result<Frame, Failure> {
-        let bytes = self.bytes.bind(py).to_vec();
+        let bytes = self.data.bind(py).to_vec();
         let mut frame = frame_of(self.layout, bytes)?;
         frame.sequence = sequence;
         frame.metadata = self.metadata.clone();

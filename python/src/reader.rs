@@ -20,7 +20,7 @@ use framepipe::sink::{AnySink, Flow, Sink, SinkError, Written};
 use framepipe::source::images::{ImageSourceOptions, listing};
 use framepipe::source::range::{TimeRange, within};
 use framepipe::source::video::VideoSourceOptions;
-use framepipe::source::{AnySource, StreamInfo, animation, images};
+use framepipe::source::{AnySource, StreamInfo, animation, images, y4m};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -100,6 +100,12 @@ fn open_source(path: &Path, strict: bool) -> Result<AnySource, Failure> {
             ..ImageSourceOptions::default()
         };
         return Ok(AnySource::indexed(images::open(path, &options)?));
+    }
+    if path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("y4m"))
+    {
+        return Ok(AnySource::Stream(y4m::open(path, None)?));
     }
     let options = VideoSourceOptions {
         strict,

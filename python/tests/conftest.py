@@ -1,6 +1,11 @@
-"""What the tests share: the samples, pictures of noise, and an oracle in 64-bit floats."""
+"""What the tests share: the samples, pictures of noise, and scripts that are interrupted."""
 
 import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -22,3 +27,24 @@ def noise():
         return random.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
 
     return make
+
+
+@pytest.fixture
+def interrupted():
+    """Runs a script until it prints a line, interrupts it, and gives how it ended."""
+
+    def run(script, *arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        try:
+            assert process.stdout.readline() == "ready\n", process.stderr.read()
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=20)
+        finally:
+            process.kill()
+        return process.returncode, said
+
+    return run

@@ -131,7 +131,7 @@ def test_other_types_are_told_what_to_do(dtype, advice):
 @pytest.mark.parametrize(
     "arguments, error, sentence",
     [
-        ({"filters": "gausian:sigma=2"}, ValueError, "'gausian' is no filter, did you mean 'gaussian'"),
+        ({"filters": "gausian:sigma=2"}, ValueError, "'gausian' is no filter; did you mean 'gaussian'"),
         ({"filters": "median"}, ValueError, "that is no convolution"),
         ({"filters": "box:size=4"}, ValueError, "filter 'box:size=4'"),
         ({"filters": []}, ValueError, "there is no filter"),
