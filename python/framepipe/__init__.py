@@ -8,8 +8,8 @@
 array([10, 10, 10], dtype=uint8)
 
 `filter` is for arrays, `open` and `write` for the frames of videos, `run` for whole files. Filters are named
-as the program names them; `masks` lists them. Results are the program's, bit for bit, whatever the engine, the
-number of threads and the machine.
+as the program names them; `masks` lists them. Results are the program's, bit for bit, whatever the engine,
+the number of threads and the machine.
 """
 
 from ._arrays import Mask, filter, masks

@@ -36,10 +36,9 @@ def run(
     `overwrite=True`, `engine="cuda"`, `region=["200x100+10+20", "0:05.. 64x64+0+0"]`. False and `None` leave
     an option out; a sequence gives it several times. `framepipe filter --help` lists them.
 
-    `progress` is called each second and at the end with a dictionary
-    (https://docs.rs/framepipe: docs/progress-schema.md), such as `{"frames": 250, "left_seconds": 3.5, ...}`.
-    What it raises ends the run. Ctrl-C, too, and nothing is left under the output's name, unless
-    `on_interrupt="keep"`.
+    `progress` is called each second and at the end with a dictionary (docs/progress-schema.md), such as
+    `{"frames": 250, "left_seconds": 3.5, ...}`. What it raises ends the run. Ctrl-C, too, and nothing is left
+    under the output's name, unless `on_interrupt="keep"`.
 
     Gives back the report (docs/report-schema.md): what was done, and where the time went. Its warnings are
     raised as `UserWarning`; `strict=True` makes them errors.
@@ -47,7 +46,8 @@ def run(
     Raises `ValueError` where an option cannot be, and `framepipe.Error` where the run fails, in the program's
     own sentence.
 
-    >>> report = framepipe.run("samples/clip-720p.mp4", out / "soft.mp4", filters="gaussian:sigma=3", end="5f")
+    >>> clip, soft = "samples/clip-720p.mp4", out / "soft.mp4"
+    >>> report = framepipe.run(clip, soft, filters="gaussian:sigma=3", end="5f")
     >>> report["frames"], report["ending"]
     (5, 'complete')
     """

@@ -64,8 +64,8 @@ class Frame:
         return self._planes
 
     def to_rgb(self) -> NDArray[Any]:
-        """The picture as HxWx3, of `uint8`, or `uint16` at full scale where samples have more than eight bits.
-        Colours are converted by the frame's matrix and range; alpha is left out. A new array.
+        """The picture as HxWx3, of `uint8`, or `uint16` at full scale where samples have more than eight
+        bits. Colours are converted by the frame's matrix and range; alpha is left out. A new array.
 
         Raises `framepipe.Error` where the matrix is one that cannot be converted.
         """
@@ -281,16 +281,17 @@ def open(
 ) -> Reader:
     """Reads a video, an animation, an image, a folder of images or a pattern such as "frames/%05d.png".
 
-    Frames are decoded and filtered on other threads, a few ahead, while the loop works on the last one; a slow
-    loop makes them wait, so that memory does not grow. `start` and `end` are seconds, clocks such as "1:02.5",
-    or frames such as "120f". `format` has the frames converted, such as to "rgb24". `filters`, `border`,
-    `planes`, `engine` ("auto" is the CPU) and `threads` are those of `framepipe.filter`.
+    Frames are decoded and filtered on other threads, a few ahead, while the loop works on the last one; a
+    slow loop makes them wait, so that memory does not grow. `start` and `end` are seconds, clocks such as
+    "1:02.5", or frames such as "120f". `format` has the frames converted, such as to "rgb24". `filters`,
+    `border`, `planes`, `engine` ("auto" is the CPU) and `threads` are those of `framepipe.filter`.
 
     Damage is concealed where it can be, and told as a `UserWarning` behind the last frame; `strict` makes it
     an error. Raises `OSError` where a file cannot be read, `ValueError` for filters, places and formats that
     cannot be, and `framepipe.Error` for files that are none.
 
-    >>> with framepipe.open("samples/clip-720p.mp4", filters="gaussian:sigma=3", start=0.2, end="9f") as reader:
+    >>> clip = "samples/clip-720p.mp4"
+    >>> with framepipe.open(clip, filters="gaussian:sigma=3", start=0.2, end="9f") as reader:
     ...     for frame in reader:
     ...         print(frame.index, frame.pts, round(float(frame.planes[0].mean())))
     0 0 114

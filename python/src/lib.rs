@@ -1,4 +1,5 @@
-//! The native half of the Python package `framepipe`: arrays filtered where they lie, videos read and written.
+//! The native half of the Python package `framepipe`: arrays filtered where they lie, videos read and
+//! written.
 //!
 //! ```text
 //!  framepipe/*.py       shapes, dtypes, defaults, documentation; programs use this

@@ -29,7 +29,8 @@ pub(crate) struct Writer {
 impl Writer {
     #[new]
     #[pyo3(signature = (
-        path, like, *, overwrite, encoder, quality, preset, pixel_format, encoder_options, copy_streams, strict
+        path, like, *, overwrite, encoder, quality, preset, pixel_format, encoder_options, copy_streams,
+        strict
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(

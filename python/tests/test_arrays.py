@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.ndimage
 
-BORDERS = {"replicate": "nearest", "zero": "constant", "reflect": "reflect", "mirror": "mirror", "wrap": "wrap"}
+BORDERS = {"replicate": "nearest", "zero": "constant"}
+BORDERS |= {name: name for name in ("reflect", "mirror", "wrap")}
 
 
 def exact(picture, weights, divisor, border="replicate"):
