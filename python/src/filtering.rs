@@ -17,6 +17,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Filters that are kept with their threads and memory for the next call.
 const MOST_IDLE: usize = 8;
 
+/// Threads of an engine: more than any machine has cores, and fewer than a system would give.
+const MOST_THREADS: usize = 1024;
+
 /// What a call asks for: the same for two calls means the same chain.
 #[derive(PartialEq)]
 pub(crate) struct Recipe {
@@ -34,8 +37,14 @@ impl Recipe {
         planes: &str,
         threads: i64,
     ) -> Result<Recipe, Failure> {
-        let threads = usize::try_from(threads);
-        let threads = threads.map_err(|_| Failure::value("threads is 0 (one for each core) or more"))?;
+        let threads = usize::try_from(threads)
+            .ok()
+            .filter(|&threads| threads <= MOST_THREADS);
+        let Some(threads) = threads else {
+            return Err(Failure::value(format!(
+                "threads must be 0 (one for each core) to {MOST_THREADS}"
+            )));
+        };
         Ok(Recipe {
             filters,
             border: border.parse()?,
@@ -79,6 +88,18 @@ pub(crate) fn caveats(chain: &Chain) -> Vec<String> {
         .collect()
 }
 
+/// Refuses names of no engine.
+pub(crate) fn check_engine(name: &str) -> Result<(), Failure> {
+    match name {
+        "auto" | "cpu" | "cuda" | "reference" => Ok(()),
+        _ => Err(no_engine(name)),
+    }
+}
+
+fn no_engine(name: &str) -> Failure {
+    Failure::value(format!("'{name}' is no engine; use auto, cpu, cuda or reference"))
+}
+
 /// The engine of a name, for frames.
 pub(crate) fn engine(name: &str, chain: Chain, threads: usize) -> Result<Box<dyn Engine>, Failure> {
     let planes = chain.planes.clone();
@@ -86,11 +107,7 @@ pub(crate) fn engine(name: &str, chain: Chain, threads: usize) -> Result<Box<dyn
         "auto" | "cpu" => Box::new(framepipe::engine::cpu::Cpu::new(chain, threads)?),
         "reference" => Box::new(Reference::new(chain)),
         "cuda" => Box::new(Cuda::new(chain, CudaOptions::default())?),
-        _ => {
-            return Err(Failure::value(format!(
-                "'{name}' is no engine; use auto, cpu, cuda or reference"
-            )));
-        }
+        _ => return Err(no_engine(name)),
     };
     Ok(luma::around(engine, &planes, true))
 }

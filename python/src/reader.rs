@@ -147,6 +147,7 @@ impl Reader {
         strict: bool,
     ) -> Result<Reader, Failure> {
         let recipe = Recipe::new(filters, border, planes, threads)?;
+        filtering::check_engine(engine)?;
         let point = |text: Option<&str>| text.map(str::parse::<Point>).transpose();
         let range = TimeRange::new(point(start)?, point(end)?, None, None)?;
         let format = format.map(str::parse::<PixelFormat>).transpose()?;
@@ -294,8 +295,9 @@ impl Drop for Reader {
         if std::process::id() == self.process {
             self.abandon();
         } else {
-            // Its threads are another process's.
-            std::mem::forget(self.running().take());
+            // Its threads are another process's. One of them may have been in here.
+            let running = self.running.try_lock();
+            std::mem::forget(running.ok().and_then(|mut running| running.take()));
         }
     }
 }

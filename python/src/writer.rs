@@ -152,8 +152,9 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if std::process::id() != self.process {
-            // The file is the other process's.
-            std::mem::forget(self.open().take());
+            // The file is the other process's, a thread of which may have been in here.
+            let open = self.open.try_lock();
+            std::mem::forget(open.ok().and_then(|mut open| open.take()));
         }
     }
 }

@@ -132,6 +132,16 @@ def test_engines_and_threads_give_the_same_bits(noise, planes):
     np.testing.assert_array_equal(results[0], each)
 
 
+def test_a_card_gives_the_same_bits_or_is_missed(noise):
+    batch = noise(5, 61, 47, 3)
+    try:
+        result = framepipe.filter(batch, "gaussian:sigma=2", engine="cuda")
+    except framepipe.Error as missing:
+        assert "NVIDIA driver" in str(missing)
+    else:
+        np.testing.assert_array_equal(result, framepipe.filter(batch, "gaussian:sigma=2"))
+
+
 def test_masks_are_kept_exactly():
     third = framepipe.Mask(np.full((3, 3), 1), 9)
     decimals = framepipe.Mask([[0.125, 0.25, 0.125]], bias=2.5)

@@ -164,7 +164,7 @@ def test_a_file_that_is_not_finished_leaves_nothing(samples, tmp_path):
         ({"start": 5, "end": 4.0}, ValueError, "it holds no frame"),
         ({"start": 1e6}, framepipe.Error, None),
         ({"format": "pal8"}, ValueError, "'pal8' is not a pixel format"),
-        ({"filters": "box:size=3", "engine": "gpu"}, ValueError, "'gpu' is no engine"),
+        ({"engine": "gpu"}, ValueError, "'gpu' is no engine"),
     ],
 )
 def test_what_cannot_be_read_is_said(samples, arguments, error, sentence):
@@ -175,10 +175,10 @@ def test_what_cannot_be_read_is_said(samples, arguments, error, sentence):
 def test_an_input_that_was_cut_off_is_never_a_whole_one(samples, tmp_path):
     film, raw = tmp_path / "cut.mkv", tmp_path / "cut.y4m"
     film.write_bytes((samples / "clip-vfr.mkv").read_bytes()[:-3000])
-    with pytest.warns(UserWarning, match="cut off"):
+    with pytest.warns(UserWarning, match="bytes are missing"):
         frames = len(list(framepipe.open(film)))
     assert 0 < frames < 102
-    with pytest.raises(framepipe.Error, match="cut off"):
+    with pytest.raises(framepipe.Error, match="bytes are missing"):
         list(framepipe.open(film, strict=True))
     raw.write_bytes((samples / "clip.y4m").read_bytes()[:-100])
     frames = []
