@@ -301,8 +301,8 @@ fn every_kernel_variant_compiles_without_a_warning() {
                 // Hopper has the instructions of all; what differs is what older cards do without and which
                 // shapes a card's memory allows.
                 (true, _) => 7,
-                (false, 90) => 13,
-                (false, _) => 29,
+                (false, 90) => 23,
+                (false, _) => 59,
             };
             let mut chosen = sample(&all, step, architecture as usize % step);
             // What they are held against compiles everywhere too.

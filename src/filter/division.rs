@@ -115,7 +115,7 @@ impl Division {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeanDivision {
-    /// What is divided by, below 2^15.
+    /// What is divided by, a number from 1 to 32767.
     pub divisor: u16,
     /// What means are multiplied by, from 1 to 65535.
     pub factor: u16,
