@@ -112,6 +112,10 @@ impl Reading {
     }
 
     /// Where reader `number` works, for a report.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        allow(unused_variables, reason = "only cards take turns")
+    )]
     pub(super) fn name(&self, number: usize) -> String {
         match self {
             Reading::OnCpu => "CPU".to_owned(),
@@ -179,6 +183,10 @@ pub(super) struct VideoReader {
 }
 
 impl VideoReader {
+    #[cfg_attr(
+        not(feature = "cuda"),
+        allow(unused_variables, reason = "only cards take turns")
+    )]
     pub(super) fn open(
         path: &Path,
         options: &VideoSourceOptions,
