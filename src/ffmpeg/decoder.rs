@@ -170,6 +170,11 @@ impl Decoder {
         self.pictures.begin(reserve);
     }
 
+    /// How many pictures it said it patched, those included that are not out yet.
+    pub(crate) fn patched(&self) -> u64 {
+        self.pictures.patched()
+    }
+
     /// True if the codec can decode into memory that is not FFmpeg's.
     pub(crate) fn takes_memory(&self) -> bool {
         self.pictures.is_served()

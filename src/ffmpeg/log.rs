@@ -5,10 +5,14 @@
 //! says which.
 #![allow(unsafe_code)]
 
+use super::memory::PictureMemory;
 use ffmpeg_next::ffi;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Mutex, Once, PoisonError};
+
+/// How the message begins that a decoder has patched a picture: concealed errors.
+const PATCHED: &[u8] = b"concealing ";
 
 /// Longest message that is kept.
 const LINE: usize = 512;
@@ -105,6 +109,12 @@ pub(crate) fn explained(problem: &str) -> String {
 
 unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_char, arguments: Arguments) {
     if level > ffi::AV_LOG_WARNING as c_int {
+        // SAFETY: FFmpeg passes a format, and an object that is null or begins with its class.
+        unsafe {
+            if CStr::from_ptr(format).to_bytes().starts_with(PATCHED) {
+                PictureMemory::note_patched(object);
+            }
+        }
         return;
     }
     let mut line = [0 as c_char; LINE];

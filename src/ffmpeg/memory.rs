@@ -22,7 +22,7 @@ use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What rows and planes are aligned to, in bytes: the longest vector, and a cache line.
 const ALIGNMENT: usize = 64;
@@ -38,6 +38,8 @@ pub(super) struct PictureMemory {
     served: bool,
     /// A block could not be had.
     lacks: AtomicBool,
+    /// Pictures that the decoder said it patched.
+    patched: AtomicU64,
 }
 
 /// A block in FFmpeg's hands.
@@ -76,6 +78,33 @@ impl PictureMemory {
     /// The error of a block that could not be had. Decoders pass it over like a damaged picture.
     pub(super) fn lacking(&self) -> Option<AvError> {
         self.lacks.load(Ordering::Relaxed).then(AvError::no_memory)
+    }
+
+    /// How many pictures the decoder said it patched. Where several threads decode, a picture may come out
+    /// before its thread has marked it.
+    pub(super) fn patched(&self) -> u64 {
+        self.patched.load(Ordering::Relaxed)
+    }
+
+    /// Counts a picture that was patched, where the object that says so is the context of a served decoder, or
+    /// of one of its threads.
+    ///
+    /// # Safety
+    /// `object` must be null or what FFmpeg logs: a structure that begins with its class.
+    pub(super) unsafe fn note_patched(object: *const c_void) {
+        // SAFETY: what is logged begins with its class (the function's contract); of the class of codecs'
+        // contexts it is one, whose `opaque` is null or what `serve` made it.
+        unsafe {
+            let is_codec =
+                !object.is_null() && ptr::eq(*object.cast::<*const ffi::AVClass>(), ffi::avcodec_get_class());
+            if !is_codec {
+                return;
+            }
+            let context = object.cast::<ffi::AVCodecContext>();
+            if let Some(memory) = (*context).opaque.cast::<PictureMemory>().as_ref() {
+                memory.patched.fetch_add(1, Ordering::Relaxed);
+            }
+        }
     }
 
     /// A block of at least `len` bytes.

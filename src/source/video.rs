@@ -585,17 +585,18 @@ impl VideoSource {
         let epoch = self.demuxer.epoch(self.stream);
         self.steps
             .note(self.picture.timestamp(), self.picture.duration(), epoch);
-        if self.picture.is_corrupt() {
-            if self.strict {
-                let at = self.picture.timestamp().unwrap_or(0) as f64 * self.info.time_base.to_f64();
-                return Err(self.invalid(format!(
-                    "frame {} at {at:.3} s is damaged; without --strict the damage is concealed \
-                     and counted",
-                    self.frames
-                )));
-            }
-            self.damage.pictures += 1;
+        let is_patched = self.damage.note_patched(self.decoder.patched());
+        let is_corrupt = self.picture.is_corrupt();
+        if self.strict && (is_corrupt || is_patched) {
+            let at = self.picture.timestamp().unwrap_or(0) as f64 * self.info.time_base.to_f64();
+            let which = if is_corrupt { "" } else { "or one soon after it " };
+            return Err(self.invalid(format!(
+                "frame {} at {at:.3} s {which}is damaged; without --strict the damage is concealed \
+                 and counted",
+                self.frames
+            )));
         }
+        self.damage.pictures += u64::from(is_corrupt);
         Ok(())
     }
 
@@ -754,6 +755,14 @@ impl VideoSource {
         let head = self.damage.missing_head(&self.decoder.codec_name(), true);
         let head = head.filter(|_| !self.skip.has_sought());
         let hole = self.steps.sentence(self.info.time_base);
+        // The last picture may have been marked after it came out.
+        let is_patched = self.damage.note_patched(self.decoder.patched());
+        if self.strict && is_patched {
+            return Err(self.invalid(
+                "one of its last frames is damaged; without --strict the damage is concealed and counted"
+                    .to_owned(),
+            ));
+        }
         match self.cut.as_ref().or(head.as_ref()).or(hole.as_ref()) {
             Some(problem) if self.strict => Err(self.invalid(format!(
                 "{problem}; the input is incomplete; without --strict what is there is used"

@@ -870,6 +870,40 @@ fn corrupt_packets_are_concealed_and_counted_or_refused() {
     );
 }
 
+/// Where several threads decode, a picture may come out before its thread has marked it as patched.
+#[test]
+fn a_patched_picture_is_reported_however_many_threads_decode() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = folder.path().join("broken.mp4");
+    let mut bytes = std::fs::read(sample("clip-720p.mp4")).unwrap();
+    let data = bytes.windows(4).position(|tag| tag == b"mdat").unwrap();
+    for at in (data + 3000..data + 7000).step_by(7) {
+        bytes[at] ^= 0xff;
+    }
+    std::fs::write(&broken, bytes).unwrap();
+    let options = |threads, strict| VideoSourceOptions {
+        threads: Some(threads),
+        strict,
+        ..VideoSourceOptions::default()
+    };
+    let warnings = |threads| {
+        let mut source = VideoSource::open(&broken, &options(threads, false)).unwrap();
+        drain(&mut source).unwrap();
+        source.remarks().warnings
+    };
+    let expected = warnings(1);
+    assert!(
+        matches!(&expected[..], [warning] if warning.contains("damaged frame")),
+        "{expected:?}"
+    );
+    for run in 0..12 {
+        assert_eq!(warnings(4), expected, "run {run}");
+        let strict = VideoSource::open(&broken, &options(4, true)).and_then(|mut source| drain(&mut source));
+        let error = strict.unwrap_err().to_string();
+        assert!(error.contains("damaged; without --strict"), "run {run}: {error}");
+    }
+}
+
 #[test]
 fn what_is_no_video_is_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -34,8 +34,12 @@ const MARK_AGE: u32 = 2;
 pub(super) struct Damage {
     /// Packets that could not be read, were marked as damaged, or that the decoder refused.
     pub(super) packets: u64,
-    /// Pictures that the decoder patched.
+    /// Pictures that the decoder patched, by their marks.
     pub(super) pictures: u64,
+    /// The same by what the decoder said, and what it had said when counting began: a picture may come out
+    /// before it is marked.
+    patched: u64,
+    patched_before: u64,
     /// Packets of the filtered stream read so far.
     pub(super) read: u64,
     /// Largest end of any packet of any stream, in seconds.
@@ -78,9 +82,22 @@ impl Damage {
         self.interlaced |= interlaced;
     }
 
-    /// Forgets the head of the stream: what was decoded of it is not part of what is read.
-    pub(super) fn begin_anew(&mut self) {
+    /// Takes what the decoder said so far of pictures that it patched; true if there are some.
+    pub(super) fn note_patched(&mut self, patched: u64) -> bool {
+        self.patched = patched;
+        patched > self.patched_before
+    }
+
+    /// Pictures that the decoder patched.
+    fn damaged_pictures(&self) -> u64 {
+        self.pictures.max(self.patched - self.patched_before)
+    }
+
+    /// Forgets the head of the stream: what was decoded of it is not part of what is read. `patched` is what
+    /// the decoder said until then.
+    pub(super) fn begin_anew(&mut self, patched: u64) {
         self.head.clear();
+        (self.patched, self.patched_before) = (patched, patched);
         (self.decoded, self.shown, self.first) = (0, 0, None);
     }
 
@@ -129,7 +146,7 @@ impl Damage {
             1 => format!("1 {what}"),
             n => format!("{n} {what}s"),
         };
-        match (self.packets, self.pictures) {
+        match (self.packets, self.damaged_pictures()) {
             (0, 0) => None,
             (0, pictures) => Some(format!(
                 "{} concealed by the decoder; --strict would fail",

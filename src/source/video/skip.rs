@@ -115,7 +115,7 @@ impl VideoSource {
             self.picture.clear();
             self.held = false;
             self.steps = super::Steps::default();
-            self.damage.begin_anew();
+            self.damage.begin_anew(self.decoder.patched());
         }
         Ok(())
     }

@@ -304,7 +304,8 @@ impl Reader for VideoReader {
         self.source.held = false;
         self.source.skip = Skip::of_stretch();
         self.source.steps = super::super::Steps::default();
-        self.source.damage.begin_anew();
+        let patched = self.source.decoder.patched();
+        self.source.damage.begin_anew(patched);
         self.source.input = Input::Reading;
         (self.span, self.behind) = (span, None);
         self.seek(span)?;
