@@ -11,8 +11,9 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// How the message begins that a decoder has patched a picture: concealed errors.
-const PATCHED: &[u8] = b"concealing ";
+/// How the messages begin of which a decoder writes one for each picture that it patched: concealed errors,
+/// and where a JPEG breaks off, of which the picture has no mark.
+const PATCHED: [&[u8]; 2] = [b"concealing ", b"error y="];
 
 /// Longest message that is kept.
 const LINE: usize = 512;
@@ -108,13 +109,14 @@ pub(crate) fn explained(problem: &str) -> String {
 }
 
 unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_char, arguments: Arguments) {
-    if level > ffi::AV_LOG_WARNING as c_int {
-        // SAFETY: FFmpeg passes a format, and an object that is null or begins with its class.
-        unsafe {
-            if CStr::from_ptr(format).to_bytes().starts_with(PATCHED) {
-                PictureMemory::note_patched(object);
-            }
+    // SAFETY: FFmpeg passes a format, and an object that is null or begins with its class.
+    unsafe {
+        let format = CStr::from_ptr(format).to_bytes();
+        if PATCHED.iter().any(|begin| format.starts_with(begin)) {
+            PictureMemory::note_patched(object);
         }
+    }
+    if level > ffi::AV_LOG_WARNING as c_int {
         return;
     }
     let mut line = [0 as c_char; LINE];

@@ -86,8 +86,8 @@ impl PictureMemory {
         self.patched.load(Ordering::Relaxed)
     }
 
-    /// Counts a picture that was patched, where the object that says so is the context of a served decoder, or
-    /// of one of its threads.
+    /// Counts a picture that was patched, if the object that says so is the context of a served decoder or of
+    /// one of its threads.
     ///
     /// # Safety
     /// `object` must be null or what FFmpeg logs: a structure that begins with its class.

@@ -904,6 +904,45 @@ fn a_patched_picture_is_reported_however_many_threads_decode() {
     }
 }
 
+/// What decoders of other kinds patch, with a mark of the picture or without.
+#[test]
+fn patched_pictures_of_each_codec_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    for (codec, format) in [
+        ("libx264", "yuv420p"),
+        ("mpeg2video", "yuv420p"),
+        ("mpeg4", "yuv420p"),
+        ("mjpeg", "yuvj420p"),
+        ("prores", "yuv422p10le"),
+    ] {
+        let broken = folder.path().join(format!("{codec}.mkv"));
+        let pictures = "testsrc2=size=640x360:rate=25:duration=2,noise=alls=12";
+        let path = broken.to_str().unwrap();
+        ffmpeg(&[
+            "-f", "lavfi", "-i", pictures, "-pix_fmt", format, "-c:v", codec, "-b:v", "2M", "-g", "25", path,
+        ]);
+        let mut bytes = std::fs::read(&broken).unwrap();
+        let listed = probe(&broken, &["-show_entries", "packet=pos,size"]);
+        for packet in listed["packets"].as_array().unwrap().iter().skip(10).step_by(13) {
+            let number = |key: &str| -> usize { packet[key].as_str().unwrap().parse().unwrap() };
+            let (at, size) = (number("pos") + 16, number("size"));
+            bytes[at + size / 3..][..60.min(size / 3)]
+                .iter_mut()
+                .for_each(|byte| *byte ^= 0x5a);
+        }
+        std::fs::write(&broken, bytes).unwrap();
+        let mut source = open(&broken).unwrap();
+        drain(&mut source).unwrap();
+        let warnings = source.remarks().warnings;
+        assert!(
+            warnings.len() == 1 && (warnings[0].contains("damaged") || warnings[0].contains("corrupt")),
+            "{codec}: {warnings:?}"
+        );
+        let strict = open_strict(&broken).and_then(|mut source| drain(&mut source));
+        assert!(strict.is_err(), "{codec}");
+    }
+}
+
 #[test]
 fn what_is_no_video_is_named() {
     let folder = tempfile::tempdir().unwrap();
