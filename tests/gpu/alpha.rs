@@ -62,7 +62,7 @@ fn every_colour_under_every_alpha() {
         let tried = specs
             .into_iter()
             .enumerate()
-            .filter(|(turn, _)| is_tried(place + turn, 2));
+            .filter(|(turn, _)| is_tried(place + turn, 3));
         for (turn, spec) in tried {
             let planes = [Planes::All, Planes::AllWithAlpha][turn % 2].clone();
             let chain = chain(&[spec], Border::Replicate, planes, Algorithm::Direct);

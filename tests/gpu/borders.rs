@@ -42,7 +42,7 @@ fn halos_of_every_format() {
         .flat_map(|format| EACH_BORDER.iter().map(move |&border| (format, border)))
         .enumerate()
         // On a stand-in of each format one or two borders, and others of the next one.
-        .filter(|(index, _)| is_tried(index % EACH_BORDER.len() + index / EACH_BORDER.len(), 3))
+        .filter(|(index, _)| is_tried(index % EACH_BORDER.len() + index / EACH_BORDER.len(), 5))
         .collect();
     works.par_iter().for_each(|&(index, (format, border))| {
         let (spec, algorithm) = if index % 2 == 0 {

@@ -31,7 +31,7 @@ fn sums_divided_by_a_multiplication_give_the_references_bits() {
     let Some(_card) = card() else { return };
     let works: Vec<_> = (0..SPECS.len())
         .flat_map(|s| (0..FORMATS.len()).map(move |f| (s, f)))
-        .filter(|(s, f)| is_tried(s + f, 5))
+        .filter(|(s, f)| is_tried(s + f, 7))
         .collect();
     works.par_iter().for_each(|&(s, f)| {
         let variants = MemoryVariant::ALL;

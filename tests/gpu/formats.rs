@@ -157,7 +157,7 @@ fn the_largest_of_eight_slopes_at_every_depth() {
         for (f, format) in formats.into_iter().enumerate() {
             scope.spawn(move || {
                 for (s, spec) in specs.into_iter().enumerate() {
-                    if !is_tried(f + s, 4) {
+                    if !is_tried(f + s, 7) {
                         continue;
                     }
                     let turn = 3 * f + s;

@@ -69,7 +69,7 @@ fn masks_that_share_a_launch_give_the_references_bits() {
     let mut turn = 0;
     for (index, specs) in chains.into_iter().enumerate() {
         let borders = BORDERS.into_iter().enumerate();
-        for (place, border) in borders.filter(|(place, _)| is_tried(index + place, 3)) {
+        for (place, border) in borders.filter(|(place, _)| is_tried(index + place, 5)) {
             let chain = chain(specs, border, Planes::All, Algorithm::Direct);
             // Every chain and border meets one small frame and one around the tile.
             for size in [sizes[(index + place) % 5], sizes[5 + (2 * index + place) % 5]] {

@@ -126,7 +126,7 @@ fn hold_all_variants(cases: &[Case], algorithms: &[Algorithm]) {
     std::thread::scope(|scope| {
         for (v, memory) in MemoryVariant::ALL.into_iter().enumerate() {
             for (a, &algorithm) in algorithms.iter().enumerate() {
-                let tried = cases.iter().enumerate().filter(|(c, _)| is_tried(c + v + a, 3));
+                let tried = cases.iter().enumerate().filter(|(c, _)| is_tried(c + v + a, 5));
                 let tried: Vec<Case> = tried.map(|(_, case)| case.clone()).collect();
                 scope.spawn(move || hold_against_reference(&tried, algorithm, options(memory)));
             }

@@ -103,7 +103,7 @@ fn surfaces_are_filtered_where_they_lie() {
     for (f, format) in ["yuv420p", "yuv420p10le", "yuv420p12le"].into_iter().enumerate() {
         for (c, filters) in chains.into_iter().enumerate() {
             for (v, variant) in variants.into_iter().enumerate() {
-                if is_tried(f + c + v, 3) {
+                if is_tried(f + c + v, 5) {
                     let chain = chain(filters, Border::Mirror, Planes::All, Algorithm::Auto);
                     hold(&chain, format, options(variant));
                 }

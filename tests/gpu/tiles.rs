@@ -207,7 +207,7 @@ fn wide_separable_masks_on_tensor_cores() {
     let list: Vec<Case> = list
         .into_iter()
         .enumerate()
-        .filter(|(index, _)| *index >= longest || is_tried(index + index / 2, 2))
+        .filter(|(index, _)| *index >= longest || is_tried(index + index / 2, 3))
         .map(|(_, case)| case)
         .collect();
     let (next, list) = (&AtomicUsize::new(0), &list);

@@ -44,7 +44,7 @@ fn kernels_that_are_timed_make_the_references_bits() {
     for (index, format) in formats
         .into_iter()
         .enumerate()
-        .filter(|(index, _)| is_tried(*index, 2))
+        .filter(|(index, _)| is_tried(*index, 4))
     {
         // All chains on the first format; on the others one of several filters.
         let chosen = if index == 0 { &chains[..] } else { &chains[1..2] };
