@@ -114,7 +114,7 @@ impl<'a> Pictures<'a> {
         let address = self.address_of(index);
         // SAFETY: NumPy's account of an array (its address, shape and strides) holds while the array is
         // borrowed, which `'a` is; the bytes from a picture's first sample to its last lie in the memory that
-        // the array is a view of. Other threads of Python that store samples meanwhile are told not to.
+        // the array is a view of. No other thread of Python may write to it meanwhile, as `filter` says.
         unsafe { std::slice::from_raw_parts(with_exposed_provenance(address), self.picture_bytes()) }
     }
 

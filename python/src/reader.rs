@@ -86,7 +86,7 @@ pub(crate) struct Reader {
     running: Mutex<Option<Running>>,
     /// What is known of the frames, as they come out.
     pub(crate) info: StreamInfo,
-    /// What was damaged or lost, told after the last frame, or what there is to say of the masks.
+    /// What was damaged or lost, known after the last frame, or what there is to say of the masks.
     warnings: Mutex<Vec<String>>,
     /// The process whose threads read.
     process: u32,

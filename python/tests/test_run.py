@@ -9,13 +9,13 @@ import pytest
 
 
 def test_a_report_comes_back_and_progress_is_told(samples, tmp_path):
-    told = []
+    states = []
     report = framepipe.run(
-        samples / "clip-odd.mp4", tmp_path / "out.mp4", filters="box:size=3", end="6f", progress=told.append
+        samples / "clip-odd.mp4", tmp_path / "out.mp4", filters="box:size=3", end="6f", progress=states.append
     )
     assert report["frames"] == 6 and report["ending"] == "complete"
     assert report["schema"] == "framepipe-report"
-    assert told[-1]["state"] == "ended" and told[-1]["frames"] == 6
+    assert states[-1]["state"] == "ended" and states[-1]["frames"] == 6
     assert (tmp_path / "out.mp4").stat().st_size > 0
 
 
@@ -48,8 +48,8 @@ def test_warnings_of_the_program_are_raised(samples, tmp_path):
 
 
 def test_an_exception_in_progress_ends_the_run(tmp_path):
-    def stop(told):
-        raise LookupError(told["state"])
+    def stop(state):
+        raise LookupError(state["state"])
 
     endless = "synthetic:320x240:fresh"
     with pytest.raises(LookupError):
@@ -61,8 +61,8 @@ def test_ctrl_c_ends_a_run_and_leaves_nothing(tmp_path, interrupted):
     code, said = interrupted(
         """
         import sys, framepipe
-        told = lambda object: object["frames"] and print("ready", flush=True)
-        framepipe.run("synthetic:320x240:fresh", sys.argv[1], filters="box:size=3", progress=told)
+        announce = lambda state: state["frames"] and print("ready", flush=True)
+        framepipe.run("synthetic:320x240:fresh", sys.argv[1], filters="box:size=3", progress=announce)
         """,
         tmp_path / "out.y4m",
     )

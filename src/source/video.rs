@@ -1,7 +1,7 @@
 //! Video files, URLs and streams, decoded by FFmpeg.
 //!
 //! Pictures keep the pixel format that they were coded in where it is native; others go to the native format
-//! that loses least. Damage is concealed as FFmpeg does, counted and told at the end, or ends the run if the
+//! that loses least. Damage is concealed as FFmpeg does, counted and reported at the end, or ends the run if the
 //! source is strict; an input that was cut off never passes for a whole one.
 
 mod cuts;
@@ -121,7 +121,7 @@ pub struct VideoSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
     Reading,
-    /// The decoder has been told to flush: no packets follow.
+    /// The decoder has been given the end: no packets follow.
     Draining,
     Ended,
 }

@@ -186,18 +186,18 @@ mod tests {
     fn one_frame_alone_waits_for_the_caller_and_has_all_threads() {
         let threads = Arc::new(Threads::new(3).unwrap());
         let (began, begins) = unbounded();
-        let (told, tells) = unbounded();
+        let (sender, ids) = unbounded();
         threads.submit(move |threads| {
-            told.send(current().id()).unwrap();
+            sender.send(current().id()).unwrap();
             let together = std::sync::Barrier::new(3);
             threads.each(vec![(); 3], |_, ()| {
                 began.send(current().id()).unwrap();
                 together.wait();
             });
         });
-        assert!(tells.recv_timeout(Duration::from_millis(20)).is_err());
+        assert!(ids.recv_timeout(Duration::from_millis(20)).is_err());
         assert!(threads.run_one());
-        assert_eq!(tells.recv_timeout(LONG).unwrap(), current().id());
+        assert_eq!(ids.recv_timeout(LONG).unwrap(), current().id());
         let by: std::collections::HashSet<ThreadId> = begins.try_iter().collect();
         assert_eq!(by.len(), 3);
     }
