@@ -1,8 +1,8 @@
 //! Video files, URLs and streams, decoded by FFmpeg.
 //!
 //! Pictures keep the pixel format that they were coded in where it is native; others go to the native format
-//! that loses least. Damage is concealed as FFmpeg does, counted and reported at the end, or ends the run if the
-//! source is strict; an input that was cut off never passes for a whole one.
+//! that loses least. Damage is concealed as FFmpeg does, counted and reported at the end, or ends the run if
+//! the source is strict; an input that was cut off never passes for a whole one.
 
 mod cuts;
 mod damage;
