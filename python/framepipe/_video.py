@@ -286,8 +286,8 @@ def open(
     "1:02.5", or frames such as "120f". `format` has the frames converted, such as to "rgb24". `filters`,
     `border`, `planes`, `engine` ("auto" is the CPU) and `threads` are those of `framepipe.filter`.
 
-    Damage is concealed where it can be, and reported as a `UserWarning` behind the last frame; `strict` makes it
-    an error. Raises `OSError` where a file cannot be read, `ValueError` for filters, places and formats that
+    Damage is concealed where it can be, and reported as a `UserWarning` behind the last frame; `strict` makes
+    it an error. Raises `OSError` where a file cannot be read, `ValueError` for filters, places and formats that
     cannot be, and `framepipe.Error` for files that are none.
 
     >>> clip = "samples/clip-720p.mp4"
