@@ -287,8 +287,8 @@ def open(
     `border`, `planes`, `engine` ("auto" is the CPU) and `threads` are those of `framepipe.filter`.
 
     Damage is concealed where it can be, and reported as a `UserWarning` behind the last frame; `strict` makes
-    it an error. Raises `OSError` where a file cannot be read, `ValueError` for filters, places and formats that
-    cannot be, and `framepipe.Error` for files that are none.
+    it an error. Raises `OSError` where a file cannot be read, `ValueError` for filters, places and formats
+    that cannot be, and `framepipe.Error` for files that are none.
 
     >>> clip = "samples/clip-720p.mp4"
     >>> with framepipe.open(clip, filters="gaussian:sigma=3", start=0.2, end="9f") as reader:

@@ -29,13 +29,17 @@ def noise():
     return make
 
 
+# What is started in the background may have been given a SIGINT that is ignored.
+LISTEN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
 @pytest.fixture
 def interrupted():
     """Runs a script until it prints a line, interrupts it, and gives how it ended."""
 
     def run(script, *arguments):
         process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+            [sys.executable, "-c", LISTEN + textwrap.dedent(script), *map(str, arguments)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         try:
@@ -45,6 +49,9 @@ def interrupted():
             _, said = process.communicate(timeout=20)
         finally:
             process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
         return process.returncode, said
 
     return run
