@@ -122,10 +122,10 @@ pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
                 finish,
             };
             match (weights[1] != 0, finish.factor.is_some()) {
-                (false, false) => enter::<L, BYTES, R, _>(simd, work, terms, Even::<false>(ending)),
-                (false, true) => enter::<L, BYTES, R, _>(simd, work, terms, Even::<true>(ending)),
-                (true, false) => enter::<L, BYTES, R, _>(simd, work, terms, WithCentre::<false>(ending)),
-                (true, true) => enter::<L, BYTES, R, _>(simd, work, terms, WithCentre::<true>(ending)),
+                (false, false) => enter::<L, BYTES, R, _>(simd, work, terms, Divided::<false, false>(ending)),
+                (false, true) => enter::<L, BYTES, R, _>(simd, work, terms, Divided::<false, true>(ending)),
+                (true, false) => enter::<L, BYTES, R, _>(simd, work, terms, Divided::<true, false>(ending)),
+                (true, true) => enter::<L, BYTES, R, _>(simd, work, terms, Divided::<true, true>(ending)),
             }
         }
     }
@@ -367,11 +367,8 @@ struct Weighted<'a> {
     finish: &'a Requantize,
 }
 
-/// That without a weight of the centre's own; `DIVIDES`: by a multiplication.
-struct Even<'a, const DIVIDES: bool>(Weighted<'a>);
-
-/// The same where the centre weighs more or less.
-struct WithCentre<'a, const DIVIDES: bool>(Weighted<'a>);
+/// The same; `CENTRE`: the centre weighs more or less than the others, `DIVIDES`: a multiplication divides.
+struct Divided<'a, const CENTRE: bool, const DIVIDES: bool>(Weighted<'a>);
 
 /// Both weights, and how sums are divided: by a shift or by a multiplication.
 type Factors<V> = (V, V, Divide<V>);
@@ -440,39 +437,7 @@ unsafe fn put_numbers<L: Simd, const BYTES: usize>(
     unsafe { store::<L, BYTES, 4>(simd, values, finish, Order::Interleaved, to) };
 }
 
-impl<const DIVIDES: bool> Ending for Even<'_, DIVIDES> {
-    type Constants<V: Copy> = Factors<V>;
-
-    #[inline(always)]
-    fn constants<L: Simd>(&self, simd: L) -> Factors<L::V> {
-        self.0.factors(simd)
-    }
-
-    #[inline(always)]
-    unsafe fn put<L: Simd, const BYTES: usize>(
-        &self,
-        simd: L,
-        factors: Factors<L::V>,
-        _: Row,
-        x: usize,
-        entering: [Entering<L::V>; 2],
-        to: *mut u8,
-    ) {
-        let mut values = [[factors.0; 2]; 2];
-        // SAFETY: x + 4 LANES is at most `made`, and 4 LANES samples of BYTES bytes are writable at `to`.
-        unsafe {
-            for v in 0..2 {
-                // The centre's weight is 0.
-                let change = entering[v].change;
-                let at = x + v * 2 * L::LANES;
-                values[v] = self.0.changed::<L, DIVIDES>(simd, factors, at, [change, change]);
-            }
-            put_numbers::<L, BYTES>(simd, values, self.0.finish, to);
-        }
-    }
-}
-
-impl<const DIVIDES: bool> Ending for WithCentre<'_, DIVIDES> {
+impl<const CENTRE: bool, const DIVIDES: bool> Ending for Divided<'_, CENTRE, DIVIDES> {
     type Constants<V: Copy> = Factors<V>;
 
     #[inline(always)]
@@ -496,8 +461,14 @@ impl<const DIVIDES: bool> Ending for WithCentre<'_, DIVIDES> {
         unsafe {
             for v in 0..2 {
                 let at = x + v * 2 * L::LANES;
-                let centre = simd.sub_words(row.line(simd, 0, at), row.line(simd, 1, at));
-                let changes = [entering[v].change, centre];
+                let change = entering[v].change;
+                let centre = if CENTRE {
+                    simd.sub_words(row.line(simd, 0, at), row.line(simd, 1, at))
+                } else {
+                    // It weighs nothing.
+                    change
+                };
+                let changes = [change, centre];
                 values[v] = self.0.changed::<L, DIVIDES>(simd, factors, at, changes);
             }
             put_numbers::<L, BYTES>(simd, values, self.0.finish, to);
