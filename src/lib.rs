@@ -95,6 +95,8 @@ pub use image::{ImageFilter, filter_image};
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod bench;
+#[doc(hidden)]
+pub mod error_chain;
 #[cfg(all(target_os = "linux", feature = "cli"))]
 #[doc(hidden)]
 pub mod sandbox;

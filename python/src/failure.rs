@@ -8,6 +8,7 @@
 //! | anything else: damaged files, encoders, cards | `framepipe.Error` |
 
 use framepipe::engine::EngineError;
+use framepipe::error_chain::sentence;
 use framepipe::filter::{FilterError, NoSuchPlane, UnknownBorder, UnknownPlanes};
 use framepipe::frame::{AllocationError, InvalidPoint, LayoutError, UnknownPixelFormat};
 use framepipe::pipeline::PipelineError;
@@ -131,19 +132,4 @@ impl From<PipelineError> for Failure {
             error => Failure::error(sentence(&error)),
         }
     }
-}
-
-/// The error and its causes, each once: many errors quote their cause already.
-fn sentence(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -2,6 +2,7 @@
 
 use super::escape;
 use framepipe::engine::EngineError;
+use framepipe::error_chain::sentence;
 use framepipe::pipeline::PipelineError;
 use framepipe::sink::SinkError;
 use framepipe::source::SourceError;
@@ -113,21 +114,6 @@ fn is_passing(error: &(dyn Error + 'static)) -> bool {
         || error.downcast_ref().is_some_and(of_engine)
         || error.downcast_ref().is_some_and(of_source)
         || error.downcast_ref().is_some_and(of_sink)
-}
-
-/// The error and its causes, each once: many errors quote their cause already.
-fn sentence(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
 }
 
 /// Tells the error, if there is one, and gives the exit code.
