@@ -114,7 +114,7 @@ impl Reading {
     /// Where reader `number` works, for a report.
     #[cfg_attr(
         not(feature = "cuda"),
-        allow(unused_variables, reason = "only cards take turns")
+        expect(unused_variables, reason = "only cards take turns")
     )]
     pub(super) fn name(&self, number: usize) -> String {
         match self {
@@ -185,7 +185,7 @@ pub(super) struct VideoReader {
 impl VideoReader {
     #[cfg_attr(
         not(feature = "cuda"),
-        allow(unused_variables, reason = "only cards take turns")
+        expect(unused_variables, reason = "only cards take turns")
     )]
     pub(super) fn open(
         path: &Path,
