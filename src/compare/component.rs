@@ -88,6 +88,7 @@ pub(super) fn name(channel: Channel) -> &'static str {
         Channel::Green => "g",
         Channel::Blue => "b",
         Channel::Alpha => "a",
+        Channel::Data => "data",
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn to_rgb(from: &Frame, limited: bool, to: &mut Frame) {
                     Channel::Blue | Channel::Cb => output(luma - cg - co, white),
                     Channel::Red | Channel::Cr => output(luma - cg + co, white),
                     Channel::Alpha if has_alpha => output(sample(3), alpha_max),
-                    Channel::Alpha => max as u16,
+                    Channel::Alpha | Channel::Data => max as u16,
                 };
                 let start = (x * channels + at) * bytes;
                 let row = to.row_mut(plane, y);

@@ -3,10 +3,12 @@
 //!
 //! It follows docs/arithmetic.md sentence by sentence, and nothing in it is clever.
 
+mod float;
+
 use super::{Engine, EngineError};
 use crate::filter::{
-    AlphaUse, Border, Chain, ChannelStep, CombinedKernel, Convolve, DirectKernel, Kernel, Pass, Plan,
-    PyramidKernel, SeparableKernel, Step,
+    AlphaUse, Border, Chain, ChannelStep, CombinedKernel, Convolve, DirectKernel, FloatPlan, Kernel, Pass,
+    Plan, PyramidKernel, SeparableKernel, Step,
 };
 use crate::frame::{Allocator, Buffer, Channel, Frame, Layout, Pageable, PixelFormat};
 use std::collections::VecDeque;
@@ -55,19 +57,26 @@ impl Engine for Reference {
     }
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
-        let plan = Plan::new(&self.chain, input.format(), &input.metadata.colour)?;
+        let (format, colour) = (input.format(), input.metadata.colour);
         let layout = Layout::new(
             input.format(),
             input.layout().width(),
             input.layout().height(),
             row_alignment,
         )?;
-        let mut planes = read(&input);
-        for step in &plan.steps {
-            planes = apply(step, plan.format, &planes);
-        }
         let mut result = Frame::new(layout, output)?;
-        write(&planes, &mut result);
+        if format.is_float() {
+            float::filter(
+                &FloatPlan::new(&self.chain, format, &colour)?,
+                &input,
+                &mut result,
+            );
+        } else {
+            let plan = Plan::new(&self.chain, format, &colour)?;
+            let steps = plan.steps.iter();
+            let planes = steps.fold(read(&input), |planes, step| apply(step, format, &planes));
+            write(&planes, &mut result);
+        }
         result.sequence = input.sequence;
         result.born = input.born;
         result.metadata = input.into_parts().0;

@@ -132,6 +132,7 @@ impl Picture {
             transfer: tag(transfer),
             matrix: tag(matrix),
             chroma_location: u8::try_from(location).unwrap_or(0),
+            ..Colour::default()
         }
     }
 

@@ -4,6 +4,7 @@
 mod border;
 mod compass;
 mod division;
+mod float_plan;
 mod grammar;
 mod integers;
 mod mask;
@@ -22,6 +23,9 @@ pub(crate) mod suggest;
 pub use border::{Border, UnknownBorder};
 pub(crate) use compass::{Compass, RING};
 pub use division::{Division, MeanDivision, WordDivision};
+pub use float_plan::{
+    FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatMask, FloatPlan, FloatStep,
+};
 pub use grammar::{COMMON_KEYS, FilterError, Key, OWN_MASK, OWN_MASK_KEYS};
 pub use mask::{Exact, MAX_MASK, Mask, MaskError};
 pub use mask_file::{LineProblem, MaskFileError};

@@ -263,14 +263,30 @@ pub enum PlanError {
         /// The filter as the user wrote it.
         label: String,
     },
+    /// A weight is no number of 32 bits.
+    #[error(
+        "filter '{label}': a weight is beyond 3.4e38, the largest number of the floating-point samples that it \
+         is for"
+    )]
+    BeyondFloat {
+        /// The filter as the user wrote it.
+        label: String,
+    },
+    /// Integers cannot describe what is done to floating-point samples.
+    #[error("{0} holds floating-point samples, which have a plan of their own")]
+    FloatSamples(PixelFormat),
     /// The format lacks a component.
     #[error(transparent)]
     NoSuchPlane(#[from] NoSuchPlane),
 }
 
 impl Plan {
-    /// The plan of `chain` for frames of `format` with these colour facts.
+    /// The plan of `chain` for frames of `format`, which holds integer samples, with these colour facts; see
+    /// [`FloatPlan`](super::FloatPlan) for the others.
     pub fn new(chain: &Chain, format: PixelFormat, colour: &Colour) -> Result<Plan, PlanError> {
+        if format.is_float() {
+            return Err(PlanError::FloatSamples(format));
+        }
         if chain.filters.is_empty() {
             return Err(PlanError::Empty);
         }

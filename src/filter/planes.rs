@@ -51,7 +51,7 @@ impl Planes {
         let present = match self {
             Planes::All => true,
             Planes::AllWithAlpha => true,
-            Planes::Luma | Planes::Gray => format.model() != ColourModel::Rgb,
+            Planes::Luma | Planes::Gray => matches!(format.model(), ColourModel::Gray | ColourModel::Yuv),
             Planes::Chroma => format.model() == ColourModel::Yuv,
             Planes::Only(list) => list.iter().all(|&c| has(c)),
         };

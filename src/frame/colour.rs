@@ -14,7 +14,17 @@ pub enum Range {
     Full,
 }
 
-/// Where black lies, and the colour tags by their numbers in ITU-T H.273 (which FFmpeg shares; 2 is
+/// How colour is stored under alpha.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum AlphaKind {
+    /// As it is, whatever the alpha: PNG, video.
+    #[default]
+    Straight,
+    /// Premultiplied: EXR, TIFF's associated alpha.
+    Associated,
+}
+
+/// Where black lies, how colour goes with alpha, and the colour tags by their numbers in ITU-T H.273 (which FFmpeg shares; 2 is
 /// "unspecified").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Colour {
@@ -29,6 +39,9 @@ pub struct Colour {
     /// Chroma sample location as FFmpeg numbers it: 0 unspecified, 1 left, 2 centre, 3 top-left, 4 top, 5
     /// bottom-left, 6 bottom.
     pub chroma_location: u8,
+    /// How colour is stored under alpha; engines heed it in formats of floating-point samples, and all others
+    /// are straight.
+    pub alpha: AlphaKind,
 }
 
 impl Default for Colour {
@@ -39,15 +52,17 @@ impl Default for Colour {
             transfer: 2,
             matrix: 2,
             chroma_location: 0,
+            alpha: AlphaKind::Straight,
         }
     }
 }
 
 impl Colour {
     /// The sample value that stands for "no signal" in `channel`: black for luma, the centre for chroma, 0
-    /// for the rest. Scaled to the format's depth.
+    /// for the rest, floating-point samples among them. Scaled to the format's depth.
     pub fn zero_level(&self, format: PixelFormat, channel: Channel) -> u32 {
         match channel {
+            _ if format.is_float() => 0,
             Channel::Cb | Channel::Cr => 1 << (format.depth() - 1),
             Channel::Luma if self.is_limited(format) => 16 << (format.depth() - 8),
             _ => 0,

@@ -212,6 +212,7 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
                 transfer,
                 matrix,
                 chroma_location,
+                alpha: _,
             },
         sample_aspect,
         field_order,

@@ -3,6 +3,7 @@
 mod colour;
 mod decoded;
 pub mod fact;
+pub mod float;
 mod hash;
 mod image;
 mod layout;
@@ -17,14 +18,16 @@ mod shared;
 mod stall_timeout;
 mod turn;
 
-pub use colour::{Colour, Range};
+pub use colour::{AlphaKind, Colour, Range};
 pub use decoded::Decoded;
 pub use hash::{ContentHash, content_hash};
 pub use image::{Image, ImageMut};
 pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
 pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Reserve, Stopped};
 pub use pageable::Pageable;
-pub use pixel_format::{Channel, ColourModel, PixelFormat, PlaneFormat, UnknownPixelFormat};
+pub use pixel_format::{
+    Channel, ColourModel, MAX_CHANNELS, PixelFormat, PlaneFormat, SampleKind, UnknownPixelFormat,
+};
 pub use point::{InvalidPoint, Point, Skipped};
 pub(crate) use range::RangeChange;
 pub use rational::{BadRate, Rational, parse_rate};
@@ -203,7 +206,7 @@ impl Frame {
         &mut self.bytes_mut()[start..start + len]
     }
 
-    /// The sample of `channel` (an index into the plane's interleaved samples) at (`x`, `y`) of plane
+    /// The integer sample of `channel` (an index into the plane's interleaved samples) at (`x`, `y`) of plane
     /// `index`.
     pub fn sample(&self, index: usize, x: usize, y: usize, channel: usize) -> u16 {
         let at = x * self.layout.planes()[index].channels + channel;
@@ -229,7 +232,14 @@ impl Frame {
     fn every_alpha(&self, holds: impl Fn(u32) -> bool) -> bool {
         let format = self.format();
         let bytes = format.bytes_per_sample();
+        let of_float = |alpha: f32| match alpha {
+            1.0.. => format.max_value(),
+            ..=0.0 => 0,
+            _ => 1,
+        };
         let alpha = |sample: &[u8]| match *sample {
+            [a, b, c, d] => of_float(f32::from_le_bytes([a, b, c, d])),
+            [low, high] if format.is_float() => of_float(half::f16::from_le_bytes([low, high]).to_f32()),
             [low, high] => u32::from(u16::from_le_bytes([low, high])) >> format.shift(),
             [byte] => u32::from(byte),
             _ => 0,

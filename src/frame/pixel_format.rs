@@ -1,9 +1,11 @@
 //! The pixel formats that are filtered natively, described by one static table.
 //!
-//! A format is known by FFmpeg's name for it. Samples of more than 8 bits are little-endian 16-bit words.
+//! A format is known by FFmpeg's name for it. Integer samples of more than 8 bits are little-endian 16-bit words;
+//! floating-point samples are little-endian IEEE 754 numbers of 16 or 32 bits, where 1.0 is white.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 
 /// What one sample of a plane stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,8 +22,10 @@ pub enum Channel {
     Green,
     /// Blue.
     Blue,
-    /// Straight (not premultiplied) opacity.
+    /// Opacity.
     Alpha,
+    /// Any other quantity: a depth, a layer of a grid.
+    Data,
 }
 
 impl Channel {
@@ -40,12 +44,14 @@ pub enum ColourModel {
     Yuv,
     /// Red, green and blue.
     Rgb,
+    /// Components that are no colour.
+    Data,
 }
 
 /// One plane of a format: the components interleaved in it and how it is subsampled.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PlaneFormat {
-    /// The interleaved components, in memory order: one for a planar plane, two to four otherwise.
+    /// The interleaved components, in memory order: one for a planar plane, more otherwise.
     pub channels: &'static [Channel],
     /// log2 of the horizontal subsampling: 1 means that the plane is half as wide as the frame, rounded up.
     pub log2_x: u8,
@@ -53,10 +59,20 @@ pub struct PlaneFormat {
     pub log2_y: u8,
 }
 
+/// How a sample is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SampleKind {
+    /// An unsigned integer of `depth` bits.
+    Integer,
+    /// An IEEE 754 number of `depth` bits, 16 or 32.
+    Float,
+}
+
 #[derive(Debug)]
 struct Descriptor {
     name: &'static str,
     model: ColourModel,
+    kind: SampleKind,
     depth: u8,
     /// Unused low bits below each sample in its 16-bit word: 6 for p010, 0 for most.
     shift: u8,
@@ -130,9 +146,10 @@ const ABGR: &[PlaneFormat] = &[plane(
     0,
 )];
 
-/// Makes a constant of each row, and the list of all.
+/// Makes a constant of each row, and a list of them.
 macro_rules! formats {
-    ($($constant:ident, $name:literal, $model:ident, $depth:literal, $shift:literal, $planes:ident;)*) => {
+    ($list:ident, $kind:ident:
+     $($constant:ident, $name:literal, $model:ident, $depth:literal, $shift:literal, $planes:ident;)*) => {
         /// The formats under FFmpeg's names, in capitals and without the ending `le`.
         impl PixelFormat {
             $(
@@ -140,6 +157,7 @@ macro_rules! formats {
                 pub const $constant: PixelFormat = PixelFormat(&Descriptor {
                     name: $name,
                     model: ColourModel::$model,
+                    kind: SampleKind::$kind,
                     depth: $depth,
                     shift: $shift,
                     planes: $planes,
@@ -147,11 +165,12 @@ macro_rules! formats {
             )*
         }
 
-        const FORMATS: &[PixelFormat] = &[$(PixelFormat::$constant),*];
+        const $list: &[PixelFormat] = &[$(PixelFormat::$constant),*];
     };
 }
 
 formats! {
+    INTEGER_FORMATS, Integer:
     GRAY, "gray", Gray, 8, 0, GRAY;
     GRAY9, "gray9le", Gray, 9, 0, GRAY;
     GRAY10, "gray10le", Gray, 10, 0, GRAY;
@@ -222,18 +241,76 @@ formats! {
     BGRA64, "bgra64le", Rgb, 16, 0, BGRA;
 }
 
+formats! {
+    FLOAT_FORMATS, Float:
+    GRAYF16, "grayf16le", Gray, 16, 0, GRAY;
+    GRAYF32, "grayf32le", Gray, 32, 0, GRAY;
+    YAF16, "yaf16le", Gray, 16, 0, GRAY_ALPHA;
+    YAF32, "yaf32le", Gray, 32, 0, GRAY_ALPHA;
+    GBRPF16, "gbrpf16le", Rgb, 16, 0, GBR;
+    GBRPF32, "gbrpf32le", Rgb, 32, 0, GBR;
+    GBRAPF16, "gbrapf16le", Rgb, 16, 0, GBRA;
+    GBRAPF32, "gbrapf32le", Rgb, 32, 0, GBRA;
+    RGBF16, "rgbf16le", Rgb, 16, 0, RGB;
+    RGBF32, "rgbf32le", Rgb, 32, 0, RGB;
+    RGBAF16, "rgbaf16le", Rgb, 16, 0, RGBA;
+    RGBAF32, "rgbaf32le", Rgb, 32, 0, RGBA;
+}
+
+/// The most components of [`PixelFormat::float_channels`].
+pub const MAX_CHANNELS: usize = 1024;
+
 impl PixelFormat {
-    /// Every native format, in the table's order.
+    /// Every native format of integer samples, in the table's order.
     pub fn all() -> impl Iterator<Item = PixelFormat> {
-        FORMATS.iter().copied()
+        INTEGER_FORMATS.iter().copied()
     }
 
-    /// The format of FFmpeg's name `name`; a name without its `le` ending is accepted too. `None` if it is
-    /// not native.
+    /// Every native format of floating-point samples that has a name in FFmpeg, in the table's order.
+    pub fn floats() -> impl Iterator<Item = PixelFormat> {
+        FLOAT_FORMATS.iter().copied()
+    }
+
+    /// One plane that interleaves `count` components of any meaning, each a floating-point number of `bits`
+    /// bits: `f32x5`, `f16x12`. FFmpeg has no such format. `None` unless `bits` is 16 or 32 and `count` 1 to
+    /// [`MAX_CHANNELS`].
+    pub fn float_channels(bits: u32, count: usize) -> Option<PixelFormat> {
+        // A format is a reference to its description, of which each is made once.
+        static MADE: Mutex<Vec<PixelFormat>> = Mutex::new(Vec::new());
+        if !matches!(bits, 16 | 32) || !(1..=MAX_CHANNELS).contains(&count) {
+            return None;
+        }
+        let name = format!("f{bits}x{count}");
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&format) = made.iter().find(|format| format.name() == name) {
+            return Some(format);
+        }
+        let channels: &'static [Channel] = Vec::leak(vec![Channel::Data; count]);
+        let planes: &'static [PlaneFormat] = Vec::leak(vec![plane(channels, 0, 0)]);
+        let format = PixelFormat(Box::leak(Box::new(Descriptor {
+            name: String::leak(name),
+            model: ColourModel::Data,
+            kind: SampleKind::Float,
+            depth: bits as u8,
+            shift: 0,
+            planes,
+        })));
+        made.push(format);
+        Some(format)
+    }
+
+    /// The format of FFmpeg's name `name`, or of one such as `f32x5`; a name without its `le` ending is
+    /// accepted too. `None` if it is not native.
     pub fn from_name(name: &str) -> Option<PixelFormat> {
-        PixelFormat::all().find(|format| {
+        let mut named = PixelFormat::all().chain(PixelFormat::floats());
+        let found = named.find(|format| {
             let own = format.name();
             own == name || (format.depth() > 8 && own.strip_suffix("le") == Some(name))
+        });
+        found.or_else(|| {
+            let (bits, count) = name.strip_prefix('f')?.split_once('x')?;
+            let format = PixelFormat::float_channels(bits.parse().ok()?, count.parse().ok()?)?;
+            (format.name() == name).then_some(format)
         })
     }
 
@@ -247,7 +324,17 @@ impl PixelFormat {
         self.0.model
     }
 
-    /// Significant bits of a sample, 8 to 16.
+    /// How samples are stored.
+    pub fn sample_kind(self) -> SampleKind {
+        self.0.kind
+    }
+
+    /// True if samples are floating-point numbers.
+    pub fn is_float(self) -> bool {
+        self.0.kind == SampleKind::Float
+    }
+
+    /// Significant bits of a sample: 8 to 16 of integers, 16 or 32 of floating-point numbers.
     pub fn depth(self) -> u32 {
         u32::from(self.0.depth)
     }
@@ -257,14 +344,18 @@ impl PixelFormat {
         u32::from(self.0.shift)
     }
 
-    /// The largest sample value, `2^depth - 1`.
+    /// The largest value of an integer sample, `2^depth - 1`.
     pub fn max_value(self) -> u32 {
-        (1 << self.depth()) - 1
+        u32::MAX >> (32 - self.depth())
     }
 
-    /// Bytes that one sample takes: 1 up to 8 bits, else 2.
+    /// Bytes that one sample takes: 1 up to 8 bits, 2 up to 16, else 4.
     pub fn bytes_per_sample(self) -> usize {
-        if self.0.depth > 8 { 2 } else { 1 }
+        match self.0.depth {
+            0..=8 => 1,
+            9..=16 => 2,
+            _ => 4,
+        }
     }
 
     /// The planes in memory order, one to four.
@@ -335,24 +426,31 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_found_again() {
-        for format in PixelFormat::all() {
+        let every = || PixelFormat::all().chain(PixelFormat::floats());
+        for format in every() {
             assert_eq!(PixelFormat::from_name(format.name()), Some(format));
-            assert_eq!(
-                PixelFormat::all().filter(|f| f.name() == format.name()).count(),
-                1
-            );
+            assert_eq!(every().filter(|f| f.name() == format.name()).count(), 1);
         }
         assert_eq!(
             PixelFormat::from_name("yuv420p10"),
             PixelFormat::from_name("yuv420p10le")
         );
         assert_eq!(PixelFormat::from_name("pal8"), None);
+        for name in ["f32x0", "f32x1025", "f24x3", "f32x03", "f32x", "fx", "f32x-1"] {
+            assert_eq!(PixelFormat::from_name(name), None, "{name}");
+        }
+        let five = PixelFormat::float_channels(32, 5).unwrap();
+        assert_eq!(five.name(), "f32x5");
+        assert_eq!(PixelFormat::from_name("f32x5"), Some(five));
+        assert_eq!((five.bytes_per_sample(), five.planes()[0].channels.len()), (4, 5));
+        assert_ne!(PixelFormat::float_channels(16, 5), Some(five));
+        assert_eq!(PixelFormat::from_name("rgbf32"), Some(PixelFormat::RGBF32));
         assert_eq!(PixelFormat::from_name("yuv420p10"), Some(PixelFormat::YUV420P10));
     }
 
     #[test]
     fn a_sample_and_its_padding_fit_its_word() {
-        for format in PixelFormat::all() {
+        for format in PixelFormat::all().chain(PixelFormat::floats()) {
             assert!(
                 format.depth() + format.shift() <= 8 * format.bytes_per_sample() as u32,
                 "{format}"

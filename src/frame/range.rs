@@ -44,7 +44,9 @@ impl RangeChange {
                 let table = match channel {
                     Channel::Luma => &self.luma,
                     Channel::Cb | Channel::Cr => &self.chroma,
-                    Channel::Red | Channel::Green | Channel::Blue | Channel::Alpha => continue,
+                    Channel::Red | Channel::Green | Channel::Blue | Channel::Alpha | Channel::Data => {
+                        continue;
+                    }
                 };
                 for y in 0..frame.layout().planes()[index].height {
                     let row = frame.row_mut(index, y);

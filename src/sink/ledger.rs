@@ -334,6 +334,7 @@ pub(super) fn merged(frame: Colour, stream: Colour) -> Colour {
         } else {
             frame.chroma_location
         },
+        alpha: frame.alpha,
     }
 }
 

@@ -1,0 +1,183 @@
+//! Floating-point samples, by the plainest loop: every tap of every sum in its order, as
+//! [`FloatPlan`](crate::filter::FloatPlan) defines it.
+
+use crate::filter::{
+    Border, FloatAlpha, FloatChannelStep, FloatConvolve, FloatKernel, FloatMask, FloatPlan, FloatStep,
+};
+use crate::frame::{Channel, Frame};
+
+/// One component of a picture: its samples, row by row.
+#[derive(Clone)]
+struct Component {
+    channel: Channel,
+    width: usize,
+    height: usize,
+    samples: Vec<f32>,
+}
+
+/// Filters `input` into `output`, which has its format and size.
+pub(super) fn filter(plan: &FloatPlan, input: &Frame, output: &mut Frame) {
+    let mut planes = read(input);
+    for step in &plan.steps {
+        planes = apply(step, &planes);
+        for value in planes.iter_mut().flatten().flat_map(|c| &mut c.samples) {
+            *value = crate::frame::float::rounded(plan.format, *value);
+        }
+    }
+    for (index, components) in planes.iter().enumerate() {
+        for (c, component) in components.iter().enumerate() {
+            for (at, &value) in component.samples.iter().enumerate() {
+                let (x, y) = (at % component.width, at / component.width);
+                output.set_float(index, x, y, c, value);
+            }
+        }
+    }
+}
+
+/// The components of each plane.
+fn read(frame: &Frame) -> Vec<Vec<Component>> {
+    let planes = frame.layout().planes().iter().enumerate();
+    planes
+        .map(|(index, plane)| {
+            let channels = frame.format().planes()[index].channels.iter().enumerate();
+            channels
+                .map(|(c, &channel)| Component {
+                    channel,
+                    width: plane.width,
+                    height: plane.height,
+                    samples: (0..plane.width * plane.height)
+                        .map(|i| frame.float(index, i % plane.width, i / plane.width, c))
+                        .collect(),
+                })
+                .collect()
+        })
+        .collect()
+}
+
+fn apply(step: &FloatStep, planes: &[Vec<Component>]) -> Vec<Vec<Component>> {
+    let mut weighted = planes.to_vec();
+    if step.alpha.is_some() {
+        let alpha = alpha_of(planes);
+        for (component, what) in weighted.iter_mut().flatten().zip(step.planes.iter().flatten()) {
+            if what.convolved().is_some_and(|c| !c.is_alpha) {
+                for (c, a) in component.samples.iter_mut().zip(&alpha) {
+                    *c *= a;
+                }
+            }
+        }
+    }
+    let mut result = weighted.clone();
+    for (component, what) in result.iter_mut().flatten().zip(step.planes.iter().flatten()) {
+        if let FloatChannelStep::Convolve(convolve) = what {
+            component.samples = convolved(step, convolve, component);
+        }
+    }
+    if let Some(alpha) = &step.alpha {
+        unpremultiply(step, alpha, planes, &mut result);
+    }
+    let components = result.iter_mut().flatten().zip(planes.iter().flatten());
+    for ((component, before), what) in components.zip(step.planes.iter().flatten()) {
+        if what.convolved().is_some() {
+            for (value, &was) in component.samples.iter_mut().zip(&before.samples) {
+                if (*value - was).abs() < step.threshold {
+                    *value = was;
+                }
+                if value.is_nan() {
+                    *value = f32::NAN;
+                }
+            }
+        }
+    }
+    result
+}
+
+/// The pixel at (x, y), which may lie outside.
+fn pixel(input: &Component, border: Border, outside: f32, x: i64, y: i64) -> f32 {
+    match (border.index(x, input.width), border.index(y, input.height)) {
+        (Some(x), Some(y)) => input.samples[y * input.width + x],
+        _ => outside,
+    }
+}
+
+fn convolved(step: &FloatStep, convolve: &FloatConvolve, input: &Component) -> Vec<f32> {
+    let outside = convolve.border;
+    let sum = |mask: &FloatMask, x: i64, y: i64, start: f32| {
+        let (left, top) = (x - mask.width as i64 / 2, y - mask.height as i64 / 2);
+        let mut sum = start;
+        for (row, at_y) in mask.weights.chunks_exact(mask.width).zip(top..) {
+            for (&weight, at_x) in row.iter().zip(left..) {
+                sum = weight.mul_add(pixel(input, step.border, outside, at_x, at_y), sum);
+            }
+        }
+        sum
+    };
+    let every = |make: &dyn Fn(i64, i64) -> f32| {
+        let row = |y| (0..input.width as i64).map(move |x| make(x, y));
+        (0..input.height as i64).flat_map(row).collect::<Vec<f32>>()
+    };
+    match &step.kernel {
+        FloatKernel::Direct(mask) => every(&|x, y| sum(mask, x, y, convolve.bias)),
+        FloatKernel::Combined { masks, combining } => every(&|x, y| {
+            let sums = masks.iter().map(|mask| sum(mask, x, y, 0.0));
+            combining.combine(sums) + convolve.bias
+        }),
+        FloatKernel::Separable { row, column } => {
+            let (rx, ry) = (row.len() as i64 / 2, column.len() as i64 / 2);
+            // The intermediate rows, those outside the frame included, since the column pass reads them too.
+            let along_row = |x: i64, y: i64| {
+                let taps = row.iter().zip(x - rx..);
+                taps.fold(0.0_f32, |sum, (weight, at)| {
+                    weight.mul_add(pixel(input, step.border, outside, at, y), sum)
+                })
+            };
+            let between: Vec<f32> = (-ry..input.height as i64 + ry)
+                .flat_map(|y| (0..input.width as i64).map(move |x| (x, y)))
+                .map(|(x, y)| along_row(x, y))
+                .collect();
+            every(&|x, y| {
+                let taps = column.iter().zip(y as usize..);
+                taps.fold(convolve.bias, |sum, (weight, at)| {
+                    weight.mul_add(between[at * input.width + x as usize], sum)
+                })
+            })
+        }
+    }
+}
+
+fn alpha_of(planes: &[Vec<Component>]) -> Vec<f32> {
+    let alpha = planes.iter().flatten().find(|c| c.channel == Channel::Alpha);
+    alpha.map_or(Vec::new(), |c| c.samples.clone())
+}
+
+/// Straight colour again; see [`FloatAlpha`] for the formula.
+fn unpremultiply(
+    step: &FloatStep,
+    alpha: &FloatAlpha,
+    before: &[Vec<Component>],
+    result: &mut [Vec<Component>],
+) {
+    let convolved = alpha_of(result);
+    let of_result = if alpha.filter_alpha {
+        convolved.clone()
+    } else {
+        alpha_of(before)
+    };
+    let weight = if alpha.normalise { &convolved } else { &of_result };
+    let components = result.iter_mut().flatten().zip(before.iter().flatten());
+    for ((component, original), what) in components.zip(step.planes.iter().flatten()) {
+        match what.convolved() {
+            Some(c) if !c.is_alpha => {
+                let samples = component.samples.iter_mut().zip(weight).zip(&original.samples);
+                for ((value, &a), &was) in samples {
+                    *value = if a == 0.0 {
+                        was
+                    } else {
+                        (*value * alpha.gain) / a + alpha.bias
+                    };
+                }
+            }
+            Some(_) => component.samples.clone_from(&of_result),
+            None => {}
+        }
+    }
+}
