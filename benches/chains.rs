@@ -123,6 +123,7 @@ fn chain(masks: &[usize]) -> Fallible<Chain> {
         border: Border::Replicate,
         planes: Planes::All,
         algorithm: Algorithm::Direct,
+        alpha: Default::default(),
     })
 }
 

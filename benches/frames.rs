@@ -96,6 +96,7 @@ impl Job {
                 border: get("border", "mirror").parse()?,
                 planes: Planes::All,
                 algorithm: get("algorithm", "auto").parse()?,
+                alpha: Default::default(),
             },
             format: get("format", "gray").parse()?,
             size: (width.parse()?, height.parse()?),

@@ -190,6 +190,7 @@ fn chain() -> Fallible<Chain> {
         border: Border::Replicate,
         planes: Planes::All,
         algorithm: Algorithm::Auto,
+        alpha: Default::default(),
     })
 }
 

@@ -86,7 +86,7 @@ pub mod source;
 pub mod still;
 mod text_file;
 
-pub use filter::{Algorithm, Border, Chain, Filter, Planes};
+pub use filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Planes};
 pub use frame::{Image, ImageMut, PixelFormat};
 pub use image::{ImageFilter, filter_image};
 

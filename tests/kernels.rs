@@ -53,6 +53,7 @@ fn plan(format: &str, border: Border, algorithm: Algorithm, size: (usize, usize)
         border,
         planes,
         algorithm,
+        alpha: Default::default(),
     };
     let format = PixelFormat::from_name(format).unwrap();
     Plan::new(&chain, format, &Colour::default()).unwrap()

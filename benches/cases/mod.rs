@@ -104,6 +104,7 @@ impl Run {
             border: Border::Replicate,
             planes: Planes::All,
             algorithm: case.algorithm,
+            alpha: Default::default(),
         };
         let format = case.format.parse().unwrap();
         let layout = Layout::new(format, width, height, 64).unwrap();

@@ -193,8 +193,7 @@ impl Case {
             filters,
             border: self.border.parse().unwrap(),
             planes: self.planes.parse().unwrap(),
-            algorithm: self.algorithm,
-        }
+            algorithm: self.algorithm, alpha: Default::default(), }
     }
 
     /// Holds the CPU engine against the reference.

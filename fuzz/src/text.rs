@@ -55,8 +55,7 @@ fn filter(text: &str, which: u8) {
         filters,
         border,
         planes,
-        algorithm,
-    };
+        algorithm, alpha: Default::default(), };
     if let Err(error) = Plan::new(&chain, format, &Colour::default()) {
         assert!(!error.to_string().is_empty());
     }

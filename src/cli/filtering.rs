@@ -2,7 +2,7 @@
 
 use super::{Failure, words};
 use clap::Args;
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
+use framepipe::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Planes};
 use framepipe::frame::Remarks;
 
 /// The filters, and how they are applied.
@@ -29,6 +29,11 @@ pub(crate) struct FilteringArguments {
     #[arg(long, value_name = "PLANES", default_value_t, hide_possible_values = true)]
     #[arg(value_parser = words::planes(str::parse::<Planes>))]
     pub(crate) planes: Planes,
+    /// How colour is filtered where there is alpha: weighted by it, so that transparent pixels contribute
+    /// none, or straight, as if there were none.
+    #[arg(long, value_name = "HOW", default_value_t, hide_possible_values = true)]
+    #[arg(value_parser = words::alpha(str::parse::<AlphaWeighting>))]
+    alpha: AlphaWeighting,
     /// How masks are applied: auto, direct, or separable (masks of rank 1 only).
     #[arg(long, value_name = "NAME", default_value_t)]
     pub(crate) algorithm: Algorithm,
@@ -58,6 +63,7 @@ impl FilteringArguments {
             border: self.border,
             planes: self.planes.clone(),
             algorithm: self.algorithm,
+            alpha: self.alpha,
         }
     }
 

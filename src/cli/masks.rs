@@ -249,6 +249,7 @@ fn kernel(filter: &Filter, algorithm: Algorithm) -> Option<Result<Kernel, PlanEr
         border: Border::default(),
         planes: Planes::All,
         algorithm,
+        alpha: Default::default(),
     };
     let format = PixelFormat::from_name("gray")?;
     match Plan::new(&chain, format, &Colour::default()) {

@@ -86,6 +86,12 @@ pub(crate) fn planes<P: TypedValueParser>(parser: P) -> Completing<P> {
     Completing { parser, words }
 }
 
+/// `parser`, with the ways of filtering colour under alpha.
+pub(crate) fn alpha<P: TypedValueParser>(parser: P) -> Completing<P> {
+    let words = || vec!["weighted", "straight"];
+    Completing { parser, words }
+}
+
 /// `parser`, with the encoders that are the usual ones for some container.
 pub(crate) fn encoders<P: TypedValueParser>(parser: P) -> Completing<P> {
     Completing {

@@ -332,6 +332,7 @@ mod tests {
             border: Border::Replicate,
             planes: planes.clone(),
             algorithm: Algorithm::Auto,
+            alpha: Default::default(),
         }
     }
 

@@ -103,6 +103,7 @@ pub fn quick_cases() -> Vec<Case> {
                     border,
                     planes: Planes::All,
                     algorithm: Algorithm::Auto,
+                    alpha: Default::default(),
                 },
                 format,
                 width: 67,
@@ -128,6 +129,7 @@ pub fn quick_cases() -> Vec<Case> {
                     border: Border::Mirror,
                     planes: Planes::All,
                     algorithm: Algorithm::Auto,
+                    alpha: Default::default(),
                 },
                 format,
                 width: 67,
@@ -164,6 +166,7 @@ pub fn cases(count: usize) -> Vec<Case> {
                         Planes::All
                     },
                     algorithm: Algorithm::Auto,
+                    alpha: Default::default(),
                 },
                 format: formats[index % formats.len()],
                 width,

@@ -16,7 +16,10 @@
 //! Samples of 16 bits become 32 bits exactly, and each step's results are rounded to nearest even. A result
 //! that is not a number is stored as the quiet one without a payload, 0x7fc00000 or 0x7e00.
 
-use super::{Algorithm, Border, Chain, ChannelPolicy, Filter, Mask, PlanError, Planes, Response, factors};
+use super::{
+    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Filter, Mask, PlanError, Planes, Response,
+    factors,
+};
 use crate::frame::{AlphaKind, Channel, Colour, PixelFormat};
 
 /// The chain's steps for one pixel format of floating-point samples.
@@ -187,7 +190,8 @@ fn step(
 ) -> Result<FloatStep, PlanError> {
     let kernel = kernel(filter, chain.algorithm)?;
     let bias = (filter.bias / 255.0) as f32;
-    let is_associated = colour.alpha == AlphaKind::Associated;
+    let is_weighted = chain.alpha == AlphaWeighting::Weighted;
+    let is_associated = is_weighted && colour.alpha == AlphaKind::Associated;
     let treatment = |channel| match chain.planes.treatment(channel) {
         // Premultiplied colour stays in proportion to its alpha only if both are filtered.
         ChannelPolicy::Copy if channel == Channel::Alpha && is_associated && chain.planes == Planes::All => {
@@ -195,10 +199,10 @@ fn step(
         }
         policy => policy,
     };
-    let alpha = if is_associated {
-        None
-    } else {
+    let alpha = if is_weighted && !is_associated {
         alpha_use(chain, filter, format, bias)
+    } else {
+        None
     };
     let channel_step = |channel: Channel| {
         let is_alpha = channel == Channel::Alpha;

@@ -145,6 +145,43 @@ impl FromStr for Algorithm {
     }
 }
 
+/// How colour is filtered where there is alpha.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AlphaWeighting {
+    /// Weighted by alpha, so that transparent pixels contribute none. Premultiplied colour is filtered as it
+    /// is, together with its alpha.
+    #[default]
+    Weighted,
+    /// As if there were no alpha.
+    Straight,
+}
+
+impl fmt::Display for AlphaWeighting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AlphaWeighting::Weighted => "weighted",
+            AlphaWeighting::Straight => "straight",
+        })
+    }
+}
+
+/// A word that names no way of filtering colour under alpha.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no way of filtering colour under alpha; use weighted or straight")]
+pub struct UnknownAlphaWeighting(pub String);
+
+impl FromStr for AlphaWeighting {
+    type Err = UnknownAlphaWeighting;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "weighted" => Ok(AlphaWeighting::Weighted),
+            "straight" => Ok(AlphaWeighting::Straight),
+            _ => Err(UnknownAlphaWeighting(word.to_owned())),
+        }
+    }
+}
+
 /// Filters in the order of their application, and what they share.
 ///
 /// ```
@@ -164,6 +201,8 @@ pub struct Chain {
     pub planes: Planes,
     /// How the masks are applied.
     pub algorithm: Algorithm,
+    /// How colour goes with alpha.
+    pub alpha: AlphaWeighting,
 }
 
 impl From<Filter> for Chain {
@@ -180,6 +219,7 @@ impl Chain {
             border: Border::default(),
             planes: Planes::default(),
             algorithm: Algorithm::default(),
+            alpha: Default::default(),
         }
     }
 
@@ -206,6 +246,11 @@ impl Chain {
     /// The same for other components.
     pub fn with_planes(self, planes: Planes) -> Chain {
         Chain { planes, ..self }
+    }
+
+    /// The same with colour under alpha filtered in another way.
+    pub fn with_alpha(self, alpha: AlphaWeighting) -> Chain {
+        Chain { alpha, ..self }
     }
 
     /// The same by another algorithm.

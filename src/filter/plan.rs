@@ -7,8 +7,8 @@ use super::division::Division;
 use super::integers;
 use super::quantise::{QuantiseError, Quantised, magnitude_limit, quantise_within};
 use super::{
-    Algorithm, Border, Chain, ChannelPolicy, Factors, Filter, Mask, NoSuchPlane, PyramidKernel, Response,
-    Scale, factors, quantise,
+    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Factors, Filter, Mask, NoSuchPlane,
+    PyramidKernel, Response, Scale, factors, quantise,
 };
 use crate::frame::{Channel, Colour, PixelFormat};
 
@@ -372,7 +372,7 @@ fn alpha_use(chain: &Chain, filter: &Filter, format: PixelFormat) -> Option<Alph
         .iter()
         .flat_map(|p| p.channels)
         .any(|&c| c != Channel::Alpha && chain.planes.treatment(c) == ChannelPolicy::Filter);
-    if !format.has_alpha() || !colour_is_filtered {
+    if !format.has_alpha() || !colour_is_filtered || chain.alpha == AlphaWeighting::Straight {
         return None;
     }
     let filter_alpha = chain.planes.treatment(Channel::Alpha) == ChannelPolicy::Filter;

@@ -157,6 +157,7 @@ fn compare(mask: &Mask, inputs: &[Frame], theirs: &[Frame], algorithm: Algorithm
         border,
         planes: Planes::All,
         algorithm,
+        alpha: Default::default(),
     };
     let mut compared = 0;
     for (input, theirs) in inputs.iter().zip(theirs) {

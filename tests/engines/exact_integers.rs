@@ -120,6 +120,7 @@ fn every_named_mask_of_integers_is_the_rounded_quotient() {
                     border: Border::ALL[(k + f) % Border::ALL.len()],
                     planes: Planes::All,
                     algorithm,
+                    alpha: Default::default(),
                 };
                 if !matches!(chain.border, Border::Constant(_)) {
                     hold(&chain, &frame);

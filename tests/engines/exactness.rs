@@ -4,7 +4,9 @@ use super::oracle::{Random, chain, compare, copy, first_difference, format, fram
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::reference::Reference;
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Kernel, Mask, NAMED_MASKS, Plan, Planes, factors};
+use framepipe::filter::{
+    Algorithm, AlphaWeighting, Border, Chain, Filter, Kernel, Mask, NAMED_MASKS, Plan, Planes, factors,
+};
 use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, FramePool, Pageable, PixelFormat, Range};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,6 +38,7 @@ fn one(spec: &str, border: Border, algorithm: Algorithm) -> Chain {
         border,
         planes: Planes::All,
         algorithm,
+        alpha: Default::default(),
     }
 }
 
@@ -191,9 +194,62 @@ fn chains_and_choices_of_planes_agree_too() {
                 border: Border::Mirror,
                 planes: planes.clone(),
                 algorithm: Algorithm::Auto,
+                alpha: Default::default(),
             };
             let frame = noise(format, 37, 29, &mut random);
             compare(&chain, &frame, 2, 64);
+        }
+    }
+}
+
+/// The frame with its alpha at the largest value.
+fn opaque(frame: &Frame) -> Frame {
+    let (layout, most) = (frame.layout(), frame.format().max_value());
+    frame_of(
+        frame.format(),
+        layout.width(),
+        layout.height(),
+        64,
+        |p, x, y, c| match frame.format().planes()[p].channels[c] {
+            Channel::Alpha => most,
+            _ => frame.sample(p, x, y, c).into(),
+        },
+    )
+}
+
+#[test]
+fn straight_colours_are_filtered_as_if_there_were_no_alpha() {
+    let mut random = Random::new(7);
+    for format in PixelFormat::all().filter(|f| f.has_alpha()) {
+        for spec in ["gaussian:sigma=1.2", "sharpen", "box:size=3"] {
+            let chain = one(spec, Border::Replicate, Algorithm::Auto).with_alpha(AlphaWeighting::Straight);
+            let frame = noise(format, 37, 29, &mut random);
+            compare(&chain, &frame, 2, 64);
+            let straight = reference(&chain, &frame);
+            // Opaque pixels weigh all the same.
+            let weighted = reference(
+                &chain.clone().with_alpha(AlphaWeighting::Weighted),
+                &opaque(&frame),
+            );
+            let mut weights_matter = false;
+            for (plane, place) in frame.layout().planes().iter().enumerate() {
+                for (x, y) in (0..place.height).flat_map(|y| (0..place.width).map(move |x| (x, y))) {
+                    for (c, channel) in format.planes()[plane].channels.iter().enumerate() {
+                        let sample = straight.sample(plane, x, y, c);
+                        if *channel == Channel::Alpha {
+                            assert_eq!(sample, frame.sample(plane, x, y, c), "{format} {spec} ({x}, {y})");
+                        } else {
+                            assert_eq!(
+                                sample,
+                                weighted.sample(plane, x, y, c),
+                                "{format} {spec} ({x}, {y})"
+                            );
+                            weights_matter |= sample != frame.sample(plane, x, y, c);
+                        }
+                    }
+                }
+            }
+            assert!(weights_matter, "{format} {spec}");
         }
     }
 }
@@ -489,6 +545,7 @@ fn transparent_pixels_lend_no_colour() {
             border: Border::Replicate,
             planes: planes.clone(),
             algorithm: Algorithm::Auto,
+            alpha: Default::default(),
         };
         let result = reference(&chain, &frame);
         assert_eq!(

@@ -129,6 +129,7 @@ fn pictures_of_several_strips_give_the_references_bits() {
                 border: BORDERS[k % BORDERS.len()],
                 planes: Planes::All,
                 algorithm: Algorithm::Auto,
+                alpha: Default::default(),
             };
             // Tall for strips of rows, wide for long rows.
             for (width, height) in [(101, 151), (811, 23)] {
@@ -544,6 +545,7 @@ fn sixteen_bits_of_black_and_white_give_the_references_bits() {
                         border: BORDERS[random.below(BORDERS.len() as u64) as usize],
                         planes: Planes::All,
                         algorithm,
+                        alpha: Default::default(),
                     };
                     chain.filters[0].bias = bias;
                     compared += usize::from(agrees(&chain, &frame, 1));
@@ -622,6 +624,7 @@ fn colour_under_alpha_gives_the_references_bits() {
                     border: BORDERS[(k + name.len()) % BORDERS.len()],
                     planes: planes.parse().unwrap(),
                     algorithm: Algorithm::Auto,
+                    alpha: Default::default(),
                 };
                 for size in [(3, 5), (133, 71)] {
                     let frame = noise_under_alpha(name, size, &mut random);

@@ -143,6 +143,7 @@ pub(crate) fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
         border,
         planes: Planes::All,
         algorithm,
+        alpha: Default::default(),
     }
 }
 

@@ -83,6 +83,7 @@ fn chain(specs: &[&str], border: Border, planes: Planes, algorithm: Algorithm) -
         border,
         planes,
         algorithm,
+        alpha: Default::default(),
     }
 }
 

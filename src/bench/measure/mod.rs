@@ -95,6 +95,7 @@ impl Case {
             border: self.border,
             planes: Planes::All,
             algorithm: self.algorithm,
+            alpha: Default::default(),
         }
     }
 

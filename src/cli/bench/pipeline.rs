@@ -126,6 +126,7 @@ impl PipelineArguments {
             border: self.border,
             planes: self.planes.clone(),
             algorithm: self.algorithm,
+            alpha: Default::default(),
         }
     }
 }

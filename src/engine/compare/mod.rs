@@ -194,6 +194,7 @@ mod tests {
             border: Border::Replicate,
             planes,
             algorithm: Algorithm::Auto,
+            alpha: Default::default(),
         }))
     }
 

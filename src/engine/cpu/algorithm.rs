@@ -207,6 +207,7 @@ mod tests {
             border: Border::Mirror,
             planes: Planes::All,
             algorithm: cells[2].parse().unwrap(),
+            alpha: Default::default(),
         };
         let format = cells[1].parse().unwrap();
         let (width, height) = cells[3].split_once('x').unwrap();

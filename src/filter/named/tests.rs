@@ -379,6 +379,7 @@ fn plans_of_named_masks_keep_constants_and_use_their_factors() {
                     border: Border::Replicate,
                     planes: Planes::All,
                     algorithm,
+                    alpha: Default::default(),
                 };
                 let plan = Plan::new(&chain, format, &Colour::default());
                 if algorithm == Algorithm::Separable && !separable {

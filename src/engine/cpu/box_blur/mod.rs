@@ -368,6 +368,7 @@ mod tests {
             border: Border::Mirror,
             planes: Planes::All,
             algorithm: algorithm.parse().unwrap(),
+            alpha: Default::default(),
         };
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
         let part = PlanePart {

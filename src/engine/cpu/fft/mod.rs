@@ -279,6 +279,7 @@ mod tests {
             border,
             planes: planes.parse::<Planes>().unwrap(),
             algorithm: Algorithm::Direct,
+            alpha: Default::default(),
         };
         let plan = Plan::new(&chain, format, &Colour::default()).ok()?;
         plan.steps.into_iter().next()

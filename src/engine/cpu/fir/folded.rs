@@ -105,6 +105,7 @@ mod tests {
                     border: Border::Mirror,
                     planes: Planes::All,
                     algorithm: Algorithm::Direct,
+                    alpha: Default::default(),
                 };
                 let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
                 let Kernel::Direct(kernel) = &plan.steps[0].kernel else {

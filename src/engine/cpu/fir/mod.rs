@@ -501,6 +501,7 @@ mod tests {
             border: Border::Mirror,
             planes: Planes::All,
             algorithm: algorithm.parse().unwrap(),
+            alpha: Default::default(),
         };
         let format = format.parse().unwrap();
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();

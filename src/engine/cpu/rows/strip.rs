@@ -160,6 +160,7 @@ mod tests {
             border: Border::Replicate,
             planes: Planes::All,
             algorithm: Algorithm::Direct,
+            alpha: Default::default(),
         };
         let format = "gray".parse().unwrap();
         let step = &Plan::new(&chain, format, &Colour::default()).unwrap().steps[0];

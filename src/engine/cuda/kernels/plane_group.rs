@@ -118,6 +118,7 @@ mod tests {
             border: Border::Replicate,
             planes,
             algorithm: Algorithm::Direct,
+            alpha: Default::default(),
         };
         let format = PixelFormat::from_name(format).unwrap();
         Plan::new(&chain, format, &Colour::default()).unwrap()

@@ -300,6 +300,7 @@ mod tests {
             border: Border::Replicate,
             planes,
             algorithm,
+            alpha: Default::default(),
         };
         Plan::new(
             &chain,
@@ -479,6 +480,7 @@ mod tests {
                 border: Border::Replicate,
                 planes: Planes::All,
                 algorithm: Algorithm::Auto,
+                alpha: Default::default(),
             };
             let gray = PixelFormat::from_name("gray").unwrap();
             Plan::new(&chain, gray, &Colour::default()).unwrap()

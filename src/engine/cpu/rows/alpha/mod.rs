@@ -273,6 +273,7 @@ mod tests {
             border: Border::Mirror,
             planes: Planes::AllWithAlpha,
             algorithm: crate::filter::Algorithm::Auto,
+            alpha: Default::default(),
         };
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
         let mut alpha = Alpha::new(&plan.steps[0], format, set).unwrap();

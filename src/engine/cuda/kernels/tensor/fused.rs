@@ -183,6 +183,7 @@ mod tests {
             algorithm,
             border: Border::Mirror,
             planes: planes.clone(),
+            alpha: Default::default(),
         };
         let format = PixelFormat::from_name(format).unwrap();
         Plan::new(&chain, format, &Colour::default()).unwrap()

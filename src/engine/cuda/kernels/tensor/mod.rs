@@ -250,6 +250,7 @@ mod tests {
             algorithm: Algorithm::Separable,
             border: Border::Replicate,
             planes: Planes::All,
+            alpha: Default::default(),
         };
         let format = PixelFormat::from_name(format).unwrap();
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
@@ -312,6 +313,7 @@ mod tests {
             algorithm,
             border: Border::Replicate,
             planes: Planes::All,
+            alpha: Default::default(),
         };
         let format = PixelFormat::from_name(format).unwrap();
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
@@ -410,6 +412,7 @@ mod tests {
                 algorithm,
                 border: Border::Replicate,
                 planes,
+                alpha: Default::default(),
             };
             let format = PixelFormat::from_name(format).unwrap();
             let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
@@ -455,6 +458,7 @@ mod tests {
                 algorithm: Algorithm::Direct,
                 border: Border::Replicate,
                 planes: Planes::All,
+                alpha: Default::default(),
             };
             let format = PixelFormat::from_name(format).unwrap();
             let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
@@ -511,6 +515,7 @@ mod tests {
                 algorithm: Algorithm::Direct,
                 border: Border::Replicate,
                 planes: Planes::All,
+                alpha: Default::default(),
             };
             Plan::new(
                 &chain,
