@@ -37,25 +37,25 @@ struct Picture {
     Rows at[4];
     i32 level[4];      // of each component: the value that stands for no signal
     i32 convolved[4];  // 1: multiplied and divided, 0: left alone
+    i32 offset[4];     // the bias of each component
     i32 width;
     i32 height;
     i64 gain;  // times 2^16
-    i32 offset;
     i32 normalise;
     i32 filter_alpha;
     i32 aligned;  // all rows begin at multiples of 16 bytes
 };
-static_assert(sizeof(Picture) == 192);
+static_assert(sizeof(Picture) == 208);
 static_assert(OFFSET(Picture, at) == 0);
 static_assert(OFFSET(Picture, level) == 128);
 static_assert(OFFSET(Picture, convolved) == 144);
-static_assert(OFFSET(Picture, width) == 160);
-static_assert(OFFSET(Picture, height) == 164);
-static_assert(OFFSET(Picture, gain) == 168);
-static_assert(OFFSET(Picture, offset) == 176);
-static_assert(OFFSET(Picture, normalise) == 180);
-static_assert(OFFSET(Picture, filter_alpha) == 184);
-static_assert(OFFSET(Picture, aligned) == 188);
+static_assert(OFFSET(Picture, offset) == 160);
+static_assert(OFFSET(Picture, width) == 176);
+static_assert(OFFSET(Picture, height) == 180);
+static_assert(OFFSET(Picture, gain) == 184);
+static_assert(OFFSET(Picture, normalise) == 192);
+static_assert(OFFSET(Picture, filter_alpha) == 196);
+static_assert(OFFSET(Picture, aligned) == 200);
 
 // Where a plane's pixels from `x` on lie in row `y`.
 __device__ __forceinline__ const u8 *place(const u8 *plane, i64 pitch, i32 x, i32 y)
@@ -224,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(256) unpremultiply(const __grid_con
                 // after it is added before as so many a's, and what would be cut after it is cut before.
                 const i64 above = sample(component(after, k), p) - picture.level[k];
                 i64 n = (above * (MAX_VALUE * picture.gain) + (i64)a * 32768 >> 16) +
-                        ((i64)picture.level[k] + picture.offset) * a;
+                        ((i64)picture.level[k] + picture.offset[k]) * a;
                 n = n < 0 ? 0 : n > (i64)MAX_VALUE * a ? (i64)MAX_VALUE * a : n;
                 const u32 value =
                     a > 0 ? quotient((u32)n, (u32)divisor, reciprocal) : (u32)sample(component(before, k), p);

@@ -400,6 +400,7 @@ fn unpremultiply(
         match what {
             ChannelStep::Convolve(c) if !c.is_alpha => {
                 let level = i64::from(c.level);
+                let offset = i64::from(alpha.offset_of(component.channel));
                 for (i, value) in component.samples.iter_mut().enumerate() {
                     let a = weight[i];
                     if a == 0 {
@@ -408,7 +409,7 @@ fn unpremultiply(
                     }
                     let scaled = 2 * (*value - level) * max * i64::from(alpha.gain) + (a << 16);
                     let colour = level + scaled.div_euclid(a << 17);
-                    *value = (colour + i64::from(alpha.offset)).clamp(0, max);
+                    *value = (colour + offset).clamp(0, max);
                 }
             }
             ChannelStep::Convolve(_) => component.samples = of_result.to_vec(),

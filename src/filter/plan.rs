@@ -84,10 +84,17 @@ pub struct AlphaUse {
     pub normalise: bool,
     /// The mask's gain, at most 1, times 2^16; 2^16 if not `normalise`.
     pub gain: u32,
-    /// The user's bias in levels, added last.
+    /// The user's bias in levels, added last to colours that are not chroma.
     pub offset: i32,
     /// True if alpha itself is filtered; otherwise it is copied.
     pub filter_alpha: bool,
+}
+
+impl AlphaUse {
+    /// What is added last to `channel`, in levels.
+    pub fn offset_of(&self, channel: Channel) -> i32 {
+        if channel.is_chroma() { 0 } else { self.offset }
+    }
 }
 
 /// The integer weights of one step.

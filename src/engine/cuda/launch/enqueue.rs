@@ -394,7 +394,6 @@ impl Work<'_> {
             (before.iter().zip(after).take(planes.len())).all(|(b, a)| b.is_aligned() && a.is_aligned());
         let mut picture = Picture {
             gain: i64::from(alpha.gain),
-            offset: alpha.offset,
             normalise: i32::from(alpha.normalise),
             filter_alpha: i32::from(alpha.filter_alpha),
             // Formats with alpha have no subsampled planes.
@@ -411,11 +410,12 @@ impl Work<'_> {
                 after_pitch: after.pitch as i64,
             };
         }
-        let components = self.step.planes.iter().flatten();
-        let entries = picture.level.iter_mut().zip(&mut picture.convolved);
-        for ((level, convolved), what) in entries.zip(components) {
+        let channels = planes.iter().flat_map(|plane| plane.channels);
+        for (k, (what, &channel)) in self.step.planes.iter().flatten().zip(channels).enumerate() {
             if let Some(c) = what.convolved() {
-                (*level, *convolved) = (i32::from(c.level), i32::from(!c.is_alpha));
+                picture.level[k] = i32::from(c.level);
+                picture.convolved[k] = i32::from(!c.is_alpha);
+                picture.offset[k] = alpha.offset_of(channel);
             }
         }
         let pixels = 4 / self.format.bytes_per_sample();

@@ -109,10 +109,10 @@ pub(crate) struct Picture {
     pub(crate) at: [Rows; 4],
     pub(crate) level: [i32; 4],
     pub(crate) convolved: [i32; 4],
+    pub(crate) offset: [i32; 4],
     pub(crate) width: i32,
     pub(crate) height: i32,
     pub(crate) gain: i64,
-    pub(crate) offset: i32,
     pub(crate) normalise: i32,
     pub(crate) filter_alpha: i32,
     pub(crate) aligned: i32,
@@ -421,8 +421,8 @@ mod tests {
         );
         mirrors!("scalar/alpha.cu", Rows, 32, before: 0, after: 8, before_pitch: 16, after_pitch: 24);
         mirrors!(
-            "scalar/alpha.cu", Picture, 192, at: 0, level: 128, convolved: 144, width: 160, height: 164, gain:
-            168, offset: 176, normalise: 180, filter_alpha: 184, aligned: 188
+            "scalar/alpha.cu", Picture, 208, at: 0, level: 128, convolved: 144, offset: 160, width: 176,
+            height: 180, gain: 184, normalise: 192, filter_alpha: 196, aligned: 200
         );
     }
 }

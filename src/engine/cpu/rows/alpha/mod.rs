@@ -6,7 +6,7 @@ mod premultiply;
 use super::strip::{Picture, Strip};
 use crate::engine::cpu::simd::{Compiled, InstructionSet};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
-use crate::frame::{Channel, Layout, PixelFormat};
+use crate::frame::{Channel, Layout, PixelFormat, PlaneFormat};
 use premultiply::{Form, Pixels, PremultiplyFours, UnpremultiplyConstants, doubles, numbers, words};
 
 /// How a step's colours are premultiplied and unpremultiplied.
@@ -69,7 +69,7 @@ impl Alpha {
         let bytes = format.bytes_per_sample();
         let restores = used.normalise && !used.filter_alpha;
         let sample = |channel: usize| ((1 << (8 * bytes)) - 1) << (8 * bytes * channel);
-        let form = |steps: &Vec<ChannelStep>| {
+        let form = |(steps, place): (&Vec<ChannelStep>, &PlaneFormat)| {
             let colour = |(channel, what): (usize, &ChannelStep)| {
                 let convolved = what.convolved().filter(|c| !c.is_alpha)?;
                 Some((channel, *convolved))
@@ -81,12 +81,13 @@ impl Alpha {
                 depth: format.depth(),
                 // Colours that a pixel interleaves are of one kind: red, green and blue have 0.
                 level: u32::from(first.level),
+                takes_bias: !place.channels.iter().any(|c| c.is_chroma()),
             })
         };
         Some(Alpha {
             compiled: Compiled::of(set),
             plane,
-            forms: step.planes.iter().map(form).collect(),
+            forms: step.planes.iter().zip(planes).map(form).collect(),
             kind: Kind::of(planes[plane].channels.len(), place, bytes)?,
             constants: UnpremultiplyConstants {
                 gain: used.gain,
@@ -131,6 +132,13 @@ impl Alpha {
         is_opaque
     }
 
+    fn constants(&self, form: Form) -> UnpremultiplyConstants {
+        UnpremultiplyConstants {
+            offset: if form.takes_bias { self.constants.offset } else { 0 },
+            ..self.constants
+        }
+    }
+
     fn premultiply(&self, form: Form, pixels: Pixels<'_>) {
         let run = self.compiled;
         match self.kind {
@@ -145,7 +153,7 @@ impl Alpha {
     }
 
     fn unpremultiply(&self, form: Form, pixels: Pixels<'_>) {
-        let (run, constants) = (self.compiled, self.constants);
+        let (run, constants) = (self.compiled, self.constants(form));
         let is_plain = form.level == 0 && constants.offset == 0;
         macro_rules! unpremultiply {
             ($width:ident, $size:literal, $bytes:literal, $alpha:literal) => {
@@ -240,7 +248,8 @@ impl<'a> Source<'a> {
         let own = weighted
             .convolved
             .map(|(bytes, stride)| &bytes[y * stride..][..before.len()]);
-        let keeps = alpha.constants.gain == 1 << 16 && alpha.constants.offset == 0;
+        let constants = alpha.constants(form);
+        let keeps = constants.gain == 1 << 16 && constants.offset == 0;
         let nothing_to_restore = || alpha.constants.restored == 0 || alpha.is_opaque(form, before);
         if keeps && alpha.is_opaque(form, own.unwrap_or(row)) && nothing_to_restore() {
             return;
@@ -439,7 +448,8 @@ mod tests {
                     let level = i64::from(level);
                     for (c, got) in colours(format, &before, &out) {
                         let scaled = 2 * (c - level) * max * i64::from(gain) + (a << 16);
-                        let expected = (level + scaled.div_euclid(a << 17) + i64::from(offset)).clamp(0, max);
+                        let offset = i64::from(if form.takes_bias { offset } else { 0 });
+                        let expected = (level + scaled.div_euclid(a << 17) + offset).clamp(0, max);
                         assert_eq!(got, expected, "{set} {format} {c} {a} {level} {gain} {offset}");
                     }
                 }

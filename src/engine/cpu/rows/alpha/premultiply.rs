@@ -15,6 +15,8 @@ pub(super) struct Form {
     pub(super) depth: u32,
     /// The colour that stands for no signal.
     pub(super) level: u32,
+    /// True if the mask's bias is added to the colours.
+    pub(super) takes_bias: bool,
 }
 
 /// The constants of unpremultiplication, beside the [`Form`].
