@@ -3,7 +3,7 @@
 use super::box_blur::BoxBlur;
 use super::fft::Fft;
 use super::fir::Fir;
-use super::fir::symmetric_3x3::Symmetric3x3;
+use super::fir::mask_3x3::Mask3x3;
 use super::gradient::Gradient;
 use super::pyramid::Pyramid;
 use super::rows::alpha::Alpha;
@@ -21,7 +21,7 @@ type MakeReady = fn(&[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>>;
 /// All of them. The cheapest that can make a plane makes it, and of several the first one.
 const ALGORITHMS: [MakeReady; 7] = [
     ready::<BoxBlur>,
-    ready::<Symmetric3x3>,
+    ready::<Mask3x3>,
     ready::<Fir>,
     ready::<Scalar>,
     ready::<Fft>,
@@ -177,8 +177,8 @@ mod tests {
         laplacian8                  | gray     | auto      | 1920x1080 | scalar | box | box | box | box
         laplacian8:bias=20          | gray     | auto      | 1920x1080 | scalar | box | box | box | box
         mask:rows=0 0 0;0 1 0;0 0 0 | gray     | auto      | 1920x1080 | scalar | box | box | box | box
-        sobel-x                     | gray     | auto      | 1920x1080 | scalar | fir | fir | fir | fir
-        mask:rows=1 2 3;4 5 6;7 8 9 | gray     | direct    | 1920x1080 | scalar | fir | fir | fir | fir
+        sobel-x                     | gray     | auto      | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
+        mask:rows=1 2 3;4 5 6;7 8 9 | gray     | direct    | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
         gaussian:sigma=2            | gray     | auto      | 1920x1080 | scalar | fir | fir | fir | fir
         gaussian:sigma=2            | nv12     | auto      | 1920x1080 | scalar | fir | fir | fir | fir
         gaussian:sigma=2            | rgba64le | auto      | 1920x1080 | scalar | fir | fir | fir | fir
@@ -217,7 +217,7 @@ mod tests {
         let of_plane = |(plane, place)| {
             let plan = plan.step_plans[0].filter(plane, &layout).plan(place);
             let name = plan.split(':').next().unwrap();
-            name.trim_start_matches("symmetric ").to_owned()
+            name.to_owned()
         };
         let mut names: Vec<String> = layout.planes().iter().enumerate().map(of_plane).collect();
         if names.iter().all(|name| *name == names[0]) {

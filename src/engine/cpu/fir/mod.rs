@@ -13,7 +13,7 @@
 //!
 //! A direct mask skips the row filter: its lines are the rows themselves. `plan.rs` picks the loops and
 //! proves that 32 bits hold the sums; `taps.rs` are the weights in pairs; `folded.rs` makes a division a part
-//! of them; `carry.rs` is for sums that 32 bits hold in groups only. `symmetric_3x3.rs` makes small symmetric
+//! of them; `carry.rs` is for sums that 32 bits hold in groups only. `mask_3x3/` makes small
 //! masks of bytes where they lie in the picture, without lines.
 //!
 //! Interleaved components are convolved all at once: neighbouring pixels are `channels` samples apart, unless
@@ -24,9 +24,9 @@
 mod carry;
 mod column_filter;
 mod folded;
+pub(super) mod mask_3x3;
 mod plan;
 mod row_filter;
-pub(super) mod symmetric_3x3;
 mod taps;
 
 use super::simd::{Vectors, with_simd};

@@ -1,16 +1,25 @@
-//! 3x3 masks on bytes that are symmetric both ways: Gaussians, sharpening, Laplacians, disks.
+//! 3x3 masks on bytes, which are read in place in the picture: no row is copied, and none is kept.
 //!
-//! A row's outer samples share a weight, and so do the outer rows. So a row of the picture gives two numbers
-//! for each result, the sum of its outer samples and the middle one; these are multiplied by two pairs of
-//! weights, one for an outer row and one for the middle row. Sums that fit 16 bits are made in words, twice
-//! as many at a time. Bytes are read in place in the picture: no row is copied, and none is kept.
+//! ```text
+//! row y      a b c      terms of a row:   a + c, b    the outer weights are equal      Gaussians, sharpening
+//! row y + 1  d e f                        c - a       they are opposite                Sobel's kind along x
+//! row y + 2  g h i                        a, b, c     any others                       emboss
+//!
+//! result y = w0 (terms of row y) + w1 (terms of row y + 1) + w2 (terms of row y + 2)
+//! ```
+//!
+//! Each row is read once for the three results that it is part of; where the first and the last row of the
+//! mask are equal, their products are made once. Sums that fit 16 bits are made in words (`words.rs`), others,
+//! of masks that are symmetric both ways, in numbers of 32 bits (`numbers.rs`).
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
+mod numbers;
+mod words;
+
 use super::folded::folded;
-use super::taps::pack;
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
@@ -23,13 +32,15 @@ use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, DirectKernel, Kernel};
 use crate::frame::{Layout, Plane};
+use numbers::NumberConstants;
+use words::{Difference, Each, Sum, Terms, WordConstants};
 
 /// One plane's part of a step with such a mask.
-pub(in crate::engine::cpu) struct Symmetric3x3 {
+pub(in crate::engine::cpu) struct Mask3x3 {
     vectors: Vectors,
     border: RowBorder,
     channels: Vec<ChannelStep>,
-    mask: Mask,
+    sums: Sums,
 }
 
 /// The memory that a thread works in.
@@ -41,39 +52,78 @@ struct Scratch {
     spare: Vec<u8>,
 }
 
-/// The weights, if they mirror themselves both ways and if sums are rounded half up and nothing else.
-fn mask(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Mask> {
-    let q = <[i32; 9]>::try_from(&kernel.weights[..]).ok()?;
-    let [corner, above, _, left, middle, ..] = q;
-    let is_mirrored = kernel.width == 3 && [q[2], q[6], q[8]] == [corner; 3] && (q[7], q[5]) == (above, left);
-    let shift = kernel
-        .division
-        .factor()
-        .is_none()
-        .then(|| kernel.division.shift())?;
+/// How a mask's sums are made.
+#[derive(Debug, Clone, Copy)]
+enum Sums {
+    Words(WordMask),
+    Numbers(SymmetricMask),
+}
+
+/// A mask whose sums fit words: results are `((sum + half) >> shift) + high`, clamped.
+#[derive(Debug, Clone, Copy)]
+struct WordMask {
+    rows: [[i16; 3]; 3],
+    /// 1 to 14.
+    shift: u32,
+    high: i16,
+}
+
+/// A mask that is symmetric both ways: results are `(sum + half) >> shift`, clamped.
+#[derive(Debug, Clone, Copy)]
+struct SymmetricMask {
+    /// The weights of the outer samples and of the middle one in the first and the last row.
+    outer: [i16; 2],
+    /// The same of the row in the middle.
+    middle: [i16; 2],
+    /// At least 1.
+    shift: u32,
+}
+
+/// `None` for sums that neither makes.
+fn sums(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Sums> {
+    if (kernel.width, kernel.height) != (3, 3) || kernel.division.factor().is_some() {
+        return None;
+    }
+    let shift = kernel.division.shift();
     let half = (1 << shift) >> 1;
-    let rounds = |c: &ChannelStep| c.convolved().is_none_or(|c| (c.low, c.high) == (half, 0));
+    let mut convolved = channels.iter().filter_map(ChannelStep::convolved);
+    let high = convolved.next()?.high;
+    let rounds = |c: &ChannelStep| c.convolved().is_none_or(|c| (c.low, c.high) == (half, high));
+    if !channels.iter().all(rounds) {
+        return None;
+    }
     // Halves take a shift of one at least.
     let more = u32::from(shift == 0);
-    let weights = [corner, above, left, middle].map(|q| q << more);
-    let fits = weights.iter().all(|&q| i16::try_from(q).is_ok());
-    let all: Vec<i32> = kernel.weights.iter().map(|q| q << more).collect();
-    let (least, most) = range(&all, (0, 255));
-    (is_mirrored && fits && channels.iter().all(rounds)).then(|| Mask {
-        outer: pack(weights[0], weights[1]),
-        middle: pack(weights[2], weights[3]),
-        shift: shift + more,
-        // Words are rounded as a product with what shifts 15 bits out.
-        in_words: least >= i16::MIN.into() && most <= i16::MAX.into() && shift + more < 15,
-    })
+    let shift = shift + more;
+    let weights: Vec<i32> = kernel.weights.iter().map(|q| q << more).collect();
+    let (least, most) = range(&weights, (0, 255));
+    let word = |q: i32| i16::try_from(q).ok();
+    let [a, b, c, d, e, f, g, h, i] = <[i32; 9]>::try_from(weights).ok()?;
+    // Words are rounded as a product with what shifts 15 bits out, and half the range is left for the bias.
+    let words = i64::from(i16::MIN)..=i64::from(i16::MAX);
+    if words.contains(&least) && words.contains(&most) && shift < 15 && high.unsigned_abs() < 1 << 14 {
+        let row = |row: [i32; 3]| Some([word(row[0])?, word(row[1])?, word(row[2])?]);
+        return Some(Sums::Words(WordMask {
+            rows: [row([a, b, c])?, row([d, e, f])?, row([g, h, i])?],
+            shift,
+            high: high as i16,
+        }));
+    }
+    let is_symmetric = [c, g, i] == [a; 3] && (d, h) == (f, b);
+    (is_symmetric && high == 0).then_some(())?;
+    Some(Sums::Numbers(SymmetricMask {
+        outer: [word(a)?, word(b)?],
+        middle: [word(d)?, word(e)?],
+        shift,
+    }))
 }
 
 /// Multiply-adds that a sample takes, less than with any line of `fir`: bytes are taken where they lie.
 const COST: f64 = 1.5;
 
-impl PlaneFilter for Symmetric3x3 {
+impl PlaneFilter for Mask3x3 {
     /// `None` if nothing is convolved in the plane, or if the mask or the samples are others.
-    fn new(part: &PlanePart<'_>, _: Option<&Symmetric3x3>) -> Option<Symmetric3x3> {
+    fn new(part: &PlanePart<'_>, _: Option<&Mask3x3>) -> Option<Mask3x3> {
         let (step, format, channels) = (part.step, part.format, part.channels());
         let Kernel::Direct(kernel) = &step.kernel else {
             return None;
@@ -82,12 +132,12 @@ impl PlaneFilter for Symmetric3x3 {
         if part.premultiplied || format.depth() != 8 || !is_convolved || channels.len() > MOST_CHANNELS {
             return None;
         }
-        Some(Symmetric3x3 {
+        Some(Mask3x3 {
             vectors: part.vectors?,
             border: RowBorder::new(step.border, format, channels, (kernel.width, false)),
-            mask: match folded(kernel, channels, format) {
-                Some((kernel, channels)) => mask(&kernel, &channels)?,
-                None => mask(kernel, channels)?,
+            sums: match folded(kernel, channels, format) {
+                Some((kernel, channels)) => sums(&kernel, &channels)?,
+                None => sums(kernel, channels)?,
             },
             channels: channels.to_vec(),
         })
@@ -98,8 +148,11 @@ impl PlaneFilter for Symmetric3x3 {
     }
 
     fn plan(&self, _: &Plane) -> String {
-        let sums = if self.mask.in_words { 16 } else { 32 };
-        format!("symmetric 3x3: {ROWS} rows at a time, bytes where they lie, {sums}-bit sums")
+        let bits = match self.sums {
+            Sums::Words(_) => 16,
+            Sums::Numbers(_) => 32,
+        };
+        format!("3x3: {ROWS} rows at a time, bytes where they lie, {bits}-bit sums")
     }
 
     fn filter(
@@ -114,7 +167,7 @@ impl PlaneFilter for Symmetric3x3 {
     }
 }
 
-impl Symmetric3x3 {
+impl Mask3x3 {
     fn convolve_with<L: Simd>(
         &self,
         simd: L,
@@ -149,7 +202,7 @@ impl Symmetric3x3 {
                 spare: &mut scratch.spare,
             };
             let next = [input.ahead((first + ROWS + 1) as i64, ROWS), later];
-            make(simd, self.mask, plane.channels, (rows, next), ends, out.split());
+            make(simd, self.sums, plane.channels, (rows, next), ends, out.split());
             for k in 0..made {
                 input.complete(first + k, &mut strip.bytes[place(k)..place(k) + samples]);
             }
@@ -165,20 +218,6 @@ pub(super) const READ: usize = ROWS + 2;
 
 /// Components of a pixel, at most.
 pub(in crate::engine::cpu) const MOST_CHANNELS: usize = 4;
-
-/// A mask: results are `(sum + half) >> shift`, clamped.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu) struct Mask {
-    /// What a row above or below weighs: the sum of its outer samples in the low half, its middle one in the
-    /// high one.
-    pub(super) outer: i32,
-    /// The same of the row in the middle.
-    pub(in crate::engine::cpu) middle: i32,
-    /// At least 1.
-    pub(in crate::engine::cpu) shift: u32,
-    /// True if words hold sums.
-    pub(super) in_words: bool,
-}
 
 /// The apron of rows.
 #[derive(Clone, Copy)]
@@ -210,7 +249,7 @@ impl<'a> Ends<'a> {
 /// long. What comes `next` is prefetched meanwhile.
 fn make<L: Simd>(
     simd: L,
-    mask: Mask,
+    sums: Sums,
     channels: usize,
     (rows, next): ([&[u8]; READ], NextRows<'_>),
     ends: Ends<'_>,
@@ -221,28 +260,28 @@ fn make<L: Simd>(
     assert!(out.iter().all(|row| row.len() == samples));
     match channels {
         1 => simd.enter(Make::<1> {
-            mask,
+            sums,
             rows,
             next,
             ends,
             out,
         }),
         2 => simd.enter(Make::<2> {
-            mask,
+            sums,
             rows,
             next,
             ends,
             out,
         }),
         3 => simd.enter(Make::<3> {
-            mask,
+            sums,
             rows,
             next,
             ends,
             out,
         }),
         4 => simd.enter(Make::<4> {
-            mask,
+            sums,
             rows,
             next,
             ends,
@@ -254,56 +293,20 @@ fn make<L: Simd>(
 
 /// What [`make`] has checked, for pixels of `C` components.
 struct Make<'a, const C: usize> {
-    mask: Mask,
+    sums: Sums,
     rows: [&'a [u8]; READ],
     next: NextRows<'a>,
     ends: Ends<'a>,
     out: [&'a mut [u8]; ROWS],
 }
 
-/// The mask in registers.
-#[derive(Clone, Copy)]
-struct Constants<T> {
-    outer: T,
-    middle: T,
-    /// The low byte of each word.
-    low: T,
-    /// What sums begin with, and how far they are shifted down.
-    start: T,
-    shift: T,
-    /// What halves words and rounds them up.
-    half: T,
-}
-
-impl<T: Copy> Constants<T> {
-    #[inline(always)]
-    fn new<L: Simd<V = T>>(simd: L, mask: Mask) -> Constants<T> {
-        let both = |word: i32| simd.splat(word << 16 | word);
-        let start = if L::FUSED_MULTIPLY_ADD {
-            1 << (mask.shift - 1)
-        } else {
-            0
-        };
-        Constants {
-            outer: simd.splat(mask.outer),
-            middle: simd.splat(mask.middle),
-            low: both(255),
-            start: simd.splat(start),
-            shift: simd.splat(mask.shift as i32 - i32::from(!L::FUSED_MULTIPLY_ADD)),
-            half: both(1 << 14),
-        }
-    }
-}
-
-/// Sums at even places and at odd ones, each in two vectors as [`Simd::interleave_words`] leaves them.
-type Sums<T> = [[T; 2]; 2];
-
-/// The outer samples' sums and the middle samples of a row, at even places and at odd ones.
+/// A row's samples left of the results at even places, under them and right of them, and the same at odd
+/// places.
 ///
 /// # Safety
 /// A step's bytes are readable at `from`, and `C` before and after them.
 #[inline(always)]
-unsafe fn words_of<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u8) -> [[L::V; 2]; 2] {
+unsafe fn samples_of<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u8) -> [[L::V; 3]; 2] {
     // SAFETY: 4 LANES bytes are readable from C bytes before `from` on, from there, and from C bytes after
     // it.
     let words = unsafe { [simd.load(from.sub(C)), simd.load(from), simd.load(from.add(C))] };
@@ -317,148 +320,7 @@ unsafe fn words_of<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u8)
         // Either neighbour's bytes at the other places.
         middle = [left[1], right[0]];
     }
-    [
-        [simd.add_words(left[0], right[0]), middle[0]],
-        [simd.add_words(left[1], right[1]), middle[1]],
-    ]
-}
-
-/// The mask in registers, for sums in words.
-#[derive(Clone, Copy)]
-struct WordConstants<T> {
-    /// What outer samples and the middle one of a row above or below weigh.
-    outer: [T; 2],
-    /// The same of the row in the middle.
-    middle: [T; 2],
-    low: T,
-    /// What shifts words down and rounds them.
-    factor: T,
-}
-
-impl<T: Copy> WordConstants<T> {
-    #[inline(always)]
-    fn new<L: Simd<V = T>>(simd: L, mask: Mask) -> WordConstants<T> {
-        let both = |word: i32| simd.splat(word << 16 | word & 0xFFFF);
-        let two = |pair: i32| [both(pair), both(pair >> 16)];
-        WordConstants {
-            outer: two(mask.outer),
-            middle: two(mask.middle),
-            low: both(255),
-            factor: both(1 << (15 - mask.shift.min(15))),
-        }
-    }
-}
-
-/// The same as [`step`] with sums in words.
-///
-/// # Safety
-/// As there.
-#[inline(always)]
-unsafe fn step_in_words<L: Simd, const C: usize>(
-    simd: L,
-    constants: &WordConstants<L::V>,
-    from: [*const u8; READ],
-    to: [*mut u8; ROWS],
-    x: usize,
-) {
-    let &WordConstants {
-        outer,
-        middle,
-        low,
-        factor,
-    } = constants;
-    // At even places and at odd ones: of the row of the result that the row read is the last one of, and of
-    // the next one.
-    let mut sums = [[low; 2]; 2];
-    for y in 0..READ {
-        // SAFETY: 4 LANES bytes, and C before and after them, are readable at x in each row of `from`.
-        let row = unsafe { words_of::<L, C>(simd, low, from[y].add(x)) };
-        let mut words = [low; 2];
-        for odd in 0..2 {
-            let [sides, centre] = row[odd];
-            let beside = simd.add_words(
-                simd.multiply_words(sides, outer[0]),
-                simd.multiply_words(centre, outer[1]),
-            );
-            let between = simd.add_words(
-                simd.multiply_words(sides, middle[0]),
-                simd.multiply_words(centre, middle[1]),
-            );
-            let last = simd.add_words(sums[0][odd], beside);
-            sums[0][odd] = simd.add_words(sums[1][odd], between);
-            sums[1][odd] = beside;
-            words[odd] = simd.multiply_round_words(last, factor);
-        }
-        if let Some(row) = y.checked_sub(2) {
-            // SAFETY: 4 LANES bytes are writable at x in each row of `to`.
-            unsafe { simd.store_even_odd(words, to[row].add(x)) };
-        }
-    }
-}
-
-/// Makes a step of each row from place `x` on.
-///
-/// # Safety
-/// From there on a step's bytes are readable in `from`, and `C` before and after them, and a step's bytes are
-/// writable in `to`.
-#[inline(always)]
-unsafe fn step<L: Simd, const C: usize>(
-    simd: L,
-    constants: &Constants<L::V>,
-    from: [*const u8; READ],
-    to: [*mut u8; ROWS],
-    x: usize,
-) {
-    let &Constants {
-        outer,
-        middle,
-        low,
-        start,
-        shift,
-        half,
-    } = constants;
-    // Of the row of the result that the row read is the last one of, and of the next one.
-    let mut sums: [Sums<L::V>; 2] = [[[start; 2]; 2]; 2];
-    for y in 0..READ {
-        // SAFETY: 4 LANES bytes, and C before and after them, are readable at x in each row of `from`.
-        let row = unsafe { words_of::<L, C>(simd, low, from[y].add(x)) };
-        let pairs = [
-            simd.interleave_words(row[0][0], row[0][1]),
-            simd.interleave_words(row[1][0], row[1][1]),
-        ];
-        let mut words = [start; 2];
-        for odd in 0..2 {
-            let mut done = [start; 2];
-            for k in 0..2 {
-                let pair = pairs[odd][k];
-                let [last, next, first] = if L::FUSED_MULTIPLY_ADD {
-                    [
-                        simd.multiply_add(sums[0][odd][k], pair, outer),
-                        simd.multiply_add(sums[1][odd][k], pair, middle),
-                        simd.multiply_add(start, pair, outer),
-                    ]
-                } else {
-                    let weighted = simd.multiply_add(simd.splat(0), pair, outer);
-                    [
-                        simd.add(sums[0][odd][k], weighted),
-                        simd.multiply_add(sums[1][odd][k], pair, middle),
-                        weighted,
-                    ]
-                };
-                sums[0][odd][k] = next;
-                sums[1][odd][k] = first;
-                done[k] = simd.shift_down(last, shift);
-            }
-            words[odd] = simd.pack_words(done[0], done[1]);
-            if !L::FUSED_MULTIPLY_ADD {
-                words[odd] = simd.multiply_round_words(words[odd], half);
-            }
-        }
-        if let Some(row) = y.checked_sub(2) {
-            // SAFETY: 4 LANES bytes are writable at x in each row of `to`.
-            unsafe { simd.store_even_odd(words, to[row].add(x)) };
-        }
-    }
+    [[left[0], middle[0], right[0]], [left[1], middle[1], right[1]]]
 }
 
 /// The sums of one width, with what they take in registers.
@@ -475,34 +337,6 @@ trait Step<V: Copy>: Copy {
         to: [*mut u8; ROWS],
         x: usize,
     );
-}
-
-impl<V: Copy> Step<V> for Constants<V> {
-    #[inline(always)]
-    unsafe fn make<L: Simd<V = V>, const C: usize>(
-        &self,
-        simd: L,
-        from: [*const u8; READ],
-        to: [*mut u8; ROWS],
-        x: usize,
-    ) {
-        // SAFETY: the caller's.
-        unsafe { step::<L, C>(simd, self, from, to, x) };
-    }
-}
-
-impl<V: Copy> Step<V> for WordConstants<V> {
-    #[inline(always)]
-    unsafe fn make<L: Simd<V = V>, const C: usize>(
-        &self,
-        simd: L,
-        from: [*const u8; READ],
-        to: [*mut u8; ROWS],
-        x: usize,
-    ) {
-        // SAFETY: the caller's.
-        unsafe { step_in_words::<L, C>(simd, self, from, to, x) };
-    }
 }
 
 impl<const C: usize> Make<'_, C> {
@@ -573,14 +407,25 @@ impl<const C: usize> Make<'_, C> {
     }
 }
 
+impl<const C: usize> Make<'_, C> {
+    #[inline(always)]
+    fn with_terms<L: Simd, R: Terms>(self, simd: L, mask: WordMask) {
+        if mask.rows[0] == mask.rows[2] {
+            self.with(simd, WordConstants::<_, R, true>::new(simd, mask));
+        } else {
+            self.with(simd, WordConstants::<_, R, false>::new(simd, mask));
+        }
+    }
+}
+
 impl<const C: usize> Work for Make<'_, C> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let mask = self.mask;
-        if mask.in_words {
-            self.with(simd, WordConstants::new(simd, mask));
-        } else {
-            self.with(simd, Constants::new(simd, mask));
+        match self.sums {
+            Sums::Numbers(mask) => self.with(simd, NumberConstants::new(simd, mask)),
+            Sums::Words(mask) if Sum::suit(&mask.rows) => self.with_terms::<L, Sum>(simd, mask),
+            Sums::Words(mask) if Difference::suit(&mask.rows) => self.with_terms::<L, Difference>(simd, mask),
+            Sums::Words(mask) => self.with_terms::<L, Each>(simd, mask),
         }
     }
 }

@@ -1,0 +1,107 @@
+//! Sums of 32 bits: of a pair of words, the sum of the outer samples and the middle one, a multiply-add with a
+//! pair of weights makes what a row adds.
+#![allow(unsafe_code)]
+
+use super::{READ, ROWS, Step, SymmetricMask, samples_of};
+use crate::engine::cpu::fir::taps::pack;
+use crate::engine::cpu::simd::vector::Simd;
+
+/// The mask in registers.
+#[derive(Clone, Copy)]
+pub(super) struct NumberConstants<T> {
+    outer: T,
+    middle: T,
+    /// The low byte of each word.
+    low: T,
+    /// What sums begin with, and how far they are shifted down.
+    start: T,
+    shift: T,
+    /// What halves words and rounds them up.
+    half: T,
+}
+
+impl<T: Copy> NumberConstants<T> {
+    #[inline(always)]
+    pub(super) fn new<L: Simd<V = T>>(simd: L, mask: SymmetricMask) -> NumberConstants<T> {
+        let both = |word: i32| simd.splat(word << 16 | word);
+        let start = if L::FUSED_MULTIPLY_ADD {
+            1 << (mask.shift - 1)
+        } else {
+            0
+        };
+        NumberConstants {
+            outer: simd.splat(pack(mask.outer[0].into(), mask.outer[1].into())),
+            middle: simd.splat(pack(mask.middle[0].into(), mask.middle[1].into())),
+            low: both(255),
+            start: simd.splat(start),
+            shift: simd.splat(mask.shift as i32 - i32::from(!L::FUSED_MULTIPLY_ADD)),
+            half: both(1 << 14),
+        }
+    }
+}
+
+/// Sums at even places and at odd ones, each in two vectors as [`Simd::interleave_words`] leaves them.
+type Sums<T> = [[T; 2]; 2];
+
+impl<V: Copy> Step<V> for NumberConstants<V> {
+    #[inline(always)]
+    unsafe fn make<L: Simd<V = V>, const C: usize>(
+        &self,
+        simd: L,
+        from: [*const u8; READ],
+        to: [*mut u8; ROWS],
+        x: usize,
+    ) {
+        let &NumberConstants {
+            outer,
+            middle,
+            low,
+            start,
+            shift,
+            half,
+        } = self;
+        // Of the row of the result that the row read is the last one of, and of the next one.
+        let mut sums: [Sums<L::V>; 2] = [[[start; 2]; 2]; 2];
+        for y in 0..READ {
+            // SAFETY: 4 LANES bytes, and C before and after them, are readable at x in each row of `from`.
+            let row = unsafe { samples_of::<L, C>(simd, low, from[y].add(x)) };
+            let mut pairs = [[low; 2]; 2];
+            for odd in 0..2 {
+                let [left, middle, right] = row[odd];
+                pairs[odd] = simd.interleave_words(simd.add_words(left, right), middle);
+            }
+            let mut words = [start; 2];
+            for odd in 0..2 {
+                let mut done = [start; 2];
+                for k in 0..2 {
+                    let pair = pairs[odd][k];
+                    let [last, next, first] = if L::FUSED_MULTIPLY_ADD {
+                        [
+                            simd.multiply_add(sums[0][odd][k], pair, outer),
+                            simd.multiply_add(sums[1][odd][k], pair, middle),
+                            simd.multiply_add(start, pair, outer),
+                        ]
+                    } else {
+                        let weighted = simd.multiply_add(simd.splat(0), pair, outer);
+                        [
+                            simd.add(sums[0][odd][k], weighted),
+                            simd.multiply_add(sums[1][odd][k], pair, middle),
+                            weighted,
+                        ]
+                    };
+                    sums[0][odd][k] = next;
+                    sums[1][odd][k] = first;
+                    done[k] = simd.shift_down(last, shift);
+                }
+                words[odd] = simd.pack_words(done[0], done[1]);
+                if !L::FUSED_MULTIPLY_ADD {
+                    words[odd] = simd.multiply_round_words(words[odd], half);
+                }
+            }
+            if let Some(row) = y.checked_sub(2) {
+                // SAFETY: 4 LANES bytes are writable at x in each row of `to`.
+                unsafe { simd.store_even_odd(words, to[row].add(x)) };
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Sums in words, twice as many at a time as of 32 bits. They may overflow on the way, as long as the last one
+//! fits.
+#![allow(unsafe_code)]
+
+use super::{READ, ROWS, Step, WordMask, samples_of};
+use crate::engine::cpu::simd::vector::Simd;
+use std::marker::PhantomData;
+
+/// What the rows of a mask have in common: the terms that a row's samples are made into.
+pub(super) trait Terms: Copy {
+    /// How many there are.
+    const COUNT: usize;
+
+    /// True if the rows are so.
+    fn suit(rows: &[[i16; 3]; 3]) -> bool;
+
+    /// What each term weighs in a row of the mask.
+    fn weights(row: [i16; 3]) -> [i16; 3];
+
+    /// The terms of the left, the middle and the right sample; the rest is anything.
+    fn of<L: Simd>(simd: L, samples: [L::V; 3]) -> [L::V; 3];
+}
+
+/// The outer samples weigh the same: their sum, and the middle one.
+#[derive(Clone, Copy)]
+pub(super) struct Sum;
+
+/// The outer samples weigh the opposite, the middle one nothing: their difference.
+#[derive(Clone, Copy)]
+pub(super) struct Difference;
+
+/// Each sample.
+#[derive(Clone, Copy)]
+pub(super) struct Each;
+
+impl Terms for Sum {
+    const COUNT: usize = 2;
+
+    fn suit(rows: &[[i16; 3]; 3]) -> bool {
+        rows.iter().all(|row| row[0] == row[2])
+    }
+
+    fn weights(row: [i16; 3]) -> [i16; 3] {
+        [row[0], row[1], 0]
+    }
+
+    #[inline(always)]
+    fn of<L: Simd>(simd: L, [left, middle, right]: [L::V; 3]) -> [L::V; 3] {
+        [simd.add_words(left, right), middle, middle]
+    }
+}
+
+impl Terms for Difference {
+    const COUNT: usize = 1;
+
+    fn suit(rows: &[[i16; 3]; 3]) -> bool {
+        rows.iter()
+            .all(|row| i32::from(row[0]) == -i32::from(row[2]) && row[1] == 0)
+    }
+
+    fn weights(row: [i16; 3]) -> [i16; 3] {
+        [row[2], 0, 0]
+    }
+
+    #[inline(always)]
+    fn of<L: Simd>(simd: L, [left, _, right]: [L::V; 3]) -> [L::V; 3] {
+        [simd.sub_words(right, left); 3]
+    }
+}
+
+impl Terms for Each {
+    const COUNT: usize = 3;
+
+    fn suit(_: &[[i16; 3]; 3]) -> bool {
+        true
+    }
+
+    fn weights(row: [i16; 3]) -> [i16; 3] {
+        row
+    }
+
+    #[inline(always)]
+    fn of<L: Simd>(_: L, samples: [L::V; 3]) -> [L::V; 3] {
+        samples
+    }
+}
+
+/// The mask in registers. `MIRRORED` if its first and its last row are equal.
+#[derive(Clone, Copy)]
+pub(super) struct WordConstants<T, R: Terms, const MIRRORED: bool> {
+    /// What each term of a row weighs.
+    rows: [[T; 3]; 3],
+    /// The low byte of each word.
+    low: T,
+    /// What shifts words down and rounds them.
+    factor: T,
+    /// What is added then.
+    high: T,
+    terms: PhantomData<R>,
+}
+
+impl<T: Copy, R: Terms, const MIRRORED: bool> WordConstants<T, R, MIRRORED> {
+    #[inline(always)]
+    pub(super) fn new<L: Simd<V = T>>(simd: L, mask: WordMask) -> Self {
+        let both = |word: i16| simd.splat(i32::from(word) << 16 | i32::from(word) & 0xFFFF);
+        WordConstants {
+            rows: mask.rows.map(|row| R::weights(row).map(both)),
+            low: both(255),
+            factor: both(1 << (15 - mask.shift)),
+            high: both(mask.high),
+            terms: PhantomData,
+        }
+    }
+
+    /// What row `row` of the mask makes of a picture's row.
+    #[inline(always)]
+    fn weighted<L: Simd<V = T>>(&self, simd: L, row: usize, terms: [T; 3]) -> T {
+        let mut sum = simd.multiply_words(terms[0], self.rows[row][0]);
+        for k in 1..R::COUNT {
+            sum = simd.add_words(sum, simd.multiply_words(terms[k], self.rows[row][k]));
+        }
+        sum
+    }
+}
+
+impl<V: Copy, R: Terms, const MIRRORED: bool> Step<V> for WordConstants<V, R, MIRRORED> {
+    #[inline(always)]
+    unsafe fn make<L: Simd<V = V>, const C: usize>(
+        &self,
+        simd: L,
+        from: [*const u8; READ],
+        to: [*mut u8; ROWS],
+        x: usize,
+    ) {
+        // At even places and at odd ones: of the row of the result that the row read is the last one of, and
+        // of the next one.
+        let mut sums = [[self.low; 2]; 2];
+        for y in 0..READ {
+            // SAFETY: 4 LANES bytes, and C before and after them, are readable at x in each row of `from`.
+            let row = unsafe { samples_of::<L, C>(simd, self.low, from[y].add(x)) };
+            let mut words = [self.low; 2];
+            for odd in 0..2 {
+                let terms = R::of(simd, row[odd]);
+                let below = self.weighted(simd, 2, terms);
+                let last = simd.add_words(sums[0][odd], below);
+                sums[0][odd] = simd.add_words(sums[1][odd], self.weighted(simd, 1, terms));
+                sums[1][odd] = if MIRRORED {
+                    below
+                } else {
+                    self.weighted(simd, 0, terms)
+                };
+                words[odd] = simd.add_words(simd.multiply_round_words(last, self.factor), self.high);
+            }
+            if let Some(row) = y.checked_sub(2) {
+                // SAFETY: 4 LANES bytes are writable at x in each row of `to`.
+                unsafe { simd.store_even_odd(words, to[row].add(x)) };
+            }
+        }
+    }
+}
