@@ -423,8 +423,9 @@ impl<const C: usize> Work for Make<'_, C> {
     fn run<L: Simd>(self, simd: L) {
         match self.sums {
             Sums::Numbers(mask) => self.with(simd, NumberConstants::new(simd, mask)),
-            Sums::Words(mask) if Sum::suit(&mask.rows) => self.with_terms::<L, Sum>(simd, mask),
-            Sums::Words(mask) if Difference::suit(&mask.rows) => self.with_terms::<L, Difference>(simd, mask),
+            Sums::Words(mask) if Sum::<false>::suit(&mask) => self.with_terms::<L, Sum<false>>(simd, mask),
+            Sums::Words(mask) if Sum::<true>::suit(&mask) => self.with_terms::<L, Sum<true>>(simd, mask),
+            Sums::Words(mask) if Difference::suit(&mask) => self.with_terms::<L, Difference>(simd, mask),
             Sums::Words(mask) => self.with_terms::<L, Each>(simd, mask),
         }
     }

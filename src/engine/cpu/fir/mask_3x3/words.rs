@@ -11,8 +11,11 @@ pub(super) trait Terms: Copy {
     /// How many there are.
     const COUNT: usize;
 
-    /// True if the rows are so.
-    fn suit(rows: &[[i16; 3]; 3]) -> bool;
+    /// True if something may be added to the rounded sums.
+    const BIASED: bool = true;
+
+    /// True if the mask is so.
+    fn suit(mask: &WordMask) -> bool;
 
     /// What each term weighs in a row of the mask.
     fn weights(row: [i16; 3]) -> [i16; 3];
@@ -23,7 +26,7 @@ pub(super) trait Terms: Copy {
 
 /// The outer samples weigh the same: their sum, and the middle one.
 #[derive(Clone, Copy)]
-pub(super) struct Sum;
+pub(super) struct Sum<const BIASED: bool>;
 
 /// The outer samples weigh the opposite, the middle one nothing: their difference.
 #[derive(Clone, Copy)]
@@ -33,11 +36,12 @@ pub(super) struct Difference;
 #[derive(Clone, Copy)]
 pub(super) struct Each;
 
-impl Terms for Sum {
+impl<const BIASED: bool> Terms for Sum<BIASED> {
     const COUNT: usize = 2;
+    const BIASED: bool = BIASED;
 
-    fn suit(rows: &[[i16; 3]; 3]) -> bool {
-        rows.iter().all(|row| row[0] == row[2])
+    fn suit(mask: &WordMask) -> bool {
+        mask.rows.iter().all(|row| row[0] == row[2]) && (BIASED || mask.high == 0)
     }
 
     fn weights(row: [i16; 3]) -> [i16; 3] {
@@ -53,8 +57,9 @@ impl Terms for Sum {
 impl Terms for Difference {
     const COUNT: usize = 1;
 
-    fn suit(rows: &[[i16; 3]; 3]) -> bool {
-        rows.iter()
+    fn suit(mask: &WordMask) -> bool {
+        mask.rows
+            .iter()
             .all(|row| i32::from(row[0]) == -i32::from(row[2]) && row[1] == 0)
     }
 
@@ -71,7 +76,7 @@ impl Terms for Difference {
 impl Terms for Each {
     const COUNT: usize = 3;
 
-    fn suit(_: &[[i16; 3]; 3]) -> bool {
+    fn suit(_: &WordMask) -> bool {
         true
     }
 
@@ -149,7 +154,10 @@ impl<V: Copy, R: Terms, const MIRRORED: bool> Step<V> for WordConstants<V, R, MI
                 } else {
                     self.weighted(simd, 0, terms)
                 };
-                words[odd] = simd.add_words(simd.multiply_round_words(last, self.factor), self.high);
+                words[odd] = simd.multiply_round_words(last, self.factor);
+                if R::BIASED {
+                    words[odd] = simd.add_words(words[odd], self.high);
+                }
             }
             if let Some(row) = y.checked_sub(2) {
                 // SAFETY: 4 LANES bytes are writable at x in each row of `to`.
