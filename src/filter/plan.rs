@@ -272,8 +272,8 @@ pub enum PlanError {
     },
     /// A weight is no number of 32 bits.
     #[error(
-        "filter '{label}': a weight is beyond 3.4e38, the largest number of the floating-point samples that it \
-         is for"
+        "filter '{label}': a weight is beyond 3.4e38, the largest number of the floating-point samples that \
+         it is for"
     )]
     BeyondFloat {
         /// The filter as the user wrote it.

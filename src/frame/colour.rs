@@ -24,8 +24,8 @@ pub enum AlphaKind {
     Associated,
 }
 
-/// Where black lies, how colour goes with alpha, and the colour tags by their numbers in ITU-T H.273 (which FFmpeg shares; 2 is
-/// "unspecified").
+/// Where black lies, how colour goes with alpha, and the colour tags by their numbers in ITU-T H.273 (which
+/// FFmpeg shares; 2 is "unspecified").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Colour {
     /// Sample range.

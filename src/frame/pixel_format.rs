@@ -1,7 +1,7 @@
 //! The pixel formats that are filtered natively, described by one static table.
 //!
-//! A format is known by FFmpeg's name for it. Integer samples of more than 8 bits are little-endian 16-bit words;
-//! floating-point samples are little-endian IEEE 754 numbers of 16 or 32 bits, where 1.0 is white.
+//! A format is known by FFmpeg's name for it. Integer samples of more than 8 bits are little-endian 16-bit
+//! words; floating-point samples are little-endian IEEE 754 numbers of 16 or 32 bits, where 1.0 is white.
 
 use std::fmt;
 use std::str::FromStr;

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Each row is read once for the three results that it is part of; where the first and the last row of the
-//! mask are equal, their products are made once. Sums that fit 16 bits are made in words (`words.rs`), others,
-//! of masks that are symmetric both ways, in numbers of 32 bits (`numbers.rs`).
+//! mask are equal, their products are made once. Sums that fit 16 bits are made in words (`words.rs`),
+//! others, of masks that are symmetric both ways, in numbers of 32 bits (`numbers.rs`).
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

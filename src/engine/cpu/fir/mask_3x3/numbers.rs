@@ -1,5 +1,5 @@
-//! Sums of 32 bits: of a pair of words, the sum of the outer samples and the middle one, a multiply-add with a
-//! pair of weights makes what a row adds.
+//! Sums of 32 bits: of a pair of words, the sum of the outer samples and the middle one, a multiply-add with
+//! a pair of weights makes what a row adds.
 #![allow(unsafe_code)]
 
 use super::{READ, ROWS, Step, SymmetricMask, samples_of};

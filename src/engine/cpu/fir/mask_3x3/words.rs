@@ -1,5 +1,5 @@
-//! Sums in words, twice as many at a time as of 32 bits. They may overflow on the way, as long as the last one
-//! fits.
+//! Sums in words, twice as many at a time as of 32 bits. They may overflow on the way, as long as the last
+//! one fits.
 #![allow(unsafe_code)]
 
 use super::{READ, ROWS, Step, WordMask, samples_of};
