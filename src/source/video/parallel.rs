@@ -139,7 +139,7 @@ struct ParallelVideo {
     first: Metadata,
     /// Where the first frame that is wanted is.
     start: Option<i64>,
-    at_work: AtWork,
+    state: DecodeState,
     /// A frame that was asked for to know whether there is one.
     held: Option<Frame>,
     /// When the frame that came last is shown.
@@ -147,12 +147,13 @@ struct ParallelVideo {
     fallen_back: Option<String>,
 }
 
-enum AtWork {
+/// Who decodes, which is settled with the first frame that is asked for.
+enum DecodeState {
     /// The places to cut at are known as far as the plan needed.
-    NotYet(Box<StretchEnds>),
-    Readers(Stretches),
-    /// `front` alone.
-    Front,
+    NotStarted(Box<StretchEnds>),
+    Parallel(Stretches),
+    /// One decoder, `front`.
+    Single,
     Ended,
 }
 
@@ -185,7 +186,7 @@ impl ParallelVideo {
             },
             plan,
             start: None,
-            at_work: AtWork::NotYet(Box::new(ends)),
+            state: DecodeState::NotStarted(Box::new(ends)),
             held: None,
             last: None,
             fallen_back: None,
@@ -193,7 +194,7 @@ impl ParallelVideo {
     }
 
     /// Starts the readers.
-    fn start(&mut self, mut ends: Box<StretchEnds>, supply: &Supply) -> AtWork {
+    fn start(&mut self, mut ends: Box<StretchEnds>, supply: &Supply) -> DecodeState {
         let start = self.start.filter(|&start| start > ends.first);
         let start = match start.map(|start| ends.keys.last_to(start, ends.shortest)) {
             None => None,
@@ -220,13 +221,13 @@ impl ParallelVideo {
         // The first picture, which the front has seen, need not be in the range.
         self.front.steps = super::Steps::default();
         match stretches {
-            Ok(stretches) => AtWork::Readers(stretches),
+            Ok(stretches) => DecodeState::Parallel(stretches),
             Err(cause) => self.fall_back(cause.to_string()),
         }
     }
 
     /// Leaves what follows to the one decoder.
-    fn fall_back(&mut self, reason: String) -> AtWork {
+    fn fall_back(&mut self, reason: String) -> DecodeState {
         tracing::debug!(path = %self.front.name, "one decoder goes on: {reason}");
         match (self.last, self.start) {
             (Some(last), _) => self.front.pass_over(last + 1),
@@ -234,7 +235,7 @@ impl ParallelVideo {
             (None, None) => {}
         }
         self.fallen_back = Some(reason);
-        AtWork::Front
+        DecodeState::Single
     }
 
     /// The next frame of the readers, or of the front.
@@ -242,28 +243,28 @@ impl ParallelVideo {
         if let Some(frame) = self.held.take() {
             return Ok(Some(frame));
         }
-        if let AtWork::NotYet(_) = self.at_work
-            && let AtWork::NotYet(ends) = std::mem::replace(&mut self.at_work, AtWork::Front)
+        if let DecodeState::NotStarted(_) = self.state
+            && let DecodeState::NotStarted(ends) = std::mem::replace(&mut self.state, DecodeState::Single)
         {
-            self.at_work = self.start(ends, supply);
+            self.state = self.start(ends, supply);
         }
-        if let AtWork::Readers(stretches) = &self.at_work {
+        if let DecodeState::Parallel(stretches) = &self.state {
             match stretches.next(&|| supply.is_stopped())? {
                 Next::Frame(mut frame) => {
                     self.front.carry_rotation(&mut frame.metadata);
                     match self.contradiction(&frame.metadata) {
                         None => return self.accept(frame).map(Some),
-                        Some(problem) => self.at_work = self.fall_back(problem),
+                        Some(problem) => self.state = self.fall_back(problem),
                     }
                 }
                 Next::End => {
-                    self.at_work = AtWork::Ended;
+                    self.state = DecodeState::Ended;
                     return Ok(None);
                 }
-                Next::Failed(failure) => self.at_work = self.fall_back(failure.to_string()),
+                Next::Failed(failure) => self.state = self.fall_back(failure.to_string()),
             }
         }
-        if !matches!(self.at_work, AtWork::Front) {
+        if !matches!(self.state, DecodeState::Single) {
             return Ok(None);
         }
         loop {
@@ -329,7 +330,7 @@ impl Source for ParallelVideo {
         let Some(frame) = self.upcoming(supply)? else {
             return Ok(None);
         };
-        if let AtWork::Front = self.at_work {
+        if let DecodeState::Single = self.state {
             return Ok(Some(frame));
         }
         let mut frame = ParallelVideo::pooled(frame, supply)?;

@@ -162,8 +162,8 @@ impl Reading {
     }
 }
 
-/// What the frames of a reader are made of.
-enum Landing {
+/// Where the frames of a reader are decoded to.
+enum Destination {
     /// The decoder's own pictures; the buffers that hold them have no memory of their own.
     Host(Supply),
     #[cfg(feature = "cuda")]
@@ -174,7 +174,7 @@ enum Landing {
 pub(super) struct VideoReader {
     // Pictures go before the stream that they are used on.
     source: VideoSource,
-    landing: Landing,
+    destination: Destination,
     through: bool,
     has_leading: bool,
     span: Span,
@@ -204,10 +204,10 @@ impl VideoReader {
         source.demuxer.watch(&supply.stop);
         let codec = source.decoder.codec_name();
         let through = reading.goes_through(&codec);
-        let landing = match reading {
+        let destination = match reading {
             Reading::OnCpu => {
                 source.decoder.decode_into(supply.pool.reserve());
-                Landing::Host(Supply {
+                Destination::Host(Supply {
                     pool: FramePool::new(MOST_FRAMES, Arc::new(Pageable)),
                     stop: supply.stop.clone(),
                 })
@@ -216,12 +216,12 @@ impl VideoReader {
             Reading::OnCards { cards, .. } => {
                 let stream = cards[number % cards.len()].stream().map_err(SourceError::other)?;
                 decode_on(&mut source, &stream)?;
-                Landing::Card(stream)
+                Destination::Card(stream)
             }
         };
         Ok(VideoReader {
             source,
-            landing,
+            destination,
             through,
             has_leading: !WITHOUT_LEADING.contains(&codec.as_str()),
             span: Span {
@@ -287,10 +287,10 @@ impl VideoReader {
         // What a picture says of its rotation holds for later ones in order of presentation, which is not
         // known here.
         source.rotation = None;
-        match &mut self.landing {
-            Landing::Host(supply) => source.frame(supply),
+        match &mut self.destination {
+            Destination::Host(supply) => source.frame(supply),
             #[cfg(feature = "cuda")]
-            Landing::Card(stream) => frame_on_card(source, stream),
+            Destination::Card(stream) => frame_on_card(source, stream),
         }
     }
 }
