@@ -13,7 +13,7 @@ use super::kernels::variant::MemoryVariant;
 use super::launch::scratch::{Scratch, ScratchMemory, ScratchShortage};
 use super::launch::{LaunchPlan, Request};
 use super::ring::graph::ChainWork;
-use super::ring::slot::{self, Amount, Cargo, Flight, Slot};
+use super::ring::slot::{self, Amount, FrameBuffers, Flight, Slot};
 use super::ring::times::Times;
 use super::select::SelectContext;
 use super::select::table::Table;
@@ -357,19 +357,19 @@ impl Cuda {
         &mut self,
         slot: &mut Slot,
         flight: &mut Flight,
-        cargo: &mut Cargo,
+        buffers: &mut FrameBuffers,
         geometry: &Geometry,
         prepared: &Arc<LaunchPlan>,
         memory: MemoryVariant,
     ) -> Result<(), EngineError> {
         let mut work = self.work(slot, geometry, prepared, memory)?;
         let overlap = self.options.overlap;
-        let resident = cargo
+        let resident = buffers
             .input
             .as_ref()
-            .filter(|_| cargo.is_resident)
+            .filter(|_| buffers.is_resident)
             .and_then(card_frame);
-        let from = match (&cargo.input, resident) {
+        let from = match (&buffers.input, resident) {
             (_, Some(frame)) => {
                 // The decoder's stream writes it.
                 frame.ready().hold(&self.streams.compute)?;
@@ -382,10 +382,10 @@ impl Cuda {
             (Some(input), None) => input.bytes().as_ptr(),
             (None, None) => [].as_ptr(),
         };
-        let to = if cargo.staged {
+        let to = if buffers.staged {
             flight.stage_output(&self.device, geometry.host_output.size())?
         } else {
-            cargo.output.bytes_mut().as_mut_ptr()
+            buffers.output.bytes_mut().as_mut_ptr()
         };
         // Without overlap everything goes through one stream, and the host waits after each part.
         let (up, compute, down) = match overlap {
@@ -488,15 +488,15 @@ impl Cuda {
             self.idle.push(flight);
             return Err(error);
         }
-        if let Some(mut cargo) = flight.cargo.take() {
-            if cargo.staged {
-                flight.unstage(&mut cargo.output);
+        if let Some(mut buffers) = flight.buffers.take() {
+            if buffers.staged {
+                flight.unstage(&mut buffers.output);
             }
             match flight.is_timed {
-                true => self.times.add(cargo.output.sequence, &flight, cargo.amount)?,
-                false => self.times.pass(cargo.amount),
+                true => self.times.add(buffers.output.sequence, &flight, buffers.amount)?,
+                false => self.times.pass(buffers.amount),
             }
-            self.ready.push_back(cargo.output);
+            self.ready.push_back(buffers.output);
         }
         self.idle.push(flight);
         Ok(())
@@ -614,7 +614,7 @@ impl Engine for Cuda {
             false => 0,
         };
         let downloads = !self.options.keeps_results;
-        let mut cargo = Cargo {
+        let mut buffers = FrameBuffers {
             amount: Amount {
                 bytes_up: moved(!is_resident, &geometry.host_input, &geometry.device_input),
                 bytes_down: moved(downloads, &geometry.host_output, &geometry.device_output),
@@ -638,7 +638,7 @@ impl Engine for Cuda {
         (flight.is_uploaded, flight.is_downloaded) = (!is_resident, downloads);
         let is_sampled = self.options.samples_times && is_resident && self.options.overlap == Overlap::Ring;
         flight.is_timed = !is_sampled || number.is_multiple_of(SAMPLE);
-        let enqueued = self.enqueue(&mut slot, &mut flight, &mut cargo, &geometry, &prepared, memory);
+        let enqueued = self.enqueue(&mut slot, &mut flight, &mut buffers, &geometry, &prepared, memory);
         if enqueued.is_err() {
             // A part may be in flight, and it must not outlive the frames' memory.
             self.wait_for_everything();
@@ -648,7 +648,7 @@ impl Engine for Cuda {
             self.idle.push(flight);
             return Err(error);
         }
-        flight.cargo = Some(cargo);
+        flight.buffers = Some(buffers);
         self.in_flight.push_back(flight);
         Ok(())
     }

@@ -108,7 +108,7 @@ pub(crate) struct Amount {
 }
 
 /// A frame's memory while the card works on it.
-pub(crate) struct Cargo {
+pub(crate) struct FrameBuffers {
     /// Kept until its upload is done; where it is filtered in place, until the frame is.
     pub(crate) input: Option<Frame>,
     /// True if the input lies on the card.
@@ -135,7 +135,7 @@ pub(crate) struct Flight {
     pub(crate) is_downloaded: bool,
     /// False if its times are not taken.
     pub(crate) is_timed: bool,
-    pub(crate) cargo: Option<Cargo>,
+    pub(crate) buffers: Option<FrameBuffers>,
     staging: [Option<PinnedMemory>; 2],
 }
 
@@ -178,7 +178,7 @@ impl Flight {
             is_uploaded: true,
             is_downloaded: true,
             is_timed: true,
-            cargo: None,
+            buffers: None,
             staging: [None, None],
         })
     }
@@ -186,13 +186,13 @@ impl Flight {
     /// Gives the input's memory back as soon as the card has read it; true once it has. A frame of the card's
     /// own stays until its end was seen, which spares the driver a question.
     pub(crate) fn release_input(&mut self) -> Result<bool, EngineError> {
-        let Some(cargo) = self.cargo.as_mut().filter(|cargo| !cargo.is_resident) else {
+        let Some(buffers) = self.buffers.as_mut().filter(|buffers| !buffers.is_resident) else {
             return Ok(true);
         };
-        if cargo.input.is_some() && self.marks.upload.done().is_done()? {
-            cargo.input = None;
+        if buffers.input.is_some() && self.marks.upload.done().is_done()? {
+            buffers.input = None;
         }
-        Ok(cargo.input.is_none())
+        Ok(buffers.input.is_none())
     }
 
     /// Copies the input to page-locked memory of the flight's own, from which it can be uploaded beside other
