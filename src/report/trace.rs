@@ -174,21 +174,21 @@ impl<W: Write> Events<W> {
         })
     }
 
-    /// A knot of the arrow that leads from a frame's decoding through all its work to its encoding.
-    fn arrow(&mut self, knot: Knot, pid: u32, tid: u32, ts: f64, frame: u64) -> io::Result<()> {
+    /// A phase of the arrow that leads from a frame's decoding through all its work to its encoding.
+    fn arrow(&mut self, phase: FlowPhase, pid: u32, tid: u32, ts: f64, frame: u64) -> io::Result<()> {
         self.put(&Event {
             name: "frame",
             cat: "frame",
-            ph: match knot {
-                Knot::First => "s",
-                Knot::Middle => "t",
-                Knot::Last => "f",
+            ph: match phase {
+                FlowPhase::Start => "s",
+                FlowPhase::Step => "t",
+                FlowPhase::End => "f",
             },
             pid,
             tid,
             ts: Some(ts),
             id: Some(frame),
-            bp: matches!(knot, Knot::Last).then_some("e"),
+            bp: matches!(phase, FlowPhase::End).then_some("e"),
             ..Event::default()
         })
     }
@@ -203,11 +203,12 @@ struct Thread<'a> {
     waits_for: &'static str,
 }
 
+/// The phases of a flow event, which viewers draw as one arrow through all spans of a frame.
 #[derive(Clone, Copy)]
-enum Knot {
-    First,
-    Middle,
-    Last,
+enum FlowPhase {
+    Start,
+    Step,
+    End,
 }
 
 impl<'a> Trace<'a> {
@@ -389,7 +390,7 @@ impl<'a> Trace<'a> {
                     args,
                     ..Event::default()
                 })?;
-                events.arrow(Knot::Middle, DEVICE, tid, ts, frame.sequence)?;
+                events.arrow(FlowPhase::Step, DEVICE, tid, ts, frame.sequence)?;
             }
             tid += lanes.len().max(1) as u32;
         }
@@ -409,19 +410,19 @@ pub(super) const PARTS: [Part; 3] = [
 
 fn host_span<W: Write>(events: &mut Events<W>, thread: &Thread<'_>, tid: u32, span: &Span) -> io::Result<()> {
     let &Thread { stage, waits_for, .. } = thread;
-    let (name, knot) = match (span.doing, stage) {
+    let (name, phase) = match (span.doing, stage) {
         (Doing::InputWait, _) => (format!("waits for a {waits_for}"), None),
         (Doing::BufferWait, _) => ("waits for a buffer".to_owned(), None),
         (Doing::QueueWait, _) => ("waits for room".to_owned(), None),
-        (Doing::Submit, _) => (format!("submit {}", span.sequence), Some(Knot::Middle)),
-        (Doing::Collect, _) => (format!("collect {}", span.sequence), Some(Knot::Middle)),
+        (Doing::Submit, _) => (format!("submit {}", span.sequence), Some(FlowPhase::Step)),
+        (Doing::Collect, _) => (format!("collect {}", span.sequence), Some(FlowPhase::Step)),
         (Doing::Work, stage) => {
-            let knot = match stage {
-                Stage::Decode => Knot::First,
-                Stage::Engine => Knot::Middle,
-                Stage::Encode => Knot::Last,
+            let phase = match stage {
+                Stage::Decode => FlowPhase::Start,
+                Stage::Engine => FlowPhase::Step,
+                Stage::Encode => FlowPhase::End,
             };
-            (format!("{stage} {}", span.sequence), Some(knot))
+            (format!("{stage} {}", span.sequence), Some(phase))
         }
     };
     let ts = span.begin as f64 / 1e3;
@@ -438,8 +439,8 @@ fn host_span<W: Write>(events: &mut Events<W>, thread: &Thread<'_>, tid: u32, sp
         args: json!({ "frame": span.sequence }),
         ..Event::default()
     })?;
-    match knot {
-        Some(knot) => events.arrow(knot, HOST, tid, ts, span.sequence),
+    match phase {
+        Some(phase) => events.arrow(phase, HOST, tid, ts, span.sequence),
         None => Ok(()),
     }
 }
