@@ -6,7 +6,7 @@ use super::stop::Stop;
 use super::{Progress, send};
 use crate::engine::{DeviceTimes, EXPLAIN_TARGET, Engine};
 use crate::frame::{Buffer, Colour, Frame, FramePool, Layout, Remarks};
-use crate::report::{Doing, Stage, StageClock};
+use crate::report::{Activity, Stage, StageClock};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -222,7 +222,7 @@ impl Running<'_> {
                     let buffer = pool.take(self.stop.abandoned()).map_err(|_| Halt::Stopped)?;
                     let waited = began.elapsed();
                     self.clock.output_wait += waited;
-                    buffer_wait = Some((Doing::BufferWait, began, waited));
+                    buffer_wait = Some((Activity::BufferWait, began, waited));
                     buffer
                 }
             };
@@ -231,7 +231,7 @@ impl Running<'_> {
                 let next = self.input.wait()?;
                 let waited = began.elapsed();
                 self.clock.input_wait += waited;
-                input_wait = Some((Doing::InputWait, began, waited));
+                input_wait = Some((Activity::InputWait, began, waited));
                 next
             } else {
                 self.input.poll()?
@@ -239,8 +239,8 @@ impl Running<'_> {
             match next {
                 Next::Frame(frame) => {
                     self.taken += 1;
-                    for (doing, began, waited) in buffer_wait.into_iter().chain(input_wait) {
-                        self.clock.span(doing, frame.sequence, began, waited);
+                    for (activity, began, waited) in buffer_wait.into_iter().chain(input_wait) {
+                        self.clock.span(activity, frame.sequence, began, waited);
                     }
                     self.submit(frame, buffer)?;
                 }
@@ -265,7 +265,7 @@ impl Running<'_> {
         }
         let busy = began.elapsed();
         self.clock.busy += busy;
-        self.clock.span(Doing::Submit, sequence, began, busy);
+        self.clock.span(Activity::Submit, sequence, began, busy);
         self.progress.add_busy(Stage::Engine, busy);
         self.flying.push_back((sequence, began));
         Ok(())
@@ -282,7 +282,7 @@ impl Running<'_> {
         drop(range);
         let busy = began.elapsed();
         self.clock.busy += busy;
-        self.clock.span(Doing::Collect, sequence, began, busy);
+        self.clock.span(Activity::Collect, sequence, began, busy);
         self.progress.add_busy(Stage::Engine, busy);
         let frame = collected.ok_or(PipelineError::FrameCount {
             decoded: self.taken,

@@ -4,7 +4,7 @@ use super::error::{Halt, PipelineError};
 use super::stop::Stop;
 use super::{Progress, send};
 use crate::frame::{Frame, Remarks};
-use crate::report::{DecoderClock, Doing, Stage, StageClock};
+use crate::report::{Activity, DecoderClock, Stage, StageClock};
 use crate::source::{IndexedSource, Source, Supply};
 use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,18 +39,18 @@ impl Accounts {
         // call's beginning.
         let clock = &mut self.clock;
         clock.output_wait += waited;
-        clock.span(Doing::BufferWait, sequence, began, waited);
+        clock.span(Activity::BufferWait, sequence, began, waited);
         let decoded = frame.decoded.as_ref();
         match decoded.and_then(|decoded| Some((decoded, self.decoders.get_mut(decoded.decoder)?))) {
             Some((decoded, decoder)) => {
                 clock.input_wait += took;
-                clock.span(Doing::InputWait, sequence, began + waited, took);
+                clock.span(Activity::InputWait, sequence, began + waited, took);
                 decoder.count(sequence, frame.layout().picture_bytes(), decoded);
                 decoded.busy
             }
             None => {
                 clock.busy += took;
-                clock.span(Doing::Work, sequence, began + waited, took);
+                clock.span(Activity::Work, sequence, began + waited, took);
                 took
             }
         }
@@ -136,14 +136,14 @@ pub(super) fn indexed(
             stop.input_ended();
             break;
         }
-        clock.span(Doing::BufferWait, index, began, waited);
+        clock.span(Activity::BufferWait, index, began, waited);
         let began = Instant::now();
         let range = clock.range(c"decode", index);
         let mut frame = source.read(index, buffer)?;
         drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
-        clock.span(Doing::Work, index, began, busy);
+        clock.span(Activity::Work, index, began, busy);
         progress.add_busy(Stage::Decode, busy);
         frame.sequence = index;
         let bytes = frame.layout().picture_bytes();

@@ -4,7 +4,7 @@ use super::error::{Halt, PipelineError};
 use super::stop::Stop;
 use super::{Progress, receive};
 use crate::frame::Frame;
-use crate::report::{Doing, Latencies, Stage, StageClock};
+use crate::report::{Activity, Latencies, Stage, StageClock};
 use crate::sink::{Flow, IndexedSink, Sink, Written};
 use crossbeam_channel::Receiver;
 use std::time::Instant;
@@ -44,7 +44,7 @@ pub(super) fn stream(
         drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
-        clock.span(Doing::Work, sequence, began, busy);
+        clock.span(Activity::Work, sequence, began, busy);
         progress.add_busy(Stage::Encode, busy);
         if flow == Flow::Closed {
             stop.reader_gone();
@@ -96,7 +96,7 @@ pub(super) fn indexed(
         drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
-        clock.span(Doing::Work, sequence, began, busy);
+        clock.span(Activity::Work, sequence, began, busy);
         progress.add_busy(Stage::Encode, busy);
         clock.frame(bytes, busy);
         end_to_end.record(born.elapsed());

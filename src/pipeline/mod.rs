@@ -35,7 +35,7 @@ pub use stop::Stop;
 use crate::engine::{EXPLAIN_TARGET, Engine};
 use crate::frame::{Frame, FramePool, Layout, LayoutError, Remarks};
 use crate::report::{
-    Completion, DecoderClock, DecoderReport, Doing, Latencies, Measurements, PoolMemory, Recording, Stage,
+    Activity, Completion, DecoderClock, DecoderReport, Latencies, Measurements, PoolMemory, Recording, Stage,
     StageClock,
 };
 use crate::shortage::thread_error;
@@ -607,7 +607,7 @@ fn send(output: &Sender<Frame>, frame: Frame, stop: &Stop, clock: &mut StageCloc
     };
     let waited = began.elapsed();
     clock.output_wait += waited;
-    clock.span(Doing::QueueWait, sequence, began, waited);
+    clock.span(Activity::QueueWait, sequence, began, waited);
     match sent {
         Ok(false) if stop.is_abandoned() => Err(Halt::Stopped),
         sent => sent,
@@ -624,7 +624,7 @@ fn receive(input: &Receiver<Frame>, stop: &Stop, clock: &mut StageClock) -> Resu
     let waited = began.elapsed();
     clock.input_wait += waited;
     if let Ok(Some(frame)) = &received {
-        clock.span(Doing::InputWait, frame.sequence, began, waited);
+        clock.span(Activity::InputWait, frame.sequence, began, waited);
     }
     match received {
         Ok(None) if stop.is_abandoned() => Err(Halt::Stopped),

@@ -846,7 +846,7 @@ fn spans_and_rates_are_kept_only_if_asked_for() {
     for stage in Stage::ALL {
         let spans = measured.stage(stage).threads.iter().flat_map(Spans::list);
         let mut work: Vec<u64> = spans
-            .filter(|s| matches!(s.doing, Doing::Work | Doing::Submit))
+            .filter(|s| matches!(s.activity, Activity::Work | Activity::Submit))
             .map(|s| s.sequence)
             .collect();
         work.sort_unstable();

@@ -1,6 +1,6 @@
 //! The clock of a stage: time at work, and time waiting.
 
-use super::{Doing, Latencies, Spans, Throughput};
+use super::{Activity, Latencies, Spans, Throughput};
 use crate::engine::Ranges;
 use serde::Serialize;
 use std::ffi::CStr;
@@ -115,9 +115,9 @@ impl StageClock {
     }
 
     /// Keeps what the worker did for `length` from `began` on, if that was requested.
-    pub fn span(&mut self, doing: Doing, sequence: u64, began: Instant, length: Duration) {
+    pub fn span(&mut self, activity: Activity, sequence: u64, began: Instant, length: Duration) {
         if let Some(spans) = self.threads.first_mut() {
-            spans.record(doing, sequence, began, length);
+            spans.record(activity, sequence, began, length);
         }
     }
 

@@ -57,9 +57,9 @@ impl DecoderClock {
         clock.output_wait += waited;
         clock.frame(bytes, busy);
         // When exactly it had no stretch is not known, so that this is drawn first.
-        clock.span(super::Doing::InputWait, sequence, began, idle);
-        clock.span(super::Doing::Work, sequence, began + idle, busy);
-        clock.span(super::Doing::QueueWait, sequence, began + idle + busy, waited);
+        clock.span(super::Activity::InputWait, sequence, began, idle);
+        clock.span(super::Activity::Work, sequence, began + idle, busy);
+        clock.span(super::Activity::QueueWait, sequence, began + idle + busy, waited);
     }
 
     /// Makes the decode stage's account of that of the thread that puts the decoders' frames in order, which

@@ -21,7 +21,7 @@ pub use clock::{OpenRange, Recording, Stage, StageClock};
 pub use decoders::{DecoderClock, DecoderReport};
 pub use latency::{Latencies, LatencySummary};
 pub use limit::Limit;
-pub use spans::{Doing, SPANS_A_FRAME, Span, Spans};
+pub use spans::{Activity, SPANS_A_FRAME, Span, Spans};
 pub use split::{DeviceReport, PartReport};
 pub use throughput::{Throughput, ThroughputReport};
 pub use trace::{Alignment, Trace};

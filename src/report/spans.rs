@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-/// What a stage thread was at.
+/// What a stage thread did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Doing {
+pub enum Activity {
     /// A frame's work: decoding it, or encoding it.
     Work,
     /// Handing a frame to the engine; an engine that works at once does all its work here.
@@ -20,18 +20,21 @@ pub enum Doing {
     QueueWait,
 }
 
-impl Doing {
+impl Activity {
     /// True if the thread could not work.
     pub fn is_wait(self) -> bool {
-        matches!(self, Doing::InputWait | Doing::BufferWait | Doing::QueueWait)
+        matches!(
+            self,
+            Activity::InputWait | Activity::BufferWait | Activity::QueueWait
+        )
     }
 }
 
 /// One stretch of a stage thread's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// What it was at.
-    pub doing: Doing,
+    /// What the thread did.
+    pub activity: Activity,
     /// The frame that it was at work on, or that the wait ended with.
     pub sequence: u64,
     /// Nanoseconds from the run's beginning.
@@ -87,7 +90,7 @@ impl Spans {
     }
 
     /// Keeps what took `length` from `began` on.
-    pub fn record(&mut self, doing: Doing, sequence: u64, began: Instant, length: Duration) {
+    pub fn record(&mut self, activity: Activity, sequence: u64, began: Instant, length: Duration) {
         let start = match sequence {
             first if first < FIRST_STRETCH => None,
             later => Some(1 << later.ilog2()).filter(|start| later - start < STRETCH),
@@ -98,11 +101,11 @@ impl Spans {
         }
         let begin = nanoseconds(began.saturating_duration_since(self.epoch));
         let length = nanoseconds(length);
-        if doing.is_wait() && length < SHORTEST_WAIT {
+        if activity.is_wait() && length < SHORTEST_WAIT {
             return;
         }
         let span = Span {
-            doing,
+            activity,
             sequence,
             begin,
             end: begin.saturating_add(length),
@@ -152,18 +155,18 @@ mod tests {
         let epoch = Instant::now();
         let mut spans = Spans::new(epoch, 2);
         let (at, length) = (epoch + Duration::from_micros(5), Duration::from_micros(3));
-        spans.record(Doing::InputWait, 0, at, Duration::from_nanos(999));
-        spans.record(Doing::Work, 0, at, Duration::ZERO);
-        spans.record(Doing::InputWait, 1, at, length);
-        spans.record(Doing::Work, 2, at, length);
+        spans.record(Activity::InputWait, 0, at, Duration::from_nanos(999));
+        spans.record(Activity::Work, 0, at, Duration::ZERO);
+        spans.record(Activity::InputWait, 1, at, length);
+        spans.record(Activity::Work, 2, at, length);
         let expected = [
-            (Doing::Work, 0, 5_000, 5_000),
-            (Doing::InputWait, 1, 5_000, 8_000),
+            (Activity::Work, 0, 5_000, 5_000),
+            (Activity::InputWait, 1, 5_000, 8_000),
         ];
         let found: Vec<_> = spans
             .list()
             .iter()
-            .map(|s| (s.doing, s.sequence, s.begin, s.end))
+            .map(|s| (s.activity, s.sequence, s.begin, s.end))
             .collect();
         assert_eq!(found, expected);
     }
@@ -174,7 +177,7 @@ mod tests {
             let epoch = Instant::now();
             let mut spans = Spans::new(epoch, 2);
             for frame in 0..frames {
-                spans.record(Doing::Work, frame, epoch, Duration::ZERO);
+                spans.record(Activity::Work, frame, epoch, Duration::ZERO);
             }
             let kept: usize = spans.stretches.iter().map(|(_, spans)| spans.len()).sum();
             assert!(kept <= 2 * STRETCH as usize, "{frames}: {kept}");

@@ -3,7 +3,7 @@
 //! Every stage thread is a track with a span for each frame's work and for each wait, and every stream of a
 //! device is one. All times count from the run's beginning. docs/trace.md states what is in the file.
 
-use super::{Doing, Measurements, Span, Spans, Stage, Task};
+use super::{Activity, Measurements, Span, Spans, Stage, Task};
 use crate::engine::{DeviceTimes, FrameTimes};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -43,13 +43,13 @@ impl Alignment {
         let mut times = device.frames.iter();
         // Both are in the frames' order, and the engine gives frames back in the order that it got them.
         for span in measured.stage(Stage::Engine).threads.iter().flat_map(Spans::list) {
-            match span.doing {
-                Doing::Submit => {
+            match span.activity {
+                Activity::Submit => {
                     if let Some(frame) = find(device, span.sequence) {
                         earliest = earliest.max(span.begin as f64 / 1e9 - frame.upload.0);
                     }
                 }
-                Doing::Collect => {
+                Activity::Collect => {
                     if let Some(frame) = times.find(|f| f.sequence == span.sequence) {
                         latest = latest.min(span.end as f64 / 1e9 - frame.download.1);
                     }
@@ -410,13 +410,13 @@ pub(super) const PARTS: [Part; 3] = [
 
 fn host_span<W: Write>(events: &mut Events<W>, thread: &Thread<'_>, tid: u32, span: &Span) -> io::Result<()> {
     let &Thread { stage, waits_for, .. } = thread;
-    let (name, phase) = match (span.doing, stage) {
-        (Doing::InputWait, _) => (format!("waits for a {waits_for}"), None),
-        (Doing::BufferWait, _) => ("waits for a buffer".to_owned(), None),
-        (Doing::QueueWait, _) => ("waits for room".to_owned(), None),
-        (Doing::Submit, _) => (format!("submit {}", span.sequence), Some(FlowPhase::Step)),
-        (Doing::Collect, _) => (format!("collect {}", span.sequence), Some(FlowPhase::Step)),
-        (Doing::Work, stage) => {
+    let (name, phase) = match (span.activity, stage) {
+        (Activity::InputWait, _) => (format!("waits for a {waits_for}"), None),
+        (Activity::BufferWait, _) => ("waits for a buffer".to_owned(), None),
+        (Activity::QueueWait, _) => ("waits for room".to_owned(), None),
+        (Activity::Submit, _) => (format!("submit {}", span.sequence), Some(FlowPhase::Step)),
+        (Activity::Collect, _) => (format!("collect {}", span.sequence), Some(FlowPhase::Step)),
+        (Activity::Work, stage) => {
             let phase = match stage {
                 Stage::Decode => FlowPhase::Start,
                 Stage::Engine => FlowPhase::Step,
@@ -428,7 +428,7 @@ fn host_span<W: Write>(events: &mut Events<W>, thread: &Thread<'_>, tid: u32, sp
     let ts = span.begin as f64 / 1e3;
     events.put(&Event {
         name: &name,
-        cat: if span.doing.is_wait() {
+        cat: if span.activity.is_wait() {
             "wait"
         } else {
             stage.name()

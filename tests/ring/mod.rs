@@ -4,7 +4,7 @@
 
 use framepipe::engine::{DeviceTimes, FrameTimes};
 use framepipe::report::{
-    Doing, Latencies, Measurements, PoolMemory, Recording, StageClock, Task, Throughput,
+    Activity, Latencies, Measurements, PoolMemory, Recording, StageClock, Task, Throughput,
 };
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
@@ -47,15 +47,15 @@ pub(crate) fn run(count: u64, slots: usize, parts: [f64; 3], kept: u64) -> Measu
                        download_end: f64| {
         let (sequence, born) = flying.pop_front().unwrap();
         let end = (ZERO + (download_end * 1e9) as u64 + NOTICE).max(*submitter + 500);
-        engine.span(Doing::Collect, sequence, at(*submitter), ns(end - *submitter));
+        engine.span(Activity::Collect, sequence, at(*submitter), ns(end - *submitter));
         engine.busy += ns(end - *submitter);
         engine.frame(FRAME_BYTES as usize, ns(end - born));
         *submitter = end;
         let from = encoder;
         encoder = encoder.max(end);
-        encode.span(Doing::InputWait, sequence, at(from), ns(encoder - from));
+        encode.span(Activity::InputWait, sequence, at(from), ns(encoder - from));
         encode.input_wait += ns(encoder - from);
-        encode.span(Doing::Work, sequence, at(encoder), ns(ENCODE));
+        encode.span(Activity::Work, sequence, at(encoder), ns(ENCODE));
         encode.busy += ns(ENCODE);
         encoder += ENCODE;
         encode.frame(FRAME_BYTES as usize, ns(ENCODE));
@@ -63,7 +63,7 @@ pub(crate) fn run(count: u64, slots: usize, parts: [f64; 3], kept: u64) -> Measu
         end_to_end.record(ns(encoder - born));
     };
     for sequence in 0..count {
-        decode.span(Doing::Work, sequence, at(decoder), ns(DECODE));
+        decode.span(Activity::Work, sequence, at(decoder), ns(DECODE));
         decode.busy += ns(DECODE);
         decode.frame(FRAME_BYTES as usize, ns(DECODE));
         let born = decoder;
@@ -73,7 +73,7 @@ pub(crate) fn run(count: u64, slots: usize, parts: [f64; 3], kept: u64) -> Measu
             collect(&mut engine, &mut submitter, &mut flying, oldest.download.1);
         }
         let waited = submitter.saturating_sub(decoder);
-        decode.span(Doing::QueueWait, sequence, at(decoder), ns(waited));
+        decode.span(Activity::QueueWait, sequence, at(decoder), ns(waited));
         decode.output_wait += ns(waited);
         decoder += waited;
         submitter = submitter.max(decoder);
@@ -113,7 +113,7 @@ pub(crate) fn run(count: u64, slots: usize, parts: [f64; 3], kept: u64) -> Measu
             bytes_down: FRAME_BYTES,
             samples: FRAME_BYTES,
         });
-        engine.span(Doing::Submit, sequence, at(submitter), ns(SUBMIT));
+        engine.span(Activity::Submit, sequence, at(submitter), ns(SUBMIT));
         engine.busy += ns(SUBMIT);
         flying.push_back((sequence, born));
         submitter += SUBMIT;

@@ -13,7 +13,7 @@ use super::kernels::variant::MemoryVariant;
 use super::launch::scratch::{Scratch, ScratchMemory, ScratchShortage};
 use super::launch::{LaunchPlan, Request};
 use super::ring::graph::ChainWork;
-use super::ring::slot::{self, Amount, FrameBuffers, Flight, Slot};
+use super::ring::slot::{self, Amount, Flight, FrameBuffers, Slot};
 use super::ring::times::Times;
 use super::select::SelectContext;
 use super::select::table::Table;

@@ -6,7 +6,7 @@ use super::document::{Document, Key};
 use super::palette::Ink;
 use crate::engine::DeviceTimes;
 use crate::report::spans::stretch_of;
-use crate::report::{Doing, Measurements, Span, Spans, Stage};
+use crate::report::{Activity, Measurements, Span, Spans, Stage};
 use plotters::prelude::Rectangle;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -154,19 +154,19 @@ fn threads(
             .filter(|(_, span)| span.sequence < shown)
             .map(|(lane, span)| Block {
                 lane: *lane,
-                ink: match span.doing {
-                    Doing::Work | Doing::Submit | Doing::Collect => Ink::Busy,
-                    Doing::InputWait => Ink::NoInput,
-                    Doing::BufferWait | Doing::QueueWait => Ink::NoRoom,
+                ink: match span.activity {
+                    Activity::Work | Activity::Submit | Activity::Collect => Ink::Busy,
+                    Activity::InputWait => Ink::NoInput,
+                    Activity::BufferWait | Activity::QueueWait => Ink::NoRoom,
                 },
                 begin: span.begin as f64 / 1e9,
                 end: span.end as f64 / 1e9,
-                name: if span.doing.is_wait() {
+                name: if span.activity.is_wait() {
                     String::new()
                 } else {
                     span.sequence.to_string()
                 },
-                words: format!("frame {}, {}", span.sequence, words(span.doing)),
+                words: format!("frame {}, {}", span.sequence, words(span.activity)),
             })
             .collect();
         draw(width, &groups, &blocks)
@@ -174,14 +174,14 @@ fn threads(
 }
 
 /// What a thread is at, in words.
-fn words(doing: Doing) -> &'static str {
-    match doing {
-        Doing::Work => "at work",
-        Doing::Submit => "handed to the engine",
-        Doing::Collect => "taken from the engine",
-        Doing::InputWait => "waits for it",
-        Doing::BufferWait => "waits for a buffer",
-        Doing::QueueWait => "waits for room",
+fn words(activity: Activity) -> &'static str {
+    match activity {
+        Activity::Work => "at work",
+        Activity::Submit => "handed to the engine",
+        Activity::Collect => "taken from the engine",
+        Activity::InputWait => "waits for it",
+        Activity::BufferWait => "waits for a buffer",
+        Activity::QueueWait => "waits for room",
     }
 }
 
