@@ -49,11 +49,11 @@ pub(super) fn text_width(text: &str) -> i32 {
     (text.chars().count() as f64 * LETTERS * 0.56).ceil() as i32
 }
 
-/// What a pointer reads over places of a drawing: titles of rectangles that are not seen, without a script.
+/// Texts that appear where the pointer rests on a drawing: titles of invisible rectangles, without a script.
 #[derive(Default)]
-pub(super) struct Hovers(RefCell<String>);
+pub(super) struct Tooltips(RefCell<String>);
 
-impl Hovers {
+impl Tooltips {
     /// `text` between two corners, in pixels of the whole drawing; at least so large that a pointer finds it.
     pub(super) fn add(&self, from: (i32, i32), to: (i32, i32), text: &str) {
         const LEAST: i32 = 6;
@@ -80,18 +80,18 @@ impl Hovers {
 pub(super) fn svg(
     width: Width,
     height: u32,
-    draw: impl FnOnce(&Area<'_>, &Hovers) -> Result<(), PageError>,
+    draw: impl FnOnce(&Area<'_>, &Tooltips) -> Result<(), PageError>,
 ) -> Result<String, PageError> {
     let mut text = String::new();
-    let hovers = Hovers::default();
+    let tooltips = Tooltips::default();
     {
         let area = SVGBackend::with_string(&mut text, (width.pixels(), height)).into_drawing_area();
-        draw(&area, &hovers)?;
+        draw(&area, &tooltips)?;
         area.present()?;
     }
     // Over everything that is drawn.
-    let hovers = format!("<g class=\"hover\">\n{}</g>\n</svg>", hovers.0.into_inner());
-    Ok(text.replacen("</svg>", &hovers, 1))
+    let tooltips = format!("<g class=\"hover\">\n{}</g>\n</svg>", tooltips.0.into_inner());
+    Ok(text.replacen("</svg>", &tooltips, 1))
 }
 
 /// Letters of this ink, placed by this point of theirs.

@@ -172,7 +172,7 @@ impl Curves<'_> {
             return Ok(());
         }
         document.figure(self.id, self.title, self.caption, &legend, |width| {
-            svg(width, width.pick(380, 320), |area, hovers| {
+            svg(width, width.pick(380, 320), |area, tooltips| {
                 let [(x_title, x_scale), (y_title, y_scale)] = &self.axes;
                 let x = x_scale.axis(x_title, across, width.pick(12, 6), 0.05);
                 let y = y_scale.axis(y_title, up, 6, 0.2);
@@ -212,7 +212,7 @@ impl Curves<'_> {
                             if let Some(&(least, most)) = curve.spreads.get(index) {
                                 words += &format!(", from {} to {}", number(least), number(most));
                             }
-                            hovers.around(pixel, &words);
+                            tooltips.around(pixel, &words);
                         }
                     }
                 }

@@ -52,7 +52,7 @@ impl Dots<'_> {
         // Where the largest value would press all others to one side.
         let logarithmic = most > 8.0 * least && least > 0.0;
         document.figure(self.id, self.title, self.caption, &legend, |width| {
-            svg(width, 26 * self.rows.len() as u32 + 74, |area, hovers| {
+            svg(width, 26 * self.rows.len() as u32 + 74, |area, tooltips| {
                 let count = self.rows.len() as f64;
                 let x = if logarithmic {
                     Axis::logarithmic(self.axis, (least / 1.1, most * 1.1), width.pick(10, 5))
@@ -76,7 +76,7 @@ impl Dots<'_> {
                         let pixel = chart.backend_coord(&(x, count - row as f64 - 0.5));
                         mark(area, pixel, *style)?;
                         let row = self.rows.get(row).map_or("", String::as_str);
-                        hovers.around(pixel, &format!("{name}\n{row}\n{}: {}", self.axis, number(value)));
+                        tooltips.around(pixel, &format!("{name}\n{row}\n{}: {}", self.axis, number(value)));
                     }
                 }
                 Ok(())

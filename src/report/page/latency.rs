@@ -1,7 +1,7 @@
 //! How long frames took, as histograms: from end to end, in each stage, and on the device.
 
 use super::PageError;
-use super::chart::{Area, Axis, Hovers, Width, axes, letters, number, svg, time_unit, write};
+use super::chart::{Area, Axis, Tooltips, Width, axes, letters, number, svg, time_unit, write};
 use super::document::{Document, Key};
 use super::palette::Ink;
 use crate::report::latency::recorded;
@@ -78,16 +78,16 @@ fn draw(
     document.figure(id, title, caption, &legend, |width| {
         let across = width.pick(2, 1);
         let down = panels.len().div_ceil(across);
-        svg(width, 224 * down as u32, |area, hovers| {
+        svg(width, 224 * down as u32, |area, tooltips| {
             for (panel, place) in panels.iter().zip(area.split_evenly((down, across))) {
-                panel_of((&place, hovers), panel, width)?;
+                panel_of((&place, tooltips), panel, width)?;
             }
             Ok(())
         })
     })
 }
 
-fn panel_of((area, hovers): (&Area<'_>, &Hovers), panel: &Panel, width: Width) -> Result<(), PageError> {
+fn panel_of((area, tooltips): (&Area<'_>, &Tooltips), panel: &Panel, width: Width) -> Result<(), PageError> {
     let (unit, factor) = time_unit(percentile(&panel.times, 0.5));
     let times: Vec<(f64, u64)> = panel.times.iter().map(|(t, n)| (t * factor, *n)).collect();
     let least = times.first().map_or(1.0, |t| t.0);
@@ -120,7 +120,7 @@ fn panel_of((area, hovers): (&Area<'_>, &Hovers), panel: &Panel, width: Width) -
         let [from, to] = [(low, y.ends.1), (high, 0.0)].map(|at| chart.backend_coord(&at));
         let [low, high] = [low, high].map(|log| number(10_f64.powf(log)));
         let noun = if n == 1 { "frame" } else { "frames" };
-        hovers.add(from, to, &format!("{low} to {high} {unit}: {n} {noun}"));
+        tooltips.add(from, to, &format!("{low} to {high} {unit}: {n} {noun}"));
     }
     let mut free_from = i32::MIN;
     let count: u64 = times.iter().map(|(_, n)| n).sum();

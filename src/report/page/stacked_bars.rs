@@ -125,7 +125,7 @@ fn draw(
     svg(
         width,
         PITCH * bars.len() as u32 + 70,
-        |area: &Area<'_>, hovers| {
+        |area: &Area<'_>, tooltips| {
             let count = bars.len() as f64;
             let y = Axis {
                 title: String::new(),
@@ -157,7 +157,7 @@ fn draw(
                         .find(|(key, _)| named(key))
                         .map_or("", |(_, what)| what);
                     let words = format!("{}, {what}: {}{unit}", bar.name, number(value));
-                    hovers.add(begin, end, words.trim_end());
+                    tooltips.add(begin, end, words.trim_end());
                     let text = number((value * 10.0).round() / 10.0) + unit;
                     let text = if unit.is_empty() { number(value) } else { text };
                     if end.0 - begin.0 > text_width(&text) + 6 {

@@ -50,7 +50,7 @@ pub(super) fn steps(
         ),
     ];
     document.figure(id, title, caption, &legend, |width| {
-        svg(width, width.pick(260, 220), |area, hovers| {
+        svg(width, width.pick(260, 220), |area, tooltips| {
             let (unit, factor) = time_unit(end);
             let x = Axis::until(format!("time, {unit}"), end * factor, width.pick(8, 4));
             let most = rates.iter().copied().fold(mean, f64::max);
@@ -68,7 +68,7 @@ pub(super) fn steps(
                 let from = chart.backend_coord(&(begin * factor, y.ends.1));
                 let to = chart.backend_coord(&(until * factor, 0.0));
                 let [begin, until, rate] = [begin * factor, until * factor, *rate].map(number);
-                hovers.add(from, to, &format!("{begin} to {until} {unit}: {rate} frames/s"));
+                tooltips.add(from, to, &format!("{begin} to {until} {unit}: {rate} frames/s"));
             }
             // After the last frame the output was finished.
             let last = steps.last().map_or(0.0, |s| s.0);

@@ -214,7 +214,7 @@ fn draw(width: Width, groups: &[Group], blocks: &[Block]) -> Result<String, Page
         labels,
     };
     let height = (rows * f64::from(width.pick(LANE + 5, LANE + 3))) as u32 + 70;
-    svg(width, height, |area: &Area<'_>, hovers| {
+    svg(width, height, |area: &Area<'_>, tooltips| {
         let chart = axes(area, &x, &y, 0)?;
         for block in blocks {
             let top = rows - tops[block.lane];
@@ -224,7 +224,7 @@ fn draw(width: Width, groups: &[Group], blocks: &[Block]) -> Result<String, Page
             let end = ((end.0 - 1).max(begin.0 + 1), end.1);
             area.draw(&Rectangle::new([begin, end], block.ink.colour().filled()))?;
             let [at, long] = [block.begin - zero, block.end - block.begin].map(|s| number(s * factor));
-            hovers.add(
+            tooltips.add(
                 begin,
                 end,
                 &format!("{}\nat {at} {unit}, for {long} {unit}", block.words),
