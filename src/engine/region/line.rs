@@ -20,9 +20,9 @@ use std::str::FromStr;
 /// More than a line for each frame of a long film needs; a file beyond it is something else.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// When a region is there: from one place in the input on, and before another.
+/// When a region is shown: from one point of the input on, and before another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum Period {
     /// In every frame.
     Always,
     /// Nanoseconds of the input's clock.
@@ -34,8 +34,8 @@ pub enum When {
 /// A rectangle that is there for some time and may move and grow meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// When it is there.
-    pub when: When,
+    /// When it is shown.
+    pub period: Period,
     /// Where it is first.
     pub first: Rectangle,
     /// Where it would be at the end of its time. Another than `first` needs a time with an end.
@@ -75,21 +75,21 @@ impl FromStr for Region {
     fn from_str(text: &str) -> Result<Region, RegionSyntaxError> {
         let text = text.trim();
         let head = text.split_whitespace().next().unwrap_or_default();
-        let (when, way) = match head.split_once("..") {
+        let (period, way) = match head.split_once("..") {
             Some((from, to)) => (span(head, from, to)?, text[head.len()..].trim()),
-            None => (When::Always, text),
+            None => (Period::Always, text),
         };
         let (first, last) = match way.split_once("->") {
             None => (way.parse()?, None),
             Some((_, rest)) if rest.contains("->") => return Err(RegionSyntaxError::Way(way.to_owned())),
             Some((first, last)) => (first.trim().parse()?, Some(last.trim().parse()?)),
         };
-        let has_end = matches!(when, When::Times(_, Some(_)) | When::Frames(_, Some(_)));
+        let has_end = matches!(period, Period::Times(_, Some(_)) | Period::Frames(_, Some(_)));
         if last.is_some() && !has_end {
             return Err(RegionSyntaxError::Endless(way.to_owned()));
         }
         Ok(Region {
-            when,
+            period,
             first,
             last: last.unwrap_or(first),
             label: text.to_owned(),
@@ -98,27 +98,27 @@ impl FromStr for Region {
 }
 
 /// The time from `from` on and before `to`; the beginning or end of the input where one is empty.
-fn span(text: &str, from: &str, to: &str) -> Result<When, RegionSyntaxError> {
+fn span(text: &str, from: &str, to: &str) -> Result<Period, RegionSyntaxError> {
     let point = |text: &str| (!text.is_empty()).then(|| text.parse::<Point>()).transpose();
-    let when = match (point(from)?, point(to)?) {
-        (None, None) => When::Always,
-        (Some(Point::Time(from)), None) => When::Times(from, None),
-        (Some(Point::Frame(from)), None) => When::Frames(from, None),
-        (None, Some(Point::Time(to))) => When::Times(0, Some(to)),
-        (None, Some(Point::Frame(to))) => When::Frames(0, Some(to)),
-        (Some(Point::Time(from)), Some(Point::Time(to))) => When::Times(from, Some(to)),
-        (Some(Point::Frame(from)), Some(Point::Frame(to))) => When::Frames(from, Some(to)),
+    let period = match (point(from)?, point(to)?) {
+        (None, None) => Period::Always,
+        (Some(Point::Time(from)), None) => Period::Times(from, None),
+        (Some(Point::Frame(from)), None) => Period::Frames(from, None),
+        (None, Some(Point::Time(to))) => Period::Times(0, Some(to)),
+        (None, Some(Point::Frame(to))) => Period::Frames(0, Some(to)),
+        (Some(Point::Time(from)), Some(Point::Time(to))) => Period::Times(from, Some(to)),
+        (Some(Point::Frame(from)), Some(Point::Frame(to))) => Period::Frames(from, Some(to)),
         (Some(_), Some(_)) => return Err(RegionSyntaxError::Mixed(text.to_owned())),
     };
-    let holds_any = match when {
-        When::Times(from, Some(to)) => from < to,
-        When::Frames(from, Some(to)) => from < to,
+    let holds_any = match period {
+        Period::Times(from, Some(to)) => from < to,
+        Period::Frames(from, Some(to)) => from < to,
         _ => true,
     };
     if !holds_any {
         return Err(RegionSyntaxError::Backwards(text.to_owned()));
     }
-    Ok(when)
+    Ok(period)
 }
 
 impl fmt::Display for Region {
@@ -210,39 +210,39 @@ mod tests {
     fn lines_say_when_and_where() {
         let rectangle = |text: &str| text.parse::<Rectangle>().unwrap();
         let second = 1_000_000_000;
-        for (text, when, first, last) in [
-            ("2x1+3+4", When::Always, "2x1+3+4", "2x1+3+4"),
-            (".. 2x1+3+4", When::Always, "2x1+3+4", "2x1+3+4"),
+        for (text, period, first, last) in [
+            ("2x1+3+4", Period::Always, "2x1+3+4", "2x1+3+4"),
+            (".. 2x1+3+4", Period::Always, "2x1+3+4", "2x1+3+4"),
             (
                 "0:05..0:08 2x1+3+4 -> 4x1+9+4",
-                When::Times(5 * second, Some(8 * second)),
+                Period::Times(5 * second, Some(8 * second)),
                 "2x1+3+4",
                 "4x1+9+4",
             ),
             (
                 "1.5.. 2x1+3+4",
-                When::Times(3 * second / 2, None),
+                Period::Times(3 * second / 2, None),
                 "2x1+3+4",
                 "2x1+3+4",
             ),
             (
                 "1..2 2x1+3+4",
-                When::Times(second, Some(2 * second)),
+                Period::Times(second, Some(2 * second)),
                 "2x1+3+4",
                 "2x1+3+4",
             ),
             (
                 "..10f 2x1+3+4->2x1-3+4",
-                When::Frames(0, Some(10)),
+                Period::Frames(0, Some(10)),
                 "2x1+3+4",
                 "2x1-3+4",
             ),
-            ("7f..  2x1+3+4", When::Frames(7, None), "2x1+3+4", "2x1+3+4"),
+            ("7f..  2x1+3+4", Period::Frames(7, None), "2x1+3+4", "2x1+3+4"),
         ] {
             let region: Region = text.parse().unwrap();
             assert_eq!(
-                (region.when, region.first, region.last),
-                (when, rectangle(first), rectangle(last)),
+                (region.period, region.first, region.last),
+                (period, rectangle(first), rectangle(last)),
                 "{text}"
             );
         }

@@ -21,7 +21,7 @@ mod timeline;
 mod window;
 
 pub use error::RegionError;
-pub use line::{Region, RegionFileError, RegionSyntaxError, When, read_regions};
+pub use line::{Period, Region, RegionFileError, RegionSyntaxError, read_regions};
 pub use matte::MatteFrames;
 pub use rectangle::{Rectangle, RectangleError};
 pub use timeline::Clock;

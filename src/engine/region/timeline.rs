@@ -5,7 +5,7 @@
 //! one step a frame.
 
 use super::RegionError;
-use super::line::{Region, When};
+use super::line::{Period, Region};
 use super::rectangle::Rectangle;
 use crate::frame::{Metadata, Rational};
 
@@ -70,21 +70,21 @@ impl Timeline {
         // A tick is a whole number, too, of nanoseconds over the time base's denominator.
         let unit = i128::from(clock.time_base.den);
         for (number, region) in regions.into_iter().enumerate() {
-            let (lane, from, to) = match region.when {
-                When::Always => {
+            let (lane, from, to) = match region.period {
+                Period::Always => {
                     timeline.always.push(region);
                     timeline.met[number] = true;
                     continue;
                 }
-                When::Times(..) if clock.frame_rate.is_none() => {
+                Period::Times(..) if clock.frame_rate.is_none() => {
                     return Err(RegionError::NoTimes(region.label));
                 }
-                When::Times(from, to) => (
+                Period::Times(from, to) => (
                     &mut timeline.timed,
                     i128::from(from) * unit,
                     to.map(|to| i128::from(to) * unit),
                 ),
-                When::Frames(from, to) => (&mut timeline.counted, i128::from(from), to.map(i128::from)),
+                Period::Frames(from, to) => (&mut timeline.counted, i128::from(from), to.map(i128::from)),
             };
             lane.stretches.push(Stretch {
                 from,
