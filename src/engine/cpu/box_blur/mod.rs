@@ -282,7 +282,7 @@ impl BoxBlur {
                     *lines = [centre(row), row.checked_sub(1).map_or(zeros, centre)];
                 }
             }
-            let making = ending.making(sums, weighted, self.widening.shift);
+            let window = ending.window_sums(sums, weighted, self.widening.shift);
             let [mut fours_or_all, mut eights] = parts.each_mut().map(|parts| parts.chunks_mut(padded));
             let mut each = words.chunks(padded);
             let new: [_; R] = std::array::from_fn(|r| {
@@ -308,8 +308,8 @@ impl BoxBlur {
             let new = (new, [next, later]);
             let ring = (ring.memory(), made);
             match self.format.bytes_per_sample() {
-                1 => sliding_window::make::<L, 1, R>(simd, new, ring, making, out),
-                _ => sliding_window::make::<L, 2, R>(simd, new, ring, making, out),
+                1 => sliding_window::make::<L, 1, R>(simd, new, ring, window, out),
+                _ => sliding_window::make::<L, 2, R>(simd, new, ring, window, out),
             }
             for row in completed.into_iter().flatten() {
                 input.complete(row, &mut strip.bytes[from(row)..][..row_bytes]);

@@ -1,7 +1,7 @@
 //! The plan of a box: its mask, how its sums are made, and how they become samples.
 
 use super::row_sums::RowSums;
-use super::sliding_window::{Making, Scale};
+use super::sliding_window::{Scale, WindowSums};
 use super::{column_sums, deep_columns, in_registers};
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::requantize::{Requantize, Sums};
@@ -83,16 +83,16 @@ impl Ending {
         }
     }
 
-    /// How rows are made of these sums, of samples that are shifted up by `left`.
-    pub(super) fn making<'a>(
+    /// The sums of the windows in the form that this ending needs, of samples that are shifted up by `left`.
+    pub(super) fn window_sums<'a>(
         &'a self,
         sums: &'a mut [u16],
         weighted: &'a mut [i32],
         left: u32,
-    ) -> Making<'a> {
+    ) -> WindowSums<'a> {
         match self {
-            Ending::Scaled(scale) => Making::Scaled { sums, scale, left },
-            Ending::Weighted { weights, finish } => Making::Weighted {
+            Ending::Scaled(scale) => WindowSums::Scaled { sums, scale, left },
+            Ending::Weighted { weights, finish } => WindowSums::Weighted {
                 sums: weighted,
                 weights: *weights,
                 finish,

@@ -42,9 +42,9 @@ pub(super) struct NewRow<'a> {
     pub(super) lines: [usize; LINES],
 }
 
-/// How a row's sums become results; a window's sums are kept from one row to the next, one a sample up to the
-/// next multiple of [`TILE`].
-pub(in crate::engine::cpu) enum Making<'a> {
+/// The sums of a row's windows, kept from one row to the next, and how they become results: one sum a sample, up
+/// to the next multiple of [`TILE`].
+pub(in crate::engine::cpu) enum WindowSums<'a> {
     /// The window's sums are scaled.
     Scaled {
         sums: &'a mut [u16],
@@ -69,7 +69,7 @@ pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
     simd: L,
     (rows, next): ([NewRow<'_>; R], NextRows<'_>),
     (ring, made): (&mut [u16], usize),
-    making: Making<'_>,
+    window: WindowSums<'_>,
     out: [&mut [u8]; R],
 ) {
     assert!(
@@ -103,14 +103,14 @@ pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
     });
     let work = RowsOf { rows, next, out };
     // The assertions bound every read and every write: x goes up to `made` in steps that divide TILE.
-    match making {
-        Making::Scaled { sums, scale, left } => {
+    match window {
+        WindowSums::Scaled { sums, scale, left } => {
             assert!(sums.len() >= made);
             let (sums, scale) = (sums.as_mut_ptr(), *scale);
             let ending = Scaled { sums, scale, left };
             enter::<L, BYTES, R, _>(simd, work, terms, ending);
         }
-        Making::Weighted {
+        WindowSums::Weighted {
             sums,
             weights,
             finish,
@@ -309,7 +309,7 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
     }
 }
 
-/// See [`Making::Scaled`].
+/// See [`WindowSums::Scaled`].
 struct Scaled {
     sums: *mut u16,
     scale: Scale,
@@ -360,7 +360,7 @@ impl Ending for Scaled {
     }
 }
 
-/// See [`Making::Weighted`].
+/// See [`WindowSums::Weighted`].
 struct Weighted<'a> {
     sums: *mut i32,
     weights: [i32; 2],
