@@ -44,7 +44,7 @@ use crate::filter::{ChannelStep, Kernel};
 use crate::frame::{Layout, PixelFormat, Plane};
 use column_filter::unrolled::Unrolled;
 use column_filter::{KeptSums, Lines};
-use plan::{FirPlan, Making, Row, Work, row_order};
+use plan::{ColumnLoops, FirPlan, Row, Work, row_order};
 use taps::{Group, Taps};
 
 /// One plane's part of a step, ready for the inner loops.
@@ -164,7 +164,7 @@ impl Fir {
         // As many lines as two rows read; with deltas, the one that the pair before began with, too, and for
         // four rows one more.
         let reach = self.rows / 2 + 1;
-        let makes_four = self.plan.making.makes_four();
+        let makes_four = self.plan.column_loops.makes_four();
         let slots = reach + usize::from(self.plan.deltas.is_some() || makes_four);
         let mut ring = LineRing::new(lines, (slots, form.slot), 0);
         // Line k has rows 2k and 2k + 1 of those that the mask reaches.
@@ -218,9 +218,9 @@ impl Fir {
         output: &mut Output,
     ) {
         let (pair, samples, bytes) = (row / 2, form.samples, self.format.bytes_per_sample());
-        let (table, first_line) = match (&self.plan.deltas, &self.plan.making) {
+        let (table, first_line) = match (&self.plan.deltas, &self.plan.column_loops) {
             (Some(deltas), _) if pair > 0 => (deltas, pair - 1),
-            (_, Making::Any(Some(fours))) if is_four => (fours, pair),
+            (_, ColumnLoops::General(Some(fours))) if is_four => (fours, pair),
             _ => (&self.plan.taps, pair),
         };
         let slot = ring.slots_from(first_line);
@@ -266,18 +266,18 @@ impl Fir {
             high_words: self.plan.high_words,
             samples,
         };
-        match self.plan.making {
-            Making::Any(_) if is_four => {
+        match self.plan.column_loops {
+            ColumnLoops::General(_) if is_four => {
                 self.make(simd, lines, taps, None, samples, rows.split::<4>());
             }
-            Making::Unrolled { uniform, .. } if is_four => {
+            ColumnLoops::Unrolled { uniform, .. } if is_four => {
                 let few = few(uniform, start(taps.groups[0].single.len()));
                 match bytes {
                     1 => few.make_four::<L, 1>(simd, rows.split()),
                     _ => few.make_four::<L, 2>(simd, rows.split()),
                 }
             }
-            Making::Unrolled {
+            ColumnLoops::Unrolled {
                 uniform, two: true, ..
             } => {
                 let few = few(uniform, 0);
@@ -411,7 +411,7 @@ impl Fir {
         }
         let words = words.each_ref().map(|row| &row[lead..]);
         match row {
-            Row::Any(pass) => row_filter::row_filter(simd, words, (limbs, padded), pass, out, form.limbs),
+            Row::General(pass) => row_filter::row_filter(simd, words, (limbs, padded), pass, out, form.limbs),
             Row::Unrolled(few) => few.make(simd, words, out),
             Row::Grouped(grouped) => grouped.make(simd, words, (out, form.limbs)),
         }

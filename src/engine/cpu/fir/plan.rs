@@ -31,7 +31,7 @@ pub(super) struct FirPlan {
     /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where
     /// weights below each other are equal.
     pub(super) deltas: Option<TapTable>,
-    pub(super) making: Making,
+    pub(super) column_loops: ColumnLoops,
     pub(super) finish: Requantize,
     /// True if results are rounded high words of sums.
     pub(super) high_words: bool,
@@ -57,17 +57,17 @@ impl FirPlan {
         let (limbs, taps) = (parts.limbs(), parts.taps.len());
         // Keeping sums costs a read and a write, as much as a few taps.
         parts.deltas = parts.deltas.filter(|c| limbs == 1 && c.len() + 2 < taps);
-        let making = parts.making(vectors, format);
+        let column_loops = parts.column_loops(vectors, format);
         // The general loop has registers for high words with two rows only, and only where registers are few.
-        let is_general = !matches!(making, Making::Unrolled { .. });
-        let is_rounded = !is_general || (limbs == 1 && parts.deltas.is_none() && !making.makes_four());
+        let is_general = !matches!(column_loops, ColumnLoops::Unrolled { .. });
+        let is_rounded = !is_general || (limbs == 1 && parts.deltas.is_none() && !column_loops.makes_four());
         let few_registers = with_simd!(vectors, simd => registers(simd)) < 32;
         let high_words = parts.finish.rounds_high_words()
             && format.bytes_per_sample() == 1
             && is_rounded
             && (!is_general || few_registers);
         Some(FirPlan {
-            making,
+            column_loops,
             high_words,
             encoding: parts.encoding,
             work: parts.work,
@@ -98,10 +98,10 @@ impl fmt::Display for FirPlan {
                 *limbs
             }
         };
-        let rows = self.making.at_once();
-        match &self.making {
-            Making::Unrolled { .. } => write!(f, "{rows} rows unrolled<{}>", self.taps.len())?,
-            Making::Any(_) => write!(f, "{rows} rows")?,
+        let rows = self.column_loops.at_once();
+        match &self.column_loops {
+            ColumnLoops::Unrolled { .. } => write!(f, "{rows} rows unrolled<{}>", self.taps.len())?,
+            ColumnLoops::General(_) => write!(f, "{rows} rows")?,
         }
         if self.taps.folded() > 0 {
             f.write_str(" folded")?;
@@ -112,8 +112,8 @@ impl fmt::Display for FirPlan {
         if limbs > 1 {
             write!(f, ", {limbs} limbs")?;
         }
-        f.write_str(match self.making {
-            Making::Unrolled { uniform, .. } if uniform.has_groups() => ", carry groups",
+        f.write_str(match self.column_loops {
+            ColumnLoops::Unrolled { uniform, .. } if uniform.has_groups() => ", carry groups",
             _ if self.high_words => ", pmulhrsw rounding",
             _ => "",
         })
@@ -135,7 +135,7 @@ pub(super) enum Work {
 
 /// The loop that makes intermediates of rows.
 pub(super) enum Row {
-    Any(RowFilter),
+    General(RowFilter),
     Unrolled(UnrolledRow),
     Grouped(SixteenBit),
 }
@@ -143,7 +143,7 @@ pub(super) enum Row {
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Row::Any(pass) => f.write_str(match pass.pairing {
+            Row::General(pass) => f.write_str(match pass.pairing {
                 Pairing::InPlace(_) => "in place",
                 Pairing::Interleaved(_) => "interleaved",
             }),
@@ -153,10 +153,10 @@ impl fmt::Display for Row {
     }
 }
 
-/// The loops that make rows.
-pub(super) enum Making {
+/// The loops that weigh the lines of a column and write rows of the result.
+pub(super) enum ColumnLoops {
     /// The general loops: two rows, or four by these taps where that is faster.
-    Any(Option<TapTable>),
+    General(Option<TapTable>),
     /// Loops compiled for this number of taps (see `unrolled`), where all samples share their constants: two
     /// rows, four, or either. Two rows that they do not make go through the general loop.
     Unrolled {
@@ -166,10 +166,13 @@ pub(super) enum Making {
     },
 }
 
-impl Making {
+impl ColumnLoops {
     /// True if four rows are made at a time.
     pub(super) fn makes_four(&self) -> bool {
-        matches!(self, Making::Any(Some(_)) | Making::Unrolled { four: true, .. })
+        matches!(
+            self,
+            ColumnLoops::General(Some(_)) | ColumnLoops::Unrolled { four: true, .. }
+        )
     }
 
     /// Rows that are made at a time.
@@ -248,10 +251,10 @@ pub(super) fn row_order(step: usize) -> Order {
 fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<ChannelStep> {
     let mut convolved = channels.iter().filter(|c| c.convolved().is_some());
     let first = convolved.next()?;
-    let made = |c: &ChannelStep| c.convolved().map(|c| (c.low, c.high));
-    let are_alike = convolved.all(|c| made(c) == made(first));
+    let constants = |c: &ChannelStep| c.convolved().map(|c| (c.low, c.high));
+    let share_constants = convolved.all(|c| constants(c) == constants(first));
     let is_better = with_simd!(vectors, simd => deinterleave::suit(simd, channels.len(), weights));
-    (are_alike && is_better).then_some(*first)
+    (share_constants && is_better).then_some(*first)
 }
 
 /// The encoding, both passes and the requantization of a separable mask.
@@ -318,7 +321,7 @@ fn separable(
             let is_narrow = (encoding.limbs(), limbs) == (1, 1);
             let few: Option<UnrolledRow> = with_simd!(vectors, simd => UnrolledRow::of(simd, &pass));
             let few = few.filter(|_| is_narrow);
-            (encoding, few.map_or(Row::Any(pass), Row::Unrolled))
+            (encoding, few.map_or(Row::General(pass), Row::Unrolled))
         }
     };
     let work = Work::Separable {
@@ -437,8 +440,8 @@ impl Parts {
         uniform.filter(|_| self.deltas.is_none())
     }
 
-    /// The loops that make rows.
-    fn making(&self, vectors: Vectors, format: PixelFormat) -> Making {
+    /// The loops that write rows of the result.
+    fn column_loops(&self, vectors: Vectors, format: PixelFormat) -> ColumnLoops {
         let (limbs, folded) = (self.limbs(), self.taps.folded());
         if let Some(uniform) = self.uniform(vectors, format) {
             let most = if self.ends != 0 {
@@ -449,12 +452,12 @@ impl Parts {
             let two = folded == 0 && (2..=most).contains(&self.taps.len());
             let four = self.makes_four_rows(vectors, format);
             if two || four {
-                return Making::Unrolled { uniform, two, four };
+                return ColumnLoops::Unrolled { uniform, two, four };
             }
         }
         let makes_four = with_simd!(vectors, simd => column_filter::makes_four_rows(simd, limbs));
         let four = self.deltas.is_none() && makes_four;
-        Making::Any(four.then(|| self.taps.four_rows()))
+        ColumnLoops::General(four.then(|| self.taps.four_rows()))
     }
 
     /// True if four rows of a column are made at a time, by a loop that is compiled for so many taps.
