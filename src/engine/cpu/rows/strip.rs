@@ -64,8 +64,8 @@ impl<'a> OutputRows<'a> {
     }
 }
 
-/// Which row of which plane is being made.
-pub(in crate::engine::cpu) struct At {
+/// A row of a plane.
+pub(in crate::engine::cpu) struct RowPosition {
     pub(in crate::engine::cpu) plane: usize,
     /// The row in the plane.
     pub(in crate::engine::cpu) row: usize,
@@ -73,14 +73,18 @@ pub(in crate::engine::cpu) struct At {
 
 impl Strip<'_> {
     /// Calls `make` with each row of the strip, padding excluded.
-    pub(in crate::engine::cpu) fn each_row(&mut self, layout: &Layout, mut make: impl FnMut(At, &mut [u8])) {
+    pub(in crate::engine::cpu) fn each_row(
+        &mut self,
+        layout: &Layout,
+        mut make: impl FnMut(RowPosition, &mut [u8]),
+    ) {
         let (stride, len) = (layout.planes()[self.plane].stride, layout.row_bytes(self.plane));
         for (k, row) in self.bytes.chunks_mut(stride).take(self.rows).enumerate() {
-            let at = At {
+            let position = RowPosition {
                 plane: self.plane,
                 row: self.first_row + k,
             };
-            make(at, &mut row[..len]);
+            make(position, &mut row[..len]);
         }
     }
 }

@@ -40,10 +40,10 @@ impl Threshold {
         if least.iter().all(|&least| least == 0) {
             return;
         }
-        strip.each_row(layout, |at, row| {
+        strip.each_row(layout, |position, row| {
             let row = ThresholdRow {
                 least,
-                before: input.row(at.plane, at.row),
+                before: input.row(position.plane, position.row),
                 row,
             };
             match self.bytes {

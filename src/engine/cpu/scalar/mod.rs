@@ -73,8 +73,8 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
     let format = layout.format();
     let channels = &step.planes[strip.plane];
     if channels.iter().all(|c| *c == ChannelStep::Copy) {
-        strip.each_row(layout, |at, row| {
-            row.copy_from_slice(source.picture.row(at.plane, at.row));
+        strip.each_row(layout, |position, row| {
+            row.copy_from_slice(source.picture.row(position.plane, position.row));
         });
         return;
     }
@@ -87,8 +87,8 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
             format,
         };
         match what {
-            ChannelStep::Copy => strip.each_row(layout, |at, row| {
-                load(place, source.picture.row(at.plane, at.row), &mut line);
+            ChannelStep::Copy => strip.each_row(layout, |position, row| {
+                load(place, source.picture.row(position.plane, position.row), &mut line);
                 store(place, &line, row);
             }),
             ChannelStep::Fill(value) => {
@@ -117,7 +117,9 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
             }
         }
     }
-    strip.each_row(layout, |at, row| source.finish(at.plane, at.row, row));
+    strip.each_row(layout, |position, row| {
+        source.finish(position.plane, position.row, row);
+    });
 }
 
 impl Component<'_> {
@@ -130,9 +132,9 @@ impl Component<'_> {
         let mut sums = vec![S::from(0); width];
         let mut out = vec![0; width];
         let mut room = Vec::new();
-        strip.each_row(layout, |at, row| {
+        strip.each_row(layout, |position, row| {
             // Line k is row k - ry of the strip.
-            let above = at.row - first;
+            let above = position.row - first;
             ring.fill(above + kernel.height, |k, line| {
                 self.load((first + k) as i64 - ry, rx, &mut room, line);
             });
@@ -159,9 +161,9 @@ impl Component<'_> {
         let mut sums = vec![C::from(0); width];
         let mut out = vec![0; width];
         let mut room = Vec::new();
-        strip.each_row(layout, |at, row| {
+        strip.each_row(layout, |position, row| {
             // Line k is row k - ry of the strip.
-            let above = at.row - first;
+            let above = position.row - first;
             ring.fill(above + rows, |k, t| {
                 self.load((first + k) as i64 - ry, rx, &mut room, &mut line);
                 row_sums.fill(R::from_bias(kernel.row.start()));

@@ -110,8 +110,8 @@ impl Alpha {
     /// Restores the original's alpha in rows of alpha's own plane, if it was convolved for the average alone.
     pub(in crate::engine::cpu) fn restore(&self, input: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
         if self.restores {
-            strip.each_row(layout, |at, row| {
-                row.copy_from_slice(input.row(at.plane, at.row));
+            strip.each_row(layout, |position, row| {
+                row.copy_from_slice(input.row(position.plane, position.row));
             });
         }
     }
