@@ -22,7 +22,7 @@ const MOST_WORK: usize = 60_000;
 const KERNELS_AT_ONCE: usize = 400;
 const CASES_A_KERNEL: usize = 50;
 
-/// Frames of a case's size, so that each of the engine's two slots is used again by a frame that lies alike.
+/// Frames of a case's size, so that each of the engine's two slots is used again by a frame with its layout.
 const FRAMES: usize = 4;
 
 /// Inputs that are no case are executions to libFuzzer, so that the log tells how many were.

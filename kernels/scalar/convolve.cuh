@@ -168,7 +168,7 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
         Stored *tile = (Stored *)shared_bytes;
         // The whole of tile and halo, edges and corners included, in one strided loop: whatever the block's
         // and the mask's shape, no part of it can be forgotten. Values outside the frame are made here, so
-        // that the sums below know nothing of borders.
+        // that the sums below need not handle borders.
         const i32 left = (i32)blockIdx.x * BLOCK_W;
         const i32 corner_sample = left - RX * CHANNELS;
         const i64 corner_row = first - RY;

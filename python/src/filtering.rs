@@ -223,8 +223,8 @@ pub(crate) fn filter_pictures(
     threads: i64,
 ) -> Result<Vec<String>, Failure> {
     let (source, mut target) = (Pictures::of(source)?, Pictures::of(target)?);
-    let is_alike = source.shape() == target.shape() && source.sample_bytes() == target.sample_bytes();
-    if !is_alike || !target.is_writable() || source.overlaps(&target) {
+    let is_same_shape = source.shape() == target.shape() && source.sample_bytes() == target.sample_bytes();
+    if !is_same_shape || !target.is_writable() || source.overlaps(&target) {
         return Err(Failure::value(
             "the result needs an array of its own, of the same shape and type, that can be written to",
         ));

@@ -63,7 +63,7 @@ pub(crate) enum Output {
 /// A text that names no input or output.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EndpointError {
-    /// Nothing at all.
+    /// Nothing.
     #[error("the name is empty")]
     Empty,
     /// `raw:` without the geometry that an input needs.

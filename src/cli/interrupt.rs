@@ -29,7 +29,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// Leaves nothing behind whatever the signal: for what is made whole or not at all.
+    /// Leaves nothing behind whatever the signal: for outputs that are of no use unless complete.
     pub(crate) fn discarding() -> Policy {
         Policy {
             wanted: Some(OnInterrupt::Discard),

@@ -82,7 +82,7 @@ impl Heat {
         info
     }
 
-    /// The picture of a pair, as large as A; white where nothing of the two can be compared.
+    /// The picture of a pair, as large as A; white where the two have no samples to compare.
     pub fn picture(&mut self, a: &Frame, b: &Frame) -> Result<Frame, HeatError> {
         let (width, height) = (a.layout().width(), a.layout().height());
         let layout = Layout::new(PixelFormat::RGB24, width, height, 1)?;

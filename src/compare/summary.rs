@@ -44,7 +44,7 @@ pub struct Summary {
     pub all: Option<Figures>,
     /// The frame with the lowest PSNR; `None` if no sample differs.
     pub worst: Option<WorstFrame>,
-    /// What was done with the inputs though nothing of them was lost.
+    /// What was done with the inputs without a loss.
     pub notes: Vec<String>,
     /// What is wrong with the inputs.
     pub warnings: Vec<String>,

@@ -1,4 +1,4 @@
-//! No filter at all: the baseline that shows what decoding and encoding alone take.
+//! The engine without a filter: the baseline that shows what decoding and encoding alone take.
 
 use super::{Engine, EngineError};
 use crate::frame::{Allocator, Buffer, Frame, Pageable};

@@ -80,7 +80,7 @@ unsafe extern "C" fn release(device: *mut ffi::AVHWDeviceContext) {
     drop(unsafe { Box::from_raw((*device).user_opaque.cast::<Box<dyn Send>>()) });
 }
 
-/// FFmpeg's callback: takes the card's surfaces, or nothing at all, so that no decoder falls back unseen.
+/// FFmpeg's callback: takes the card's surfaces or fails, so that no decoder falls back to the CPU unseen.
 unsafe extern "C" fn choose_cuda(
     _context: *mut ffi::AVCodecContext,
     mut formats: *const ffi::AVPixelFormat,

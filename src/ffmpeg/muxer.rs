@@ -105,7 +105,7 @@ impl Muxer {
                 url.as_ptr(),
             );
             AvError::check(code).map_err(MuxerFailure::Open)?;
-            // FLAC in MP4 and the like: streams are copied wherever they can be.
+            // Codecs that the container holds only as an experiment, as MP4 does FLAC: they are copied, too.
             (*context).strict_std_compliance = ffi::FF_COMPLIANCE_EXPERIMENTAL as c_int;
             Ok(Muxer {
                 context,

@@ -22,7 +22,7 @@ pub(super) struct Ratio {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NumberError {
-    /// Not a number at all.
+    /// Not a number.
     #[error("'{0}' is not a number; write an integer, a decimal or a fraction such as 1/16")]
     NotANumber(String),
     /// NaN, infinity, or too large for one.

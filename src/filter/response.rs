@@ -72,7 +72,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// No scale at all.
+    /// No scale.
     pub const ONE: Scale = Scale {
         numerator: 1,
         denominator: 1,

@@ -3,7 +3,7 @@
 /// Sentences for the user, in the order in which they came up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// What was done with the input though nothing of it is lost: converted, shifted, assumed.
+    /// What was done with the input without a loss: converted, shifted, assumed.
     pub notes: Vec<String>,
     /// What is damaged, missing or lost. A strict run fails for each of them.
     pub warnings: Vec<String>,

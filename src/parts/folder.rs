@@ -1,4 +1,4 @@
-//! The job folder: where plan, parts and records are, and how they come there whole or not at all.
+//! The job folder: where plan, parts and records are, and how each file appears there in one step.
 
 use super::plan::FORMAT;
 use super::{Data, Plan, Record, digest_file};

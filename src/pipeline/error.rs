@@ -35,7 +35,7 @@ pub enum PipelineError {
         /// The warnings.
         problem: String,
     },
-    /// The input holds no frame at all.
+    /// The input holds no frame.
     #[error("the input has no frames ({input})")]
     NoFrames {
         /// The source's description.

@@ -66,7 +66,7 @@ fn mask(random: &mut Random) -> Mask {
     }
     let total: i64 = q.iter().sum();
     let magnitude: i64 = q.iter().map(|v| v.abs()).sum();
-    // A unit gain, a divisor that leaves a large gain, none at all, one that is no power of two.
+    // A unit gain, a divisor that leaves a large gain, no divisor, one that is no power of two.
     let divisor = match random.below(4) {
         0 if total != 0 => total,
         1 => 1 + magnitude / 30,

@@ -541,7 +541,7 @@ fn damaged_profiles_and_blocks_of_tiff_are_named() {
             .step_by(12)
             .find(|&at| file[at..at + 2] == tag.to_le_bytes())
             .unwrap();
-        // Its values lie beyond the end of the file.
+        // The offset of its values is behind the end of the file.
         file[entry + 8..entry + 12].copy_from_slice(&le(1 << 20));
         fs::write(&input, file).unwrap();
         let output = folder.path().join(format!("{tag}.png"));

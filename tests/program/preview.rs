@@ -196,7 +196,7 @@ fn parts_of_compared_frames_are_the_inputs_and_the_filters_own() {
 }
 
 #[test]
-fn engines_and_planes_are_compared_alike() {
+fn a_split_shows_what_each_engine_and_plane_gives() {
     let folder = Folder::new();
     let input = "synthetic:64x40:rgb24:25:9";
     let (plain, split) = (folder.name("plain.raw"), folder.name("split.raw"));

@@ -77,7 +77,7 @@ pub fn processor() -> String {
         .unwrap_or_else(|| format!("unnamed {} processor", std::env::consts::ARCH))
 }
 
-/// The last-level cache that is assumed where the system says nothing of it.
+/// The last-level cache that is assumed where the system does not report it.
 const USUAL_CACHE: u64 = 32 << 20;
 
 /// Bytes that pictures and results which take turns have together at least, so that none of them is in a

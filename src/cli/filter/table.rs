@@ -13,7 +13,7 @@ pub(super) enum End {
     There,
     /// It failed, for this reason.
     Failed(String),
-    /// The run ended first, and nothing of it is left.
+    /// The run ended first, and its output was removed.
     Stopped,
     /// The run ended before its turn.
     NotBegun,

@@ -180,7 +180,7 @@ mod tests {
         // Five letters of six dots, and the outline.
         assert_eq!(extent(100, 50, (50, 100)), Some((67, 97, 10)));
         assert_eq!(extent(1000, 480, (500, 1000)), Some((934, 995, 21)));
-        // No room for dots of two pixels, and for none at all.
+        // Room for dots of one pixel only, and room for no dots.
         assert_eq!(extent(100, 480, (50, 100)), Some((67, 97, 10)));
         assert_eq!(extent(60, 50, (30, 60)), None);
         assert_eq!(extent(100, 12, (50, 100)), None);

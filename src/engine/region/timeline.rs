@@ -17,7 +17,7 @@ const SECOND: i128 = 1_000_000_000;
 pub struct Clock {
     /// Seconds that one tick of a timestamp stands for.
     pub time_base: Rational,
-    /// Frames a second, for frames without a timestamp. `None` if the input has no time at all (image files
+    /// Frames a second, for frames without a timestamp. `None` if the input has no times (image files
     /// without a rate).
     pub frame_rate: Option<Rational>,
 }

@@ -274,7 +274,7 @@ impl Images {
     }
 
     /// Accounts for what the frame says, and turns it as its stream is to be shown: viewers of stills
-    /// know nothing of streams.
+    /// know no streams.
     fn settle(&self, frame: Frame, kind: ImageKind) -> Result<Frame, SinkError> {
         let unsupported = |problem| SinkError::Unsupported {
             path: self.label.clone(),

@@ -443,7 +443,7 @@ impl Editor {
         self.set_short(tag::RESOLUTION_UNIT, unit)
     }
 
-    /// Says this orientation; without one, upright where the block speaks of it at all.
+    /// Writes this orientation; without one, an orientation tag that is there becomes "upright".
     pub(super) fn set_orientation(&mut self, orientation: Option<u8>) -> Option<()> {
         match orientation {
             None if !self.has(tag::ORIENTATION) => Some(()),

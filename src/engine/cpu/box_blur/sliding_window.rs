@@ -42,8 +42,8 @@ pub(super) struct NewRow<'a> {
     pub(super) lines: [usize; LINES],
 }
 
-/// The sums of a row's windows, kept from one row to the next, and how they become results: one sum a sample, up
-/// to the next multiple of [`TILE`].
+/// The sums of a row's windows, kept from one row to the next, and how they become results: one sum a
+/// sample, up to the next multiple of [`TILE`].
 pub(in crate::engine::cpu) enum WindowSums<'a> {
     /// The window's sums are scaled.
     Scaled {

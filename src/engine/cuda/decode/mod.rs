@@ -242,7 +242,7 @@ impl DecoderStream {
 
 impl Drop for DecoderStream {
     fn drop(&mut self) {
-        // The surfaces may go only when they were read, and the module when nothing of it runs.
+        // The surfaces may be freed only when they were read, and the module when none of its kernels runs.
         let waited = self.card.device.bind().and_then(|()| self.stream.synchronise());
         if let Err(error) = waited {
             tracing::debug!("while a decoder ends: {error}");

@@ -200,7 +200,7 @@ pub(crate) struct Device {
 
 // SAFETY: a context may be used from any thread that made it current, and `bind` does that.
 unsafe impl Send for Device {}
-// SAFETY: nothing of it changes after it was made, and the driver's calls may be made by several threads.
+// SAFETY: it does not change after it was made, and the driver's calls may be made by several threads.
 unsafe impl Sync for Device {}
 
 /// The first compute capability whose cards can begin a launch before the one before it has ended.

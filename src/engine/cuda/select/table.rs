@@ -42,7 +42,7 @@ pub enum Origin {
     BuiltIn(&'static str),
     /// Measured on this machine's card at a date.
     Measured(String),
-    /// No times at all.
+    /// No times.
     Rule,
 }
 

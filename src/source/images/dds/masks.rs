@@ -22,7 +22,7 @@ pub(super) struct Masked {
     pub(super) said: PictureNotes,
 }
 
-/// Where a channel lies in a pixel; no bits at all give 0.
+/// Where a channel lies in a pixel. A mask of no bits gives 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Channel {
     shift: u32,
