@@ -90,6 +90,17 @@ struct Streams {
     clocks: [Stream; 2],
 }
 
+impl Streams {
+    /// The streams of upload, kernels and download. Without overlap everything goes through one stream, and the
+    /// host waits after each part.
+    fn of(&self, overlap: Overlap) -> [&Stream; 3] {
+        match overlap {
+            Overlap::Ring => [&self.upload, &self.compute, &self.download],
+            Overlap::SerialPinned | Overlap::SerialPageable => [&self.compute; 3],
+        }
+    }
+}
+
 /// How a frame lies in the host's memory and on the card.
 struct Geometry {
     host_input: Layout,
@@ -352,6 +363,30 @@ impl Cuda {
         })
     }
 
+    /// Where the host's memory is that a frame is uploaded from and downloaded to: its buffers where they are
+    /// page-locked or nothing overlaps, else the flight's staging memory.
+    fn host_memory(
+        &self,
+        flight: &mut Flight,
+        buffers: &mut FrameBuffers,
+        output: &Layout,
+    ) -> Result<(*const u8, *mut u8), EngineError> {
+        let from = match &buffers.input {
+            Some(_) if buffers.is_resident => std::ptr::null(),
+            Some(input) if self.options.overlap == Overlap::Ring && !input.is_pinned() => {
+                flight.stage_input(&self.device, input.bytes())?
+            }
+            Some(input) => input.bytes().as_ptr(),
+            None => [].as_ptr(),
+        };
+        let to = if buffers.staged {
+            flight.stage_output(&self.device, output.size())?
+        } else {
+            buffers.output.bytes_mut().as_mut_ptr()
+        };
+        Ok((from, to))
+    }
+
     /// Enqueues a frame's upload, its steps and its download.
     fn enqueue(
         &mut self,
@@ -364,42 +399,14 @@ impl Cuda {
     ) -> Result<(), EngineError> {
         let mut work = self.work(slot, geometry, prepared, memory)?;
         let overlap = self.options.overlap;
-        let resident = buffers
-            .input
-            .as_ref()
-            .filter(|_| buffers.is_resident)
-            .and_then(card_frame);
-        let from = match (&buffers.input, resident) {
-            (_, Some(frame)) => {
-                // The decoder's stream writes it.
-                frame.ready().hold(&self.streams.compute)?;
-                work.input = places_in(frame.pointer(), &geometry.device_input);
-                std::ptr::null()
-            }
-            (Some(input), None) if overlap == Overlap::Ring && !input.is_pinned() => {
-                flight.stage_input(&self.device, input.bytes())?
-            }
-            (Some(input), None) => input.bytes().as_ptr(),
-            (None, None) => [].as_ptr(),
-        };
-        let to = if buffers.staged {
-            flight.stage_output(&self.device, geometry.host_output.size())?
-        } else {
-            buffers.output.bytes_mut().as_mut_ptr()
-        };
-        // Without overlap everything goes through one stream, and the host waits after each part.
-        let (up, compute, down) = match overlap {
-            Overlap::Ring => (
-                &self.streams.upload,
-                &self.streams.compute,
-                &self.streams.download,
-            ),
-            Overlap::SerialPinned | Overlap::SerialPageable => (
-                &self.streams.compute,
-                &self.streams.compute,
-                &self.streams.compute,
-            ),
-        };
+        let resident = buffers.input.as_ref().filter(|_| buffers.is_resident);
+        if let Some(frame) = resident.and_then(card_frame) {
+            // The decoder's stream writes it.
+            frame.ready().hold(&self.streams.compute)?;
+            work.input = places_in(frame.pointer(), &geometry.device_input);
+        }
+        let (from, to) = self.host_memory(flight, buffers, &geometry.host_output)?;
+        let [up, compute, down] = self.streams.of(overlap);
         let serial = overlap != Overlap::Ring;
         let pause = |stream: &Stream| if serial { stream.synchronise() } else { Ok(()) };
         // On the stream whose end is waited for, so that the event is done when times are read.

@@ -196,6 +196,31 @@ unsafe fn add_group<
     }
 }
 
+/// Sums of limbs, joined and scaled down to results.
+#[inline(always)]
+fn requantize<L: Simd, const P: usize, const V: usize>(
+    simd: L,
+    sums: [[L::V; V]; P],
+    joining: JoinLimbs<L::V>,
+    dividing: Option<Divide<L::V>>,
+) -> [L::V; V] {
+    let mut values = [simd.splat(0); V];
+    for v in 0..V {
+        let mut limbs = [values[v]; P];
+        for p in 0..P {
+            limbs[p] = sums[p][v];
+        }
+        values[v] = joining.sum(simd, limbs);
+    }
+    for value in &mut values {
+        *value = match dividing {
+            Some(dividing) => dividing.of(simd, *value),
+            None => joining.shift(simd, *value),
+        };
+    }
+    values
+}
+
 impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const HIGH: bool> Work
     for Rows<'_, BYTES, P, V, R, HIGH>
 {
@@ -274,21 +299,11 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                     unsafe { simd.store_merged(words, lines.order, to[row]) };
                     continue;
                 }
-                let mut values = [zero; V];
-                for v in 0..V {
-                    let mut limbs = [zero; P];
-                    for p in 0..P {
-                        limbs[p] = sums[p][row][v];
-                    }
-                    values[v] = joining.sum(simd, limbs);
+                let mut limbs = [[zero; V]; P];
+                for p in 0..P {
+                    limbs[p] = sums[p][row];
                 }
-                for v in 0..V {
-                    values[v] = if divides {
-                        dividing.of(simd, values[v])
-                    } else {
-                        joining.shift(simd, values[v])
-                    };
-                }
+                let values = requantize(simd, limbs, joining, divides.then_some(dividing));
                 // SAFETY: the pattern is TILE x channels long, and there is room for a step.
                 unsafe { offset_and_store::<L, BYTES, V>(simd, values, finish, phase, lines.order, to[row]) };
             }
