@@ -91,8 +91,8 @@ struct Streams {
 }
 
 impl Streams {
-    /// The streams of upload, kernels and download. Without overlap everything goes through one stream, and the
-    /// host waits after each part.
+    /// The streams of upload, kernels and download. Without overlap all three are one, and the host waits
+    /// after each part.
     fn of(&self, overlap: Overlap) -> [&Stream; 3] {
         match overlap {
             Overlap::Ring => [&self.upload, &self.compute, &self.download],
