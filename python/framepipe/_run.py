@@ -36,11 +36,11 @@ def run(
     `overwrite=True`, `engine="cuda"`, `region=["200x100+10+20", "0:05.. 64x64+0+0"]`. False and `None` leave
     an option out; a sequence gives it several times. `framepipe filter --help` lists them.
 
-    `progress` is called each second and at the end with a dictionary (docs/progress-schema.md), such as
+    `progress` is called each second and at the end with a dictionary (docs/schemas.md), such as
     `{"frames": 250, "left_seconds": 3.5, ...}`. What it raises ends the run. Ctrl-C, too, and nothing is left
     under the output's name, unless `on_interrupt="keep"`.
 
-    Gives back the report (docs/report-schema.md): what was done, and where the time went. Its warnings are
+    Gives back the report (docs/schemas.md): what was done, and where the time went. Its warnings are
     raised as `UserWarning`; `strict=True` makes them errors.
 
     Raises `ValueError` where an option cannot be, and `framepipe.Error` where the run fails, in the program's

@@ -11,7 +11,7 @@
 //! Nothing is timed at its first call, every figure is a median with its spread, pixels are fresh noise,
 //! peaks of copying are measured in the same run, and what was timed is compared with another engine's
 //! result. Pictures take turns and are together four times the last-level cache, since a pipeline's are in no
-//! cache either; the CPU engine is timed on as few as can be, too. docs/bench-schema.md states every field of
+//! cache either; the CPU engine is timed on as few as can be, too. docs/schemas.md states every field of
 //! the JSON.
 
 mod measure;

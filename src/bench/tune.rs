@@ -484,11 +484,7 @@ mod tests {
         let json: Value = serde_json::from_str(&tuning.to_json().unwrap()).unwrap();
         let mut found = Vec::new();
         paths(&json, "", &mut found);
-        let page = include_str!("../../docs/bench-schema.md");
-        let (_, page) = page.split_once("# Tunings").unwrap();
-        let (tunings, steady) = page.split_once("# Steady runs").unwrap();
-        let (_, latency) = steady.split_once("A latency is").unwrap();
-        let mut listed = documented(&format!("{tunings}{latency}"), "LATENCY");
+        let mut listed = documented("Tunings");
         found.sort();
         listed.sort();
         assert_eq!(found, listed);

@@ -12,7 +12,7 @@ pub const DIFF_SCHEMA: &str = "framepipe-diff";
 /// The version in every comparison's `version` field; it grows when a field changes its meaning or goes away.
 pub const DIFF_VERSION: u32 = 1;
 
-/// What a comparison found. docs/diff-schema.md has every field of its JSON.
+/// What a comparison found. docs/schemas.md has every field of its JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
@@ -284,7 +284,7 @@ mod tests {
         let json: Value = serde_json::from_str(&summary.to_json().unwrap()).unwrap();
         let mut found = Vec::new();
         paths(&json, "", &mut found);
-        let mut documented = documented(include_str!("../../docs/diff-schema.md"), "PLACE");
+        let mut documented = documented("Comparisons");
         found.sort();
         documented.sort();
         assert_eq!(found, documented);

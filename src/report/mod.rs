@@ -1,7 +1,7 @@
 //! Where a run's time went: each stage's own clock, latencies, the device's split, and which stage limits.
 //!
 //! Nothing here is shared between threads: a stage owns its [`StageClock`] and hands it over when its thread
-//! is joined. docs/report-schema.md states every field of the JSON.
+//! is joined. docs/schemas.md states every field of the JSON.
 
 mod clock;
 mod decoders;
@@ -342,33 +342,45 @@ pub(crate) mod tests {
         }
     }
 
-    /// The fields that a page lists in tables. Those of an object that is documented once, as `NAME.field`,
-    /// are listed wherever the page says of a field that it is such an object.
-    pub(crate) fn documented(page: &str, name: &str) -> Vec<String> {
-        let prefix = format!("{name}.");
-        let word = name.to_lowercase();
-        let rows = page
-            .lines()
-            .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
-        // Each field, and whether it is such an object.
-        let fields: Vec<(String, bool)> = rows
-            .flat_map(|(fields, about)| {
-                let is_object = about.starts_with(&word);
-                expanded(fields).into_iter().map(move |field| (field, is_object))
+    /// What every object has.
+    const EVERYWHERE: [&str; 2] = ["schema", "version"];
+
+    /// The fields that a section of docs/schemas.md lists, and those that every object has. Those of a common
+    /// object are listed wherever the meaning of a field begins with its name.
+    pub(crate) fn documented(section: &str) -> Vec<String> {
+        let common = rows("Common objects");
+        let inner = |word: &str| -> Vec<&str> {
+            let prefix = format!("{}.", word.to_uppercase());
+            let fields = common.iter().map(|(field, _)| field);
+            fields.filter_map(|field| field.strip_prefix(&prefix)).collect()
+        };
+        let fields = rows(section).into_iter().flat_map(|(field, word)| {
+            let inner = inner(&word);
+            match inner.is_empty() {
+                true => vec![field],
+                false => inner.iter().map(|inner| format!("{field}.{inner}")).collect(),
+            }
+        });
+        fields.chain(EVERYWHERE.map(str::to_owned)).collect()
+    }
+
+    /// The rows of the tables in a section of docs/schemas.md: each field, and the first word of its meaning.
+    fn rows(section: &str) -> Vec<(String, String)> {
+        let page = include_str!("../../docs/schemas.md");
+        let (_, from) = page.split_once(&format!("\n## {section}\n")).unwrap();
+        let lines = from.lines().take_while(|line| !line.starts_with("## "));
+        let rows = lines.filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+        let found: Vec<_> = rows
+            .flat_map(|(fields, meaning)| {
+                let word = meaning
+                    .split(|c: char| !c.is_alphabetic())
+                    .next()
+                    .unwrap_or_default();
+                expanded(fields).into_iter().map(|field| (field, word.to_owned()))
             })
             .collect();
-        let inner: Vec<&str> = fields
-            .iter()
-            .filter_map(|(f, _)| f.strip_prefix(&prefix))
-            .collect();
-        assert!(!inner.is_empty());
-        let outer = fields.iter().filter(|(field, _)| !field.starts_with(&prefix));
-        outer
-            .flat_map(|(field, is_object)| match is_object {
-                true => inner.iter().map(|inner| format!("{field}.{inner}")).collect(),
-                false => vec![field.clone()],
-            })
-            .collect()
+        assert!(!found.is_empty(), "{section}");
+        found
     }
 
     /// The fields that `a.{b, c}.d` stands for.
@@ -378,7 +390,9 @@ pub(crate) mod tests {
         };
         let (names, after) = rest.split_once('}').unwrap_or((rest, ""));
         let names = names.split(", ");
-        names.map(|name| format!("{before}{name}{after}")).collect()
+        names
+            .flat_map(|name| expanded(&format!("{before}{name}{after}")))
+            .collect()
     }
 
     #[test]
@@ -386,7 +400,7 @@ pub(crate) mod tests {
         let json: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
         let mut found = Vec::new();
         paths(&json, "", &mut found);
-        let mut documented = documented(include_str!("../../docs/report-schema.md"), "LATENCY");
+        let mut documented = documented("Reports");
         found.sort();
         documented.sort();
         assert_eq!(found, documented);

@@ -1,7 +1,7 @@
 //! A run's first frames in Chrome's trace event format, which Perfetto (<https://ui.perfetto.dev>) opens.
 //!
 //! Every stage thread is a track with a span for each frame's work and for each wait, and every stream of a
-//! device is one. All times count from the run's beginning. docs/trace.md states what is in the file.
+//! device is one. All times count from the run's beginning. docs/schemas.md states what is in the file.
 
 use super::{Activity, Measurements, Span, Spans, Stage, Task};
 use crate::engine::{DeviceTimes, FrameTimes};

@@ -286,10 +286,7 @@ pub(in crate::bench) mod tests {
         let json: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
         let mut found = Vec::new();
         paths(&json, "", &mut found);
-        let page = include_str!("../../../docs/bench-schema.md");
-        let (sweeps, others) = page.split_once("# Tunings").unwrap();
-        let (_, latency) = others.split_once("A latency is").unwrap();
-        let mut listed = documented(&format!("{sweeps}{latency}"), "LATENCY");
+        let mut listed = documented("Sweeps");
         found.sort();
         listed.sort();
         assert_eq!(found, listed);

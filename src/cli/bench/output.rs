@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The files that were requested.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct OutputArguments {
-    /// Write JSON to this file (docs/bench-schema.md); - for standard output, instead of the table.
+    /// Write JSON to this file (docs/schemas.md); - for standard output, instead of the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write comma-separated values to this file; - for standard output, instead of the table.
@@ -25,7 +25,7 @@ pub(crate) struct OutputArguments {
 
 /// A measurement as files hold it.
 pub(super) trait Shown {
-    /// docs/bench-schema.md.
+    /// docs/schemas.md.
     fn json(&self) -> Result<String, serde_json::Error>;
     /// One line a cell.
     fn csv(&self) -> String;

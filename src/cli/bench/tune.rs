@@ -33,7 +33,7 @@ pub(crate) struct TuneArguments {
     /// Short times, few masks, formats and sizes.
     #[arg(long)]
     quick: bool,
-    /// Write JSON to this file (docs/bench-schema.md); - for standard output, instead of the table.
+    /// Write JSON to this file (docs/schemas.md); - for standard output, instead of the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

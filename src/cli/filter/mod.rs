@@ -127,7 +127,7 @@ pub(crate) struct FilterArguments {
     /// Print where the time went, stage by stage, instead of three lines; -v does, too.
     #[arg(long)]
     stats: bool,
-    /// Print progress for programs, one JSON object a second (docs/progress-schema.md): json on stderr, or
+    /// Print progress for programs, one JSON object a second (docs/schemas.md): json on stderr, or
     /// json:FD on an open file descriptor [default: a line on a terminal, elsewhere one every 30 s].
     #[arg(long, value_name = "FORM")]
     progress: Option<progress::ProgressFormat>,
