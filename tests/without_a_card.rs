@@ -17,7 +17,7 @@ use tempfile::TempDir;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_framepipe");
 
 /// A child that has not ended by then hangs.
-const LONGEST: Duration = Duration::from_secs(240);
+const LONGEST: Duration = Duration::from_secs(480);
 
 /// Runs of the program on the stand-in, with a folder of their own for kernels, outputs and reports.
 struct Runs {

@@ -184,7 +184,7 @@ Result compile(Program &program, unsigned architecture, const std::vector<string
 {
     // What a card would pass over or stumble upon ends the kernel. Overflow is none where sums of rows that
     // were not loaded, which nobody needs, are made of anything, and where arithmetic is done for its own
-    // sake.
+    // sake. Without optimisation, since most kernels run for less time than they take to compile.
     const string &name = program.main.name;
     const bool is_ceiling = name == "common/ceiling.cu",
                wraps = is_ceiling || name.compare(0, 7, "tensor/") == 0;
@@ -192,7 +192,7 @@ Result compile(Program &program, unsigned architecture, const std::vector<string
                                  "-x",
                                  "c++",
                                  "-std=c++17",
-                                 "-O1",
+                                 "-O0",
                                  "-w",
                                  "-shared",
                                  "-fPIC",
