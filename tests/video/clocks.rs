@@ -10,9 +10,11 @@
 
 use crate::common::{ffmpeg, is_whole_matrix, probe};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use tempfile::TempDir;
 
 /// How far, in seconds, picture and sound may move against each other: a millisecond, and what half a sample
@@ -80,12 +82,43 @@ fn count(path: &Path) -> usize {
 
 /// Start and end of the file by FFmpeg's account.
 fn span(path: &Path) -> (f64, f64) {
-    let found = probe(path, &["-show_entries", "format=start_time,duration"]);
+    span_of(&probe(path, &["-show_entries", "format=start_time,duration"]))
+}
+
+fn span_of(found: &Value) -> (f64, f64) {
     let start = number(&found["format"]["start_time"]).unwrap_or(0.0);
     (
         start,
         start + number(&found["format"]["duration"]).unwrap_or(f64::NAN),
     )
+}
+
+/// What [`times`], [`span`] and [`has_sound`] say of a file, by one run of ffprobe.
+struct Facts {
+    times: Vec<f64>,
+    span: (f64, f64),
+    has_sound: bool,
+}
+
+impl Facts {
+    fn of(path: &Path) -> Facts {
+        let entries = "frame=stream_index,best_effort_timestamp_time:stream=index,codec_type:\
+                       format=start_time,duration";
+        let found = probe(path, &["-show_entries", entries]);
+        let streams = found["streams"].as_array().cloned().unwrap_or_default();
+        let is = |stream: &Value, kind: &str| stream["codec_type"] == kind;
+        let video = streams.iter().find(|stream| is(stream, "video"));
+        let video = video.map(|stream| &stream["index"]);
+        let frames = found["frames"].as_array().cloned().unwrap_or_default();
+        let pictures = frames.iter().filter(|f| Some(&f["stream_index"]) == video);
+        Facts {
+            times: pictures
+                .filter_map(|f| number(&f["best_effort_timestamp_time"]))
+                .collect(),
+            span: span_of(&found),
+            has_sound: streams.iter().any(|stream| is(stream, "audio")),
+        }
+    }
 }
 
 fn has_sound(path: &Path) -> bool {
@@ -191,15 +224,22 @@ fn quickly(input: &Path, output: &Path, more: &[&str]) -> Run {
     identity(input, output, &[encoder, more].concat())
 }
 
-/// A clip of two seconds with two flashes and two clicks, in a folder of its own.
+/// A clip of two seconds with two flashes and two clicks. Tests of one process share what was encoded.
 fn clip(folder: &Path, name: &str, encoding: &[&str]) -> PathBuf {
+    static ENCODED: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
     let path = folder.join(name);
+    let key = format!("{:?} {encoding:?}", path.extension());
+    if let Some(clip) = ENCODED.lock().unwrap().get(&key) {
+        fs::write(&path, clip).unwrap();
+        return path;
+    }
     // A small square moves in the dark, so that no encoder leaves out pictures that repeat the one before.
     let light = "if(eq(mod(N,25),12),235,if(lt(mod(X+96-3*N,96),6)*lt(Y,6),180,16))";
     let video = format!("color=black:s=96x64:r=25:d=2,geq=lum='{light}':cb=128:cr=128");
     let sound = "aevalsrc='if(gte(t,0.48)*lt(mod(t-0.48,1),0.02),0.8*sin(2*PI*1000*t),0)':s=48000:d=2";
     let input = ["-f", "lavfi", "-i", &video, "-f", "lavfi", "-i", sound];
     ffmpeg(&[&input, encoding, &[path.to_str().unwrap()]].concat());
+    ENCODED.lock().unwrap().insert(key, bytes(&path));
     path
 }
 
@@ -271,14 +311,17 @@ impl Check<'_> {
                 say(warning.to_owned());
             }
         }
-        let times = times(self.output);
+        let Facts {
+            times,
+            span: (start, end),
+            has_sound,
+        } = Facts::of(self.output);
         if times.len() != self.pictures {
             say(format!("{} of {} pictures", times.len(), self.pictures));
         }
         if let Some(pair) = times.windows(2).find(|pair| pair[1] <= pair[0]) {
             say(format!("times {} and {}", pair[0], pair[1]));
         }
-        let (start, end) = span(self.output);
         let extension = self.output.extension().unwrap();
         // FFmpeg's own transport streams begin at 1.4 s.
         let latest = if extension == "ts" { 3.0 } else { 0.1 };
@@ -292,7 +335,7 @@ impl Check<'_> {
                 self.seconds
             ));
         }
-        if has_sound(self.output) {
+        if has_sound {
             let found = distances(self.output);
             let tolerance = if extension == "avi" {
                 TOGETHER_IN_AVI
