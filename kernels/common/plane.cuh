@@ -4,13 +4,7 @@
 #pragma once
 
 #include "common/offset.cuh"
-
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef short i16;
-typedef int i32;
-typedef long long i64;
-typedef unsigned long long u64;
+#include "common/types.cuh"
 
 #if SAMPLE_BYTES == 1
 typedef u8 Sample;

@@ -2,9 +2,7 @@
 // need replace nothing else.
 #pragma once
 
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef int i32;
+#include "common/types.cuh"
 
 // Multiplies 16 rows of 32 bytes with 8 columns of 32 bytes and adds the products to d. With g = lane / 4 and
 // t = lane % 4: a[0] and a[2] are bytes 4t to 4t + 3 and 16 + 4t to 19 + 4t of row g, a[1] and a[3] those of
@@ -37,6 +35,14 @@ __device__ __forceinline__ u32 shared_address(const void *p)
 {
     return (u32)__cvta_generic_to_shared(p);
 }
+
+// True if the card has the copies below.
+constexpr bool COPIES_ASYNCHRONOUSLY =
+#if __CUDA_ARCH__ >= 800
+    true;
+#else
+    false;
+#endif
 
 // Copies 16 bytes to shared memory while the thread goes on.
 __device__ __forceinline__ void copy(u32 to, const u8 *from)
@@ -214,5 +220,21 @@ __device__ __forceinline__ u32 pack_4(i32 a, i32 b, i32 c, i32 d)
     asm("{.reg .b32 t;\n cvt.pack.sat.u8.s32.b32 t, %4, %3, 0;\n cvt.pack.sat.u8.s32.b32 %0, %2, %1, t;}"
         : "=r"(r)
         : "r"(a), "r"(b), "r"(c), "r"(d));
+    return r;
+}
+
+// A number of 16 bits as one of 32 bits, exactly.
+__device__ __forceinline__ float widened(u16 half)
+{
+    float r;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(half));
+    return r;
+}
+
+// The nearest number of 16 bits, of two the even one. What is no number gives any such.
+__device__ __forceinline__ u16 narrowed(float x)
+{
+    u16 r;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x));
     return r;
 }

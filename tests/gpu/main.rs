@@ -5,6 +5,7 @@
 mod alpha;
 mod borders;
 mod divisors;
+mod float;
 mod formats;
 mod fused;
 mod options;
@@ -33,7 +34,7 @@ use std::process::Command;
 use std::sync::{LazyLock, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Tests of this folder that need a card.
-const TESTS: usize = 46;
+const TESTS: usize = 52;
 
 /// Held to read by tests that compare bits, side by side, and to write by those that fill the card's memory,
 /// count it or take times.
@@ -216,8 +217,14 @@ fn hold_stream(engine: &mut dyn Engine, list: &[Case], reference: &mut Reference
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 24] = [
+const ON_A_STAND_IN: [&str; 30] = [
     "divisors::sums_divided_by_a_multiplication_give_the_references_bits",
+    "float::every_float_format_under_every_border",
+    "float::floating_point_colour_under_alpha",
+    "float::every_variant_gives_the_bits_of_floats_or_says_why_it_cannot",
+    "float::floats_under_gaussians_that_fit_no_mask",
+    "float::floats_that_are_no_numbers_are_stored_in_one_way",
+    "float::chains_of_floats_go_through_the_ring_in_order",
     "divisors::masks_that_share_a_launch_divide_each_in_its_way",
     "formats::the_largest_of_eight_slopes_at_every_depth",
     "tiles::long_separable_masks_on_tensor_cores",

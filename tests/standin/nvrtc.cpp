@@ -200,6 +200,8 @@ Result compile(Program &program, unsigned architecture, const std::vector<string
                                  "-fno-exceptions",
                                  "-fno-rtti",
                                  "-fno-strict-aliasing",
+                                 // Every rounding that the text states, and no other.
+                                 "-ffp-contract=off",
                                  "-fno-threadsafe-statics",
                                  "-nostdlib",
                                  "-include",

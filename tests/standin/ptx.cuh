@@ -2,9 +2,7 @@
 // this file.
 #pragma once
 
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef int i32;
+#include "common/types.cuh"
 
 namespace standin {
 inline void multiply(int bits, i32 (&d)[4], const u32 (&a)[4], const u32 (&b)[2], const i32 (&c)[4])
@@ -41,6 +39,8 @@ inline u32 shared_address(const void *p)
         standin::fail("an address outside of dynamic shared memory was taken for a copy");
     return (u32)offset;
 }
+
+constexpr bool COPIES_ASYNCHRONOUSLY = true;
 
 inline void copy(u32 to, const u8 *from, i32 bytes)
 {
@@ -146,4 +146,26 @@ inline u32 pack_4(i32 a, i32 b, i32 c, i32 d)
     for (int k = 0; k < 4; ++k)
         packed |= (u32)(values[k] < 0 ? 0 : values[k] > 255 ? 255 : values[k]) << 8 * k;
     return packed;
+}
+
+inline float widened(u16 half)
+{
+    const u32 sign = (u32)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3ff;
+    if (exponent == 31) return __int_as_float((int)(sign | 0x7f800000 | fraction << 13));
+    const float size = exponent == 0 ? (float)fraction * 0x1p-24f
+                                     : __int_as_float((int)((exponent + 112) << 23 | fraction << 13));
+    return sign ? -size : size;
+}
+
+inline u16 narrowed(float x)
+{
+    const u32 bits = (u32)__float_as_int(x), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
+    // As a card answers what is no number.
+    if (size > 0x7f800000) return 0x7fff;
+    // From 65520 on.
+    if (size >= 0x477ff000) return (u16)(sign | 0x7c00);
+    // Below 2^-14 numbers are 2^-24 apart, as they are above 0.5 in 32 bits.
+    if (size < 0x38800000)
+        return (u16)(sign | ((u32)__float_as_int(__int_as_float((int)size) + 0.5f) - 0x3f000000));
+    return (u16)(sign | (size + 0xfff + (size >> 13 & 1) - 0x38000000) >> 13);
 }

@@ -11,7 +11,8 @@ use super::driver::stream::{Event, Stream};
 use super::driver::texture::{self, ALIGNMENT, sample_texel};
 use super::kernels::variant::MemoryVariant;
 use super::launch::scratch::{Scratch, ScratchMemory, ScratchShortage};
-use super::launch::{LaunchPlan, Request};
+use super::launch::Request;
+use super::launch::chain::ChainLaunch;
 use super::ring::graph::ChainWork;
 use super::ring::slot::{self, Amount, Flight, FrameBuffers, Slot};
 use super::ring::times::Times;
@@ -19,7 +20,7 @@ use super::select::SelectContext;
 use super::select::table::Table;
 use super::{CudaOptions, Overlap};
 use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
-use crate::filter::{Chain, Plan};
+use crate::filter::Chain;
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Plane};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -48,7 +49,7 @@ pub struct Cuda {
     options: CudaOptions,
     cache: Cache,
     table: Table,
-    prepared: Vec<(PlanKey, Arc<LaunchPlan>)>,
+    prepared: Vec<(PlanKey, Arc<ChainLaunch>)>,
     /// Why the plan for frames that were announced cannot be made.
     refused: Option<(PlanKey, EngineError)>,
     /// The kernels that were picked for the frame submitted last, if its plan is new.
@@ -182,7 +183,7 @@ impl Cuda {
     }
 
     /// The plan for frames of this kind, its kernels loaded; `size` is that of the frame at hand.
-    fn prepare(&mut self, key: PlanKey, size: (usize, usize)) -> Result<Arc<LaunchPlan>, EngineError> {
+    fn prepare(&mut self, key: PlanKey, size: (usize, usize)) -> Result<Arc<ChainLaunch>, EngineError> {
         if let Some((_, prepared)) = self.prepared.iter().find(|(k, _)| *k == key) {
             return Ok(Arc::clone(prepared));
         }
@@ -194,7 +195,6 @@ impl Cuda {
             self.streams.compute.synchronise()?;
             self.prepared.remove(0);
         }
-        let plan = Plan::new(&self.chain, key.format, &key.colour)?;
         let request = Request {
             device: &self.device,
             cache: &self.cache,
@@ -208,7 +208,7 @@ impl Cuda {
             },
             explanation: RefCell::default(),
         };
-        let prepared = LaunchPlan::new(plan, &request);
+        let prepared = ChainLaunch::new(&self.chain, key.format, &key.colour, &request);
         let explanation = request.explanation.into_inner();
         let prepared = Arc::new(prepared?);
         self.explanation = explanation;
@@ -320,7 +320,7 @@ impl Cuda {
     /// The kernels' own pictures for frames of this geometry.
     fn scratch(
         &mut self,
-        prepared: &LaunchPlan,
+        prepared: &ChainLaunch,
         layout: &Layout,
         textures: bool,
     ) -> Result<Scratch, EngineError> {
@@ -338,7 +338,7 @@ impl Cuda {
         &mut self,
         slot: &mut Slot,
         geometry: &Geometry,
-        prepared: &Arc<LaunchPlan>,
+        prepared: &Arc<ChainLaunch>,
         memory: MemoryVariant,
     ) -> Result<ChainWork, EngineError> {
         let textures = memory == MemoryVariant::Texture;
@@ -394,7 +394,7 @@ impl Cuda {
         flight: &mut Flight,
         buffers: &mut FrameBuffers,
         geometry: &Geometry,
-        prepared: &Arc<LaunchPlan>,
+        prepared: &Arc<ChainLaunch>,
         memory: MemoryVariant,
     ) -> Result<(), EngineError> {
         let mut work = self.work(slot, geometry, prepared, memory)?;
@@ -625,7 +625,7 @@ impl Engine for Cuda {
             amount: Amount {
                 bytes_up: moved(!is_resident, &geometry.host_input, &geometry.device_input),
                 bytes_down: moved(downloads, &geometry.host_output, &geometry.device_output),
-                samples: prepared.plan.convolved_samples(input.layout().planes()),
+                samples: prepared.convolved_samples(input.layout().planes()),
             },
             staged: downloads && self.options.overlap == Overlap::Ring && !result.is_pinned(),
             is_resident,

@@ -44,7 +44,7 @@ pub use select::table::{Origin, Table, TableCell, VariantTime};
 #[doc(hidden)]
 pub use select::work::Work;
 #[doc(hidden)]
-pub use select::{SelectContext, contest, recipes};
+pub use select::{SelectContext, chain_recipes, contest, recipes};
 #[doc(hidden)]
 pub use timing::kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
 #[doc(hidden)]

@@ -47,6 +47,16 @@ pub enum Source {
     TensorFused,
     /// Row pass and column pass in one launch, on tensor cores.
     TensorSeparable,
+    /// The whole mask at each pixel of floating-point samples.
+    FloatDirect,
+    /// Row pass and column pass of floating-point samples in one launch.
+    FloatSeparable,
+    /// The same as two launches.
+    FloatPasses,
+    /// The sums of several masks of floating-point samples, or of one, and what is made of them.
+    FloatCombined,
+    /// Premultiplication of floating-point samples and its inverse.
+    FloatAlpha,
     /// Plain copies and bare multiply-adds, with which convolutions are compared.
     Ceiling,
 }
@@ -59,7 +69,7 @@ macro_rules! text {
 }
 
 /// Texts that others include, each with the path that they include it by.
-const HEADERS: [(&str, &str); 20] = [
+const HEADERS: [(&str, &str); 25] = [
     text!("common/border.cuh"),
     text!("common/combining.cuh"),
     text!("common/interleave.cuh"),
@@ -67,6 +77,11 @@ const HEADERS: [(&str, &str); 20] = [
     text!("common/plane.cuh"),
     text!("common/premultiply.cuh"),
     text!("common/ptx.cuh"),
+    text!("common/types.cuh"),
+    text!("float/plain.cuh"),
+    text!("float/plane.cuh"),
+    text!("float/tile.cuh"),
+    text!("float/weights.cuh"),
     text!("scalar/convolve.cuh"),
     text!("scalar/weights.cuh"),
     text!("tensor/compass.cuh"),
@@ -84,7 +99,7 @@ const HEADERS: [(&str, &str); 20] = [
 
 impl Source {
     /// Every text.
-    const ALL: [Source; 11] = [
+    const ALL: [Source; 16] = [
         Source::Direct,
         Source::Separable,
         Source::Combined,
@@ -95,6 +110,11 @@ impl Source {
         Source::TensorDirect,
         Source::TensorFused,
         Source::TensorSeparable,
+        Source::FloatDirect,
+        Source::FloatSeparable,
+        Source::FloatPasses,
+        Source::FloatCombined,
+        Source::FloatAlpha,
         Source::Ceiling,
     ];
 
@@ -110,6 +130,11 @@ impl Source {
             Source::TensorDirect => text!("tensor/direct.cu"),
             Source::TensorFused => text!("tensor/fused.cu"),
             Source::TensorSeparable => text!("tensor/separable.cu"),
+            Source::FloatDirect => text!("float/direct.cu"),
+            Source::FloatSeparable => text!("float/separable.cu"),
+            Source::FloatPasses => text!("float/passes.cu"),
+            Source::FloatCombined => text!("float/combined.cu"),
+            Source::FloatAlpha => text!("float/alpha.cu"),
             Source::Ceiling => text!("common/ceiling.cu"),
         }
     }

@@ -89,7 +89,7 @@ impl Module {
     }
 
     /// Fills the constant array `name`.
-    pub(crate) fn set_constant(&self, name: &CStr, values: &[i32]) -> Result<(), EngineError> {
+    pub(crate) fn set_constant<T: Copy>(&self, name: &CStr, values: &[T]) -> Result<(), EngineError> {
         let (mut pointer, mut len) = (0, 0_usize);
         // SAFETY: the module is live, the name is ended by a zero, the pointers are to live variables.
         check("finding the constant memory of a kernel", unsafe {
@@ -108,10 +108,10 @@ impl Module {
     }
 
     /// Puts the weights where the kernels expect them; the memory, if any, must outlive every launch.
-    pub(crate) fn set_weights(
+    pub(crate) fn set_weights<T: Copy>(
         &self,
         constant: Option<&CStr>,
-        values: &[i32],
+        values: &[T],
     ) -> Result<Option<DeviceMemory>, EngineError> {
         match constant {
             Some(name) => self.set_constant(name, values).map(|()| None),

@@ -9,9 +9,10 @@
 //!                  compile::Recipe: a text of kernels/ with its parameters
 //! ```
 //!
-//! `variant` names where a kernel keeps weights and pixels. Which of them is taken is not decided here:
+//! `float` has those of floating-point samples. `variant` names where a kernel keeps weights and pixels. Which of them is taken is not decided here:
 //! `select`.
 
+pub(crate) mod float;
 pub(crate) mod plane_group;
 pub(crate) mod scalar;
 pub(crate) mod tensor;

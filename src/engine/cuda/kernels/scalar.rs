@@ -257,7 +257,7 @@ fn rows_a_thread(memory: MemoryVariant, mask_rows: usize, wide: bool) -> u32 {
 
 /// The user's block, if the card can launch it; the error names the limit that it breaks. Each thread has as
 /// many of `rows` as the tile has room for.
-fn checked(
+pub(super) fn checked(
     block: (u32, u32),
     rows: u32,
     limits: &DeviceInfo,

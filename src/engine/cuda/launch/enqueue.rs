@@ -44,7 +44,7 @@ impl Work<'_> {
     ) -> Result<(), EngineError> {
         for (plane, channels) in self.step.planes.iter().enumerate() {
             match plane_work(channels) {
-                PlaneWork::Copy => self.copy(plane, source[plane], result[plane])?,
+                PlaneWork::Copy => copy_plane(self.layout, plane, source[plane], result[plane], self.sequence)?,
                 PlaneWork::Fill(value) => self.fill(plane, value, result[plane])?,
                 PlaneWork::Kernel(_) => {}
             }
@@ -95,7 +95,7 @@ impl Work<'_> {
         (source, result): (&Places, &Places),
         scratch: &Scratch,
     ) -> Result<(), EngineError> {
-        let [one, other] = &scratch.low;
+        let [one, other] = &scratch.numbers;
         let ways = [
             (source, one),
             (one, other),
@@ -336,25 +336,6 @@ impl Work<'_> {
         }
     }
 
-    fn copy(&self, plane: usize, source: Place, result: Place) -> Result<(), EngineError> {
-        let rows = self.layout.planes()[plane].height;
-        let copy = sys::CUDA_MEMCPY2D {
-            srcMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
-            srcDevice: source.pointer,
-            srcPitch: source.pitch,
-            dstMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
-            dstDevice: result.pointer,
-            dstPitch: result.pitch,
-            WidthInBytes: self.layout.row_bytes(plane),
-            Height: rows,
-            ..no_copy()
-        };
-        // SAFETY: both planes hold `rows` rows of that many bytes at their pitches.
-        check("copying a plane on the CUDA device", unsafe {
-            sys::cuMemcpy2DAsync_v2(&raw const copy, self.sequence.after_all())
-        })
-    }
-
     fn fill(&self, plane: usize, value: u16, result: Place) -> Result<(), EngineError> {
         let geometry = &self.layout.planes()[plane];
         let samples = geometry.width * geometry.channels;
@@ -421,6 +402,31 @@ impl Work<'_> {
         let pixels = 4 / self.format.bytes_per_sample();
         parameters::premultiply(function, pixels, self.sequence.after_all(), picture)
     }
+}
+
+/// Enqueues a copy of a plane.
+pub(super) fn copy_plane(
+    layout: &Layout,
+    plane: usize,
+    source: Place,
+    result: Place,
+    sequence: &Sequence,
+) -> Result<(), EngineError> {
+    let copy = sys::CUDA_MEMCPY2D {
+        srcMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
+        srcDevice: source.pointer,
+        srcPitch: source.pitch,
+        dstMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
+        dstDevice: result.pointer,
+        dstPitch: result.pitch,
+        WidthInBytes: layout.row_bytes(plane),
+        Height: layout.planes()[plane].height,
+        ..no_copy()
+    };
+    // SAFETY: both planes hold as many rows of as many bytes at their pitches.
+    check("copying a plane on the CUDA device", unsafe {
+        sys::cuMemcpy2DAsync_v2(&raw const copy, sequence.after_all())
+    })
 }
 
 /// The row pass's result for pixels that all hold the border's value.

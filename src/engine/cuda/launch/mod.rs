@@ -12,10 +12,14 @@
 //!   source         intermediate              result           result
 //! ```
 //!
-//! `parameters` has the kernels' structs as their texts declare them.
+//! `parameters` has the kernels' structs as their texts declare them. `float` does the same for floating-point
+//! samples, and `chain` is whichever of the two a format needs.
 #![allow(unsafe_code)]
 
+pub(crate) mod chain;
 mod enqueue;
+mod float;
+mod float_parameters;
 pub(crate) mod parameters;
 pub(crate) mod scratch;
 mod tensor_pass;

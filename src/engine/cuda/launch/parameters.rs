@@ -159,14 +159,14 @@ impl Default for TensorMaps {
     }
 }
 
-fn launch(
+pub(super) fn launch(
     function: Function,
     grid: Grid,
     stream: sys::CUstream,
     parameters: &mut [*mut c_void],
 ) -> Result<(), EngineError> {
-    // SAFETY: the parameters are those that the kernel declares (the callers below pass its own structs),
-    // they live through the call, and the driver copies them.
+    // SAFETY: the parameters are those that the kernel declares (the callers here and in float_parameters
+    // pass its own structs), they live through the call, and the driver copies them.
     check("launching a kernel", unsafe {
         sys::cuLaunchKernel(
             function.0,
@@ -186,7 +186,7 @@ fn launch(
 
 /// Launches a kernel that may begin while the one before it ends, and waits by itself before it touches
 /// memory.
-fn launch_early(
+pub(super) fn launch_early(
     function: Function,
     grid: Grid,
     stream: sys::CUstream,
@@ -211,8 +211,8 @@ fn launch_early(
         attrs: &raw mut attribute,
         numAttrs: 1,
     };
-    // SAFETY: the parameters are those that the kernel declares (the callers below pass its own structs);
-    // they and the attribute live through the call, and the driver copies them.
+    // SAFETY: the parameters are those that the kernel declares (the callers here and in float_parameters
+    // pass its own structs); they and the attribute live through the call, and the driver copies them.
     check("launching a kernel", unsafe {
         sys::cuLaunchKernelEx(
             &raw const config,
@@ -380,25 +380,28 @@ pub(crate) fn bare_arithmetic(
     launch(function, grid, stream, &mut parameters)
 }
 
+/// Asserts where a struct's fields lie, and that its twin in the kernel text is held to the same numbers.
+#[cfg(test)]
+macro_rules! mirrors {
+    ($path:literal, $name:ident, $size:literal, $($field:ident: $offset:literal),+) => {
+        let text = include_str!(concat!("../../../../kernels/", $path));
+        assert_eq!(size_of::<$name>(), $size);
+        let line = concat!("static_assert(sizeof(", stringify!($name), ") == ", $size, ");");
+        assert!(text.contains(line), "{line}");
+        $(
+            assert_eq!(std::mem::offset_of!($name, $field), $offset, stringify!($name.$field));
+            let place = concat!(stringify!($name), ", ", stringify!($field), ") == ", $offset, ");");
+            let line = format!("static_assert(OFFSET({place}");
+            assert!(text.contains(&line), "{line}");
+        )+
+    };
+}
+#[cfg(test)]
+pub(super) use mirrors;
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Asserts where a struct's fields lie, and that its twin in the kernel text is held to the same numbers.
-    macro_rules! mirrors {
-        ($path:literal, $name:ident, $size:literal, $($field:ident: $offset:literal),+) => {
-            let text = include_str!(concat!("../../../../kernels/", $path));
-            assert_eq!(size_of::<$name>(), $size);
-            let line = concat!("static_assert(sizeof(", stringify!($name), ") == ", $size, ");");
-            assert!(text.contains(line), "{line}");
-            $(
-                assert_eq!(std::mem::offset_of!($name, $field), $offset, stringify!($name.$field));
-                let place = concat!(stringify!($name), ", ", stringify!($field), ") == ", $offset, ");");
-                let line = format!("static_assert(OFFSET({place}");
-                assert!(text.contains(&line), "{line}");
-            )+
-        };
-    }
 
     #[test]
     fn structs_lie_in_memory_as_kernels_declare_them() {

@@ -1,7 +1,7 @@
 //! Intermediate pictures on the card. One set serves all slots, since kernels of different frames run one
 //! after another.
 
-use super::LaunchPlan;
+use super::chain::ChainLaunch;
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::device::Device;
 use crate::engine::cuda::driver::picture::{Arrangement, Picture, Places};
@@ -16,8 +16,9 @@ pub(crate) struct Scratch {
     pub(crate) intermediate: [Places; 2],
     /// Colour multiplied by alpha.
     pub(crate) premultiplied: Places,
-    /// What the passes of a pyramid make, each of what is in the other one.
-    pub(crate) low: [Places; 2],
+    /// What the passes of a pyramid make, each of what is in the other one; or floating-point colour multiplied
+    /// by alpha, and what is made of it.
+    pub(crate) numbers: [Places; 2],
 }
 
 /// Their memory, which grows to what the largest frames need.
@@ -25,7 +26,7 @@ pub(crate) struct Scratch {
 pub(crate) struct ScratchMemory {
     intermediate: [Picture; 2],
     premultiplied: Picture,
-    low: [Picture; 2],
+    numbers: [Picture; 2],
 }
 
 /// The card is short of memory: so many bytes were needed.
@@ -37,7 +38,7 @@ impl ScratchMemory {
     pub(crate) fn places(
         &mut self,
         device: &Arc<Device>,
-        prepared: &LaunchPlan,
+        prepared: &ChainLaunch,
         layout: &Layout,
         textures: bool,
     ) -> Result<Result<Scratch, ScratchShortage>, EngineError> {
@@ -55,10 +56,10 @@ impl ScratchMemory {
             let parts = (&mut self.premultiplied, &mut scratch.premultiplied);
             wanted.push((parts, Arrangement::of(layout), texel));
         }
-        if prepared.has_pyramid() {
-            let arrangement = Arrangement::numbers(layout, |plane| prepared.low_size(plane));
-            let low = self.low.iter_mut().zip(&mut scratch.low);
-            wanted.extend(low.map(|parts| (parts, arrangement, None)));
+        if prepared.has_numbers() {
+            let arrangement = Arrangement::numbers(layout, |plane| prepared.numbers(plane));
+            let numbers = self.numbers.iter_mut().zip(&mut scratch.numbers);
+            wanted.extend(numbers.map(|parts| (parts, arrangement, None)));
         }
         for ((picture, places), arrangement, texel) in wanted {
             if !picture.fit(device, arrangement.size())? {

@@ -6,7 +6,7 @@ use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::{Device, check};
 use crate::engine::cuda::driver::picture::Places;
 use crate::engine::cuda::driver::stream::Stream;
-use crate::engine::cuda::launch::LaunchPlan;
+use crate::engine::cuda::launch::chain::ChainLaunch;
 use crate::engine::cuda::launch::scratch::Scratch;
 use crate::frame::Layout;
 use cudarc::driver::sys;
@@ -116,7 +116,7 @@ impl Drop for Graph {
 /// The launches of a chain on one slot's pictures.
 #[derive(Clone)]
 pub(crate) struct ChainWork {
-    pub(crate) prepared: Arc<LaunchPlan>,
+    pub(crate) prepared: Arc<ChainLaunch>,
     pub(crate) layout: Layout,
     /// Where the first step reads.
     pub(crate) input: Places,

@@ -16,6 +16,7 @@
 //! Every choice is reported with its reason (`--explain`).
 
 pub(crate) mod crossover;
+pub(crate) mod float;
 pub(crate) mod hopper;
 pub(crate) mod table;
 pub(crate) mod table_file;
@@ -29,7 +30,8 @@ use super::kernels::tensor::fused::Pair;
 use super::kernels::tensor::{self, TensorKernel, Unfit};
 use super::kernels::variant::MemoryVariant;
 use crate::engine::EngineError;
-use crate::filter::{Kernel, Plan, Step};
+use crate::filter::{Chain, FloatPlan, Kernel, Plan, Step};
+use crate::frame::{Colour, PixelFormat};
 use table::Table;
 use work::Work;
 
@@ -217,6 +219,19 @@ pub fn contest(
         }
     }
     Ok(list)
+}
+
+/// Every kernel that `chain` is carried out with on frames of `format`.
+pub fn chain_recipes(
+    chain: &Chain,
+    format: PixelFormat,
+    terms: &SelectContext<'_>,
+) -> Result<Vec<Recipe>, EngineError> {
+    let colour = Colour::default();
+    match format.is_float() {
+        true => float::float_recipes(&FloatPlan::new(chain, format, &colour)?, terms),
+        false => recipes(&Plan::new(chain, format, &colour)?, terms),
+    }
 }
 
 /// Every kernel that `plan` is carried out with.

@@ -18,13 +18,14 @@ use crate::engine::cuda::driver::texture::{self, ALIGNMENT, sample_texel};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::cuda::launch::parameters;
 use crate::engine::cuda::launch::scratch::{Scratch, ScratchMemory, ScratchShortage};
-use crate::engine::cuda::launch::{LaunchPlan, Request};
+use crate::engine::cuda::launch::Request;
+use crate::engine::cuda::launch::chain::ChainLaunch;
 use crate::engine::cuda::ring::graph::Graph;
 use crate::engine::cuda::select::table::{Table, TableCell};
-use crate::engine::cuda::select::{SelectContext, recipes};
+use crate::engine::cuda::select::{SelectContext, chain_recipes};
 use crate::engine::verify::fill_with_noise;
 use crate::engine::{EXPLAIN_TARGET, EngineError};
-use crate::filter::{Chain, Plan};
+use crate::filter::Chain;
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
 use cudarc::driver::sys;
 use rayon::prelude::*;
@@ -155,8 +156,7 @@ impl KernelTimer {
     pub fn compile(&self, cases: &[KernelCase<'_>]) {
         let mut list: Vec<Recipe> = Vec::new();
         for case in cases {
-            let plan = Plan::new(case.chain, case.format, &Colour::default());
-            let more = plan.ok().and_then(|plan| recipes(&plan, &self.terms(case)).ok());
+            let more = chain_recipes(case.chain, case.format, &self.terms(case)).ok();
             for recipe in more.into_iter().flatten() {
                 if !list.contains(&recipe) {
                     list.push(recipe);
@@ -195,14 +195,13 @@ impl KernelTimer {
         if textures {
             self.check_textures(&layout)?;
         }
-        let plan = Plan::new(case.chain, case.format, &Colour::default())?;
         let request = Request {
             device: &self.device,
             cache: &self.cache,
             terms: self.terms(case),
             explanation: RefCell::default(),
         };
-        let prepared = LaunchPlan::new(plan, &request)?;
+        let prepared = ChainLaunch::new(case.chain, case.format, &Colour::default(), &request)?;
         for line in request.explanation.take() {
             tracing::info!(target: EXPLAIN_TARGET, "{line}");
         }
@@ -429,7 +428,7 @@ impl KernelTimer {
     }
 
     /// Where the pictures of each turn lie, and what the kernels keep between their passes.
-    fn places(&mut self, prepared: &LaunchPlan, textures: bool) -> Result<(Vec<Turn>, Scratch), EngineError> {
+    fn places(&mut self, prepared: &ChainLaunch, textures: bool) -> Result<(Vec<Turn>, Scratch), EngineError> {
         let short = self.memory_short(0);
         let device = &self.device;
         let Some(pictures) = &mut self.pictures else {

@@ -1,0 +1,353 @@
+// Sums whose pixels come from a tile in shared memory, for up to four channels.
+//
+//                 PAD    BLOCK_W * 4 samples     PAD
+//               +------+-----------------------+------+
+//     MASK_H/2  |                halo                 |   a row is read as it lies, components interleaved:
+//               +------+-----------------------+------+   a tap is CHANNELS samples further
+//               |      | t0 t0 t0 t0 t1 t1 ..  |      |
+//     ROWS      | halo | t0 t0 t0 t0           | halo |   thread t has four neighbouring samples in
+//               |      | ..                    |      |   OUTPUTS rows
+//               +------+-----------------------+------+
+//     MASK_H/2  |                halo                 |
+//               +------+-----------------------+------+
+//
+// PAD is what the mask reaches to a side, rounded up so that all quads of samples are words of 16 bytes: they
+// come by asynchronous copies of 32-bit samples or by loads, are read from the tile by one instruction, and
+// are stored by one. What a thread has read from a row serves all its outputs that the row has a part in.
+//
+// Compile-time parameters, beside those of float/plane.cuh:
+//   ROLLED  1: a mask so large that its rows are a loop, whose weights lie in shared memory behind the tile
+#pragma once
+
+#include "float/plane.cuh"
+
+constexpr i32 THREADS = BLOCK_W * BLOCK_H;
+constexpr i32 ROWS = BLOCK_H * OUTPUTS;
+constexpr i32 REACH = RX * CHANNELS;
+constexpr i32 PAD = (REACH + 3) / 4 * 4;
+// Samples of the first quad that a thread reads and no tap of its first sample is.
+constexpr i32 LEAD = PAD - REACH;
+constexpr i32 TILE_W = BLOCK_W * 4 + 2 * PAD;
+constexpr i32 TILE_H = ROWS + MASK_H - 1;
+// Taps whose samples a thread holds at a time; a multiple of four, so that each lot begins with a quad.
+constexpr i32 LOT = CHANNELS <= 2 ? 16 : CHANNELS == 3 ? 12 : 8;
+
+__device__ __forceinline__ u32 bits_of(float x)
+{
+    return (u32)__float_as_int(x);
+}
+
+// Four samples as numbers of 32 bits.
+__device__ __forceinline__ uint4 read_quad(const float *from)
+{
+    return __ldg((const uint4 *)from);
+}
+
+__device__ __forceinline__ uint4 read_quad(const u16 *from)
+{
+    const uint2 two = __ldg((const uint2 *)from);
+    return make_uint4(bits_of(widened((u16)two.x)), bits_of(widened((u16)(two.x >> 16))),
+                      bits_of(widened((u16)two.y)), bits_of(widened((u16)(two.y >> 16))));
+}
+
+// Where one quad of the tile comes from.
+struct Quad {
+    i32 sample;  // its first sample in the plane's row, which may lie outside
+    i32 y;       // the plane's row, or -1 where the border holds a constant
+    bool whole;  // it lies within the row, and the row is aligned
+    bool needed;
+};
+
+__device__ __forceinline__ Quad quad_of(const FloatPlane &plane, bool aligned, i32 k, i32 left, i32 top)
+{
+    constexpr i32 QUADS = TILE_W / 4;
+    const i32 samples = plane.width * CHANNELS;
+    Quad quad;
+    quad.sample = left - PAD + k % QUADS * 4;
+    quad.y = border_index(top + k / QUADS, plane.height);
+    quad.whole = aligned && quad.y >= 0 && quad.sample >= 0 && quad.sample + 4 <= samples;
+    quad.needed = k < QUADS * TILE_H && quad.sample < samples + PAD && top + k / QUADS < plane.height + RY;
+    return quad;
+}
+
+__device__ __forceinline__ const Sample *place_of(const FloatPlane &plane, const Quad &quad)
+{
+    return (const Sample *)(plane.source + (i64)quad.y * plane.source_pitch) + quad.sample;
+}
+
+// Four samples one by one, wherever they come from.
+__device__ __forceinline__ void read_singly(float *to, const FloatPlane &plane, const Quad &quad)
+{
+    // A whole number of pixels, so that no division is of a negative number.
+    constexpr i32 BEFORE = (PAD + CHANNELS - 1) / CHANNELS;
+    const Sample *row = (const Sample *)(plane.source + (i64)quad.y * plane.source_pitch);
+#pragma unroll 1
+    for (i32 v = 0; v < 4; ++v) {
+        const i32 at = quad.sample + v + BEFORE * CHANNELS, c = at % CHANNELS;
+        const i32 x = border_index(at / CHANNELS - BEFORE, plane.width);
+        to[v] = BORDER_IS_CONSTANT && (x < 0 || quad.y < 0) ? channel_of(plane, c).border
+                                                            : value_of(__ldg(row + x * CHANNELS + c));
+    }
+}
+
+// Fills the tile: its first row is the plane's row `top`, its first quad PAD samples before `left`.
+__device__ __forceinline__ void load_tile(float *tile, const FloatPlanes &planes, const FloatPlane &plane,
+                                          i32 left, i32 top)
+{
+    constexpr i32 COUNT = TILE_W / 4 * TILE_H;
+    const i32 me = threadIdx.y * BLOCK_W + threadIdx.x;
+    if constexpr (SAMPLE_BYTES == 4 && COPIES_ASYNCHRONOUSLY) {
+#pragma unroll 1
+        for (i32 k = me; k < COUNT; k += THREADS) {
+            const Quad quad = quad_of(plane, planes.aligned, k, left, top);
+            if (quad.needed && quad.whole) {
+                copy(shared_address(tile + 4 * k), (const u8 *)place_of(plane, quad));
+            } else if (quad.needed) {
+                read_singly(tile + 4 * k, plane, quad);
+            }
+        }
+        end_of_copies();
+        // The wait below is for all but the last copies, of which there are none.
+        end_of_copies();
+        wait_for_copies();
+    } else {
+        // Several loads are under way before the first one is waited for.
+        constexpr i32 BATCH = 4;
+#pragma unroll 1
+        for (i32 first = me; first < COUNT; first += BATCH * THREADS) {
+            uint4 words[BATCH] = {make_uint4(0, 0, 0, 0), make_uint4(0, 0, 0, 0), make_uint4(0, 0, 0, 0),
+                                  make_uint4(0, 0, 0, 0)};
+#pragma unroll
+            for (i32 b = 0; b < BATCH; ++b) {
+                const Quad quad = quad_of(plane, planes.aligned, first + b * THREADS, left, top);
+                if (quad.needed && quad.whole) {
+                    words[b] = read_quad(place_of(plane, quad));
+                }
+            }
+#pragma unroll
+            for (i32 b = 0; b < BATCH; ++b) {
+                const i32 k = first + b * THREADS;
+                const Quad quad = quad_of(plane, planes.aligned, k, left, top);
+                if (quad.needed && quad.whole) {
+                    *(uint4 *)(tile + 4 * k) = words[b];
+                } else if (quad.needed) {
+                    read_singly(tile + 4 * k, plane, quad);
+                }
+            }
+        }
+    }
+}
+
+// The tile of the block, and what `work(first)` makes of it, where `first` is its first row of results. Every
+// thread of the block calls this. `source` is read once `planes.is_ready` or earlier launches have ended, and
+// `work` waits for them before it writes.
+template <class Work>
+__device__ __forceinline__ void each_tile(float *tile, const FloatPlanes &planes, const FloatPlane &plane,
+                                          const Work &work)
+{
+    const i32 left = (i32)blockIdx.x * BLOCK_W * 4;
+    // The grid fits the largest plane of the launch.
+    if (left >= plane.width * CHANNELS) {
+        return;
+    }
+    let_next_launch_begin();
+    if (!planes.is_ready) {
+        wait_for_earlier_launches();
+    }
+    // The rows of tiles are a loop, since a grid's y may not exceed 65535.
+    for (i64 first = (i64)blockIdx.y * ROWS; first < plane.height; first += (i64)gridDim.y * ROWS) {
+        load_tile(tile, planes, plane, left, (i32)first - RY);
+        // No thread reads the tile before all of it is there...
+        __syncthreads();
+        work((i32)first);
+        // ...and none overwrites it before all have read it.
+        __syncthreads();
+    }
+}
+
+// The samples of one row under TAPS taps of the thread's four samples.
+template <i32 TAPS> struct Window {
+    static constexpr i32 COUNT = (LEAD + 4 + CHANNELS * (TAPS - 1) + 3) / 4;
+    float samples[4 * COUNT];
+
+    __device__ __forceinline__ explicit Window(const float *from)
+    {
+#pragma unroll
+        for (i32 q = 0; q < COUNT; ++q) {
+            const uint4 four = *(const uint4 *)(from + 4 * q);
+            samples[4 * q] = __int_as_float((i32)four.x);
+            samples[4 * q + 1] = __int_as_float((i32)four.y);
+            samples[4 * q + 2] = __int_as_float((i32)four.z);
+            samples[4 * q + 3] = __int_as_float((i32)four.w);
+        }
+    }
+
+    __device__ __forceinline__ float under(i32 tap, i32 v) const { return samples[LEAD + CHANNELS * tap + v]; }
+};
+
+// A thread's sums: of each mask, in each of its rows, for its four samples.
+typedef float Sums[MASKS][OUTPUTS][4];
+
+// Rows of weights in shared memory begin with a word of 16 bytes.
+constexpr i32 WEIGHTS_W = (MASK_W + 3) / 4 * 4;
+
+// The weights of a mask whose sums are written out: operands of constant memory.
+template <class Weights> struct WrittenOut {
+    const Weights &weights;
+
+    // Weights `first` to `first` + N of a row of mask `m`.
+    template <i32 N> __device__ __forceinline__ void read(float (&four)[4], i32 m, i32 row, i32 first) const
+    {
+#pragma unroll
+        for (i32 k = 0; k < N; ++k) {
+            four[k] = weights[(m * MASK_H + row) * MASK_W + first + k];
+        }
+    }
+};
+
+// Those of one whose rows are a loop.
+struct Shared {
+    const float *weights;
+
+    template <i32 N> __device__ __forceinline__ void read(float (&four)[4], i32 m, i32 row, i32 first) const
+    {
+        const uint4 words = *(const uint4 *)(weights + (m * MASK_H + row) * WEIGHTS_W + first);
+        four[0] = __int_as_float((i32)words.x);
+        four[1] = __int_as_float((i32)words.y);
+        four[2] = __int_as_float((i32)words.z);
+        four[3] = __int_as_float((i32)words.w);
+    }
+};
+
+// Adds what TAPS taps from `first` on count, of the row that lies `j` rows below the first one under the mask
+// of the thread's first output.
+template <i32 TAPS, class Weights>
+__device__ __forceinline__ void add_taps(Sums &sums, const float *row, i32 j, i32 first,
+                                         const Weights &weights)
+{
+    const Window<TAPS> window(row + first * CHANNELS);
+#pragma unroll
+    for (i32 o = 0; o < OUTPUTS; ++o) {
+        if (j < o || j - o >= MASK_H) {
+            continue;
+        }
+#pragma unroll
+        for (i32 m = 0; m < MASKS; ++m) {
+#pragma unroll
+            for (i32 i = 0; i < TAPS; i += 4) {
+                constexpr i32 LAST = TAPS % 4 == 0 ? 4 : TAPS % 4;
+                float four[4];
+                if (i + 4 <= TAPS) {
+                    weights.template read<4>(four, m, j - o, first + i);
+                } else {
+                    weights.template read<LAST>(four, m, j - o, first + i);
+                }
+#pragma unroll
+                for (i32 k = 0; k < 4; ++k) {
+#pragma unroll
+                    for (i32 v = 0; v < 4; ++v) {
+                        if (i + k < TAPS) {
+                            sums[m][o][v] = __fmaf_rn(four[k], window.under(i + k, v), sums[m][o][v]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+// Adds all taps of whole masks. `mine`: the thread's first quad in the first row under its first output.
+template <class Weights>
+__device__ __forceinline__ void add_masks(Sums &sums, const float *mine, const Weights &weights)
+{
+    constexpr i32 UNDER = MASK_H + OUTPUTS - 1, REST = MASK_W % LOT;
+    constexpr i32 UNROLL_ROWS = ROLLED ? 1 : UNDER, UNROLL_LOTS = ROLLED ? 1 : MASK_W / LOT + 1;
+#pragma unroll UNROLL_ROWS
+    for (i32 j = 0; j < UNDER; ++j) {
+        const float *row = mine + j * TILE_W;
+#pragma unroll UNROLL_LOTS
+        for (i32 first = 0; first < MASK_W - REST; first += LOT) {
+            add_taps<LOT>(sums, row, j, first, weights);
+        }
+        if constexpr (REST > 0) {
+            add_taps<REST>(sums, row, j, MASK_W - REST, weights);
+        }
+    }
+}
+
+// The sums of whole masks, which begin with `start(c)`, for each row of each tile: `finish(sample, y, o,
+// sums)` for row `y`, the thread's row `o`.
+template <class Weights, class Start, class Finish>
+__device__ __forceinline__ void correlate_tiles(float *tile, const FloatPlanes &planes,
+                                                const FloatPlane &plane, const Weights &weights,
+                                                const Start &start, const Finish &finish)
+{
+    float *shared_weights = tile + TILE_W * TILE_H;
+    if constexpr (ROLLED) {
+        const i32 me = threadIdx.y * BLOCK_W + threadIdx.x;
+#pragma unroll 1
+        for (i32 k = me; k < MASKS * MASK_H * WEIGHTS_W; k += THREADS) {
+            const i32 row = k / WEIGHTS_W, column = k % WEIGHTS_W;
+            shared_weights[k] = column < MASK_W ? weights[row * MASK_W + column] : 0.0f;
+        }
+    }
+    const i32 sample = ((i32)blockIdx.x * BLOCK_W + (i32)threadIdx.x) * 4;
+    each_tile(tile, planes, plane, [&](i32 first) {
+        Sums sums;
+#pragma unroll
+        for (i32 v = 0; v < 4; ++v) {
+            const float begin = start((sample + v) % CHANNELS);
+#pragma unroll
+            for (i32 k = 0; k < MASKS * OUTPUTS; ++k) {
+                sums[k / OUTPUTS][k % OUTPUTS][v] = begin;
+            }
+        }
+        const float *mine = tile + threadIdx.y * OUTPUTS * TILE_W + threadIdx.x * 4;
+        if constexpr (ROLLED) {
+            add_masks(sums, mine, Shared{shared_weights});
+        } else {
+            add_masks(sums, mine, WrittenOut<Weights>{weights});
+        }
+        wait_for_earlier_launches();
+#pragma unroll
+        for (i32 o = 0; o < OUTPUTS; ++o) {
+            const i32 y = first + (i32)threadIdx.y * OUTPUTS + o;
+            if (sample < plane.width * CHANNELS && y < plane.height) {
+                finish(sample, y, o, sums);
+            }
+        }
+    });
+}
+
+// Writes four results of one row, or as many as lie in the plane.
+__device__ __forceinline__ void store_quad(const FloatPlanes &planes, const FloatPlane &plane, i32 sample,
+                                           i32 y, const float (&values)[4])
+{
+    constexpr bool NEEDS_ORIGINAL = THRESHOLD || !every_channel;
+    const i32 rest = plane.width * CHANNELS - sample;
+    Sample *to = (Sample *)(plane.result + (i64)y * plane.result_pitch) + sample;
+    const Sample *original = (const Sample *)(plane.original + (i64)y * plane.original_pitch) + sample;
+    Sample made[4] = {};
+#pragma unroll
+    for (i32 v = 0; v < 4; ++v) {
+        Sample before = 0;
+        if (NEEDS_ORIGINAL && v < rest) {
+            before = original[v];
+        }
+        store_result(made[v], values[v], before, is_convolved((sample + v) % CHANNELS), planes.threshold);
+    }
+    if (planes.aligned && rest >= 4) {
+#if SAMPLE_BYTES == 2
+        *(uint2 *)to = make_uint2(made[0] | (u32)made[1] << 16, made[2] | (u32)made[3] << 16);
+#else
+        *(uint4 *)to = make_uint4(bits_of(made[0]), bits_of(made[1]), bits_of(made[2]), bits_of(made[3]));
+#endif
+        return;
+    }
+#pragma unroll
+    for (i32 v = 0; v < 4; ++v) {
+        if (v < rest) {
+            to[v] = made[v];
+        }
+    }
+}

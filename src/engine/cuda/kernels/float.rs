@@ -1,0 +1,341 @@
+//! The kernels of floating-point samples: which text, the shape of its blocks, its parameters.
+//!
+//! ```text
+//! up to four channels, a mask of up to 63x63      pixels in a tile           direct, combined, separable
+//! anything else                                   pixels in global memory    direct, combined, passes
+//! ```
+
+use super::plane_group::{Interleaving, border_number};
+use super::scalar::{Shape, checked};
+use super::variant::{MemoryVariant, Pixels};
+use crate::engine::EngineError;
+use crate::engine::cuda::compile::{Recipe, Source};
+use crate::engine::cuda::driver::device::DeviceInfo;
+use crate::filter::{FloatChannelStep, FloatCombining, FloatKernel, FloatStep};
+use crate::frame::{Channel, PixelFormat};
+
+/// Components that a pixel of a tile has at most; those of more are all treated alike.
+const MOST_CHANNELS: usize = 4;
+
+/// Columns or rows of a mask whose pixels come from a tile, at most.
+const MOST_TAPS: usize = 63;
+
+/// Samples of a row that a thread of a tile computes.
+const SAMPLES_A_THREAD: usize = 4;
+
+/// Multiply-adds of a thread up to which a mask is written out; beyond them its rows are a loop. More would be
+/// code that is not fetched fast enough.
+const WRITTEN_OUT: usize = 2048;
+
+/// Weights that lie in constant memory at most, where they may: those of one mask.
+const CONSTANT_WEIGHTS: usize = MOST_TAPS * MOST_TAPS;
+
+/// Planes of one interleaving in a step: what one kernel works on.
+pub(crate) struct FloatJob<'a> {
+    pub(crate) step: &'a FloatStep,
+    /// Bytes of the samples that the kernel reads and writes: under alpha always four.
+    pub(crate) sample_bytes: usize,
+    pub(crate) interleaving: Interleaving,
+    /// False if the kernel that divides colour by alpha compares results with what was before.
+    pub(crate) compares: bool,
+}
+
+/// How the kernels of one job are compiled and launched.
+#[derive(Debug, Clone)]
+pub(crate) struct FloatTuned {
+    pub(crate) recipe: Recipe,
+    pub(crate) shape: Shape,
+    /// Bytes of dynamic shared memory.
+    pub(crate) shared: usize,
+    /// True if the weights lie in constant memory.
+    pub(crate) constant_weights: bool,
+    /// True if pixels come from a tile, by launches that may begin before those before them have ended.
+    pub(crate) is_tiled: bool,
+}
+
+impl FloatTuned {
+    /// Samples of a row that a block computes.
+    pub(crate) fn samples(&self) -> usize {
+        let each = if self.is_tiled { SAMPLES_A_THREAD } else { 1 };
+        self.shape.block.0 as usize * each
+    }
+}
+
+/// Why a kernel of floating-point samples cannot be had in a memory variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FloatUnfit {
+    /// Textures show integers.
+    #[error("textures show integer samples here")]
+    Texture,
+    /// More components than a tile's pixel has.
+    #[error("a tile has pixels of up to {MOST_CHANNELS} components")]
+    Channels,
+    /// Rows or columns longer than a mask's.
+    #[error("a tile has room for masks of up to {MOST_TAPS}x{MOST_TAPS}")]
+    Taps,
+    /// The tile with its halo is larger than a block's shared memory.
+    #[error("the tile and its halo do not fit in shared memory")]
+    SharedMemory,
+}
+
+/// How one component of a plane is treated where all are treated alike, or where there are four at most.
+fn interleaving(channels: &[FloatChannelStep]) -> Interleaving {
+    let convolved = channels.iter().take(MOST_CHANNELS).enumerate();
+    Interleaving {
+        channels: channels.len(),
+        convolved: convolved
+            .filter(|(_, c)| c.convolved().is_some())
+            .map(|(i, _)| 1 << i)
+            .sum(),
+    }
+}
+
+/// The planes of a step that one launch can work on together; those of which nothing is convolved are in none.
+pub(crate) fn float_groups(step: &FloatStep) -> Vec<(Interleaving, Vec<usize>)> {
+    let mut groups: Vec<(Interleaving, Vec<usize>)> = Vec::new();
+    for (plane, channels) in step.planes.iter().enumerate() {
+        let own = interleaving(channels);
+        match groups.iter_mut().find(|(i, _)| *i == own) {
+            _ if own.convolved == 0 => {}
+            Some((_, planes)) => planes.push(plane),
+            None => groups.push((own, vec![plane])),
+        }
+    }
+    groups
+}
+
+/// The kernel of one job in a memory variant, with the user's block if there is one.
+pub(crate) fn tune(
+    job: &FloatJob<'_>,
+    memory: MemoryVariant,
+    block: Option<(u32, u32)>,
+    limits: &DeviceInfo,
+) -> Result<Result<FloatTuned, FloatUnfit>, EngineError> {
+    let is_tiled = match memory.pixels() {
+        Pixels::Texture => return Ok(Err(FloatUnfit::Texture)),
+        Pixels::Shared => true,
+        Pixels::Global => false,
+    };
+    let (width, height) = job.step.kernel.size();
+    if is_tiled && job.interleaving.channels > MOST_CHANNELS {
+        return Ok(Err(FloatUnfit::Channels));
+    }
+    if is_tiled && width.max(height) > MOST_TAPS {
+        return Ok(Err(FloatUnfit::Taps));
+    }
+    let rows = rows_a_thread(job, memory, is_tiled);
+    let shared = |shape: Shape| if is_tiled { shared_bytes(job, shape) } else { 0 };
+    let shape = match block {
+        Some(block) => checked(block, rows, limits, &shared)?,
+        None => {
+            let shapes = [8, 4, 2, 1].map(|across| Shape {
+                block: (32, across),
+                outputs: rows,
+            });
+            // What fits without asking leaves room for several blocks on a multiprocessor.
+            let fits = |limit: u32| shapes.into_iter().find(|&s| shared(s) <= limit as usize);
+            let most = limits.shared_per_block_optin;
+            match fits(limits.shared_per_block).or_else(|| fits(most)) {
+                Some(shape) => shape,
+                None => return Ok(Err(FloatUnfit::SharedMemory)),
+            }
+        }
+    };
+    Ok(Ok(tuned(job, memory, is_tiled, shape)))
+}
+
+fn tuned(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool, shape: Shape) -> FloatTuned {
+    let step = job.step;
+    let (width, height) = step.kernel.size();
+    let is_rolled = is_tiled && is_rolled(&step.kernel, shape.outputs);
+    let constant_weights =
+        memory.has_constant_weights() && !is_rolled && width.max(height) <= CONSTANT_WEIGHTS.isqrt();
+    let mut parameters = vec![
+        ("CONSTANT_WEIGHTS", i64::from(constant_weights)),
+        ("SAMPLE_BYTES", job.sample_bytes as i64),
+        ("CHANNELS", job.interleaving.channels as i64),
+        ("CONVOLVED", i64::from(job.interleaving.convolved)),
+        ("BORDER", border_number(step.border)),
+        ("THRESHOLD", i64::from(job.compares && step.threshold > 0.0)),
+        ("MASK_W", width as i64),
+        ("MASK_H", height as i64),
+        ("BLOCK_W", i64::from(shape.block.0)),
+        ("BLOCK_H", i64::from(shape.block.1)),
+        ("OUTPUTS", i64::from(shape.outputs)),
+    ];
+    let source = match &step.kernel {
+        FloatKernel::Direct(_) => Source::FloatDirect,
+        FloatKernel::Separable { .. } if is_tiled => Source::FloatSeparable,
+        FloatKernel::Separable { .. } => Source::FloatPasses,
+        FloatKernel::Combined { masks, combining } => {
+            let number = match combining {
+                FloatCombining::Absolute => 0,
+                FloatCombining::Largest => 1,
+                FloatCombining::Magnitude(_) => 2,
+            };
+            parameters.extend([("MASKS", masks.len() as i64), ("COMBINING", number)]);
+            Source::FloatCombined
+        }
+    };
+    if source != Source::FloatPasses {
+        parameters.push(("ROLLED", i64::from(is_rolled)));
+    }
+    if matches!(source, Source::FloatDirect | Source::FloatCombined) {
+        parameters.push(("TILED", i64::from(is_tiled)));
+    }
+    FloatTuned {
+        recipe: Recipe { source, parameters },
+        shape,
+        shared: if is_tiled { shared_bytes(job, shape) } else { 0 },
+        constant_weights,
+        is_tiled,
+    }
+}
+
+fn masks(kernel: &FloatKernel) -> usize {
+    match kernel {
+        FloatKernel::Combined { masks, .. } => masks.len(),
+        FloatKernel::Direct(_) | FloatKernel::Separable { .. } => 1,
+    }
+}
+
+/// True if the rows of a mask are a loop.
+fn is_rolled(kernel: &FloatKernel, rows: u32) -> bool {
+    let (width, height) = kernel.size();
+    let is_whole = !matches!(kernel, FloatKernel::Separable { .. });
+    is_whole && width * height * masks(kernel) * rows as usize * SAMPLES_A_THREAD > WRITTEN_OUT
+}
+
+/// Rows that a thread computes: each has a sum for every mask, and of a tile for four samples. Samples of a
+/// tile that lie far from each other are read more often than they are used, unless more rows use them.
+fn rows_a_thread(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool) -> u32 {
+    let most = match (&job.step.kernel, memory) {
+        (_, MemoryVariant::Shared | MemoryVariant::ConstantShared) => 1,
+        (FloatKernel::Separable { row, .. }, _) if is_tiled && row.len() < 33 => 8,
+        (FloatKernel::Direct(_), _) if is_tiled && job.interleaving.channels > 1 => 8,
+        _ => 4,
+    };
+    let sums = if is_tiled { 8 } else { 16 };
+    most.min((sums / masks(&job.step.kernel) as u32).max(1))
+}
+
+/// Bytes of the tile with its halo and what lies behind it, as float/tile.cuh lays it out.
+fn shared_bytes(job: &FloatJob<'_>, shape: Shape) -> usize {
+    let kernel = &job.step.kernel;
+    let (width, height) = kernel.size();
+    let pad = (width / 2 * job.interleaving.channels).next_multiple_of(4);
+    let across = shape.block.0 as usize * SAMPLES_A_THREAD + 2 * pad;
+    let tile = across * (shape.rows() + height - 1);
+    let weights = match is_rolled(kernel, shape.outputs) {
+        true => masks(kernel) * height * width.next_multiple_of(4),
+        false => 0,
+    };
+    4 * (tile + weights)
+}
+
+/// The recipe of the kernels that weight floating-point colour by alpha.
+pub(crate) fn float_alpha_recipe(step: &FloatStep, format: PixelFormat) -> Recipe {
+    let planes = format.planes();
+    let components = planes.iter().flat_map(|plane| plane.channels);
+    let alpha = components.clone().position(|&c| c == Channel::Alpha);
+    let what = step.planes.iter().flatten().enumerate();
+    let convolved: i64 = what
+        .filter(|(_, c)| c.convolved().is_some())
+        .map(|(i, _)| 1 << i)
+        .sum();
+    Recipe {
+        source: Source::FloatAlpha,
+        parameters: vec![
+            ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
+            ("THRESHOLD", i64::from(step.threshold > 0.0)),
+            // Components lie interleaved in one plane, or each in its own.
+            ("CHANNELS", planes[0].channels.len() as i64),
+            ("COMPONENTS", components.count() as i64),
+            ("ALPHA", alpha.unwrap_or(0) as i64),
+            ("CONVOLVED", convolved),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::filter::{Chain, FloatPlan};
+    use crate::frame::Colour;
+
+    fn plan(filter: &str, format: PixelFormat) -> FloatPlan {
+        FloatPlan::new(&Chain::parse(filter).unwrap(), format, &Colour::default()).unwrap()
+    }
+
+    fn limits(shared_per_block_optin: u32) -> DeviceInfo {
+        DeviceInfo {
+            shared_per_block: 48 << 10,
+            shared_per_block_optin,
+            max_threads_per_block: 1024,
+            max_block: (1024, 1024),
+            ..DeviceInfo::default()
+        }
+    }
+
+    fn tuned(plan: &FloatPlan, memory: MemoryVariant, shared: u32) -> Result<FloatTuned, FloatUnfit> {
+        let step = &plan.steps[0];
+        let (interleaving, _) = float_groups(step).remove(0);
+        let job = FloatJob {
+            step,
+            sample_bytes: plan.format.bytes_per_sample(),
+            interleaving,
+            compares: true,
+        };
+        tune(&job, memory, None, &limits(shared)).unwrap()
+    }
+
+    #[test]
+    fn tiles_take_the_largest_masks_where_shared_memory_has_room() {
+        for format in [PixelFormat::GRAYF32, PixelFormat::RGBF16, PixelFormat::RGBAF32] {
+            for filter in ["box:size=63:abs", "gaussian:size=63", "box:size=3"] {
+                let plan = plan(filter, format);
+                let large = tuned(&plan, MemoryVariant::Registers, 227 << 10).unwrap();
+                assert!(large.is_tiled && large.shared <= 227 << 10, "{format} {filter}");
+            }
+        }
+        let wide = plan("box:size=63:abs", PixelFormat::RGBAF32);
+        let small = tuned(&wide, MemoryVariant::Registers, 48 << 10);
+        assert_eq!(small.unwrap_err(), FloatUnfit::SharedMemory);
+    }
+
+    #[test]
+    fn long_rows_many_channels_and_textures_have_no_tile() {
+        let unfit = |filter: &str, format: &str, memory| {
+            let plan = plan(filter, format.parse().unwrap());
+            tuned(&plan, memory, 227 << 10).err()
+        };
+        let registers = MemoryVariant::Registers;
+        assert_eq!(unfit("gaussian:sigma=30", "grayf32", registers), Some(FloatUnfit::Taps));
+        assert_eq!(unfit("box:size=3", "f32x5", registers), Some(FloatUnfit::Channels));
+        assert_eq!(unfit("box:size=3", "f32x4", registers), None);
+        let texture = unfit("box:size=3", "grayf32", MemoryVariant::Texture);
+        assert_eq!(texture, Some(FloatUnfit::Texture));
+        for memory in [MemoryVariant::Global, MemoryVariant::Constant] {
+            assert_eq!(unfit("gaussian:sigma=1000", "f32x1024", memory), None);
+        }
+    }
+
+    #[test]
+    fn large_masks_are_loops_with_their_weights_behind_the_tile() {
+        let parameter = |tuned: &FloatTuned, name: &str| {
+            let mut parameters = tuned.recipe.parameters.iter();
+            parameters.find(|(n, _)| *n == name).unwrap().1
+        };
+        let registers = |filter: &str| {
+            tuned(&plan(filter, PixelFormat::GRAYF32), MemoryVariant::Registers, 227 << 10).unwrap()
+        };
+        let small = registers("laplacian8");
+        assert_eq!((parameter(&small, "ROLLED"), small.constant_weights), (0, true));
+        // 128 samples and a halo of one quad on either side, 32 rows and two.
+        assert_eq!(small.shared, 4 * 136 * 34);
+        let large = registers("log:size=25:abs");
+        assert_eq!((parameter(&large, "ROLLED"), large.constant_weights), (1, false));
+        assert_eq!(large.shared, 4 * (152 * 56 + 25 * 28));
+    }
+}

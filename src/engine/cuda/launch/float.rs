@@ -1,0 +1,387 @@
+//! A plan of floating-point samples with its kernels compiled, loaded and given their weights, and what it
+//! enqueues for a frame.
+//!
+//! ```text
+//! for each step, in order, on one stream:
+//!   premultiply -> both passes in one launch, or row pass -> column pass, or whole masks -> unpremultiply
+//!   source         weighted                     intermediate  convolved                     result
+//! ```
+//!
+//! Where no alpha weights colour, what is convolved goes from source to result at once.
+
+use super::enqueue::copy_plane;
+use super::float_parameters::{
+    FloatChannel, FloatPicture, FloatPlane, FloatPlanes, FloatRows, convolve_floats, weight_by_alpha,
+};
+use super::parameters::Grid;
+use super::scratch::Scratch;
+use super::{Request, check_threads, plane_list};
+use crate::engine::EngineError;
+use crate::engine::cuda::driver::dependency::Sequence;
+use crate::engine::cuda::driver::memory::DeviceMemory;
+use crate::engine::cuda::driver::module::{Function, Module};
+use crate::engine::cuda::driver::picture::Places;
+use crate::engine::cuda::kernels::float::{FloatTuned, float_alpha_recipe, float_groups};
+use crate::engine::cuda::select::float::{choose_float, float_job};
+use crate::filter::{FloatAlpha, FloatChannelStep, FloatCombining, FloatKernel, FloatPlan, FloatStep};
+use crate::frame::{Layout, Plane};
+use std::ffi::CStr;
+
+/// A chain ready to run on frames of one format of floating-point samples.
+pub(crate) struct FloatLaunchPlan {
+    pub(super) plan: FloatPlan,
+    steps: Vec<FloatStepPlan>,
+}
+
+struct FloatStepPlan {
+    groups: Vec<FloatGroup>,
+    alpha: Option<AlphaKernels>,
+}
+
+/// Planes that are interleaved in the same way.
+struct FloatGroup {
+    planes: Vec<usize>,
+    tuned: FloatTuned,
+    passes: Vec<FloatPass>,
+    /// True if its launches may begin before those before them have ended.
+    waits: bool,
+    /// Held for the functions and the constant memory.
+    _module: Module,
+}
+
+/// One launch.
+struct FloatPass {
+    function: Function,
+    /// One list of weights, or two; `None` for those in constant memory.
+    weights: Vec<Option<DeviceMemory>>,
+}
+
+struct AlphaKernels {
+    premultiply: Function,
+    unpremultiply: Function,
+    _module: Module,
+}
+
+impl FloatLaunchPlan {
+    pub(super) fn new(plan: FloatPlan, request: &Request<'_>) -> Result<FloatLaunchPlan, EngineError> {
+        request.device.bind()?;
+        let steps = plan.steps.iter().map(|step| {
+            let groups = float_groups(step)
+                .into_iter()
+                .map(|(interleaving, planes)| {
+                    let job = float_job(step, &plan, interleaving);
+                    let (tuned, why) = choose_float(&job, &request.terms)?;
+                    let (columns, rows) = step.kernel.size();
+                    let format = plan.format;
+                    request.explain(format!(
+                        "{format}, {columns}x{rows} mask, {}: {why}",
+                        plane_list(&planes)
+                    ));
+                    FloatGroup::new(step, tuned, planes, request)
+                });
+            Ok(FloatStepPlan {
+                groups: groups.collect::<Result<_, EngineError>>()?,
+                alpha: AlphaKernels::new(step, &plan, request)?,
+            })
+        });
+        let steps = steps.collect::<Result<_, EngineError>>()?;
+        Ok(FloatLaunchPlan { plan, steps })
+    }
+
+    /// True if some step has an intermediate in device memory.
+    pub(super) fn has_intermediate(&self) -> bool {
+        let mut groups = self.steps.iter().flat_map(|step| &step.groups);
+        groups.any(|group| group.passes.len() > 1)
+    }
+
+    /// True if some step weights colour by alpha.
+    pub(super) fn uses_alpha(&self) -> bool {
+        self.steps.iter().any(|step| step.alpha.is_some())
+    }
+
+    pub(super) fn step_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Launches and copies of a frame.
+    pub(super) fn launch_count(&self) -> usize {
+        let steps = self.steps.iter().zip(&self.plan.steps);
+        let of_step = |(prepared, step): (&FloatStepPlan, &FloatStep)| {
+            let launches: usize = prepared.groups.iter().map(|group| group.passes.len()).sum();
+            launches
+                + match prepared.alpha {
+                    Some(_) => 2,
+                    None => step.planes.iter().filter(|plane| is_copied(plane)).count(),
+                }
+        };
+        steps.map(of_step).sum()
+    }
+
+    /// Threads of a block of the first kernel; `None` if nothing is convolved.
+    pub(super) fn block(&self) -> Option<(u32, u32)> {
+        let mut groups = self.steps.iter().flat_map(|step| &step.groups);
+        groups.next().map(|group| group.tuned.shape.block)
+    }
+
+    /// Samples that a frame's kernels convolve.
+    pub(super) fn convolved_samples(&self, planes: &[Plane]) -> u64 {
+        let of_plane = |(plane, channels): (&Plane, &Vec<FloatChannelStep>)| {
+            let convolved = channels.iter().filter(|c| c.convolved().is_some()).count();
+            (plane.width * plane.height * convolved) as u64
+        };
+        let of_step = |step: &FloatStep| planes.iter().zip(&step.planes).map(of_plane).sum::<u64>();
+        self.plan.steps.iter().map(of_step).sum()
+    }
+
+    /// Enqueues step `index`: `source` is read, `result` is written, and they are not the same memory.
+    pub(super) fn run(
+        &self,
+        index: usize,
+        layout: &Layout,
+        (source, result): (&Places, &Places),
+        scratch: &Scratch,
+        sequence: &Sequence,
+    ) -> Result<(), EngineError> {
+        let prepared = &self.steps[index];
+        let work = FloatWork {
+            step: &self.plan.steps[index],
+            layout,
+            sequence,
+        };
+        let Some((alpha, kernels)) = work.step.alpha.as_ref().zip(prepared.alpha.as_ref()) else {
+            for (plane, channels) in work.step.planes.iter().enumerate() {
+                if is_copied(channels) {
+                    copy_plane(layout, plane, source[plane], result[plane], sequence)?;
+                }
+            }
+            return work.convolve(prepared, source, result, scratch);
+        };
+        let [weighted, convolved] = &scratch.numbers;
+        let picture = work.picture(alpha, source, [weighted, convolved], result);
+        weight_by_alpha(kernels.premultiply, sequence.after_all(), picture)?;
+        work.convolve(prepared, weighted, convolved, scratch)?;
+        weight_by_alpha(kernels.unpremultiply, sequence.after_all(), picture)
+    }
+}
+
+fn is_copied(channels: &[FloatChannelStep]) -> bool {
+    channels.iter().all(|c| c.convolved().is_none())
+}
+
+impl AlphaKernels {
+    /// Those of a step that weights colour by alpha.
+    fn new(
+        step: &FloatStep,
+        plan: &FloatPlan,
+        request: &Request<'_>,
+    ) -> Result<Option<AlphaKernels>, EngineError> {
+        if step.alpha.is_none() {
+            return Ok(None);
+        }
+        let image = float_alpha_recipe(step, plan.format).image(request.device, request.cache)?;
+        let module = Module::load(request.device, &image)?;
+        Ok(Some(AlphaKernels {
+            premultiply: module.function(c"premultiply")?,
+            unpremultiply: module.function(c"unpremultiply")?,
+            _module: module,
+        }))
+    }
+}
+
+impl FloatGroup {
+    fn new(
+        step: &FloatStep,
+        tuned: FloatTuned,
+        planes: Vec<usize>,
+        request: &Request<'_>,
+    ) -> Result<FloatGroup, EngineError> {
+        // One module a step and group: constant memory belongs to the module, and two steps' weights must not
+        // share it.
+        let image = tuned.recipe.image(request.device, request.cache)?;
+        let module = Module::load(request.device, &image)?;
+        let pass = |name: &CStr, lists: &[(&CStr, &[f32])]| {
+            let function = module.function(name)?;
+            function.allow_shared(tuned.shared, &request.device.info)?;
+            check_threads(function, tuned.shape)?;
+            let weights = lists.iter().map(|&(array, weights)| {
+                module.set_weights(tuned.constant_weights.then_some(array), weights)
+            });
+            Ok::<_, EngineError>(FloatPass {
+                function,
+                weights: weights.collect::<Result<_, _>>()?,
+            })
+        };
+        let passes = match &step.kernel {
+            FloatKernel::Direct(mask) => vec![pass(c"direct", &[(c"mask_weights", &mask.weights)])?],
+            FloatKernel::Combined { masks, .. } => {
+                let all: Vec<f32> = masks.iter().flat_map(|mask| &mask.weights).copied().collect();
+                vec![pass(c"combined", &[(c"mask_weights", &all)])?]
+            }
+            FloatKernel::Separable { row, column } => {
+                let (row, column) = ((c"row_weights", &row[..]), (c"column_weights", &column[..]));
+                match tuned.is_tiled {
+                    true => vec![pass(c"separable", &[row, column])?],
+                    false => vec![pass(c"row_pass", &[row])?, pass(c"column_pass", &[column])?],
+                }
+            }
+        };
+        Ok(FloatGroup {
+            planes,
+            passes,
+            waits: tuned.is_tiled && request.device.begins_launches_early()?,
+            tuned,
+            _module: module,
+        })
+    }
+}
+
+/// One step of one frame.
+struct FloatWork<'a> {
+    step: &'a FloatStep,
+    layout: &'a Layout,
+    sequence: &'a Sequence,
+}
+
+impl FloatWork<'_> {
+    fn convolve(
+        &self,
+        prepared: &FloatStepPlan,
+        source: &Places,
+        result: &Places,
+        scratch: &Scratch,
+    ) -> Result<(), EngineError> {
+        for group in &prepared.groups {
+            match &group.passes[..] {
+                [row_pass, column_pass] => {
+                    let between = &scratch.intermediate[1];
+                    self.launch(group, row_pass, (source, between, source), &|border| border)?;
+                    self.launch(group, column_pass, (between, result, source), &|border| {
+                        outside_after_rows(&self.step.kernel, border)
+                    })?;
+                }
+                passes => {
+                    for pass in passes {
+                        self.launch(group, pass, (source, result, source), &|border| border)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(
+        &self,
+        group: &FloatGroup,
+        pass: &FloatPass,
+        (source, result, original): (&Places, &Places, &Places),
+        border: &dyn Fn(f32) -> f32,
+    ) -> Result<(), EngineError> {
+        let mut planes = FloatPlanes {
+            threshold: self.step.threshold,
+            scale: match self.step.kernel {
+                FloatKernel::Combined {
+                    combining: FloatCombining::Magnitude(scale),
+                    ..
+                } => scale,
+                _ => 1.0,
+            },
+            ..FloatPlanes::default()
+        };
+        let mut is_aligned = true;
+        for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
+            let geometry = &self.layout.planes()[plane];
+            let mut channel = [FloatChannel::default(); 4];
+            for (entry, what) in channel.iter_mut().zip(&self.step.planes[plane]) {
+                if let FloatChannelStep::Convolve(c) = what {
+                    *entry = FloatChannel {
+                        bias: c.bias,
+                        border: border(c.border),
+                    };
+                }
+            }
+            is_aligned &= source[plane].is_aligned() && result[plane].is_aligned();
+            *entry = FloatPlane {
+                source: source[plane].pointer,
+                result: result[plane].pointer,
+                original: original[plane].pointer,
+                source_pitch: source[plane].pitch as i64,
+                result_pitch: result[plane].pitch as i64,
+                original_pitch: original[plane].pitch as i64,
+                width: geometry.width as i32,
+                height: geometry.height as i32,
+                channel,
+            };
+        }
+        planes.aligned = i32::from(is_aligned);
+        let mut weights: Vec<u64> = pass
+            .weights
+            .iter()
+            .map(|memory| memory.as_ref().map_or(0, DeviceMemory::pointer))
+            .collect();
+        convolve_floats(
+            pass.function,
+            self.grid(group),
+            self.sequence,
+            group.waits,
+            planes,
+            &mut weights,
+        )
+    }
+
+    /// Blocks for every sample of the group's planes.
+    fn grid(&self, group: &FloatGroup) -> Grid {
+        let planes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        let samples = planes.clone().map(|plane| plane.width * plane.channels).max();
+        let rows = planes.map(|plane| plane.height).max();
+        let shape = group.tuned.shape;
+        Grid {
+            x: samples.unwrap_or(0).div_ceil(group.tuned.samples()),
+            y: rows.unwrap_or(0).div_ceil(shape.rows()),
+            z: group.planes.len(),
+            block: shape.block,
+            shared: group.tuned.shared,
+        }
+    }
+
+    /// What the kernels that weight colour by alpha take.
+    fn picture(
+        &self,
+        alpha: &FloatAlpha,
+        before: &Places,
+        [weighted, convolved]: [&Places; 2],
+        after: &Places,
+    ) -> FloatPicture {
+        let mut picture = FloatPicture {
+            gain: alpha.gain,
+            bias: alpha.bias,
+            threshold: self.step.threshold,
+            // Formats with alpha have no subsampled planes.
+            width: self.layout.width() as i32,
+            height: self.layout.height() as i32,
+            normalise: i32::from(alpha.normalise),
+            filter_alpha: i32::from(alpha.filter_alpha),
+            ..FloatPicture::default()
+        };
+        for (plane, rows) in picture.at.iter_mut().enumerate().take(self.step.planes.len()) {
+            *rows = FloatRows {
+                before: before[plane].pointer,
+                weighted: weighted[plane].pointer,
+                convolved: convolved[plane].pointer,
+                after: after[plane].pointer,
+                before_pitch: before[plane].pitch as i64,
+                weighted_pitch: weighted[plane].pitch as i64,
+                convolved_pitch: convolved[plane].pitch as i64,
+                after_pitch: after[plane].pitch as i64,
+            };
+        }
+        picture
+    }
+}
+
+/// The row pass's result for pixels that all hold the border's value.
+fn outside_after_rows(kernel: &FloatKernel, border: f32) -> f32 {
+    let FloatKernel::Separable { row, .. } = kernel else {
+        return border;
+    };
+    row.iter().fold(0.0, |sum, weight| weight.mul_add(border, sum))
+}

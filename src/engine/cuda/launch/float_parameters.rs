@@ -1,0 +1,171 @@
+//! The parameters of kernels of floating-point samples, as their texts declare them.
+
+use super::parameters::{Grid, launch, launch_early};
+use crate::engine::EngineError;
+use crate::engine::cuda::driver::dependency::{LaunchDependency, Sequence};
+use crate::engine::cuda::driver::module::Function;
+use cudarc::driver::sys;
+use std::ops::Range;
+
+/// `struct FloatChannel` of float/plane.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FloatChannel {
+    pub(crate) bias: f32,
+    pub(crate) border: f32,
+}
+
+/// `struct FloatPlane` of float/plane.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FloatPlane {
+    pub(crate) source: u64,
+    pub(crate) result: u64,
+    pub(crate) original: u64,
+    pub(crate) source_pitch: i64,
+    pub(crate) result_pitch: i64,
+    pub(crate) original_pitch: i64,
+    pub(crate) width: i32,
+    pub(crate) height: i32,
+    pub(crate) channel: [FloatChannel; 4],
+}
+
+impl FloatPlane {
+    /// Where rows lie of which the first begins at `begin`.
+    fn rows(&self, begin: u64, pitch: i64) -> Range<u64> {
+        begin..begin + pitch as u64 * self.height as u64
+    }
+}
+
+/// `struct FloatPlanes` of float/plane.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FloatPlanes {
+    pub(crate) at: [FloatPlane; 4],
+    pub(crate) threshold: f32,
+    pub(crate) scale: f32,
+    pub(crate) aligned: i32,
+    pub(crate) is_ready: i32,
+}
+
+impl FloatPlanes {
+    /// The planes that a launch works on.
+    fn used(&self) -> impl Iterator<Item = &FloatPlane> {
+        self.at.iter().filter(|plane| plane.result != 0)
+    }
+
+    /// Where the rows lie that a launch reads.
+    fn read(&self) -> impl Iterator<Item = Range<u64>> {
+        self.used().flat_map(|plane| {
+            [
+                plane.rows(plane.source, plane.source_pitch),
+                plane.rows(plane.original, plane.original_pitch),
+            ]
+        })
+    }
+
+    /// Where the rows lie that it writes.
+    fn written(&self) -> impl Iterator<Item = Range<u64>> {
+        self.used()
+            .map(|plane| plane.rows(plane.result, plane.result_pitch))
+    }
+}
+
+/// `struct FloatRows` of float/alpha.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FloatRows {
+    pub(crate) before: u64,
+    pub(crate) weighted: u64,
+    pub(crate) convolved: u64,
+    pub(crate) after: u64,
+    pub(crate) before_pitch: i64,
+    pub(crate) weighted_pitch: i64,
+    pub(crate) convolved_pitch: i64,
+    pub(crate) after_pitch: i64,
+}
+
+/// `struct FloatPicture` of float/alpha.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FloatPicture {
+    pub(crate) at: [FloatRows; 4],
+    pub(crate) gain: f32,
+    pub(crate) bias: f32,
+    pub(crate) threshold: f32,
+    pub(crate) width: i32,
+    pub(crate) height: i32,
+    pub(crate) normalise: i32,
+    pub(crate) filter_alpha: i32,
+    pub(crate) unused: i32,
+}
+
+/// Launches a kernel of kernels/float that convolves, which takes the addresses of one or two lists of weights.
+/// `waits`: it may begin before the launch before it has ended, and waits by itself.
+pub(super) fn convolve_floats(
+    function: Function,
+    grid: Grid,
+    sequence: &Sequence,
+    waits: bool,
+    mut planes: FloatPlanes,
+    weights: &mut [u64],
+) -> Result<(), EngineError> {
+    let dependency = match waits {
+        true => sequence.next(true, planes.read(), planes.written()),
+        false => {
+            sequence.after_all();
+            LaunchDependency {
+                is_early: false,
+                is_ready: false,
+            }
+        }
+    };
+    planes.is_ready = i32::from(dependency.is_ready);
+    let mut parameters = vec![(&raw mut planes).cast()];
+    parameters.extend(weights.iter_mut().map(|address| std::ptr::from_mut(address).cast()));
+    let launch = if dependency.is_early { launch_early } else { launch };
+    launch(function, grid, sequence.stream, &mut parameters)
+}
+
+/// Launches a kernel of float/alpha.cu, whose threads take a pixel each.
+pub(super) fn weight_by_alpha(
+    function: Function,
+    stream: sys::CUstream,
+    mut picture: FloatPicture,
+) -> Result<(), EngineError> {
+    let grid = Grid {
+        x: (picture.width as usize).div_ceil(256),
+        y: picture.height as usize,
+        z: 1,
+        block: (256, 1),
+        shared: 0,
+    };
+    launch(function, grid, stream, &mut [(&raw mut picture).cast()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parameters::mirrors;
+    use super::*;
+
+    #[test]
+    fn structs_lie_in_memory_as_kernels_declare_them() {
+        mirrors!("float/plane.cuh", FloatChannel, 8, bias: 0, border: 4);
+        mirrors!(
+            "float/plane.cuh", FloatPlane, 88, source: 0, result: 8, original: 16, source_pitch: 24,
+            result_pitch: 32, original_pitch: 40, width: 48, height: 52, channel: 56
+        );
+        mirrors!(
+            "float/plane.cuh", FloatPlanes, 368, at: 0, threshold: 352, scale: 356, aligned: 360, is_ready:
+            364
+        );
+        mirrors!(
+            "float/alpha.cu", FloatRows, 64, before: 0, weighted: 8, convolved: 16, after: 24, before_pitch:
+            32, weighted_pitch: 40, convolved_pitch: 48, after_pitch: 56
+        );
+        mirrors!(
+            "float/alpha.cu", FloatPicture, 288, at: 0, gain: 256, bias: 260, threshold: 264, width: 268,
+            height: 272, normalise: 276, filter_alpha: 280
+        );
+    }
+}
