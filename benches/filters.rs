@@ -1,5 +1,7 @@
 //! What filters that are no single mask cost on the card: edges of every direction, absolute values,
-//! thresholds and wide Gaussians, beside one 3x3 mask of the same format and a plain copy of the frame.
+//! thresholds and wide Gaussians, beside one 3x3 mask of the same format and a plain copy of the frame. Then
+//! whole and separable masks of every size on floating-point frames, beside a copy; scripts/peers/gpu.py holds
+//! those against other libraries.
 //! `cargo bench --bench filters`, or checks/filters in a bundle; parts of rows' names as arguments choose
 //! rows.
 //!
@@ -9,7 +11,7 @@
 mod rows;
 
 use framepipe::engine::cuda::{KernelCase, KernelEffort, KernelTimer, MemoryVariant, probe};
-use framepipe::filter::Chain;
+use framepipe::filter::{Algorithm, Chain};
 use framepipe::frame::PixelFormat;
 use rows::{is_wanted, median};
 use std::error::Error;
@@ -48,6 +50,81 @@ const FRAMES: [(&str, usize, usize); 5] = [
     ("gray10le", 3840, 2160),
     ("gray16le", 3840, 2160),
 ];
+
+const FLOAT_FRAMES: [(&str, usize, usize); 6] = [
+    ("grayf32", 1920, 1080),
+    ("rgbf32", 1920, 1080),
+    ("grayf16", 3840, 2160),
+    ("grayf32", 3840, 2160),
+    ("rgbf32", 3840, 2160),
+    ("rgbaf32", 3840, 2160),
+];
+
+/// Sides of masks for floating-point frames.
+const SIDES: [usize; 8] = [3, 5, 7, 9, 11, 15, 25, 31];
+
+/// A mask of this side: whole, without symmetry and of full rank; or a Gaussian, of which the two factors are
+/// applied.
+fn mask(kind: &str, side: usize) -> Result<Chain, Box<dyn Error>> {
+    if kind == "separable" {
+        let mut chain = Chain::parse(&format!("gaussian:size={side}"))?;
+        chain.algorithm = Algorithm::Separable;
+        return Ok(chain);
+    }
+    let weight = |y: usize, x: usize| (1 + (7 * y + 5 * x + 3 * x * y) % 11).to_string();
+    let row = |y: usize| (0..side).map(|x| weight(y, x)).collect::<Vec<_>>().join(" ");
+    let rows: Vec<String> = (0..side).map(row).collect();
+    let mut chain = Chain::parse(&format!("mask:rows={}:divisor=sum", rows.join(";")))?;
+    chain.algorithm = Algorithm::Direct;
+    Ok(chain)
+}
+
+/// Floating-point frames: each mask's time, beside the copy's, and multiply-adds a second.
+fn floats(timer: &mut KernelTimer) -> Result<(), Box<dyn Error>> {
+    println!(
+        "{:<20} {:<12} {:>8} {:>8} {:>9} {:>10}",
+        "frames", "mask", "copy", "filter", "of copies", "10^12 fma/s"
+    );
+    for (name, width, height) in FLOAT_FRAMES {
+        let size = format!("{width}x{height}:{name}");
+        let format: PixelFormat = name.parse()?;
+        let rows = ["direct", "separable"]
+            .into_iter()
+            .flat_map(|kind| SIDES.map(|side| (kind, side)));
+        let wanted = rows.filter(|(kind, side)| is_wanted(&format!("{size} {kind} {side}")));
+        let mut copy = None;
+        for (kind, side) in wanted {
+            let copy = match copy {
+                Some(copy) => copy,
+                None => {
+                    let copies = timer.copies((format, width, height), EFFORT)?;
+                    *copy.insert(copies.into_iter().map(median).fold(f64::INFINITY, f64::min))
+                }
+            };
+            let chain = mask(kind, side)?;
+            let case = KernelCase {
+                chain: &chain,
+                format,
+                width,
+                height,
+                memory: MemoryVariant::Auto,
+                block: None,
+                fuse: true,
+            };
+            let times = (0..ROUNDS).map(|_| Ok(median(timer.time(&case, EFFORT)?.milliseconds)));
+            let time = median(times.collect::<Result<_, Box<dyn Error>>>()?);
+            let taps = if kind == "direct" { side * side } else { 2 * side };
+            let samples = width * height * format.planes()[0].channels.len();
+            let rate = (samples * taps) as f64 / (time / 1e3) / 1e12;
+            println!(
+                "{size:<20} {:<12} {copy:>8.4} {time:>8.4} {:>9.2} {rate:>10.2}",
+                format!("{kind} {side}"),
+                time / copy
+            );
+        }
+    }
+    Ok(())
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let card = match probe() {
@@ -94,5 +171,5 @@ fn main() -> Result<(), Box<dyn Error>> {
             );
         }
     }
-    Ok(())
+    floats(&mut timer)
 }

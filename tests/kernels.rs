@@ -4,7 +4,7 @@
 
 use framepipe::engine::EngineError;
 use framepipe::engine::cuda::{
-    DeviceInfo, MemoryVariant, Recipe, SelectContext, Source, Table, nvrtc_version,
+    DeviceInfo, MemoryVariant, Recipe, SelectContext, Source, Table, chain_recipes, nvrtc_version,
 };
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
 use framepipe::frame::{Colour, PixelFormat};
@@ -66,15 +66,23 @@ fn recipes(
     block: Option<(u32, u32)>,
     card: &DeviceInfo,
 ) -> Result<Vec<Recipe>, EngineError> {
-    let terms = SelectContext {
+    framepipe::engine::cuda::recipes(plan, &terms(memory, block, card, &Table::rule()))
+}
+
+fn terms<'a>(
+    memory: MemoryVariant,
+    block: Option<(u32, u32)>,
+    card: &'a DeviceInfo,
+    table: &'a Table,
+) -> SelectContext<'a> {
+    SelectContext {
         memory,
         block,
         fuse: true,
         size: (1920, 1080),
         card,
-        table: &Table::rule(),
-    };
-    framepipe::engine::cuda::recipes(plan, &terms)
+        table,
+    }
 }
 
 /// The kernels of all variants and both algorithms, over formats and borders; masks, blocks and planes take
@@ -121,7 +129,10 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
             }
         }
     }
-    let more = fused_recipes(limits).into_iter().chain(combined_recipes(limits));
+    let more = fused_recipes(limits)
+        .into_iter()
+        .chain(combined_recipes(limits))
+        .chain(float_recipes(limits));
     list.extend(more.filter(|r| seen.insert(r.clone())));
     list
 }
@@ -157,6 +168,65 @@ fn combined_recipes(limits: &DeviceInfo) -> Vec<Recipe> {
         list.extend(recipes(&plan, memory, None, limits).unwrap());
     }
     list
+}
+
+/// The kernels of floating-point samples: each text with each border, number of channels and kind of sample.
+fn float_recipes(limits: &DeviceInfo) -> Vec<Recipe> {
+    let specs = [
+        ("mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5", Algorithm::Direct),
+        ("gaussian:size=9", Algorithm::Separable),
+        ("gaussian:sigma=30", Algorithm::Auto),
+        ("sobel:bias=20", Algorithm::Auto),
+        ("unsharp:sigma=1:threshold=3", Algorithm::Direct),
+        ("gaussian:size=63:sigma=10", Algorithm::Separable),
+        ("log:size=25:abs", Algorithm::Auto),
+        ("kirsch:scale=1/4", Algorithm::Auto),
+    ];
+    let formats = [
+        "grayf32", "rgbf16", "yaf16", "f32x5", "rgbaf32", "gbrapf16", "f16x3",
+    ];
+    let mut list = Vec::new();
+    // The lengths of the lists are prime to each other.
+    for turn in 0..specs.len() * 5 {
+        let (spec, algorithm) = specs[turn % specs.len()];
+        let mut chain = Chain::parse(spec).unwrap();
+        chain.border = BORDERS[turn % BORDERS.len()];
+        chain.algorithm = algorithm;
+        if turn % 3 == 0 {
+            chain.planes = Planes::AllWithAlpha;
+        }
+        let format = PixelFormat::from_name(formats[turn % formats.len()]).unwrap();
+        let recipes = |memory| chain_recipes(&chain, format, &terms(memory, None, limits, &Table::rule()));
+        let variants = MemoryVariant::ALL.into_iter().filter(|&m| recipes(m).is_ok());
+        // What `auto` takes most often.
+        let memory = match turn % 2 {
+            0 => MemoryVariant::Auto,
+            _ => variants.clone().nth(turn % variants.count()).unwrap(),
+        };
+        list.extend(recipes(memory).unwrap());
+    }
+    list
+}
+
+#[test]
+fn every_text_of_floating_point_samples_is_among_the_recipes() {
+    for (architecture, shared) in ARCHITECTURES {
+        let recipes = float_recipes(&limits(architecture, shared));
+        for source in [
+            Source::FloatDirect,
+            Source::FloatSeparable,
+            Source::FloatPasses,
+            Source::FloatCombined,
+            Source::FloatAlpha,
+        ] {
+            assert!(
+                recipes.iter().any(|r| r.source == source),
+                "sm_{architecture} {source:?}"
+            );
+        }
+        let is_rolled = |r: &Recipe| r.parameters.contains(&("ROLLED", 1));
+        assert!(recipes.iter().any(is_rolled), "sm_{architecture}");
+    }
 }
 
 #[test]

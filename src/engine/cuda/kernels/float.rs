@@ -104,6 +104,15 @@ pub(crate) fn float_groups(step: &FloatStep) -> Vec<(Interleaving, Vec<usize>)> 
     groups
 }
 
+/// True if kernels can treat the components of each plane as the step says: each in its own way up to four, and
+/// of more all in one way.
+pub(crate) fn treats(step: &FloatStep) -> bool {
+    let is_alike = |plane: &Vec<FloatChannelStep>| plane.iter().all(|c| *c == plane[0]);
+    step.planes
+        .iter()
+        .all(|plane| plane.len() <= MOST_CHANNELS || is_alike(plane))
+}
+
 /// The kernel of one job in a memory variant, with the user's block if there is one.
 pub(crate) fn tune(
     job: &FloatJob<'_>,
@@ -311,8 +320,14 @@ mod tests {
             tuned(&plan, memory, 227 << 10).err()
         };
         let registers = MemoryVariant::Registers;
-        assert_eq!(unfit("gaussian:sigma=30", "grayf32", registers), Some(FloatUnfit::Taps));
-        assert_eq!(unfit("box:size=3", "f32x5", registers), Some(FloatUnfit::Channels));
+        assert_eq!(
+            unfit("gaussian:sigma=30", "grayf32", registers),
+            Some(FloatUnfit::Taps)
+        );
+        assert_eq!(
+            unfit("box:size=3", "f32x5", registers),
+            Some(FloatUnfit::Channels)
+        );
         assert_eq!(unfit("box:size=3", "f32x4", registers), None);
         let texture = unfit("box:size=3", "grayf32", MemoryVariant::Texture);
         assert_eq!(texture, Some(FloatUnfit::Texture));
@@ -328,7 +343,12 @@ mod tests {
             parameters.find(|(n, _)| *n == name).unwrap().1
         };
         let registers = |filter: &str| {
-            tuned(&plan(filter, PixelFormat::GRAYF32), MemoryVariant::Registers, 227 << 10).unwrap()
+            tuned(
+                &plan(filter, PixelFormat::GRAYF32),
+                MemoryVariant::Registers,
+                227 << 10,
+            )
+            .unwrap()
         };
         let small = registers("laplacian8");
         assert_eq!((parameter(&small, "ROLLED"), small.constant_weights), (0, true));

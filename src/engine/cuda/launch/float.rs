@@ -21,7 +21,7 @@ use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::{Function, Module};
 use crate::engine::cuda::driver::picture::Places;
-use crate::engine::cuda::kernels::float::{FloatTuned, float_alpha_recipe, float_groups};
+use crate::engine::cuda::kernels::float::{FloatTuned, float_alpha_recipe, float_groups, treats};
 use crate::engine::cuda::select::float::{choose_float, float_job};
 use crate::filter::{FloatAlpha, FloatChannelStep, FloatCombining, FloatKernel, FloatPlan, FloatStep};
 use crate::frame::{Layout, Plane};
@@ -65,20 +65,24 @@ struct AlphaKernels {
 impl FloatLaunchPlan {
     pub(super) fn new(plan: FloatPlan, request: &Request<'_>) -> Result<FloatLaunchPlan, EngineError> {
         request.device.bind()?;
+        if !plan.steps.iter().all(treats) {
+            return Err(EngineError::Unavailable(
+                "the CUDA engine filters all components of a plane that interleaves more than four, or none;                  use --engine cpu"
+                    .to_owned(),
+            ));
+        }
         let steps = plan.steps.iter().map(|step| {
-            let groups = float_groups(step)
-                .into_iter()
-                .map(|(interleaving, planes)| {
-                    let job = float_job(step, &plan, interleaving);
-                    let (tuned, why) = choose_float(&job, &request.terms)?;
-                    let (columns, rows) = step.kernel.size();
-                    let format = plan.format;
-                    request.explain(format!(
-                        "{format}, {columns}x{rows} mask, {}: {why}",
-                        plane_list(&planes)
-                    ));
-                    FloatGroup::new(step, tuned, planes, request)
-                });
+            let groups = float_groups(step).into_iter().map(|(interleaving, planes)| {
+                let job = float_job(step, &plan, interleaving);
+                let (tuned, why) = choose_float(&job, &request.terms)?;
+                let (columns, rows) = step.kernel.size();
+                let format = plan.format;
+                request.explain(format!(
+                    "{format}, {columns}x{rows} mask, {}: {why}",
+                    plane_list(&planes)
+                ));
+                FloatGroup::new(step, tuned, planes, request)
+            });
             Ok(FloatStepPlan {
                 groups: groups.collect::<Result<_, EngineError>>()?,
                 alpha: AlphaKernels::new(step, &plan, request)?,

@@ -122,7 +122,11 @@ pub(super) fn convolve_floats(
     };
     planes.is_ready = i32::from(dependency.is_ready);
     let mut parameters = vec![(&raw mut planes).cast()];
-    parameters.extend(weights.iter_mut().map(|address| std::ptr::from_mut(address).cast()));
+    parameters.extend(
+        weights
+            .iter_mut()
+            .map(|address| std::ptr::from_mut(address).cast()),
+    );
     let launch = if dependency.is_early { launch_early } else { launch };
     launch(function, grid, sequence.stream, &mut parameters)
 }

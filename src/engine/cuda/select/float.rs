@@ -77,7 +77,10 @@ fn shape(tuned: &FloatTuned) -> String {
         (true, rows) => format!("4 samples in {rows} rows a thread"),
         (false, rows) => format!("{rows} rows a thread"),
     };
-    format!("{} in blocks of {across}x{down} threads, {each}", tuned.recipe.source.name())
+    format!(
+        "{} in blocks of {across}x{down} threads, {each}",
+        tuned.recipe.source.name()
+    )
 }
 
 /// Every kernel that `plan` is carried out with.
@@ -85,7 +88,11 @@ pub(crate) fn float_recipes(plan: &FloatPlan, terms: &SelectContext<'_>) -> Resu
     let mut recipes = Vec::new();
     for step in &plan.steps {
         for (interleaving, _) in float_groups(step) {
-            recipes.push(choose_float(&float_job(step, plan, interleaving), terms)?.0.recipe);
+            recipes.push(
+                choose_float(&float_job(step, plan, interleaving), terms)?
+                    .0
+                    .recipe,
+            );
         }
         if step.alpha.is_some() {
             recipes.push(float_alpha_recipe(step, plan.format));
@@ -141,20 +148,34 @@ mod tests {
             "{long}"
         );
         let many = auto("box:size=3", "f32x5");
-        assert!(many.contains("float/direct.cu") && many.contains("up to 4 components"), "{many}");
+        assert!(
+            many.contains("float/direct.cu") && many.contains("up to 4 components"),
+            "{many}"
+        );
         let tensor = chosen("box:size=3", "grayf32", MemoryVariant::Tensor).unwrap();
-        assert!(tensor.contains("without tensor cores, since they multiply integers"), "{tensor}");
+        assert!(
+            tensor.contains("without tensor cores, since they multiply integers"),
+            "{tensor}"
+        );
     }
 
     #[test]
     fn variants_that_cannot_do_it_say_so() {
         for (filter, format, memory, reason) in [
-            ("box:size=3", "grayf32", MemoryVariant::Texture, "--memory texture cannot be had"),
+            (
+                "box:size=3",
+                "grayf32",
+                MemoryVariant::Texture,
+                "--memory texture cannot be had",
+            ),
             ("gaussian:sigma=30", "grayf32", MemoryVariant::Shared, "63x63"),
             ("box:size=3", "f16x5", MemoryVariant::Registers, "4 components"),
         ] {
             let error = chosen(filter, format, memory).unwrap_err().to_string();
-            assert!(error.contains(reason) && error.contains("use --memory auto"), "{error}");
+            assert!(
+                error.contains(reason) && error.contains("use --memory auto"),
+                "{error}"
+            );
         }
     }
 }

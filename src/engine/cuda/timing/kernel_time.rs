@@ -16,10 +16,10 @@ use crate::engine::cuda::driver::picture::{Arrangement, Picture, Places};
 use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::cuda::driver::texture::{self, ALIGNMENT, sample_texel};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
-use crate::engine::cuda::launch::parameters;
-use crate::engine::cuda::launch::scratch::{Scratch, ScratchMemory, ScratchShortage};
 use crate::engine::cuda::launch::Request;
 use crate::engine::cuda::launch::chain::ChainLaunch;
+use crate::engine::cuda::launch::parameters;
+use crate::engine::cuda::launch::scratch::{Scratch, ScratchMemory, ScratchShortage};
 use crate::engine::cuda::ring::graph::Graph;
 use crate::engine::cuda::select::table::{Table, TableCell};
 use crate::engine::cuda::select::{SelectContext, chain_recipes};
@@ -428,7 +428,11 @@ impl KernelTimer {
     }
 
     /// Where the pictures of each turn lie, and what the kernels keep between their passes.
-    fn places(&mut self, prepared: &ChainLaunch, textures: bool) -> Result<(Vec<Turn>, Scratch), EngineError> {
+    fn places(
+        &mut self,
+        prepared: &ChainLaunch,
+        textures: bool,
+    ) -> Result<(Vec<Turn>, Scratch), EngineError> {
         let short = self.memory_short(0);
         let device = &self.device;
         let Some(pictures) = &mut self.pictures else {
