@@ -15,7 +15,9 @@ one CUDA graph, whose replays are timed by events; where a peer's calls cannot b
 themselves are timed so ('e'). Times are milliseconds a frame, medians. framepipe, NPP and CuPy read and write
 8 bits. PyTorch convolves pictures that already are float or half planes, and the time of making them so is
 left out, in its favour. framepipe is timed before and after the peers, and the mean of both medians is what
-they are held against. The JSON holds machine, date, versions, ceilings, what is missing, and for each mask
+they are held against. With --formats grayf32,rgbf32 everyone reads and writes floating-point samples:
+framepipe's times are those of its bench `filters` (checks/filters in a bundle), and all results are compared,
+in a corner of the frame and in levels of 255, with NumPy's in 64 bits. The JSON holds machine, date, versions, ceilings, what is missing, and for each mask
 framepipe's times and each peer's: median, min and p90 in milliseconds, the largest difference in levels
 (off), and the ratio.
 """
@@ -54,7 +56,9 @@ class Task:
     def __init__(self, kind, taps, form, size):
         self.kind, self.taps, self.form, self.size = kind, taps, form, size
         self.width, self.height = map(int, size.split("x"))
-        self.channels = 1 if form == "gray" else 3
+        self.channels = 1 if form.startswith("gray") else 3
+        self.is_float = form.endswith("f32")
+        self.dtype = np.float32 if self.is_float else np.uint8
         k = np.arange(taps)
         if kind == "direct":
             # No symmetry and full rank, so that nobody finds a way round the multiplications.
@@ -145,11 +149,60 @@ class Framepipe:
         return found, ceilings, machine
 
 
+def in_corner(task, picture):
+    """What the task makes of a corner of the picture, by NumPy."""
+    size, half = 128, task.taps // 2
+    corner = picture[: size + half, : size + half].astype(np.float64)
+    padded = np.pad(corner, ((half, half), (half, half), (0, 0)), mode="edge")
+    real = task.real if task.kind == "direct" else np.outer(task.row, task.row)
+    made = np.zeros((size, size, task.channels))
+    for y in range(task.taps):
+        for x in range(task.taps):
+            made += real[y, x] * padded[y : y + size, x : x + size]
+    return made
+
+
+class FloatBench:
+    """framepipe's own times of masks on floating-point frames."""
+
+    def __init__(self, program):
+        folder = pathlib.Path(program).parent
+        built = sorted((folder / "deps").glob("filters-*"), key=lambda path: path.stat().st_mtime)
+        places = [folder / "checks/filters"] + [path for path in reversed(built) if path.suffix == ""]
+        self.bench = next((place for place in places if place.is_file()), None)
+        if self.bench is None:
+            sys.exit(f"the bench 'filters' is neither {places[0]} nor in {folder}/deps")
+        self.version = subprocess.run([program, "--version"], check=True, capture_output=True, text=True)
+
+    def times(self, tasks):
+        names = dict.fromkeys(f"{task.size}:{task.form} " for task in tasks)
+        table = subprocess.run([str(self.bench), *names], check=True, capture_output=True, text=True).stdout
+        if table.startswith("SKIPPED"):
+            sys.exit(table.strip())
+        found = {}
+        for line in table.splitlines():
+            words = line.split()
+            if len(words) == 7 and words[1] in ("direct", "separable"):
+                found[(words[0], words[1], int(words[2]))] = (float(words[3]), float(words[4]))
+        kinds = {"direct": "direct", "gaussian": "separable"}
+        cells = {}
+        for task in tasks:
+            copy, time = found[(f"{task.size}:{task.form}", kinds[task.kind], task.taps)]
+            cells[task.key()] = {
+                "milliseconds": {"median": time},
+                "share_of_copy": copy / time,
+                "algorithm": kinds[task.kind],
+            }
+        machine = {"gpu": table.split(", ms a frame")[0]}
+        return cells, [], {"machine": machine, "versions": {"framepipe": self.version.stdout.split()[-1]}}
+
+
 class Npp:
     """NPP, in a program of its own."""
 
     def __init__(self, function, folder):
-        self.name = {"filter32f": "npp 32f", "filter8u": "npp int", "gauss": "npp gauss"}[function]
+        names = {"filter32f": "npp 32f", "filter8u": "npp int", "gauss": "npp gauss"}
+        self.name = names.get(function, f"npp {function.split()[0]}")
         self.function, self.folder = function, folder
         self.reverse = None
 
@@ -192,7 +245,9 @@ class Npp:
         )
 
     def supports(self, task):
-        return self.process is not None and (task.kind == "gaussian") == (self.function == "gauss")
+        fits = task.is_float == self.function.endswith("of float")
+        is_gauss = self.function.startswith("gauss")
+        return self.process is not None and fits and (task.kind == "gaussian") == is_gauss
 
     def ask(self, task, picture, seconds, reverse):
         source, weights, target = self.folder / "npp-in", self.folder / "npp-weights", self.folder / "npp-out"
@@ -200,7 +255,7 @@ class Npp:
         if self.function == "filter8u":
             values = task.weights.astype(np.int32)
         else:
-            values = (task.row if self.function == "gauss" else task.real).astype(np.float32)
+            values = (task.row if task.kind == "gaussian" else task.real).astype(np.float32)
         weights.write_bytes(values.tobytes())
         divisor = int(task.weights.sum()) if task.kind == "direct" else 1
         words = dict(
@@ -228,8 +283,8 @@ class Npp:
         answer = json.loads(line)
         if "error" in answer:
             raise RuntimeError(answer["error"])
-        made = np.frombuffer(target.read_bytes(), np.uint8).reshape(task.height, task.width, task.channels)
-        return answer, made
+        made = np.frombuffer(target.read_bytes(), task.dtype)
+        return answer, made.reshape(task.height, task.width, task.channels)
 
     def measure(self, task, picture, expected, seconds):
         """Tries the weights in both orders, since the manual is not clear; takes what is right."""
@@ -245,7 +300,12 @@ class Npp:
 
 
 def off(made, expected, edge=0):
-    """The largest difference in levels, edges of so many pixels left out."""
+    """The largest difference in levels, edges of so many pixels left out; of floating-point samples as far as
+    there is something expected."""
+    if made.dtype == np.float32:
+        made = made[: expected.shape[0], : expected.shape[1]]
+        edge = (slice(edge, None), slice(edge, None))
+        return round(255 * float(np.abs(made[edge].astype(float) - expected[edge]).max()), 4)
     inside = (slice(edge, -edge), slice(edge, -edge)) if edge else (slice(None), slice(None))
     return int(np.abs(made[inside].astype(int) - expected[inside].astype(int)).max())
 
@@ -291,8 +351,8 @@ class Torch:
         self.kind = getattr(torch, kind)
         self.name = f"torch {'float' if kind == 'float32' else 'half'}"
 
-    def supports(self, _task):
-        return True
+    def supports(self, task):
+        return not (task.is_float and self.kind == torch.float16)
 
     @staticmethod
     def synchronise():
@@ -339,7 +399,10 @@ class Torch:
                 conv(x, row, padding=(0, half), groups=channels), column, padding=(half, 0), groups=channels
             )
         first = make(np.moveaxis(picture, 2, 0)[None])
-        made = work(first).round().clamp(0, 255).to(torch.uint8)[0].permute(1, 2, 0).cpu().numpy()
+        made = work(first)
+        if not task.is_float:
+            made = made.round().clamp(0, 255).to(torch.uint8)
+        made = made[0].permute(1, 2, 0).cpu().numpy()
         cache = torch.cuda.get_device_properties(0).L2_cache_size
         turns = turns_for(2 * first.numel() * first.element_size(), cache)
         pictures = [first] + [
@@ -389,7 +452,7 @@ class CuPy:
         cache = cupy.cuda.runtime.getDeviceProperties(0)["l2CacheSize"]
         turns = turns_for(2 * picture.nbytes, cache)
         pictures = [cupy.asarray(picture)] + [
-            cupy.random.randint(0, 256, picture.shape, dtype=cupy.uint8) for _ in range(turns - 1)
+            cupy.random.randint(0, 256, picture.shape).astype(picture.dtype) for _ in range(turns - 1)
         ]
         results = [cupy.empty_like(p) for p in pictures]
         if task.kind == "direct":
@@ -414,7 +477,8 @@ def picture_of(task, random):
     y, x = np.mgrid[0 : task.height, 0 : task.width]
     smooth = 128 + 70 * np.sin(x / 37) * np.cos(y / 29)
     noise = random.normal(0, 25, (task.height, task.width, task.channels))
-    return (smooth[..., None] + noise).clip(0, 255).astype(np.uint8)
+    levels = (smooth[..., None] + noise).clip(0, 255)
+    return (levels / 255).astype(np.float32) if task.is_float else levels.astype(np.uint8)
 
 
 def main():
@@ -441,11 +505,16 @@ def main():
 
 
 def compare(options, tasks, folder):
-    ours = Framepipe(find_framepipe(options.framepipe), folder)
+    program = find_framepipe(options.framepipe)
+    is_float = {task.is_float for task in tasks}
+    if len(is_float) > 1:
+        sys.exit("floating-point formats are timed in a run of their own")
+    ours = FloatBench(program) if True in is_float else Framepipe(program, folder)
     Npp.build(folder)
     peers, missing = [], []
     if Npp.process:
-        peers += [Npp("filter32f", folder), Npp("filter8u", folder), Npp("gauss", folder)]
+        functions = ["filter32f", "filter8u", "gauss", "filter of float", "gauss of float"]
+        peers += [Npp(function, folder) for function in functions]
     else:
         missing.append(f"NPP: {Npp.why_not}")
     if torch and torch.cuda.is_available():
@@ -467,7 +536,8 @@ def compare(options, tasks, folder):
         shape = (task.height, task.width, task.channels)
         if shape not in pictures:
             pictures[shape] = picture_of(task, random)
-        expected = ours.result(task, pictures[shape])
+        picture = pictures[shape]
+        expected = in_corner(task, picture) if task.is_float else ours.result(task, picture)
         row = {
             "kind": task.kind,
             "taps": task.taps,

@@ -1,7 +1,8 @@
 // Times NPP's filters on a card, for gpu.py. It reads one job a line, words of key=value separated by tabs,
 // and answers each with one line of JSON: the milliseconds of a frame, and what it was timed with.
 //
-//     function=filter32f|filter8u|gauss  width=1920  height=1080  channels=1|3  taps=7  reverse=0|1
+//     function=filter32f|filter8u|gauss|filter of float|gauss of float
+//     width=1920  height=1080  channels=1|3  taps=7  reverse=0|1
 //     weights=FILE (floats: taps x taps, taps for gauss; 32-bit integers for filter8u)  divisor=16
 //     input=FILE  output=FILE  seconds=0.2
 //
@@ -68,7 +69,9 @@ static std::string run(Job job) {
     const int width = std::stoi(job.at("width")), height = std::stoi(job.at("height"));
     const int channels = std::stoi(job.at("channels")), taps = std::stoi(job.at("taps"));
     const double seconds = std::stod(job.at("seconds"));
-    const size_t row = size_t(width) * channels;
+    const std::string function = job.at("function");
+    const bool is_float = function == "filter of float" || function == "gauss of float";
+    const size_t row = size_t(width) * channels * (is_float ? sizeof(float) : 1);
     // Rows lie as framepipe's do: aligned to 64 bytes.
     const size_t pitch = (row + 63) / 64 * 64, bytes = pitch * height;
 
@@ -98,7 +101,11 @@ static std::string run(Job job) {
             check(cudaMemcpy2D(from[0].at, pitch, picture.data(), row, row, height, cudaMemcpyHostToDevice),
                   "uploading");
         } else {
-            for (auto &word : noise) word = random();
+            for (auto &word : noise) {
+                word = random();
+                // From 1 to 2.
+                if (is_float) word = 0x3f800000 | word >> 9;
+            }
             check(cudaMemcpy(from[turn].at, noise.data(), bytes, cudaMemcpyHostToDevice), "uploading");
         }
         check(cudaMemset(to[turn].at, 0xA5, bytes), "spoiling old results");
@@ -110,7 +117,6 @@ static std::string run(Job job) {
     const NppiSize size = {width, height}, side = {taps, taps};
     const NppiPoint none = {0, 0}, anchor = {taps / 2, taps / 2};
     const int step = int(pitch);
-    const std::string function = job.at("function");
     const Npp32s divisor = std::stoi(job.at("divisor"));
     const auto *real = reinterpret_cast<const Npp32f *>(mask.at);
     const auto *whole = reinterpret_cast<const Npp32s *>(mask.at);
@@ -125,6 +131,16 @@ static std::string run(Job job) {
             status = (channels == 1 ? nppiFilterBorder_8u_C1R_Ctx : nppiFilterBorder_8u_C3R_Ctx)(
                 source, step, size, none, result, step, size, whole, side, anchor, divisor,
                 NPP_BORDER_REPLICATE, ctx);
+        else if (function == "filter of float")
+            status = (channels == 1 ? nppiFilterBorder_32f_C1R_Ctx : nppiFilterBorder_32f_C3R_Ctx)(
+                reinterpret_cast<const Npp32f *>(source), step, size, none,
+                reinterpret_cast<Npp32f *>(result), step, size, real, side, anchor, NPP_BORDER_REPLICATE,
+                ctx);
+        else if (function == "gauss of float")
+            status = (channels == 1 ? nppiFilterGaussAdvancedBorder_32f_C1R_Ctx
+                                    : nppiFilterGaussAdvancedBorder_32f_C3R_Ctx)(
+                reinterpret_cast<const Npp32f *>(source), step, size, none,
+                reinterpret_cast<Npp32f *>(result), step, size, taps, real, NPP_BORDER_REPLICATE, ctx);
         else
             status = (channels == 1 ? nppiFilterGaussAdvancedBorder_8u_C1R_Ctx
                                     : nppiFilterGaussAdvancedBorder_8u_C3R_Ctx)(

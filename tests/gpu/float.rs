@@ -15,8 +15,8 @@ fn formats() -> Vec<PixelFormat> {
     PixelFormat::floats().chain(more).collect()
 }
 
-/// Ordinary values, some of them subnormal, below 0 or beyond white; of `strange` frames some are infinite, no
-/// number, or so large that sums overflow.
+/// Ordinary values, some of them subnormal, below 0 or beyond white; of `strange` frames some are infinite,
+/// no number, or so large that sums overflow.
 fn frame(format: PixelFormat, (width, height): (usize, usize), alignment: usize, strange: bool) -> Frame {
     let layout = Layout::new(format, width, height, alignment).unwrap();
     let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new()))).unwrap();

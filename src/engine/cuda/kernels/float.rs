@@ -27,6 +27,9 @@ const SAMPLES_A_THREAD: usize = 4;
 /// code that is not fetched fast enough.
 const WRITTEN_OUT: usize = 2048;
 
+/// Blocks that a multiprocessor holds at least, where shared memory is large enough for their tiles.
+const BLOCKS_AT_LEAST: u32 = 3;
+
 /// Weights that lie in constant memory at most, where they may: those of one mask.
 const CONSTANT_WEIGHTS: usize = MOST_TAPS * MOST_TAPS;
 
@@ -141,10 +144,13 @@ pub(crate) fn tune(
                 block: (32, across),
                 outputs: rows,
             });
-            // What fits without asking leaves room for several blocks on a multiprocessor.
-            let fits = |limit: u32| shapes.into_iter().find(|&s| shared(s) <= limit as usize);
+            // Several blocks on a multiprocessor, so that one loads its tile while another computes.
+            let several = limits
+                .shared_per_block
+                .max(limits.shared_per_multiprocessor / BLOCKS_AT_LEAST);
             let most = limits.shared_per_block_optin;
-            match fits(limits.shared_per_block).or_else(|| fits(most)) {
+            let fits = |limit: u32| shapes.into_iter().find(|&s| shared(s) <= limit as usize);
+            match fits(several.min(most)).or_else(|| fits(most)) {
                 Some(shape) => shape,
                 None => return Ok(Err(FloatUnfit::SharedMemory)),
             }
@@ -270,11 +276,19 @@ pub(crate) fn float_alpha_recipe(step: &FloatStep, format: PixelFormat) -> Recip
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::filter::{Chain, FloatPlan};
+    use crate::filter::{Algorithm, Chain, FloatPlan};
     use crate::frame::Colour;
 
     fn plan(filter: &str, format: PixelFormat) -> FloatPlan {
-        FloatPlan::new(&Chain::parse(filter).unwrap(), format, &Colour::default()).unwrap()
+        plan_with(filter, format, Algorithm::Auto)
+    }
+
+    fn plan_with(filter: &str, format: PixelFormat, algorithm: Algorithm) -> FloatPlan {
+        let chain = Chain {
+            algorithm,
+            ..Chain::parse(filter).unwrap()
+        };
+        FloatPlan::new(&chain, format, &Colour::default()).unwrap()
     }
 
     fn limits(shared_per_block_optin: u32) -> DeviceInfo {
@@ -302,13 +316,16 @@ mod tests {
     #[test]
     fn tiles_take_the_largest_masks_where_shared_memory_has_room() {
         for format in [PixelFormat::GRAYF32, PixelFormat::RGBF16, PixelFormat::RGBAF32] {
-            for filter in ["box:size=63:abs", "gaussian:size=63", "box:size=3"] {
-                let plan = plan(filter, format);
+            for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+                let plan = plan_with("gaussian:size=63", format, algorithm);
                 let large = tuned(&plan, MemoryVariant::Registers, 227 << 10).unwrap();
-                assert!(large.is_tiled && large.shared <= 227 << 10, "{format} {filter}");
+                assert!(
+                    large.is_tiled && large.shared <= 227 << 10,
+                    "{format} {algorithm}"
+                );
             }
         }
-        let wide = plan("box:size=63:abs", PixelFormat::RGBAF32);
+        let wide = plan_with("gaussian:size=63", PixelFormat::RGBAF32, Algorithm::Direct);
         let small = tuned(&wide, MemoryVariant::Registers, 48 << 10);
         assert_eq!(small.unwrap_err(), FloatUnfit::SharedMemory);
     }

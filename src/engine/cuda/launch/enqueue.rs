@@ -45,7 +45,7 @@ impl Work<'_> {
         for (plane, channels) in self.step.planes.iter().enumerate() {
             match plane_work(channels) {
                 PlaneWork::Copy => {
-                    copy_plane(self.layout, plane, source[plane], result[plane], self.sequence)?
+                    copy_plane(self.layout, plane, source[plane], result[plane], self.sequence)?;
                 }
                 PlaneWork::Fill(value) => self.fill(plane, value, result[plane])?,
                 PlaneWork::Kernel(_) => {}

@@ -16,8 +16,8 @@ pub(crate) struct Scratch {
     pub(crate) intermediate: [Places; 2],
     /// Colour multiplied by alpha.
     pub(crate) premultiplied: Places,
-    /// What the passes of a pyramid make, each of what is in the other one; or floating-point colour multiplied
-    /// by alpha, and what is made of it.
+    /// What the passes of a pyramid make, each of what is in the other one; or floating-point colour
+    /// multiplied by alpha, and what is made of it.
     pub(crate) numbers: [Places; 2],
 }
 

@@ -114,6 +114,7 @@ mod tests {
         let card = DeviceInfo {
             shared_per_block: 48 << 10,
             shared_per_block_optin: 227 << 10,
+            shared_per_multiprocessor: 228 << 10,
             max_threads_per_block: 1024,
             max_block: (1024, 1024),
             ..DeviceInfo::default()
