@@ -54,7 +54,8 @@ __device__ __forceinline__ void filter_rows(float *tile, const RowWeights &weigh
         }
         meet_those_of_a_row();
         if (y < TILE_H) {
-            *(uint4 *)row = make_uint4(bits_of(sums[0]), bits_of(sums[1]), bits_of(sums[2]), bits_of(sums[3]));
+            *(uint4 *)row =
+                make_uint4(bits_of(sums[0]), bits_of(sums[1]), bits_of(sums[2]), bits_of(sums[3]));
         }
     }
 }

@@ -182,7 +182,10 @@ template <i32 TAPS> struct Window {
         }
     }
 
-    __device__ __forceinline__ float under(i32 tap, i32 v) const { return samples[LEAD + CHANNELS * tap + v]; }
+    __device__ __forceinline__ float under(i32 tap, i32 v) const
+    {
+        return samples[LEAD + CHANNELS * tap + v];
+    }
 };
 
 // A thread's sums: of each mask, in each of its rows, for its four samples.

@@ -17,9 +17,10 @@ themselves are timed so ('e'). Times are milliseconds a frame, medians. framepip
 left out, in its favour. framepipe is timed before and after the peers, and the mean of both medians is what
 they are held against. With --formats grayf32,rgbf32 everyone reads and writes floating-point samples:
 framepipe's times are those of its bench `filters` (checks/filters in a bundle), and all results are compared,
-in a corner of the frame and in levels of 255, with NumPy's in 64 bits. The JSON holds machine, date, versions, ceilings, what is missing, and for each mask
-framepipe's times and each peer's: median, min and p90 in milliseconds, the largest difference in levels
-(off), and the ratio.
+in a corner of the frame and in levels of 255, with NumPy's in 64 bits.
+
+The JSON holds machine, date, versions, ceilings, what is missing, and for each mask framepipe's times and
+each peer's: median, min and p90 in milliseconds, the largest difference in levels (off), and the ratio.
 """
 
 import argparse

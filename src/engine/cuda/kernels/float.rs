@@ -23,8 +23,8 @@ const MOST_TAPS: usize = 63;
 /// Samples of a row that a thread of a tile computes.
 const SAMPLES_A_THREAD: usize = 4;
 
-/// Multiply-adds of a thread up to which a mask is written out; beyond them its rows are a loop. More would be
-/// code that is not fetched fast enough.
+/// Multiply-adds of a thread up to which a mask is written out; beyond them its rows are a loop. More would
+/// be code that is not fetched fast enough.
 const WRITTEN_OUT: usize = 2048;
 
 /// Blocks that a multiprocessor holds at least, where shared memory is large enough for their tiles.
@@ -93,7 +93,8 @@ fn interleaving(channels: &[FloatChannelStep]) -> Interleaving {
     }
 }
 
-/// The planes of a step that one launch can work on together; those of which nothing is convolved are in none.
+/// The planes of a step that one launch can work on together; those of which nothing is convolved are in
+/// none.
 pub(crate) fn float_groups(step: &FloatStep) -> Vec<(Interleaving, Vec<usize>)> {
     let mut groups: Vec<(Interleaving, Vec<usize>)> = Vec::new();
     for (plane, channels) in step.planes.iter().enumerate() {
@@ -107,8 +108,8 @@ pub(crate) fn float_groups(step: &FloatStep) -> Vec<(Interleaving, Vec<usize>)> 
     groups
 }
 
-/// True if kernels can treat the components of each plane as the step says: each in its own way up to four, and
-/// of more all in one way.
+/// True if kernels can treat the components of each plane as the step says: each in its own way up to four,
+/// and of more all in one way.
 pub(crate) fn treats(step: &FloatStep) -> bool {
     let is_alike = |plane: &Vec<FloatChannelStep>| plane.iter().all(|c| *c == plane[0]);
     step.planes

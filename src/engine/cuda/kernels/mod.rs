@@ -9,8 +9,8 @@
 //!                  compile::Recipe: a text of kernels/ with its parameters
 //! ```
 //!
-//! `float` has those of floating-point samples. `variant` names where a kernel keeps weights and pixels. Which of them is taken is not decided here:
-//! `select`.
+//! `float` has those of floating-point samples. `variant` names where a kernel keeps weights and pixels.
+//! Which of them is taken is not decided here: `select`.
 
 pub(crate) mod float;
 pub(crate) mod plane_group;

@@ -67,7 +67,8 @@ impl FloatLaunchPlan {
         request.device.bind()?;
         if !plan.steps.iter().all(treats) {
             return Err(EngineError::Unavailable(
-                "the CUDA engine filters all components of a plane that interleaves more than four, or none;                  use --engine cpu"
+                "of planes that interleave more than four components the CUDA engine filters all or none; \
+                 use --engine cpu"
                     .to_owned(),
             ));
         }

@@ -100,8 +100,8 @@ pub(crate) struct FloatPicture {
     pub(crate) unused: i32,
 }
 
-/// Launches a kernel of kernels/float that convolves, which takes the addresses of one or two lists of weights.
-/// `waits`: it may begin before the launch before it has ended, and waits by itself.
+/// Launches a kernel of kernels/float that convolves, which takes the addresses of one or two lists of
+/// weights. `waits`: it may begin before the launch before it has ended, and waits by itself.
 pub(super) fn convolve_floats(
     function: Function,
     grid: Grid,

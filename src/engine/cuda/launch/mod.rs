@@ -12,8 +12,8 @@
 //!   source         intermediate              result           result
 //! ```
 //!
-//! `parameters` has the kernels' structs as their texts declare them. `float` does the same for floating-point
-//! samples, and `chain` is whichever of the two a format needs.
+//! `parameters` has the kernels' structs as their texts declare them. `float` does the same for
+//! floating-point samples, and `chain` is whichever of the two a format needs.
 #![allow(unsafe_code)]
 
 pub(crate) mod chain;
