@@ -5,6 +5,7 @@
 mod against_ffmpeg;
 mod exact_integers;
 mod exactness;
+mod float;
 mod gradients;
 mod images;
 mod instruction_sets;

@@ -26,10 +26,26 @@ pub(super) fn filter(plan: &FloatPlan, input: &Frame, output: &mut Frame) {
     }
     for (index, components) in planes.iter().enumerate() {
         for (c, component) in components.iter().enumerate() {
+            let is_copied = |step: &FloatStep| step.planes[index][c].convolved().is_none();
+            if plan.steps.iter().all(is_copied) {
+                copy(input, output, (index, c));
+                continue;
+            }
             for (at, &value) in component.samples.iter().enumerate() {
                 let (x, y) = (at % component.width, at / component.width);
                 output.set_float(index, x, y, c, value);
             }
+        }
+    }
+}
+
+/// Copies component `c` of plane `index` bit by bit, whatever it holds.
+fn copy(input: &Frame, output: &mut Frame, (index, c): (usize, usize)) {
+    let (plane, bytes) = (input.layout().planes()[index], input.format().bytes_per_sample());
+    for y in 0..plane.height {
+        let pixels = output.row_mut(index, y).chunks_exact_mut(plane.channels * bytes);
+        for (to, from) in pixels.zip(input.row(index, y).chunks_exact(plane.channels * bytes)) {
+            to[c * bytes..][..bytes].copy_from_slice(&from[c * bytes..][..bytes]);
         }
     }
 }
