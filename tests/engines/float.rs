@@ -1,7 +1,9 @@
 //! Frames of floating-point samples: the reference against real numbers and against the definition, stated
-//! here anew and followed to the bit.
+//! here anew and followed to the bit; and the CPU engine against the reference.
 
-use super::oracle::{Random, empty_frame, run, stored};
+use super::oracle::{Random, compare, empty_frame, run, stored};
+use framepipe::engine::Engine;
+use framepipe::engine::cpu::Cpu;
 use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, FloatKernel, FloatPlan, Mask, Planes, Response};
 use framepipe::frame::{AlphaKind, Channel, Colour, Frame, PixelFormat};
@@ -446,6 +448,7 @@ fn sums_of_exact_fractions_have_the_engines_bits() {
         let frame = frame_of_bits(PixelFormat::GRAYF32, (3, 3), &mut || pixels.next().unwrap());
         let found = run(&mut Reference::new(chain.clone()), &frame, 1);
         assert_eq!(stored(&found, 0, 1, 1, 0), wanted, "{chain:?}");
+        compare(&chain, &frame, 1, 1);
     }
 }
 
@@ -703,5 +706,161 @@ fn what_is_not_a_number_spreads_as_far_as_the_mask_and_is_the_quiet_one() {
                 "({x}, {y})"
             );
         }
+    }
+}
+
+#[test]
+fn every_instruction_set_gives_the_references_bits() {
+    let mut count = 0;
+    each_case(400, |chain, frame, k| {
+        compare(chain, frame, 1 + k % 3, [1, 2, 64][k % 3]);
+        count += 1;
+    });
+    assert!(count > 300, "{count}");
+    let mut random = Random::new(44);
+    for (format, planes) in [
+        (PixelFormat::RGBAF32, "a"),
+        (PixelFormat::RGBAF16, "r,b"),
+        (PixelFormat::GBRAPF32, "g,a"),
+        (PixelFormat::GBRAPF16, "b"),
+        (PixelFormat::YAF16, "a"),
+        (PixelFormat::RGBF32, "g"),
+    ] {
+        for spec in ["gaussian:size=5", "sharpen", "unsharp:sigma=0.8:threshold=12"] {
+            for extras in [Extras::None, Extras::All] {
+                let chain = chain(&[spec], Border::Mirror, planes, Algorithm::Auto);
+                let frame = noise(format, (37, 9), &mut random, extras);
+                compare(&chain, &frame, 2, 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn masks_of_every_shape_give_the_references_bits() {
+    let mut random = Random::new(45);
+    let shapes = [
+        (1, 1),
+        (63, 1),
+        (1, 63),
+        (3, 1),
+        (1, 3),
+        (1, 5),
+        (5, 3),
+        (3, 5),
+        (7, 7),
+        (9, 1),
+        (1, 9),
+        (3, 63),
+        (63, 3),
+        (63, 63),
+        (25, 13),
+    ];
+    for (k, (columns, rows)) in shapes.into_iter().enumerate() {
+        for turn in 0..3 {
+            let mut weight = || random.below(1 << 20) as f64 / f64::from(1 << 19) - 0.8;
+            let weights: Vec<f64> = if turn == 2 {
+                let (row, column): (Vec<f64>, Vec<f64>) = (
+                    (0..columns).map(|_| weight()).collect(),
+                    (0..rows).map(|_| weight()).collect(),
+                );
+                (0..columns * rows)
+                    .map(|at| row[at % columns] * column[at / columns])
+                    .collect()
+            } else {
+                (0..columns * rows).map(|_| weight()).collect()
+            };
+            let mut filter = Filter::of_mask("shape", Mask::new(columns, rows, weights).unwrap());
+            filter.bias = [0.0, 31.0][turn % 2];
+            let algorithm = [Algorithm::Auto, Algorithm::Direct, Algorithm::Separable][turn];
+            let chain = Chain {
+                filters: vec![filter],
+                ..chain(&["sharpen"], Border::ALL[(k + turn) % 6], "all", algorithm)
+            };
+            let (formats, size) = (formats(), SIZES[(k + 4 * turn) % SIZES.len()]);
+            let format = formats[(5 * k + turn) % formats.len()];
+            let size = if columns * rows > 1000 { (11, 9) } else { size };
+            compare(
+                &chain,
+                &noise(format, size, &mut random, Extras::Finite),
+                1 + turn,
+                1,
+            );
+        }
+    }
+}
+
+/// Pictures of several strips of rows, and of several bands of columns.
+#[test]
+fn large_pictures_give_the_references_bits() {
+    let mut random = Random::new(46);
+    for (spec, format, (width, height), threads) in [
+        ("gaussian:size=5", PixelFormat::GRAYF32, (43, 211), 3),
+        ("sharpen", PixelFormat::RGBF16, (21, 163), 2),
+        ("sobel", PixelFormat::RGBF32, (4500, 3), 1),
+        ("kirsch", PixelFormat::RGBAF32, (601, 5), 2),
+        ("gaussian:size=5", PixelFormat::GBRAPF32, (31, 131), 3),
+        ("sharpen", PixelFormat::GBRAPF16, (9, 139), 2),
+        ("gaussian:size=25", PixelFormat::RGBF32, (1920, 2), 1),
+        ("gaussian:size=25", PixelFormat::RGBAF16, (1301, 2), 2),
+        ("gaussian:size=13:sigma=3", PixelFormat::GBRAPF32, (4500, 2), 1),
+        ("gaussian:sigma=30", PixelFormat::GRAYF32, (301, 5), 2),
+        ("gaussian:sigma=20", PixelFormat::YAF32, (97, 41), 2),
+        // The longest rows that there are.
+        ("gaussian:sigma=1000", PixelFormat::GRAYF32, (1, 1), 1),
+    ] {
+        for border in [Border::Wrap, Border::Constant(90.0)] {
+            let chain = chain(&[spec], border, "all", Algorithm::Auto);
+            let frame = noise(format, (width, height), &mut random, Extras::Finite);
+            compare(&chain, &frame, threads, 64);
+        }
+    }
+}
+
+#[test]
+fn frames_in_flight_come_back_in_order_and_explained() {
+    let chain = chain(
+        &["gaussian:size=5", "sobel"],
+        Border::Mirror,
+        "all",
+        Algorithm::Auto,
+    );
+    let mut random = Random::new(47);
+    let frames: Vec<Frame> = (0..6)
+        .map(|sequence| {
+            let mut frame = noise(PixelFormat::RGBAF32, (40, 31), &mut random, Extras::None);
+            frame.sequence = sequence;
+            frame
+        })
+        .collect();
+    let mut engine = Cpu::new(chain.clone(), 2).unwrap();
+    let mut done = Vec::new();
+    for frame in &frames {
+        let memory = empty_frame(frame.format(), 40, 31, 64).into_parts().1;
+        engine.submit(super::oracle::copy(frame, 1), memory, 64).unwrap();
+        if frame.sequence as usize + 1 >= engine.depth() {
+            done.push(engine.collect().unwrap().unwrap());
+        }
+    }
+    let lines = engine.explanation();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(
+        lines[0].starts_with("rgbaf32le, 5x5 mask, plane 0: float: separable, 4 rows of"),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].starts_with("rgbaf32le, 3x3 mask, plane 0: float: 2 masks, 4 rows of"),
+        "{lines:?}"
+    );
+    while let Some(frame) = engine.collect().unwrap() {
+        done.push(frame);
+    }
+    assert_eq!(done.len(), frames.len());
+    for (frame, found) in frames.iter().zip(&done) {
+        assert_eq!(found.sequence, frame.sequence);
+        assert_eq!(
+            bits(found),
+            bits(&run(&mut Reference::new(chain.clone()), frame, 1))
+        );
     }
 }

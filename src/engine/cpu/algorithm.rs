@@ -125,26 +125,36 @@ impl ChainPlan {
 
     /// The plan of each plane of such a picture, one line for all planes that are made in the same way.
     pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::new();
-        for (step, step_plan) in self.plan.steps.iter().zip(&self.step_plans) {
-            let (columns, rows) = step.kernel.size();
-            let mut ways: Vec<(String, Vec<String>)> = Vec::new();
-            for (plane, place) in layout.planes().iter().enumerate() {
-                let way = step_plan.filter(plane, layout).plan(place);
-                let plane = plane.to_string();
-                match ways.iter_mut().find(|(known, _)| *known == way) {
-                    Some((_, planes)) => planes.push(plane),
-                    None => ways.push((way, vec![plane])),
-                }
-            }
-            lines.extend(ways.into_iter().map(|(way, planes)| {
-                let noun = if planes.len() == 1 { "plane" } else { "planes" };
-                let (format, planes) = (self.plan.format, planes.join(", "));
-                format!("{format}, {columns}x{rows} mask, {noun} {planes}: {way}")
-            }));
-        }
-        lines
+        let steps = self.plan.steps.iter().zip(&self.step_plans);
+        let lines = steps.flat_map(|(step, step_plan)| {
+            let planes = layout.planes().iter().enumerate();
+            let ways = planes.map(|(plane, place)| step_plan.filter(plane, layout).plan(place));
+            explained(self.plan.format, step.kernel.size(), ways)
+        });
+        lines.collect()
     }
+}
+
+/// How a step makes its planes, a line for all that are made in the same way.
+pub(super) fn explained(
+    format: PixelFormat,
+    (columns, rows): (usize, usize),
+    planes: impl Iterator<Item = String>,
+) -> Vec<String> {
+    let mut ways: Vec<(String, Vec<String>)> = Vec::new();
+    for (plane, way) in planes.enumerate() {
+        let plane = plane.to_string();
+        match ways.iter_mut().find(|(known, _)| *known == way) {
+            Some((_, planes)) => planes.push(plane),
+            None => ways.push((way, vec![plane])),
+        }
+    }
+    let line = |(way, planes): (String, Vec<String>)| {
+        let noun = if planes.len() == 1 { "plane" } else { "planes" };
+        let planes = planes.join(", ");
+        format!("{format}, {columns}x{rows} mask, {noun} {planes}: {way}")
+    };
+    ways.into_iter().map(line).collect()
 }
 
 #[cfg(test)]

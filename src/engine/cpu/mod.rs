@@ -8,6 +8,7 @@
 //!           |                 fft/       overlap-save, exact     scalar/  plain Rust, for any machine
 //!           |                 pyramid/   wide Gaussians
 //!           |                 gradient/  magnitudes, absolute values, the largest of several sums
+//!           |              float/  floating-point samples, all filters
 //!        rows/                a row in, a row out: border, alpha, samples to words, sums to samples
 //!           |
 //!        simd/                the instruction sets
@@ -20,6 +21,7 @@ mod algorithm;
 mod box_blur;
 mod fft;
 mod fir;
+mod float;
 mod gradient;
 mod pyramid;
 mod rows;
@@ -30,12 +32,14 @@ mod threads;
 pub use simd::{InstructionSet, UnknownInstructionSet};
 
 use super::{Engine, EngineError};
-use crate::filter::{Chain, Plan, Step};
+use crate::filter::{Chain, FloatPlan, Plan, Step};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Image, ImageMut, Layout, Pageable, PixelFormat};
 use algorithm::{ChainPlan, StepPlan};
 use crossbeam_channel::{Receiver, bounded};
+use float::FloatChain;
 use rows::alpha::{Premultiplied, Source};
-use rows::strip::{Picture, strips};
+use rows::strip::{Parts, Picture, strips};
+use simd::Vectors;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -47,7 +51,7 @@ pub struct Cpu {
     chain: Chain,
     threads: Arc<Threads>,
     set: InstructionSet,
-    prepared: Option<(PixelFormat, Colour, Arc<ChainPlan>)>,
+    prepared: Option<(PixelFormat, Colour, Arc<Prepared>)>,
     /// The layout of the frame that was submitted last, if the plan was the same.
     last: Option<Layout>,
     /// How that frame's planes are made, if others were made in other ways before.
@@ -103,8 +107,7 @@ impl Cpu {
         colour: &Colour,
         set: InstructionSet,
     ) -> Result<f64, EngineError> {
-        let plan = Plan::new(chain, layout.format(), colour)?;
-        Ok(ChainPlan::new(plan, set).terms(layout))
+        Ok(Prepared::new(chain, layout.format(), colour, set)?.terms(layout))
     }
 
     /// Filters `input` into `output`, both where they lie, and returns when it is done. Size and format must
@@ -125,11 +128,11 @@ impl Cpu {
         Ok(())
     }
 
-    fn prepared(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<ChainPlan>, EngineError> {
+    fn prepared(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<Prepared>, EngineError> {
         match &self.prepared {
             Some((f, c, prepared)) if *f == format && *c == colour => Ok(Arc::clone(prepared)),
             _ => {
-                let prepared = Arc::new(ChainPlan::new(Plan::new(&self.chain, format, &colour)?, self.set));
+                let prepared = Arc::new(Prepared::new(&self.chain, format, &colour, self.set)?);
                 self.prepared = Some((format, colour, Arc::clone(&prepared)));
                 self.last = None;
                 Ok(prepared)
@@ -215,9 +218,64 @@ impl Engine for Cpu {
     }
 }
 
+/// A chain, ready for frames of one format.
+enum Prepared {
+    Integers(ChainPlan),
+    Floats(FloatChain),
+}
+
+impl Prepared {
+    fn new(
+        chain: &Chain,
+        format: PixelFormat,
+        colour: &Colour,
+        set: InstructionSet,
+    ) -> Result<Prepared, EngineError> {
+        Ok(if format.is_float() {
+            let plan = FloatPlan::new(chain, format, colour)?;
+            Prepared::Floats(FloatChain::new(plan, Vectors::of(set)))
+        } else {
+            Prepared::Integers(ChainPlan::new(Plan::new(chain, format, colour)?, set))
+        })
+    }
+
+    /// How many steps it has.
+    fn len(&self) -> usize {
+        match self {
+            Prepared::Integers(plan) => plan.step_plans.len(),
+            Prepared::Floats(chain) => chain.len(),
+        }
+    }
+
+    fn terms(&self, layout: &Layout) -> f64 {
+        match self {
+            Prepared::Integers(plan) => plan.terms(layout),
+            Prepared::Floats(chain) => chain.terms(layout),
+        }
+    }
+
+    fn explanation(&self, layout: &Layout) -> Vec<String> {
+        match self {
+            Prepared::Integers(plan) => plan.explanation(layout),
+            Prepared::Floats(chain) => chain.explanation(layout),
+        }
+    }
+
+    /// Carries out one step: `layout` is that of `output`.
+    fn apply(&self, threads: &Threads, index: usize, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
+        match self {
+            Prepared::Integers(plan) => {
+                let (step, step_plan) = (&plan.plan.steps[index], &plan.step_plans[index]);
+                apply(threads, step, step_plan, input, layout, output);
+            }
+            Prepared::Floats(chain) => chain.apply(index, threads, input, layout, output),
+        }
+    }
+}
+
 /// A frame to filter.
 struct Job {
-    prepared: Arc<ChainPlan>,
+    prepared: Arc<Prepared>,
     input: Frame,
     /// Where the result goes.
     output: Frame,
@@ -257,15 +315,15 @@ impl Job {
 /// Carries out all steps. The pictures between them lie as `inner` says.
 fn apply_all(
     threads: &Threads,
-    prepared: &ChainPlan,
+    prepared: &Prepared,
     input: Picture<'_>,
     (layout, output): (&Layout, &mut [u8]),
     inner: &Layout,
     between: &mut ChainPictures,
 ) {
     let ChainPictures([from, to]) = between;
-    let steps = &prepared.plan.steps;
-    for (index, (step, step_plan)) in steps.iter().zip(&prepared.step_plans).enumerate() {
+    let steps = prepared.len();
+    for index in 0..steps {
         let picture = match index {
             0 => input,
             _ => Picture {
@@ -273,11 +331,11 @@ fn apply_all(
                 bytes: from,
             },
         };
-        if index + 1 == steps.len() {
-            apply(threads, step, step_plan, picture, layout, output);
+        if index + 1 == steps {
+            prepared.apply(threads, index, picture, layout, output);
         } else {
             to.resize(inner.size(), 0);
-            apply(threads, step, step_plan, picture, inner, to);
+            prepared.apply(threads, index, picture, inner, to);
             std::mem::swap(from, to);
         }
     }
@@ -298,7 +356,7 @@ fn apply(
             let place = &layout.planes()[plane];
             step_plan.filter(plane, layout).rows_at_once(place)
         };
-        let strips = strips(step, layout, planes, output, threads.share(), at_once);
+        let strips = strips(Parts::of(step, threads.share()), layout, planes, output, at_once);
         threads.each(strips, |scratch, mut strip| {
             let filter = step_plan.filter(strip.plane, layout);
             filter.filter(source, layout, &mut strip, scratch);
@@ -326,7 +384,13 @@ fn apply(
     convolve(with(None), own..own + 1, rest, false);
     let convolved = (&*rest, layout.planes()[own].stride);
     convolve(weighted(Some(convolved)), 0..own, colours, true);
-    let strips = strips(step, layout, own..own + 1, rest, threads.share(), |_| 2);
+    let strips = strips(
+        Parts::of(step, threads.share()),
+        layout,
+        own..own + 1,
+        rest,
+        |_| 2,
+    );
     threads.each(strips, |_, mut strip| {
         alpha.restore(input, layout, &mut strip);
         if let Some(threshold) = &step_plan.threshold {

@@ -89,26 +89,59 @@ impl Strip<'_> {
     }
 }
 
+/// How many strips a plane is cut into.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine::cpu) struct Parts {
+    threads: usize,
+    /// Strips of a plane, at most.
+    most: usize,
+    /// Rows of a strip, at least, where there is more than one.
+    least_rows: usize,
+}
+
+impl Parts {
+    /// For a step and so many threads.
+    pub(in crate::engine::cpu) fn of(step: &Step, threads: usize) -> Parts {
+        let height = step.kernel.size().1;
+        match &step.kernel {
+            Kernel::Separable(_) => Parts::new(height, true, threads),
+            Kernel::Direct(_) | Kernel::Combined(_) => Parts::new(height, false, threads),
+            // Each strip makes the low rows around it anew.
+            Kernel::Pyramid(_) => Parts {
+                threads,
+                most: threads,
+                least_rows: height / 2,
+            },
+        }
+    }
+
+    /// For a mask of so many rows, separable or not.
+    pub(in crate::engine::cpu) fn new(height: usize, is_separable: bool, threads: usize) -> Parts {
+        // Each strip makes the row pass of the rows around it anew.
+        let (each, rows) = if is_separable { (2, 8) } else { (4, 2) };
+        Parts {
+            threads,
+            most: each * threads,
+            least_rows: (rows * height).max(32),
+        }
+    }
+}
+
 /// Cuts planes of a picture, with the first of which `bytes` begins, into strips of rows: one if there is one
 /// thread, else a few a thread, so that a slow thread holds nobody up for long, but tall enough for the rows
 /// that neighbouring strips both read to weigh little. All but the last one of a plane are multiples of what
 /// `at_once` says: the rows of that plane that are made at once.
 pub(in crate::engine::cpu) fn strips<'a>(
-    step: &Step,
+    Parts {
+        threads,
+        most,
+        least_rows,
+    }: Parts,
     layout: &Layout,
     planes: Range<usize>,
     mut bytes: &'a mut [u8],
-    threads: usize,
     at_once: impl Fn(usize) -> usize,
 ) -> Vec<Strip<'a>> {
-    let height = step.kernel.size().1;
-    let (most, least_rows) = match &step.kernel {
-        // Each strip makes the row pass of the rows around it anew.
-        Kernel::Separable(_) => (2 * threads, (8 * height).max(32)),
-        Kernel::Direct(_) | Kernel::Combined(_) => (4 * threads, (2 * height).max(32)),
-        // Each strip makes the low rows around it anew.
-        Kernel::Pyramid(_) => (threads, height / 2),
-    };
     let mut strips = Vec::new();
     let mut at = layout.planes()[planes.start].offset;
     for (index, plane) in layout
@@ -171,7 +204,7 @@ mod tests {
         let rows = |height: usize, threads: usize, at_once: usize| -> Vec<usize> {
             let layout = Layout::new(format, 8, height, 1).unwrap();
             let mut bytes = vec![0; layout.size()];
-            let strips = strips(step, &layout, 0..1, &mut bytes, threads, |_| at_once);
+            let strips = strips(Parts::of(step, threads), &layout, 0..1, &mut bytes, |_| at_once);
             assert!(
                 strips
                     .windows(2)

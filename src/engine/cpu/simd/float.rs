@@ -1,5 +1,8 @@
-//! Floating-point vectors for the FFT, of 32 and of 64 bits: the trait that each instruction set implements,
-//! and an implementation in plain Rust for any machine.
+//! Floating-point vectors: the traits that each instruction set implements, and implementations in plain Rust
+//! for any machine. The FFT works in 32 and in 64 bits ([`Float`]); pictures of floating-point samples are
+//! filtered in 32 bits, each operation rounded as docs/arithmetic.md says ([`Samples`]).
+
+use half::f16;
 
 /// A vector of real parts and one of imaginary parts.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,6 +76,27 @@ pub(in crate::engine::cpu) trait Float: Copy + Send + Sync + 'static {
 
     /// Columns for rows: lane i of `to[j]` is lane j of `from[i]`, for [`Float::LANES`] vectors.
     fn transpose(self, from: &[Complex<Self::V>], to: &mut [Complex<Self::V>]);
+}
+
+/// Vectors of 32-bit numbers that hold samples of pictures.
+pub(in crate::engine::cpu) trait Samples: Float<Number = f32> {
+    /// Registers that hold vectors.
+    const REGISTERS: usize;
+
+    /// Reads the first [`Float::LANES`] numbers.
+    fn load(self, from: &[f32]) -> Self::V;
+
+    /// Writes the first [`Float::LANES`] numbers.
+    fn store(self, value: Self::V, to: &mut [f32]);
+
+    /// `a x b + c`, rounded once.
+    fn fused(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+
+    /// Reads the first [`Float::LANES`] little-endian numbers of 16 bits, which are exact in 32.
+    fn of_halves(self, from: &[u8]) -> Self::V;
+
+    /// Writes [`Float::LANES`] numbers in 16 bits, little-endian, rounded to nearest even.
+    fn put_halves(self, value: Self::V, to: &mut [u8]);
 }
 
 /// What Fourier transforms of a pair of tiles of 64, 128 and 256 points a side take with a set, with staging
@@ -205,3 +229,34 @@ plain!(
     /// Four numbers of 32 bits.
     Singles4, f32, 4
 );
+
+impl Samples for Singles4 {
+    const REGISTERS: usize = 16;
+
+    #[inline(always)]
+    fn load(self, from: &[f32]) -> [f32; 4] {
+        std::array::from_fn(|i| from[i])
+    }
+
+    #[inline(always)]
+    fn store(self, value: [f32; 4], to: &mut [f32]) {
+        to[..4].copy_from_slice(&value);
+    }
+
+    #[inline(always)]
+    fn fused(self, a: [f32; 4], b: [f32; 4], c: [f32; 4]) -> [f32; 4] {
+        std::array::from_fn(|i| a[i].mul_add(b[i], c[i]))
+    }
+
+    #[inline(always)]
+    fn of_halves(self, from: &[u8]) -> [f32; 4] {
+        std::array::from_fn(|i| f16::from_le_bytes([from[2 * i], from[2 * i + 1]]).to_f32())
+    }
+
+    #[inline(always)]
+    fn put_halves(self, value: [f32; 4], to: &mut [u8]) {
+        for (to, value) in to[..8].as_chunks_mut().0.iter_mut().zip(value) {
+            *to = f16::from_f32(value).to_le_bytes();
+        }
+    }
+}

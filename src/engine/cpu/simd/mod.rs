@@ -54,7 +54,7 @@ pub(super) fn run_plain(vectors: Option<Vectors>, plain: impl Plain) {
 pub enum InstructionSet {
     /// Plain Rust, vectorised as far as the compiler sees fit for any machine of this kind.
     Portable,
-    /// x86-64 with AVX2 and FMA: 16 multiply-adds an instruction.
+    /// x86-64 with AVX2, FMA and F16C: 16 multiply-adds an instruction.
     Avx2,
     /// The same with AVX-VNNI: 16 multiply-adds an instruction, which also adds them to the sums.
     Avx2Vnni,
@@ -89,8 +89,8 @@ impl InstructionSet {
     pub const fn about(self) -> &'static str {
         match self {
             InstructionSet::Portable => "Plain code for any machine",
-            InstructionSet::Avx2 => "AVX2",
-            InstructionSet::Avx2Vnni => "AVX2 and AVX-VNNI",
+            InstructionSet::Avx2 => "AVX2, FMA and F16C",
+            InstructionSet::Avx2Vnni => "AVX2, FMA, F16C and AVX-VNNI",
             InstructionSet::Avx512 => "AVX-512F and BW",
             InstructionSet::Avx512Vnni => "AVX-512F, BW and VNNI",
         }

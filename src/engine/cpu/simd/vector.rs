@@ -6,7 +6,7 @@
 //! hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
-use super::float::{Float, TransformTerms};
+use super::float::{Float, Samples, TransformTerms};
 
 /// How the samples of two neighbouring vectors of numbers lie in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     const LATENCY_BOUND: bool;
 
     /// Vectors of real numbers of 32 bits.
-    type Singles: Float;
+    type Singles: Samples;
 
     /// Vectors of real numbers of 64 bits.
     type Doubles: Float;

@@ -11,8 +11,8 @@ use crate::engine::cpu::simd::vector::{Order, Simd, Work};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-/// The proof that this machine has AVX2 with fused multiply-adds of real numbers, and AVX-VNNI if that is
-/// true.
+/// The proof that this machine has AVX2 with fused multiply-adds of real numbers and F16C, and AVX-VNNI if
+/// that is true.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu) struct Avx2<const VNNI: bool>(());
 
@@ -22,8 +22,9 @@ impl<const VNNI: bool> Avx2<VNNI> {
 
     /// The proof, if there is one, and if loops are compiled for it.
     pub(super) fn detect() -> Option<Avx2<VNNI>> {
-        let has_avx2 =
-            std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
+        let has_avx2 = std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("fma")
+            && std::arch::is_x86_feature_detected!("f16c");
         let has_all = has_avx2 && (!VNNI || std::arch::is_x86_feature_detected!("avxvnni"));
         (Self::COMPILED && has_all).then_some(Avx2(()))
     }
@@ -170,12 +171,12 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     };
 
     fn singles(self) -> Singles8 {
-        // SAFETY: `self` proves AVX2 and fused multiply-adds.
+        // SAFETY: `self` proves AVX2, fused multiply-adds and F16C.
         unsafe { Singles8::new() }
     }
 
     fn doubles(self) -> Doubles4 {
-        // SAFETY: `self` proves AVX2 and fused multiply-adds.
+        // SAFETY: `self` proves AVX2, fused multiply-adds and F16C.
         unsafe { Doubles4::new() }
     }
 

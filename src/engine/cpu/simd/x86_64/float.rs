@@ -1,7 +1,7 @@
 //! Floating-point vectors of AVX2 with fused multiply-adds, and of AVX-512.
 #![allow(unsafe_code)]
 
-use crate::engine::cpu::simd::float::{Complex, Float, Work};
+use crate::engine::cpu::simd::float::{Complex, Float, Samples, Work};
 use core::arch::x86_64::*;
 
 /// Columns of four rows within each 128 bits: quarter q of the vector c holds lane 4q + c of all rows.
@@ -401,8 +401,8 @@ macro_rules! vectors {
 }
 
 vectors!(
-    /// The proof that this machine has AVX2 and fused multiply-adds: vectors of four numbers of 64 bits.
-    Doubles4, __m256d, f64, 4, "avx2,fma",
+    /// The proof that this machine has AVX2, fused multiply-adds and F16C: vectors of four numbers of 64 bits.
+    Doubles4, __m256d, f64, 4, "avx2,fma,f16c",
     _mm256_set1_pd, _mm256_loadu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd,
     _mm256_fmsub_pd, _mm256_max_pd, _mm256_min_pd,
     doubles4_of_words, doubles4_to_words, doubles4_far, columns_of_doubles4
@@ -410,7 +410,7 @@ vectors!(
 
 vectors!(
     /// The same: vectors of eight numbers of 32 bits.
-    Singles8, __m256, f32, 8, "avx2,fma",
+    Singles8, __m256, f32, 8, "avx2,fma,f16c",
     _mm256_set1_ps, _mm256_loadu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps,
     _mm256_fmsub_ps, _mm256_max_ps, _mm256_min_ps,
     singles8_of_words, singles8_to_words, singles8_far, columns_of_singles8
@@ -430,4 +430,101 @@ vectors!(
     _mm512_set1_ps, _mm512_loadu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps,
     _mm512_fmsub_ps, _mm512_max_ps, _mm512_min_ps,
     singles16_of_words, singles16_to_words, singles16_far, columns_of_singles16
+);
+
+/// [`Samples`] by the instructions named.
+macro_rules! samples {
+    (
+        $name:ident, $v:ty, $lanes:literal, $registers:literal,
+        $load:ident, $store:ident, $mul_add:ident, $of_halves:ident, $to_halves:ident
+    ) => {
+        impl Samples for $name {
+            const REGISTERS: usize = $registers;
+
+            #[inline(always)]
+            fn load(self, from: &[f32]) -> $v {
+                let from = &from[..$lanes];
+                // SAFETY: `self` proves the instruction, and the numbers were found there.
+                unsafe { $load(from.as_ptr()) }
+            }
+
+            #[inline(always)]
+            fn store(self, value: $v, to: &mut [f32]) {
+                let to = &mut to[..$lanes];
+                // SAFETY: `self` proves the instruction, and the room was found there.
+                unsafe { $store(to.as_mut_ptr(), value) }
+            }
+
+            #[inline(always)]
+            fn fused(self, a: $v, b: $v, c: $v) -> $v {
+                // SAFETY: `self` proves the instruction.
+                unsafe { $mul_add(a, b, c) }
+            }
+
+            #[inline(always)]
+            fn of_halves(self, from: &[u8]) -> $v {
+                let from = &from[..2 * $lanes];
+                // SAFETY: `self` proves the instructions, and the numbers were found there.
+                unsafe { $of_halves(from.as_ptr()) }
+            }
+
+            #[inline(always)]
+            fn put_halves(self, value: $v, to: &mut [u8]) {
+                let to = &mut to[..2 * $lanes];
+                // SAFETY: `self` proves the instructions, and the room was found there.
+                unsafe { $to_halves(value, to.as_mut_ptr()) }
+            }
+        }
+    };
+}
+
+#[inline(always)]
+unsafe fn singles8_of_halves(from: *const u8) -> __m256 {
+    // SAFETY: the caller has the proof of F16C and of eight numbers.
+    unsafe { _mm256_cvtph_ps(_mm_loadu_si128(from.cast())) }
+}
+
+#[inline(always)]
+unsafe fn singles8_to_halves(value: __m256, to: *mut u8) {
+    // SAFETY: the caller has the proof of F16C and of room for eight numbers.
+    unsafe { _mm_storeu_si128(to.cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value)) }
+}
+
+#[inline(always)]
+unsafe fn singles16_of_halves(from: *const u8) -> __m512 {
+    // SAFETY: the caller has the proof of AVX-512F and of sixteen numbers.
+    unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast())) }
+}
+
+#[inline(always)]
+unsafe fn singles16_to_halves(value: __m512, to: *mut u8) {
+    // SAFETY: the caller has the proof of AVX-512F and of room for sixteen numbers.
+    unsafe {
+        let halves = _mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(value);
+        _mm256_storeu_si256(to.cast(), halves);
+    }
+}
+
+samples!(
+    Singles8,
+    __m256,
+    8,
+    16,
+    _mm256_loadu_ps,
+    _mm256_storeu_ps,
+    _mm256_fmadd_ps,
+    singles8_of_halves,
+    singles8_to_halves
+);
+
+samples!(
+    Singles16,
+    __m512,
+    16,
+    32,
+    _mm512_loadu_ps,
+    _mm512_storeu_ps,
+    _mm512_fmadd_ps,
+    singles16_of_halves,
+    singles16_to_halves
 );

@@ -1,0 +1,248 @@
+//! Floating-point samples: [`FloatPlan`] by fused multiply-adds in vectors of 32-bit numbers. Components stay
+//! interleaved, however many there are: a tap further on is a step of as many samples.
+//!
+//! ```text
+//! row of the picture     r g b r g b ..                      16 or 32 bits
+//!    |  lines.rs         border, 32 bits, colours times alpha
+//! line           ..  b | r g b r g b ..  r g b | r  ..       a halo on both sides
+//!    |  sums.rs          separable: along the row
+//! ring of lines          as many as a mask has rows, and three more
+//!    |  sums.rs          four output rows x some vectors, from one reading of the lines
+//! sums           r g b r g b ..                              one line a mask
+//!    |  finish.rs        several sums made one, colours over alpha, threshold, 16 or 32 bits
+//! row of the result
+//! ```
+//!
+//! Each sum is added up tap by tap, as the definition has it. What is done at once are sums of different
+//! samples: in the lanes of a vector, in several vectors side by side and in four rows.
+//!
+//! Planes are made in bands of columns where a ring of whole rows would leave the second-level cache.
+
+mod finish;
+mod lines;
+mod strip;
+mod sums;
+
+use super::algorithm::explained;
+use super::rows::strip::{Parts, Picture, Strip, strips};
+use super::simd::float::{Float, Samples, Singles4};
+use super::simd::vector::Simd;
+use super::simd::{Vectors, with_simd};
+use super::threads::Threads;
+use crate::filter::{FloatCombining, FloatKernel, FloatMask, FloatPlan, FloatStep};
+use crate::frame::{Channel, Layout, PixelFormat, Plane};
+use std::collections::BTreeMap;
+use strip::{Memory, StripWork};
+use sums::{ROWS, Taps};
+
+/// A chain, ready for frames of one format.
+pub(super) struct FloatChain {
+    steps: Vec<FloatFilter>,
+}
+
+/// One filter of it.
+struct FloatFilter {
+    step: FloatStep,
+    format: PixelFormat,
+    kernel: Kernel,
+    vectors: Option<Vectors>,
+}
+
+/// What sums are made of.
+struct Kernel {
+    /// Weights of the pass along rows; `None` if there is none.
+    row: Option<Taps>,
+    /// The whole masks, of one size; one column after a pass along rows.
+    masks: Vec<Taps>,
+    combining: Option<FloatCombining>,
+    /// Columns and rows of the mask.
+    size: (usize, usize),
+}
+
+impl Kernel {
+    fn new(kernel: &FloatKernel) -> Kernel {
+        let taps = |mask: &FloatMask| Taps::new(mask.weights.clone(), mask.width);
+        let (row, masks, combining) = match kernel {
+            FloatKernel::Direct(mask) => (None, vec![taps(mask)], None),
+            FloatKernel::Combined { masks, combining } => {
+                (None, masks.iter().map(taps).collect(), Some(*combining))
+            }
+            FloatKernel::Separable { row, column } => {
+                let column = Taps::new(column.clone(), 1);
+                (Some(Taps::new(row.clone(), row.len())), vec![column], None)
+            }
+        };
+        Kernel {
+            row,
+            masks,
+            combining,
+            size: kernel.size(),
+        }
+    }
+
+    /// Multiply-adds of a sample.
+    fn taps(&self) -> usize {
+        let all = self.row.iter().chain(&self.masks);
+        all.map(|taps| taps.width() * taps.height()).sum()
+    }
+
+    /// Lines that four output rows are made of.
+    fn lines(&self) -> usize {
+        self.size.1 + ROWS - 1
+    }
+}
+
+/// Numbers of a vector, and vectors of a row that are made at once.
+fn shape<S: Samples>(_: S) -> (usize, usize) {
+    (S::LANES, sums::vectors::<S>())
+}
+
+impl FloatFilter {
+    /// The plane of alpha, if that is one of its own and weights colours.
+    fn alpha_plane(&self) -> Option<usize> {
+        let (plane, _) = self.step.alpha.and(self.format.place(Channel::Alpha))?;
+        (self.step.planes[plane].len() == 1).then_some(plane)
+    }
+
+    /// True if something of the plane is convolved.
+    fn is_convolved(&self, plane: usize) -> bool {
+        self.step.planes[plane].iter().any(|c| c.convolved().is_some())
+    }
+
+    /// Pixels of the bands that a plane is made in.
+    fn band(&self, plane: &Plane) -> usize {
+        /// Samples of a ring that stays in the second-level cache.
+        const RING: usize = 1 << 16;
+        /// Samples of a ring of direct masks, which do enough with each to read it from further away.
+        const FAR_RING: usize = 1 << 20;
+        /// Samples of the sums of several masks.
+        const SUMS: usize = 1 << 15;
+        /// Samples of a line that are worth the loops' start.
+        const LEAST: usize = 128;
+        let halo = 2 * (self.kernel.size.0 / 2) * plane.channels;
+        let samples = if self.kernel.row.is_some() {
+            RING / self.kernel.lines()
+        } else {
+            let lines = (FAR_RING / self.kernel.lines()).saturating_sub(halo).max(halo);
+            lines.min(SUMS / self.kernel.masks.len())
+        };
+        let most = samples.max(LEAST).div_ceil(plane.channels);
+        let bands = plane.width.div_ceil(most);
+        plane.width.div_ceil(bands)
+    }
+
+    /// How a plane is made, in one line.
+    fn plan(&self, plane: usize, place: &Plane) -> String {
+        if !self.is_convolved(plane) {
+            return "copied".to_owned();
+        }
+        let (lanes, vectors) = match self.vectors {
+            Some(vectors) => with_simd!(vectors, simd => shape(simd.singles())),
+            None => shape(Singles4),
+        };
+        let way = match (&self.kernel.row, self.kernel.masks.len()) {
+            (Some(_), _) => "separable".to_owned(),
+            (None, 1) => "direct".to_owned(),
+            (None, masks) => format!("{masks} masks"),
+        };
+        let bands = match place.width.div_ceil(self.band(place)) {
+            1 => String::new(),
+            n => format!(", in {n} bands"),
+        };
+        format!("float: {way}, {ROWS} rows of {vectors} vectors of {lanes} at once{bands}")
+    }
+
+    fn apply(&self, threads: &Threads, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
+        let parts = Parts::new(self.kernel.size.1, self.kernel.row.is_some(), threads.share());
+        let strips = strips(parts, layout, 0..layout.planes().len(), output, |_| ROWS);
+        threads.each(self.together(strips), |scratch, strips| {
+            let work = StripWork {
+                filter: self,
+                picture: input,
+                layout,
+                strips,
+                memory: scratch.of::<Memory>(),
+            };
+            match self.vectors {
+                Some(vectors) => with_simd!(vectors, simd => simd.singles().enter(work)),
+                None => Singles4.enter(work),
+            }
+        });
+    }
+
+    /// Strips that one thread makes: where alpha has a plane of its own, those of the same rows, alpha first.
+    fn together<'a>(&self, strips: Vec<Strip<'a>>) -> Vec<Vec<Strip<'a>>> {
+        let Some(alpha) = self.alpha_plane() else {
+            return strips.into_iter().map(|strip| vec![strip]).collect();
+        };
+        let mut rows: BTreeMap<usize, Vec<Strip<'a>>> = BTreeMap::new();
+        for strip in strips {
+            rows.entry(strip.first_row).or_default().push(strip);
+        }
+        let mut groups: Vec<Vec<Strip<'a>>> = rows.into_values().collect();
+        for group in &mut groups {
+            group.sort_by_key(|strip| strip.plane != alpha);
+        }
+        groups
+    }
+}
+
+impl FloatChain {
+    pub(super) fn new(plan: FloatPlan, vectors: Option<Vectors>) -> FloatChain {
+        let format = plan.format;
+        let filter = |step: FloatStep| FloatFilter {
+            kernel: Kernel::new(&step.kernel),
+            step,
+            format,
+            vectors,
+        };
+        FloatChain {
+            steps: plan.steps.into_iter().map(filter).collect(),
+        }
+    }
+
+    /// How many filters it has.
+    pub(super) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Carries out one of its filters: `layout` is that of `output`.
+    pub(super) fn apply(
+        &self,
+        index: usize,
+        threads: &Threads,
+        input: Picture<'_>,
+        layout: &Layout,
+        output: &mut [u8],
+    ) {
+        self.steps[index].apply(threads, input, layout, output);
+    }
+
+    /// What such a picture takes, in multiply-adds of two 16-bit samples and weights each: a fused one of a
+    /// 32-bit sample takes as long.
+    pub(super) fn terms(&self, layout: &Layout) -> f64 {
+        /// Of a sample that is not in a cache, as long as four of 8 bits.
+        const MOVE: f64 = 8.0;
+        let samples = |(_, plane): (usize, &Plane)| (plane.width * plane.height * plane.channels) as f64;
+        let of_step = |step: &FloatFilter| {
+            let planes = layout.planes().iter().enumerate();
+            let all: f64 = planes.clone().map(samples).sum();
+            let convolved: f64 = planes
+                .filter(|(index, _)| step.is_convolved(*index))
+                .map(samples)
+                .sum();
+            MOVE * all + convolved * step.kernel.taps() as f64
+        };
+        self.steps.iter().map(of_step).sum()
+    }
+
+    /// The plan of each plane of such a picture, one line for all planes that are made in the same way.
+    pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
+        let lines = self.steps.iter().flat_map(|step| {
+            let planes = layout.planes().iter().enumerate();
+            let ways = planes.map(|(plane, place)| step.plan(plane, place));
+            explained(step.format, step.kernel.size, ways)
+        });
+        lines.collect()
+    }
+}

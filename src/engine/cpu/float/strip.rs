@@ -1,0 +1,261 @@
+//! The rows of a strip: which lines each four of them are made of, and when these are read.
+
+use super::FloatFilter;
+use super::finish::{Row, combine, needs_before};
+use super::lines::{Alpha, Reader, Span, numbers};
+use super::sums::{Lines, ROWS, along_row, sums};
+use crate::engine::cpu::rows::strip::{Picture, Strip};
+use crate::engine::cpu::simd::float::{Samples, Work};
+use crate::engine::cpu::simd::scratch::{aligned, room, spread};
+use crate::filter::FloatConvolve;
+use crate::frame::{Channel, Layout};
+use std::ops::Range;
+
+/// What a thread works in.
+#[derive(Default)]
+pub(super) struct Memory {
+    ring: Ring,
+    /// A line before the pass along it.
+    line: Vec<f32>,
+    /// What sums start from, and as many zeros.
+    starts: Vec<f32>,
+    sums: Vec<f32>,
+    /// The samples of a row before the step.
+    before: Vec<f32>,
+    /// The alphas of a row.
+    alphas: Vec<f32>,
+    /// The convolved alpha of a strip's rows, where it has a plane of its own.
+    convolved: Vec<f32>,
+}
+
+/// Lines that are there, each in a slot.
+#[derive(Default)]
+struct Ring {
+    memory: Vec<f32>,
+    /// The line that each slot holds, counted from 1; 0 for none.
+    held: Vec<usize>,
+    /// Where the lines of the next rows begin.
+    places: Vec<usize>,
+}
+
+/// Strips of the same rows of several planes, or of one.
+pub(super) struct StripWork<'a> {
+    pub(super) filter: &'a FloatFilter,
+    pub(super) picture: Picture<'a>,
+    /// That of the result.
+    pub(super) layout: &'a Layout,
+    /// Alpha first.
+    pub(super) strips: Vec<Strip<'a>>,
+    pub(super) memory: &'a mut Memory,
+}
+
+impl<S: Samples> Work<S> for StripWork<'_> {
+    #[inline(always)]
+    fn run(self, s: S) {
+        let StripWork {
+            filter,
+            picture,
+            layout,
+            strips,
+            memory,
+        } = self;
+        for mut strip in strips {
+            if !filter.is_convolved(strip.plane) {
+                strip.each_row(layout, |at, row| {
+                    row.copy_from_slice(picture.row(at.plane, at.row));
+                });
+                continue;
+            }
+            let place = layout.planes()[strip.plane];
+            let pixels = filter.band(&place);
+            let mut first = 0;
+            while first < place.width {
+                let band = first..(first + pixels).min(place.width);
+                first = band.end;
+                let mut part = Part::new(filter, picture, &strip, band);
+                part.make(s, layout, &mut strip, memory);
+            }
+        }
+    }
+}
+
+/// A band of columns of a strip.
+struct Part<'a> {
+    filter: &'a FloatFilter,
+    reader: Reader<'a>,
+    /// Where alpha lies that colours are divided by.
+    alpha: Option<Alpha>,
+    /// True if this is alpha, by which the colours of other planes are divided.
+    is_alpha: bool,
+    band: Range<usize>,
+    span: Span,
+    /// Rows of the plane.
+    height: usize,
+    /// The first row of the strip.
+    first_row: usize,
+}
+
+impl<'a> Part<'a> {
+    fn new(filter: &'a FloatFilter, picture: Picture<'a>, strip: &Strip<'_>, band: Range<usize>) -> Part<'a> {
+        let place = picture.layout.planes()[strip.plane];
+        let channels = &filter.step.planes[strip.plane];
+        let alpha_plane = filter.alpha_plane();
+        let is_alpha = alpha_plane == Some(strip.plane);
+        let alpha = filter.step.alpha.and(filter.format.place(Channel::Alpha));
+        let alpha = alpha
+            .filter(|_| !is_alpha)
+            .map(|(plane, component)| match alpha_plane {
+                Some(_) => Alpha::Plane(plane),
+                None => Alpha::Component(component),
+            });
+        let outside = channels.iter().map(|c| c.convolved().map_or(0.0, |c| c.border));
+        let (border, halo) = (filter.step.border, filter.kernel.size.0 / 2);
+        Part {
+            filter,
+            alpha,
+            is_alpha,
+            span: Span::new(&band, halo, place.width, border),
+            reader: Reader {
+                picture,
+                plane: strip.plane,
+                border,
+                outside: outside.collect(),
+                alpha,
+            },
+            band,
+            height: place.height,
+            first_row: strip.first_row,
+        }
+    }
+
+    /// What each sum of the band starts from, or several sums have added.
+    fn starts(&self, to: &mut [f32]) {
+        let channels = &self.filter.step.planes[self.reader.plane];
+        for pixel in to.chunks_mut(channels.len()) {
+            for (start, what) in pixel.iter_mut().zip(channels) {
+                *start = what.convolved().map_or(0.0, |c: &FloatConvolve| c.bias);
+            }
+        }
+    }
+
+    /// Makes the band of all rows of the strip.
+    #[inline(always)]
+    fn make<S: Samples>(&mut self, s: S, layout: &Layout, strip: &mut Strip<'_>, memory: &mut Memory) {
+        let kernel = &self.filter.kernel;
+        let channels = self.reader.channels();
+        let samples = self.band.len() * channels;
+        let len = samples.next_multiple_of(S::LANES);
+        let halo = 2 * (kernel.size.0 / 2) * channels;
+        let starts = room(&mut memory.starts, 2 * len);
+        self.starts(&mut starts[..samples]);
+        starts[samples..].fill(0.0);
+        let (biases, zeros) = starts.split_at(len);
+        let all_sums = aligned(&mut memory.sums, kernel.masks.len() * ROWS * len);
+        let line = aligned(&mut memory.line, len + halo);
+        let pitch = spread(if kernel.row.is_some() { len } else { len + halo });
+        // Where the picture has fewer rows than the mask, each is read once.
+        let is_whole = self.height + 1 < kernel.lines();
+        let slots = if is_whole { self.height + 1 } else { kernel.lines() };
+        let ring = &mut memory.ring;
+        let lines = aligned(&mut ring.memory, slots * pitch);
+        ring.held.clear();
+        ring.held.resize(slots, 0);
+        let top = self.first_row as i64 - (kernel.size.1 / 2) as i64;
+        for k in (0..strip.rows).step_by(ROWS) {
+            ring.places.clear();
+            for j in k..k + kernel.lines() {
+                let y = top + j as i64;
+                let number = if is_whole {
+                    self.reader.border.index(y, self.height).unwrap_or(self.height)
+                } else {
+                    j
+                };
+                let slot = number % slots;
+                ring.places.push(slot * pitch);
+                if ring.held[slot] == number + 1 {
+                    continue;
+                }
+                ring.held[slot] = number + 1;
+                let to = &mut lines[slot * pitch..][..pitch];
+                match &kernel.row {
+                    None => self.reader.line(s, y, &self.span, to, &mut memory.alphas),
+                    Some(row) => {
+                        self.reader.line(s, y, &self.span, line, &mut memory.alphas);
+                        along_row(s, row, line, channels, &mut to[..len]);
+                    }
+                }
+            }
+            let read = Lines {
+                memory: lines,
+                places: &ring.places,
+                step: channels,
+            };
+            let starts = if kernel.combining.is_some() { zeros } else { biases };
+            for (taps, sums_of) in kernel.masks.iter().zip(all_sums.chunks_exact_mut(ROWS * len)) {
+                sums(s, taps, read, starts, sums_of);
+            }
+            if let Some(combining) = kernel.combining {
+                combine(combining, all_sums, ROWS * len, biases);
+            }
+            for (r, sums) in all_sums
+                .chunks_exact_mut(len)
+                .take(ROWS.min(strip.rows - k))
+                .enumerate()
+            {
+                let work = (&mut memory.before, &mut memory.alphas, &mut memory.convolved);
+                self.finish(s, layout, strip, k + r, &mut sums[..samples], work);
+            }
+        }
+    }
+
+    /// Writes row `k` of the strip.
+    #[inline(always)]
+    fn finish<S: Samples>(
+        &self,
+        s: S,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        k: usize,
+        sums: &mut [f32],
+        (before, alphas, convolved): (&mut Vec<f32>, &mut Vec<f32>, &mut Vec<f32>),
+    ) {
+        let (step, plane, y) = (&self.filter.step, self.reader.plane, self.first_row + k);
+        let place = layout.planes()[plane];
+        let stored = self.reader.bytes(plane, y, &self.band);
+        let before = room(before, sums.len());
+        if needs_before(step) {
+            numbers(s, stored, before);
+        }
+        let filters_alpha = step.alpha.is_some_and(|alpha| alpha.filter_alpha);
+        let own = k * place.width + self.band.start..k * place.width + self.band.end;
+        if self.is_alpha {
+            room(convolved, own.end)[own.clone()].copy_from_slice(sums);
+            if !filters_alpha {
+                sums.copy_from_slice(before);
+            }
+        }
+        let mut by: &[f32] = &[];
+        if let Some(Alpha::Plane(alpha)) = self.alpha {
+            if self.filter.is_convolved(alpha) {
+                by = &convolved[own];
+            } else {
+                alphas.resize(sums.len(), 0.0);
+                numbers(s, self.reader.bytes(alpha, y, &self.band), alphas);
+                by = alphas;
+            }
+        }
+        let bytes = self.filter.format.bytes_per_sample();
+        let start = k * place.stride + self.band.start * place.channels * bytes;
+        let row = Row {
+            step,
+            channels: &step.planes[plane],
+            bytes,
+            alpha: self.alpha,
+            stored,
+            before,
+            by,
+        };
+        let to = &mut strip.bytes[start..start + stored.len()];
+        row.finish(s, sums, to);
+    }
+}
