@@ -23,8 +23,9 @@
 use framepipe::bench::{Effort, Spread, cold_bytes, last_level_cache, time_copies};
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
+use framepipe::engine::verify::fill_with_noise;
 use framepipe::filter::{Chain, Planes};
-use framepipe::frame::{Frame, FramePool, Layout, PixelFormat};
+use framepipe::frame::{Allocator, Buffer, Frame, FramePool, Layout, Pageable, PixelFormat};
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::{BufRead, IsTerminal, Write};
@@ -123,7 +124,11 @@ impl Job {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 16) as u16
         };
-        let bytes = if self.format.bytes_per_sample() == 1 {
+        let bytes = if self.format.is_float() {
+            let mut frame = Frame::new(layout, Buffer::unpooled(Pageable.allocate(layout.size())?))?;
+            fill_with_noise(&mut frame, 1);
+            frame.bytes().to_vec()
+        } else if self.format.bytes_per_sample() == 1 {
             (0..layout.size()).map(|_| noise() as u8).collect()
         } else {
             let max = self.format.max_value() as u16;
@@ -266,7 +271,15 @@ fn table() -> Outcome<()> {
         "{:<36} {:>8} {:>8} {:>8} {:>10} {:>8}",
         "ms a frame, 1920x1080", "warm", "cold", "copies", "2 threads", "speed-up"
     );
-    for format in ["gray", "rgb24", "gray10le", "gray16le"] {
+    for format in [
+        "gray",
+        "rgb24",
+        "gray10le",
+        "gray16le",
+        "grayf16le",
+        "grayf32le",
+        "rgbf32le",
+    ] {
         for filter in [
             "sharpen",
             "mask:rows=1 2 3;-4 5 6;7 8 -9:divisor=sum",

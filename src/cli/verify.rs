@@ -5,7 +5,7 @@ use super::engine::SimdName;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant};
-use framepipe::engine::verify::{Case, Comparison, cases, compare, quick_cases};
+use framepipe::engine::verify::{Case, Comparison, cases, compare, float_cases, quick_cases};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Chain};
 use framepipe::shortage::thread_error;
@@ -15,7 +15,8 @@ use std::thread::Builder;
 /// What is compared.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct VerifyArguments {
-    /// Frames for each engine and algorithm: pixel formats, filters, borders and odd sizes in turn.
+    /// Frames for each engine and algorithm: pixel formats, filters, borders and odd sizes in turn; and a
+    /// quarter as many of floating-point samples.
     #[arg(long, value_name = "N", default_value_t = 140, value_parser = clap::value_parser!(u32).range(1..))]
     frames: u32,
     /// Only this engine; without it, every engine that this machine has.
@@ -128,7 +129,8 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
     let cases = if arguments.quick {
         quick_cases()
     } else {
-        cases(arguments.frames as usize)
+        let frames = arguments.frames as usize;
+        [cases(frames), float_cases(frames.div_ceil(4))].concat()
     };
     let mut differences = 0;
     writeln!(
@@ -157,6 +159,14 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
             found.samples,
             found.differences
         )?;
+        if found.left_out > 0 {
+            let (left_out, engine) = (found.left_out, candidate.engine);
+            let noun = if left_out == 1 { "frame" } else { "frames" };
+            writeln!(
+                out,
+                "{left_out} {noun} of floating-point samples left out, which {engine} does not take"
+            )?;
+        }
         out.flush()
     };
     if arguments.quick {

@@ -2,8 +2,11 @@
 
 use super::reference::Reference;
 use super::{Engine, EngineError};
-use crate::filter::{Algorithm, Border, Chain, Combining, Compass, Filter, Kernel, Plan, Planes, Step};
+use crate::filter::{
+    Algorithm, Border, Chain, Combining, Compass, Filter, Kernel, Plan, PlanError, Planes, Step,
+};
 use crate::frame::{Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Range};
+use half::f16;
 
 /// Something to compare: a chain, and the frame that it is applied to.
 #[derive(Debug, Clone)]
@@ -29,8 +32,10 @@ pub struct Comparison {
     pub samples: u64,
     /// Samples that differ.
     pub differences: u64,
-    /// The largest difference, in levels.
-    pub largest: u16,
+    /// The largest difference, in levels; of floating-point samples in numbers that lie between.
+    pub largest: u32,
+    /// Frames left out since the engine takes no floating-point samples.
+    pub left_out: u64,
 }
 
 /// What the cases choose from, one each in turn; the counts share no factor, so that the combinations differ.
@@ -141,10 +146,23 @@ pub fn quick_cases() -> Vec<Case> {
     chosen
 }
 
-/// `count` cases: every pixel format in turn, with filters, borders and odd sizes mixed. The same count gives
-/// the same cases.
+/// `count` cases: every pixel format of integer samples in turn, with filters, borders and odd sizes mixed.
+/// The same count gives the same cases.
 pub fn cases(count: usize) -> Vec<Case> {
-    let formats: Vec<PixelFormat> = PixelFormat::all().collect();
+    mixed(count, &PixelFormat::all().collect::<Vec<_>>())
+}
+
+/// The same for floating-point samples: formats that have names, and some of other numbers of components.
+pub fn float_cases(count: usize) -> Vec<Case> {
+    let others = [(32, 5), (16, 3)];
+    let others = others
+        .into_iter()
+        .filter_map(|(bits, n)| PixelFormat::float_channels(bits, n));
+    mixed(count, &PixelFormat::floats().chain(others).collect::<Vec<_>>())
+}
+
+/// `count` cases of these formats.
+fn mixed(count: usize, formats: &[PixelFormat]) -> Vec<Case> {
     // The texts are constants, and a test parses each of them.
     let filters: Vec<Filter> = SPECS.iter().filter_map(|spec| spec.parse().ok()).collect();
     (0..count)
@@ -206,11 +224,16 @@ impl Case {
         }
     }
 
-    /// The frame: noise over the whole range of samples, the same each time.
+    /// The frame: noise over the whole range of samples, the same each time. Floating-point samples have
+    /// subnormal and large numbers and zeros of both signs among them; every fourth frame has infinities and
+    /// what is not a number, too.
     pub fn frame(&self) -> Result<Frame, EngineError> {
         let layout = Layout::new(self.format, self.width, self.height, 64)?;
         let mut frame = Frame::new(layout, unpooled(layout.size())?)?;
         fill_with_noise(&mut frame, self.seed);
+        if self.format.is_float() {
+            strew_extremes(&mut frame, self.seed);
+        }
         frame.metadata.colour = Colour {
             range: if self.seed.is_multiple_of(2) {
                 Range::Limited
@@ -223,32 +246,91 @@ impl Case {
     }
 }
 
-/// Sets every sample to noise over the whole range of the format's values; the same seed gives the same
-/// noise.
-pub fn fill_with_noise(frame: &mut Frame, seed: u64) {
-    let (layout, format) = (*frame.layout(), frame.format());
+/// Even enough to leave no pattern in samples, and fast (xorshift64*); the same seed gives the same numbers,
+/// of 24 bits.
+fn randoms(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut random = || {
-        // xorshift64*: fast, and even enough to leave no pattern in the samples.
+    move || {
         state ^= state >> 12;
         state ^= state << 25;
         state ^= state >> 27;
         state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 40
-    };
-    let wide = format.bytes_per_sample() == 2;
+    }
+}
+
+/// Sets every sample to noise over the whole range of the format's values, from 0 up to 1 for floating-point
+/// samples; the same seed gives the same noise.
+pub fn fill_with_noise(frame: &mut Frame, seed: u64) {
+    let (layout, format) = (*frame.layout(), frame.format());
+    let mut random = randoms(seed);
     for plane in 0..layout.planes().len() {
         for y in 0..layout.planes()[plane].height {
             let row = frame.row_mut(plane, y);
-            if wide {
-                for sample in row.chunks_exact_mut(2) {
-                    let value = (random() as u32 & format.max_value()) << format.shift();
-                    sample.copy_from_slice(&(value as u16).to_le_bytes());
+            match (format.is_float(), format.bytes_per_sample()) {
+                (false, 1) => row.fill_with(|| random() as u8),
+                (false, _) => {
+                    for sample in row.as_chunks_mut().0 {
+                        let value = (random() as u32 & format.max_value()) << format.shift();
+                        *sample = (value as u16).to_le_bytes();
+                    }
                 }
-            } else {
-                row.fill_with(|| random() as u8);
+                (true, 2) => {
+                    for sample in row.as_chunks_mut().0 {
+                        *sample = f16::from_f32(random() as f32 / UNITS).to_le_bytes();
+                    }
+                }
+                (true, _) => {
+                    for sample in row.as_chunks_mut().0 {
+                        *sample = (random() as f32 / UNITS).to_le_bytes();
+                    }
+                }
             }
         }
     }
+}
+
+/// What random numbers are below.
+const UNITS: f32 = (1 << 24) as f32;
+
+/// Puts numbers that are rare in pictures here and there.
+fn strew_extremes(frame: &mut Frame, seed: u64) {
+    const FINITE: [f32; 8] = [0.0, -0.0, 1e-40, -3e-42, 4e-6, -1e-7, 6e4, -3e4];
+    const OTHERS: [f32; 3] = [f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    let mut random = randoms(!seed);
+    let has_others = seed.is_multiple_of(4);
+    let layout = *frame.layout();
+    for (index, plane) in layout.planes().iter().enumerate() {
+        for at in 0..plane.width * plane.height * plane.channels {
+            let value = match random() % 1024 {
+                chance @ 0..16 => FINITE[chance as usize % FINITE.len()],
+                chance @ 16..19 if has_others => OTHERS[chance as usize - 16],
+                _ => continue,
+            };
+            let (pixel, channel) = (at / plane.channels, at % plane.channels);
+            frame.set_float(index, pixel % plane.width, pixel / plane.width, channel, value);
+        }
+    }
+}
+
+/// How far two samples lie from each other: levels, or numbers from one floating-point number to the other.
+fn difference(a: &Frame, b: &Frame, (plane, x, y, channel): (usize, usize, usize, usize)) -> u32 {
+    let format = a.format();
+    if !format.is_float() {
+        let [a, b] = [a, b].map(|frame| frame.sample(plane, x, y, channel));
+        return u32::from(a.abs_diff(b));
+    }
+    let at = (x * a.layout().planes()[plane].channels + channel) * format.bytes_per_sample();
+    let place = |frame: &Frame| {
+        let bytes = &frame.row(plane, y)[at..at + format.bytes_per_sample()];
+        let bits = bytes
+            .iter()
+            .rev()
+            .fold(0, |bits, &byte| bits << 8 | i64::from(byte));
+        let sign = 1 << (format.depth() - 1);
+        // In the order of the numbers; both zeros are one apart.
+        if bits < sign { bits } else { sign - bits - 1 }
+    };
+    place(a).abs_diff(place(b)).try_into().unwrap_or(u32::MAX)
 }
 
 fn unpooled(len: usize) -> Result<Buffer, EngineError> {
@@ -266,8 +348,14 @@ pub fn compare(
     let mut found = Comparison::default();
     for case in cases.iter().filter(|case| case.allows(algorithm)) {
         let chain = case.chain(algorithm);
-        let expected = filter(&mut Reference::new(chain.clone()), case)?;
-        let got = filter(start(chain)?.as_mut(), case)?;
+        let got = match filter(start(chain.clone())?.as_mut(), case) {
+            Err(EngineError::Plan(PlanError::FloatSamples(_))) => {
+                found.left_out += 1;
+                continue;
+            }
+            got => got?,
+        };
+        let expected = filter(&mut Reference::new(chain), case)?;
         found.frames += 1;
         for (plane, place) in expected.layout().planes().iter().enumerate() {
             for y in 0..place.height {
@@ -278,9 +366,7 @@ pub fn compare(
                 }
                 for at in 0..samples {
                     let (x, channel) = (at / place.channels, at % place.channels);
-                    let difference = expected
-                        .sample(plane, x, y, channel)
-                        .abs_diff(got.sample(plane, x, y, channel));
+                    let difference = difference(&expected, &got, (plane, x, y, channel));
                     found.differences += u64::from(difference > 0);
                     found.largest = found.largest.max(difference);
                 }
@@ -347,11 +433,11 @@ mod tests {
 
     #[test]
     fn the_cpu_engine_agrees_with_the_reference() {
-        let cases = cases(80);
+        let cases = [cases(80), float_cases(40)].concat();
         for algorithm in [Algorithm::Direct, Algorithm::Separable] {
             let found = compare(&cases, algorithm, &mut |chain| Ok(Box::new(Cpu::new(chain, 2)?))).unwrap();
-            assert!(found.frames > 20 && found.samples > 100_000, "{found:?}");
-            assert_eq!((found.differences, found.largest), (0, 0));
+            assert!(found.frames > 30 && found.samples > 150_000, "{found:?}");
+            assert_eq!((found.differences, found.largest, found.left_out), (0, 0, 0));
         }
     }
 
@@ -395,5 +481,47 @@ mod tests {
         assert_eq!(found.frames, 3);
         assert_eq!(found.differences, 3);
         assert!(found.largest >= 128);
+        // A sample of floating point with another sign.
+        let found = compare(&float_cases(3), Algorithm::Direct, &mut |chain| {
+            Ok(Box::new(Spoilt(Cpu::new(chain, 1)?)))
+        })
+        .unwrap();
+        assert_eq!((found.frames, found.differences), (3, 3));
+    }
+
+    /// The CPU engine as one that takes no floating-point samples.
+    struct IntegersOnly(Cpu);
+
+    impl Engine for IntegersOnly {
+        fn name(&self) -> &'static str {
+            "integers"
+        }
+        fn description(&self) -> String {
+            self.0.description()
+        }
+        fn input_allocator(&self) -> Arc<dyn Allocator> {
+            self.0.input_allocator()
+        }
+        fn output_allocator(&self) -> Arc<dyn Allocator> {
+            self.0.output_allocator()
+        }
+        fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
+            let colour = input.metadata.colour;
+            Plan::new(&Chain::parse("sharpen").unwrap(), input.format(), &colour)?;
+            self.0.submit(input, output, row_alignment)
+        }
+        fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+            self.0.collect()
+        }
+    }
+
+    #[test]
+    fn frames_that_an_engine_does_not_take_are_counted() {
+        let cases = [cases(2), float_cases(3)].concat();
+        let found = compare(&cases, Algorithm::Direct, &mut |chain| {
+            Ok(Box::new(IntegersOnly(Cpu::new(chain, 1)?)))
+        })
+        .unwrap();
+        assert_eq!((found.frames, found.left_out, found.differences), (2, 3, 0));
     }
 }

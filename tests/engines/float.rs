@@ -374,7 +374,7 @@ fn reference_is_restated(chain: &Chain, frame: &Frame) {
     for (index, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
         if let Some(at) = found.iter().zip(wanted).position(|(f, w)| f != w) {
             panic!(
-                "{format} {width}x{height}, component {index}, sample {at}: {:#x} instead of {:#x}: {chain:?}",
+                "{format} {width}x{height}, component {index}, sample {at}: {:#x}, not {:#x}: {chain:?}",
                 found[at], wanted[at]
             );
         }

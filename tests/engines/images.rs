@@ -1,6 +1,6 @@
 //! Pictures in borrowed memory: every format, odd sizes and padded rows, against the reference engine.
 use framepipe::engine::reference::Reference;
-use framepipe::engine::verify::{cases, fill_with_noise};
+use framepipe::engine::verify::{cases, fill_with_noise, float_cases};
 use framepipe::engine::{Engine, EngineError, luma};
 use framepipe::frame::{Buffer, Colour, Frame, Layout, Range};
 use framepipe::{Chain, Image, ImageFilter, ImageMut, PixelFormat, Planes, filter_image};
@@ -84,7 +84,8 @@ fn check(filter: &mut ImageFilter, frame: &Frame, expected: &Frame, what: &str) 
 #[test]
 fn all_formats_from_padded_rows_are_those_of_the_reference() {
     let mut formats = std::collections::HashSet::new();
-    for (index, case) in cases(3 * PixelFormat::all().count()).iter().enumerate() {
+    let cases = [cases(3 * PixelFormat::all().count()), float_cases(28)].concat();
+    for (index, case) in cases.iter().enumerate() {
         formats.insert(case.format);
         let frame = noise(case.format, case.width, case.height, case.seed);
         let expected = reference(&case.chain, &frame);
@@ -94,14 +95,16 @@ fn all_formats_from_padded_rows_are_those_of_the_reference() {
         let what = format!("{} on {threads} threads", labels.join(","));
         check(&mut filter, &frame, &expected, &what);
     }
-    assert_eq!(formats.len(), PixelFormat::all().count());
+    // Those that have names, and two others of floating-point samples.
+    let named = PixelFormat::all().chain(PixelFormat::floats()).count();
+    assert_eq!(formats.len(), named + 2);
 }
 
 #[test]
 fn one_filter_takes_pictures_of_all_formats_one_after_another() {
     let chain = Chain::parse("gaussian:sigma=1.5,sharpen").unwrap();
     let mut filter = ImageFilter::new(chain.clone(), 2).unwrap();
-    for (index, format) in PixelFormat::all().enumerate() {
+    for (index, format) in PixelFormat::all().chain(PixelFormat::floats()).enumerate() {
         let frame = noise(format, 31 + index % 5, 3 + index, index as u64);
         check(&mut filter, &frame, &reference(&chain, &frame), "two filters");
     }

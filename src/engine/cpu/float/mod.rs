@@ -51,7 +51,7 @@ struct FloatFilter {
 /// What sums are made of.
 struct Kernel {
     /// Weights of the pass along rows; `None` if there is none.
-    row: Option<Taps>,
+    row: Option<Vec<f32>>,
     /// The whole masks, of one size; one column after a pass along rows.
     masks: Vec<Taps>,
     combining: Option<FloatCombining>,
@@ -61,16 +61,13 @@ struct Kernel {
 
 impl Kernel {
     fn new(kernel: &FloatKernel) -> Kernel {
-        let taps = |mask: &FloatMask| Taps::new(mask.weights.clone(), mask.width);
+        let taps = |mask: &FloatMask| Taps::new(&mask.weights, mask.width);
         let (row, masks, combining) = match kernel {
             FloatKernel::Direct(mask) => (None, vec![taps(mask)], None),
             FloatKernel::Combined { masks, combining } => {
                 (None, masks.iter().map(taps).collect(), Some(*combining))
             }
-            FloatKernel::Separable { row, column } => {
-                let column = Taps::new(column.clone(), 1);
-                (Some(Taps::new(row.clone(), row.len())), vec![column], None)
-            }
+            FloatKernel::Separable { row, column } => (Some(row.clone()), vec![Taps::new(column, 1)], None),
         };
         Kernel {
             row,
@@ -82,8 +79,7 @@ impl Kernel {
 
     /// Multiply-adds of a sample.
     fn taps(&self) -> usize {
-        let all = self.row.iter().chain(&self.masks);
-        all.map(|taps| taps.width() * taps.height()).sum()
+        self.row.as_ref().map_or(0, Vec::len) + self.masks.iter().map(Taps::len).sum::<usize>()
     }
 
     /// Lines that four output rows are made of.

@@ -3,7 +3,7 @@
 use super::FloatFilter;
 use super::finish::{Row, combine, needs_before};
 use super::lines::{Alpha, Reader, Span, numbers};
-use super::sums::{Lines, ROWS, along_row, sums};
+use super::sums::{Lines, Next, ROWS, along_row, sums};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::simd::float::{Samples, Work};
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
@@ -191,8 +191,10 @@ impl<'a> Part<'a> {
                 step: channels,
             };
             let starts = if kernel.combining.is_some() { zeros } else { biases };
+            let mut next = self.next(layout, strip, k + ROWS);
             for (taps, sums_of) in kernel.masks.iter().zip(all_sums.chunks_exact_mut(ROWS * len)) {
-                sums(s, taps, read, starts, sums_of);
+                sums(s, taps, read, (starts, next), sums_of);
+                next.rows = [&[]; 2 * ROWS];
             }
             if let Some(combining) = kernel.combining {
                 combine(combining, all_sums, ROWS * len, biases);
@@ -206,6 +208,28 @@ impl<'a> Part<'a> {
                 self.finish(s, layout, strip, k + r, &mut sums[..samples], work);
             }
         }
+    }
+
+    /// What is read and written when the rows from row `k` of the strip on are made.
+    fn next<'b>(&'b self, layout: &Layout, strip: &'b Strip<'_>, k: usize) -> Next<'b> {
+        let (plane, bytes) = (self.reader.plane, self.filter.format.bytes_per_sample());
+        let mut rows: [&[u8]; 2 * ROWS] = [&[]; 2 * ROWS];
+        if k < strip.rows {
+            let (below, place) = (self.filter.kernel.size.1 / 2, layout.planes()[plane]);
+            let from = self.band.start * place.channels * bytes;
+            let len = self.band.len() * place.channels * bytes;
+            let (picture, result) = rows.split_at_mut(ROWS);
+            for (r, (read, written)) in picture.iter_mut().zip(result).enumerate() {
+                let y = self.first_row + k + r + below;
+                if y < self.height {
+                    *read = self.reader.bytes(plane, y, &self.band);
+                }
+                if k + r < strip.rows {
+                    *written = &strip.bytes[(k + r) * place.stride + from..][..len];
+                }
+            }
+        }
+        Next { rows, bytes }
     }
 
     /// Writes row `k` of the strip.

@@ -18,30 +18,45 @@ use crate::engine::cpu::simd::float::Samples;
 /// Output rows that are made at once.
 pub(super) const ROWS: usize = 4;
 
-/// Vectors of each of them that are made at once: their sums, and the vectors of one line, take most of the
-/// registers.
+/// Vectors of each of them that are made at once: eight sums or more fill the time that a multiply-add takes,
+/// and with the vectors of a line they leave some registers, so that none goes to memory.
 pub(super) const fn vectors<S: Samples>() -> usize {
-    if S::REGISTERS < 32 { 3 } else { 6 }
+    if S::REGISTERS < 32 { 2 } else { 4 }
 }
 
-/// The weights of a mask.
+/// The weights of a mask as the loops take them: of each line, tap by tap, those for each of the output rows
+/// that are made at once. 0 stands where a line is no part of a row, and is not used.
+///
+/// ```text
+/// line 0    w00 -- -- --   w01 -- -- --   w02 -- -- --
+/// line 1    w10 w00 -- --  w11 w01 -- --  w12 w02 -- --
+/// line 2    w20 w10 w00 --  ..
+/// ```
 pub(super) struct Taps {
-    /// Row by row.
-    weights: Vec<f32>,
+    weights: Vec<[f32; ROWS]>,
     width: usize,
+    height: usize,
 }
 
 impl Taps {
-    pub(super) fn new(weights: Vec<f32>, width: usize) -> Taps {
-        Taps { weights, width }
+    /// Those of a mask, row by row.
+    pub(super) fn new(weights: &[f32], width: usize) -> Taps {
+        let height = weights.len() / width;
+        let at = |j: usize, i: usize, r: usize| match j.checked_sub(r) {
+            Some(row) if row < height => weights[row * width + i],
+            _ => 0.0,
+        };
+        let lines = (0..height + ROWS - 1).flat_map(|j| (0..width).map(move |i| (j, i)));
+        Taps {
+            weights: lines.map(|(j, i)| std::array::from_fn(|r| at(j, i, r))).collect(),
+            width,
+            height,
+        }
     }
 
-    pub(super) fn width(&self) -> usize {
-        self.width
-    }
-
-    pub(super) fn height(&self) -> usize {
-        self.weights.len() / self.width
+    /// Multiply-adds of a sum.
+    pub(super) fn len(&self) -> usize {
+        self.width * self.height
     }
 }
 
@@ -55,32 +70,80 @@ pub(super) struct Lines<'a> {
     pub(super) step: usize,
 }
 
+/// Rows that come next, brought into the cache meanwhile: of the picture, of the result, as many of each as
+/// are made at once.
+#[derive(Clone, Copy)]
+pub(super) struct Next<'a> {
+    pub(super) rows: [&'a [u8]; 2 * ROWS],
+    /// Bytes of a sample.
+    pub(super) bytes: usize,
+}
+
+impl Next<'_> {
+    /// Prefetches what belongs to so many samples from sample `at` on.
+    #[inline(always)]
+    fn prefetch<S: Samples>(&self, s: S, at: usize, samples: usize) {
+        const CACHE_LINE: usize = 64;
+        for n in 0..2 * ROWS {
+            let mut byte = at * self.bytes;
+            while byte < self.rows[n].len().min((at + samples) * self.bytes) {
+                s.prefetch(self.rows[n][byte..].as_ptr());
+                byte += CACHE_LINE;
+            }
+        }
+    }
+}
+
 /// The sums of [`ROWS`] output rows, each of as many as `starts` has, which is what they start from: a
 /// multiple of a vector. They go to `to`, row after row.
 #[inline(always)]
-pub(super) fn sums<S: Samples>(s: S, taps: &Taps, lines: Lines<'_>, starts: &[f32], to: &mut [f32]) {
-    let at = if const { S::REGISTERS < 32 } {
-        rows_of_tiles::<S, 3>(s, taps, lines, starts, to, 0)
+pub(super) fn sums<S: Samples>(
+    s: S,
+    taps: &Taps,
+    lines: Lines<'_>,
+    (starts, next): (&[f32], Next<'_>),
+    to: &mut [f32],
+) {
+    // Of a column the one tap of a line is a constant of the loop.
+    if taps.width == 1 {
+        all_tiles::<S, 1>(s, taps, lines, (starts, next), to);
     } else {
-        rows_of_tiles::<S, 6>(s, taps, lines, starts, to, 0)
+        all_tiles::<S, 0>(s, taps, lines, (starts, next), to);
+    }
+}
+
+/// [`sums`] of masks of `W` columns; 0 stands for any number.
+#[inline(always)]
+fn all_tiles<S: Samples, const W: usize>(
+    s: S,
+    taps: &Taps,
+    lines: Lines<'_>,
+    (starts, next): (&[f32], Next<'_>),
+    to: &mut [f32],
+) {
+    let at = if const { S::REGISTERS < 32 } {
+        tiles::<S, W, 2>(s, taps, lines, (starts, next), to, 0)
+    } else {
+        tiles::<S, W, 4>(s, taps, lines, (starts, next), to, 0)
     };
-    rows_of_tiles::<S, 1>(s, taps, lines, starts, to, at);
+    tiles::<S, W, 1>(s, taps, lines, (starts, next), to, at);
 }
 
 /// Tiles of `V` vectors from sum `from` on, as many as there are; where the rest begins.
 #[inline(always)]
-fn rows_of_tiles<S: Samples, const V: usize>(
+fn tiles<S: Samples, const W: usize, const V: usize>(
     s: S,
     taps: &Taps,
     lines: Lines<'_>,
-    starts: &[f32],
+    (starts, next): (&[f32], Next<'_>),
     to: &mut [f32],
     from: usize,
 ) -> usize {
     let len = starts.len();
     let mut at = from;
     while at + V * S::LANES <= len {
-        let sums = tile::<S, V>(s, taps, lines, &starts[at..], at);
+        next.prefetch(s, at, V * S::LANES);
+        let sums = tile::<S, W, V>(s, taps, lines, &starts[at..], at);
         for r in 0..ROWS {
             for v in 0..V {
                 s.store(sums[r][v], &mut to[r * len + at + v * S::LANES..]);
@@ -92,7 +155,7 @@ fn rows_of_tiles<S: Samples, const V: usize>(
 }
 
 #[inline(always)]
-fn tile<S: Samples, const V: usize>(
+fn tile<S: Samples, const W: usize, const V: usize>(
     s: S,
     taps: &Taps,
     lines: Lines<'_>,
@@ -104,82 +167,90 @@ fn tile<S: Samples, const V: usize>(
         start[v] = s.load(&starts[v * S::LANES..]);
     }
     let mut sums = [start; ROWS];
-    let (width, height) = (taps.width, taps.height());
+    let width = if W > 0 { W } else { taps.width };
     let reach = (width - 1) * lines.step + V * S::LANES;
-    for (j, &place) in lines.places.iter().enumerate() {
-        let line = &lines.memory[place + at..][..reach];
-        // The output rows that this line is part of, with mask row j for the first of all.
-        let job = (taps, line, lines.step, j);
-        match ((j + 1).saturating_sub(height), (j + 1).min(ROWS)) {
-            (0, 4) => add::<S, V, 0, 4>(s, job, &mut sums),
-            (0, 1) => add::<S, V, 0, 1>(s, job, &mut sums),
-            (0, 2) => add::<S, V, 0, 2>(s, job, &mut sums),
-            (0, 3) => add::<S, V, 0, 3>(s, job, &mut sums),
-            (1, 2) => add::<S, V, 1, 2>(s, job, &mut sums),
-            (2, 3) => add::<S, V, 2, 3>(s, job, &mut sums),
-            (3, 4) => add::<S, V, 3, 4>(s, job, &mut sums),
-            (1, 4) => add::<S, V, 1, 4>(s, job, &mut sums),
-            (2, 4) => add::<S, V, 2, 4>(s, job, &mut sums),
-            _ => unreachable!("masks have an odd number of rows"),
-        }
+    let mut all = lines.places.iter().zip(taps.weights.chunks_exact(width));
+    let mut next = || {
+        let Some((&place, weights)) = all.next() else {
+            unreachable!("there are as many lines as the rows are part of")
+        };
+        (&lines.memory[place + at..][..reach], lines.step, weights)
+    };
+    if taps.height == 1 {
+        add::<S, V, 0, 1>(s, next(), &mut sums);
+        add::<S, V, 1, 2>(s, next(), &mut sums);
+        add::<S, V, 2, 3>(s, next(), &mut sums);
+        add::<S, V, 3, 4>(s, next(), &mut sums);
+        return sums;
     }
+    add::<S, V, 0, 1>(s, next(), &mut sums);
+    add::<S, V, 0, 2>(s, next(), &mut sums);
+    add::<S, V, 0, 3>(s, next(), &mut sums);
+    for _ in ROWS - 1..taps.height {
+        add::<S, V, 0, 4>(s, next(), &mut sums);
+    }
+    add::<S, V, 1, 4>(s, next(), &mut sums);
+    add::<S, V, 2, 4>(s, next(), &mut sums);
+    add::<S, V, 3, 4>(s, next(), &mut sums);
     sums
 }
+
+/// What a line adds: its samples, how far one tap is from the next, and the weights.
+type Line<'a> = (&'a [f32], usize, &'a [[f32; ROWS]]);
 
 /// Adds a line's products to the output rows from `FIRST` up to `END`.
 #[inline(always)]
 fn add<S: Samples, const V: usize, const FIRST: usize, const END: usize>(
     s: S,
-    (taps, line, step, j): (&Taps, &[f32], usize, usize),
+    (line, step, weights): Line<'_>,
     sums: &mut [[S::V; V]; ROWS],
 ) {
-    let width = taps.width;
-    let mut weights = [&taps.weights[..0]; ROWS];
-    for r in FIRST..END {
-        weights[r] = &taps.weights[(j - r) * width..][..width];
-    }
     let mut samples = [s.splat(0.0); V];
-    for i in 0..width {
-        let from = &line[i * step..][..V * S::LANES];
+    let mut at = 0;
+    for weights in weights {
+        let from = &line[at..][..V * S::LANES];
         for v in 0..V {
             samples[v] = s.load(&from[v * S::LANES..]);
         }
         for r in FIRST..END {
-            let weight = s.splat(weights[r][i]);
+            let weight = s.splat(weights[r]);
             for v in 0..V {
                 sums[r][v] = s.fused(weight, samples[v], sums[r][v]);
             }
         }
+        at += step;
     }
 }
 
 /// Sums along one line, `step` samples from tap to tap, from 0 on: as many as `to` takes, a multiple of a
 /// vector.
 #[inline(always)]
-pub(super) fn along_row<S: Samples>(s: S, taps: &Taps, line: &[f32], step: usize, to: &mut [f32]) {
-    let at = along_tiles::<S, 8>(s, taps, (line, step), to, 0);
-    along_tiles::<S, 1>(s, taps, (line, step), to, at);
+pub(super) fn along_row<S: Samples>(s: S, weights: &[f32], line: &[f32], step: usize, to: &mut [f32]) {
+    let at = along_tiles::<S, 8>(s, weights, (line, step), to, 0);
+    along_tiles::<S, 1>(s, weights, (line, step), to, at);
 }
 
 #[inline(always)]
 fn along_tiles<S: Samples, const V: usize>(
     s: S,
-    taps: &Taps,
+    weights: &[f32],
     (line, step): (&[f32], usize),
     to: &mut [f32],
     from: usize,
 ) -> usize {
-    let reach = (taps.width - 1) * step + V * S::LANES;
+    let reach = (weights.len() - 1) * step + V * S::LANES;
     let mut at = from;
     while at + V * S::LANES <= to.len() {
         let line = &line[at..][..reach];
         let mut sums = [s.splat(0.0); V];
-        for (i, &weight) in taps.weights.iter().enumerate() {
-            let from = &line[i * step..][..V * S::LANES];
+        let mut tap = 0;
+        for &weight in weights {
+            let from = &line[tap..][..V * S::LANES];
             let weight = s.splat(weight);
             for v in 0..V {
                 sums[v] = s.fused(weight, s.load(&from[v * S::LANES..]), sums[v]);
             }
+            tap += step;
         }
         for v in 0..V {
             s.store(sums[v], &mut to[at + v * S::LANES..]);

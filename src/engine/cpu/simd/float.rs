@@ -97,6 +97,9 @@ pub(in crate::engine::cpu) trait Samples: Float<Number = f32> {
 
     /// Writes [`Float::LANES`] numbers in 16 bits, little-endian, rounded to nearest even.
     fn put_halves(self, value: Self::V, to: &mut [u8]);
+
+    /// Prefetches the cache line of an address, which may be any.
+    fn prefetch(self, at: *const u8);
 }
 
 /// What Fourier transforms of a pair of tiles of 64, 128 and 256 points a side take with a set, with staging
@@ -259,4 +262,7 @@ impl Samples for Singles4 {
             *to = f16::from_f32(value).to_le_bytes();
         }
     }
+
+    #[inline(always)]
+    fn prefetch(self, _: *const u8) {}
 }

@@ -401,7 +401,8 @@ macro_rules! vectors {
 }
 
 vectors!(
-    /// The proof that this machine has AVX2, fused multiply-adds and F16C: vectors of four numbers of 64 bits.
+    /// The proof that this machine has AVX2, fused multiply-adds and F16C: vectors of four numbers of 64
+    /// bits.
     Doubles4, __m256d, f64, 4, "avx2,fma,f16c",
     _mm256_set1_pd, _mm256_loadu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd,
     _mm256_fmsub_pd, _mm256_max_pd, _mm256_min_pd,
@@ -473,6 +474,12 @@ macro_rules! samples {
                 let to = &mut to[..2 * $lanes];
                 // SAFETY: `self` proves the instructions, and the room was found there.
                 unsafe { $to_halves(value, to.as_mut_ptr()) }
+            }
+
+            #[inline(always)]
+            fn prefetch(self, at: *const u8) {
+                // SAFETY: SSE is part of x86-64, and no address is a fault.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
             }
         }
     };
