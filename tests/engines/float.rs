@@ -125,6 +125,7 @@ fn chain(specs: &[&str], border: Border, planes: &str, algorithm: Algorithm) -> 
         border,
         planes: planes.parse().unwrap(),
         algorithm,
+        alpha: Default::default(),
     }
 }
 

@@ -247,7 +247,7 @@ mod tests {
         let planes = 0..layout.planes().len();
         let convolved = |plane: usize| convolved(&step.planes[plane]).next().is_some();
         let mut expected = vec![0x5A; layout.size()];
-        for mut strip in strips(step, layout, planes.clone(), &mut expected, 1, |_| 2) {
+        for mut strip in strips(Parts::of(step, 1), layout, planes.clone(), &mut expected, |_| 2) {
             scalar::convolve(step, source, layout, &mut strip);
         }
         let mut scratch = scratch::Scratch::default();
@@ -259,7 +259,7 @@ mod tests {
             // Tiles of all sides that keep a fair share of what they transform.
             for by in fft.all().filter(|by| by.rows() > 16) {
                 let mut out = vec![0xA5; layout.size()];
-                for mut strip in strips(step, layout, planes.clone(), &mut out, threads, |_| by.rows()) {
+                for mut strip in strips(Parts::of(step, threads), layout, planes.clone(), &mut out, |_| by.rows()) {
                     if convolved(strip.plane) {
                         let job = (&step.planes[strip.plane][..], step.border);
                         by.convolve(job, source, layout, &mut strip, &mut scratch);
