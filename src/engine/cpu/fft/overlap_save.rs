@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::engine::cpu::fft::tests::{fft, step};
     use crate::engine::cpu::rows::strip::Picture;
-    use crate::engine::cpu::rows::strip::strips;
+    use crate::engine::cpu::rows::strip::{Parts, strips};
     use crate::engine::cpu::scalar;
     use crate::engine::cpu::simd::InstructionSet;
     use crate::engine::verify::BORDERS;
