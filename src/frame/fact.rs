@@ -4,7 +4,7 @@
 //! forgotten here. A sink accounts for each fact: carried, converted in the samples, or reported as lost.
 //! Alpha and palettes are no facts in this sense: the pixel format says that they are there.
 
-use super::{Colour, ColourModel, FieldOrder, Metadata, PixelFormat, Range, SideData, Turn};
+use super::{AlphaKind, Colour, ColourModel, FieldOrder, Metadata, PixelFormat, Range, SideData, Turn};
 use std::collections::BTreeMap;
 
 /// One kind of fact.
@@ -54,6 +54,10 @@ pub enum Fact {
     IccProfile,
     /// What an image file says beside its pixels: Exif, XMP, resolution, texts.
     Annotations,
+    /// Windows, attributes and names of an OpenEXR file.
+    Exr,
+    /// Colour is multiplied by its alpha.
+    AssociatedAlpha,
     /// A block of FFmpeg's that this list does not know, by FFmpeg's number.
     Other(u32),
 }
@@ -84,6 +88,8 @@ impl Fact {
             Fact::Spherical => "spherical video mark",
             Fact::IccProfile => "ICC profile",
             Fact::Annotations => "annotations of stills",
+            Fact::Exr => "attributes of OpenEXR",
+            Fact::AssociatedAlpha => "that colours are multiplied by alpha",
             Fact::Other(_) => "other side data",
         }
     }
@@ -113,6 +119,8 @@ impl Fact {
             | Fact::Spherical
             | Fact::IccProfile
             | Fact::Annotations
+            | Fact::Exr
+            | Fact::AssociatedAlpha
             | Fact::Other(_) => false,
         }
     }
@@ -146,6 +154,7 @@ impl Fact {
             | Fact::ContentLight
             | Fact::Stereo
             | Fact::Spherical
+            | Fact::AssociatedAlpha
             | Fact::IccProfile => true,
             Fact::Hdr10Plus
             | Fact::DolbyVision
@@ -156,6 +165,7 @@ impl Fact {
             | Fact::Timecode
             | Fact::GopTimecode
             | Fact::Annotations
+            | Fact::Exr
             | Fact::Other(_) => false,
         }
     }
@@ -204,6 +214,8 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
         skipped: _,
         #[cfg(feature = "ffmpeg")]
         annotations,
+        #[cfg(feature = "images")]
+        exr,
         stands_in: _,
         colour:
             Colour {
@@ -212,7 +224,7 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
                 transfer,
                 matrix,
                 chroma_location,
-                alpha: _,
+                alpha,
             },
         sample_aspect,
         field_order,
@@ -254,6 +266,13 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
     #[cfg(feature = "ffmpeg")]
     if let Some(words) = annotations.as_ref().map(|a| a.words()).filter(|w| !w.is_empty()) {
         facts.insert(Fact::Annotations, words);
+    }
+    #[cfg(feature = "images")]
+    if let Some(words) = exr.as_ref().map(|part| part.words()).filter(|w| !w.is_empty()) {
+        facts.insert(Fact::Exr, words.to_owned());
+    }
+    if *alpha == AlphaKind::Associated {
+        facts.insert(Fact::AssociatedAlpha, String::new());
     }
     if let Some(turn) = orientation.and_then(Turn::from_exif).filter(|t| !t.is_upright()) {
         facts.insert(Fact::Rotation, turn.word().to_owned());
@@ -318,6 +337,8 @@ fn block_value(block: &SideData) -> Option<String> {
         | Fact::Spherical
         | Fact::IccProfile
         | Fact::Annotations
+        | Fact::Exr
+        | Fact::AssociatedAlpha
         | Fact::Range
         | Fact::Matrix
         | Fact::Primaries
@@ -357,6 +378,8 @@ pub fn is_usual(fact: Fact, value: &str, samples: Samples) -> bool {
         | Fact::Spherical
         | Fact::IccProfile
         | Fact::Annotations
+        | Fact::Exr
+        | Fact::AssociatedAlpha
         | Fact::Other(_) => false,
     }
 }

@@ -39,6 +39,8 @@ pub use turn::{Turn, TurnError};
 
 #[cfg(feature = "ffmpeg")]
 use crate::still::annotations::Annotations;
+#[cfg(feature = "images")]
+use crate::still::exr::ExrPart;
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -126,6 +128,9 @@ pub struct Metadata {
     /// What an image file says beside its pixels: Exif, XMP, resolution, texts, PNG's colour description.
     #[cfg(feature = "ffmpeg")]
     pub annotations: Option<Arc<Annotations>>,
+    /// What an OpenEXR file says beside the samples.
+    #[cfg(feature = "images")]
+    pub exr: Option<Arc<ExrPart>>,
     /// Blocks that only source and sink understand (HDR metadata, captions).
     pub side_data: Vec<SideData>,
     /// The frame only keeps the place of an image file that could not be read; nothing is written for it.

@@ -176,6 +176,8 @@ fn outcome(fact: Fact, value: &str, format: PixelFormat) -> Outcome {
         | Fact::Spherical
         | Fact::IccProfile
         | Fact::Annotations
+        | Fact::Exr
+        | Fact::AssociatedAlpha
         | Fact::Other(_) => false,
     };
     if holds { Outcome::Carried } else { Outcome::Lost }

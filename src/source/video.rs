@@ -8,7 +8,7 @@ mod cuts;
 mod damage;
 mod dolby;
 mod extent;
-pub(super) mod floats;
+mod floats;
 mod key_frame;
 mod layers;
 mod parallel;
@@ -317,7 +317,9 @@ impl VideoSource {
         self.native = coded;
         let is_plain = coded.name() == native.name() || is_full_range_name(coded);
         let mut conversion = String::new();
-        if !is_plain {
+        if floats::are_swapped(coded, native) {
+            conversion = format!(", read as {native}");
+        } else if !is_plain {
             let from = self.picture.colour();
             let to = self.colour();
             let target = AvFormat::from_name(native.name())
@@ -353,13 +355,7 @@ impl VideoSource {
             let (from, mut care) = (coded.name(), "");
             if !exact {
                 care = ", which loses precision";
-                let is_float = coded.facts().is_some_and(|facts| facts.float);
-                let cut = if is_float {
-                    format!(": {}", floats::CUT)
-                } else {
-                    String::new()
-                };
-                let inexact = format!("its {from} samples become {native}, which loses precision{cut}");
+                let inexact = format!("its {from} samples become {native}, which loses precision");
                 if self.strict {
                     return Err(self.invalid(format!("{inexact}; without --strict it is read so")));
                 }
@@ -860,7 +856,7 @@ impl VideoSource {
     /// The picture itself as a frame's memory, if it was decoded into memory of the run's and needs no
     /// conversion.
     fn take_picture(&mut self) -> Option<(Layout, Decoded)> {
-        if self.scaler.is_some() {
+        if self.scaler.is_some() || floats::are_swapped(self.native, self.info.format) {
             return None;
         }
         let picture = std::mem::replace(&mut self.picture, Picture::new().ok()?);
@@ -879,7 +875,7 @@ impl VideoSource {
             })?;
         let mut frame = Frame::new(layout, buffer)?;
         let copied = match &mut self.scaler {
-            Some(_) if floats::are_read(self.native, self.info.format) => {
+            None if floats::are_swapped(self.native, self.info.format) => {
                 floats::read(&self.picture, &mut frame)
             }
             None => self.picture.copy_to(&mut frame),

@@ -14,7 +14,7 @@ pub enum ImageKind {
     Png,
     /// JPEG, lossy: gray and RGB, 8 bits.
     Jpeg,
-    /// TIFF, written uncompressed: gray, RGB and RGBA, 8 and 16 bits.
+    /// TIFF, written uncompressed: gray, RGB and RGBA, 8 and 16 bits, and floating-point samples.
     Tiff,
     /// BMP: gray, RGB and RGBA, 8 bits.
     Bmp,
@@ -28,13 +28,13 @@ pub enum ImageKind {
     Ppm,
     /// PBM, read only: black and white.
     Pbm,
-    /// OpenEXR: gray, RGB and RGBA, floating-point samples, which are 16 bits here.
+    /// OpenEXR: floating-point samples of 16 and 32 bits in any number of channels.
     Exr,
     /// DPX: gray, RGB and RGBA, 8 and 16 bits; RGB of 10 and 12 bits.
     Dpx,
     /// Truevision TGA: gray, RGB and RGBA, 8 bits.
     Tga,
-    /// PFM: gray and RGB, floating-point samples, which are 16 bits here.
+    /// PFM: gray and RGB, floating-point samples of 32 bits.
     Pfm,
     /// JPEG XL, written lossless: gray and RGB, with or without alpha, 8 and 16 bits.
     Jxl,
@@ -44,7 +44,7 @@ pub enum ImageKind {
     Jp2,
     /// QOI: RGB and RGBA, 8 bits.
     Qoi,
-    /// Radiance HDR, read only: RGB, floating-point samples, which are 16 bits here.
+    /// Radiance HDR: RGB, floating-point samples of 8 bits with a common exponent.
     Hdr,
     /// Photoshop's own files, read only: the picture that all layers make.
     Psd,
@@ -67,8 +67,12 @@ pub enum Decoding {
     Tiff,
     /// Hands.
     Tga,
+    /// Hands.
+    Pfm,
     /// The dds crate.
     Dds,
+    /// The exr crate.
+    Exr,
     /// The image crate, which gets the largest picture alone.
     Ico,
     /// FFmpeg.
@@ -116,7 +120,7 @@ const fn row(
 }
 
 const ROWS: [Row; 22] = {
-    use Decoding::{Dds, Ffmpeg, Ico, Image, Jpeg, Tga, Tiff};
+    use Decoding::{Dds, Exr, Ffmpeg, Ico, Image, Jpeg, Pfm, Tga, Tiff};
     use Encoding::{None, Own};
     use image::ImageFormat as F;
     const fn ffmpeg(encoder: &'static str) -> Encoding {
@@ -145,7 +149,7 @@ const ROWS: [Row; 22] = {
         row(ImageKind::Pgm, "PGM", &["pgm"], Image(F::Pnm), (Own, DEEP)),
         row(ImageKind::Ppm, "PPM", &["ppm"], Image(F::Pnm), (Own, DEEP)),
         row(ImageKind::Pbm, "PBM", &["pbm"], Image(F::Pnm), (None, false)),
-        row(ImageKind::Exr, "OpenEXR", &["exr"], Ffmpeg, (ffmpeg("exr"), DEEP)),
+        row(ImageKind::Exr, "OpenEXR", &["exr"], Exr, (Own, DEEP)),
         row(ImageKind::Dpx, "DPX", &["dpx"], Ffmpeg, (ffmpeg("dpx"), DEEP)),
         row(
             ImageKind::Tga,
@@ -154,7 +158,7 @@ const ROWS: [Row; 22] = {
             Tga,
             (ffmpeg("targa"), false),
         ),
-        row(ImageKind::Pfm, "PFM", &["pfm"], Ffmpeg, (ffmpeg("pfm"), DEEP)),
+        row(ImageKind::Pfm, "PFM", &["pfm"], Pfm, (Own, DEEP)),
         row(
             ImageKind::Jxl,
             "JPEG XL",
@@ -176,7 +180,7 @@ const ROWS: [Row; 22] = {
             "Radiance HDR",
             &["hdr"],
             Image(F::Hdr),
-            (None, DEEP),
+            (Own, DEEP),
         ),
         row(ImageKind::Psd, "PSD", &["psd"], Ffmpeg, (None, DEEP)),
         row(ImageKind::Dds, "DDS", &["dds"], Dds, (None, DEEP)),
@@ -243,6 +247,7 @@ impl ImageKind {
             image::ImageFormat::Jpeg => Some(ImageKind::Jpeg),
             image::ImageFormat::Tiff => Some(ImageKind::Tiff),
             image::ImageFormat::Dds => Some(ImageKind::Dds),
+            image::ImageFormat::OpenExr => Some(ImageKind::Exr),
             image::ImageFormat::Ico => Some(ImageKind::Ico),
             format => ROWS
                 .iter()
@@ -285,6 +290,16 @@ impl ImageKind {
             self,
             ImageKind::Png | ImageKind::Jpeg | ImageKind::Tiff | ImageKind::WebP
         )
+    }
+
+    /// True if it holds floating-point samples and no others.
+    pub fn is_float_only(self) -> bool {
+        matches!(self, ImageKind::Exr | ImageKind::Pfm | ImageKind::Hdr)
+    }
+
+    /// True if it holds floating-point samples.
+    pub fn holds_floats(self) -> bool {
+        self.is_float_only() || self == ImageKind::Tiff
     }
 
     /// True if it holds samples of more than 8 bits.

@@ -4,6 +4,9 @@
 #[doc(hidden)]
 pub mod annotations;
 #[cfg(feature = "images")]
+#[doc(hidden)]
+pub mod exr;
+#[cfg(feature = "images")]
 mod kind;
 #[cfg(feature = "images")]
 #[doc(hidden)]

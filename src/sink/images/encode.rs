@@ -5,19 +5,27 @@ use super::ffmpeg_encoder;
 use super::stored::{Stored, cannot_hold, stored};
 #[cfg(test)]
 use crate::frame::PixelFormat;
-use crate::frame::{Channel, Colour, Frame};
+use crate::frame::{AlphaKind, Channel, Colour, Frame};
 use crate::sink::SinkError;
 use crate::still::{Encoding, ImageKind};
+use half::f16;
 use image::codecs::bmp::BmpEncoder;
+use image::codecs::hdr::HdrEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
-use image::{ImageEncoder, ImageError};
+use image::{ExtendedColorType, ImageEncoder, ImageError};
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Cursor, Seek, Write};
 use std::sync::Arc;
-use tiff::encoder::colortype::{Gray8, Gray16, RGB8, RGB16, RGBA8, RGBA16};
+use tiff::encoder::colortype::{
+    Gray8, Gray16, Gray32Float, RGB8, RGB16, RGB32Float, RGBA8, RGBA16, RGBA32Float,
+};
 use tiff::encoder::{TiffEncoder, TiffValue};
 use tiff::tags::{Tag, Type};
+
+/// The numbers between which Radiance's exponent of 8 bits lies.
+const RADIANCE_LEAST: f32 = 1e-38;
+const RADIANCE_MOST: f32 = 1e38;
 
 /// `frame` as the bytes of a file of `kind`, without anything beside its pixels.
 pub fn encoded(frame: &Frame, kind: ImageKind) -> Result<Vec<u8>, SinkError> {
@@ -96,6 +104,13 @@ impl Picture<'_> {
                 e => ImageError::IoError(io::Error::other(e)),
             })?,
             ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm => self.netpbm(&mut out)?,
+            ImageKind::Pfm => self.pfm(&mut out)?,
+            ImageKind::Hdr => HdrEncoder::new(&mut out).write_image(
+                &radiance(&self.pixels),
+                self.width,
+                self.height,
+                ExtendedColorType::Rgb32F,
+            )?,
             kind if matches!(kind.encoding(), Encoding::Ffmpeg(_)) => {
                 out.write_all(&ffmpeg_encoder::encode(self, kind)?)?;
             }
@@ -165,6 +180,10 @@ impl Picture<'_> {
     /// With the crate below the image crate's own encoder, which has no orientation.
     fn tiff(&self, out: &mut (impl Write + Seek)) -> Result<(), tiff::TiffError> {
         let mut encoder = TiffEncoder::new(out)?;
+        let floats = || -> Vec<f32> {
+            let (numbers, _) = self.pixels.as_chunks::<4>();
+            numbers.iter().copied().map(f32::from_le_bytes).collect()
+        };
         let samples = || -> Vec<u16> {
             self.pixels
                 .chunks_exact(2)
@@ -180,8 +199,12 @@ impl Picture<'_> {
                         .write_tag(Tag::IccProfile, Profile(profile))?;
                 }
                 if self.stored.channels.len() == 4 {
-                    // The fourth sample is alpha that is not multiplied into the colours.
-                    image.encoder().write_tag(Tag::ExtraSamples, &[2_u16][..])?;
+                    // The fourth sample is alpha, which is multiplied into the colours or is not.
+                    let kind = match self.colour.alpha {
+                        AlphaKind::Associated => 1_u16,
+                        AlphaKind::Straight => 2,
+                    };
+                    image.encoder().write_tag(Tag::ExtraSamples, &[kind][..])?;
                 }
                 if let Some(orientation) = self.orientation {
                     image
@@ -192,6 +215,9 @@ impl Picture<'_> {
             }};
         }
         match (self.stored.channels.len(), self.stored.deep) {
+            (1, _) if self.stored.float => write!(Gray32Float, &floats()),
+            (3, _) if self.stored.float => write!(RGB32Float, &floats()),
+            (_, _) if self.stored.float => write!(RGBA32Float, &floats()),
             (1, false) => write!(Gray8, &self.pixels),
             (3, false) => write!(RGB8, &self.pixels),
             (_, false) => write!(RGBA8, &self.pixels),
@@ -199,6 +225,21 @@ impl Picture<'_> {
             (3, true) => write!(RGB16, &samples()),
             (_, true) => write!(RGBA16, &samples()),
         }
+    }
+
+    /// Little-endian, as the negative scale says, and the lowest row first.
+    fn pfm(&self, out: &mut impl Write) -> io::Result<()> {
+        let kind = if self.stored.channels.len() == 1 {
+            "Pf"
+        } else {
+            "PF"
+        };
+        write!(out, "{kind}\n{} {}\n-1.0\n", self.width, self.height)?;
+        let row = self.width as usize * self.stored.channels.len() * 4;
+        self.pixels
+            .chunks_exact(row)
+            .rev()
+            .try_for_each(|row| out.write_all(row))
     }
 
     /// Own code, since the image crate writes 16-bit gray and RGB as PAM only.
@@ -232,6 +273,17 @@ impl Picture<'_> {
         }
         Ok(())
     }
+}
+
+/// Numbers that Radiance's exponent reaches, in the machine's order: what is below 0 or no number becomes 0.
+fn radiance(pixels: &[u8]) -> Vec<u8> {
+    let (numbers, _) = pixels.as_chunks::<4>();
+    let numbers = numbers.iter().map(|&number| match f32::from_le_bytes(number) {
+        value if value > RADIANCE_MOST => RADIANCE_MOST,
+        value if value > RADIANCE_LEAST => value,
+        _ => 0.0,
+    });
+    numbers.flat_map(f32::to_ne_bytes).collect()
 }
 
 /// A colour profile as a TIFF tag of the type that its specification asks for.
@@ -272,10 +324,13 @@ pub(super) fn pixels(frame: &Frame, stored: Stored) -> Cow<'_, [u8]> {
     let planes = format.planes();
     if planes.len() == 1
         && planes[0].channels == stored.channels
-        && matches!(format.depth(), 8 | 16)
+        && (matches!(format.depth(), 8 | 16) && !stored.float || format.depth() == 32)
         && layout.is_tight()
     {
         return Cow::Borrowed(frame.bytes());
+    }
+    if stored.float {
+        return Cow::Owned(floats(frame, stored));
     }
     let bytes = format.bytes_per_sample();
     let row_bytes = layout.width() * stored.channels.len() * bytes;
@@ -321,6 +376,35 @@ pub(super) fn pixels(frame: &Frame, stored: Stored) -> Cow<'_, [u8]> {
         }
     }
     Cow::Owned(pixels)
+}
+
+/// The same of floating-point samples, as numbers of 32 bits.
+fn floats(frame: &Frame, stored: Stored) -> Vec<u8> {
+    let (layout, format) = (frame.layout(), frame.format());
+    let count = stored.channels.len();
+    let row_bytes = 4 * layout.width() * count;
+    let mut pixels = vec![0_u8; row_bytes * layout.height()];
+    for (slot, &channel) in stored.channels.iter().enumerate() {
+        // Gray goes to every colour.
+        let luma = (channel != Channel::Alpha).then_some(Channel::Luma);
+        let Some((plane, at)) = format.place(channel).or_else(|| format.place(luma?)) else {
+            continue;
+        };
+        let step = format.planes()[plane].channels.len();
+        for (y, target) in pixels.chunks_exact_mut(row_bytes).enumerate() {
+            let places = target.as_chunks_mut::<4>().0.iter_mut().skip(slot).step_by(count);
+            let row = frame.row(plane, y);
+            if format.depth() == 16 {
+                let samples = row.as_chunks::<2>().0.iter().skip(at).step_by(step);
+                let wide = samples.map(|&half| f16::from_le_bytes(half).to_f32().to_le_bytes());
+                places.zip(wide).for_each(|(to, from)| *to = from);
+            } else {
+                let samples = row.as_chunks::<4>().0.iter().skip(at).step_by(step);
+                places.zip(samples).for_each(|(to, from)| *to = *from);
+            }
+        }
+    }
+    pixels
 }
 
 #[cfg(test)]

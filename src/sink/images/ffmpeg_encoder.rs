@@ -3,6 +3,7 @@
 use super::encode::Picture;
 use crate::ffmpeg::{self, AvError, AvFormat, Encoder, EncoderKind, EncoderSetup, Packet, Received};
 use crate::frame::{Colour, Range};
+use crate::still::exr::chromaticities;
 use crate::still::{Encoding, ImageKind};
 use image::ImageError;
 use image::error::{EncodingError, ImageFormatHint};
@@ -28,8 +29,6 @@ enum Samples {
     Same,
     /// Red and blue change places.
     Swapped,
-    /// A plane of 32-bit floating-point numbers for each, 0 to 1: green, blue, red and alpha.
-    Floats,
     /// A plane for each of 10 or 12 bits: green, blue and red.
     Bits(u32),
 }
@@ -39,8 +38,6 @@ impl Recipe {
     fn of(picture: &Picture<'_>, kind: ImageKind) -> Recipe {
         let (channels, deep) = (picture.stored.channels.len(), picture.stored.deep);
         match kind {
-            ImageKind::Exr => floats(channels, &[("format", "float"), ("compression", "zip16")]),
-            ImageKind::Pfm => floats(channels, &[]),
             ImageKind::Dpx if deep && channels == 3 => match picture.depth {
                 10 => plain("gbrp10le", Samples::Bits(10), &[]),
                 12 => plain("gbrp12le", Samples::Bits(12), &[]),
@@ -81,15 +78,6 @@ fn packed(channels: usize, deep: bool, options: &'static [(&'static str, &'stati
     plain(format, Samples::Same, options)
 }
 
-fn floats(channels: usize, options: &'static [(&'static str, &'static str)]) -> Recipe {
-    let format = match channels {
-        1 => "grayf32le",
-        3 => "gbrpf32le",
-        _ => "gbrapf32le",
-    };
-    plain(format, Samples::Floats, options)
-}
-
 /// Why files of `kind` cannot be written, if FFmpeg is to encode them and lacks the encoder.
 pub(super) fn missing(kind: ImageKind) -> Option<String> {
     lacking(kind, |name| EncoderKind::find(name).is_some())
@@ -106,27 +94,16 @@ fn lacking(kind: ImageKind, has: impl Fn(&str) -> bool) -> Option<String> {
 }
 
 /// What other readers take the samples of a file for, where that may be wrong.
-pub(super) fn assumed(picture: &Picture<'_>, kind: ImageKind) -> Option<&'static str> {
-    let is_linear = picture.colour.transfer == LINEAR;
-    match kind {
-        ImageKind::Exr if picture.stored.channels.len() == 4 => Some(
-            "most programs take OpenEXR for linear light and its colours for multiplied by alpha; samples \
-             were written as they are",
-        ),
-        ImageKind::Exr if !is_linear => {
-            Some("most programs take OpenEXR for linear light; samples were written as they are")
-        }
-        ImageKind::Pfm if !is_linear => {
-            Some("most programs take PFM for linear light; samples were written as they are")
-        }
-        _ => None,
-    }
+pub(super) fn assumed(colour: Colour, kind: ImageKind) -> Option<String> {
+    let is_linear = colour.transfer == LINEAR;
+    (kind.is_float_only() && !is_linear)
+        .then(|| format!("most programs take {kind} for linear light; samples were written as they are"))
 }
 
 /// True if files of `kind` say of themselves, or are understood, that their transfer is H.273's `transfer`.
 pub(super) fn tells_transfer(kind: ImageKind, transfer: u8) -> bool {
     match kind {
-        ImageKind::Exr | ImageKind::Pfm => transfer == LINEAR,
+        kind if kind.is_float_only() => transfer == LINEAR,
         ImageKind::Dpx => dpx_transfer(transfer).is_some(),
         _ => false,
     }
@@ -134,7 +111,11 @@ pub(super) fn tells_transfer(kind: ImageKind, transfer: u8) -> bool {
 
 /// True if files of `kind` say that their primaries are H.273's `primaries`.
 pub(super) fn tells_primaries(kind: ImageKind, primaries: u8) -> bool {
-    kind == ImageKind::Dpx && dpx_primaries(primaries).is_some()
+    match kind {
+        ImageKind::Dpx => dpx_primaries(primaries).is_some(),
+        ImageKind::Exr => chromaticities(primaries).is_some(),
+        _ => false,
+    }
 }
 
 /// DPX's number (SMPTE ST 268) of a transfer of H.273's.
@@ -240,18 +221,17 @@ fn fill(target: &mut ffmpeg::Picture, picture: &Picture<'_>, samples: Samples) -
                     to.swap(0, 2);
                 }
             }
-            Samples::Floats | Samples::Bits(_) => {
+            Samples::Bits(depth) => {
                 words.clear();
                 match bytes {
                     1 => words.extend(row.iter().copied().map(u16::from)),
                     _ => words.extend(row.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]))),
                 }
-                let most = if bytes == 1 { 255 } else { 65535 };
                 for channel in 0..channels {
                     // Planes come as green, blue, red.
                     let plane = if channels == 1 { 0 } else { [2, 0, 1, 3][channel] };
                     let from = words.iter().skip(channel).step_by(channels);
-                    plane_line(target, (plane, y), picture.width as usize, from, (samples, most))?;
+                    plane_line(target, (plane, y), picture.width as usize, from, depth)?;
                 }
             }
         }
@@ -259,26 +239,19 @@ fn fill(target: &mut ffmpeg::Picture, picture: &Picture<'_>, samples: Samples) -
     Ok(())
 }
 
-/// One row of a plane from samples of 0 to `most`.
+/// One row of a plane of `depth` bits from samples of 16.
 fn plane_line<'a>(
     target: &mut ffmpeg::Picture,
     (plane, y): (usize, usize),
     width: usize,
     from: impl Iterator<Item = &'a u16>,
-    (samples, most): (Samples, u16),
+    depth: u32,
 ) -> Result<(), AvError> {
-    if let Samples::Bits(depth) = samples {
-        let highest = (1_u32 << depth) - 1;
-        for (to, &word) in line(target, plane, y, 2 * width)?.chunks_exact_mut(2).zip(from) {
-            // The inverse of how they were brought to 16 bits.
-            let narrow = (u32::from(word) * highest + 32767) / 65535;
-            to.copy_from_slice(&(narrow as u16).to_le_bytes());
-        }
-    } else {
-        for (to, &word) in line(target, plane, y, 4 * width)?.chunks_exact_mut(4).zip(from) {
-            let value = (f64::from(word) / f64::from(most)) as f32;
-            to.copy_from_slice(&value.to_le_bytes());
-        }
+    let highest = (1_u32 << depth) - 1;
+    for (to, &word) in line(target, plane, y, 2 * width)?.chunks_exact_mut(2).zip(from) {
+        // The inverse of how they were brought to 16 bits.
+        let narrow = (u32::from(word) * highest + 32767) / 65535;
+        to.copy_from_slice(&(narrow as u16).to_le_bytes());
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! its name.
 
 mod encode;
+mod exr;
 mod ffmpeg_encoder;
 mod naming;
 mod stored;
@@ -24,7 +25,7 @@ use naming::Target;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{Cursor, Write};
+use std::io::{BufWriter, Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -302,6 +303,8 @@ impl Images {
                 (Fact::Transfer, _) if ffmpeg_encoder::tells_transfer(kind, own.colour.transfer) => {
                     Outcome::Carried
                 }
+                (Fact::Exr | Fact::PixelAspect, _) if kind == ImageKind::Exr => Outcome::Carried,
+                (Fact::AssociatedAlpha, _) if kind.holds_floats() => Outcome::Carried,
                 (Fact::Primaries, _) if ffmpeg_encoder::tells_primaries(kind, own.colour.primaries) => {
                     Outcome::Carried
                 }
@@ -326,6 +329,21 @@ impl Images {
             path: part.label().to_owned(),
             problem,
         };
+        let is_colour = frame.metadata.exr.is_none() && frame.format().model() != ColourModel::Data;
+        if let Some(word) = ffmpeg_encoder::assumed(frame.metadata.colour, kind).filter(|_| is_colour) {
+            self.shared().notes.insert(word);
+        }
+        if kind == ImageKind::Exr && frame.format().is_float() {
+            return self.encode_exr(frame, part);
+        }
+        if kind == ImageKind::Hdr {
+            self.lose(
+                part,
+                "Radiance HDR has 8 bits for each colour and a common exponent: samples are rounded, and \
+                 what is below 0 becomes 0; OpenEXR and TIFF keep them"
+                    .to_owned(),
+            )?;
+        }
         let stored =
             stored(kind, frame.format()).ok_or_else(|| unsupported(cannot_hold(kind, frame.format())))?;
         let (Ok(width), Ok(height)) = (
@@ -353,9 +371,6 @@ impl Images {
             is_bare: kind == ImageKind::Jp2
                 && !extension.is_some_and(|e| e.eq_ignore_ascii_case(kind.extension())),
         };
-        if let Some(word) = ffmpeg_encoder::assumed(&picture, kind) {
-            self.shared().notes.insert(word.to_owned());
-        }
         if frame.format().model() == ColourModel::Gray && frame.metadata.colour.range == Range::Limited {
             self.warn(
                 "image files are full range: gray of limited range was written as it is, black at 16"
@@ -366,18 +381,7 @@ impl Images {
             ImageError::IoError(cause) => part.failed(cause),
             e => unsupported(format!("the {kind} encoder refused the picture: {e}")),
         };
-        if let (Some(annotations), None) = (&frame.metadata.annotations, kind.container()) {
-            let words = annotations.words();
-            if !words.is_empty() {
-                self.lose(
-                    part,
-                    format!(
-                        "{kind} files are written without what pictures say beside their pixels: {words} \
-                        dropped"
-                    ),
-                )?;
-            }
-        }
+        self.lose_annotations(frame, kind, part)?;
         let (Some(annotations), Some(container)) = (&frame.metadata.annotations, kind.container()) else {
             return picture.encode(kind, &self.options, part.file()).map_err(refused);
         };
@@ -393,6 +397,55 @@ impl Images {
             )?;
         }
         part.file().write_all(&file).map_err(|cause| part.failed(cause))
+    }
+
+    /// Writes all channels of the frame.
+    fn encode_exr(&self, frame: &Frame, part: &AtomicFile) -> Result<(), SinkError> {
+        let kind = ImageKind::Exr;
+        self.lose_annotations(frame, kind, part)?;
+        let metadata = &frame.metadata;
+        let profiles = metadata
+            .side_data
+            .iter()
+            .filter(|block| block.fact == Fact::IccProfile);
+        if metadata.icc_profile.is_some() || profiles.count() > 0 {
+            self.lose_profile(kind, part)?;
+        }
+        self.orientation(frame, kind, part)?;
+        let encoded = exr::encode(frame, BufWriter::with_capacity(1 << 18, part.file()));
+        let said = encoded.map_err(|error| match error {
+            ::exr::error::Error::Io(cause) => part.failed(cause),
+            error => SinkError::Unsupported {
+                path: part.label().to_owned(),
+                problem: format!("the {kind} encoder refused the picture: {error}"),
+            },
+        })?;
+        self.shared().notes.extend(said.notes);
+        said.losses.into_iter().try_for_each(|loss| self.lose(part, loss))
+    }
+
+    /// Notes that annotations are lost in files that cannot hold any.
+    fn lose_annotations(&self, frame: &Frame, kind: ImageKind, part: &AtomicFile) -> Result<(), SinkError> {
+        let (Some(annotations), None) = (&frame.metadata.annotations, kind.container()) else {
+            return Ok(());
+        };
+        let words = annotations.words();
+        if words.is_empty() {
+            return Ok(());
+        }
+        self.lose(
+            part,
+            format!(
+                "{kind} files are written without what pictures say beside their pixels: {words} dropped"
+            ),
+        )
+    }
+
+    fn lose_profile(&self, kind: ImageKind, part: &AtomicFile) -> Result<(), SinkError> {
+        self.lose(
+            part,
+            format!("{kind} files are written without a colour (ICC) profile; it was dropped"),
+        )
     }
 
     fn warn(&self, warning: String) {
@@ -429,10 +482,7 @@ impl Images {
             return Ok(None);
         };
         if !kind.keeps_colour_profile() {
-            self.lose(
-                part,
-                format!("{kind} files are written without a colour (ICC) profile; it was dropped"),
-            )?;
+            self.lose_profile(kind, part)?;
             return Ok(None);
         }
         let space: &[u8] = if stored.channels.len() < 3 {

@@ -1,26 +1,27 @@
 //! Which samples each kind of file stores for frames of a format, and what must be converted before.
 
+use crate::convert::integers_for;
 use crate::frame::{Channel, ColourModel, PixelFormat};
 use crate::still::ImageKind;
 use image::ExtendedColorType;
 
 /// What is stored for samples of such colours; `None` if the kind cannot hold them.
-fn stored_channels(kind: ImageKind, gray: bool, alpha: bool, deep: bool) -> Option<Stored> {
-    use ImageKind::{Bmp, Dpx, Exr, Jpeg, Pfm, Pgm, Ppm, Qoi, Tga, Tiff};
+fn stored_channels(kind: ImageKind, gray: bool, alpha: bool, deep: bool) -> Option<&'static [Channel]> {
+    use ImageKind::{Bmp, Dpx, Hdr, Jpeg, Pfm, Pgm, Ppm, Qoi, Tga, Tiff};
     if !kind.is_written() || deep && !kind.is_deep() {
         return None;
     }
     let channels = match (kind, gray, alpha) {
-        (Ppm | Qoi, true, false) => RGB,
-        (Pgm, false, _) | (Pgm | Ppm | Pfm | Jpeg, _, true) => return None,
+        (Ppm | Qoi | Hdr, true, false) => RGB,
+        (Pgm, false, _) | (Pgm | Ppm | Pfm | Jpeg | Hdr, _, true) => return None,
         // None has gray with alpha: the gray goes to all three.
-        (Tiff | Bmp | Exr | Dpx | Tga | Qoi, true, true) => RGBA,
+        (Tiff | Bmp | Dpx | Tga | Qoi, true, true) => RGBA,
         (_, true, true) => LA,
         (_, true, false) => L,
         (_, false, false) => RGB,
         (_, false, true) => RGBA,
     };
-    Some(Stored { channels, deep })
+    Some(channels)
 }
 
 const L: &[Channel] = &[Channel::Luma];
@@ -28,11 +29,12 @@ const LA: &[Channel] = &[Channel::Luma, Channel::Alpha];
 const RGB: &[Channel] = &[Channel::Red, Channel::Green, Channel::Blue];
 const RGBA: &[Channel] = &[Channel::Red, Channel::Green, Channel::Blue, Channel::Alpha];
 
-/// The samples of a file: which, in order, and whether of 16 bits.
+/// The samples of a file: which, in order, and whether of 16 bits, or floating-point numbers of 32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stored {
     pub(super) channels: &'static [Channel],
     pub(super) deep: bool,
+    pub(super) float: bool,
 }
 
 impl Stored {
@@ -50,31 +52,61 @@ impl Stored {
     }
 }
 
-/// What is stored for frames of `format`; `None` if they must be converted first or cannot be held.
+/// What is stored for frames of `format`; `None` if they must be converted first or cannot be held, and for
+/// OpenEXR, which holds whatever channels there are.
 pub(super) fn stored(kind: ImageKind, format: PixelFormat) -> Option<Stored> {
-    if format.model() == ColourModel::Yuv {
+    let float = format.is_float();
+    let fits = if float {
+        kind.holds_floats()
+    } else {
+        !kind.is_float_only()
+    };
+    if !fits || kind == ImageKind::Exr || matches!(format.model(), ColourModel::Yuv | ColourModel::Data) {
         return None;
     }
-    stored_channels(
-        kind,
-        format.model() == ColourModel::Gray,
-        format.has_alpha(),
-        format.depth() > 8,
-    )
+    let deep = format.depth() > 8;
+    let gray = format.model() == ColourModel::Gray;
+    let channels = stored_channels(kind, gray, format.has_alpha(), deep)?;
+    Some(Stored {
+        channels,
+        deep,
+        float,
+    })
 }
 
 /// True if frames of `format` are written to files of `kind` as they are: components reordered and 9 to 14
 /// bits scaled to 16 at most, so that nothing is lost.
 pub fn accepts(kind: ImageKind, format: PixelFormat) -> bool {
-    stored(kind, format).is_some()
+    stored(kind, format).is_some() || kind == ImageKind::Exr && format.is_float()
 }
 
 /// The format that a converter should make of `format` before it is written to files of `kind`: itself if it
-/// is accepted, RGB of 8 or 16 bits for YUV; `None` if the kind cannot hold it without loss (deep samples or
-/// alpha in a JPEG).
+/// is accepted, RGB of 8 or 16 bits for YUV, integers for floating-point samples and the other way round,
+/// where the kind holds nothing else; `None` if the kind cannot hold it without loss (deep samples or alpha
+/// in a JPEG).
 pub fn nearest(kind: ImageKind, format: PixelFormat) -> Option<PixelFormat> {
     if accepts(kind, format) {
         return Some(format);
+    }
+    let gray = format.model() == ColourModel::Gray;
+    if format.is_float() {
+        let whole = integers_for(format)?;
+        let short = match (gray, format.has_alpha()) {
+            (true, false) => PixelFormat::GRAY,
+            (true, true) => PixelFormat::YA8,
+            (false, false) => PixelFormat::RGB24,
+            (false, true) => PixelFormat::RGBA,
+        };
+        return [whole, short].into_iter().find(|&format| accepts(kind, format));
+    }
+    if kind.is_float_only() {
+        let float = match (gray, format.has_alpha()) {
+            (true, false) => PixelFormat::GRAYF32,
+            (true, true) => PixelFormat::YAF32,
+            (false, false) => PixelFormat::RGBF32,
+            (false, true) => PixelFormat::RGBAF32,
+        };
+        return Some(float).filter(|&format| accepts(kind, format));
     }
     if format.model() != ColourModel::Yuv {
         return None;
@@ -94,6 +126,9 @@ pub(super) fn cannot_hold(kind: ImageKind, format: PixelFormat) -> String {
         Some(near) => format!(
             "{kind} cannot hold {format} frames; convert them to {near} first (--pixel-format {near})"
         ),
+        None if format.model() == ColourModel::Data => {
+            format!("{kind} cannot hold {format} frames, which are no colours; write OpenEXR (.exr)")
+        }
         None => format!(
             "{kind} cannot hold {format} frames without losing {}; write PNG or TIFF",
             match (format.depth() > 8, format.has_alpha()) {
@@ -118,9 +153,9 @@ mod tests {
 
     #[test]
     fn the_nearest_format_is_one_that_the_kind_holds() {
-        use ImageKind::{Bmp, Dpx, Exr, Jp2, Jpeg, Jxl, Pfm, Pgm, Png, Pnm, Ppm, Qoi, Tga, Tiff, WebP};
+        use ImageKind::{Bmp, Dpx, Exr, Hdr, Jp2, Jpeg, Jxl, Pfm, Pgm, Png, Pnm, Ppm, Qoi, Tga, Tiff, WebP};
         for kind in [
-            Png, Jpeg, Tiff, Bmp, WebP, Pnm, Pgm, Ppm, Exr, Dpx, Tga, Pfm, Jxl, Jp2, Qoi,
+            Png, Jpeg, Tiff, Bmp, WebP, Pnm, Pgm, Ppm, Exr, Dpx, Tga, Pfm, Jxl, Jp2, Qoi, Hdr,
         ] {
             for f in PixelFormat::all() {
                 if let Some(near) = nearest(kind, f) {
@@ -139,7 +174,15 @@ mod tests {
         assert_eq!(near(Pgm, "rgb24"), None);
         assert_eq!(near(Ppm, "gray"), Some("gray"));
         assert_eq!(near(Tiff, "gbrp12le"), Some("gbrp12le"));
-        assert_eq!(near(Exr, "yuva444p"), Some("rgba"));
+        assert_eq!(near(Exr, "yuva444p"), Some("rgbaf32le"));
+        assert_eq!(near(Exr, "gray10le"), Some("grayf32le"));
+        assert_eq!(near(Exr, "f16x7"), Some("f16x7"));
+        assert_eq!(near(Hdr, "gray"), Some("grayf32le"));
+        assert_eq!(near(Png, "gbrapf16le"), Some("rgba64le"));
+        assert_eq!(near(Jpeg, "rgbf32le"), Some("rgb24"));
+        assert_eq!(near(Jpeg, "rgbaf32le"), None);
+        assert_eq!(near(Tiff, "rgbaf32le"), Some("rgbaf32le"));
+        assert_eq!(near(Png, "f32x3"), None);
         assert_eq!(near(Tga, "gray10le"), None);
         assert_eq!(near(Pfm, "ya8"), None);
         assert!(cannot_hold(Jpeg, format("rgba64le")).contains("depth and alpha; write PNG or TIFF"));

@@ -1,10 +1,12 @@
 //! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
 
 mod dds;
+mod exr;
 mod ffmpeg_still;
 mod ico;
 mod jpeg;
 pub mod listing;
+mod pfm;
 mod picture;
 mod read_budget;
 mod still;
@@ -266,6 +268,10 @@ impl ImageFiles {
         frame.metadata.sample_aspect = (0, 1);
         let said = still.read(&mut frame)?;
         frame.metadata.file = Some(Arc::new(self.names[index].clone()));
+        if said.sample_aspect.0 > 0 {
+            frame.metadata.sample_aspect = said.sample_aspect;
+        }
+        frame.metadata.exr = said.exr;
         let left_out = metadata.sentence();
         let annotations = metadata.annotations;
         let profile = said.icc_profile.or(metadata.icc_profile);

@@ -1,8 +1,11 @@
 //! What a module that decodes a kind of image file gives: a picture whose header has been read, or the reason
 //! why there is none. A new kind is a row in the table of kinds, and such a module.
 
+use crate::frame::{Colour, Range};
 use crate::still::annotations::Annotations;
+use crate::still::exr::ExrPart;
 use std::io;
+use std::sync::Arc;
 
 /// A picture of a kind that a module here decodes, its header read.
 pub(super) trait OpenPicture {
@@ -11,6 +14,14 @@ pub(super) trait OpenPicture {
 
     /// FFmpeg's name of the format that it is given in.
     fn format(&self) -> &'static str;
+
+    /// The colour facts of the pixels.
+    fn colour(&self) -> Colour {
+        Colour {
+            range: Range::Full,
+            ..Colour::default()
+        }
+    }
 
     /// What it says beside its pixels, if the file's kind has no [`crate::still::annotations::Container`].
     fn annotations(&self) -> Annotations {
@@ -50,6 +61,10 @@ impl From<&str> for Reason {
 pub(super) struct PictureNotes {
     pub(super) icc_profile: Option<Vec<u8>>,
     pub(super) orientation: Option<u8>,
+    /// Width over height of a pixel, if both are above 0.
+    pub(super) sample_aspect: (i32, i32),
+    /// What an OpenEXR file says beside the samples.
+    pub(super) exr: Option<Arc<ExrPart>>,
     /// What of the picture is missing, damaged or cut.
     pub(super) losses: Vec<String>,
     /// How samples were converted.

@@ -5,10 +5,9 @@ use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
 use super::tiff::{Problem, Tiff};
-use super::{Rules, dds, ico, jpeg, tga};
-use crate::frame::{Colour, Frame, PixelFormat, Range};
+use super::{Rules, dds, exr, ico, jpeg, pfm, tga};
+use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range};
 use crate::source::SourceError;
-use crate::source::video::floats::{self, quantised};
 use crate::still::annotations::{self, Container, FileMetadata};
 use crate::still::{Decoding, ImageKind};
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
@@ -84,6 +83,8 @@ impl<'a> Still<'a> {
             Decoding::Jpeg => Still::picture(path, kind, jpeg::open(path), length, 20_000),
             Decoding::Tga => Still::picture(path, kind, tga::open(path), length, 1100),
             Decoding::Dds => Still::picture(path, kind, dds::open(path), length, 100),
+            Decoding::Exr => Still::picture(path, kind, exr::open(path, rules.max_pixels), length, 20_000),
+            Decoding::Pfm => Still::picture(path, kind, pfm::open(path), length, 1),
             Decoding::Ico => Still::icon(path, length),
             Decoding::Ffmpeg => Still::by_ffmpeg(path, kind, rules),
             Decoding::Tiff => Still::tiff(path, None, length),
@@ -194,7 +195,15 @@ impl<'a> Still<'a> {
                 .map_err(|problem| page_error(page, tiff_error(path, problem)))?,
         };
         let facts = tiff.facts();
+        let floats = match (facts.gray, facts.alpha) {
+            (true, false) => ["grayf16le", "grayf32le"],
+            (true, true) => ["yaf16le", "yaf32le"],
+            (false, false) => ["rgbf16le", "rgbf32le"],
+            (false, true) => ["rgbaf16le", "rgbaf32le"],
+        };
         let name = match (facts.gray, facts.alpha, facts.deep) {
+            _ if facts.float == Some(16) => floats[0],
+            _ if facts.float.is_some() => floats[1],
             (true, false, false) => "gray",
             (true, true, false) => "ya8",
             (false, false, false) => "rgb24",
@@ -238,6 +247,12 @@ impl<'a> Still<'a> {
     pub(super) fn colour(&self) -> Colour {
         match &self.decoder {
             StillDecoder::Ffmpeg(still) => still.colour(),
+            StillDecoder::Open(picture) => picture.colour(),
+            StillDecoder::Tiff(tiff) if tiff.facts().associated => Colour {
+                range: Range::Full,
+                alpha: AlphaKind::Associated,
+                ..Colour::default()
+            },
             _ => Colour {
                 range: Range::Full,
                 ..Colour::default()
@@ -275,19 +290,13 @@ impl<'a> Still<'a> {
         match self.decoder {
             StillDecoder::Image(picture) => {
                 let ByImage { decoder, losses, .. } = *picture;
-                let mut said = PictureNotes {
+                decoder
+                    .read_image(frame.bytes_mut())
+                    .map_err(|e| failed(path, e))?;
+                Ok(PictureNotes {
                     losses,
                     ..PictureNotes::default()
-                };
-                if decoder.color_type() == ColorType::Rgb32F {
-                    said.losses.push(floats::loss());
-                    read_floats(decoder, frame.bytes_mut()).map_err(|e| failed(path, e))?;
-                } else {
-                    decoder
-                        .read_image(frame.bytes_mut())
-                        .map_err(|e| failed(path, e))?;
-                }
-                Ok(said)
+                })
             }
             StillDecoder::Open(picture) => picture
                 .decode(frame.bytes_mut())
@@ -313,6 +322,7 @@ impl<'a> Still<'a> {
                     orientation: facts.orientation.filter(|o| (2..=8).contains(o)),
                     losses: facts.lost.into_iter().chain(further).collect(),
                     conversion: facts.converted,
+                    ..PictureNotes::default()
                 })
             }
             StillDecoder::Ffmpeg(still) => Ok(still.read(frame)),
@@ -328,18 +338,6 @@ fn decoder<'a>(
     let mut reader = ImageReader::with_format(input, format);
     reader.limits(unlimited());
     Ok(Box::new(reader.into_decoder()?))
-}
-
-/// Decodes floating-point samples as 16-bit ones.
-fn read_floats(decoder: Box<dyn ImageDecoder>, samples: &mut [u8]) -> Result<(), ImageError> {
-    let mut floats = vec![0; 2 * samples.len()];
-    decoder.read_image(&mut floats)?;
-    let (samples, _) = samples.as_chunks_mut::<2>();
-    let (floats, _) = floats.as_chunks::<4>();
-    for (to, from) in samples.iter_mut().zip(floats) {
-        *to = quantised(f32::from_ne_bytes(*from)).to_le_bytes();
-    }
-    Ok(())
 }
 
 /// True for a BMP file with the header of OS/2's second version, which the image crate does not know and
@@ -448,9 +446,10 @@ fn pixel_format(path: &Path, color: ColorType) -> Result<PixelFormat, SourceErro
         ColorType::Rgba8 => "rgba",
         ColorType::L16 => "gray16le",
         ColorType::La16 => "ya16le",
-        // See `read_floats`.
-        ColorType::Rgb16 | ColorType::Rgb32F => "rgb48le",
+        ColorType::Rgb16 => "rgb48le",
         ColorType::Rgba16 => "rgba64le",
+        ColorType::Rgb32F => "rgbf32le",
+        ColorType::Rgba32F => "rgbaf32le",
         _ => "",
     };
     PixelFormat::from_name(name).ok_or_else(|| {

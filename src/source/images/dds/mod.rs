@@ -11,7 +11,7 @@ mod masks;
 
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::tiff::divided;
-use crate::source::video::floats::{self, quantised};
+use crate::frame::{AlphaKind, Colour, Range};
 use crate::still::annotations::Annotations;
 use dds::header::{AlphaMode, Header, ParseOptions, RawHeader, ResourceDimension};
 use dds::{
@@ -162,11 +162,10 @@ impl Dds {
         };
         let further = (count > 1)
             .then(|| format!("{count} pictures are in the file, {what}, of which the first is read"));
-        let cut = (self.colour.precision == Precision::F32).then(floats::loss);
         let custom = (self.colour.channels == Channels::Rgba
             && self.decoder.header().alpha_mode() == AlphaMode::Custom)
             .then(|| "its fourth channel is no alpha, as the file says, and is read as such".to_owned());
-        [further, cut, custom].into_iter().flatten().collect()
+        [further, custom].into_iter().flatten().collect()
     }
 
     /// How the picture is given otherwise than it is stored, in words.
@@ -195,11 +194,26 @@ impl OpenPicture for Dds {
     fn format(&self) -> &'static str {
         match (self.colour.channels, self.colour.precision) {
             (Channels::Grayscale | Channels::Alpha, Precision::U8) => "gray",
-            (Channels::Grayscale | Channels::Alpha, _) => "gray16le",
+            (Channels::Grayscale | Channels::Alpha, Precision::U16) => "gray16le",
+            (Channels::Grayscale | Channels::Alpha, Precision::F32) => "grayf32le",
             (Channels::Rgb, Precision::U8) => "rgb24",
-            (Channels::Rgb, _) => "rgb48le",
+            (Channels::Rgb, Precision::U16) => "rgb48le",
+            (Channels::Rgb, Precision::F32) => "rgbf32le",
             (Channels::Rgba, Precision::U8) => "rgba",
-            (Channels::Rgba, _) => "rgba64le",
+            (Channels::Rgba, Precision::U16) => "rgba64le",
+            (Channels::Rgba, Precision::F32) => "rgbaf32le",
+        }
+    }
+
+    fn colour(&self) -> Colour {
+        let is_associated = self.is_premultiplied && self.colour.precision == Precision::F32;
+        Colour {
+            range: Range::Full,
+            alpha: match is_associated {
+                true => AlphaKind::Associated,
+                false => AlphaKind::Straight,
+            },
+            ..Colour::default()
         }
     }
 
@@ -242,26 +256,9 @@ impl OpenPicture for Dds {
                 }
             }
             Precision::F32 => {
-                let mut floats = vec![0; 2 * samples.len()];
-                self.surface(&mut floats)?;
-                let channels = usize::from(self.colour.channels.count());
-                let pixels = floats.as_chunks::<4>().0.chunks_exact(channels);
-                for (to, from) in samples
-                    .as_chunks_mut::<2>()
-                    .0
-                    .chunks_exact_mut(channels)
-                    .zip(pixels)
-                {
-                    let value = |at: usize| f32::from_ne_bytes(from[at]);
-                    let alpha = if self.is_premultiplied && value(3) > 0.0 {
-                        value(3)
-                    } else {
-                        1.0
-                    };
-                    for (at, sample) in to.iter_mut().enumerate() {
-                        let straight = if at < 3 { value(at) / alpha } else { value(at) };
-                        *sample = quantised(straight).to_le_bytes();
-                    }
+                self.surface(samples)?;
+                for sample in samples.as_chunks_mut::<4>().0 {
+                    *sample = f32::from_ne_bytes(*sample).to_le_bytes();
                 }
             }
         }

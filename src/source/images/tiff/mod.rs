@@ -1,4 +1,4 @@
-//! A page of a TIFF file, as gray or RGB samples of 8 or 16 bits.
+//! A page of a TIFF file, as gray or RGB samples of 8 or 16 bits, or floating-point ones of 16 or 32.
 //!
 //! What is not understood is refused by name, because a wrong guess (premultiplied alpha, reversed bits,
 //! planes) gives a wrong picture and no error. Of the `tiff` crate only the decompressors are used; the
@@ -74,10 +74,14 @@ pub(super) struct Facts {
     pub height: u32,
     /// One colour sample a pixel, not three.
     pub gray: bool,
-    /// The last sample is alpha; the colours are not premultiplied.
+    /// The last sample is alpha; integer colours are not premultiplied.
     pub alpha: bool,
     /// 16 bits a sample, little-endian; otherwise 8.
     pub deep: bool,
+    /// Bits of floating-point samples, 16 or 32, little-endian; `None` for integers.
+    pub float: Option<usize>,
+    /// Floating-point colours are premultiplied.
+    pub associated: bool,
     /// Pages in the file, without thumbnails and masks; counted up to 65535.
     pub pages: u32,
     /// The Exif orientation, where the file has one.
@@ -93,7 +97,12 @@ pub(super) struct Facts {
 impl Facts {
     fn pixel_bytes(&self) -> usize {
         let channels = (if self.gray { 1 } else { 3 }) + usize::from(self.alpha);
-        channels * if self.deep { 2 } else { 1 }
+        channels
+            * match (self.float, self.deep) {
+                (Some(bits), _) => bits / 8,
+                (None, true) => 2,
+                (None, false) => 1,
+            }
     }
 
     /// The bytes that [`Tiff::read`] fills; `None` if no memory can hold them.
@@ -142,6 +151,8 @@ impl Tiff {
             gray: page.model.is_gray(),
             alpha: page.alpha,
             deep: page.deep(),
+            float: page.given_floats(),
+            associated: page.premultiplied && page.given_floats().is_some(),
             pages,
             orientation: page.orientation,
             icc,

@@ -12,7 +12,6 @@ use super::directory::{
 use super::predictor::Predictor;
 use super::{Result, damaged, unsupported};
 use crate::frame::METADATA_LIMIT;
-use crate::source::video::floats;
 
 /// How the page is stored.
 pub(super) struct Page {
@@ -251,11 +250,25 @@ impl Page {
         self.bits > 8 || self.model.is_deep()
     }
 
+    /// The bits of the floating-point samples that are given out; `None` if these are integers.
+    pub(super) fn given_floats(&self) -> Option<usize> {
+        let as_stored = matches!(self.model, Model::Gray { inverted: false } | Model::Rgb);
+        (self.float && as_stored).then_some(self.bits.min(32))
+    }
+
     /// What is lost when the samples become gray or RGB of 8 or 16 bits.
     pub(super) fn losses(&self) -> Vec<String> {
         let mut losses = Vec::new();
-        if self.float {
-            losses.push(floats::loss());
+        match (self.float, self.given_floats()) {
+            (true, None) => losses.push(
+                "floating-point samples of inks or of gray whose 0 is white are brought to 16 bits, and \
+                 values outside 0 to 1 are cut"
+                    .into(),
+            ),
+            (true, Some(_)) if self.bits == 64 => {
+                losses.push("samples of 64 bits are brought to 32 bits".into());
+            }
+            _ => {}
         }
         match self.dropped {
             0 => {}

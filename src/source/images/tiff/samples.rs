@@ -67,6 +67,10 @@ impl<'a> Pixels<'a> {
             copy(page, band, row, target, self.conversion.most > 255);
             return;
         }
+        if page.given_floats().is_some() {
+            numbers(page, band, row, target);
+            return;
+        }
         self.unpack(band, row, target.len() / self.pixel_bytes);
         let most = self.conversion.most;
         let scaled = |v: u16| match &self.scale {
@@ -134,6 +138,26 @@ fn to_integers(floats: &mut [f64], line: &mut [u16], count: usize, premultiplied
         }
         for (to, &from) in target.iter_mut().zip(&*pixel) {
             *to = (from.clamp(0.0, 1.0) * 65_535.0 + 0.5) as u16;
+        }
+    }
+}
+
+/// Copies the wanted floating-point samples of a row; those of 64 bits become 32 bits.
+fn numbers(page: &Page, band: &Band<'_>, row: usize, target: &mut [u8]) {
+    let count = page.wanted.len();
+    for (slot, &sample) in page.wanted.iter().enumerate() {
+        let (plane, sample) = if page.planar { (slot, 0) } else { (0, sample) };
+        let (bytes, from) = (band.row(plane, row), (sample, page.samples));
+        match page.bits {
+            16 => pick::<2>(bytes, from, target, (slot, count)),
+            32 => pick::<4>(bytes, from, target, (slot, count)),
+            _ => {
+                let stored = bytes.as_chunks::<8>().0.iter().skip(sample).step_by(page.samples);
+                let places = target.as_chunks_mut::<4>().0.iter_mut().skip(slot).step_by(count);
+                for (to, &number) in places.zip(stored) {
+                    *to = (f64::from_le_bytes(number) as f32).to_le_bytes();
+                }
+            }
         }
     }
 }
@@ -278,15 +302,26 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_clamped_with_a_warning() {
+    fn floats_stay_what_they_are_but_for_inks() {
         let stored: Vec<u8> = [-1.0_f32, 0.5, f32::NAN, 2.0]
             .iter()
             .flat_map(|v| v.to_le_bytes())
             .collect();
         let entries: &[(u16, &[u32])] = &[(BITS, &[32]), (PHOTOMETRIC, &[1]), (SAMPLE_FORMAT, &[3])];
         let (facts, out) = read(&file(4, 1, entries, &[&stored])).unwrap();
-        assert_eq!(out, [0, 0, 0, 128, 0, 0, 255, 255]);
-        assert!(facts.lost[0].contains("values outside 0 to 1 are cut"));
+        assert_eq!(
+            (out, facts.float, facts.lost.len()),
+            (stored.clone(), Some(32), 0)
+        );
+        let entries: &[(u16, &[u32])] = &[(BITS, &[32]), (PHOTOMETRIC, &[0]), (SAMPLE_FORMAT, &[3])];
+        let (facts, out) = read(&file(4, 1, entries, &[&stored])).unwrap();
+        assert_eq!((&out[2..4], &out[6..]), (&[255, 127][..], &[0, 0][..]));
+        assert!(facts.lost[0].contains("outside 0 to 1 are cut"));
+        let doubles = [0.25_f64, -3.0].map(f64::to_le_bytes).concat();
+        let entries: &[(u16, &[u32])] = &[(BITS, &[64]), (PHOTOMETRIC, &[1]), (SAMPLE_FORMAT, &[3])];
+        let (facts, out) = read(&file(2, 1, entries, &[&doubles])).unwrap();
+        assert_eq!(out, [0.25_f32, -3.0].map(f32::to_le_bytes).concat());
+        assert!(facts.lost[0].contains("64 bits are brought to 32"));
         assert_eq!(
             [0x3c00_u16, 0xc000, 1].map(|v| half(v.to_le_bytes())),
             [1.0, -2.0, 2.0_f64.powi(-24)]

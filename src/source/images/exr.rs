@@ -1,0 +1,420 @@
+//! OpenEXR: all channels of floating-point numbers of a file's first part as the samples of a frame, and all
+//! else that the part says beside them, to be written again.
+//!
+//! ```text
+//!   R G B, R G B A     rgbf32, rgbaf32        Y, Z     grayf32        Y A    yaf32
+//!   any others         f32x5: one plane, in the order of the file
+//! ```
+//!
+//! A part whose channels are all of 16 bits stays so; of mixed ones all get 32, and remember what they were.
+//! Headers may lie: nothing is allocated by them before the file's length was held against what they claim,
+//! and pixels that no block gives are an error.
+
+use super::picture::{OpenPicture, PictureNotes, Reason};
+use super::read_budget::{BudgetedReader, ReadBudget};
+use crate::frame::{AlphaKind, Channel, Colour, MAX_CHANNELS, PixelFormat, Range};
+use crate::still::exr::{ExrPart, is_float, listed, primaries};
+use ::exr::block::lines::LineIndex;
+use ::exr::block::reader::{ChunksReader, Reader};
+use ::exr::block::{self, BlockIndex, UncompressedBlock};
+use ::exr::error::Error;
+use ::exr::math::Vec2;
+use ::exr::meta::BlockDescription;
+use ::exr::meta::attribute::{LevelMode, SampleType};
+use ::exr::meta::header::Header;
+use half::f16;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+/// H.273's number of linear light.
+const LINEAR: u8 = 8;
+
+/// Bytes of a tile that are plausible in any picture.
+const USUAL_TILE: u64 = 64 << 20;
+
+/// Bytes of channels of integers that are plausible in any file, and how many a byte of a file can stand for.
+const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
+const MOST_PACKED: u64 = 20_000;
+
+/// Pixels are counted as if they had so many samples, so that many channels are as large as many pixels.
+const SAMPLES_OF_A_PIXEL: u64 = 4;
+
+struct Exr {
+    reader: Reader<BudgetedReader<BufReader<File>>>,
+    budget: ReadBudget,
+    format: PixelFormat,
+    /// The channels of the frame's samples, in their order.
+    samples: Vec<usize>,
+}
+
+/// Opens a file and reads its header; the picture may have `most` pixels.
+pub(super) fn open(path: &Path, most: u64) -> Result<Box<dyn OpenPicture>, Reason> {
+    let budget = ReadBudget::new();
+    // Lists of objects by their hashes (cryptomatte) stand in the header.
+    budget.extend(0);
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let input = BudgetedReader::new(BufReader::new(file), &budget);
+    let reader = block::read(input, false).map_err(reason)?;
+    let header = reader.headers().first().ok_or("it has no part")?;
+    check(header, most)?;
+    let integers = integer_bytes(header);
+    if integers > ALWAYS_PLAUSIBLE && integers / MOST_PACKED > length {
+        return Err("it claims to hold more integers than its bytes can; the file is damaged".into());
+    }
+    let (format, samples) = arranged(header)?;
+    Ok(Box::new(Exr {
+        format,
+        samples,
+        budget,
+        reader,
+    }))
+}
+
+/// Refuses what cannot be filtered, and what cannot be.
+fn check(header: &Header, most: u64) -> Result<(), Reason> {
+    if header.deep {
+        return Err("it holds deep data, any number of samples for each pixel; flatten it first".into());
+    }
+    let channels = &header.channels.list;
+    if let Some(channel) = channels.iter().find(|channel| channel.sampling != Vec2(1, 1)) {
+        return Err(format!(
+            "its channel {} has fewer samples than there are pixels; bring all channels to one size first",
+            channel.name
+        )
+        .into());
+    }
+    let count = channels.len() as u64;
+    let Vec2(width, height) = header.layer_size;
+    let pixels = (width as u64).saturating_mul(height as u64);
+    if pixels.saturating_mul(count.div_ceil(SAMPLES_OF_A_PIXEL)) > most {
+        return Err(format!(
+            "its {width}x{height} pixels of {count} channels are more than --max-pixels allows ({most} of \
+             {SAMPLES_OF_A_PIXEL})"
+        )
+        .into());
+    }
+    if let BlockDescription::Tiles(tiles) = header.blocks {
+        let bytes = header.channels.bytes_per_pixel as u64;
+        let Vec2(across, down) = tiles.tile_size;
+        let tile = (across as u64).saturating_mul(down as u64).saturating_mul(bytes);
+        if tile > USUAL_TILE.max(pixels.saturating_mul(bytes)) {
+            return Err(
+                format!("it claims to have tiles of {across}x{down}, which are larger than it is").into(),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The format of the frame, and the channels that its samples come from.
+fn arranged(header: &Header) -> Result<(PixelFormat, Vec<usize>), Reason> {
+    let channels = &header.channels.list;
+    let floats: Vec<usize> = (0..channels.len())
+        .filter(|&index| is_float(channels[index].sample_type))
+        .collect();
+    if floats.is_empty() {
+        return Err("it holds integers alone (UINT), which are numbers of things and not filtered".into());
+    }
+    let bits = match floats
+        .iter()
+        .all(|&index| channels[index].sample_type == SampleType::F16)
+    {
+        true => 16,
+        false => 32,
+    };
+    let named = |names: &[&str]| -> Option<Vec<usize>> {
+        let place = |name: &&str| {
+            floats
+                .iter()
+                .copied()
+                .find(|&index| channels[index].name == **name)
+        };
+        let places: Option<Vec<usize>> = names.iter().map(place).collect();
+        places.filter(|places| places.len() == floats.len())
+    };
+    let pick = |short, long| if bits == 16 { short } else { long };
+    let known: [(&[&str], PixelFormat); 5] = [
+        (&["R", "G", "B"], pick(PixelFormat::RGBF16, PixelFormat::RGBF32)),
+        (
+            &["R", "G", "B", "A"],
+            pick(PixelFormat::RGBAF16, PixelFormat::RGBAF32),
+        ),
+        (&["Y"], pick(PixelFormat::GRAYF16, PixelFormat::GRAYF32)),
+        (&["Z"], pick(PixelFormat::GRAYF16, PixelFormat::GRAYF32)),
+        (&["Y", "A"], pick(PixelFormat::YAF16, PixelFormat::YAF32)),
+    ];
+    for (names, format) in known {
+        if let Some(samples) = named(names) {
+            return Ok((format, samples));
+        }
+    }
+    let format = PixelFormat::float_channels(bits, floats.len());
+    let format =
+        format.ok_or_else(|| format!("it has {} channels; {MAX_CHANNELS} are read", floats.len()))?;
+    Ok((format, floats))
+}
+
+/// What the crate says of a file, as the reason why it is not read.
+fn reason(error: Error) -> Reason {
+    match error {
+        Error::Io(cause) => Reason::Io(cause),
+        Error::Invalid(words) if words == "reference to missing bytes" => {
+            Reason::Io(io::ErrorKind::UnexpectedEof.into())
+        }
+        Error::NotSupported(words) => format!("it is of a kind that is not read ({words})").into(),
+        error => format!("it may be damaged ({error})").into(),
+    }
+}
+
+impl OpenPicture for Exr {
+    fn size(&self) -> (usize, usize) {
+        let Vec2(width, height) = self.header().layer_size;
+        (width, height)
+    }
+
+    fn format(&self) -> &'static str {
+        self.format.name()
+    }
+
+    fn colour(&self) -> Colour {
+        let chromaticities = self.header().shared_attributes.chromaticities;
+        let is_picture = self
+            .format
+            .planes()
+            .iter()
+            .all(|plane| !plane.channels.contains(&Channel::Data));
+        Colour {
+            range: Range::Full,
+            alpha: match self.format.has_alpha() {
+                true => AlphaKind::Associated,
+                false => AlphaKind::Straight,
+            },
+            transfer: if is_picture { LINEAR } else { 2 },
+            primaries: chromaticities.as_ref().and_then(primaries).unwrap_or(2),
+            ..Colour::default()
+        }
+    }
+
+    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
+        let header = self.header().clone();
+        let losses = losses(self.reader.headers());
+        if header.blocks != BlockDescription::ScanLines {
+            tracing::debug!("an OpenEXR file in tiles; what is made of it has rows");
+        }
+        self.budget.extend(samples.len() as u64 + integer_bytes(&header));
+        let mut target = Target::new(&header, self.format, &self.samples, samples)?;
+        let chunks = self.reader.filter_chunks(false, |_, tile, block| {
+            block.layer == 0 && tile.is_largest_resolution_level()
+        });
+        let mut chunks = chunks.map_err(reason)?;
+        let mut seen = HashSet::new();
+        while let Some(chunk) = chunks.read_next_chunk() {
+            let chunk = chunk.map_err(reason)?;
+            let block =
+                UncompressedBlock::decompress_chunk(chunk, chunks.meta_data(), false).map_err(reason)?;
+            let BlockIndex {
+                layer,
+                level,
+                pixel_position,
+                pixel_size,
+            } = block.index;
+            let is_wanted = layer == 0 && level == Vec2(0, 0) && seen.insert(pixel_position);
+            if !is_wanted {
+                return Err("its list of blocks is damaged".into());
+            }
+            target.missing = target.missing.saturating_sub(pixel_size.area());
+            for (bytes, line) in LineIndex::lines_in_block(block.index, &header.channels) {
+                let stored = block.data.get(bytes).ok_or("a block is shorter than its rows")?;
+                target.put(&line, stored)?;
+            }
+        }
+        if target.missing > 0 {
+            return Err("blocks are missing, and the file may be cut off".into());
+        }
+        let integers = target.integers;
+        let part = ExrPart::new(header, self.samples, integers);
+        Ok(PictureNotes {
+            sample_aspect: aspect(part.header().shared_attributes.pixel_aspect),
+            exr: Some(Arc::new(part)),
+            losses,
+            ..PictureNotes::default()
+        })
+    }
+}
+
+impl Exr {
+    /// The first part's. That there is one was found out by `open`.
+    fn header(&self) -> &Header {
+        &self.reader.headers()[0]
+    }
+}
+
+/// Bytes of the channels of integers.
+fn integer_bytes(header: &Header) -> u64 {
+    let channels = header.channels.list.iter();
+    let count = channels.filter(|channel| !is_float(channel.sample_type)).count();
+    (4 * count as u64).saturating_mul(header.layer_size.area() as u64)
+}
+
+/// What of a file is not read.
+fn losses(headers: &[Header]) -> Vec<String> {
+    let mut losses = Vec::new();
+    if headers.len() > 1 {
+        let name = |header: &Header| {
+            let name = header.own_attributes.layer_name.as_ref();
+            name.map_or_else(|| "without a name".to_owned(), |name| format!("'{name}'"))
+        };
+        losses.push(format!(
+            "{} parts are in the file, of which the first ({}) is read; left out: {}",
+            headers.len(),
+            name(&headers[0]),
+            listed(headers[1..].iter().map(name).collect())
+        ));
+    }
+    if let BlockDescription::Tiles(tiles) = headers[0].blocks
+        && tiles.level_mode != LevelMode::Singular
+    {
+        losses.push("smaller copies of the picture are in the file (mip maps), and are left out".to_owned());
+    }
+    losses
+}
+
+/// Width over height of a pixel as a fraction; nothing for numbers that say nothing.
+fn aspect(ratio: f32) -> (i32, i32) {
+    const PARTS: f64 = 1_000_000.0;
+    let parts = (f64::from(ratio) * PARTS).round();
+    if !(1.0..2e9).contains(&parts) || ratio == 1.0 {
+        return (0, 1);
+    }
+    let (mut a, mut b) = (parts as i32, PARTS as i32);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    (parts as i32 / a, PARTS as i32 / a)
+}
+
+/// Where the rows of channels go.
+struct Target<'a> {
+    /// What each channel of the file becomes.
+    places: Vec<Place>,
+    kinds: Vec<SampleType>,
+    width: usize,
+    /// Samples of a pixel, and bytes of a sample.
+    count: usize,
+    bytes: usize,
+    samples: &'a mut [u8],
+    integers: Vec<(usize, Vec<u8>)>,
+    /// Pixels that no block has given.
+    missing: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    /// So many samples behind the first of a pixel.
+    Sample(usize),
+    /// A list of integers.
+    Integers(usize),
+}
+
+impl<'a> Target<'a> {
+    fn new(
+        header: &Header,
+        format: PixelFormat,
+        channels: &[usize],
+        samples: &'a mut [u8],
+    ) -> Result<Target<'a>, Reason> {
+        let area = header.layer_size.area();
+        let (mut integers, mut places) = (Vec::new(), Vec::new());
+        let list = &header.channels.list;
+        for index in 0..list.len() {
+            if let Some(slot) = channels.iter().position(|&channel| channel == index) {
+                places.push(Place::Sample(slot));
+                continue;
+            }
+            let mut room = Vec::new();
+            let bytes = 4 * area;
+            if room.try_reserve_exact(bytes).is_err() {
+                return Err("there is no memory for its channels of integers".into());
+            }
+            room.resize(bytes, 0);
+            places.push(Place::Integers(integers.len()));
+            integers.push((index, room));
+        }
+        Ok(Target {
+            places,
+            kinds: list.iter().map(|channel| channel.sample_type).collect(),
+            width: header.layer_size.width(),
+            count: channels.len(),
+            bytes: format.bytes_per_sample(),
+            samples,
+            integers,
+            missing: area,
+        })
+    }
+
+    /// Puts a row of one channel, or a tile's part of it, into its place.
+    fn put(&mut self, line: &LineIndex, stored: &[u8]) -> Result<(), Reason> {
+        const BEYOND: &str = "a block goes beyond the picture";
+        let first = line.position.y() * self.width + line.position.x();
+        let end = first + line.sample_count;
+        if line.position.x() + line.sample_count > self.width {
+            return Err(BEYOND.into());
+        }
+        match self.places[line.channel] {
+            Place::Integers(index) => {
+                let row = self.integers[index].1.get_mut(4 * first..4 * end).ok_or(BEYOND)?;
+                row.copy_from_slice(stored);
+            }
+            Place::Sample(slot) => {
+                let pixel = self.count * self.bytes;
+                let row = self.samples.get_mut(first * pixel..end * pixel).ok_or(BEYOND)?;
+                let at = (slot, self.count);
+                match (self.kinds[line.channel], self.bytes) {
+                    (SampleType::F16, 2) => spread(row, at, stored, |v| u16::from_ne_bytes(v).to_le_bytes()),
+                    (SampleType::F16, _) => {
+                        spread(row, at, stored, |v| f16::from_ne_bytes(v).to_f32().to_le_bytes());
+                    }
+                    _ => spread(row, at, stored, |v| u32::from_ne_bytes(v).to_le_bytes()),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts each number into its pixel, at `slot` of `count`.
+fn spread<const STORED: usize, const GIVEN: usize>(
+    row: &mut [u8],
+    (slot, count): (usize, usize),
+    stored: &[u8],
+    given: impl Fn([u8; STORED]) -> [u8; GIVEN],
+) {
+    let places = row
+        .as_chunks_mut::<GIVEN>()
+        .0
+        .iter_mut()
+        .skip(slot)
+        .step_by(count);
+    let stored = stored.as_chunks::<STORED>().0;
+    places.zip(stored).for_each(|(to, &from)| *to = given(from));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pixel_aspects_are_fractions() {
+        assert_eq!(aspect(1.0), (0, 1));
+        assert_eq!(aspect(2.0), (2, 1));
+        assert_eq!(aspect(0.5), (1, 2));
+        assert_eq!(aspect(1.3), (13, 10));
+        for nothing in [f32::NAN, f32::INFINITY, 0.0, -1.0, 1e30, 1e-30] {
+            assert_eq!(aspect(nothing), (0, 1), "{nothing}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What an OpenEXR file says beside the samples that are filtered, so that it can be said again: windows,
+//! attributes, the names and kinds of channels, and the channels of integers, which nobody filters.
+//!
+//! ```text
+//!   channels of the file    A  B  G  R  Z  id        (sorted by name)
+//!   samples of the frame    |  |  |  |  |  .-> kept as it is
+//!                           f32x5
+//! ```
+
+use exr::meta::attribute::{Chromaticities, SampleType, Text};
+use exr::meta::header::Header;
+use exr::prelude::Vec2;
+
+/// The most attributes that a warning names.
+const NAMED: usize = 12;
+
+/// Attributes that say how samples are stored, and those that have facts of their own.
+const STRUCTURE: [&str; 15] = [
+    "channels",
+    "chunkCount",
+    "compression",
+    "dataWindow",
+    "displayWindow",
+    "dwaCompressionLevel",
+    "lineOrder",
+    "maxSamplesPerPixel",
+    "name",
+    "pixelAspectRatio",
+    "screenWindowCenter",
+    "screenWindowWidth",
+    "tiles",
+    "type",
+    "version",
+];
+
+/// Red, green, blue and white of primaries, as x and y, by their number in H.273 table 2.
+const PRIMARIES: [(u8, [(f32, f32); 4]); 6] = {
+    const D65: (f32, f32) = (0.3127, 0.329);
+    [
+        (1, [(0.64, 0.33), (0.3, 0.6), (0.15, 0.06), D65]),
+        (5, [(0.64, 0.33), (0.29, 0.6), (0.15, 0.06), D65]),
+        (6, [(0.63, 0.34), (0.31, 0.595), (0.155, 0.07), D65]),
+        (9, [(0.708, 0.292), (0.17, 0.797), (0.131, 0.046), D65]),
+        (11, [(0.68, 0.32), (0.265, 0.69), (0.15, 0.06), (0.314, 0.351)]),
+        (12, [(0.68, 0.32), (0.265, 0.69), (0.15, 0.06), D65]),
+    ]
+};
+
+/// A part of an OpenEXR file without the samples that are filtered.
+#[derive(Debug, Clone)]
+pub struct ExrPart {
+    header: Header,
+    samples: Vec<usize>,
+    integers: Vec<(usize, Vec<u8>)>,
+    words: String,
+}
+
+impl ExrPart {
+    /// The part of `header`. `samples` are the channels that the frame's samples come from, in the order of
+    /// the frame; `integers` are others with their samples, row by row, 32 bits each in the machine's order.
+    pub(crate) fn new(header: Header, samples: Vec<usize>, integers: Vec<(usize, Vec<u8>)>) -> ExrPart {
+        let mut part = ExrPart {
+            header,
+            samples,
+            integers,
+            words: String::new(),
+        };
+        part.words = part.described();
+        part
+    }
+
+    /// The header that the file has.
+    pub(crate) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The channels that the frame's samples come from, as places in the header's list.
+    pub(crate) fn samples(&self) -> &[usize] {
+        &self.samples
+    }
+
+    /// The samples of channel `index` of the header, if it holds integers.
+    pub(crate) fn integers(&self, index: usize) -> Option<&[u8]> {
+        let found = self.integers.iter().find(|(channel, _)| *channel == index);
+        found.map(|(_, samples)| &samples[..])
+    }
+
+    /// What is lost where only the samples are kept, in words; empty if nothing is.
+    pub(crate) fn words(&self) -> &str {
+        &self.words
+    }
+
+    fn described(&self) -> String {
+        let header = &self.header;
+        let mut words = Vec::new();
+        let names: Vec<String> = self.samples.iter().map(|&index| self.name(index)).collect();
+        if !matches!(names.len(), 1..=4)
+            || names
+                .iter()
+                .any(|name| !["R", "G", "B", "A", "Y"].contains(&&name[..]))
+        {
+            words.push(format!("channel names ({})", listed(names)));
+        }
+        if !self.integers.is_empty() {
+            let names = self.integers.iter().map(|(index, _)| self.name(*index));
+            words.push(format!("channels of integers ({})", listed(names.collect())));
+        }
+        if header.data_window() != header.shared_attributes.display_window
+            || header.own_attributes.layer_position != Vec2(0, 0)
+        {
+            words.push("data window".to_owned());
+        }
+        let mut attributes: Vec<String> = header
+            .all_named_attributes()
+            .map(|(name, _)| Text::from_slice_unchecked(name).to_string())
+            .filter(|name| !STRUCTURE.contains(&&name[..]))
+            .collect();
+        attributes.sort_unstable();
+        if !attributes.is_empty() {
+            words.push(listed(attributes));
+        }
+        words.join(", ")
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.header.channels.list[index].name.to_string()
+    }
+}
+
+/// The first names, and how many there are beside these.
+pub(crate) fn listed(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    match more {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// H.273's number of these primaries, if it has one.
+pub(crate) fn primaries(of: &Chromaticities) -> Option<u8> {
+    let near = |a: Vec2<f32>, b: (f32, f32)| (a.0 - b.0).abs() < 2e-4 && (a.1 - b.1).abs() < 2e-4;
+    let is_same = |points: &[(f32, f32); 4]| {
+        let of = [of.red, of.green, of.blue, of.white];
+        of.iter().zip(points).all(|(&a, &b)| near(a, b))
+    };
+    let found = PRIMARIES.iter().find(|(_, points)| is_same(points));
+    found.map(|(number, _)| *number)
+}
+
+/// The primaries of H.273's number, as OpenEXR states them.
+pub(crate) fn chromaticities(number: u8) -> Option<Chromaticities> {
+    let (_, points) = PRIMARIES.iter().find(|(known, _)| *known == number)?;
+    let [red, green, blue, white] = points.map(|(x, y)| Vec2(x, y));
+    Some(Chromaticities {
+        red,
+        green,
+        blue,
+        white,
+    })
+}
+
+/// True for channels of floating-point numbers.
+pub(crate) fn is_float(kind: SampleType) -> bool {
+    kind != SampleType::U32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn primaries_are_known_by_their_points() {
+        for (number, _) in PRIMARIES {
+            assert_eq!(chromaticities(number).as_ref().and_then(primaries), Some(number));
+        }
+        assert_eq!(chromaticities(2), None);
+        let aces = Chromaticities {
+            red: Vec2(0.7347, 0.2653),
+            green: Vec2(0.0, 1.0),
+            blue: Vec2(0.0001, -0.077),
+            white: Vec2(0.32168, 0.33767),
+        };
+        assert_eq!(primaries(&aces), None);
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        assert_eq!(listed(vec!["a".to_owned(), "b".to_owned()]), "a, b");
+        let many = (0..NAMED + 3).map(|n| n.to_string()).collect();
+        assert!(listed(many).ends_with("11 and 3 more"));
+    }
+}
