@@ -99,6 +99,14 @@ impl DiffArguments {
         let opened = input.open(rate, &options, &choice)?;
         let info = opened.source.info();
         self.reading.check_size(&input.name(), info)?;
+        if info.format.is_float() {
+            return Err(Failure::Usage(format!(
+                "{} holds floating-point samples ({}), and diff compares levels; make 16-bit pictures of \
+                 both first (framepipe filter --engine none IN OUT.png), or compare bits by --frame-hashes",
+                input.name(),
+                info.format
+            )));
+        }
         if let (Some(files), Some(output)) = (&opened.files, output) {
             check_files(files, output)?;
         }

@@ -5,14 +5,15 @@ use super::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file
 use super::reading::{RangeArguments, ReadingArguments};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use framepipe::convert::integers_for;
 use framepipe::engine::Engine;
 use framepipe::engine::region::{self, Clock, Parts, Region, RegionError};
 use framepipe::filter::Chain;
 use framepipe::frame::Rational;
 use framepipe::pipeline::{MatteReader, Stop};
-use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Selection;
 use framepipe::source::range::TimeRange;
+use framepipe::source::{self, StreamInfo};
 use std::path::{Path, PathBuf};
 
 /// The part of each picture that is filtered.
@@ -190,6 +191,18 @@ impl Run<'_> {
         };
         let rate = self.info.frame_rate.filter(|_| matte.is_images());
         let source = matte.open(rate, &options, &choice)?.source;
+        // Weights are counted in levels.
+        let levels = Some(source.info().format).filter(|format| format.is_float());
+        let source = match levels.map(integers_for) {
+            None => source,
+            Some(Some(levels)) => source::floats::watched(source, Some(levels))?,
+            Some(None) => {
+                return Err(Failure::Usage(format!(
+                    "{} holds channels that are no colours; a matte is a picture in gray or RGB",
+                    matte.name()
+                )));
+            }
+        };
         let info = source.info();
         self.reading.check_size(&matte.name(), info)?;
         let (matte_size, picture) = ((info.width, info.height), (self.info.width, self.info.height));

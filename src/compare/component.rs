@@ -32,6 +32,10 @@ pub struct Component {
 
 /// The components that can be compared, in the order y, u, v, r, g, b, a: none if the frames' sizes differ.
 pub fn common(a: &Layout, b: &Layout) -> Vec<Component> {
+    // Samples are compared as levels.
+    if a.format().is_float() || b.format().is_float() {
+        return Vec::new();
+    }
     if (a.width(), a.height()) != (b.width(), b.height()) || a.format().depth() != b.format().depth() {
         return Vec::new();
     }

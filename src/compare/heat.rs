@@ -95,7 +95,10 @@ impl Heat {
         picture.born = a.born;
         picture.metadata = metadata(a);
         let components = common(a.layout(), b.layout());
-        let max = a.format().max_value();
+        let max = match a.format().is_float() {
+            true => 255,
+            false => a.format().max_value(),
+        };
         self.levels.clear();
         let unknown = if components.is_empty() { max as u16 } else { 0 };
         self.levels.resize(width * height, unknown);

@@ -207,8 +207,8 @@ fn paint(frame: &mut Frame, index: usize, channel: usize, lane: u64) {
         format.shift(),
         format.bytes_per_sample() == 2,
     );
+    let is_float = format.is_float();
     for y in 0..plane.height {
-        let row = frame.row_mut(index, y);
         for x in 0..plane.width {
             let coarse =
                 smooth(lane, x, y, 6) * 5 + smooth(lane ^ 0x100, x, y, 4) * 2 + smooth(lane ^ 0x200, x, y, 2);
@@ -216,6 +216,12 @@ fn paint(frame: &mut Frame, index: usize, channel: usize, lane: u64) {
             // The sum of three smooth fields keeps to the middle; stretched, it reaches both ends and is
             // clipped there.
             let level = (coarse / 8 - 32768) * 7 / 4 + 32768 + grain * 256;
+            if is_float {
+                let part = level.clamp(0, 65535) as f32 / 65535.0;
+                frame.set_float(index, x, y, channel, part);
+                continue;
+            }
+            let row = frame.row_mut(index, y);
             let sample = (level.clamp(0, 65535) * max / 65535) as u16;
             let at = x * plane.channels + channel;
             if wide {
@@ -395,6 +401,24 @@ mod tests {
                     assert!(
                         high - low > format.max_value() / 4,
                         "{format} plane {index}: {low} to {high}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn floating_point_formats_are_filled_from_black_to_white() {
+        for format in PixelFormat::floats().chain(PixelFormat::float_channels(32, 5)) {
+            let source = indexed(&format!("96x64:{format}:25:1"));
+            let frame = source.read(0, buffer()).unwrap();
+            for (index, plane) in frame.layout().planes().iter().enumerate() {
+                for channel in 0..plane.channels {
+                    let samples = (0..96 * 64).map(|at| frame.float(index, at % 96, at / 96, channel));
+                    let (low, high) = samples.fold((f32::MAX, f32::MIN), |(l, h), s| (l.min(s), h.max(s)));
+                    assert!(
+                        low >= 0.0 && high <= 1.0 && high - low > 0.25,
+                        "{format}: {low} to {high}"
                     );
                 }
             }

@@ -1,6 +1,7 @@
 //! Copying and filling of stretches of a frame, in any format: every plane by its own subsampling.
 
 use crate::frame::{Channel, Colour, ColourModel, Frame, Layout, PixelFormat, PlaneFormat};
+use half::f16;
 use std::ops::Range;
 
 /// The direction in which stretches follow each other in memory.
@@ -49,6 +50,22 @@ pub(super) enum Tone {
 }
 
 impl Tone {
+    /// The bytes of a sample of the tone in `channel`.
+    fn sample(self, format: PixelFormat, colour: &Colour, channel: Channel) -> Vec<u8> {
+        if !format.is_float() {
+            let word = self.word(format, colour, channel).to_le_bytes();
+            return word[..format.bytes_per_sample()].to_vec();
+        }
+        let value = match (channel, self) {
+            (Channel::Alpha, _) | (_, Tone::White) => 1.0,
+            (_, Tone::Black) => 0.0,
+        };
+        match format.depth() {
+            16 => f16::from_f32(value).to_le_bytes().to_vec(),
+            _ => value.to_le_bytes().to_vec(),
+        }
+    }
+
     /// The word that stands for the tone in `channel`; alpha is opaque.
     fn word(self, format: PixelFormat, colour: &Colour, channel: Channel) -> u16 {
         let most = format.max_value();
@@ -71,10 +88,7 @@ impl Tone {
     pub(super) fn pixel(self, format: PixelFormat, colour: &Colour, plane: &PlaneFormat) -> Vec<u8> {
         let channels = plane.channels.iter();
         channels
-            .flat_map(|&channel| {
-                let word = self.word(format, colour, channel).to_le_bytes();
-                word.into_iter().take(format.bytes_per_sample())
-            })
+            .flat_map(|&channel| self.sample(format, colour, channel))
             .collect()
     }
 }

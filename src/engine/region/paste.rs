@@ -3,7 +3,8 @@
 use super::matte::Matte;
 use super::rectangle::Area;
 use super::spans::Spans;
-use crate::frame::Frame;
+use crate::frame::{Frame, PixelFormat};
+use half::f16;
 
 /// Bytes of one pixel of each plane, and the pixels that its samples stand for as powers of two.
 struct Grid {
@@ -66,7 +67,7 @@ pub(super) fn paste(
     share: Share<'_>,
     spans: impl Fn((u8, u8), usize) -> Spans,
 ) {
-    let (bytes, bits) = (from.format().bytes_per_sample(), from.format().shift());
+    let format = from.format();
     for (index, Grid { pixel, shift }) in grids(from).enumerate() {
         let (x, y) = (window.x >> shift.0, window.y >> shift.1);
         for row in y..y + from.layout().planes()[index].height {
@@ -82,7 +83,7 @@ pub(super) fn paste(
                     match share.of(column, row, shift) {
                         (0, _) => {}
                         (sum, whole) if sum == whole => target.copy_from_slice(source),
-                        weight => mix(target, source, weight, bytes, bits),
+                        weight => mix(target, source, weight, format),
                     }
                 }
             }
@@ -91,11 +92,25 @@ pub(super) fn paste(
 }
 
 /// Mixes one pixel's samples into the original's.
-fn mix(target: &mut [u8], source: &[u8], weight: (u64, u64), bytes: usize, bits: u32) {
+fn mix(target: &mut [u8], source: &[u8], weight: (u64, u64), format: PixelFormat) {
+    let (bytes, bits) = (format.bytes_per_sample(), format.shift());
     let samples = target.chunks_exact_mut(bytes).zip(source.chunks_exact(bytes));
     for (target, source) in samples {
-        match (target, source) {
+        match (&mut *target, source) {
             ([to], [from]) => *to = mixed(u64::from(*to), u64::from(*from), weight) as u8,
+            ([a, b, c, d], &[e, f, g, h]) => {
+                let value = mixed_floats(
+                    f32::from_le_bytes([*a, *b, *c, *d]),
+                    f32::from_le_bytes([e, f, g, h]),
+                    weight,
+                );
+                target.copy_from_slice(&value.to_le_bytes());
+            }
+            ([a, b], &[c, d]) if format.is_float() => {
+                let value = |bytes| f16::from_le_bytes(bytes).to_f32();
+                let value = mixed_floats(value([*a, *b]), value([c, d]), weight);
+                target.copy_from_slice(&f16::from_f32(value).to_le_bytes());
+            }
             (to, from) => {
                 let sample = |word: &[u8]| u64::from(u16::from_le_bytes([word[0], word[1]]) >> bits);
                 let value = mixed(sample(to), sample(from), weight) as u16;
@@ -109,4 +124,10 @@ fn mix(target: &mut [u8], source: &[u8], weight: (u64, u64), bytes: usize, bits:
 /// bits and samples of 16 bits: it fits.
 fn mixed(original: u64, filtered: u64, (sum, whole): (u64, u64)) -> u64 {
     (2 * (original * (whole - sum) + filtered * sum) + whole) / (2 * whole)
+}
+
+/// The same of floating-point samples, worked out in 64 bits and rounded to 32.
+fn mixed_floats(original: f32, filtered: f32, (sum, whole): (u64, u64)) -> f32 {
+    let (rest, sum, whole) = ((whole - sum) as f64, sum as f64, whole as f64);
+    ((f64::from(original) * rest + f64::from(filtered) * sum) / whole) as f32
 }
