@@ -906,14 +906,9 @@ fn broken_images_are_named() {
     encoder
         .write_image::<tiff::encoder::colortype::RGB32Float>(2, 2, &[0.5; 12])
         .unwrap();
-    // Half of the range, with a word about what is cut.
     let files = open_images(&float);
-    assert_eq!(read(&files, 0).sample(0, 0, 0, 0), 32768);
-    assert!(
-        files.remarks().warnings[0].contains("outside 0 to 1"),
-        "{:?}",
-        files.remarks().warnings
-    );
+    assert_eq!(read(&files, 0).float(0, 0, 0, 0), 0.5);
+    assert!(files.remarks().warnings.is_empty());
 
     let signed = folder.path().join("signed.tif");
     let mut out = fs::File::create(&signed).unwrap();

@@ -7,6 +7,7 @@ mod bench;
 mod cli;
 #[path = "../common/mod.rs"]
 mod common;
+mod floats;
 mod hostile;
 mod icons_textures;
 mod preview;

@@ -1,0 +1,614 @@
+//! Floating-point pictures through the program: bits that stay what they are, and a word about what does not.
+//!
+//! `media/layers.exr` was written by OpenEXR's own library: 5x4 pixels at (-2, 3) of a display of 10x8, with
+//! `A B G R` of 16 bits, `N.X Z` of 32 bits and the integers `id`, whose values [`layer`] tells.
+
+use crate::common::{PROGRAM, ffmpeg, names, said};
+use exr::prelude::{FlatSamples, ReadChannels, ReadLayers, Vec2, read};
+use framepipe::frame::Buffer;
+use framepipe::source::IndexedSource;
+use framepipe::source::images::{self, ImageSourceOptions};
+use half::f16;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const LAYERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/media/layers.exr");
+
+const NAMES: [&str; 7] = ["A", "B", "G", "N.X", "R", "Z", "id"];
+
+/// A blur whose sums are exact in any order for numbers of a few bits.
+const TENT: &str = "mask:rows=1 2 1;2 4 2;1 2 1:divisor=16";
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+fn filter(input: impl AsRef<Path>, output: impl AsRef<Path>, filter: &str, options: &[&str]) -> Output {
+    Command::new(PROGRAM)
+        .arg("filter")
+        .args([input.as_ref(), output.as_ref()])
+        .args(["--filter", filter, "--engine", "reference", "--overwrite"])
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+/// What a run that must succeed said.
+fn filtered(input: impl AsRef<Path>, output: impl AsRef<Path>, by: &str, options: &[&str]) -> String {
+    let done = filter(input, output, by, options);
+    assert!(done.status.success(), "{}", said(&done));
+    said(&done)
+}
+
+/// What a run that must fail said, which leaves nothing behind.
+fn refused(input: impl AsRef<Path>, output: impl AsRef<Path>, options: &[&str]) -> String {
+    let done = filter(&input, &output, "identity", options);
+    assert!(matches!(done.status.code(), Some(1 | 2)), "{}", said(&done));
+    assert!(!output.as_ref().exists());
+    said(&done)
+}
+
+/// The value of a channel of the golden file.
+fn layer(name: &str, x: i64, y: i64) -> f64 {
+    let of_colour = |k: i64| (x + 2 * y + 3 * k) as f64 / 8.0;
+    match name {
+        "A" => of_colour(0),
+        "B" => of_colour(1),
+        "G" => of_colour(2),
+        "R" => of_colour(3),
+        "N.X" => (x * y) as f64 - 5.5,
+        "Z" => 1000.0 + x as f64 / 4.0 + y as f64,
+        _ => (4_000_000_000 + x + 10 * y) as f64,
+    }
+}
+
+/// The tent over it, its edge repeated.
+fn blurred(name: &str, x: i64, y: i64) -> f64 {
+    let weight = |d: i64| 2.0 - d.abs() as f64;
+    let taps = (-1..=1).flat_map(|dy| (-1..=1).map(move |dx| (dx, dy)));
+    taps.map(|(dx, dy)| {
+        let value = layer(name, (x + dx).clamp(0, 4), (y + dy).clamp(0, 3));
+        weight(dx) * weight(dy) * value / 16.0
+    })
+    .sum()
+}
+
+type Layers = exr::image::Image<exr::image::Layers<exr::image::AnyChannels<FlatSamples>>>;
+
+fn exr(path: impl AsRef<Path>) -> Layers {
+    let reading = read().no_deep_data().largest_resolution_level().all_channels();
+    reading.all_layers().all_attributes().from_file(path).unwrap()
+}
+
+/// The samples of a channel with the letter of their kind.
+fn channel(image: &Layers, name: &str) -> (char, Vec<f64>) {
+    let list = &image.layer_data[0].channel_data.list;
+    match &list.iter().find(|c| c.name == *name).unwrap().sample_data {
+        FlatSamples::F16(v) => ('h', v.iter().map(|v| v.to_f64()).collect()),
+        FlatSamples::F32(v) => ('f', v.iter().map(|&v| f64::from(v)).collect()),
+        FlatSamples::U32(v) => ('u', v.iter().map(|&v| f64::from(v)).collect()),
+    }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    let numbers = bytes.as_chunks::<4>().0;
+    numbers.iter().map(|&b| f32::from_le_bytes(b)).collect()
+}
+
+/// Planes of 32 bits that FFmpeg reads.
+fn planes(path: &Path, format: &str) -> Vec<f32> {
+    floats(&ffmpeg(&[
+        "-i",
+        path.to_str().unwrap(),
+        "-f",
+        "rawvideo",
+        "-pix_fmt",
+        format,
+        "-",
+    ]))
+}
+
+/// Numbers of all sizes, also below 0 and above 1, written as raw frames of `channels` interleaved samples.
+fn raw(path: &Path, (width, height): (usize, usize), channels: usize) -> Vec<f32> {
+    let numbers: Vec<f32> = (0..width * height * channels)
+        .map(|at| ((at * 7919 % 1009) as f32 - 400.0) * 0.003_7 * 10_f32.powi(at as i32 % 5 - 2))
+        .collect();
+    fs::write(
+        path,
+        numbers.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>(),
+    )
+    .unwrap();
+    numbers
+}
+
+#[test]
+fn openexr_goes_through_with_all_its_channels() {
+    let folder = Folder::new();
+    let (same, soft) = (folder.at("same.exr"), folder.at("soft.exr"));
+    let words = filtered(LAYERS, &same, "identity", &["--strict"]);
+    assert!(
+        words.contains("5x4 f32x6") && !words.contains("warning"),
+        "{words}"
+    );
+    filtered(LAYERS, &soft, TENT, &["--strict"]);
+    let (before, same, soft) = (exr(LAYERS), exr(&same), exr(&soft));
+    for after in [&same, &soft] {
+        assert_eq!(after.attributes, before.attributes);
+        let (one, other) = (&after.layer_data[0], &before.layer_data[0]);
+        assert_eq!(one.attributes, other.attributes);
+        assert_eq!(one.encoding.compression, other.encoding.compression);
+        assert_eq!(
+            (one.size, one.attributes.layer_position),
+            (Vec2(5, 4), Vec2(-2, 3))
+        );
+        let names: Vec<String> = one.channel_data.list.iter().map(|c| c.name.to_string()).collect();
+        assert_eq!(names, NAMES);
+    }
+    assert_eq!(before.attributes.pixel_aspect, 2.0);
+    assert!(before.layer_data[0].attributes.owner.is_some());
+    for name in NAMES {
+        let kept = channel(&same, name);
+        assert_eq!(kept, channel(&before, name), "{name}");
+        let places = || (0..4).flat_map(|y| (0..5).map(move |x| (x, y)));
+        let golden: Vec<f64> = places().map(|(x, y)| layer(name, x, y)).collect();
+        assert_eq!(kept.1, golden, "{name}");
+        let (kind, values) = channel(&soft, name);
+        let expected: Vec<f64> = places()
+            .map(|(x, y)| match kind {
+                'h' => f16::from_f64(blurred(name, x, y)).to_f64(),
+                'f' => blurred(name, x, y),
+                // Numbers of things.
+                _ => layer(name, x, y),
+            })
+            .collect();
+        assert_eq!(values, expected, "{name}");
+    }
+}
+
+#[test]
+fn ffmpeg_reads_what_is_written_and_is_read() {
+    let folder = Folder::new();
+    let source = folder.at("in.raw");
+    for (channels, format, other) in [
+        (1, "grayf32le", "grayf32le"),
+        (3, "rgbf32le", "gbrpf32le"),
+        (4, "rgbaf32le", "gbrapf32le"),
+    ] {
+        let (width, height) = (19, 37);
+        let numbers = raw(&source, (width, height), channels);
+        let input = format!("raw:{width}x{height}:{format}:25:{}", source.display());
+        let file = folder.at(&format!("{channels}.exr"));
+        filtered(&input, &file, "identity", &[]);
+        let order = if channels == 1 { [0, 0, 0, 0] } else { [1, 2, 0, 3] };
+        let expected: Vec<f32> = order[..channels]
+            .iter()
+            .flat_map(|&c| numbers.chunks(channels).map(move |pixel| (pixel, c)))
+            .map(|(pixel, c)| match (channels, c) {
+                // Straight colour is multiplied by its alpha.
+                (4, 0..3) => pixel[c] * pixel[3],
+                _ => pixel[c],
+            })
+            .collect();
+        assert!(planes(&file, other) == expected, "{format}");
+        // And back, from what FFmpeg writes itself.
+        let written = folder.at(&format!("ffmpeg{channels}.exr"));
+        let size = format!("{width}x{height}");
+        let head = ["-f", "rawvideo", "-pix_fmt", other, "-s", &size, "-i"];
+        let samples = folder.at("planes.raw");
+        let bytes: Vec<u8> = expected.iter().flat_map(|v| v.to_le_bytes()).collect();
+        fs::write(&samples, bytes).unwrap();
+        let tail = [
+            "-format",
+            "float",
+            "-compression",
+            "zip16",
+            written.to_str().unwrap(),
+        ];
+        ffmpeg(&[&head[..], &[samples.to_str().unwrap()], &tail].concat());
+        let back = folder.at("back.raw");
+        filtered(&written, format!("raw:{}", back.display()), "identity", &[]);
+        let back = floats(&fs::read(&back).unwrap());
+        let planar: Vec<f32> = order[..channels]
+            .iter()
+            .flat_map(|&c| back.iter().skip(c).step_by(channels).copied())
+            .collect();
+        assert!(planar == expected, "{format} of FFmpeg");
+    }
+}
+
+#[test]
+fn pfm_and_tiff_keep_their_numbers() {
+    let folder = Folder::new();
+    let source = folder.at("in.raw");
+    for (channels, format) in [(1, "grayf32le"), (3, "rgbf32le")] {
+        let numbers = raw(&source, (13, 5), channels);
+        let input = format!("raw:13x5:{format}:25:{}", source.display());
+        let pfm = folder.at("a.pfm");
+        filtered(&input, &pfm, "identity", &[]);
+        // The lowest row comes first. FFmpeg 5 takes it for the highest, so that it is no judge here.
+        let head =
+            |scale: &str| format!("P{}\n13 5\n{scale}\n", if channels == 1 { 'f' } else { 'F' }).into_bytes();
+        let rows = || numbers.chunks(13 * channels).rev().flatten();
+        let mut little = head("-1.0");
+        little.extend(rows().flat_map(|v| v.to_le_bytes()));
+        assert!(fs::read(&pfm).unwrap() == little, "{format}");
+        // Big-endian, with another scale.
+        let mut big = head("2.5");
+        big.extend(rows().flat_map(|v| v.to_be_bytes()));
+        fs::write(folder.at("big.pfm"), big).unwrap();
+        let words = filtered(folder.at("big.pfm"), folder.at("b.pfm"), "identity", &[]);
+        assert!(words.contains("scale of 2.5 is not kept"), "{words}");
+        assert_eq!(fs::read(folder.at("b.pfm")).unwrap(), fs::read(&pfm).unwrap());
+        let tiff = folder.at("a.tif");
+        filtered(&pfm, &tiff, "identity", &["--strict"]);
+        let mut decoder = tiff::decoder::Decoder::new(fs::File::open(&tiff).unwrap()).unwrap();
+        let tiff::decoder::DecodingResult::F32(read) = decoder.read_image().unwrap() else {
+            panic!("TIFF of numbers");
+        };
+        assert!(read == numbers, "{format}");
+        filtered(&tiff, folder.at("c.pfm"), "identity", &["--strict"]);
+        assert_eq!(fs::read(folder.at("c.pfm")).unwrap(), fs::read(&pfm).unwrap());
+    }
+}
+
+#[test]
+fn alpha_of_tiff_stays_associated_or_straight() {
+    let folder = Folder::new();
+    let pixel = [0.25_f32, 0.5, 3.0, 0.5];
+    for (kind, red) in [(1_u16, 0.25), (2, 0.125)] {
+        let file = folder.at("in.tif");
+        let mut out = fs::File::create(&file).unwrap();
+        let mut encoder = tiff::encoder::TiffEncoder::new(&mut out).unwrap();
+        let mut image = encoder
+            .new_image::<tiff::encoder::colortype::RGBA32Float>(1, 1)
+            .unwrap();
+        let tag = tiff::tags::Tag::ExtraSamples;
+        image.encoder().write_tag(tag, &[kind][..]).unwrap();
+        image.write_data(&pixel).unwrap();
+        filtered(&file, folder.at("out.tif"), "identity", &["--strict"]);
+        let mut decoder = tiff::decoder::Decoder::new(fs::File::open(folder.at("out.tif")).unwrap()).unwrap();
+        assert_eq!(decoder.get_tag_u32_vec(tag).unwrap(), [u32::from(kind)]);
+        let read = decoder.read_image().unwrap();
+        assert!(matches!(read, tiff::decoder::DecodingResult::F32(v) if v == pixel));
+        filtered(&file, folder.at("out.exr"), "identity", &[]);
+        assert_eq!(channel(&exr(folder.at("out.exr")), "R"), ('f', vec![red]));
+    }
+}
+
+#[test]
+fn radiance_goes_both_ways() {
+    let folder = Folder::new();
+    let head = b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 2\n";
+    fs::write(
+        folder.at("a.hdr"),
+        [&head[..], &[128, 64, 32, 128, 128, 0, 64, 140]].concat(),
+    )
+    .unwrap();
+    let words = filtered(folder.at("a.hdr"), folder.at("b.hdr"), "identity", &[]);
+    assert!(
+        words.contains("8 bits for each colour and a common exponent"),
+        "{words}"
+    );
+    refused(folder.at("a.hdr"), folder.at("c.hdr"), &["--strict"]);
+    filtered(
+        folder.at("b.hdr"),
+        format!("raw:{}", folder.at("b.raw").display()),
+        "identity",
+        &[],
+    );
+    let numbers = floats(&fs::read(folder.at("b.raw")).unwrap());
+    assert_eq!(numbers, [0.5, 0.25, 0.125, 2048.0, 0.0, 1024.0]);
+    // Numbers that its exponent does not reach.
+    let wild = [f32::INFINITY, -1.0, f32::NAN, 1e-45, 0.0, 1e-40]
+        .map(f32::to_le_bytes)
+        .concat();
+    fs::write(folder.at("wild.raw"), wild).unwrap();
+    let wild = format!("raw:2x1:rgbf32le:25:{}", folder.at("wild.raw").display());
+    filtered(wild, folder.at("wild.hdr"), "identity", &[]);
+    filtered(
+        folder.at("wild.hdr"),
+        format!("raw:{}", folder.at("w.raw").display()),
+        "identity",
+        &[],
+    );
+    let numbers = floats(&fs::read(folder.at("w.raw")).unwrap());
+    assert!(
+        numbers[0] > 9e37 && numbers[1..].iter().all(|&v| v == 0.0),
+        "{numbers:?}"
+    );
+}
+
+#[test]
+fn integers_are_made_with_a_word_about_what_is_cut() {
+    let folder = Folder::new();
+    let numbers = [-0.5_f32, 0.5, 1.0, 1.5, f32::NAN, 0.25]
+        .map(f32::to_le_bytes)
+        .concat();
+    fs::write(folder.at("a.pfm"), [b"PF\n2 1\n-1.0\n", &numbers[..]].concat()).unwrap();
+    let words = filtered(folder.at("a.pfm"), folder.at("a.png"), "identity", &[]);
+    assert!(
+        words.contains("integers of 16 bits")
+            && words.contains("1 above 1, 1 below 0, 1 that are no numbers"),
+        "{words}"
+    );
+    let png = ffmpeg(&["-i", folder.at("a.png").to_str().unwrap(), "-f", "rawvideo", "-"]);
+    let words: Vec<u16> = png
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .map(|&b| u16::from_be_bytes(b))
+        .collect();
+    assert_eq!(words, [0, 32_768, 65_535, 65_535, 0, 16_384]);
+    let words = filtered(folder.at("a.pfm"), folder.at("a.jpg"), "identity", &[]);
+    assert!(words.contains("integers of 8 bits"), "{words}");
+    fs::write(folder.at("b.pfm"), [b"PF\n2 1\n-1.0\n", &[0; 24][..]].concat()).unwrap();
+    let strict = refused(folder.at("b.pfm"), folder.at("b.png"), &["--strict"]);
+    assert!(strict.contains("would become integers"), "{strict}");
+    let linear = filtered(
+        "tests/media/layers.exr",
+        folder.at("z.raw.exr"),
+        "identity",
+        &["--pixel-format", "f32x6"],
+    );
+    assert!(!linear.contains("warning"), "{linear}");
+    let data = refused(LAYERS, folder.at("c.png"), &[]);
+    assert!(data.contains("no colours; write OpenEXR"), "{data}");
+    // What a picture cannot say beside its samples is named.
+    let lost = filtered(
+        LAYERS,
+        format!("raw:{}", folder.at("c.raw").display()),
+        "identity",
+        &[],
+    );
+    for word in [
+        "channel names",
+        "channels of integers (id)",
+        "data window",
+        "chromaticities",
+        "owner",
+    ] {
+        assert!(lost.contains(word), "{word}: {lost}");
+    }
+}
+
+#[test]
+fn integers_become_numbers_and_come_back() {
+    let folder = Folder::new();
+    let png = folder.at("in.png");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=40x20",
+        "-frames:v",
+        "1",
+        "-pix_fmt",
+        "rgba64be",
+        png.to_str().unwrap(),
+    ]);
+    let decoded = |path: &Path| {
+        ffmpeg(&[
+            "-i",
+            path.to_str().unwrap(),
+            "-f",
+            "rawvideo",
+            "-pix_fmt",
+            "rgba64le",
+            "-",
+        ])
+    };
+    for kind in ["exr", "tif"] {
+        let file = folder.at(&format!("a.{kind}"));
+        filtered(&png, &file, "identity", &["--pixel-format", "rgbaf32"]);
+        let back = folder.at("back.png");
+        filtered(&file, &back, "identity", &[]);
+        assert!(decoded(&back) == decoded(&png), "{kind}");
+    }
+    filtered(&png, folder.at("b.exr"), "identity", &[]);
+    let words = decoded(&png);
+    let red: Vec<f64> = words
+        .chunks(8)
+        .map(|p| f64::from((f64::from(u16::from_le_bytes([p[0], p[1]])) / 65_535.0) as f32))
+        .collect();
+    assert!(channel(&exr(folder.at("b.exr")), "R").1 == red);
+    // Filtered in floating point, whatever the output holds.
+    let words = filtered(&png, folder.at("c.png"), TENT, &["--pixel-format", "rgbaf32"]);
+    assert!(words.contains("brought from rgba64le to rgbaf32le"), "{words}");
+    let (fine, plain) = (folder.at("c.png"), folder.at("d.png"));
+    filtered(&png, &plain, TENT, &[]);
+    let word = |b: &[u8]| u16::from_le_bytes([b[0], b[1]]);
+    let (a, b) = (decoded(&fine), decoded(&plain));
+    let most = a
+        .chunks(2)
+        .zip(b.chunks(2))
+        .map(|(a, b)| word(a).abs_diff(word(b)))
+        .max();
+    assert!(most <= Some(1), "{most:?}");
+}
+
+#[test]
+fn samples_that_are_no_numbers_are_counted() {
+    let folder = Folder::new();
+    for (name, bad) in [("1.pfm", 1_usize), ("2.pfm", 0), ("3.pfm", 2)] {
+        let mut numbers = [0.5_f32; 30];
+        numbers[7..7 + bad].fill(f32::INFINITY);
+        let bytes: Vec<u8> = numbers.iter().flat_map(|v| v.to_le_bytes()).collect();
+        fs::write(folder.at(name), [&b"Pf\n6 5\n-1.0\n"[..], &bytes].concat()).unwrap();
+    }
+    let words = filtered(folder.at("%d.pfm"), folder.at("out/%d.pfm"), TENT, &[]);
+    assert!(
+        words.contains("3 samples in 2 frames of the input, first in frame 0, are infinite"),
+        "{words}"
+    );
+    assert_eq!(names(&folder.at("out")).len(), 3);
+    let strict = refused(folder.at("1.pfm"), folder.at("o.pfm"), &["--strict"]);
+    assert!(strict.contains("1 sample in 1 frame"), "{strict}");
+}
+
+#[test]
+fn what_knows_integers_alone_says_so() {
+    let folder = Folder::new();
+    raw(&folder.at("in.raw"), (32, 24), 3);
+    let input = format!("raw:32x24:rgbf32le:25:{}", folder.at("in.raw").display());
+    let luma = refused(&input, folder.at("a.exr"), &["--planes", "luma"]);
+    assert!(luma.contains("no luma is made of floating-point RGB"), "{luma}");
+    filtered(&input, folder.at("a.exr"), "identity", &[]);
+    let exr = folder.at("a.exr");
+    let done = Command::new(PROGRAM)
+        .arg("diff")
+        .args([&exr, &exr])
+        .output()
+        .unwrap();
+    assert_eq!(done.status.code(), Some(2));
+    assert!(said(&done).contains("diff compares levels"), "{}", said(&done));
+    // Regions and mattes leave the rest as it is, and before and after stand side by side.
+    let numbers = |path: &Path| planes(path, "gbrpf32le");
+    let before = numbers(&exr);
+    let in_place = |after: &[f32], plane: usize, x: usize, y: usize| {
+        let at = (plane * 24 + y) * 32 + x;
+        (before[at] == after[at], at)
+    };
+    filtered(&exr, folder.at("r.exr"), TENT, &["--region", "8x6+10+9"]);
+    let after = numbers(&folder.at("r.exr"));
+    let inside = |x: usize, y: usize| (10..18).contains(&x) && (9..15).contains(&y);
+    let places = || (0..24).flat_map(|y| (0..32).map(move |x| (x, y)));
+    let changed = places().filter(|&(x, y)| !in_place(&after, 0, x, y).0).count();
+    assert!(places().all(|(x, y)| inside(x, y) || in_place(&after, 2, x, y).0));
+    assert!(changed > 40, "{changed}");
+    // A matte of numbers: half of the filtered picture on the right.
+    let weights: Vec<u8> = (0..24 * 32)
+        .flat_map(|at| [0.0_f32, 0.5][at % 32 / 16].to_le_bytes())
+        .collect();
+    fs::write(folder.at("m.pfm"), [&b"Pf\n32 24\n-1.0\n"[..], &weights].concat()).unwrap();
+    let matte = folder.at("m.pfm");
+    filtered(&exr, folder.at("w.exr"), TENT, &[]);
+    filtered(
+        &exr,
+        folder.at("m.exr"),
+        TENT,
+        &["--matte", matte.to_str().unwrap()],
+    );
+    let (whole, mixed) = (numbers(&folder.at("w.exr")), numbers(&folder.at("m.exr")));
+    for (x, y) in places() {
+        let (is_same, at) = in_place(&mixed, 1, x, y);
+        let weight = 32_768.0 / 65_535.0;
+        let half = f64::from(before[at]) * (1.0 - weight) + f64::from(whole[at]) * weight;
+        let near = (f64::from(mixed[at]) - half).abs() <= 1e-6 * half.abs().max(1.0);
+        assert!(
+            if x < 16 { is_same } else { near },
+            "{x} {y}: {} {half}",
+            mixed[at]
+        );
+    }
+    filtered(&exr, folder.at("s.exr"), TENT, &["--compare", "side"]);
+    let both = planes(&folder.at("s.exr"), "gbrpf32le");
+    assert_eq!(both.len(), 2 * before.len());
+    assert_eq!(both[64 * 23..][..32], before[32 * 23..][..32]);
+    let video = filtered(&exr, folder.at("v.mkv"), "identity", &["--encoder", "ffv1"]);
+    assert!(video.contains("ffv1"), "{video}");
+    filtered(&exr, folder.at("v.y4m"), "identity", &[]);
+    filtered("synthetic:16x8:gbrapf16le:25:2", folder.at("y/%d.exr"), TENT, &[]);
+    assert_eq!(names(&folder.at("y")).len(), 2);
+}
+
+/// What becomes of a file: nothing, or why it is not read.
+fn problem(path: &Path) -> Option<String> {
+    let read = || {
+        let files = images::open(path, &ImageSourceOptions::default())?;
+        files.read(0, Buffer::unpooled(Box::new(Vec::new())))
+    };
+    read().err().map(|error| error.to_string())
+}
+
+#[test]
+fn damaged_openexr_is_refused_in_a_sentence() {
+    let folder = Folder::new();
+    let path = folder.at("bad.exr");
+    let golden = fs::read(LAYERS).unwrap();
+    let tried = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        problem(&path)
+    };
+    for end in (1..golden.len()).step_by(5) {
+        let problem = tried(&golden[..end]).unwrap_or_default();
+        assert!(
+            problem.contains("truncated") || problem.contains("damaged"),
+            "{end}: {problem}"
+        );
+    }
+    let mut refused = 0;
+    for at in (0..golden.len()).step_by(2) {
+        for change in [0x01, 0x80] {
+            let mut bytes = golden.clone();
+            bytes[at] ^= change;
+            let problem = tried(&bytes);
+            refused += u32::from(problem.is_some());
+            let problem = problem.unwrap_or_default();
+            assert!(!problem.contains("broke down"), "{at} {change}: {problem}");
+        }
+    }
+    assert!(refused > 150, "{refused}");
+}
+
+#[test]
+fn headers_of_openexr_that_lie_take_no_memory() {
+    let folder = Folder::new();
+    let tiled = folder.at("tiled.exr");
+    let pixels = exr::prelude::SpecificChannels::rgb(|_| (0.5_f32, 0.5_f32, 0.5_f32));
+    let encoding = exr::prelude::Encoding {
+        blocks: exr::prelude::Blocks::Tiles(Vec2(16, 16)),
+        ..exr::prelude::Encoding::FAST_LOSSLESS
+    };
+    let layer = exr::prelude::Layer::new((40, 20), Default::default(), encoding, pixels);
+    exr::prelude::WritableImage::write(&exr::prelude::Image::from_layer(layer))
+        .to_file(&tiled)
+        .unwrap();
+    assert_eq!(problem(&tiled), None);
+    let golden = fs::read(LAYERS).unwrap();
+    let tiled = fs::read(tiled).unwrap();
+    let with = |file: &[u8], attribute: &[u8], at: usize, number: u32| {
+        let found = file.windows(attribute.len()).position(|part| part == attribute);
+        // The length of the value stands behind the kind.
+        let place = found.unwrap() + attribute.len() + 4 + at;
+        let mut bytes = file.to_vec();
+        bytes[place..place + 4].copy_from_slice(&number.to_le_bytes());
+        bytes
+    };
+    let window = b"dataWindow\0box2i\0";
+    let wide = with(&golden, window, 8, 1_000_000);
+    let tiles = b"tiles\0tiledesc\0";
+    let aspect = b"pixelAspectRatio\0float\0";
+    for (bytes, word) in [
+        (with(&golden, window, 8, 20_000_000), "which cannot be"),
+        (with(&wide, window, 12, 1_000_000), "--max-pixels allows"),
+        (with(&golden, window, 8, u32::MAX - 99), "damaged"),
+        (with(&tiled, tiles, 0, 1 << 20), "tiles of 1048576x16"),
+        (with(&tiled, tiles, 4, i32::MAX as u32), "tiles of 16x2147483647"),
+        (with(&tiled, tiles, 0, 0), "damaged"),
+        (with(&tiled, window, 8, 1 << 20), "truncated"),
+    ] {
+        let path = folder.at("bad.exr");
+        fs::write(&path, bytes).unwrap();
+        let script = format!(
+            "ulimit -v 1500000; exec {PROGRAM} filter {} null: --filter identity --engine none",
+            path.display()
+        );
+        let done = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(done.status.code(), Some(1), "{word}: {}", said(&done));
+        assert!(said(&done).contains(word), "{word}: {}", said(&done));
+    }
+    // Numbers that are none say nothing.
+    let path = folder.at("nan.exr");
+    fs::write(&path, with(&golden, aspect, 0, f32::NAN.to_bits())).unwrap();
+    filtered(&path, folder.at("out.exr"), "identity", &[]);
+    assert!(exr(folder.at("out.exr")).attributes.pixel_aspect.is_nan());
+}
