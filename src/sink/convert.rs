@@ -4,19 +4,21 @@
 
 use super::step::{self, Step};
 use super::{AnySink, SinkError, Written};
-use crate::convert::{Converter, colour_after};
+use crate::convert::{Converter, CutSamples, colour_after};
 use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat};
 use crate::source::StreamInfo;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Chooses the format that a frame is written in; the same format where nothing needs to be done.
-pub type Choose = Arc<dyn Fn(PixelFormat) -> PixelFormat + Send + Sync>;
+/// Chooses the format that a frame is written in, by its own and by the image file that it comes from, if
+/// there is one; the same format where nothing needs to be done.
+pub type Choose = Arc<dyn Fn(PixelFormat, Option<&Path>) -> PixelFormat + Send + Sync>;
 
 /// The stream's facts as they are behind the conversion, for the sink to be made from.
 pub fn info_after(info: &StreamInfo, choose: &Choose) -> StreamInfo {
-    let to = choose(info.format);
+    let to = choose(info.format, None);
     let mut after = info.clone();
     if to != info.format {
         after.colour = colour_after(info.colour, info.format, to, info.height);
@@ -28,7 +30,7 @@ pub fn info_after(info: &StreamInfo, choose: &Choose) -> StreamInfo {
 /// `sink` behind a conversion; `sink` itself if the stream's frames are all of one kind and need none. If it
 /// is `strict`, a frame whose alpha would be lost ends the run.
 pub fn converting(sink: AnySink, path: String, info: &StreamInfo, choose: Choose, strict: bool) -> AnySink {
-    if info.uniform && choose(info.format) == info.format {
+    if info.uniform && choose(info.format, None) == info.format {
         return sink;
     }
     let (alignment, buffers) = match &sink {
@@ -53,6 +55,46 @@ struct Conversion {
     idle: Mutex<Vec<(Kind, Converter)>>,
     /// "rgb24 to yuv444p", each once.
     done: Mutex<BTreeSet<String>>,
+    /// What became of floating-point samples that integers were made of.
+    rounded: Mutex<Rounded>,
+    /// Samples that became infinite.
+    beyond_half: AtomicU64,
+}
+
+/// Floating-point frames that became integers.
+#[derive(Default)]
+struct Rounded {
+    frames: u64,
+    /// The format of the first.
+    to: Option<PixelFormat>,
+    cut: CutSamples,
+    is_linear: bool,
+}
+
+/// H.273's number of linear light.
+const LINEAR: u8 = 8;
+
+impl Rounded {
+    fn sentence(&self, path: &str) -> Option<String> {
+        let to = self.to?;
+        let bits = to.depth();
+        let frames = match self.frames {
+            1 => "1 frame".to_owned(),
+            n => format!("{n} frames"),
+        };
+        let cut = self.cut.words().map_or_else(
+            || ", and none was outside".to_owned(),
+            |words| format!(", and cut: {words}"),
+        );
+        let light = match self.is_linear {
+            true => "; linear light looks dark where a display's curve is expected, and none is applied here",
+            false => "",
+        };
+        Some(format!(
+            "the floating-point samples of {frames} became integers of {bits} bits for {path}, 1.0 as \
+             white{cut}{light}; OpenEXR (.exr), TIFF and PFM keep them"
+        ))
+    }
 }
 
 impl Conversion {
@@ -66,6 +108,8 @@ impl Conversion {
             pool: FramePool::new(buffers, Arc::new(Pageable)),
             idle: Mutex::default(),
             done: Mutex::default(),
+            rounded: Mutex::default(),
+            beyond_half: AtomicU64::new(0),
         }
     }
 
@@ -98,7 +142,9 @@ impl Step for Conversion {
     const COPIES: bool = true;
 
     fn run(&self, frame: Frame) -> Result<Frame, SinkError> {
-        let (from, to) = (frame.format(), (self.choose)(frame.format()));
+        let from = frame.format();
+        let file = frame.metadata.file.as_ref().map(|file| file.as_path());
+        let to = (self.choose)(from, file);
         if from == to {
             return Ok(frame);
         }
@@ -115,6 +161,17 @@ impl Step for Conversion {
             }
             self.without_alpha.fetch_add(1, Ordering::Relaxed);
         }
+        let is_rounded = from.is_float() && !to.is_float();
+        if is_rounded && self.strict {
+            return Err(SinkError::Unsupported {
+                path: self.path.clone(),
+                problem: format!(
+                    "frame {} has floating-point samples ({from}), which would become integers ({to}); \
+                     without --strict it is written so, and OpenEXR (.exr), TIFF and PFM keep them",
+                    frame.sequence
+                ),
+            });
+        }
         let (width, height) = (frame.layout().width(), frame.layout().height());
         let kind = (from, frame.metadata.colour, width, height);
         let mut converter = self.converter(kind, to)?;
@@ -125,6 +182,17 @@ impl Step for Conversion {
         let converted = converter
             .convert_into(&frame, buffer, self.alignment)
             .map_err(|error| self.refused(&error))?;
+        let cut = converter.take_cut();
+        if cut.beyond_half > 0 {
+            self.beyond_half.fetch_add(cut.beyond_half, Ordering::Relaxed);
+        }
+        if is_rounded {
+            let mut rounded = self.rounded.lock().unwrap_or_else(PoisonError::into_inner);
+            rounded.frames += 1;
+            rounded.to.get_or_insert(to);
+            rounded.cut += cut;
+            rounded.is_linear |= frame.metadata.colour.transfer == LINEAR;
+        }
         self.idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -149,6 +217,16 @@ impl Step for Conversion {
                 self.path
             )
         }));
+        let rounded = self.rounded.lock().unwrap_or_else(PoisonError::into_inner);
+        written.remarks.warnings.extend(rounded.sentence(&self.path));
+        let beyond_half = self.beyond_half.load(Ordering::Relaxed);
+        if beyond_half > 0 {
+            written.remarks.warnings.push(format!(
+                "{beyond_half} samples for {} are beyond 65504, the most that 16 bits of floating point \
+                 hold, and became infinite; f32 formats hold them",
+                self.path
+            ));
+        }
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if !done.is_empty() {
             let list: Vec<&str> = done.iter().map(String::as_str).collect();
