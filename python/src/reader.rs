@@ -232,7 +232,7 @@ impl Reader {
         let mut sink = AnySink::stream(Delivery(sender));
         let mut info = source.info().clone();
         if let Some(to) = format {
-            let choose: Choose = Arc::new(move |_| to);
+            let choose: Choose = Arc::new(move |_, _| to);
             sink = converting(sink, path.display().to_string(), &info, choose.clone(), strict);
             info = info_after(&info, &choose);
         }

@@ -35,7 +35,8 @@ pub(crate) struct EncodingArguments {
     #[arg(long, value_name = "N")]
     pub(crate) encoder_threads: Option<NonZeroUsize>,
     /// The output's pixel format in FFmpeg's words [default: the input's, where the output can hold it;
-    /// yuv420p for RGB in MP4 and MOV, which is what players show].
+    /// yuv420p for RGB in MP4 and MOV, which is what players show]. One of floating-point samples, such as
+    /// rgbf32, is what frames are filtered in, whatever the output then holds.
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     #[arg(value_parser = words::pixel_formats(StringValueParser::new()))]
     pub(crate) pixel_format: Option<String>,
@@ -100,7 +101,8 @@ impl EncodingArguments {
             quality: self.quality,
             preset: self.preset.clone(),
             encoder_options: self.encoder_option.clone(),
-            pixel_format: self.pixel_format.clone(),
+            // Floating-point samples are made before frames are filtered; the encoder gets what it takes.
+            pixel_format: self.pixel_format.clone().filter(|_| self.floats().is_none()),
             muxer: self.format.clone(),
             threads: self.encoder_threads.map(NonZeroUsize::get),
             copy_streams: !self.is_part,
@@ -121,6 +123,12 @@ impl EncodingArguments {
     /// The quality as JPEG files have it; what is out of range is refused by the sink.
     pub(crate) fn jpeg_quality(&self) -> Option<u8> {
         self.quality.map(|q| if q.fract() == 0.0 { q as u8 } else { 0 })
+    }
+
+    /// The format of floating-point samples that was requested, if it is such a one.
+    pub(crate) fn floats(&self) -> Option<PixelFormat> {
+        let format = self.pixel_format.as_deref().and_then(PixelFormat::from_name);
+        format.filter(|format| format.is_float())
     }
 
     /// The pixel format as one that framepipe knows itself.

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::encoding::EncodingArguments;
+use framepipe::convert::integers_for;
 use framepipe::frame::{PixelFormat, Rational};
 use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::images::{ImageOptions, Naming};
@@ -288,7 +289,7 @@ impl Input {
             },
         };
         Ok(Opened {
-            source,
+            source: source::floats::watched(source, choice.floats)?,
             files,
             failures,
         })
@@ -353,6 +354,8 @@ pub(crate) struct FileChoice<'a> {
     pub(crate) keep_going: bool,
     /// Only those whose output is not there yet.
     pub(crate) missing_in: Option<&'a Output>,
+    /// The format of floating-point samples that frames are brought to before they are filtered.
+    pub(crate) floats: Option<PixelFormat>,
 }
 
 /// The image files that a source reads, and their numbers, where a pattern names them.
@@ -584,10 +587,32 @@ impl Output {
         };
         match self {
             Output::Null => Ok(AnySink::Stream(sink::null::create())),
+            Output::Video(path) if info.format.is_float() || encoding.floats().is_some() => {
+                // What no conversion helps is refused by the conversion, in its own words.
+                let whole = integers_for(info.format).unwrap_or(PixelFormat::RGB48);
+                let choose: Choose = Arc::new(move |format, _| match format.is_float() {
+                    true => whole,
+                    false => format,
+                });
+                let after = info_after(info, &choose);
+                let asked = encoding.video_sink(path, &after, strict)?;
+                let is_open = encoding.pixel_format.is_none() || encoding.floats().is_some();
+                let floats = asked.nearest_floats(info.format).filter(|_| is_open);
+                // It has a temporary file, as the sink that is used will have.
+                drop(asked);
+                let to = floats.unwrap_or(whole);
+                let choose: Choose = Arc::new(move |format, _| match format.is_float() {
+                    true => to,
+                    false => format,
+                });
+                let after = info_after(info, &choose);
+                let sink = AnySink::Stream(encoding.open_video(path, &after, strict)?);
+                Ok(converting(sink, self.to_string(), info, choose, strict))
+            }
             Output::Video(path) => match encoding.native_pixel_format().ok().flatten() {
                 // Image files may differ in format, and one that was requested unites them.
                 Some(wanted) if files.as_ref().is_some_and(|files| files.paths.len() > 1) => {
-                    let choose: Choose = Arc::new(move |_| wanted);
+                    let choose: Choose = Arc::new(move |_, _| wanted);
                     let after = info_after(info, &choose);
                     let sink = AnySink::Stream(encoding.open_video(path, &after, strict)?);
                     Ok(converting(sink, self.to_string(), info, choose, strict))
@@ -597,14 +622,14 @@ impl Output {
             Output::Y4m(path) => {
                 let wanted = self.wanted(encoding, sink::y4m::accepts)?;
                 let choose: Choose =
-                    Arc::new(move |format| wanted.unwrap_or_else(|| sink::y4m::nearest(format)));
+                    Arc::new(move |format, _| wanted.unwrap_or_else(|| sink::y4m::nearest(format)));
                 let after = info_after(info, &choose);
                 let sink = AnySink::Stream(sink::y4m::create(path, &after, rules)?);
                 Ok(converting(sink, self.to_string(), info, choose, strict))
             }
             Output::Raw(path) => {
                 let wanted = self.wanted(encoding, |_| true)?;
-                let choose: Choose = Arc::new(move |format| wanted.unwrap_or(format));
+                let choose: Choose = Arc::new(move |format, _| wanted.unwrap_or(format));
                 let after = info_after(info, &choose);
                 let sink = AnySink::Stream(sink::raw::create(path, &after, rules)?);
                 Ok(converting(sink, self.to_string(), info, choose, strict))
@@ -623,7 +648,14 @@ impl Output {
                 }
                 let kind = sink::images::kind_for(path, &options);
                 let wanted = self.wanted(encoding, |format| sink::images::accepts(kind, format))?;
-                let choose: Choose = Arc::new(move |format| {
+                // In a folder each file may be of another kind.
+                let naming = Naming::new(path, &options).ok();
+                let choose: Choose = Arc::new(move |format, file| {
+                    let of_file = naming
+                        .as_ref()
+                        .zip(file)
+                        .map(|(naming, file)| naming.name(0, Some(file)).1);
+                    let kind = of_file.unwrap_or(kind);
                     // What no conversion helps is refused by the sink, in its own words.
                     wanted
                         .or_else(|| sink::images::nearest(kind, format))
@@ -644,8 +676,11 @@ impl Output {
     ) -> Result<Option<PixelFormat>, Failure> {
         let wanted = encoding.native_pixel_format()?;
         match wanted {
+            // Filtered so, and brought to what the output holds.
+            Some(format) if format.is_float() && !accepts(format) => Ok(None),
             Some(format) if !accepts(format) => {
                 let held: Vec<&str> = PixelFormat::all()
+                    .chain(PixelFormat::floats())
                     .filter(|&f| accepts(f))
                     .map(PixelFormat::name)
                     .collect();

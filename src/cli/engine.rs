@@ -12,7 +12,7 @@ use framepipe::engine::pool::EnginePool;
 use framepipe::engine::reference::Reference;
 use framepipe::engine::several::Several;
 use framepipe::engine::{EXPLAIN_TARGET, Engine, EngineError};
-use framepipe::filter::{Chain, Plan};
+use framepipe::filter::{Chain, FloatPlan, Plan};
 use framepipe::frame::ColourModel;
 use framepipe::source::StreamInfo;
 use std::num::NonZeroUsize;
@@ -328,27 +328,42 @@ impl EngineArguments {
         &self,
         chain: Chain,
         info: &StreamInfo,
-        start: impl FnOnce(Chain, &Plan) -> Result<Box<dyn Engine>, EngineError>,
+        start: impl FnOnce(Chain, Option<&Plan>) -> Result<Box<dyn Engine>, EngineError>,
     ) -> Result<Box<dyn Engine>, EngineError> {
         let planes = chain.planes.clone();
         // Tells before anything is written what the engine would tell at the first frame.
-        let plan = Plan::new(&chain, luma::filtered_format(info.format, &planes), &info.colour)?;
+        let format = luma::filtered_format(info.format, &planes);
+        let plan = if format.is_float() {
+            FloatPlan::new(&chain, format, &info.colour)?;
+            None
+        } else {
+            Some(Plan::new(&chain, format, &info.colour)?)
+        };
         let may_be_rgb = info.format.model() == ColourModel::Rgb || !info.uniform;
-        let engine = luma::around(start(chain, &plan)?, &planes, may_be_rgb);
+        let engine = luma::around(start(chain, plan.as_ref())?, &planes, may_be_rgb);
         tracing::info!(target: EXPLAIN_TARGET, "{}", engine.description());
         Ok(engine)
     }
 
-    fn choose(&self, chain: Chain, plan: &Plan, info: &StreamInfo) -> Result<Box<dyn Engine>, EngineError> {
+    /// The engine that the user chose. Floating-point samples have no `plan` of integers.
+    fn choose(
+        &self,
+        chain: Chain,
+        plan: Option<&Plan>,
+        info: &StreamInfo,
+    ) -> Result<Box<dyn Engine>, EngineError> {
         match self.engine {
             EngineName::Reference => Ok(Box::new(Reference::new(chain))),
             EngineName::None => Ok(Box::new(NoFilter::default())),
             EngineName::Cpu => self.cpu(chain),
             EngineName::Cuda => {
-                cuda::check(plan)?;
+                plan.map_or(Ok(()), cuda::check)?;
                 self.card(&chain)
             }
-            EngineName::Auto => self.by_itself(chain, plan, info),
+            EngineName::Auto => match plan {
+                Some(plan) => self.by_itself(chain, plan, info),
+                None => self.cpu(chain),
+            },
         }
     }
 

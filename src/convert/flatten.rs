@@ -3,9 +3,11 @@
 //! ```text
 //!   result = (colour * alpha + background * (max - alpha)) / max      rounded to the nearest
 //! ```
+//!
+//! Floating-point colour that is multiplied by its alpha is not multiplied again.
 
 use super::{ConvertError, Converter};
-use crate::frame::{Buffer, Channel, ColourModel, Frame, Layout, PixelFormat};
+use crate::frame::{AlphaKind, Buffer, Channel, ColourModel, Frame, Layout, PixelFormat};
 
 /// The colours that a background can be named by, red, green and blue of 8 bits.
 const NAMES: [(&str, [u8; 3]); 8] = [
@@ -52,6 +54,12 @@ impl std::str::FromStr for Background {
 
 /// The format of frames of `format` once they are laid over a colour: itself where it has no alpha.
 pub fn flat_format(format: PixelFormat) -> PixelFormat {
+    if format.is_float() && format.has_alpha() {
+        return match format.depth() {
+            16 => PixelFormat::RGBF16,
+            _ => PixelFormat::RGBF32,
+        };
+    }
     let name = if format.depth() > 8 { "rgb48le" } else { "rgb24" };
     PixelFormat::from_name(name)
         .filter(|_| format.has_alpha())
@@ -63,6 +71,9 @@ pub fn flatten(frame: Frame, background: Background) -> Result<Frame, ConvertErr
     let (format, to) = (frame.format(), flat_format(frame.format()));
     if !format.has_alpha() {
         return Ok(frame);
+    }
+    if format.is_float() {
+        return flatten_floats(frame, background);
     }
     if format.model() == ColourModel::Yuv {
         let name = if format.depth() > 8 { "rgba64le" } else { "rgba" };
@@ -111,6 +122,34 @@ pub fn flatten(frame: Frame, background: Background) -> Result<Frame, ConvertErr
     Ok(flat)
 }
 
+/// The same of floating-point samples, which stay such.
+fn flatten_floats(frame: Frame, background: Background) -> Result<Frame, ConvertError> {
+    let (format, colour) = (frame.format(), frame.metadata.colour);
+    let (width, height) = (frame.layout().width(), frame.layout().height());
+    let layout = Layout::new(flat_format(format), width, height, 1)?;
+    let mut flat = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
+    let gray = format.place(Channel::Luma);
+    let colours = [Channel::Red, Channel::Green, Channel::Blue].map(|channel| format.place(channel).or(gray));
+    for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+        let sample =
+            |place: Option<(usize, usize)>| place.map_or(1.0, |(plane, at)| frame.float(plane, x, y, at));
+        let alpha = sample(format.place(Channel::Alpha));
+        for (slot, at) in colours.into_iter().enumerate() {
+            let own = match colour.alpha {
+                AlphaKind::Associated => sample(at),
+                AlphaKind::Straight => sample(at) * alpha,
+            };
+            let under = f32::from(background.0[slot]) / 255.0;
+            flat.set_float(0, x, y, slot, own + under * (1.0 - alpha));
+        }
+    }
+    flat.sequence = frame.sequence;
+    flat.born = frame.born;
+    flat.metadata = frame.metadata;
+    flat.metadata.colour.alpha = AlphaKind::Straight;
+    Ok(flat)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -152,6 +191,27 @@ mod tests {
         );
         let plain = flatten(frame("rgb24", &[1, 2, 3]), white).unwrap();
         assert_eq!(plain.format().name(), "rgb24");
+    }
+
+    #[test]
+    fn floating_point_colours_stay_such() {
+        let layout = Layout::new(PixelFormat::RGBAF32, 1, 1, 1).unwrap();
+        for (kind, red) in [
+            (AlphaKind::Associated, 3.0 + 0.75),
+            (AlphaKind::Straight, 0.75 + 0.75),
+        ] {
+            let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new()))).unwrap();
+            frame.metadata.colour.alpha = kind;
+            for (channel, value) in [3.0, 0.5, 0.0, 0.25].into_iter().enumerate() {
+                frame.set_float(0, 0, 0, channel, value);
+            }
+            let flat = flatten(frame, Background([255, 0, 0])).unwrap();
+            assert_eq!(
+                (flat.format(), flat.float(0, 0, 0, 0)),
+                (PixelFormat::RGBF32, red)
+            );
+            assert_eq!(flat.metadata.colour.alpha, AlphaKind::Straight);
+        }
     }
 
     #[test]

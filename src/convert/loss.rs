@@ -72,6 +72,11 @@ pub(crate) fn loss(from: &FormatFacts, to: &FormatFacts) -> Loss {
     };
     let from_alpha = from.alpha || from.palette;
     let (from_depth, to_depth) = (depth(from), depth(to));
+    // A floating-point number of 16 bits has 11 significant ones between a half and white.
+    let held = match (from.float, to.float) {
+        (false, true) if to_depth < 32 => 11,
+        _ => to_depth,
+    };
     let chroma = |facts: &FormatFacts| match family(facts) {
         Family::Yuv => (facts.log2_x, facts.log2_y),
         _ => (0, 0),
@@ -86,10 +91,10 @@ pub(crate) fn loss(from: &FormatFacts, to: &FormatFacts) -> Loss {
     Loss([
         u32::from(from_alpha && !to.alpha && !to.palette),
         colour,
-        from_depth.saturating_sub(to_depth) + u32::from(from.float),
+        from_depth.saturating_sub(held) + u32::from(from.float && !to.float),
         chroma_lost,
         u32::from(family(from) != family(to)) + u32::from((to.alpha || to.palette) && !from_alpha),
-        to_depth.saturating_sub(from_depth),
+        to_depth.saturating_sub(from_depth) + u32::from(to.float && !from.float),
         fx.saturating_sub(tx) + fy.saturating_sub(ty),
         u32::from(from.planes != to.planes),
     ])
@@ -99,7 +104,8 @@ pub(crate) fn loss(from: &FormatFacts, to: &FormatFacts) -> Loss {
 /// device's memory or of an unknown kind.
 pub(crate) fn nearest_native(format: AvFormat) -> Option<(PixelFormat, bool)> {
     let facts = format.facts().filter(|facts| !facts.hardware)?;
-    if let Some(native) = PixelFormat::all().find(|native| native.name() == facts.name) {
+    let every = || PixelFormat::all().chain(PixelFormat::floats());
+    if let Some(native) = every().find(|native| native.name() == facts.name) {
         return Some((native, true));
     }
     // FFmpeg's old names for full range; the range itself is stated separately.
@@ -108,7 +114,7 @@ pub(crate) fn nearest_native(format: AvFormat) -> Option<(PixelFormat, bool)> {
     {
         return Some((native, true));
     }
-    PixelFormat::all()
+    every()
         .filter_map(|native| {
             Some((
                 native,
@@ -168,6 +174,9 @@ mod tests {
             ("x2rgb10le", "gbrp10le"),
             ("y210le", "yuv422p10le"),
             ("ayuv64le", "yuva444p16le"),
+            ("gbrpf32le", "gbrpf32le"),
+            ("grayf32be", "grayf32le"),
+            ("gbrapf32be", "gbrapf32le"),
         ] {
             assert_eq!(nearest(from), (to.to_owned(), true), "{from}");
         }
@@ -175,9 +184,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_kept_is_said() {
-        assert_eq!(nearest("gbrpf32le"), ("gbrp16le".to_owned(), false));
         assert_eq!(nearest("xyz12le"), ("gbrp12le".to_owned(), false));
-        assert_eq!(nearest("grayf32le"), ("gray16le".to_owned(), false));
         assert_eq!(
             nearest_native(AvFormat::from_name("vaapi").unwrap()),
             None,

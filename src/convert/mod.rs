@@ -1,17 +1,22 @@
-//! Changes of pixel format: what each loses, and swscale to carry them out.
+//! Changes of pixel format: what each loses, and swscale to carry them out, but for floating-point samples.
 
 pub mod flatten;
+mod float;
 mod loss;
 mod palette;
 mod ycgco;
 
+pub use float::{CutSamples, integers_for};
 pub(crate) use loss::{divides, is_full_range_name, loss, nearest_native};
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
+
+use float::FloatConversion;
 
 use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 use crate::frame::fact::matrix_name;
 use crate::frame::{
-    AllocationError, Buffer, Colour, ColourModel, Frame, Layout, LayoutError, Pageable, PixelFormat, Range,
+    AllocationError, AlphaKind, Buffer, Colour, ColourModel, Frame, Layout, LayoutError, Pageable,
+    PixelFormat, Range,
 };
 
 /// A conversion that cannot be.
@@ -37,6 +42,17 @@ pub enum ConvertError {
         /// FFmpeg's name of it.
         matrix: String,
     },
+    /// No formula leads from one format to the other.
+    #[error(
+        "{from} cannot be converted to {to}: no formula is known for it; OpenEXR (.exr) and raw: hold {from} \
+         as it is"
+    )]
+    NoFloatWay {
+        /// The format that the frames have.
+        from: String,
+        /// The format that was requested.
+        to: String,
+    },
     /// A frame is not of the format and size that the converter was made for.
     #[error("the converter was made for {expected}, not for {found}")]
     Mismatch {
@@ -59,8 +75,8 @@ pub fn usual_matrix(height: usize) -> u8 {
     if height >= 720 { 1 } else { 6 }
 }
 
-/// The colour facts of a frame after its format changed from `from` to `to`: range and matrix follow the new
-/// format, the rest stays.
+/// The colour facts of a frame after its format changed from `from` to `to`: range, matrix and alpha follow
+/// the new format, the rest stays.
 pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: usize) -> Colour {
     let mut after = colour;
     match (from.model(), to.model()) {
@@ -85,6 +101,14 @@ pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: 
             }
         }
         _ => {}
+    }
+    let both_gray = (from.model(), to.model()) == (ColourModel::Gray, ColourModel::Gray);
+    if to.is_float() || from.is_float() && both_gray {
+        after.range = Range::Full;
+    }
+    // Integers are straight.
+    if !to.is_float() || !to.has_alpha() && to.model() != ColourModel::Data {
+        after.alpha = AlphaKind::Straight;
     }
     after
 }
@@ -132,8 +156,11 @@ pub struct Converter {
     to: PixelFormat,
     width: usize,
     height: usize,
+    /// Facts of what it converts.
+    read: Colour,
     colour: Colour,
     method: Method,
+    cut: CutSamples,
 }
 
 /// How a converter works.
@@ -149,6 +176,8 @@ enum Method {
         first: Option<Box<Converter>>,
         limited: bool,
     },
+    /// Floating-point samples.
+    Float(FloatConversion),
 }
 
 impl Converter {
@@ -159,6 +188,19 @@ impl Converter {
         width: usize,
         height: usize,
     ) -> Result<Converter, ConvertError> {
+        if format.is_float() || to.is_float() {
+            let conversion = FloatConversion::new((format, colour), to, (width, height))?;
+            return Ok(Converter {
+                from: format,
+                to,
+                width,
+                height,
+                read: colour,
+                colour: conversion.colour(),
+                method: Method::Float(conversion),
+                cut: CutSamples::default(),
+            });
+        }
         let failed = |reason: String| ConvertError::Scaler {
             from: format.to_string(),
             to: to.to_string(),
@@ -181,8 +223,10 @@ impl Converter {
                     to,
                     width,
                     height,
+                    read: colour,
                     colour: after,
                     method,
+                    cut: CutSamples::default(),
                 });
             }
             read_matrix(colour.matrix, height)?;
@@ -206,13 +250,20 @@ impl Converter {
             to,
             width,
             height,
+            read: colour,
             colour: after,
             method: Method::Scale {
                 scaler,
                 before: before_picture,
                 after: after_picture,
             },
+            cut: CutSamples::default(),
         })
+    }
+
+    /// What frames it converts: format, colour facts, width and height.
+    pub fn input(&self) -> (PixelFormat, Colour, usize, usize) {
+        (self.from, self.read, self.width, self.height)
     }
 
     /// The colour facts of converted frames.
@@ -233,6 +284,22 @@ impl Converter {
         buffer: Buffer,
         alignment: usize,
     ) -> Result<Frame, ConvertError> {
+        let mut converted = Frame::new(Layout::new(self.to, self.width, self.height, alignment)?, buffer)?;
+        self.fill(frame, &mut converted)?;
+        converted.sequence = frame.sequence;
+        converted.born = frame.born;
+        converted.metadata = frame.metadata.clone();
+        converted.metadata.colour = self.colour;
+        Ok(converted)
+    }
+
+    /// How many samples were cut since the last call, on the way from floating point to integers.
+    pub fn take_cut(&mut self) -> CutSamples {
+        std::mem::take(&mut self.cut)
+    }
+
+    /// Fills `converted`, a frame of the size and format that is wanted, from `frame`.
+    fn fill(&mut self, frame: &Frame, converted: &mut Frame) -> Result<(), ConvertError> {
         let layout = frame.layout();
         if (layout.format(), layout.width(), layout.height()) != (self.from, self.width, self.height) {
             return Err(ConvertError::Mismatch {
@@ -240,7 +307,6 @@ impl Converter {
                 found: format!("{}x{} {}", layout.width(), layout.height(), layout.format()),
             });
         }
-        let mut converted = Frame::new(Layout::new(self.to, self.width, self.height, alignment)?, buffer)?;
         match &mut self.method {
             Method::Scale {
                 scaler,
@@ -250,7 +316,7 @@ impl Converter {
                 let mut run = || -> Result<(), AvError> {
                     before.copy_from(frame)?;
                     scaler.run(before, after)?;
-                    after.copy_to(&mut converted)
+                    after.copy_to(converted)
                 };
                 run().map_err(|e| ConvertError::Scaler {
                     from: self.from.to_string(),
@@ -259,15 +325,12 @@ impl Converter {
                 })?;
             }
             Method::YCgCo { first, limited } => match first {
-                Some(first) => ycgco::to_rgb(&first.convert(frame)?, *limited, &mut converted),
-                None => ycgco::to_rgb(frame, *limited, &mut converted),
+                Some(first) => ycgco::to_rgb(&first.convert(frame)?, *limited, converted),
+                None => ycgco::to_rgb(frame, *limited, converted),
             },
+            Method::Float(conversion) => self.cut += conversion.run(frame, converted)?,
         }
-        converted.sequence = frame.sequence;
-        converted.born = frame.born;
-        converted.metadata = frame.metadata.clone();
-        converted.metadata.colour = self.colour;
-        Ok(converted)
+        Ok(())
     }
 }
 

@@ -20,7 +20,9 @@ use std::sync::Arc;
 /// The format in which an engine is given frames of `format` under this choice of planes: luma, with alpha if
 /// there is one, for RGB whose luma is chosen; else `format` itself.
 pub fn filtered_format(format: PixelFormat, planes: &Planes) -> PixelFormat {
-    if format.model() != ColourModel::Rgb || !matches!(planes, Planes::Luma | Planes::Gray) {
+    let is_luma = matches!(planes, Planes::Luma | Planes::Gray);
+    // Of floating-point RGB no luma is made; the plan refuses it.
+    if format.model() != ColourModel::Rgb || format.is_float() || !is_luma {
         return format;
     }
     let name = match (format.has_alpha(), format.depth()) {

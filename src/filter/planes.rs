@@ -36,12 +36,23 @@ pub enum ChannelPolicy {
 
 /// The choice names a component that the format lacks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("--planes {planes} names a component that {format} does not have")]
+#[error(
+    "--planes {planes} names a component that {format} does not have{}",
+    advice(*format)
+)]
 pub struct NoSuchPlane {
     /// The choice.
     pub planes: String,
     /// The pixel format.
     pub format: PixelFormat,
+}
+
+/// What to do about planes that `format` lacks.
+fn advice(format: PixelFormat) -> &'static str {
+    match format.is_float() {
+        true => "; no luma is made of floating-point RGB: leave --planes out, or name r, g and b",
+        false => "",
+    }
 }
 
 impl Planes {

@@ -23,10 +23,10 @@ use super::atomic_file::AtomicFile;
 use super::ledger::Ledger;
 use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::ffmpeg::{
-    AudioEncoderKind, AvError, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture, Received, Scaler,
-    lend, rescale,
+    AudioEncoderKind, AvError, AvFormat, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture,
+    Received, Scaler, lend, rescale,
 };
-use crate::frame::{ColourModel, Frame, Layout, Rational, Remarks, Stopped, is_closed};
+use crate::frame::{ColourModel, Frame, Layout, PixelFormat, Rational, Remarks, Stopped, is_closed};
 use crate::source::{Origin, StreamInfo};
 pub use choice::usual_encoders;
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
@@ -255,6 +255,22 @@ impl VideoSink {
     /// FFmpeg's name of the encoder, as far as it is known before the first frame.
     pub fn encoder_name(&self) -> String {
         self.kind.name()
+    }
+
+    /// The format of floating-point samples that the encoder takes and that holds all of `format`'s; `None`
+    /// if there is none.
+    pub fn nearest_floats(&self, format: PixelFormat) -> Option<PixelFormat> {
+        // Raw video takes all, but no container tells of floating-point samples in it.
+        let taken = self.kind.formats();
+        let knows = |name: &str| AvFormat::from_name(name).is_some_and(|f| taken.contains(&f));
+        let holds = |other: PixelFormat| {
+            (other.model(), other.has_alpha()) == (format.model(), format.has_alpha())
+                && other.depth() >= format.depth()
+                && knows(other.name())
+        };
+        let found = PixelFormat::floats().filter(|&other| holds(other));
+        // Its own, or else the smallest.
+        found.min_by_key(|&other| (other != format, other.depth()))
     }
 
     /// True if streams that were encoded in parts can be put together in the container: not so for pictures

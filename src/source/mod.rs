@@ -6,6 +6,9 @@ pub mod animation;
 mod byte_reader;
 mod cuts;
 pub mod fields;
+#[cfg(feature = "ffmpeg")]
+#[doc(hidden)]
+pub mod floats;
 #[cfg(feature = "images")]
 pub mod images;
 mod in_order;

@@ -13,7 +13,7 @@ use crate::cli::progress::{Form, Watched};
 use clap::{Args, FromArgMatches};
 use framepipe::engine::pool::EnginePool;
 use framepipe::engine::{EngineError, luma};
-use framepipe::filter::Plan as FilterPlan;
+use framepipe::filter::{FloatPlan, Plan as FilterPlan};
 use framepipe::frame::{Point, Rational, Remarks};
 use framepipe::parts::{Extent, Identity, OutputKind, PinnedFilter, frame_extents};
 use framepipe::pipeline::{Progress, Stop};
@@ -133,8 +133,13 @@ impl FilterArguments {
         let chain = self.filtering.chain();
         let labels = self.filtering.filters().map(|filter| filter.label.clone());
         let format = luma::filtered_format(info.format, &chain.planes);
-        let plan = FilterPlan::new(&chain, format, &info.colour).map_err(EngineError::from)?;
-        let steps = plan.steps.iter().map(|step| format!("{step:?}"));
+        let steps: Vec<String> = if format.is_float() {
+            let plan = FloatPlan::new(&chain, format, &info.colour).map_err(EngineError::from)?;
+            plan.steps.iter().map(|step| format!("{step:?}")).collect()
+        } else {
+            let plan = FilterPlan::new(&chain, format, &info.colour).map_err(EngineError::from)?;
+            plan.steps.iter().map(|step| format!("{step:?}")).collect()
+        };
         Ok(labels
             .zip(steps)
             .map(|(name, text)| PinnedFilter::new(name, &text))

@@ -209,6 +209,7 @@ impl<'a> Single<'a> {
             seams: self.piece.as_ref().map(|piece| piece.seams.clone()),
             keep_going: self.keep_going,
             missing_in: self.skip_existing.then_some(&self.output),
+            floats: self.encoding.floats(),
         })
     }
 

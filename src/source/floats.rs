@@ -1,0 +1,279 @@
+//! Frames on their way in: brought to floating-point samples where these are requested, and watched for
+//! samples that are no numbers.
+//!
+//! NaN and infinity pass through every sum that they are in, so that a filter spreads them as far as its mask
+//! reaches. Nobody changes them here; the run says at its end how many came in.
+
+use super::{AnySource, CutRequest, Cuts, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use crate::convert::Converter;
+use crate::frame::{Buffer, Frame, FramePool, Pageable, PixelFormat, Remarks};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// `source` with its frames in format `to`, if one is given, and with a warning about samples that are no
+/// numbers at its end.
+pub fn watched(source: AnySource, to: Option<PixelFormat>) -> Result<AnySource, SourceError> {
+    let info = source.info();
+    let to = to.filter(|&to| !info.uniform || to != info.format);
+    if to.is_none() && info.uniform && !info.format.is_float() {
+        return Ok(source);
+    }
+    let watch = Watch::new(info, to)?;
+    Ok(match source {
+        AnySource::Indexed(inner) => AnySource::indexed(WatchedFiles { inner, watch }),
+        AnySource::Stream(inner) => {
+            let pool = FramePool::new(2 + inner.held_buffers(), Arc::new(Pageable));
+            AnySource::Stream(Box::new(WatchedStream {
+                inner,
+                watch,
+                pool,
+                seen: 0,
+            }))
+        }
+    })
+}
+
+/// What is done with each frame.
+struct Watch {
+    info: StreamInfo,
+    to: Option<PixelFormat>,
+    idle: Mutex<Vec<Converter>>,
+    samples: AtomicU64,
+    frames: AtomicU64,
+    /// The number of the first such frame.
+    first: AtomicU64,
+    /// Samples that became infinite when they were brought to 16 bits.
+    beyond_half: AtomicU64,
+}
+
+impl Watch {
+    fn new(info: &StreamInfo, to: Option<PixelFormat>) -> Result<Watch, SourceError> {
+        let mut info = info.clone();
+        if let Some(to) = to.filter(|&to| to != info.format) {
+            let converter = converter(
+                &info.description,
+                (info.format, info.colour),
+                to,
+                (info.width, info.height),
+            )?;
+            info.colour = converter.colour();
+            info.description
+                .push_str(&format!(", brought from {} to {to}", info.format));
+            info.format = to;
+            info.brings_memory = false;
+            info.pictures = 0;
+        }
+        Ok(Watch {
+            info,
+            to,
+            idle: Mutex::default(),
+            samples: AtomicU64::new(0),
+            frames: AtomicU64::new(0),
+            first: AtomicU64::new(u64::MAX),
+            beyond_half: AtomicU64::new(0),
+        })
+    }
+
+    /// True if frames of the source are converted.
+    fn converts(&self) -> bool {
+        self.to.is_some()
+    }
+
+    /// Counts what of the frame, which is number `number`, is no number.
+    fn see(&self, frame: &Frame, number: u64) {
+        let count = no_numbers(frame);
+        if count > 0 {
+            self.samples.fetch_add(count, Ordering::Relaxed);
+            self.frames.fetch_add(1, Ordering::Relaxed);
+            self.first.fetch_min(number, Ordering::Relaxed);
+        }
+    }
+
+    /// The frame in the format that is wanted, in `buffer`.
+    fn converted(&self, frame: Frame, buffer: Buffer) -> Result<Frame, SourceError> {
+        let Some(to) = self.to else { return Ok(frame) };
+        let (format, layout) = (frame.format(), frame.layout());
+        let size = (layout.width(), layout.height());
+        let path = || match &frame.metadata.file {
+            Some(file) => file.display().to_string(),
+            None => self.info.description.clone(),
+        };
+        let is_fit =
+            |converter: &Converter| converter.input() == (format, frame.metadata.colour, size.0, size.1);
+        let idle = {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.retain(is_fit);
+            idle.pop()
+        };
+        let mut converter = match idle {
+            Some(converter) => converter,
+            None => converter(&path(), (format, frame.metadata.colour), to, size)?,
+        };
+        let mut converted = converter
+            .convert_into(&frame, buffer, 64)
+            .map_err(|error| invalid(path(), &error))?;
+        converted.decoded = frame.decoded;
+        let beyond = converter.take_cut().beyond_half;
+        self.beyond_half.fetch_add(beyond, Ordering::Relaxed);
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(converter);
+        Ok(converted)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let counted = |count: u64, noun: &str| match count {
+            1 => format!("1 {noun}"),
+            n => format!("{n} {noun}s"),
+        };
+        let samples = self.samples.load(Ordering::Relaxed);
+        let beyond = self.beyond_half.load(Ordering::Relaxed);
+        let beyond = (beyond > 0).then(|| {
+            format!(
+                "{} of the input beyond 65504 became infinite in 16 bits; f32 formats hold them",
+                counted(beyond, "sample")
+            )
+        });
+        let none = (samples > 0).then(|| {
+            format!(
+                "{} in {} of the input, first in frame {}, {} infinite or no numbers (NaN); so is every \
+                 result whose mask reaches one of them",
+                counted(samples, "sample"),
+                counted(self.frames.load(Ordering::Relaxed), "frame"),
+                self.first.load(Ordering::Relaxed),
+                if samples == 1 { "is" } else { "are" }
+            )
+        });
+        none.into_iter().chain(beyond).collect()
+    }
+}
+
+fn converter(
+    path: &str,
+    from: (PixelFormat, crate::frame::Colour),
+    to: PixelFormat,
+    (width, height): (usize, usize),
+) -> Result<Converter, SourceError> {
+    Converter::new(from, to, width, height).map_err(|error| invalid(path.to_owned(), &error))
+}
+
+fn invalid(path: String, error: &dyn std::error::Error) -> SourceError {
+    SourceError::Invalid {
+        path,
+        problem: error.to_string(),
+    }
+}
+
+/// How many samples of a frame are infinite or no numbers: those whose exponent has all its bits.
+fn no_numbers(frame: &Frame) -> u64 {
+    let format = frame.format();
+    if !format.is_float() {
+        return 0;
+    }
+    let rows = (0..format.planes().len()).flat_map(|plane| {
+        let height = frame.layout().planes()[plane].height;
+        (0..height).map(move |y| frame.row(plane, y))
+    });
+    // Counts of 32 bits, which loops sum by vectors; no row has more samples.
+    let count = |row: &[u8]| -> u32 {
+        if format.depth() == 16 {
+            let is_none = |&half: &[u8; 2]| u32::from(u16::from_le_bytes(half) & 0x7c00 == 0x7c00);
+            row.as_chunks::<2>().0.iter().map(is_none).sum()
+        } else {
+            let is_none =
+                |&number: &[u8; 4]| u32::from(u32::from_le_bytes(number) & 0x7f80_0000 == 0x7f80_0000);
+            row.as_chunks::<4>().0.iter().map(is_none).sum()
+        }
+    };
+    rows.map(|row| u64::from(count(row))).sum()
+}
+
+fn with_warning(mut remarks: Remarks, watch: &Watch) -> Remarks {
+    remarks.warnings.extend(watch.warnings());
+    remarks
+}
+
+struct WatchedFiles {
+    inner: Arc<dyn IndexedSource>,
+    watch: Watch,
+}
+
+impl IndexedSource for WatchedFiles {
+    fn info(&self) -> &StreamInfo {
+        &self.watch.info
+    }
+
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
+        if !self.watch.converts() {
+            let frame = self.inner.read(index, buffer)?;
+            self.watch.see(&frame, index);
+            return Ok(frame);
+        }
+        let frame = self.inner.read(index, Buffer::unpooled(Box::new(Vec::new())))?;
+        self.watch.see(&frame, index);
+        self.watch.converted(frame, buffer)
+    }
+
+    fn remarks(&self) -> Remarks {
+        with_warning(self.inner.remarks(), &self.watch)
+    }
+}
+
+struct WatchedStream {
+    inner: Box<dyn Source>,
+    watch: Watch,
+    /// Frames lie here before they are converted.
+    pool: FramePool,
+    seen: u64,
+}
+
+impl Source for WatchedStream {
+    fn info(&self) -> &StreamInfo {
+        &self.watch.info
+    }
+
+    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        let own = Supply {
+            pool: self.pool.clone(),
+            stop: supply.stop.clone(),
+        };
+        let converts = self.watch.converts();
+        let Some(frame) = self.inner.next(if converts { &own } else { supply })? else {
+            return Ok(None);
+        };
+        self.watch.see(&frame, self.seen);
+        self.seen += 1;
+        if !converts {
+            return Ok(Some(frame));
+        }
+        self.watch.converted(frame, supply.take()?).map(Some)
+    }
+
+    fn pass_over(&mut self, tick: i64) {
+        self.inner.pass_over(tick);
+    }
+
+    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
+        self.inner.time_of(number)
+    }
+
+    fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {
+        self.inner.cuts(request)
+    }
+
+    fn held_buffers(&self) -> usize {
+        match self.watch.converts() {
+            true => 0,
+            false => self.inner.held_buffers(),
+        }
+    }
+
+    fn remarks(&mut self) -> Remarks {
+        with_warning(self.inner.remarks(), &self.watch)
+    }
+}
