@@ -13,11 +13,13 @@ the number of threads and the machine.
 """
 
 from ._arrays import Mask, filter, masks
+from ._card import CardArray
 from ._framepipe import Error, __version__
 from ._run import run
 from ._video import Colour, Frame, Reader, Writer, open, write
 
 __all__ = [
+    "CardArray",
     "Colour",
     "Error",
     "Frame",

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _framepipe
+from . import _card, _framepipe
+from ._samples import Sample, check_empty, check_type, format_of
 
-Sample = TypeVar("Sample", np.uint8, np.uint16)
 Engine: TypeAlias = Literal["auto", "cpu", "cuda", "reference"]
-
-# What pixels of so many samples, of so many bytes each, are taken for.
-_FORMATS = {
-    (1, 1): "gray",
-    (2, 1): "ya8",
-    (3, 1): "rgb24",
-    (4, 1): "rgba",
-    (1, 2): "gray16le",
-    (2, 2): "ya16le",
-    (3, 2): "rgb48le",
-    (4, 2): "rgba64le",
-}
 
 # Threads do not come along when a process forks.
 os.register_at_fork(after_in_child=_framepipe.forget_idle)
@@ -97,8 +86,32 @@ def masks() -> dict[str, str]:
     return dict(_framepipe.masks())
 
 
+@overload
 def filter(
     array: NDArray[Sample],
+    filters: Filters,
+    *,
+    border: str = ...,
+    planes: str = ...,
+    format: str | None = ...,
+    engine: Engine = ...,
+    threads: int = ...,
+    out: NDArray[Sample] | None = ...,
+) -> NDArray[Sample]: ...
+@overload
+def filter(
+    array: _card.HandsOver,
+    filters: Filters,
+    *,
+    border: str = ...,
+    planes: str = ...,
+    format: str | None = ...,
+    engine: Engine = ...,
+    threads: int = ...,
+    out: Any = ...,
+) -> Any: ...
+def filter(
+    array: Any,
     filters: Filters,
     *,
     border: str = "replicate",
@@ -106,8 +119,8 @@ def filter(
     format: str | None = None,
     engine: Engine = "auto",
     threads: int = 0,
-    out: NDArray[Sample] | None = None,
-) -> NDArray[Sample]:
+    out: Any = None,
+) -> Any:
     """Filters a picture, or a batch of pictures.
 
     `array` is of `uint8` or `uint16` and of shape HxW, HxWxC or NxHxWxC. Pixels of two and four samples have
@@ -128,6 +141,12 @@ def filter(
     batches go backwards, without a copy. What lies otherwise (transposed, flipped) is copied first, as is
     `array` where it shares memory with `out`.
 
+    Arrays of other libraries that have `__dlpack__` or `__cuda_array_interface__`, such as tensors of PyTorch,
+    are taken where they lie, and the result is of the same kind. On an NVIDIA card they are filtered there,
+    after what was enqueued before on the current stream of PyTorch or CuPy, which does not wait for the host;
+    for other libraries the call waits. `threads` says nothing then; luma of RGB, and formats with fewer bits
+    than samples have, are for arrays of the host.
+
     Raises `TypeError` for other types, `ValueError` for shapes, filters, borders and formats that cannot be,
     `MemoryError`, and `framepipe.Error` where an engine cannot be started. A mask that is not quite what was
     requested is a `UserWarning`.
@@ -143,42 +162,65 @@ def filter(
     Traceback (most recent call last):
     TypeError: arrays of float64 are not filtered; convert them to integers first, ...
     """
-    source = np.asarray(array)
-    _check_type(source)
     names = specs(filters)
+    settings = (border, planes, format, engine, threads)
+    if isinstance(array, np.ndarray):
+        result, remarks = _filter(array, names, settings, out)
+    elif _card.is_on_card(array):
+        result, remarks = _card.filter(array, names, (border, planes, format, engine), out)
+    else:
+        result, remarks = _filter_foreign(array, names, settings, out)
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=2)
+    return result
+
+
+_Settings: TypeAlias = tuple[str, str, str | None, str, int]
+
+
+def _filter(
+    source: NDArray[Any], names: list[str], settings: _Settings, out: NDArray[Any] | None
+) -> tuple[NDArray[Any], list[str]]:
+    """The result, and what there is to say of the masks."""
+    check_type(source.dtype)
     pictures = _pictures(source)
     if out is None:
         result: NDArray[Any] = np.empty(source.shape, source.dtype.newbyteorder("="))
     else:
         result = out
         _check_out(result, source)
-    settings = (names, border, planes, engine, threads)
     if 0 in pictures.shape:
-        _check_empty(pictures, names)
-        return result
-    if np.may_share_memory(source, result):
+        return result, check_empty(pictures.shape, names)
+    if out is not None and np.may_share_memory(source, out):
         pictures = pictures.copy()
-    word, is_apart = _format(pictures, format)
-    if is_apart:
-        _filter_apart(pictures, _pictures(result), word, settings)
-    else:
-        _filter_whole(pictures, _pictures(result), word, settings)
-    return result
+    border, planes, format, engine, threads = settings
+    word, is_apart, most = format_of(pictures.shape[3], pictures.dtype, format)
+    if most < np.iinfo(pictures.dtype).max and (found := int(pictures.max())) > most:
+        raise ValueError(f"the array has a sample of {found}, and {word} ends at {most}")
+    whole = _filter_apart if is_apart else _filter_whole
+    return result, whole(pictures, _pictures(result), names, (border, planes, word, engine, threads))
 
 
-_Settings: TypeAlias = tuple[list[str], str, str, str, int]
+def _filter_foreign(
+    array: Any, names: list[str], settings: _Settings, out: Any
+) -> tuple[Any, list[str]]:
+    """An array of another library in the host's memory: what comes back is of that library, if it takes
+    arrays by DLPack."""
+    target = None if out is None else _as_numpy(out)
+    result, remarks = _filter(_as_numpy(array), names, settings, target)
+    if out is not None:
+        return out, remarks
+    namespace = getattr(array, "__array_namespace__", None)
+    module = sys.modules.get(type(array).__module__.partition(".")[0]) if namespace is None else namespace()
+    from_dlpack = getattr(module, "from_dlpack", None) if hasattr(array, "__dlpack__") else None
+    return result if from_dlpack is None else from_dlpack(result), remarks
 
 
-def _check_type(array: NDArray[Any]) -> None:
-    if array.dtype.kind == "u" and array.dtype.itemsize <= 2:
-        return
-    advice = {
-        "f": "for values from 0 to 1: (array * 65535 + 0.5).astype(numpy.uint16)",
-        "b": "such as array.astype(numpy.uint8) * 255",
-        "i": "such as numpy.clip(array, 0, 65535).astype(numpy.uint16)",
-        "u": "such as numpy.minimum(array, 65535).astype(numpy.uint16)",
-    }.get(array.dtype.kind, "to numpy.uint8 or numpy.uint16")
-    raise TypeError(f"arrays of {array.dtype} are not filtered; convert them to integers first, {advice}")
+def _as_numpy(array: Any) -> NDArray[Any]:
+    """The same memory as an array of NumPy."""
+    if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
+        return np.from_dlpack(array)
+    return np.asarray(array)
 
 
 def _check_out(out: NDArray[Any], source: NDArray[Any]) -> None:
@@ -204,29 +246,6 @@ def _pictures(array: NDArray[Any]) -> NDArray[Any]:
     raise ValueError(f"an array of shape {array.shape} is no picture; give HxW, HxWxC or NxHxWxC")
 
 
-def _check_empty(pictures: NDArray[Any], names: list[str]) -> None:
-    """A batch of no pictures has a result; a picture of no pixels has none."""
-    count, height, width, samples = pictures.shape
-    if 0 in (height, width, samples):
-        raise ValueError(f"a picture of {width}x{height} pixels of {samples} samples is empty")
-    _warn(_framepipe.check_filters(names))
-
-
-def _format(pictures: NDArray[Any], name: str | None) -> tuple[str, bool]:
-    """The format's name, and whether each sample of a pixel belongs to a picture of its own."""
-    samples, size = pictures.shape[3], pictures.itemsize
-    if name is None:
-        known = _FORMATS.get((samples, size))
-        return known or _FORMATS[1, size], known is None
-    of_format = _framepipe.channels_of(name, size)
-    if of_format not in (1, samples):
-        raise ValueError(f"{name} has {of_format} samples a pixel, and the array {samples}")
-    most = _framepipe.largest_sample(name)
-    if most < np.iinfo(pictures.dtype).max and (found := int(pictures.max())) > most:
-        raise ValueError(f"the array has a sample of {found}, and {name} ends at {most}")
-    return name, of_format != samples
-
-
 def _is_direct(pictures: NDArray[Any]) -> bool:
     """True if samples stand side by side and rows from top to bottom, in this machine's order of bytes."""
     _, height, width, samples = pictures.shape
@@ -241,13 +260,13 @@ def _is_direct(pictures: NDArray[Any]) -> bool:
 
 
 def _filter_whole(
-    pictures: NDArray[Any], result: NDArray[Any], format: str, settings: _Settings
-) -> None:
+    pictures: NDArray[Any], result: NDArray[Any], names: list[str], settings: tuple[str, str, str, str, int]
+) -> list[str]:
     native = pictures.dtype.newbyteorder("=")
     if not _is_direct(pictures):
         pictures = np.ascontiguousarray(pictures, native)
     target = result if _is_direct(result) else np.empty(result.shape, native)
-    names, border, planes, engine, threads = settings
+    border, planes, format, engine, threads = settings
     remarks = _framepipe.filter_pictures(
         pictures,
         target,
@@ -260,21 +279,16 @@ def _filter_whole(
     )
     if target is not result:
         result[...] = target
-    if remarks:
-        _warn(remarks)
+    return remarks
 
 
 def _filter_apart(
-    pictures: NDArray[Any], result: NDArray[Any], format: str, settings: _Settings
-) -> None:
+    pictures: NDArray[Any], result: NDArray[Any], names: list[str], settings: tuple[str, str, str, str, int]
+) -> list[str]:
     """Each sample of the pixels as a picture of its own."""
     count, height, width, samples = pictures.shape
     apart = np.ascontiguousarray(pictures.transpose(0, 3, 1, 2)).reshape(-1, height, width, 1)
     filtered = np.empty_like(apart, dtype=apart.dtype.newbyteorder("="))
-    _filter_whole(apart, filtered, format, settings)
+    remarks = _filter_whole(apart, filtered, names, settings)
     result[...] = filtered.reshape(count, samples, height, width).transpose(0, 2, 3, 1)
-
-
-def _warn(remarks: list[str]) -> None:
-    for remark in remarks:
-        warnings.warn(remark, stacklevel=4)
+    return remarks

@@ -6,23 +6,50 @@ from numpy.typing import NDArray
 
 __version__: str
 __all__ = [
+    "CardMemory",
     "Error",
     "Picture",
     "Reader",
     "Writer",
     "__version__",
+    "card_of",
     "channels_of",
     "check_filters",
+    "filter_on_card",
     "filter_pictures",
     "forget_idle",
     "largest_sample",
     "masks",
+    "read_dlpack",
 ]
 
 class Error(RuntimeError): ...
 
+@final
+class CardMemory:
+    def __new__(cls, device: int, len: int) -> CardMemory: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def pointer(self) -> int: ...
+    def to_dlpack(self, shape: list[int], strides: list[int], bits: int) -> Any: ...
+
+def card_of(pointer: int) -> int | None: ...
 def channels_of(format: str, sample_bytes: int) -> int: ...
 def check_filters(filters: list[str]) -> list[str]: ...
+def filter_on_card(
+    source: tuple[int, int, int],
+    target: tuple[int, int, int],
+    shape: tuple[int, int, int],
+    filters: list[str],
+    *,
+    border: str,
+    planes: str,
+    format: str,
+    device: int,
+    stream: int,
+    wait: bool,
+) -> list[str]: ...
 def filter_pictures(
     source: NDArray[Any],
     target: NDArray[Any],
@@ -37,6 +64,9 @@ def filter_pictures(
 def forget_idle() -> None: ...
 def largest_sample(format: str) -> int: ...
 def masks() -> list[tuple[str, str]]: ...
+def read_dlpack(
+    capsule: Any,
+) -> tuple[tuple[int, int], int, list[int], list[int] | None, tuple[int, int, int]]: ...
 @final
 class Picture:
     @property

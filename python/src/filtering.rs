@@ -4,7 +4,9 @@
 //! copied for them, in and out, several in flight.
 
 use crate::array::Pictures;
+use crate::card;
 use crate::failure::Failure;
+use crate::idle::Idle;
 use framepipe::engine::cuda::{Cuda, CudaOptions};
 use framepipe::engine::reference::Reference;
 use framepipe::engine::{Engine, EngineError, luma};
@@ -12,7 +14,6 @@ use framepipe::filter::{NAMED_MASKS, OWN_MASK};
 use framepipe::frame::{Buffer, Frame, FramePool, Layout};
 use framepipe::{Border, Chain, Image, ImageFilter, ImageMut, PixelFormat, Planes};
 use pyo3::prelude::*;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Filters that are kept with their threads and memory for the next call.
 const MOST_IDLE: usize = 8;
@@ -61,6 +62,11 @@ impl Recipe {
     /// Threads of the engine; 0 for one a core.
     pub(crate) fn threads(&self) -> usize {
         self.threads
+    }
+
+    /// False if the next call could find another mask in the same file.
+    pub(crate) fn may_be_kept(&self) -> bool {
+        !self.filters.iter().any(|text| text.contains("file="))
     }
 
     /// The filters in order; an error if there is none.
@@ -114,53 +120,27 @@ pub(crate) fn engine(name: &str, chain: Chain, threads: usize) -> Result<Box<dyn
 
 /// The CPU engine of a recipe, and what there is to say of its masks.
 struct Worker {
-    recipe: Recipe,
     filter: ImageFilter,
     caveats: Vec<String>,
 }
 
-/// Workers of earlier calls, the latest last. The lock is held for moments only, and never by a thread that
-/// has let the interpreter go: so none holds it while the process forks.
-static IDLE: Mutex<Vec<Worker>> = Mutex::new(Vec::new());
-
-fn idle() -> MutexGuard<'static, Vec<Worker>> {
-    // The list is whole whenever a thread may have panicked.
-    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static IDLE: Idle<Recipe, Worker> = Idle::new(MOST_IDLE);
 
 impl Worker {
-    /// One that made the same before, or a new one.
-    fn of(recipe: Recipe) -> Result<Worker, Failure> {
-        let mut idle = idle();
-        if let Some(at) = idle.iter().rposition(|worker| worker.recipe == recipe) {
-            return Ok(idle.remove(at));
-        }
-        drop(idle);
+    fn new(recipe: &Recipe) -> Result<Worker, Failure> {
         let chain = recipe.chain()?;
         Ok(Worker {
             caveats: caveats(&chain),
             filter: ImageFilter::new(chain, recipe.threads)?,
-            recipe,
         })
-    }
-
-    /// Keeps it for the next call, unless that could find another mask in the same file.
-    fn keep(self) {
-        if self.recipe.filters.iter().any(|text| text.contains("file=")) {
-            return;
-        }
-        let mut idle = idle();
-        if idle.len() == MOST_IDLE {
-            idle.remove(0);
-        }
-        idle.push(self);
     }
 }
 
-/// After a fork: the threads of the idle workers stayed in the parent, so that nothing may wait for them.
+/// After a fork.
 #[pyfunction]
 pub(crate) fn forget_idle() {
-    std::mem::forget(std::mem::take(&mut *idle()));
+    IDLE.forget();
+    card::forget_idle();
 }
 
 /// The names of all filters, each with a line of what it does.
@@ -238,10 +218,15 @@ pub(crate) fn filter_pictures(
     let format: PixelFormat = format.parse()?;
     let recipe = Recipe::new(filters, border, planes, threads)?;
     if matches!(engine, "auto" | "cpu") {
-        let mut worker = Worker::of(recipe)?;
+        let mut worker = match IDLE.take(&recipe) {
+            Some(worker) => worker,
+            None => Worker::new(&recipe)?,
+        };
         py.detach(|| in_place(&mut worker.filter, &source, &mut target, format))?;
         let caveats = worker.caveats.clone();
-        worker.keep();
+        if recipe.may_be_kept() {
+            IDLE.keep(recipe, worker);
+        }
         return Ok(caveats);
     }
     let chain = recipe.chain()?;

@@ -6,6 +6,9 @@
 //!       |
 //!  _framepipe (here)    array     where the pictures of an array lie
 //!       |               filtering arrays through an engine
+//!       |               card      arrays that lie on an NVIDIA card, filtered there
+//!       |               dlpack    how other libraries hand over such arrays, and get them
+//!       |               idle      filters of earlier calls, for the next ones
 //!       |               reader    a pipeline on threads of its own, whose sink is the caller's loop
 //!       |               writer    frames into a video file
 //!       |               picture   a frame as Python holds it
@@ -16,8 +19,11 @@
 //! The interpreter is let go wherever frames are filtered, decoded, encoded or waited for.
 
 mod array;
+mod card;
+mod dlpack;
 mod failure;
 mod filtering;
+mod idle;
 mod picture;
 mod reader;
 mod writer;
@@ -33,6 +39,10 @@ mod _framepipe {
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 
+    #[pymodule_export]
+    use crate::card::{CardMemory, card_of, filter_on_card};
+    #[pymodule_export]
+    use crate::dlpack::read_dlpack;
     #[pymodule_export]
     use crate::failure::Error;
     #[pymodule_export]

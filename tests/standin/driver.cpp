@@ -309,11 +309,11 @@ Outcome broke_down(int code, const string &why)
     return Outcome{code, why};
 }
 
-// Where work goes that names this stream.
+// Where work goes that names this stream: none, or one of the driver's own, which are 1 and 2.
 shared_ptr<Stream> stream_of(const void *handle)
 {
     Driver &d = driver();
-    if (!handle) {
+    if ((uintptr_t)handle <= 2) {
         if (!bound->plain) bound->plain = d.queues.make();
         return bound->plain;
     }
@@ -569,6 +569,13 @@ int cuCtxSetCurrent(Context *context)
     return SUCCESS;
 }
 
+int cuCtxGetCurrent(Context **context)
+{
+    BEGIN("cuCtxGetCurrent", Manner::INSTEAD, false);
+    *context = bound;
+    return SUCCESS;
+}
+
 int cuCtxSynchronize()
 {
     BEGIN("cuCtxSynchronize", Manner::BESIDES);
@@ -607,6 +614,16 @@ int cuMemFree_v2(uint64_t begin)
     }
     if (const string overrun = d.memory.complaint(); !overrun.empty()) d.complain(overrun);
     return call.give();
+}
+
+// The number of the card that holds an address, and nothing else that a driver knows of it.
+int cuPointerGetAttribute(void *data, int attribute, uint64_t address)
+{
+    BEGIN("cuPointerGetAttribute", Manner::INSTEAD, false);
+    const Block *block = d.memory.find(address, 1);
+    if (attribute != 9 || !block || block->place == Place::HOST) return INVALID_VALUE;
+    *(int *)data = block->card;
+    return SUCCESS;
 }
 
 int cuMemHostAlloc(void **begin, size_t bytes, unsigned)

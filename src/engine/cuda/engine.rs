@@ -1,6 +1,8 @@
 //! The engine itself: a frame is enqueued on three streams, and waited for where it is collected.
 #![allow(unsafe_code)]
 
+pub(crate) mod resident;
+
 use super::compile::cache::Cache;
 use super::decode::CardFrame;
 use super::driver::device::{Device, nvrtc_version};

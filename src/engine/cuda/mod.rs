@@ -9,7 +9,8 @@
 //! Folders import only those below them:
 //!
 //! ```text
-//! engine      frames in, frames out, in order             timing     what benchmarks time
+//! engine      frames in, frames out, in order;            timing     what benchmarks time
+//!             pictures of others filtered where they lie
 //!                                                         decode     frames of the card's decoders
 //! ring        several frames in flight at a time
 //! launch      a plan with its kernels, enqueued
@@ -32,10 +33,13 @@ mod timing;
 // What follows with `doc(hidden)` is for benchmarks and tests.
 #[doc(hidden)]
 pub use compile::{Compiled, Recipe, Source};
-pub use driver::device::{DeviceInfo, Devices, available, devices, has_driver, nvrtc_version, probe};
+pub use driver::device::{
+    DeviceInfo, Devices, available, card_of, devices, has_driver, keeping_context, nvrtc_version, probe,
+};
 #[doc(hidden)]
 pub use driver::memory::Reservation;
 pub use engine::Cuda;
+pub use engine::resident::{CardFilter, CardMemory, CardPicture};
 pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
 #[doc(hidden)]
 pub use select::crossover::{Crossover, RunEstimate, SourcedCrossover, Verdict};

@@ -128,6 +128,51 @@ fn initialise() -> Result<usize, EngineError> {
     Ok(count.max(0) as usize)
 }
 
+/// Does `work`, which may enter contexts of cards, and makes current again what was current on this thread: for
+/// threads whose own calls of CUDA follow.
+pub fn keeping_context<T>(work: impl FnOnce() -> T) -> T {
+    struct Keep(sys::CUcontext);
+
+    impl Drop for Keep {
+        fn drop(&mut self) {
+            BOUND.set(0);
+            // SAFETY: the driver is loaded, and the context was current when it was asked for. Null is none.
+            let _ = unsafe { sys::cuCtxSetCurrent(self.0) };
+        }
+    }
+
+    let _keep = has_driver().then(|| {
+        let mut context = std::ptr::null_mut();
+        // SAFETY: the driver is loaded and the pointer is to a live variable, which stays null if the driver
+        // has not been started.
+        let _ = unsafe { sys::cuCtxGetCurrent(&raw mut context) };
+        Keep(context)
+    });
+    work()
+}
+
+/// The number of the card on which `pointer` lies; `None` if it is no address of a card's memory.
+pub fn card_of(pointer: u64) -> Result<Option<usize>, EngineError> {
+    if initialise()? == 0 {
+        return Err(no_card());
+    }
+    let mut ordinal: c_int = 0;
+    // SAFETY: the driver is initialised, the attribute is an integer, and the pointer is to a live one. The
+    // address itself is looked up, and not followed.
+    let result = unsafe {
+        sys::cuPointerGetAttribute(
+            (&raw mut ordinal).cast(),
+            sys::CUpointer_attribute_enum::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+            pointer,
+        )
+    };
+    if result == sys::CUresult::CUDA_ERROR_INVALID_VALUE {
+        return Ok(None);
+    }
+    check("asking where an array lies", result)?;
+    Ok(usize::try_from(ordinal).ok())
+}
+
 /// The newest CUDA version that the driver supports, major and minor.
 pub(crate) fn driver_version() -> Result<(u32, u32), EngineError> {
     let mut version = 0;

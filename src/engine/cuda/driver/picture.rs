@@ -15,13 +15,15 @@ pub(crate) struct Place {
     pub(crate) pitch: usize,
     /// A texture object over it; 0 if there is none.
     pub(crate) texture: u64,
+    /// What lies between its rows is somebody else's, and may not be written to.
+    pub(crate) keeps_padding: bool,
 }
 
 impl Place {
     /// True if all rows begin at multiples of 16 bytes; then kernels may also touch what follows a row up to
     /// such a multiple.
     pub(crate) fn is_aligned(&self) -> bool {
-        self.pointer.is_multiple_of(16) && self.pitch.is_multiple_of(16)
+        !self.keeps_padding && self.pointer.is_multiple_of(16) && self.pitch.is_multiple_of(16)
     }
 }
 

@@ -17,6 +17,7 @@ const NAP: Duration = Duration::from_micros(50);
 pub(crate) struct Stream {
     device: Arc<Device>,
     handle: sys::CUstream,
+    is_ours: bool,
 }
 
 // SAFETY: a stream may be used from any thread whose context is current; `Device::bind` sees to that.
@@ -36,7 +37,18 @@ impl Stream {
         Ok(Stream {
             device: Arc::clone(device),
             handle,
+            is_ours: true,
         })
+    }
+
+    /// A stream that another library made in the card's primary context, or one of the driver's own. It is
+    /// the caller's, and outlives the value.
+    pub(crate) fn of_another(device: &Arc<Device>, handle: usize) -> Stream {
+        Stream {
+            device: Arc::clone(device),
+            handle: std::ptr::with_exposed_provenance_mut(handle),
+            is_ours: false,
+        }
     }
 
     pub(crate) fn handle(&self) -> sys::CUstream {
@@ -66,7 +78,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.device.bind().is_ok() {
+        if self.is_ours && self.device.bind().is_ok() {
             // SAFETY: made in `new`, destroyed only here.
             let _ = unsafe { sys::cuStreamDestroy_v2(self.handle) };
         }

@@ -1,0 +1,52 @@
+"""Samples: of which types they are, and what pixels of so many of them are taken for."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from . import _framepipe
+
+Sample = TypeVar("Sample", np.uint8, np.uint16)
+
+# What pixels of so many samples, of such a type each, are taken for.
+_FORMATS = {
+    "u1": ("gray", "ya8", "rgb24", "rgba"),
+    "u2": ("gray16le", "ya16le", "rgb48le", "rgba64le"),
+}
+
+
+def check_type(dtype: np.dtype[Any]) -> None:
+    """Refuses types that are not filtered."""
+    if dtype.str[1:] in _FORMATS:
+        return
+    advice = {
+        "f": "for values from 0 to 1: (array * 65535 + 0.5).astype(numpy.uint16)",
+        "b": "such as array.astype(numpy.uint8) * 255",
+        "i": "such as numpy.clip(array, 0, 65535).astype(numpy.uint16)",
+        "u": "such as numpy.minimum(array, 65535).astype(numpy.uint16)",
+    }.get(dtype.kind, "to numpy.uint8 or numpy.uint16")
+    raise TypeError(f"arrays of {dtype} are not filtered; convert them to integers first, {advice}")
+
+
+def format_of(samples: int, dtype: np.dtype[Any], name: str | None) -> tuple[str, bool, int]:
+    """The format's name, whether each sample of a pixel belongs to a picture of its own, and the largest value
+    of a sample."""
+    known = _FORMATS[dtype.str[1:]]
+    if name is None:
+        is_apart = samples > len(known)
+        return known[0 if is_apart else samples - 1], is_apart, int(np.iinfo(dtype).max)
+    of_format = _framepipe.channels_of(name, dtype.itemsize)
+    if of_format not in (1, samples):
+        raise ValueError(f"{name} has {of_format} samples a pixel, and the array {samples}")
+    return name, of_format != samples, _framepipe.largest_sample(name)
+
+
+def check_empty(shape: tuple[int, ...], names: list[str]) -> list[str]:
+    """A batch of no pictures has a result; a picture of no pixels has none. Gives what there is to say of the
+    masks."""
+    _, height, width, samples = shape
+    if 0 in (height, width, samples):
+        raise ValueError(f"a picture of {width}x{height} pixels of {samples} samples is empty")
+    return _framepipe.check_filters(names)

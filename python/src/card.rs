@@ -1,0 +1,188 @@
+//! Arrays that lie on an NVIDIA card, filtered there, on a stream of the caller's.
+//!
+//! ```text
+//!  array[n, h, w, c]   one picture after another, each where the Python half says that it lies
+//! ```
+#![allow(unsafe_code)]
+
+use crate::failure::Failure;
+use crate::filtering::{Recipe, caveats, channels_of};
+use crate::idle::Idle;
+use framepipe::PixelFormat;
+use framepipe::engine::EngineError;
+use framepipe::engine::cuda::{self, CardFilter, CardPicture, keeping_context};
+use framepipe::frame::Layout;
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// Filters that are kept with their kernels and memory for the next call.
+const MOST_IDLE: usize = 4;
+
+/// A filter on a card, and what there is to say of its masks.
+struct Worker {
+    filter: CardFilter,
+    caveats: Vec<String>,
+}
+
+/// By recipe and the card's number.
+static IDLE: Idle<(Recipe, usize), Worker> = Idle::new(MOST_IDLE);
+
+/// After a fork.
+pub(crate) fn forget_idle() {
+    IDLE.forget();
+}
+
+/// Memory of a card, for a result.
+#[pyclass(frozen, module = "framepipe._framepipe")]
+pub(crate) struct CardMemory {
+    /// Its card's number.
+    #[pyo3(get)]
+    device: usize,
+    memory: SharedMemory,
+}
+
+/// The same, held by whoever was handed the array. Freed with the thread's own context current again after.
+#[derive(Clone)]
+pub(crate) struct SharedMemory(Option<Arc<cuda::CardMemory>>);
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        if let Some(memory) = self.0.take().and_then(Arc::into_inner) {
+            keeping_context(|| drop(memory));
+        }
+    }
+}
+
+impl SharedMemory {
+    /// The address of its first byte.
+    pub(crate) fn pointer(&self) -> u64 {
+        self.0.as_ref().map_or(0, |memory| memory.pointer())
+    }
+}
+
+impl CardMemory {
+    /// The memory itself, which lives as long as anybody holds it.
+    pub(crate) fn shared(&self) -> SharedMemory {
+        self.memory.clone()
+    }
+}
+
+#[pymethods]
+impl CardMemory {
+    #[new]
+    fn new(py: Python<'_>, device: usize, len: usize) -> Result<CardMemory, Failure> {
+        let memory = py.detach(|| keeping_context(|| cuda::CardMemory::new(device, len)))?;
+        Ok(CardMemory {
+            device,
+            memory: SharedMemory(Some(Arc::new(memory))),
+        })
+    }
+
+    /// The address of its first byte.
+    #[getter]
+    fn pointer(&self) -> u64 {
+        self.memory.pointer()
+    }
+
+    /// A capsule of DLPack with an array in this memory: its shape, its strides in samples, and the bits of a
+    /// sample, an unsigned integer.
+    fn to_dlpack<'py>(
+        &self,
+        py: Python<'py>,
+        shape: Vec<i64>,
+        strides: Vec<i64>,
+        bits: u8,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        crate::dlpack::export(py, self.shared(), self.device, shape, strides, bits)
+    }
+}
+
+/// The number of the card on which an address lies; `None` if it lies on none.
+#[pyfunction]
+pub(crate) fn card_of(pointer: u64) -> Result<Option<usize>, Failure> {
+    Ok(keeping_context(|| cuda::card_of(pointer))?)
+}
+
+/// The first sample's address, and bytes from picture to picture and from row to row.
+type Place = (u64, isize, usize);
+
+/// Filters the pictures at `source` into those at `target`, on a card, on `stream`, and waits for them if it
+/// is to. `shape` is how many there are, rows, and pixels in a row. Gives what there is to say of the masks.
+#[pyfunction]
+#[pyo3(signature = (source, target, shape, filters, *, border, planes, format, device, stream, wait))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn filter_on_card(
+    py: Python<'_>,
+    source: Place,
+    target: Place,
+    shape: (usize, usize, usize),
+    filters: Vec<String>,
+    border: &str,
+    planes: &str,
+    format: &str,
+    device: usize,
+    stream: usize,
+    wait: bool,
+) -> Result<Vec<String>, Failure> {
+    let format: PixelFormat = format.parse()?;
+    // Refuses formats of several planes.
+    channels_of(format.name(), format.bytes_per_sample())?;
+    let key = (Recipe::new(filters, border, planes, 0)?, device);
+    let idle = IDLE.take(&key);
+    py.detach(|| {
+        keeping_context(|| {
+            let mut worker = match idle {
+                Some(worker) => worker,
+                None => {
+                    let chain = key.0.chain()?;
+                    Worker {
+                        caveats: caveats(&chain),
+                        filter: CardFilter::new(chain, device)?,
+                    }
+                }
+            };
+            filter_pictures(&mut worker.filter, (source, target), shape, format, stream)?;
+            if wait {
+                worker.filter.wait()?;
+            }
+            Ok((worker, key))
+        })
+    })
+    .map(|(worker, key)| {
+        let caveats = worker.caveats.clone();
+        let surplus = match key.0.may_be_kept() {
+            true => IDLE.keep(key, worker),
+            false => Some(worker),
+        };
+        py.detach(|| keeping_context(|| drop(surplus)));
+        caveats
+    })
+}
+
+fn filter_pictures(
+    filter: &mut CardFilter,
+    (source, target): (Place, Place),
+    (count, height, width): (usize, usize, usize),
+    format: PixelFormat,
+    stream: usize,
+) -> Result<(), EngineError> {
+    let layout = |pitch: usize| {
+        let row = Layout::new(format, width, height, 1)?.row_bytes(0);
+        // What cannot be counted is refused as a layout that does not fit.
+        let size = pitch.saturating_mul(height.saturating_sub(1)).saturating_add(row);
+        Layout::with_strides(format, width, height, &[pitch], size)
+    };
+    let layouts = (layout(source.2)?, layout(target.2)?);
+    let picture = |(pointer, step, _): Place, layout, index: usize| CardPicture {
+        pointer: pointer.wrapping_add_signed(step as i64 * index as i64),
+        layout,
+    };
+    for index in 0..count {
+        let (from, to) = (picture(source, layouts.0, index), picture(target, layouts.1, index));
+        // SAFETY: arrays of the caller's, whose owners say that they lie there. The Python half has seen that
+        // they are on this card and do not overlap, and holds them until the call is over; then either all is
+        // done, or their library frees memory in the order of the stream.
+        unsafe { filter.filter(&from, &to, stream) }?;
+    }
+    Ok(())
+}

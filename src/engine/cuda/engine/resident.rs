@@ -1,0 +1,184 @@
+//! Pictures that lie on a card already, in memory of another library's, filtered there and on its stream.
+//!
+//! ```text
+//! caller's stream   ... makes the picture | step 0 | step 1 | step 2 | uses the result ...
+//!                                 source ---'   between[0] between[1]  `--> target
+//! engine's stream                                                    `- waits for the last step
+//! ```
+//!
+//! The host waits for nothing: what the caller enqueued before is done first, and what it enqueues next comes
+//! after the result. Pictures between two steps, and the kernels' own, are the filter's: a call on another
+//! stream waits for the call before it, which may still be using them.
+#![allow(unsafe_code)]
+
+use super::{Cuda, places_in};
+use crate::engine::cuda::CudaOptions;
+use crate::engine::cuda::driver::dependency::Sequence;
+use crate::engine::cuda::driver::device::Device;
+use crate::engine::cuda::driver::memory::DeviceMemory;
+use crate::engine::cuda::driver::picture::{Arrangement, Picture};
+use crate::engine::cuda::driver::stream::{Event, Stream};
+use crate::engine::cuda::driver::texture::ALIGNMENT;
+use crate::engine::cuda::kernels::variant::MemoryVariant;
+use crate::engine::{EngineError, luma};
+use crate::filter::Chain;
+use crate::frame::{Colour, Layout, Plane};
+
+/// Where a picture lies on a card.
+#[derive(Debug, Clone, Copy)]
+pub struct CardPicture {
+    /// The address from which the layout counts.
+    pub pointer: u64,
+    /// Where the planes lie.
+    pub layout: Layout,
+}
+
+impl CardPicture {
+    /// Refuses rows between whose samples others lie.
+    fn check(&self) -> Result<(), EngineError> {
+        let sample = self.layout.format().bytes_per_sample();
+        let begins = |plane: &Plane| self.pointer as usize + plane.offset;
+        let whole = |plane: &Plane| begins(plane).is_multiple_of(sample) && plane.stride.is_multiple_of(sample);
+        match self.layout.planes().iter().all(whole) {
+            true => Ok(()),
+            false => Err(EngineError::Device {
+                doing: "filtering a picture on the CUDA device".to_owned(),
+                reason: format!("its rows do not begin at multiples of {sample} bytes, a sample's size"),
+            }),
+        }
+    }
+}
+
+/// Filters pictures where they lie on a card, one after another, of any sizes and formats.
+pub struct CardFilter {
+    // Waits for all that was enqueued when it is dropped, and so goes before the memory that may be in use.
+    cuda: Cuda,
+    /// What all steps but the last one write.
+    between: [Picture; 2],
+    /// Happens when what was enqueued last is done.
+    done: Event,
+}
+
+impl CardFilter {
+    /// Filters by `chain` on card number `device`.
+    pub fn new(chain: Chain, device: usize) -> Result<CardFilter, EngineError> {
+        let options = CudaOptions {
+            device,
+            memory: MemoryVariant::Auto,
+            ..CudaOptions::default()
+        };
+        let cuda = Cuda::new(chain, options)?;
+        Ok(CardFilter {
+            done: Event::untimed(&cuda.device)?,
+            cuda,
+            between: Default::default(),
+        })
+    }
+
+    /// Enqueues the filters on `stream`, a stream of the card's or one of the driver's own: 0 or 1 for the
+    /// one that waits for all others, 2 for that of the calling thread. The bytes between rows of `target`
+    /// are left alone.
+    ///
+    /// An error if luma of RGB is chosen, which no kernel computes; if the pictures differ in size or format;
+    /// if the card is short of memory, or fails.
+    ///
+    /// # Safety
+    ///
+    /// Both pictures lie on the filter's card and do not overlap. They stay there until what was enqueued is
+    /// done, and until then nobody writes to `source`, and nobody uses `target`, but on `stream` after this
+    /// call.
+    pub unsafe fn filter(
+        &mut self,
+        source: &CardPicture,
+        target: &CardPicture,
+        stream: usize,
+    ) -> Result<(), EngineError> {
+        let shape = |picture: &CardPicture| {
+            let layout = &picture.layout;
+            (layout.width(), layout.height(), layout.format())
+        };
+        if shape(source) != shape(target) {
+            let words = |(width, height, format)| format!("{width}x{height} {format}");
+            return Err(EngineError::Mismatch {
+                input: words(shape(source)),
+                output: words(shape(target)),
+            });
+        }
+        let (width, height, format) = shape(source);
+        if luma::filtered_format(format, &self.cuda.chain.planes) != format {
+            return Err(EngineError::Unavailable(
+                "luma of RGB is computed by the processor; filter such pictures in the host's memory"
+                    .to_owned(),
+            ));
+        }
+        source.check()?;
+        target.check()?;
+        let cuda = &mut self.cuda;
+        cuda.device.bind()?;
+        let tight = Layout::new(format, width, height, 1)?;
+        let aligned = cuda.geometry(&tight, ALIGNMENT)?.device_output;
+        let is_new = cuda.scratch_layout != Some(aligned);
+        let prepared = cuda.prepare(cuda.plan_key(&aligned, &Colour::default()), (width, height))?;
+        // Waits for what may be using the memory if the layout is another.
+        let scratch = cuda.scratch(&prepared, &aligned, false)?;
+        let steps = prepared.step_count();
+        let arrangement = Arrangement::of(&aligned);
+        let mut places = [places_in(source.pointer, &source.layout); 2];
+        for (picture, place) in self.between.iter_mut().zip(&mut places).take(steps.saturating_sub(1)) {
+            if is_new && !picture.fit(&cuda.device, aligned.size())? {
+                cuda.scratch_layout = None;
+                return Err(cuda.memory_short(aligned.size(), &aligned));
+            }
+            *place = picture.places(&cuda.device, &arrangement, None)?;
+        }
+        let mut result = places_in(target.pointer, &target.layout);
+        for (index, (place, plane)) in result.iter_mut().zip(target.layout.planes()).enumerate() {
+            place.keeps_padding = plane.stride > target.layout.row_bytes(index);
+        }
+        let stream = Stream::of_another(&cuda.device, stream);
+        stream.wait_for(&self.done)?;
+        let sequence = Sequence::new(stream.handle());
+        let mut enqueued = Ok(());
+        for index in 0..steps {
+            let from = match index {
+                0 => places_in(source.pointer, &source.layout),
+                _ => places[(index - 1) % 2],
+            };
+            let to = if index + 1 == steps { result } else { places[index % 2] };
+            enqueued = prepared.run(index, &aligned, &from, &to, &scratch, &sequence);
+            if enqueued.is_err() {
+                break;
+            }
+        }
+        // Also what was enqueued before an error: whatever waits for the engine's stream waits for it.
+        self.done.record(&stream)?;
+        cuda.streams.compute.wait_for(&self.done)?;
+        enqueued
+    }
+
+    /// Waits on the host until all that was enqueued is done.
+    pub fn wait(&self) -> Result<(), EngineError> {
+        self.cuda.device.bind()?;
+        self.done.wait()
+    }
+}
+
+/// A block of a card's memory, for results.
+pub struct CardMemory(DeviceMemory);
+
+impl CardMemory {
+    /// `len` bytes on card number `device`, which hold nothing sensible.
+    pub fn new(device: usize, len: usize) -> Result<CardMemory, EngineError> {
+        let device = Device::open(device)?;
+        let memory = DeviceMemory::uncleared(&device, len)?;
+        memory.map(CardMemory).ok_or_else(|| EngineError::Device {
+            doing: format!("making room for a result of {len} bytes on the CUDA device"),
+            reason: "it has not got as much".to_owned(),
+        })
+    }
+
+    /// The address of its first byte.
+    pub fn pointer(&self) -> u64 {
+        self.0.pointer()
+    }
+}
