@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _card, _framepipe
-from ._samples import Sample, check_empty, check_type, format_of
+from ._samples import LARGEST, Sample, check_empty, check_type, format_of
 
 Engine: TypeAlias = Literal["auto", "cpu", "cuda", "reference"]
 
@@ -195,7 +195,7 @@ def _filter(
         pictures = pictures.copy()
     border, planes, format, engine, threads = settings
     word, is_apart, most = format_of(pictures.shape[3], pictures.dtype, format)
-    if most < np.iinfo(pictures.dtype).max and (found := int(pictures.max())) > most:
+    if most < LARGEST[pictures.dtype] and (found := int(pictures.max())) > most:
         raise ValueError(f"the array has a sample of {found}, and {word} ends at {most}")
     whole = _filter_apart if is_apart else _filter_whole
     return result, whole(pictures, _pictures(result), names, (border, planes, word, engine, threads))
@@ -262,10 +262,9 @@ def _is_direct(pictures: NDArray[Any]) -> bool:
 def _filter_whole(
     pictures: NDArray[Any], result: NDArray[Any], names: list[str], settings: tuple[str, str, str, str, int]
 ) -> list[str]:
-    native = pictures.dtype.newbyteorder("=")
     if not _is_direct(pictures):
-        pictures = np.ascontiguousarray(pictures, native)
-    target = result if _is_direct(result) else np.empty(result.shape, native)
+        pictures = np.ascontiguousarray(pictures, pictures.dtype.newbyteorder("="))
+    target = result if _is_direct(result) else np.empty(result.shape, pictures.dtype)
     border, planes, format, engine, threads = settings
     remarks = _framepipe.filter_pictures(
         pictures,

@@ -16,7 +16,7 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from . import _framepipe
-from ._samples import check_empty, check_type, format_of
+from ._samples import LARGEST, check_empty, check_type, format_of
 
 # Kinds of devices in DLPack's numbers: a card's memory, and memory that the driver moves between host and card.
 _ON_CARD = (2, 13)
@@ -255,7 +255,7 @@ def filter(
         return out if out is not None else _new(array, library, source, False)[0], remarks
     samples = pictures.shape[3]
     word, is_apart, most = format_of(samples, source.dtype, format)
-    if most < np.iinfo(source.dtype).max:
+    if most < LARGEST[source.dtype]:
         raise ValueError(f"samples of {word} end at {most}, which is not checked on a card; use another format")
     if samples == 3 and planes in ("all", "all+alpha") and not pictures.has_rows(3) and pictures.has_rows(1):
         # Three planes side by side, as tensors often have them, are three gray pictures.

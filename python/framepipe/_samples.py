@@ -10,16 +10,19 @@ from . import _framepipe
 
 Sample = TypeVar("Sample", np.uint8, np.uint16)
 
-# What pixels of so many samples, of such a type each, are taken for.
+# What pixels of so many samples, of such a type each, are taken for. Of either order of bytes.
 _FORMATS = {
-    "u1": ("gray", "ya8", "rgb24", "rgba"),
-    "u2": ("gray16le", "ya16le", "rgb48le", "rgba64le"),
+    np.dtype(np.uint8): ("gray", "ya8", "rgb24", "rgba"),
+    np.dtype(np.uint16): ("gray16le", "ya16le", "rgb48le", "rgba64le"),
 }
+_FORMATS |= {dtype.newbyteorder(): formats for dtype, formats in _FORMATS.items()}
+
+LARGEST = {dtype: int(np.iinfo(dtype).max) for dtype in _FORMATS}
 
 
 def check_type(dtype: np.dtype[Any]) -> None:
     """Refuses types that are not filtered."""
-    if dtype.str[1:] in _FORMATS:
+    if dtype in _FORMATS:
         return
     advice = {
         "f": "for values from 0 to 1: (array * 65535 + 0.5).astype(numpy.uint16)",
@@ -33,10 +36,10 @@ def check_type(dtype: np.dtype[Any]) -> None:
 def format_of(samples: int, dtype: np.dtype[Any], name: str | None) -> tuple[str, bool, int]:
     """The format's name, whether each sample of a pixel belongs to a picture of its own, and the largest value
     of a sample."""
-    known = _FORMATS[dtype.str[1:]]
+    known = _FORMATS[dtype]
     if name is None:
         is_apart = samples > len(known)
-        return known[0 if is_apart else samples - 1], is_apart, int(np.iinfo(dtype).max)
+        return known[0 if is_apart else samples - 1], is_apart, LARGEST[dtype]
     of_format = _framepipe.channels_of(name, dtype.itemsize)
     if of_format not in (1, samples):
         raise ValueError(f"{name} has {of_format} samples a pixel, and the array {samples}")

@@ -128,6 +128,12 @@ pub(crate) fn filter_on_card(
     // Refuses formats of several planes.
     channels_of(format.name(), format.bytes_per_sample())?;
     let key = (Recipe::new(filters, border, planes, 0)?, device);
+    if key.0.takes_luma_of(format) {
+        return Err(Failure::value(
+            "luma of RGB is computed by the processor, and the array lies on a card; filter it in the host's \
+             memory",
+        ));
+    }
     let idle = IDLE.take(&key);
     py.detach(|| {
         keeping_context(|| {

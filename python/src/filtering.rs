@@ -64,6 +64,11 @@ impl Recipe {
         self.threads
     }
 
+    /// True if pictures of this format are filtered by their luma, which is no component of theirs.
+    pub(crate) fn takes_luma_of(&self, format: PixelFormat) -> bool {
+        luma::filtered_format(format, &self.planes) != format
+    }
+
     /// False if the next call could find another mask in the same file.
     pub(crate) fn may_be_kept(&self) -> bool {
         !self.filters.iter().any(|text| text.contains("file="))
