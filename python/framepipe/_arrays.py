@@ -141,11 +141,11 @@ def filter(
     batches go backwards, without a copy. What lies otherwise (transposed, flipped) is copied first, as is
     `array` where it shares memory with `out`.
 
-    Arrays of other libraries that have `__dlpack__` or `__cuda_array_interface__`, such as tensors of PyTorch,
-    are taken where they lie, and the result is of the same kind. On an NVIDIA card they are filtered there,
-    after what was enqueued before on the current stream of PyTorch or CuPy, which does not wait for the host;
-    for other libraries the call waits. `threads` says nothing then; luma of RGB, and formats with fewer bits
-    than samples have, are for arrays of the host.
+    Arrays of other libraries that have `__dlpack__` or `__cuda_array_interface__`, such as tensors of
+    PyTorch, are taken where they lie, and the result is of the same kind. On an NVIDIA card they are filtered
+    there, after what was enqueued before on the current stream of PyTorch or CuPy, which the call does not
+    wait for; for other libraries it waits. `threads` says nothing then; luma of RGB, and formats with fewer
+    bits than samples have, are for arrays of the host.
 
     Raises `TypeError` for other types, `ValueError` for shapes, filters, borders and formats that cannot be,
     `MemoryError`, and `framepipe.Error` where an engine cannot be started. A mask that is not quite what was

@@ -18,7 +18,7 @@ import numpy as np
 from . import _framepipe
 from ._samples import LARGEST, check_empty, check_type, format_of
 
-# Kinds of devices in DLPack's numbers: a card's memory, and memory that the driver moves between host and card.
+# Kinds of devices in DLPack's numbers: a card's memory, and memory that the driver moves to and from it.
 _ON_CARD = (2, 13)
 
 # Letters of NumPy for DLPack's codes of types.
@@ -243,6 +243,8 @@ def filter(
 ) -> tuple[Any, list[str]]:
     """`framepipe.filter` for an array on a card: the result, and what there is to say of the masks."""
     border, planes, format, engine = settings
+    if engine not in ("auto", "cuda", "cpu", "reference"):
+        raise ValueError(f"{engine!r} is no engine; use auto, cpu, cuda or reference")
     if engine not in ("auto", "cuda"):
         raise ValueError(f"the array lies on a card, and engine={engine!r} filters in the host's memory")
     library = _library(array)
@@ -256,7 +258,9 @@ def filter(
     samples = pictures.shape[3]
     word, is_apart, most = format_of(samples, source.dtype, format)
     if most < LARGEST[source.dtype]:
-        raise ValueError(f"samples of {word} end at {most}, which is not checked on a card; use another format")
+        raise ValueError(
+            f"samples of {word} end at {most}, which is not checked on a card; filter the array on the host"
+        )
     if samples == 3 and planes in ("all", "all+alpha") and not pictures.has_rows(3) and pictures.has_rows(1):
         # Three planes side by side, as tensors often have them, are three gray pictures.
         word, is_apart = format_of(1, source.dtype, None)[0], True
@@ -283,7 +287,8 @@ def filter(
 
 def _check_out(out: Any, source: _View) -> _View:
     if not is_on_card(out):
-        raise TypeError(f"out must lie on the card, as the array does, and this {type(out).__name__} does not")
+        kind = type(out).__name__
+        raise TypeError(f"out must lie on the card, as the array does, and this {kind} does not")
     view = _view(out)
     if (view.shape, view.dtype, view.device) != (source.shape, source.dtype, source.device):
         raise ValueError(

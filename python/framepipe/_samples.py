@@ -10,14 +10,16 @@ from . import _framepipe
 
 Sample = TypeVar("Sample", np.uint8, np.uint16)
 
-# What pixels of so many samples, of such a type each, are taken for. Of either order of bytes.
-_FORMATS = {
-    np.dtype(np.uint8): ("gray", "ya8", "rgb24", "rgba"),
-    np.dtype(np.uint16): ("gray16le", "ya16le", "rgb48le", "rgba64le"),
+# What pixels of so many samples, of such a type each, are taken for, and a sample's largest value.
+_TYPES: dict[np.dtype[Any], tuple[tuple[str, ...], int]] = {
+    np.dtype(np.uint8): (("gray", "ya8", "rgb24", "rgba"), 255),
+    np.dtype(np.uint16): (("gray16le", "ya16le", "rgb48le", "rgba64le"), 65535),
 }
+_FORMATS = {dtype: formats for dtype, (formats, _) in _TYPES.items()}
+LARGEST = {dtype: largest for dtype, (_, largest) in _TYPES.items()}
+# In the other order of bytes, too.
 _FORMATS |= {dtype.newbyteorder(): formats for dtype, formats in _FORMATS.items()}
-
-LARGEST = {dtype: int(np.iinfo(dtype).max) for dtype in _FORMATS}
+LARGEST |= {dtype.newbyteorder(): largest for dtype, largest in LARGEST.items()}
 
 
 def check_type(dtype: np.dtype[Any]) -> None:
@@ -34,8 +36,8 @@ def check_type(dtype: np.dtype[Any]) -> None:
 
 
 def format_of(samples: int, dtype: np.dtype[Any], name: str | None) -> tuple[str, bool, int]:
-    """The format's name, whether each sample of a pixel belongs to a picture of its own, and the largest value
-    of a sample."""
+    """The format's name, whether each sample of a pixel belongs to a picture of its own, and the largest
+    value of a sample."""
     known = _FORMATS[dtype]
     if name is None:
         is_apart = samples > len(known)

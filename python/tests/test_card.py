@@ -44,7 +44,7 @@ def build(clang, folder):
 def stand_in():
     clang = compiler()
     if clang is None:
-        assert os.environ.get("CI") != "true", "in CI the stand-in for a card must be built; there is no clang++"
+        assert os.environ.get("CI") != "true", "in CI the stand-in for a card needs clang++"
         pytest.skip("there is no clang++ to build the stand-in for a card with")
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tmp" / "standin"
     libraries = build(clang, target / "python")
