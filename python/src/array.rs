@@ -65,7 +65,11 @@ impl<'a> Pictures<'a> {
             pointer.cast::<Interface>().as_ref()
         };
         let interface = interface.ok_or_else(|| PyErr::fetch(array.py()))?;
-        let sample_bytes = match (interface.kind as u8, interface.sample_bytes, interface.flags & NATIVE) {
+        let sample_bytes = match (
+            interface.kind as u8,
+            interface.sample_bytes,
+            interface.flags & NATIVE,
+        ) {
             (b'u', 1, _) => 1,
             (b'u', 2, NATIVE) => 2,
             _ => {

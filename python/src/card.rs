@@ -184,7 +184,10 @@ fn filter_pictures(
         layout,
     };
     for index in 0..count {
-        let (from, to) = (picture(source, layouts.0, index), picture(target, layouts.1, index));
+        let (from, to) = (
+            picture(source, layouts.0, index),
+            picture(target, layouts.1, index),
+        );
         // SAFETY: arrays of the caller's, whose owners say that they lie there. The Python half has seen that
         // they are on this card and do not overlap, and holds them until the call is over; then either all is
         // done, or their library frees memory in the order of the stream.

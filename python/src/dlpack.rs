@@ -143,7 +143,9 @@ pub(crate) fn read_dlpack(capsule: &Bound<'_, PyAny>) -> Result<Contents, Failur
     // as long as the capsule, which is borrowed.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), name) != 1 {
-            return Err(Failure::value("the array's __dlpack__ gives no array that can be used"));
+            return Err(Failure::value(
+                "the array's __dlpack__ gives no array that can be used",
+            ));
         }
         let managed: *const ManagedTensor = ffi::PyCapsule_GetPointer(capsule.as_ptr(), name).cast();
         let tensor = &(*managed).tensor;

@@ -95,7 +95,8 @@ impl From<EngineError> for Failure {
             | EngineError::Layout(_)
             | EngineError::Mismatch { .. }
             | EngineError::Region(_) => Failure::value(sentence(&error)),
-            error => Failure::error(sentence(&error)),
+            // Sentences about a missing card name an option of the command line.
+            error => Failure::error(sentence(&error).replace("--engine cpu", "engine='cpu'")),
         }
     }
 }

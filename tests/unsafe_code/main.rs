@@ -12,8 +12,10 @@ const HEAD: &str = "| file | blocks | functions | impls | why |\n|---|---|---|--
 
 /// The only folders and files that may have it, and the name of the foreign library that no other folder may
 /// call.
-const FOLDERS: [(&str, Option<&str>); 4] = [
+const FOLDERS: [(&str, Option<&str>); 6] = [
     ("python/src/array.rs", None),
+    ("python/src/card.rs", None),
+    ("python/src/dlpack.rs", None),
     ("src/engine/cpu/", None),
     ("src/engine/cuda/", Some("cudarc")),
     ("src/ffmpeg/", Some("ffmpeg_next")),

@@ -259,7 +259,9 @@ mod tests {
             // Tiles of all sides that keep a fair share of what they transform.
             for by in fft.all().filter(|by| by.rows() > 16) {
                 let mut out = vec![0xA5; layout.size()];
-                for mut strip in strips(Parts::of(step, threads), layout, planes.clone(), &mut out, |_| by.rows()) {
+                for mut strip in strips(Parts::of(step, threads), layout, planes.clone(), &mut out, |_| {
+                    by.rows()
+                }) {
                     if convolved(strip.plane) {
                         let job = (&step.planes[strip.plane][..], step.border);
                         by.convolve(job, source, layout, &mut strip, &mut scratch);

@@ -128,8 +128,8 @@ fn initialise() -> Result<usize, EngineError> {
     Ok(count.max(0) as usize)
 }
 
-/// Does `work`, which may enter contexts of cards, and makes current again what was current on this thread: for
-/// threads whose own calls of CUDA follow.
+/// Does `work`, which may enter contexts of cards, and makes current again what was current on this thread:
+/// for threads whose own calls of CUDA follow.
 pub fn keeping_context<T>(work: impl FnOnce() -> T) -> T {
     struct Keep(sys::CUcontext);
 

@@ -38,8 +38,9 @@ impl CardPicture {
     fn check(&self) -> Result<(), EngineError> {
         let sample = self.layout.format().bytes_per_sample();
         let begins = |plane: &Plane| self.pointer as usize + plane.offset;
-        let whole = |plane: &Plane| begins(plane).is_multiple_of(sample) && plane.stride.is_multiple_of(sample);
-        match self.layout.planes().iter().all(whole) {
+        let is_whole =
+            |plane: &Plane| begins(plane).is_multiple_of(sample) && plane.stride.is_multiple_of(sample);
+        match self.layout.planes().iter().all(is_whole) {
             true => Ok(()),
             false => Err(EngineError::Device {
                 doing: "filtering a picture on the CUDA device".to_owned(),
@@ -124,7 +125,12 @@ impl CardFilter {
         let steps = prepared.step_count();
         let arrangement = Arrangement::of(&aligned);
         let mut places = [places_in(source.pointer, &source.layout); 2];
-        for (picture, place) in self.between.iter_mut().zip(&mut places).take(steps.saturating_sub(1)) {
+        for (picture, place) in self
+            .between
+            .iter_mut()
+            .zip(&mut places)
+            .take(steps.saturating_sub(1))
+        {
             if is_new && !picture.fit(&cuda.device, aligned.size())? {
                 cuda.scratch_layout = None;
                 return Err(cuda.memory_short(aligned.size(), &aligned));
@@ -144,7 +150,11 @@ impl CardFilter {
                 0 => places_in(source.pointer, &source.layout),
                 _ => places[(index - 1) % 2],
             };
-            let to = if index + 1 == steps { result } else { places[index % 2] };
+            let to = if index + 1 == steps {
+                result
+            } else {
+                places[index % 2]
+            };
             enqueued = prepared.run(index, &aligned, &from, &to, &scratch, &sequence);
             if enqueued.is_err() {
                 break;
