@@ -1,7 +1,7 @@
 //! What filters that are no single mask cost on the card: edges of every direction, absolute values,
 //! thresholds and wide Gaussians, beside one 3x3 mask of the same format and a plain copy of the frame. Then
-//! whole and separable masks of every size on floating-point frames, beside a copy; scripts/peers/gpu.py holds
-//! those against other libraries.
+//! whole and separable masks of every size on floating-point frames, beside a copy; scripts/peers/gpu.py
+//! holds those against other libraries.
 //! `cargo bench --bench filters`, or checks/filters in a bundle; parts of rows' names as arguments choose
 //! rows.
 //!

@@ -52,7 +52,8 @@ static_assert(OFFSET(FloatPicture, normalise) == 276);
 static_assert(OFFSET(FloatPicture, filter_alpha) == 280);
 
 // Component `k` of pixel (x, y).
-template <class Stored> __device__ __forceinline__ Stored *place(const u8 *plane, i64 pitch, i32 x, i32 y, i32 k)
+template <class Stored>
+__device__ __forceinline__ Stored *place(const u8 *plane, i64 pitch, i32 x, i32 y, i32 k)
 {
     return (Stored *)(plane + (i64)y * pitch) + (x * CHANNELS + k % CHANNELS);
 }

@@ -1,7 +1,7 @@
 // The whole mask at each pixel of floating-point planes.
 //
-// Compile-time parameters, beside those of the headers: TILED, 1: pixels come from a tile in shared memory, 0:
-// from global memory.
+// Compile-time parameters, beside those of the headers: TILED, 1: pixels come from a tile in shared memory,
+// 0: from global memory.
 #include "float/plain.cuh"
 #include "float/tile.cuh"
 #include "float/weights.cuh"
