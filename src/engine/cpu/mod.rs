@@ -50,6 +50,8 @@ use threads::Threads;
 pub struct Cpu {
     chain: Chain,
     threads: Arc<Threads>,
+    /// The caller alone, for pictures that are done before another thread has woken.
+    alone: Threads,
     set: InstructionSet,
     prepared: Option<(PixelFormat, Colour, Arc<Prepared>)>,
     /// The layout of the frame that was submitted last, if the plan was the same.
@@ -65,6 +67,9 @@ pub struct Cpu {
 /// Frames that are worked on at the same time, at most: each more is one more in memory, and threads beyond
 /// that share out a frame's rows.
 const MOST_AT_ONCE: usize = 4;
+
+/// Terms of a picture that takes about as long as it takes to wake a thread and to wait for its end.
+const MOST_ALONE: f64 = 1e6;
 
 impl Cpu {
     /// An engine that applies `chain` with `threads` threads (0: one a core) and the best instructions of
@@ -89,6 +94,7 @@ impl Cpu {
         Ok(Cpu {
             chain,
             threads: Arc::new(Threads::new(threads)?),
+            alone: Threads::new(1)?,
             set,
             prepared: None,
             last: None,
@@ -123,7 +129,11 @@ impl Cpu {
         };
         let place = *output.layout();
         let output = (&place, output.bytes_mut());
-        apply_all(&self.threads, &prepared, picture, output, &inner, &mut between);
+        let threads = match prepared.terms(&layout) < MOST_ALONE {
+            true => &self.alone,
+            false => &*self.threads,
+        };
+        apply_all(threads, &prepared, picture, output, &inner, &mut between);
         self.spare.push(between);
         Ok(())
     }
@@ -397,4 +407,22 @@ fn apply(
             threshold.apply(input, layout, &mut strip);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn pictures_that_are_done_in_a_moment_wake_nobody() {
+        let terms = |filter: &str, width, height| {
+            let layout = Layout::new(PixelFormat::GRAY, width, height, 1).unwrap();
+            let chain = Chain::parse(filter).unwrap();
+            Cpu::terms(&chain, &layout, &Colour::default(), InstructionSet::detect()).unwrap()
+        };
+        assert!(terms("box:size=3", 256, 256) < MOST_ALONE);
+        assert!(terms("box:size=3", 1920, 1080) > MOST_ALONE);
+        assert!(terms("gaussian:size=25", 256, 256) > MOST_ALONE);
+    }
 }
