@@ -2,8 +2,8 @@
 //
 //     tile with its halo   ->   each row's sums over the row's own samples   ->   columns of such rows
 //
-// The rows of the halo are filtered too, since columns reach into them; where the border holds a constant they
-// become what a row of constants does.
+// The rows of the halo are filtered too, since columns reach into them; where the border holds a constant
+// they become what a row of constants does.
 #include "float/tile.cuh"
 #include "float/weights.cuh"
 

@@ -4,17 +4,17 @@
     scripts/peers/float.py [--rounds 7] [--formats grayf32,rgbf32] [--threads 1,2] [--sizes 3,5,7,...]
         [--kinds direct,separable] [--program FILE] [--simd avx2]
 
-`direct` is a mask without symmetry and of full rank, by OpenCV's filter2D, which takes a Fourier transform from
-11x11 on. `separable` is a Gaussian, by the faster of OpenCV's GaussianBlur and sepFilter2D. One picture for one
-thread; with two the better of two threads in one frame and two frames at once for OpenCV, two frames at once for
+`direct` is a mask without symmetry and of full rank, by OpenCV's filter2D, which takes a Fourier transform
+of large ones. `separable` is a Gaussian, by the faster of OpenCV's GaussianBlur and sepFilter2D. With two
+threads it is the better of two threads in one frame and two frames at once for OpenCV, two frames at once for
 framepipe.
 
-Results are compared first, away from the edges; the largest difference is printed in millionths of white. Times
-are milliseconds a frame, medians over the rounds; a ratio is the median over the rounds of peer / framepipe, so
-more than 1 means that framepipe is faster.
+Results are compared first, away from the edges; the largest difference is printed in millionths of white.
+Times are milliseconds a frame, medians over the rounds; a ratio is the median over the rounds of peer /
+framepipe, so more than 1 means that framepipe is faster.
 
-`--program` is a build of benches/frames.rs; without it one is built. It needs numpy and opencv-python-headless,
-as scripts/peers/cpu.py says."""
+`--program` is a build of benches/frames.rs; without it one is built. It needs numpy and
+opencv-python-headless, as scripts/peers/cpu.py says."""
 
 import argparse
 import json

@@ -20,7 +20,7 @@ use super::{
     Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Filter, Mask, PlanError, Planes, Response,
     factors,
 };
-use crate::frame::{AlphaKind, Channel, Colour, PixelFormat};
+use crate::frame::{AlphaKind, Channel, Colour, PixelFormat, Plane};
 
 /// The chain's steps for one pixel format of floating-point samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +69,7 @@ impl FloatChannelStep {
 /// What a convolved component adds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FloatConvolve {
-    /// Added to the sums; 0 for alpha and for colour under [`FloatAlpha`], which has it.
+    /// Added to the sums, from -257 to 257; 0 for alpha and for colour under [`FloatAlpha`].
     pub bias: f32,
     /// The sample outside the plane, where the border holds a constant.
     pub border: f32,
@@ -86,7 +86,7 @@ pub struct FloatAlpha {
     pub normalise: bool,
     /// The mask's gain, at most 1; 1 if not `normalise`.
     pub gain: f32,
-    /// The user's bias, added last.
+    /// The user's bias, from -257 to 257, added last.
     pub bias: f32,
     /// True if alpha itself is filtered; otherwise it is copied.
     pub filter_alpha: bool,
@@ -179,6 +179,18 @@ impl FloatPlan {
             format,
             steps: steps.collect::<Result<_, _>>()?,
         })
+    }
+}
+
+impl FloatPlan {
+    /// Samples that the plan convolves in a frame with these planes, summed over the steps.
+    pub fn convolved_samples(&self, planes: &[Plane]) -> u64 {
+        let steps = self.steps.iter().flat_map(|step| step.planes.iter().zip(planes));
+        let of_plane = |(channels, plane): (&Vec<FloatChannelStep>, &Plane)| {
+            let convolved = channels.iter().filter_map(FloatChannelStep::convolved).count();
+            (plane.width * plane.height * convolved) as u64
+        };
+        steps.map(of_plane).sum()
     }
 }
 

@@ -23,7 +23,9 @@ use crate::engine::cuda::{
 use crate::engine::reference::Reference;
 use crate::engine::verify::fill_with_noise;
 use crate::engine::{Engine, EngineError};
-use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Plan, PlanError, Planes, PyramidKernel};
+use crate::filter::{
+    Algorithm, Border, Chain, Filter, FloatKernel, FloatPlan, Kernel, Plan, PlanError, Planes, PyramidKernel,
+};
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, Pageable, PixelFormat,
 };
@@ -323,26 +325,26 @@ impl Bench {
 
     /// Measures one cell.
     pub fn measure(&mut self, case: &Case, scope: Scope) -> Result<Cell, BenchError> {
-        let plan = Plan::new(&case.chain(), case.format, &Colour::default())?;
-        let reference = self.baseline(case, &plan)?.milliseconds_a_row * case.height as f64;
+        let arithmetic = Arithmetic::of(case)?;
+        let reference = self.baseline(case, &arithmetic)?.milliseconds_a_row * case.height as f64;
         match (case.subject, scope) {
-            (Subject::Reference, _) => self.reference(case, &plan),
-            (Subject::Cpu { threads }, _) => self.cpu(case, &plan, threads, reference),
+            (Subject::Reference, _) => self.reference(case, &arithmetic),
+            (Subject::Cpu { threads }, _) => self.cpu(case, &arithmetic, threads, reference),
             (Subject::Cuda { memory, block }, Scope::Kernel) => {
-                self.kernels(case, &plan, memory, block, reference)
+                self.kernels(case, &arithmetic, memory, block, reference)
             }
             (Subject::Cuda { memory, block }, _) => {
-                self.with_transfers(case, &plan, memory, block, scope, reference)
+                self.with_transfers(case, &arithmetic, memory, block, scope, reference)
             }
         }
     }
 
-    fn reference(&mut self, case: &Case, plan: &Plan) -> Result<Cell, BenchError> {
-        let baseline = self.baseline(case, plan)?;
+    fn reference(&mut self, case: &Case, arithmetic: &Arithmetic) -> Result<Cell, BenchError> {
+        let baseline = self.baseline(case, arithmetic)?;
         let scale = case.height as f64 / baseline.rows as f64;
         let times: Vec<f64> = baseline.times.iter().map(|t| t * scale).collect();
         let rows = baseline.rows;
-        let mut cell = cell(case, plan, Scope::Kernel, &times)?;
+        let mut cell = cell(case, arithmetic, Scope::Kernel, &times)?;
         cell.engine = "reference".to_owned();
         cell.threads = Some(1);
         cell.rows_timed = rows;
@@ -351,15 +353,21 @@ impl Bench {
         Ok(cell)
     }
 
-    fn cpu(&mut self, case: &Case, plan: &Plan, threads: usize, reference: f64) -> Result<Cell, BenchError> {
+    fn cpu(
+        &mut self,
+        case: &Case,
+        arithmetic: &Arithmetic,
+        threads: usize,
+        reference: f64,
+    ) -> Result<Cell, BenchError> {
         let mut engine = Cpu::new(case.chain(), threads)?;
-        let strip = self.baseline(case, plan)?;
+        let strip = self.baseline(case, arithmetic)?;
         let layout = *strip.output.layout();
         let made = filter(&mut engine, &layout, strip.seed)?;
         let checked = same(case, &made, &strip.output, "reference")?;
         let timed = self.frames(&mut engine, case, Pictures::Cold)?;
         let warm = self.frames(&mut engine, case, Pictures::Warm)?;
-        let mut cell = cell(case, plan, Scope::Kernel, &timed.milliseconds)?;
+        let mut cell = cell(case, arithmetic, Scope::Kernel, &timed.milliseconds)?;
         cell.engine = "cpu".to_owned();
         cell.warm_milliseconds = Spread::of(&warm.milliseconds);
         cell.threads = Some(threads);
@@ -374,7 +382,7 @@ impl Bench {
     fn kernels(
         &mut self,
         case: &Case,
-        plan: &Plan,
+        arithmetic: &Arithmetic,
         memory: MemoryVariant,
         block: Option<(u32, u32)>,
         reference: f64,
@@ -385,7 +393,7 @@ impl Bench {
             .card()?
             .time(&kernel_case(case, &chain, memory, block), effort)?;
         let checked = self.check(case, timed.seed, &timed.output)?;
-        let mut cell = cell(case, plan, Scope::Kernel, &timed.milliseconds)?;
+        let mut cell = cell(case, arithmetic, Scope::Kernel, &timed.milliseconds)?;
         cell.on_card(memory, timed.block);
         cell.frames_in_turn = timed.turns;
         cell.samples_checked = checked;
@@ -400,7 +408,7 @@ impl Bench {
     fn with_transfers(
         &mut self,
         case: &Case,
-        plan: &Plan,
+        arithmetic: &Arithmetic,
         memory: MemoryVariant,
         block: Option<(u32, u32)>,
         scope: Scope,
@@ -427,7 +435,7 @@ impl Bench {
         let timed = self.frames(&mut engine, case, pictures)?;
         drop(engine);
         let checked = self.check(case, timed.seed, &timed.output)?;
-        let mut cell = cell(case, plan, scope, &timed.milliseconds)?;
+        let mut cell = cell(case, arithmetic, scope, &timed.milliseconds)?;
         cell.on_card(memory, block);
         cell.frames_in_turn = timed.turns;
         cell.samples_checked = checked;
@@ -486,12 +494,11 @@ impl Bench {
     }
 
     /// The reference's time on a strip of this work's frames.
-    fn baseline(&mut self, case: &Case, plan: &Plan) -> Result<&Baseline, BenchError> {
+    fn baseline(&mut self, case: &Case, arithmetic: &Arithmetic) -> Result<&Baseline, BenchError> {
         let work = case.work();
         // A higher frame may allow a longer strip, but what was measured is as good.
         if self.baselines.get(&work).is_none_or(|b| b.rows > case.height) {
-            let layout = case.layout()?;
-            let each_row = multiply_adds(plan, &layout).div_ceil(case.height as u64).max(1);
+            let each_row = arithmetic.multiply_adds.div_ceil(case.height as u64).max(1);
             let rows = (REFERENCE_WORK / each_row) as usize;
             let rows = rows.max(REFERENCE_ROWS).min(case.height);
             let strip = Layout::new(case.format, case.width, rows, 64)?;
@@ -689,33 +696,58 @@ fn same(case: &Case, made: &Frame, expected: &Frame, other: &'static str) -> Res
     Ok(samples)
 }
 
-/// Multiplications of a sample by a weight that a frame takes.
-fn multiply_adds(plan: &Plan, layout: &Layout) -> u64 {
-    let samples = plan.convolved_samples(layout.planes());
-    plan.steps.first().map_or(0, |step| match &step.kernel {
-        Kernel::Direct(k) => samples * (k.width * k.height) as u64,
-        Kernel::Combined(k) => samples * (k.masks.len() * k.width * k.height) as u64,
-        Kernel::Separable(k) => samples * (k.row.weights.len() + k.column.weights.len()) as u64,
-        // Of the low picture there is little.
-        Kernel::Pyramid(_) => samples * 2 * PyramidKernel::TAPS as u64,
-    })
+/// What a case computes, whatever its samples are.
+struct Arithmetic {
+    /// "direct" or "separable".
+    algorithm: &'static str,
+    /// Multiplications of a sample by a weight that a frame takes.
+    multiply_adds: u64,
 }
 
-fn cell(case: &Case, plan: &Plan, scope: Scope, times: &[f64]) -> Result<Cell, BenchError> {
+impl Arithmetic {
+    fn of(case: &Case) -> Result<Arithmetic, BenchError> {
+        let (chain, layout, colour) = (case.chain(), case.layout()?, Colour::default());
+        let (is_separable, samples, each) = if case.format.is_float() {
+            let plan = FloatPlan::new(&chain, case.format, &colour).map_err(EngineError::from)?;
+            let (is_separable, each) = match plan.steps.first().map(|step| &step.kernel) {
+                Some(FloatKernel::Separable { row, column }) => (true, row.len() + column.len()),
+                Some(FloatKernel::Direct(mask)) => (false, mask.weights.len()),
+                Some(FloatKernel::Combined { masks, .. }) => {
+                    (false, masks.iter().map(|mask| mask.weights.len()).sum())
+                }
+                None => (false, 0),
+            };
+            (is_separable, plan.convolved_samples(layout.planes()), each)
+        } else {
+            let plan = Plan::new(&chain, case.format, &colour)?;
+            let (is_separable, each) = match plan.steps.first().map(|step| &step.kernel) {
+                Some(Kernel::Direct(k)) => (false, k.width * k.height),
+                Some(Kernel::Combined(k)) => (false, k.masks.len() * k.width * k.height),
+                Some(Kernel::Separable(k)) => (true, k.row.weights.len() + k.column.weights.len()),
+                // Of the low picture there is little.
+                Some(Kernel::Pyramid(_)) => (false, 2 * PyramidKernel::TAPS),
+                None => (false, 0),
+            };
+            (is_separable, plan.convolved_samples(layout.planes()), each)
+        };
+        Ok(Arithmetic {
+            algorithm: if is_separable { "separable" } else { "direct" },
+            multiply_adds: samples * each as u64,
+        })
+    }
+}
+
+fn cell(case: &Case, arithmetic: &Arithmetic, scope: Scope, times: &[f64]) -> Result<Cell, BenchError> {
     let milliseconds = Spread::of(times).ok_or_else(|| BenchError::NoTimes(case.to_string()))?;
     let layout = case.layout()?;
     let bytes = 2 * layout.picture_bytes() as u64;
-    let multiply_adds = multiply_adds(plan, &layout);
+    let multiply_adds = arithmetic.multiply_adds;
     let giga_per_second = |amount: f64| amount / 1e9 / (milliseconds.median.max(1e-9) / 1e3);
-    let algorithm = match plan.steps.first().map(|s| &s.kernel) {
-        Some(Kernel::Separable(_)) => "separable",
-        _ => "direct",
-    };
     Ok(Cell {
         engine: String::new(),
         scope,
         variant: None,
-        algorithm: algorithm.to_owned(),
+        algorithm: arithmetic.algorithm.to_owned(),
         block: None,
         threads: None,
         filter: case.filter.label.clone(),

@@ -27,7 +27,7 @@ use crate::frame::{Colour, Layout, Plane};
 /// Where a picture lies on a card.
 #[derive(Debug, Clone, Copy)]
 pub struct CardPicture {
-    /// The address from which the layout counts.
+    /// The address on the card from which the layout counts its bytes.
     pub pointer: u64,
     /// Where the planes lie.
     pub layout: Layout,
