@@ -164,7 +164,7 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
             let noun = if left_out == 1 { "frame" } else { "frames" };
             writeln!(
                 out,
-                "{left_out} {noun} of floating-point samples left out, which {engine} does not take"
+                "{left_out} {noun} of floating-point samples left out, which {engine} does not take so"
             )?;
         }
         out.flush()

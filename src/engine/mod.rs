@@ -199,6 +199,9 @@ pub enum EngineError {
     /// The engine cannot be started on this machine: what is missing and what to do.
     #[error("{0}")]
     Unavailable(String),
+    /// What was requested of the engine cannot be had for such frames and filters: why, and what to do.
+    #[error("{0}")]
+    Unfit(String),
     /// The device refused or failed: what was being done and what the driver said.
     #[error("{doing}: {reason}")]
     Device {

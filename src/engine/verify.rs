@@ -34,7 +34,7 @@ pub struct Comparison {
     pub differences: u64,
     /// The largest difference, in levels; of floating-point samples in numbers that lie between.
     pub largest: u32,
-    /// Frames left out since the engine takes no floating-point samples.
+    /// Frames of floating-point samples left out, since the engine cannot filter them as requested.
     pub left_out: u64,
 }
 
@@ -349,7 +349,7 @@ pub fn compare(
     for case in cases.iter().filter(|case| case.allows(algorithm)) {
         let chain = case.chain(algorithm);
         let got = match filter(start(chain.clone())?.as_mut(), case) {
-            Err(EngineError::Plan(PlanError::FloatSamples(_))) => {
+            Err(EngineError::Plan(PlanError::FloatSamples(_)) | EngineError::Unfit(_)) => {
                 found.left_out += 1;
                 continue;
             }

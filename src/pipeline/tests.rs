@@ -525,7 +525,7 @@ fn an_indexed_sink_gets_every_frame_once() {
 #[test]
 fn a_slow_sink_keeps_the_memory_bounded() {
     let mut setup = stream(120);
-    setup.sink = sink(&setup.log, |s| s.fault.delay = ms(2));
+    setup.sink = sink(&setup.log, |s| s.fault.delay = ms(5));
     let (most, now) = (setup.engine.memory.most.clone(), setup.engine.memory.now.clone());
     let budget = Budget::new(2, 2, (1, 0), (1, 0));
     let outcome = setup.run().unwrap();

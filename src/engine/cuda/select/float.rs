@@ -38,7 +38,7 @@ pub(crate) fn choose_float(
     let tune = |memory| tune(job, memory, terms.block, terms.card);
     if !memory.is_chosen() {
         let tuned = tune(memory)?.map_err(|unfit| {
-            EngineError::Unavailable(format!(
+            EngineError::Unfit(format!(
                 "--memory {memory} cannot be had for this filter of floating-point samples: {unfit}; use \
                  --memory auto"
             ))
