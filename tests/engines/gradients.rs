@@ -123,8 +123,8 @@ fn hold(result: &Frame, input: &Frame, border: Border, (rule, bias): (&Rule, i12
                 let signals = std::array::from_fn(signal);
                 // Under alpha the bias is added to straight colours.
                 let bias = match format.has_alpha() {
+                    _ if channel.is_chroma() => [0, 0],
                     true => [0, bias * eight],
-                    false if channel.is_chroma() => [0, 0],
                     false => [bias * eight, 0],
                 };
                 let expected = made(rule, &signals, level, bias, max);
