@@ -14,7 +14,7 @@ use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::filter::{FloatChannelStep, FloatCombining, FloatKernel, FloatStep};
 use crate::frame::{Channel, PixelFormat};
 
-/// Components that a pixel of a tile has at most; those of more are all treated alike.
+/// Components that a pixel of a tile has at most; of more, all get the same treatment.
 const MOST_CHANNELS: usize = 4;
 
 /// Columns or rows of a mask whose pixels come from a tile, at most.
@@ -81,7 +81,7 @@ pub(crate) enum FloatUnfit {
     SharedMemory,
 }
 
-/// How one component of a plane is treated where all are treated alike, or where there are four at most.
+/// How one component of a plane is treated: of more than four, all are treated in the same way.
 fn interleaving(channels: &[FloatChannelStep]) -> Interleaving {
     let convolved = channels.iter().take(MOST_CHANNELS).enumerate();
     Interleaving {
