@@ -16,7 +16,7 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from . import _framepipe
-from ._samples import LARGEST, check_empty, check_type, format_of
+from ._samples import LARGEST, check_empty, check_type_on_card, format_of
 
 # Kinds of devices in DLPack's numbers: a card's memory, and memory that the driver moves to and from it.
 _ON_CARD = (2, 13)
@@ -249,7 +249,7 @@ def filter(
         raise ValueError(f"the array lies on a card, and engine={engine!r} filters in the host's memory")
     library = _library(array)
     source = _view(array)
-    check_type(source.dtype)
+    check_type_on_card(source.dtype)
     pictures = source.pictures
     given = None if out is None else _check_out(out, source)
     if 0 in source.shape:

@@ -50,10 +50,10 @@ class Frame:
     @property
     def planes(self) -> tuple[NDArray[Any], ...]:
         """The planes as they are stored: HxW, or HxWxC where components lie side by side, of `uint8` up to
-        eight bits and `uint16` beyond. They are views: what is stored in them is what `Writer.write` writes.
+        eight bits and `uint16` beyond, or of `float16` or `float32` where samples are such. They are views: what is stored in them is what `Writer.write` writes.
         """
         if self._planes is None:
-            dtype = np.dtype(np.uint8 if self._picture.sample_bytes == 1 else "<u2")
+            dtype = np.dtype(self._picture.sample_type)
             planes = []
             for offset, height, width, samples in self._picture.planes:
                 count = height * width * samples
@@ -67,7 +67,8 @@ class Frame:
         """The picture as HxWx3, of `uint8`, or `uint16` at full scale where samples have more than eight
         bits. Colours are converted by the frame's matrix and range; alpha is left out. A new array.
 
-        Raises `framepipe.Error` where the matrix is one that cannot be converted.
+        Raises `framepipe.Error` where the matrix is one that cannot be converted, and `ValueError` where
+        samples are floating-point numbers.
         """
         return Frame(self._picture.to_rgb()).planes[0]
 
@@ -83,7 +84,7 @@ class Frame:
         >>> frame.with_rgb(255 - frame.to_rgb())
         <framepipe.Frame 0: 1280x720 yuv420p at 0 s>
         """
-        dtype = np.dtype(np.uint8 if self._picture.sample_bytes == 1 else np.uint16)
+        dtype = np.dtype(self._picture.sample_type).newbyteorder("=")
         expected = (self.height, self.width, 3)
         if rgb.shape != expected or rgb.dtype != dtype:
             raise ValueError(

@@ -72,6 +72,7 @@ impl<'a> Pictures<'a> {
         ) {
             (b'u', 1, _) => 1,
             (b'u', 2, NATIVE) => 2,
+            (b'f', 4, NATIVE) => 4,
             _ => {
                 let other: String = array.getattr("dtype")?.str()?.extract()?;
                 return Err(Failure::value(format!(

@@ -165,9 +165,10 @@ pub(crate) fn check_filters(filters: Vec<String>) -> Result<Vec<String>, Failure
     Ok(caveats(&Recipe::new(filters, "replicate", "all", 0)?.chain()?))
 }
 
-/// Components of a pixel of the format; an error if they do not lie side by side in samples of this size.
+/// Components of a pixel of the format; an error if they do not lie side by side in samples of this size, or
+/// if either are floating-point numbers and the others are not.
 #[pyfunction]
-pub(crate) fn channels_of(format: &str, sample_bytes: usize) -> Result<usize, Failure> {
+pub(crate) fn channels_of(format: &str, sample_bytes: usize, is_float: bool) -> Result<usize, Failure> {
     let format: PixelFormat = format.parse()?;
     let [plane] = format.planes() else {
         return Err(Failure::value(format!(
@@ -180,6 +181,20 @@ pub(crate) fn channels_of(format: &str, sample_bytes: usize) -> Result<usize, Fa
             "{format} has samples of {} bits, and the array's have {}",
             8 * format.bytes_per_sample(),
             8 * sample_bytes
+        )));
+    }
+    if format.is_float() != is_float {
+        let numbers = |is_float| {
+            if is_float {
+                "floating-point numbers"
+            } else {
+                "integers"
+            }
+        };
+        return Err(Failure::value(format!(
+            "samples of {format} are {}, and the array's are {}",
+            numbers(format.is_float()),
+            numbers(is_float)
         )));
     }
     Ok(plane.channels.len())

@@ -60,6 +60,17 @@ impl Picture {
         Ok(frame)
     }
 
+    /// RGB is of integers.
+    fn check_integers(&self) -> Result<(), Failure> {
+        let format = self.layout.format();
+        if format.is_float() {
+            return Err(Failure::value(format!(
+                "samples of {format} are floating-point numbers, which are not converted; take the planes"
+            )));
+        }
+        Ok(())
+    }
+
     /// The format that the samples have when they are RGB of this depth.
     fn rgb_format(&self) -> PixelFormat {
         match self.layout.format().bytes_per_sample() {
@@ -100,10 +111,16 @@ impl Picture {
         (self.layout.width(), self.layout.height())
     }
 
-    /// Bytes of a sample.
+    /// NumPy's code of the type of samples.
     #[getter]
-    fn sample_bytes(&self) -> usize {
-        self.layout.format().bytes_per_sample()
+    fn sample_type(&self) -> &'static str {
+        let format = self.layout.format();
+        match (format.is_float(), format.bytes_per_sample()) {
+            (false, 1) => "|u1",
+            (false, _) => "<u2",
+            (true, 2) => "<f2",
+            (true, _) => "<f4",
+        }
     }
 
     /// Of each plane its first byte, rows, pixels in a row, samples of a pixel.
@@ -161,6 +178,7 @@ impl Picture {
 
     /// The same as RGB, of 8 or 16 bits.
     fn to_rgb(&self, py: Python<'_>) -> Result<Picture, Failure> {
+        self.check_integers()?;
         let frame = self.frame(py, self.index)?;
         if frame.format() == self.rgb_format() {
             return Picture::of(py, &frame, self.time_base);
@@ -171,6 +189,7 @@ impl Picture {
 
     /// Another picture, RGB of the same size, in the format of this one and with what travels with this one.
     fn with_rgb(&self, py: Python<'_>, rgb: Vec<u8>) -> Result<Picture, Failure> {
+        self.check_integers()?;
         let format = self.layout.format();
         let layout = Layout::new(self.rgb_format(), self.layout.width(), self.layout.height(), 1)?;
         let mut frame = frame_of(layout, rgb)?;

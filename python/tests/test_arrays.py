@@ -50,6 +50,37 @@ def test_gaussians_are_those_of_scipy_and_opencv(noise, dtype, sigma):
     assert np.abs(result - opencv).max() <= (2 if dtype == np.uint8 else 2 * 65535e-4)
 
 
+@pytest.mark.parametrize("border", BORDERS)
+@pytest.mark.parametrize("shape", [(37, 53), (1, 1), (20, 31, 3), (9, 11, 7), (2, 13, 17, 3)])
+def test_floats_are_those_of_scipy(shape, border):
+    picture = np.random.default_rng(5).normal(0, 3, shape).astype(np.float32)
+    batch = picture.reshape(-1, *shape[-3:-1], shape[-1]) if len(shape) > 2 else picture[None, ..., None]
+    weights = np.asarray(ROWS)
+    sums = np.stack([
+        np.stack([
+            scipy.ndimage.correlate(one[..., c].astype(np.float64), weights / 16, mode=BORDERS[border])
+            for c in range(one.shape[2])
+        ], -1)
+        for one in batch
+    ]).reshape(shape)
+    result = framepipe.filter(picture, framepipe.Mask(ROWS, 16), border=border)
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, sums, atol=1e-5)
+    plain = framepipe.filter(picture, framepipe.Mask(ROWS, 16), border=border, engine="reference")
+    np.testing.assert_array_equal(result, plain)
+
+
+def test_floats_are_no_integers_and_may_be_none():
+    picture = np.zeros((5, 7), np.float32)
+    picture[2, 3] = np.nan
+    result = framepipe.filter(picture, "box:size=3")
+    assert np.isnan(result[1:4, 2:5]).all() and np.isnan(result).sum() == 9
+    with pytest.raises(ValueError, match="samples of grayf16le are floating-point numbers"):
+        framepipe.filter(np.zeros((5, 7), np.uint16), "box:size=3", format="grayf16le")
+    wide = np.full((4, 4), 7e9, np.float32)
+    np.testing.assert_array_equal(framepipe.filter(wide, "sharpen", format="grayf32le"), wide)
+
+
 def test_boxes_are_those_of_opencv(noise):
     picture = noise(60, 80, 3)
     result = framepipe.filter(picture, "box:size=5", border="mirror")

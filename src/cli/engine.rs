@@ -360,10 +360,7 @@ impl EngineArguments {
                 plan.map_or(Ok(()), cuda::check)?;
                 self.card(&chain)
             }
-            EngineName::Auto => match plan {
-                Some(plan) => self.by_itself(chain, plan, info),
-                None => self.cpu(chain),
-            },
+            EngineName::Auto => self.by_itself(chain, plan, info),
         }
     }
 
@@ -371,7 +368,7 @@ impl EngineArguments {
     fn by_itself(
         &self,
         chain: Chain,
-        plan: &Plan,
+        plan: Option<&Plan>,
         info: &StreamInfo,
     ) -> Result<Box<dyn Engine>, EngineError> {
         // Where there is no driver nothing is to be weighed.
@@ -384,7 +381,7 @@ impl EngineArguments {
             tracing::info!(target: EXPLAIN_TARGET, "auto: cpu, because {why}");
             return self.cpu(chain);
         }
-        if let Err(reason) = cuda::available().and_then(|()| cuda::check(plan)) {
+        if let Err(reason) = cuda::available().and_then(|()| plan.map_or(Ok(()), cuda::check)) {
             tracing::info!(target: EXPLAIN_TARGET, "no CUDA: {reason}");
             if let Some(option) = self.cuda_option() {
                 tracing::warn!("{option} has no effect on the cpu engine, which was chosen: {reason}");
