@@ -50,7 +50,8 @@ class Frame:
     @property
     def planes(self) -> tuple[NDArray[Any], ...]:
         """The planes as they are stored: HxW, or HxWxC where components lie side by side, of `uint8` up to
-        eight bits and `uint16` beyond, or of `float16` or `float32` where samples are such. They are views: what is stored in them is what `Writer.write` writes.
+        eight bits and `uint16` beyond, or of `float16` or `float32` where samples are such. They are views:
+        what is stored in them is what `Writer.write` writes.
         """
         if self._planes is None:
             dtype = np.dtype(self._picture.sample_type)
