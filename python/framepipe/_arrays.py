@@ -123,8 +123,9 @@ def filter(
 ) -> Any:
     """Filters a picture, or a batch of pictures.
 
-    `array` is of `uint8`, `uint16` or `float32` and of shape HxW, HxWxC or NxHxWxC. Pixels of two and four samples have
-    alpha in the last one, which is copied, and by which colours are weighted; three samples are RGB (or BGR).
+    `array` is of `uint8`, `uint16` or `float32` and of shape HxW, HxWxC or NxHxWxC. Pixels of two and four
+    samples have alpha in the last one, which is copied, and by which colours are weighted; three samples are
+    RGB (or BGR).
     Any other number of samples, and `format="gray"` or `"gray16le"` with any number, means pictures that are
     filtered each by itself. Floats are not clamped; 1.0 is white. `format` may name any of FFmpeg's formats
     whose components lie side by side, such as "bgr24", or "gray10le" for samples of ten bits.
