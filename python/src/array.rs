@@ -126,6 +126,11 @@ impl<'a> Pictures<'a> {
         self.sample_bytes
     }
 
+    /// True if samples are floating-point numbers.
+    pub(crate) fn is_float(&self) -> bool {
+        self.sample_bytes == 4
+    }
+
     /// Bytes from one row to the next.
     pub(crate) fn row_stride(&self) -> usize {
         self.row_stride

@@ -126,7 +126,7 @@ pub(crate) fn filter_on_card(
 ) -> Result<Vec<String>, Failure> {
     let format: PixelFormat = format.parse()?;
     // Refuses formats of several planes.
-    channels_of(format.name(), format.bytes_per_sample())?;
+    channels_of(format.name(), format.bytes_per_sample(), format.is_float())?;
     let key = (Recipe::new(filters, border, planes, 0)?, device);
     if key.0.takes_luma_of(format) {
         return Err(Failure::value(

@@ -230,7 +230,7 @@ pub(crate) fn filter_pictures(
         ));
     }
     let samples = source.shape()[3];
-    if channels_of(format, source.sample_bytes())? != samples {
+    if channels_of(format, source.sample_bytes(), source.is_float())? != samples {
         return Err(Failure::value(format!(
             "{format} does not have {samples} samples a pixel, as the array has"
         )));
