@@ -161,7 +161,7 @@ def filter(
     >>> edges = framepipe.filter(picture, ["gaussian:sigma=0.7", "laplacian8"])
     >>> framepipe.filter(picture / 255, "box:size=3")
     Traceback (most recent call last):
-    TypeError: arrays of float64 are not filtered; convert them to integers first, ...
+    TypeError: arrays of float64 are not filtered; convert them first, ...
     """
     names = specs(filters)
     settings = (border, planes, format, engine, threads)

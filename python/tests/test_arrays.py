@@ -77,7 +77,7 @@ def test_floats_are_no_integers_and_may_be_none():
     assert np.isnan(result[1:4, 2:5]).all() and np.isnan(result).sum() == 9
     with pytest.raises(ValueError, match="samples of grayf16le are floating-point numbers"):
         framepipe.filter(np.zeros((5, 7), np.uint16), "box:size=3", format="grayf16le")
-    wide = np.full((4, 4), 7e9, np.float32)
+    wide = np.full((4, 4), 2.0**33, np.float32)
     np.testing.assert_array_equal(framepipe.filter(wide, "sharpen", format="grayf32le"), wide)
 
 
