@@ -22,11 +22,11 @@ pub struct Reference {
 
 /// One component of a picture: its samples, row by row.
 #[derive(Clone)]
-struct Component {
+struct Component<S = i64> {
     channel: Channel,
     width: usize,
     height: usize,
-    samples: Vec<i64>,
+    samples: Vec<S>,
 }
 
 impl Reference {
@@ -74,7 +74,7 @@ impl Engine for Reference {
         } else {
             let plan = Plan::new(&self.chain, format, &colour)?;
             let steps = plan.steps.iter();
-            let planes = steps.fold(read(&input), |planes, step| apply(step, format, &planes));
+            let planes = steps.fold(integers(&input), |planes, step| apply(step, format, &planes));
             write(&planes, &mut result);
         }
         result.sequence = input.sequence;
@@ -89,8 +89,9 @@ impl Engine for Reference {
     }
 }
 
-/// The components of each plane.
-fn read(frame: &Frame) -> Vec<Vec<Component>> {
+/// The components of each plane, their samples as `sample` gives them for a plane, a column, a row and a
+/// place among the interleaved ones.
+fn read<S>(frame: &Frame, sample: impl Fn(usize, usize, usize, usize) -> S) -> Vec<Vec<Component<S>>> {
     let planes = frame.layout().planes().iter().enumerate();
     planes
         .map(|(index, plane)| {
@@ -101,12 +102,16 @@ fn read(frame: &Frame) -> Vec<Vec<Component>> {
                     width: plane.width,
                     height: plane.height,
                     samples: (0..plane.width * plane.height)
-                        .map(|i| i64::from(frame.sample(index, i % plane.width, i / plane.width, c)))
+                        .map(|i| sample(index, i % plane.width, i / plane.width, c))
                         .collect(),
                 })
                 .collect()
         })
         .collect()
+}
+
+fn integers(frame: &Frame) -> Vec<Vec<Component>> {
+    read(frame, |plane, x, y, c| i64::from(frame.sample(plane, x, y, c)))
 }
 
 fn write(planes: &[Vec<Component>], frame: &mut Frame) {
@@ -181,7 +186,7 @@ fn component(step: &Step, what: &ChannelStep, max: i64, input: &Component) -> Co
 }
 
 /// The pixel at (x, y), which may lie outside.
-fn pixel(input: &Component, border: Border, outside: i64, x: i64, y: i64) -> i64 {
+fn pixel<S: Copy>(input: &Component<S>, border: Border, outside: S, x: i64, y: i64) -> S {
     match (border.index(x, input.width), border.index(y, input.height)) {
         (Some(x), Some(y)) => input.samples[y * input.width + x],
         _ => outside,
@@ -346,7 +351,7 @@ fn pyramid(kernel: &PyramidKernel, border: Border, c: &Convolve, max: i64, input
     }
 }
 
-fn alpha_of(planes: &[Vec<Component>]) -> &[i64] {
+fn alpha_of<S>(planes: &[Vec<Component<S>>]) -> &[S] {
     planes
         .iter()
         .flatten()

@@ -1,23 +1,18 @@
 //! Floating-point samples, by the plainest loop: every tap of every sum in its order, as
 //! [`FloatPlan`](crate::filter::FloatPlan) defines it.
 
+use super::{alpha_of, pixel, read};
 use crate::filter::{
-    Border, FloatAlpha, FloatChannelStep, FloatConvolve, FloatKernel, FloatMask, FloatPlan, FloatStep,
+    FloatAlpha, FloatChannelStep, FloatConvolve, FloatKernel, FloatMask, FloatPlan, FloatStep,
 };
-use crate::frame::{Channel, Frame};
+use crate::frame::Frame;
 
-/// One component of a picture: its samples, row by row.
-#[derive(Clone)]
-struct Component {
-    channel: Channel,
-    width: usize,
-    height: usize,
-    samples: Vec<f32>,
-}
+/// One component of a picture.
+type Component = super::Component<f32>;
 
 /// Filters `input` into `output`, which has its format and size.
 pub(super) fn filter(plan: &FloatPlan, input: &Frame, output: &mut Frame) {
-    let mut planes = read(input);
+    let mut planes = read(input, |plane, x, y, c| input.float(plane, x, y, c));
     for step in &plan.steps {
         planes = apply(step, &planes);
         for value in planes.iter_mut().flatten().flat_map(|c| &mut c.samples) {
@@ -50,33 +45,13 @@ fn copy(input: &Frame, output: &mut Frame, (index, c): (usize, usize)) {
     }
 }
 
-/// The components of each plane.
-fn read(frame: &Frame) -> Vec<Vec<Component>> {
-    let planes = frame.layout().planes().iter().enumerate();
-    planes
-        .map(|(index, plane)| {
-            let channels = frame.format().planes()[index].channels.iter().enumerate();
-            channels
-                .map(|(c, &channel)| Component {
-                    channel,
-                    width: plane.width,
-                    height: plane.height,
-                    samples: (0..plane.width * plane.height)
-                        .map(|i| frame.float(index, i % plane.width, i / plane.width, c))
-                        .collect(),
-                })
-                .collect()
-        })
-        .collect()
-}
-
 fn apply(step: &FloatStep, planes: &[Vec<Component>]) -> Vec<Vec<Component>> {
     let mut weighted = planes.to_vec();
     if step.alpha.is_some() {
         let alpha = alpha_of(planes);
         for (component, what) in weighted.iter_mut().flatten().zip(step.planes.iter().flatten()) {
             if what.convolved().is_some_and(|c| !c.is_alpha) {
-                for (c, a) in component.samples.iter_mut().zip(&alpha) {
+                for (c, a) in component.samples.iter_mut().zip(alpha) {
                     *c *= a;
                 }
             }
@@ -105,14 +80,6 @@ fn apply(step: &FloatStep, planes: &[Vec<Component>]) -> Vec<Vec<Component>> {
         }
     }
     result
-}
-
-/// The pixel at (x, y), which may lie outside.
-fn pixel(input: &Component, border: Border, outside: f32, x: i64, y: i64) -> f32 {
-    match (border.index(x, input.width), border.index(y, input.height)) {
-        (Some(x), Some(y)) => input.samples[y * input.width + x],
-        _ => outside,
-    }
 }
 
 fn convolved(step: &FloatStep, convolve: &FloatConvolve, input: &Component) -> Vec<f32> {
@@ -160,11 +127,6 @@ fn convolved(step: &FloatStep, convolve: &FloatConvolve, input: &Component) -> V
     }
 }
 
-fn alpha_of(planes: &[Vec<Component>]) -> Vec<f32> {
-    let alpha = planes.iter().flatten().find(|c| c.channel == Channel::Alpha);
-    alpha.map_or(Vec::new(), |c| c.samples.clone())
-}
-
 /// Straight colour again; see [`FloatAlpha`] for the formula.
 fn unpremultiply(
     step: &FloatStep,
@@ -172,13 +134,10 @@ fn unpremultiply(
     before: &[Vec<Component>],
     result: &mut [Vec<Component>],
 ) {
-    let convolved = alpha_of(result);
-    let of_result = if alpha.filter_alpha {
-        convolved.clone()
-    } else {
-        alpha_of(before)
-    };
-    let weight = if alpha.normalise { &convolved } else { &of_result };
+    let convolved = alpha_of(result).to_vec();
+    let kept = alpha_of(before);
+    let of_result = if alpha.filter_alpha { &convolved } else { kept };
+    let weight = if alpha.normalise { &convolved } else { of_result };
     let components = result.iter_mut().flatten().zip(before.iter().flatten());
     for ((component, original), what) in components.zip(step.planes.iter().flatten()) {
         match what.convolved() {
@@ -192,7 +151,7 @@ fn unpremultiply(
                     };
                 }
             }
-            Some(_) => component.samples.clone_from(&of_result),
+            Some(_) => component.samples = of_result.to_vec(),
             None => {}
         }
     }

@@ -24,7 +24,7 @@ pub(super) trait Terms: Copy {
     fn of<L: Simd>(simd: L, samples: [L::V; 3]) -> [L::V; 3];
 }
 
-/// The outer samples weigh the same: their sum, and the middle one.
+/// The outer samples have equal weights: their sum, and the middle one.
 #[derive(Clone, Copy)]
 pub(super) struct Sum<const BIASED: bool>;
 
