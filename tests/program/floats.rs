@@ -4,13 +4,14 @@
 //! `A B G R` of 16 bits, `N.X Z` of 32 bits and the integers `id`, whose values [`layer`] tells.
 
 use crate::common::{PROGRAM, ffmpeg, names, said};
+use crate::folder::Folder;
 use exr::prelude::{FlatSamples, ReadChannels, ReadLayers, Vec2, read};
 use framepipe::frame::Buffer;
 use framepipe::source::IndexedSource;
 use framepipe::source::images::{self, ImageSourceOptions};
 use half::f16;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 const LAYERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/media/layers.exr");
@@ -19,18 +20,6 @@ const NAMES: [&str; 7] = ["A", "B", "G", "N.X", "R", "Z", "id"];
 
 /// A blur whose sums are exact in any order for numbers of a few bits.
 const TENT: &str = "mask:rows=1 2 1;2 4 2;1 2 1:divisor=16";
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-}
 
 fn filter(input: impl AsRef<Path>, output: impl AsRef<Path>, filter: &str, options: &[&str]) -> Output {
     Command::new(PROGRAM)

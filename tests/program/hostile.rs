@@ -1,45 +1,16 @@
 //! Strangers' files, faults and signals: no file reads another, nothing is lost without a word, every run
 //! ends when it is asked to.
 use crate::common::{ffmpeg, framepipe, said};
+use crate::folder::Folder;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn name(&self, name: &str) -> String {
-        self.at(name).to_str().unwrap().to_owned()
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        fs::write(self.at(name), content).unwrap();
-        self.name(name)
-    }
-
-    /// Names of the files that a run has left unfinished.
-    fn left_over(&self) -> Vec<String> {
-        let names = fs::read_dir(self.0.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name());
-        let names = names.map(|name| name.to_string_lossy().into_owned());
-        names.filter(|name| name.contains(".part-")).collect()
-    }
-}
 
 /// Waits until a run has made its unfinished file, which it does when it hears signals and has its input
 /// open.
@@ -419,8 +390,8 @@ fn names_need_not_be_text() {
     let folder = Folder::new();
     let plain = folder.name("a.mkv");
     ffmpeg(&["-f", "lavfi", "-i", "testsrc2=s=64x48:d=1", &plain]);
-    let input = folder.0.path().join(OsStr::from_bytes(b"\xff\xfe.mkv"));
-    let output = folder.0.path().join(OsStr::from_bytes(b"\xc3\x28.mkv"));
+    let input = folder.path().join(OsStr::from_bytes(b"\xff\xfe.mkv"));
+    let output = folder.path().join(OsStr::from_bytes(b"\xc3\x28.mkv"));
     fs::rename(&plain, &input).unwrap();
     let done = framepipe(&["filter", "--filter", "identity"])
         .arg(&input)
@@ -1191,7 +1162,7 @@ fn lack_of_threads_is_named_and_leaves_nothing() {
     let out = folder.name("out.mkv");
     // The limit counts all that a user runs, and holds for everybody but root: it needs a user without
     // processes.
-    fs::set_permissions(folder.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let another = ["setpriv", "--reuid=65533", "--clear-groups"];
     let can = Command::new("prlimit").arg("--version").output().is_ok()
         && Command::new(another[0]).arg("--version").output().is_ok()

@@ -8,6 +8,7 @@ mod cli;
 #[path = "../common/mod.rs"]
 mod common;
 mod floats;
+mod folder;
 mod hostile;
 mod icons_textures;
 mod preview;
