@@ -8,7 +8,12 @@
     python ray_job.py job --local -- in.mkv out.mkv --filter box:5  # plans, too, if there is no plan
     python ray_job.py clips/*.job --per-task 20                     # many short jobs
 
-Job folders, inputs and outputs lie on a file system that all nodes see, and so does the program framepipe.
+Job folders, inputs and outputs lie on a file system that all nodes see, and so does the program framepipe. Or
+Ray brings it, in the wheel of the Python package, to nodes that have nothing:
+
+    ray job submit --working-dir scripts/cluster --runtime-env-json '{"py_modules": ["framepipe-....whl"]}' \\
+        -- python ray_job.py /shared/job
+
 The same command goes on with what is missing after any end, and may run twice at a time: the disk decides.
 
 Ray only says who makes which part. A task runs `framepipe part JOB N`, whose exit code decides: 0, done; 75,
@@ -23,6 +28,7 @@ Exit code: 0, all done; 1, some parts or joins failed for good; 2, wrong use; 75
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import shlex
@@ -74,13 +80,21 @@ class Task:
     late: bool = False
 
 
+def command_of(program: str) -> list[str]:
+    """How this node calls the program: by its path, or in the Python package, where only that is there."""
+    if shutil.which(program) is None and program == "framepipe" and importlib.util.find_spec("framepipe"):
+        return [sys.executable, "-m", "framepipe"]
+    return [program]
+
+
 def make(program: str, items: list[Item], options: list[str]) -> list[Outcome]:
     """Makes parts one after another; runs on a worker, with the cards that Ray gave it."""
     outcomes = []
     node = ray.get_runtime_context().get_node_id()
     for item in items:
         began = time.monotonic()
-        command = [program, "part", "--quiet", "--die-with-parent", *options, "--", item.job, str(item.part)]
+        part = ["part", "--quiet", "--die-with-parent", *options, "--", item.job, str(item.part)]
+        command = [*command_of(program), *part]
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
             # A process that a signal ended may go well elsewhere.
@@ -148,7 +162,7 @@ class Driver:
 
     def status(self, job: str) -> dict[str, Any]:
         """What is on disk of a job."""
-        command = [self.wanted.framepipe, "status", "--json", "--", job]
+        command = [*command_of(self.wanted.framepipe), "status", "--json", "--", job]
         answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         found: dict[str, Any] = json.loads(answer.stdout)
         return found
@@ -314,7 +328,7 @@ class Driver:
         is_complete = not self.left[job] and not any(item.job == job for item in self.failed)
         if is_complete and not self.wanted.no_join and job not in self.joins:
             keep = ["--keep-parts"] * self.wanted.keep_parts
-            command = [self.wanted.framepipe, "join", *keep, "--", job]
+            command = [*command_of(self.wanted.framepipe), "join", *keep, "--", job]
             self.joins[job] = self.joiners.submit(subprocess.run, command, capture_output=True, text=True)
 
     def run(self) -> int:
@@ -411,13 +425,14 @@ def parse(words: list[str]) -> argparse.Namespace:
     add("--put", nargs=2, action="append", default=[], metavar=("PATH", "URL"),
         help="copy a file to an object store once all is joined (needs fsspec)")
     add("--framepipe", default=os.environ.get("FRAMEPIPE", "framepipe"), metavar="PATH",
-        help="the program, by the same path on all nodes [default: $FRAMEPIPE, or framepipe on the PATH]")
+        help="the program, by the same path on all nodes [default: $FRAMEPIPE, or framepipe on the PATH or in"
+        " the Python package]")
     add("--json", action="store_true", help="print an object a line, for programs")
     # fmt: on
     wanted = parser.parse_args(words)
     if wanted.per_task < 1 or wanted.tries < 1 or wanted.cpus < 0 or not wanted.cpus + wanted.gpus > 0:
         parser.error("--per-task and --tries are at least 1, and a task needs a core or a card")
-    if not shutil.which(wanted.framepipe):
+    if not shutil.which(command_of(wanted.framepipe)[0]):
         parser.error(f"there is no program {wanted.framepipe}; say --framepipe PATH")
     if "/" in wanted.framepipe:  # else each node looks on its own PATH
         wanted.framepipe = str(Path(wanted.framepipe).resolve())
@@ -435,7 +450,7 @@ def prepare(wanted: argparse.Namespace) -> None:
             copy(url, path)
     if wanted.plan and not Path(wanted.jobs[0], "plan.json").exists():
         ends, options = wanted.plan[:2], wanted.plan[2:]
-        subprocess.run([wanted.framepipe, "plan", *ends, wanted.jobs[0], *options], check=True)
+        subprocess.run([*command_of(wanted.framepipe), "plan", *ends, wanted.jobs[0], *options], check=True)
 
 
 def main() -> int:
