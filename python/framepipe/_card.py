@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -82,7 +83,8 @@ class CardArray:
         if dl_device not in (None, self.__dlpack_device__()) or copy:
             raise BufferError("the array is handed over where it lies, without a copy")
         strides = [stride // self.dtype.itemsize for stride in self.strides]
-        return self._memory.to_dlpack(list(self.shape), strides, 8 * self.dtype.itemsize)
+        is_float = self.dtype.kind == "f"
+        return self._memory.to_dlpack(list(self.shape), strides, 8 * self.dtype.itemsize, is_float)
 
     def __repr__(self) -> str:
         return f"<framepipe.CardArray of {self.dtype} {self.shape} on card {self._memory.device}>"
@@ -102,7 +104,7 @@ class _View:
     # What must be held while the array is used.
     holds: object = None
 
-    @property
+    @cached_property
     def pictures(self) -> _View:
         """With four axes: pictures, rows, pixels, samples."""
         shape, strides = self.shape, self.strides
@@ -114,7 +116,7 @@ class _View:
             raise ValueError(f"an array of shape {self.shape} is no picture; give HxW, HxWxC or NxHxWxC")
         return replace(self, shape=shape, strides=strides)
 
-    @property
+    @cached_property
     def extent(self) -> tuple[int, int]:
         """The first byte's address, and that behind the last one's."""
         steps = [(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]

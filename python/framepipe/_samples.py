@@ -40,8 +40,8 @@ def check_type(dtype: np.dtype[Any]) -> None:
 def check_type_on_card(dtype: np.dtype[Any]) -> None:
     """Refuses types that are not filtered on a card."""
     check_type(dtype)
-    if dtype.kind == "f":
-        raise TypeError(f"arrays of {dtype} on a card are not filtered; bring them to the host first")
+    if not dtype.isnative:
+        raise TypeError(f"arrays of {dtype}, the other order of bytes, are filtered on the host alone")
 
 
 def format_of(samples: int, dtype: np.dtype[Any], name: str | None) -> tuple[str, bool, int]:

@@ -5,6 +5,7 @@
 //! ```
 #![allow(unsafe_code)]
 
+use crate::dlpack::SampleType;
 use crate::failure::Failure;
 use crate::filtering::{Recipe, caveats, channels_of};
 use crate::idle::Idle;
@@ -84,16 +85,18 @@ impl CardMemory {
         self.memory.pointer()
     }
 
-    /// A capsule of DLPack with an array in this memory: its shape, its strides in samples, and the bits of a
-    /// sample, an unsigned integer.
+    /// A capsule of DLPack with an array in this memory: its shape, its strides in samples, the bits of a
+    /// sample, and whether that is a floating-point number or an unsigned integer.
     fn to_dlpack<'py>(
         &self,
         py: Python<'py>,
         shape: Vec<i64>,
         strides: Vec<i64>,
         bits: u8,
+        is_float: bool,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        crate::dlpack::export(py, self.shared(), self.device, shape, strides, bits)
+        let sample = SampleType::new(is_float, bits);
+        crate::dlpack::export(py, self.shared(), self.device, shape, strides, sample)
     }
 }
 

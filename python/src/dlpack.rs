@@ -18,8 +18,9 @@ use std::ptr;
 
 const NAME: &CStr = c"dltensor";
 
-/// An unsigned integer, and a CUDA device, in DLPack's numbers.
+/// Unsigned integers, floating-point numbers, and a CUDA device, in DLPack's numbers.
 const UNSIGNED: u8 = 1;
+const FLOAT: u8 = 2;
 const CUDA: i32 = 2;
 
 #[repr(C)]
@@ -29,12 +30,24 @@ struct Device {
     number: i32,
 }
 
+/// What a sample is.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct SampleType {
+pub(crate) struct SampleType {
     code: u8,
     bits: u8,
     lanes: u16,
+}
+
+impl SampleType {
+    /// A floating-point number or an unsigned integer of so many bits.
+    pub(crate) fn new(is_float: bool, bits: u8) -> SampleType {
+        SampleType {
+            code: if is_float { FLOAT } else { UNSIGNED },
+            bits,
+            lanes: 1,
+        }
+    }
 }
 
 #[repr(C)]
@@ -79,14 +92,14 @@ unsafe extern "C" fn delete_unused(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// A capsule with an array of unsigned integers in `memory`, its strides in samples.
+/// A capsule with an array of such samples in `memory`, its strides in samples.
 pub(crate) fn export(
     py: Python<'_>,
     memory: SharedMemory,
     device: usize,
     shape: Vec<i64>,
     strides: Vec<i64>,
-    bits: u8,
+    sample: SampleType,
 ) -> Result<Bound<'_, PyAny>, Failure> {
     if shape.len() != strides.len() {
         return Err(Failure::value("an array has as many strides as axes"));
@@ -100,11 +113,7 @@ pub(crate) fn export(
                     number: device as i32,
                 },
                 axes: shape.len() as i32,
-                sample: SampleType {
-                    code: UNSIGNED,
-                    bits,
-                    lanes: 1,
-                },
+                sample,
                 shape: ptr::null_mut(),
                 strides: ptr::null_mut(),
                 byte_offset: 0,

@@ -19,7 +19,7 @@ import framepipe
 import numpy as np
 
 FILTERS = ["gaussian:sigma=1.2", "box:size=3,sobel", ["gaussian:sigma=1", "laplacian8", "box:size=5"]]
-DTYPES = (np.uint8, np.uint16)
+DTYPES = (np.uint8, np.uint16, np.float32)
 
 # Each kernel takes its time to compile on a stand-in for a card.
 few_kernels = False
@@ -145,6 +145,8 @@ def fetch(array):
 
 def noise(*shape, dtype=np.uint8, seed=7):
     random = np.random.default_rng(seed)
+    if dtype == np.float32:
+        return random.standard_normal(shape, dtype)
     return random.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
 
 
@@ -168,10 +170,11 @@ def refused(error, words, *arguments, **options):
 
 def check_shapes():
     shapes = [(40, 50), (33, 47, 3), (24, 32, 4), (37, 53, 1), (20, 31, 2), (3, 21, 30, 3), (1, 16, 1)]
-    cases = itertools.product(FILTERS, shapes, (np.uint8, np.uint16))
+    cases = itertools.product(FILTERS, shapes, DTYPES)
     if few_kernels:
         cases = [*itertools.product(FILTERS[:1], shapes, (np.uint8,)), (FILTERS[1], shapes[1], np.uint8)]
         cases += [(FILTERS[0], shapes[0], np.uint16), (FILTERS[2], shapes[0], np.uint8)]
+        cases += [(FILTERS[0], shape, np.float32) for shape in shapes[:3]]
     for filters, shape, dtype in cases:
         picture = noise(*shape, dtype=dtype)
         result = framepipe.filter(Array(picture), filters)
@@ -198,7 +201,8 @@ def check_views():
         "one column": lambda a: a[:, 7:8],
     }
     kinds = [((), np.uint8), ((3,), np.uint8), ((4,), np.uint8), ((), np.uint16), ((3,), np.uint16)]
-    kinds = kinds[:3] if few_kernels else kinds
+    kinds += [((), np.float32), ((3,), np.float32), ((4,), np.float32)]
+    kinds = [*kinds[:3], kinds[6]] if few_kernels else kinds
     for (name, view), (samples, dtype) in itertools.product(views.items(), kinds):
         picture = noise(40, 64, *samples, dtype=dtype)
         expected = framepipe.filter(view(picture), FILTERS[0])
@@ -390,6 +394,7 @@ def check_refusals():
     refused(ValueError, "is empty", array.view(lambda a: a[:0]), "sharpen")
     refused(ValueError, "'sharpne'", array, "sharpne")
     refused(TypeError, "float64", Array(picture / 255), "sharpen")
+    refused(TypeError, "order of bytes", Array(picture.astype(">u2")), "sharpen")
     host = types.SimpleNamespace(__cuda_array_interface__=picture.__array_interface__ | {"version": 3})
     refused(ValueError, "none of a card's memory", host, "sharpen")
 
@@ -431,7 +436,10 @@ def check_torch():
         deep = noise(40, 50, dtype=np.uint16)
         result = framepipe.filter(torch.from_numpy(deep).cuda(), FILTERS[0])
         same(result.cpu().numpy(), framepipe.filter(deep, FILTERS[0]))
-    refused(TypeError, "float32", tensor.float(), "sharpen")
+    same(
+        framepipe.filter(tensor.float(), FILTERS[0]).cpu().numpy(),
+        framepipe.filter(tensor.float().cpu().numpy(), FILTERS[0]),
+    )
     handed = torch.from_dlpack(framepipe.filter(Array(picture[0, 0]), FILTERS[0]))
     same(handed.cpu().numpy(), framepipe.filter(picture[0, 0], FILTERS[0]))
     return None

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 /// Where videos are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum DecoderName {
-    /// On the card with --engine cuda if it can decode the file, else on the CPU.
+    /// On the card with --engine cuda if it can decode the file and that is long, else on the CPU.
     #[default]
     Auto,
     /// On the CPU.
@@ -48,6 +48,7 @@ impl DecodingArguments {
             place,
             count: self.decoders,
             memory: self.decoder_memory,
+            only_long: self.decoder == DecoderName::Auto && self.decoders.is_none(),
         })
     }
 }

@@ -26,6 +26,12 @@ const SHORTEST: f64 = 48.0;
 /// Frames that a stretch is taken to have where nothing is known.
 const USUAL: usize = 250;
 
+/// Seconds that a card's decoders take to start, on an H100.
+const START: f64 = 0.5;
+
+/// Pixels that a core decodes in a second: those of 80 frames of 1920x1080.
+const PIXELS_OF_A_CORE: f64 = 1.7e8;
+
 /// Where decoders work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
@@ -45,6 +51,14 @@ pub struct Decoders {
     /// Bytes that frames may take that wait for their turn; `None` takes half of what the card has free (of
     /// several the fullest), or 1 GiB of the host's.
     pub memory: Option<u64>,
+    /// True if cards decode only what takes the CPU longer than they take to start.
+    pub only_long: bool,
+}
+
+/// True if so many cores have decoded a video of `frames` frames of `pixels` pixels before a card's decoders
+/// have started.
+fn is_short(frames: u64, pixels: u64, cores: usize) -> bool {
+    (frames * pixels) as f64 <= START * PIXELS_OF_A_CORE * cores as f64
 }
 
 /// Opens a video with the decoders that the options name, if it can be read by several: the summary's line
@@ -91,6 +105,17 @@ impl Plan {
             .is_some()
         {
             return Err("its first pictures cannot be decoded".to_owned());
+        }
+        if let (true, Place::Cards(_), Some(frames)) =
+            (decoders.only_long, &decoders.place, front.info.frames)
+        {
+            let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            let pixels = front.info.width as u64 * front.info.height as u64;
+            if is_short(frames, pixels, cores) {
+                let noun = if frames == 1 { "frame" } else { "frames" };
+                let why = format!("a card's decoders take longer to start than {frames} {noun} here");
+                return Err(why);
+            }
         }
         let reading = Reading::new(front, &decoders.place)?;
         let memory = decoders.memory.unwrap_or_else(|| reading.usual_memory());
@@ -397,5 +422,19 @@ impl Cutter for StretchEnds {
     fn end_of(&mut self, start: Option<i64>) -> Result<Option<i64>, SourceError> {
         let least = start.unwrap_or(self.first) + self.shortest;
         Ok(self.keys.first_from(least, (least, i64::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_cores_decode_in_half_a_second_is_short() {
+        let full_hd = 1920 * 1080;
+        assert!(is_short(1, full_hd, 1));
+        assert!(is_short(300, full_hd, 16) && !is_short(300, full_hd, 2));
+        assert!(!is_short(1000, full_hd, 16) && is_short(1000, full_hd, 32));
+        assert!(!is_short(300, 4 * full_hd, 16));
     }
 }
