@@ -70,6 +70,7 @@ mod tests {
             masks: (0..8).map(mask).collect(),
             shift: 0,
             combining: Combining::Largest,
+            long: false,
         }
     }
 

@@ -60,6 +60,7 @@ pub(super) fn direct(mask: &Mask, depth: u32) -> Option<DirectKernel> {
         height: mask.height(),
         weights,
         division,
+        long: false,
     })
 }
 
@@ -104,6 +105,7 @@ pub(super) fn separable(mask: &Mask, factors: &Factors, depth: u32) -> Option<Se
                 division,
             },
             wide,
+            long: false,
             fraction_bits: 0,
         })
     })

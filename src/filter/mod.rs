@@ -37,7 +37,7 @@ pub use plan::{
 };
 pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
 pub use pyramid::PyramidKernel;
-pub use quantise::{QuantiseError, Quantised, quantise};
+pub use quantise::{Limits, QuantiseError, Quantised, quantise};
 pub use rank::{Factors, RANK_TOLERANCE, factors, rank};
 pub use response::{Response, Scale};
 

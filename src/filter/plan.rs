@@ -5,7 +5,7 @@
 
 use super::division::Division;
 use super::integers;
-use super::quantise::{QuantiseError, Quantised, magnitude_limit, quantise_within};
+use super::quantise::{Limits, MAX_WEIGHT, QuantiseError, Quantised};
 use super::{
     Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Factors, Filter, Mask, NoSuchPlane,
     PyramidKernel, Response, Scale, factors, quantise,
@@ -110,7 +110,7 @@ pub enum Kernel {
     Pyramid(PyramidKernel),
 }
 
-/// The whole mask. Sums fit 32 bits up to 12-bit pixels and need 64 above.
+/// The whole mask. Sums fit 32 bits up to 12-bit pixels and need 64 above; of long weights 53 at any depth.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectKernel {
     /// Columns, odd.
@@ -121,6 +121,8 @@ pub struct DirectKernel {
     pub weights: Vec<i32>,
     /// The scale: a weight is `q / divisor`.
     pub division: Division,
+    /// True if there are weights of more than two bytes.
+    pub long: bool,
 }
 
 /// Whole masks of one size, and what is made of their sums. A sum is that of the signal above the zero level,
@@ -137,6 +139,8 @@ pub struct CombinedKernel {
     pub shift: u32,
     /// How one number is made of the sums.
     pub combining: Combining,
+    /// True if there are weights of more than two bytes.
+    pub long: bool,
 }
 
 /// How one number is made of the sums of several masks.
@@ -210,11 +214,24 @@ pub struct SeparableKernel {
     /// False: t fits 16 signed bits and every sum 32. True: t fits 24 signed bits and the column sums need
     /// 64.
     pub wide: bool,
+    /// True if there are weights of more than two bytes, at most three; then it is wide, and all sums fit 53
+    /// bits.
+    pub long: bool,
     /// Fraction bits of t.
     pub fraction_bits: u32,
 }
 
 impl Kernel {
+    /// True if there are weights of more than two bytes, whose sums fit 53 bits at any depth.
+    pub fn is_long(&self) -> bool {
+        match self {
+            Kernel::Direct(k) => k.long,
+            Kernel::Separable(k) => k.long,
+            Kernel::Combined(k) => k.long,
+            Kernel::Pyramid(_) => false,
+        }
+    }
+
     /// Columns and rows of the mask, or of what a result of a pyramid depends on.
     pub fn size(&self) -> (usize, usize) {
         match self {
@@ -499,32 +516,48 @@ fn combined(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Combine
         Response::Largest { .. } => Combining::Largest,
         Response::Magnitude { scale, .. } => Combining::Magnitude(*scale),
     };
-    let kernels: Vec<Quantised> = filter
-        .masks()
-        .map(|mask| quantised(mask, depth))
-        .collect::<Result<_, _>>()
-        .map_err(|cause| PlanError::Quantise {
+    let max = ((1_i64 << depth) - 1) as f64;
+    let within = |limits: &Limits| {
+        let quantised = |mask: &Mask| {
+            let q = quantise(mask.weights(), mask.width(), mask.height(), *limits, depth).ok()?;
+            (q.error(mask.weights()) * max <= MAX_ERROR).then_some(q)
+        };
+        let kernels: Vec<Quantised> = filter.masks().map(quantised).collect::<Option<_>>()?;
+        // One scale for all: what common factors were taken out of is multiplied again.
+        let shift = kernels.iter().map(|k| k.shift).max()?;
+        let scaled = |k: Quantised| {
+            let weights = k.weights.iter().map(|&q| i64::from(q) << (shift - k.shift));
+            let fits = |q: i64| (q.abs() <= limits.weight).then_some(q as i32);
+            weights.map(fits).collect::<Option<Vec<i32>>>()
+        };
+        Some(CombinedKernel {
+            width: filter.mask.width(),
+            height: filter.mask.height(),
+            masks: kernels.into_iter().map(scaled).collect::<Option<_>>()?,
+            shift,
+            combining,
+            long: limits.weight > MAX_WEIGHT,
+        })
+    };
+    kinds(depth)
+        .iter()
+        .find_map(within)
+        .ok_or_else(|| PlanError::Quantise {
             label: label(),
-            cause,
-        })?;
-    // One scale for all: what common factors were taken out of is multiplied again.
-    let shift = kernels.iter().map(|k| k.shift).max().unwrap_or(0);
-    let masks = kernels.iter().map(|k| {
-        let more = shift - k.shift;
-        k.weights.iter().map(|q| q << more).collect()
-    });
-    Ok(CombinedKernel {
-        width: filter.mask.width(),
-        height: filter.mask.height(),
-        masks: masks.collect(),
-        shift,
-        combining,
-    })
+            cause: QuantiseError::new(filter.mask.weights(), depth),
+        })
 }
 
-fn quantised(mask: &Mask, depth: u32) -> Result<Quantised, QuantiseError> {
-    let (width, height) = (mask.width(), mask.height());
-    quantise(mask.weights(), width, height, magnitude_limit(depth), depth)
+/// How far a result may be from the real-number one before the last rounding, in levels.
+const MAX_ERROR: f64 = 0.5;
+
+/// What weights of a whole mask may be, the cheapest first.
+fn kinds(depth: u32) -> [Limits; 3] {
+    [
+        Limits::short(depth),
+        Limits::three_bytes(depth),
+        Limits::long(depth),
+    ]
 }
 
 /// The whole mask: its own integers where these are known and fit.
@@ -532,49 +565,80 @@ fn direct(mask: &Mask, depth: u32) -> Result<DirectKernel, QuantiseError> {
     if let Some(kernel) = integers::direct(mask, depth) {
         return Ok(kernel);
     }
-    let q = quantised(mask, depth)?;
-    Ok(DirectKernel {
-        width: mask.width(),
-        height: mask.height(),
-        weights: q.weights,
-        division: Division::by_power_of_two(q.shift),
-    })
+    let (width, height) = (mask.width(), mask.height());
+    let max = ((1_i64 << depth) - 1) as f64;
+    let within = |limits: &Limits| {
+        let q = quantise(mask.weights(), width, height, *limits, depth).ok()?;
+        (q.error(mask.weights()) * max <= MAX_ERROR).then(|| DirectKernel {
+            width,
+            height,
+            weights: q.weights,
+            division: Division::by_power_of_two(q.shift),
+            long: limits.weight > MAX_WEIGHT,
+        })
+    };
+    let kernel = kinds(depth).iter().find_map(within);
+    kernel.ok_or_else(|| QuantiseError::new(mask.weights(), depth))
 }
 
-/// What the intermediate of a separable kernel may hold.
-struct Intermediate {
+/// What the passes of a separable kernel may hold.
+struct Passes {
     wide: bool,
     /// |t| stays below 2^bits.
     bits: u32,
-    /// The column's `sum |q|` stays below this.
-    column_limit: i64,
+    row: Limits,
+    column: Limits,
 }
 
-const NARROW: Intermediate = Intermediate {
-    wide: false,
-    bits: 15,
-    column_limit: 1 << 15,
-};
-const WIDE: Intermediate = Intermediate {
-    wide: true,
-    bits: 23,
-    column_limit: 1 << 22,
-};
-
-/// How far a narrow kernel's result may be from the real-number one before the last rounding, in levels.
-const NARROW_ERROR: f64 = 0.75;
-
-/// Both passes of a mask with these factors: its own integers where these are known and fit.
-fn separable(mask: &Mask, factors: &Factors, depth: u32) -> Result<SeparableKernel, QuantiseError> {
-    match integers::separable(mask, factors, depth) {
-        Some(kernel) => Ok(kernel),
-        None => quantised_factors(&factors.row, &factors.column, depth),
+impl Passes {
+    /// The cheapest first.
+    fn kinds(depth: u32) -> [Passes; 3] {
+        let short = |wide, bits: u32, total| Passes {
+            wide,
+            bits,
+            row: Limits::short(depth),
+            column: Limits {
+                total,
+                ..Limits::short(depth)
+            },
+        };
+        [
+            short(false, 15, 1 << 15),
+            short(true, 23, 1 << 22),
+            Passes {
+                wide: true,
+                bits: 23,
+                row: Limits::three_bytes(depth),
+                column: Limits::three_bytes(23),
+            },
+        ]
     }
 }
 
-/// Quantises the two factors of a mask. The row factor is scaled by a power of two so that its gain lies in
-/// (1/2, 1], the column factor takes up the rest; integers stay exact by that.
-fn quantised_factors(row: &[f64], column: &[f64], depth: u32) -> Result<SeparableKernel, QuantiseError> {
+/// Both passes of a mask with these factors: its own integers where these are known and fit.
+fn separable(mask: &Mask, factors: &Factors, depth: u32) -> Result<SeparableKernel, QuantiseError> {
+    if let Some(kernel) = integers::separable(mask, factors, depth) {
+        return Ok(kernel);
+    }
+    let (row, column) = balanced(factors);
+    let products = column.iter().flat_map(|c| row.iter().map(move |r| c * r));
+    let lack: f64 = products.zip(mask.weights()).map(|(p, w)| (p - w).abs()).sum();
+    let max = ((1_i64 << depth) - 1) as f64;
+    let within = |kind: Passes| {
+        // Sums of deeper samples need 64 bits.
+        if depth > 12 && !kind.wide {
+            return None;
+        }
+        let (kernel, error) = separable_with(&kind, &row, &column, depth).ok()?;
+        (error + lack * max <= MAX_ERROR).then_some(kernel)
+    };
+    let kernel = Passes::kinds(depth).into_iter().find_map(within);
+    kernel.ok_or_else(|| QuantiseError::new(mask.weights(), depth))
+}
+
+/// The factors with the row scaled by a power of two so that its gain lies in (1/2, 1]; the column takes up
+/// the rest. Integers stay exact by that.
+fn balanced(Factors { row, column }: &Factors) -> (Vec<f64>, Vec<f64>) {
     let positive: f64 = row.iter().filter(|w| **w > 0.0).sum();
     let negative: f64 = -row.iter().filter(|w| **w < 0.0).sum::<f64>();
     // A unit gain that floating point made a hair larger is a unit gain.
@@ -584,27 +648,20 @@ fn quantised_factors(row: &[f64], column: &[f64], depth: u32) -> Result<Separabl
     } else {
         1.0
     };
-    let row: Vec<f64> = row.iter().map(|w| w * scale).collect();
-    let column: Vec<f64> = column.iter().map(|w| w / scale).collect();
-    if depth <= 12
-        && let Ok((kernel, error)) = separable_with(&NARROW, &row, &column, depth)
-        && error <= NARROW_ERROR
-    {
-        return Ok(kernel);
-    }
-    separable_with(&WIDE, &row, &column, depth).map(|(kernel, _)| kernel)
+    let row = row.iter().map(|w| w * scale).collect();
+    (row, column.iter().map(|w| w / scale).collect())
 }
 
 /// The kernel, and a bound of its error before the last rounding, in levels; infinite for a narrow one that
 /// rounds too coarsely.
 fn separable_with(
-    kind: &Intermediate,
+    kind: &Passes,
     row: &[f64],
     column: &[f64],
     depth: u32,
 ) -> Result<(SeparableKernel, f64), QuantiseError> {
     let max = (1_i64 << depth) - 1;
-    let r = quantise(row, row.len(), 1, magnitude_limit(depth), depth)?;
+    let r = quantise(row, row.len(), 1, kind.row, depth)?;
     let (positive, negative) = r.gains();
     let fits = |f: &u32| {
         let shift = r.shift - f;
@@ -615,23 +672,27 @@ fn separable_with(
     };
     // The row's gain is at most 1, so that at least the pixel's own bits fit.
     let fraction_bits = (0..=r.shift).rev().find(fits).unwrap_or(0);
-    let max_shift = if kind.wide { 30 } else { 30 - fraction_bits };
-    let c = quantise_within(column, 1, column.len(), kind.column_limit, depth, max_shift)?;
-    let column_gain: f64 = column.iter().map(|w| w.abs()).sum();
-    let row_gain: f64 = row.iter().map(|w| w.abs()).sum();
+    let limits = Limits {
+        shift: if kind.wide { 30 } else { 30 - fraction_bits },
+        ..kind.column
+    };
+    let c = quantise(column, 1, column.len(), limits, depth)?;
+    let gain = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
     let rounding = if fraction_bits == r.shift {
         0.0
     } else {
         0.5 / f64::from(1_u32 << fraction_bits)
     };
-    let half_range = max as f64 / 2.0;
     // One unit of the last of 15 - depth fraction bits: what half a unit becomes under a column gain of 2.
     // More changes too many results.
-    let error = if !kind.wide && rounding * column_gain > 2_f64.powi(depth as i32 - 15) {
+    let error = if !kind.wide && rounding * gain(column) > 2_f64.powi(depth as i32 - 15) {
         f64::INFINITY
     } else {
-        column_gain * (rounding + half_range * weight_error(row, &r))
-            + row_gain * half_range * weight_error(column, &c)
+        let max = max as f64;
+        // The column's integers are applied to what the row's make.
+        let of_row = rounding + max * r.error(row);
+        let row_gain = gain(row) + r.error(row) + rounding / max;
+        gain(column) * of_row + row_gain * max * c.error(column)
     };
     let kernel = SeparableKernel {
         row: Pass {
@@ -644,16 +705,8 @@ fn separable_with(
             division: Division::by_power_of_two(c.shift + fraction_bits),
         },
         wide: kind.wide,
+        long: kind.row.weight > MAX_WEIGHT,
         fraction_bits,
     };
     Ok((kernel, error))
-}
-
-fn weight_error(weights: &[f64], q: &Quantised) -> f64 {
-    let one = f64::from(1_u32 << q.shift);
-    weights
-        .iter()
-        .zip(&q.weights)
-        .map(|(w, &q)| (w - f64::from(q) / one).abs())
-        .sum()
 }

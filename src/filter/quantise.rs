@@ -1,15 +1,59 @@
 //! Weights as integers: the one place where real numbers become exact ones (docs/arithmetic.md).
 
-/// The largest magnitude of an integer weight: two signed bytes, `127 * 256 + 127`.
+/// The largest magnitude of a weight of two signed bytes, `127 * 256 + 127`.
 pub(super) const MAX_WEIGHT: i64 = 32639;
+
+/// The largest magnitude of a weight of three signed bytes.
+const MAX_THREE_BYTES: i64 = 127 * 65536 + MAX_WEIGHT;
 
 /// The largest scale, as a power of two.
 const MAX_SHIFT: u32 = 30;
 
+/// What the integers of a pass stay within.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// No weight is larger in magnitude.
+    pub(super) weight: i64,
+    /// The magnitudes add up to less.
+    pub(super) total: i64,
+    /// The scale is at most 2^this.
+    pub(super) shift: u32,
+}
+
+impl Limits {
+    /// Weights of two bytes for samples of `depth` bits: every sum fits 31 bits up to 12 bits, and above, the
+    /// sums of the two bytes of samples do.
+    pub fn short(depth: u32) -> Limits {
+        Limits {
+            weight: MAX_WEIGHT,
+            total: magnitude_limit(depth),
+            shift: MAX_SHIFT,
+        }
+    }
+
+    /// Weights of three bytes for numbers of `bits` bits: every sum fits 52 bits, so that sums of doubles are
+    /// exact.
+    pub(super) fn three_bytes(bits: u32) -> Limits {
+        Limits {
+            weight: MAX_THREE_BYTES,
+            ..Limits::long(bits)
+        }
+    }
+
+    /// Weights of 31 bits, likewise.
+    pub(super) fn long(bits: u32) -> Limits {
+        Limits {
+            weight: 1 << 30,
+            total: 1 << (52 - bits),
+            shift: MAX_SHIFT,
+        }
+    }
+}
+
 /// Integer weights `q` that stand for real weights `w = q / 2^shift`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quantised {
-    /// The integers, row by row; at most 32639 in magnitude.
+    /// The integers, row by row; at most 2^30 in magnitude.
     pub weights: Vec<i32>,
     /// The scale, 0 to 30.
     pub shift: u32,
@@ -19,6 +63,19 @@ impl Quantised {
     /// The sum of the integers.
     pub fn sum(&self) -> i64 {
         self.weights.iter().map(|&q| i64::from(q)).sum()
+    }
+
+    /// How far the sum over numbers from 0 to 1 may be from that of the real weights.
+    pub(super) fn error(&self, weights: &[f64]) -> f64 {
+        let one = f64::from(1_u32 << self.shift);
+        let (above, below) = weights
+            .iter()
+            .zip(&self.weights)
+            .fold((0.0, 0.0), |(a, b), (w, &q)| {
+                let more = f64::from(q) / one - w;
+                (a + more.max(0.0), b + (-more).max(0.0))
+            });
+        f64::max(above, below)
     }
 
     /// The sums of the positive integers, and of the magnitudes of the negative ones.
@@ -33,18 +90,26 @@ impl Quantised {
 /// The weights are too large for exact integer sums.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
-    "the mask's weights are too large: magnitudes may reach {MAX_WEIGHT} and add up to less than {limit} for \
-     {depth}-bit pixels, these reach {largest} and add up to {total}; give it a divisor"
+    "the mask's weights are too large for {depth}-bit pixels: results would be more than half a level off \
+     before they are rounded; the weights' magnitudes reach {largest} and add up to {total}; give it a divisor"
 )]
 pub struct QuantiseError {
     /// Bits of a pixel.
     pub depth: u32,
-    /// What the sum of the weights' magnitudes must stay below.
-    pub limit: i64,
     /// The largest magnitude of a weight.
     pub largest: f64,
     /// The sum of the weights' magnitudes.
     pub total: f64,
+}
+
+impl QuantiseError {
+    pub(super) fn new(weights: &[f64], depth: u32) -> QuantiseError {
+        QuantiseError {
+            depth,
+            largest: weights.iter().fold(0.0, |m, w| w.abs().max(m)),
+            total: weights.iter().map(|w| w.abs()).sum(),
+        }
+    }
 }
 
 /// What the sum of the integers' magnitudes must stay below for samples of `depth` bits: `2^(30-depth)` up to
@@ -53,41 +118,24 @@ pub(super) fn magnitude_limit(depth: u32) -> i64 {
     if depth <= 12 { 1 << (30 - depth) } else { 1 << 22 }
 }
 
-/// Quantises a `width` x `height` matrix so that `sum |q| < limit`. The scale is the largest that the limits
-/// allow. The integers add up to `round(2^shift * sum of weights)` exactly; what rounding left over goes to
+/// Quantises a `width` x `height` matrix within `limits`. The scale is the largest that these allow. The integers add up to `round(2^shift * sum of weights)` exactly; what rounding left over goes to
 /// the largest remainders, to mirror images together, so that a symmetric matrix stays symmetric. Common
 /// factors of two are taken out at the end, which changes no result.
 pub fn quantise(
     weights: &[f64],
     width: usize,
     height: usize,
-    limit: i64,
+    limits: Limits,
     depth: u32,
-) -> Result<Quantised, QuantiseError> {
-    quantise_within(weights, width, height, limit, depth, MAX_SHIFT)
-}
-
-/// [`quantise`] with a scale of at most `2^max_shift`.
-pub(super) fn quantise_within(
-    weights: &[f64],
-    width: usize,
-    height: usize,
-    limit: i64,
-    depth: u32,
-    max_shift: u32,
 ) -> Result<Quantised, QuantiseError> {
     let orbits = Orbits::of(weights, width, height);
-    let mut scaled = (0..=max_shift).rev().filter_map(|shift| {
+    let mut scaled = (0..=limits.shift).rev().filter_map(|shift| {
         let q = round_keeping_sum(weights, f64::from(1_u32 << shift), &orbits)?;
-        let fits = q.iter().all(|v| v.abs() <= MAX_WEIGHT) && q.iter().map(|v| v.abs()).sum::<i64>() < limit;
+        let total: i64 = q.iter().map(|v| v.abs()).sum();
+        let fits = q.iter().all(|v| v.abs() <= limits.weight) && total < limits.total;
         fits.then_some((q, shift))
     });
-    let (mut q, mut shift) = scaled.next().ok_or_else(|| QuantiseError {
-        depth,
-        limit,
-        largest: weights.iter().fold(0.0, |m, w| w.abs().max(m)),
-        total: weights.iter().map(|w| w.abs()).sum(),
-    })?;
+    let (mut q, mut shift) = scaled.next().ok_or_else(|| QuantiseError::new(weights, depth))?;
     while shift > 0 && q.iter().all(|v| v % 2 == 0) {
         q.iter_mut().for_each(|v| *v /= 2);
         shift -= 1;
@@ -235,11 +283,11 @@ mod tests {
             .iter()
             .map(|&v| f64::from(v) / 16.0)
             .collect();
-        let q = quantise(&soft, 3, 3, magnitude_limit(8), 8).unwrap();
+        let q = quantise(&soft, 3, 3, Limits::short(8), 8).unwrap();
         assert_eq!(q.weights, [1, 2, 1, 2, 4, 2, 1, 2, 1]);
         assert_eq!(q.shift, 4);
         let edge = [-1.0, -1.0, -1.0, -1.0, 8.0, -1.0, -1.0, -1.0, -1.0];
-        let q = quantise(&edge, 3, 3, magnitude_limit(8), 8).unwrap();
+        let q = quantise(&edge, 3, 3, Limits::short(8), 8).unwrap();
         assert_eq!((q.weights[4], q.shift, q.sum()), (8, 0, 0));
     }
 
@@ -249,7 +297,7 @@ mod tests {
             for size in [3, 5, 7, 15, 31, 63] {
                 for sigma in [0.3, 0.8, 1.7, 5.0, 40.0] {
                     let q =
-                        quantise(&gaussian(size, sigma), size, size, magnitude_limit(depth), depth).unwrap();
+                        quantise(&gaussian(size, sigma), size, size, Limits::short(depth), depth).unwrap();
                     assert_eq!(q.sum(), 1_i64 << q.shift, "size {size} sigma {sigma}");
                     assert!(q.gains().0 + q.gains().1 < magnitude_limit(depth));
                     for y in 0..size {
@@ -268,16 +316,16 @@ mod tests {
     #[test]
     fn a_scale_one_larger_would_break_a_limit() {
         let w = gaussian(5, 1.1);
-        let q = quantise(&w, 5, 5, magnitude_limit(8), 8).unwrap();
+        let q = quantise(&w, 5, 5, Limits::short(8), 8).unwrap();
         let top = w.iter().copied().fold(0.0, f64::max) * f64::from(1_u32 << (q.shift + 1));
         assert!(top.round() as i64 > MAX_WEIGHT || 1_i64 << (q.shift + 1) >= magnitude_limit(8));
     }
 
     #[test]
     fn weights_beyond_the_limits_are_refused() {
-        let error = quantise(&[40000.0], 1, 1, magnitude_limit(8), 8).unwrap_err();
+        let error = quantise(&[40000.0], 1, 1, Limits::short(8), 8).unwrap_err();
         assert!(error.to_string().contains("divisor"), "{error}");
-        assert!(quantise(&[300.0; 961], 31, 31, magnitude_limit(12), 12).is_err());
-        assert!(quantise(&[f64::MAX], 1, 1, magnitude_limit(8), 8).is_err());
+        assert!(quantise(&[300.0; 961], 31, 31, Limits::short(12), 12).is_err());
+        assert!(quantise(&[f64::MAX], 1, 1, Limits::short(8), 8).is_err());
     }
 }

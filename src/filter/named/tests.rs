@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 use super::shapes::{pixel_in_disk, pixel_in_polygon};
 use super::*;
-use crate::filter::quantise::magnitude_limit;
+use crate::filter::quantise::Limits;
 use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Plan, Planes, factors, quantise, rank};
 use crate::frame::{Colour, PixelFormat};
 
@@ -347,7 +347,7 @@ fn quantised_sums_are_exact_at_every_depth() {
     for depth in [8, 9, 10, 12, 14, 16] {
         let sums = |spec: &str| {
             let m = mask(spec);
-            let q = quantise(m.weights(), m.width(), m.height(), magnitude_limit(depth), depth).unwrap();
+            let q = quantise(m.weights(), m.width(), m.height(), Limits::short(depth), depth).unwrap();
             (q.sum(), 1_i64 << q.shift, q.weights)
         };
         for spec in BLURS.iter().chain(SHARPENERS) {
