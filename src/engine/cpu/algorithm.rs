@@ -1,6 +1,7 @@
 //! Chooses the algorithm for each plane: the only file that knows all of them.
 
 use super::box_blur::BoxBlur;
+use super::doubles::Doubles;
 use super::fft::Fft;
 use super::fir::Fir;
 use super::fir::mask_3x3::Mask3x3;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 /// An algorithm, ready for each plane that it can make of those given.
 type MakeReady = fn(&[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>>;
 
-/// All of them. The cheapest that can make a plane makes it, and of several the first one.
+/// Those of weights of two bytes. The cheapest that can make a plane makes it, and of several the first one.
 const ALGORITHMS: [MakeReady; 7] = [
     ready::<BoxBlur>,
     ready::<Mask3x3>,
@@ -28,6 +29,9 @@ const ALGORITHMS: [MakeReady; 7] = [
     ready::<Gradient>,
     ready::<Pyramid>,
 ];
+
+/// The one of long weights, whose sums leave what the others hold.
+const OF_LONG_WEIGHTS: [MakeReady; 1] = [ready::<Doubles>];
 
 fn ready<F: PlaneFilter + 'static>(parts: &[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>> {
     let mut before: Option<Arc<F>> = None;
@@ -48,7 +52,7 @@ impl Candidates {
         let costs = self.0.iter().map(|filter| (filter, filter.cost(plane)));
         match costs.min_by(|one, other| one.1.total_cmp(&other.1)) {
             Some((filter, _)) => &**filter,
-            None => unreachable!("plain Rust makes every plane"),
+            None => unreachable!("plain Rust makes every plane, or doubles do"),
         }
     }
 }
@@ -75,7 +79,11 @@ impl StepPlan {
             vectors,
         };
         let parts: Vec<PlanePart<'_>> = (0..step.planes.len()).map(part).collect();
-        let ready = ALGORITHMS.map(|ready| ready(&parts));
+        let algorithms: &[MakeReady] = match step.kernel.is_long() {
+            true => &OF_LONG_WEIGHTS,
+            false => &ALGORITHMS,
+        };
+        let ready: Vec<_> = algorithms.iter().map(|ready| ready(&parts)).collect();
         let of_plane = |plane: usize| Candidates(ready.iter().filter_map(|of| of[plane].clone()).collect());
         StepPlan {
             candidates: (0..parts.len()).map(of_plane).collect(),

@@ -7,6 +7,7 @@
 //!           |                 box_blur/  running sums            fir/  weighted sums by multiply-adds
 //!           |                 fft/       overlap-save, exact     scalar/  plain Rust, for any machine
 //!           |                 pyramid/   wide Gaussians
+//!           |                 doubles/   long weights
 //!           |                 gradient/  magnitudes, absolute values, the largest of several sums
 //!           |              float/  floating-point samples, all filters
 //!        rows/                a row in, a row out: border, alpha, samples to words, sums to samples
@@ -19,6 +20,7 @@
 
 mod algorithm;
 mod box_blur;
+mod doubles;
 mod fft;
 mod fir;
 mod float;

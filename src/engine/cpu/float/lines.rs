@@ -1,6 +1,7 @@
 //! Rows of a picture as lines of 32-bit numbers: with a halo on both sides, as the border says, and colours
 //! times alpha where a step has it.
 
+use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::Picture;
 use crate::engine::cpu::simd::float::Samples;
 use crate::filter::Border;
@@ -25,38 +26,6 @@ pub(super) struct Reader<'a> {
     pub(super) outside: Vec<f32>,
     /// What colours are multiplied by.
     pub(super) alpha: Option<Alpha>,
-}
-
-/// The pixels of a line: a band of a row, and a halo on both sides.
-pub(super) struct Span {
-    /// Pixels of the row that lie within the picture.
-    inside: Range<usize>,
-    /// Where these begin in the line, in pixels.
-    lead: usize,
-    /// Pixels of the whole line.
-    pixels: usize,
-    /// Pixels of the line outside the picture, and which of the row they are; `None` where the border holds
-    /// a constant.
-    outside: Vec<(usize, Option<usize>)>,
-}
-
-impl Span {
-    /// `band` with so many pixels on both sides, in rows of `width`.
-    pub(super) fn new(band: &Range<usize>, halo: usize, width: usize, border: Border) -> Span {
-        let inside = band.start.saturating_sub(halo)..(band.end + halo).min(width);
-        let first = band.start as i64 - halo as i64;
-        let pixels = band.len() + 2 * halo;
-        let outside = (0..pixels)
-            .map(|place| (place, first + place as i64))
-            .filter(|(_, at)| !(0..width as i64).contains(at))
-            .map(|(place, at)| (place, border.index(at, width)));
-        Span {
-            lead: (inside.start + halo) - band.start,
-            pixels,
-            outside: outside.collect(),
-            inside,
-        }
-    }
 }
 
 /// Numbers of 16 or 32 bits, as they are stored.
@@ -99,9 +68,7 @@ impl Reader<'_> {
     /// The bytes of some pixels of a row of a plane.
     #[inline(always)]
     pub(super) fn bytes(&self, plane: usize, y: usize, pixels: &Range<usize>) -> &[u8] {
-        let layout = self.picture.layout;
-        let bytes = layout.planes()[plane].channels * layout.format().bytes_per_sample();
-        &self.picture.row(plane, y)[pixels.start * bytes..pixels.end * bytes]
+        self.picture.pixels((plane, y), pixels)
     }
 
     /// Some pixels of a row of the picture, colours times alpha; `alphas` is to work in.

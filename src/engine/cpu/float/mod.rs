@@ -5,9 +5,9 @@
 //! row of the picture     r g b r g b ..                      16 or 32 bits
 //!    |  lines.rs         border, 32 bits, colours times alpha
 //! line           ..  b | r g b r g b ..  r g b | r  ..       a halo on both sides
-//!    |  sums.rs          separable: along the row
+//!    |  rows/fused_sums.rs    separable: along the row
 //! ring of lines          as many as a mask has rows, and three more
-//!    |  sums.rs          four output rows x some vectors, from one reading of the lines
+//!    |  rows/fused_sums.rs    four output rows x some vectors, from one reading of the lines
 //! sums           r g b r g b ..                              one line a mask
 //!    |  finish.rs        several sums made one, colours over alpha, threshold, 16 or 32 bits
 //! row of the result
@@ -21,9 +21,9 @@
 mod finish;
 mod lines;
 mod strip;
-mod sums;
 
 use super::algorithm::explained;
+use super::rows::fused_sums::{self, ROWS, Taps};
 use super::rows::strip::{Parts, Picture, Strip, strips};
 use super::simd::float::{Float, Samples, Singles4};
 use super::simd::vector::Simd;
@@ -33,7 +33,6 @@ use crate::filter::{FloatCombining, FloatKernel, FloatMask, FloatPlan, FloatStep
 use crate::frame::{Channel, Layout, PixelFormat, Plane};
 use std::collections::BTreeMap;
 use strip::{Memory, StripWork};
-use sums::{ROWS, Taps};
 
 /// A chain, ready for frames of one format.
 pub(super) struct FloatChain {
@@ -53,7 +52,7 @@ struct Kernel {
     /// Weights of the pass along rows; `None` if there is none.
     row: Option<Vec<f32>>,
     /// The whole masks, of one size; one column after a pass along rows.
-    masks: Vec<Taps>,
+    masks: Vec<Taps<f32>>,
     combining: Option<FloatCombining>,
     /// Columns and rows of the mask.
     size: (usize, usize),
@@ -90,7 +89,7 @@ impl Kernel {
 
 /// Numbers of a vector, and vectors of a row that are made at once.
 fn shape<S: Samples>(_: S) -> (usize, usize) {
-    (S::LANES, sums::vectors::<S>())
+    (S::LANES, fused_sums::vectors::<S>())
 }
 
 impl FloatFilter {

@@ -2,8 +2,9 @@
 
 use super::FloatFilter;
 use super::finish::{Row, combine, needs_before};
-use super::lines::{Alpha, Reader, Span, numbers};
-use super::sums::{Lines, Next, ROWS, along_row, sums};
+use super::lines::{Alpha, Reader, numbers};
+use crate::engine::cpu::rows::fused_sums::{Lines, Next, ROWS, along_row, sums};
+use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::simd::float::{Samples, Work};
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
@@ -181,7 +182,7 @@ impl<'a> Part<'a> {
                     None => self.reader.line(s, y, &self.span, to, &mut memory.alphas),
                     Some(row) => {
                         self.reader.line(s, y, &self.span, line, &mut memory.alphas);
-                        along_row(s, row, line, channels, &mut to[..len]);
+                        along_row(s, (row, 0.0), line, channels, &mut to[..len], |sums| sums);
                     }
                 }
             }

@@ -17,15 +17,18 @@
 //! ```
 //!
 //! `plane_filter.rs` is what an algorithm is; `prefetch.rs` asks for the rows to come; `component.rs` is the
-//! way in for algorithms in plain Rust.
+//! way in for algorithms in plain Rust; `fused_sums.rs` makes sums of floating-point numbers, and `span.rs` says
+//! where the pixels of a part of a row come from.
 
 pub(super) mod alpha;
 pub(super) mod border;
 pub(super) mod component;
+pub(super) mod fused_sums;
 pub(super) mod plane_filter;
 pub(super) mod plane_rows;
 pub(super) mod prefetch;
 pub(super) mod requantize;
+pub(super) mod span;
 pub(super) mod strip;
 pub(super) mod sum;
 pub(super) mod threshold;

@@ -19,6 +19,17 @@ impl<'a> Picture<'a> {
         &bytes[start..start + self.layout.row_bytes(index)]
     }
 
+    /// Some pixels of row `y` of plane `index`.
+    #[inline]
+    pub(in crate::engine::cpu) fn pixels(
+        &self,
+        (index, y): (usize, usize),
+        pixels: &Range<usize>,
+    ) -> &'a [u8] {
+        let bytes = self.layout.planes()[index].channels * self.layout.format().bytes_per_sample();
+        &self.row(index, y)[pixels.start * bytes..pixels.end * bytes]
+    }
+
     /// The picture's bytes, and where row `y` of plane `index` begins in them.
     pub(in crate::engine::cpu) fn place(&self, index: usize, y: usize) -> (&'a [u8], usize) {
         let plane = &self.layout.planes()[index];

@@ -1,6 +1,7 @@
 //! Floating-point vectors: the traits that each instruction set implements, and implementations in plain Rust
 //! for any machine. The FFT works in 32 and in 64 bits ([`Float`]); pictures of floating-point samples are
-//! filtered in 32 bits, each operation rounded as docs/arithmetic.md says ([`Samples`]).
+//! filtered in 32 bits, each operation rounded as docs/arithmetic.md says ([`Samples`]), and sums of long
+//! weights are made in 64 bits, in which they are exact ([`Exact`]).
 
 use half::f16;
 
@@ -78,28 +79,40 @@ pub(in crate::engine::cpu) trait Float: Copy + Send + Sync + 'static {
     fn transpose(self, from: &[Complex<Self::V>], to: &mut [Complex<Self::V>]);
 }
 
-/// Vectors of 32-bit numbers that hold samples of pictures.
-pub(in crate::engine::cpu) trait Samples: Float<Number = f32> {
+/// Vectors in which weighted sums are made.
+pub(in crate::engine::cpu) trait Sums: Float {
     /// Registers that hold vectors.
     const REGISTERS: usize;
 
     /// Reads the first [`Float::LANES`] numbers.
-    fn load(self, from: &[f32]) -> Self::V;
+    fn load(self, from: &[Self::Number]) -> Self::V;
 
     /// Writes the first [`Float::LANES`] numbers.
-    fn store(self, value: Self::V, to: &mut [f32]);
+    fn store(self, value: Self::V, to: &mut [Self::Number]);
 
-    /// `a x b + c`, rounded once.
+    /// `a x b + c`, rounded once; in 64 bits once or twice, where it is exact.
     fn fused(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
 
+    /// Prefetches the cache line of an address, which may be any.
+    fn prefetch(self, at: *const u8);
+}
+
+/// Vectors of 32-bit numbers that hold samples of pictures.
+pub(in crate::engine::cpu) trait Samples: Sums + Float<Number = f32> {
     /// Reads the first [`Float::LANES`] little-endian numbers of 16 bits, which are exact in 32.
     fn of_halves(self, from: &[u8]) -> Self::V;
 
     /// Writes [`Float::LANES`] numbers in 16 bits, little-endian, rounded to nearest even.
     fn put_halves(self, value: Self::V, to: &mut [u8]);
+}
 
-    /// Prefetches the cache line of an address, which may be any.
-    fn prefetch(self, at: *const u8);
+/// Vectors of 64-bit numbers that hold integers below 2^53.
+pub(in crate::engine::cpu) trait Exact: Sums + Float<Number = f64> {
+    /// The whole numbers that are not above, of numbers within 32 bits.
+    fn floor(self, value: Self::V) -> Self::V;
+
+    /// The larger of two numbers.
+    fn larger(self, a: Self::V, b: Self::V) -> Self::V;
 }
 
 /// What Fourier transforms of a pair of tiles of 64, 128 and 256 points a side take with a set, with staging
@@ -233,7 +246,7 @@ plain!(
     Singles4, f32, 4
 );
 
-impl Samples for Singles4 {
+impl Sums for Singles4 {
     const REGISTERS: usize = 16;
 
     #[inline(always)]
@@ -252,6 +265,11 @@ impl Samples for Singles4 {
     }
 
     #[inline(always)]
+    fn prefetch(self, _: *const u8) {}
+}
+
+impl Samples for Singles4 {
+    #[inline(always)]
     fn of_halves(self, from: &[u8]) -> [f32; 4] {
         std::array::from_fn(|i| f16::from_le_bytes([from[2 * i], from[2 * i + 1]]).to_f32())
     }
@@ -262,7 +280,42 @@ impl Samples for Singles4 {
             *to = f16::from_f32(value).to_le_bytes();
         }
     }
+}
+
+impl Sums for Doubles2 {
+    const REGISTERS: usize = 16;
+
+    #[inline(always)]
+    fn load(self, from: &[f64]) -> [f64; 2] {
+        std::array::from_fn(|i| from[i])
+    }
+
+    #[inline(always)]
+    fn store(self, value: [f64; 2], to: &mut [f64]) {
+        to[..2].copy_from_slice(&value);
+    }
+
+    #[inline(always)]
+    fn fused(self, a: [f64; 2], b: [f64; 2], c: [f64; 2]) -> [f64; 2] {
+        std::array::from_fn(|i| a[i] * b[i] + c[i])
+    }
 
     #[inline(always)]
     fn prefetch(self, _: *const u8) {}
+}
+
+impl Exact for Doubles2 {
+    #[inline(always)]
+    fn floor(self, value: [f64; 2]) -> [f64; 2] {
+        // Whole numbers of 32 bits, which this rounds to zero: what is made of samples has 24.
+        std::array::from_fn(|i| {
+            let whole = f64::from(value[i] as i32);
+            whole - f64::from(u8::from(whole > value[i]))
+        })
+    }
+
+    #[inline(always)]
+    fn larger(self, a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+        std::array::from_fn(|i| if b[i] > a[i] { b[i] } else { a[i] })
+    }
 }

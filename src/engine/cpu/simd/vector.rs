@@ -6,7 +6,7 @@
 //! hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
-use super::float::{Float, Samples, TransformTerms};
+use super::float::{Exact, Samples, TransformTerms};
 
 /// How the samples of two neighbouring vectors of numbers lie in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     type Singles: Samples;
 
     /// Vectors of real numbers of 64 bits.
-    type Doubles: Float;
+    type Doubles: Exact;
 
     /// What Fourier transforms take with these.
     const TRANSFORM_TERMS: TransformTerms;

@@ -8,6 +8,7 @@ use crate::engine::cpu::simd::{Compiled, InstructionSet};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat, PlaneFormat};
 use premultiply::{Form, Pixels, PremultiplyFours, UnpremultiplyConstants, doubles, numbers, words};
+use std::ops::Range;
 
 /// How a step's colours are premultiplied and unpremultiplied.
 pub(in crate::engine::cpu) struct Alpha {
@@ -210,28 +211,54 @@ impl<'a> Source<'a> {
     {
         match self.alpha {
             None => self.picture.row(plane, y),
-            Some(weighted) => self.row_under(weighted.by, plane, y, room),
+            Some(weighted) => {
+                let width = self.picture.layout.planes()[plane].width;
+                self.pixels_under(weighted.by, (plane, y), &(0..width), room)
+            }
         }
     }
 
-    /// [`Source::row`] where there is alpha.
-    fn row_under<'b>(&self, alpha: &Alpha, plane: usize, y: usize, room: &'b mut Vec<u8>) -> &'b [u8]
+    /// Some pixels of such a row.
+    #[inline]
+    pub(in crate::engine::cpu) fn pixels<'b>(
+        &self,
+        (plane, y): (usize, usize),
+        pixels: &Range<usize>,
+        room: &'b mut Vec<u8>,
+    ) -> &'b [u8]
     where
         'a: 'b,
     {
-        let before = self.picture.row(plane, y);
+        match self.alpha {
+            None => self.picture.pixels((plane, y), pixels),
+            Some(weighted) => self.pixels_under(weighted.by, (plane, y), pixels, room),
+        }
+    }
+
+    /// [`Source::pixels`] where there is alpha.
+    fn pixels_under<'b>(
+        &self,
+        alpha: &Alpha,
+        (plane, y): (usize, usize),
+        pixels: &Range<usize>,
+        room: &'b mut Vec<u8>,
+    ) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        let before = self.picture.pixels((plane, y), pixels);
         let Some(form) = alpha.forms[plane] else {
             return before;
         };
-        let row = self.picture.row(alpha.plane, y);
-        if alpha.is_opaque(form, row) {
+        let by = self.picture.pixels((alpha.plane, y), pixels);
+        if alpha.is_opaque(form, by) {
             return before;
         }
         room.resize(room.len().max(before.len()), 0);
         let out = &mut room[..before.len()];
         let pixels = Pixels {
             before,
-            alpha: row,
+            alpha: by,
             out: &mut *out,
         };
         alpha.premultiply(form, pixels);

@@ -1,7 +1,7 @@
 //! Floating-point vectors of AVX2 with fused multiply-adds, and of AVX-512.
 #![allow(unsafe_code)]
 
-use crate::engine::cpu::simd::float::{Complex, Float, Samples, Work};
+use crate::engine::cpu::simd::float::{Complex, Exact, Float, Samples, Sums, Work};
 use core::arch::x86_64::*;
 
 /// Columns of four rows within each 128 bits: quarter q of the vector c holds lane 4q + c of all rows.
@@ -236,7 +236,7 @@ unsafe fn doubles8_to_words(value: __m512d, to: *mut u16) {
 unsafe fn doubles8_far(value: __m512d, within: __m512d) -> u32 {
     // SAFETY: the caller has the proof of AVX-512F.
     unsafe {
-        let floor = _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(value);
+        let floor = floor_of_doubles8(value);
         let from_half = _mm512_sub_pd(_mm512_sub_pd(value, floor), _mm512_set1_pd(0.5));
         u32::from(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(_mm512_abs_pd(from_half), within))
     }
@@ -433,24 +433,24 @@ vectors!(
     singles16_of_words, singles16_to_words, singles16_far, columns_of_singles16
 );
 
-/// [`Samples`] by the instructions named.
-macro_rules! samples {
+/// [`Sums`] by the instructions named.
+macro_rules! sums {
     (
-        $name:ident, $v:ty, $lanes:literal, $registers:literal,
-        $load:ident, $store:ident, $mul_add:ident, $of_halves:ident, $to_halves:ident
+        $name:ident, $v:ty, $number:ty, $lanes:literal, $registers:literal,
+        $load:ident, $store:ident, $mul_add:ident
     ) => {
-        impl Samples for $name {
+        impl Sums for $name {
             const REGISTERS: usize = $registers;
 
             #[inline(always)]
-            fn load(self, from: &[f32]) -> $v {
+            fn load(self, from: &[$number]) -> $v {
                 let from = &from[..$lanes];
                 // SAFETY: `self` proves the instruction, and the numbers were found there.
                 unsafe { $load(from.as_ptr()) }
             }
 
             #[inline(always)]
-            fn store(self, value: $v, to: &mut [f32]) {
+            fn store(self, value: $v, to: &mut [$number]) {
                 let to = &mut to[..$lanes];
                 // SAFETY: `self` proves the instruction, and the room was found there.
                 unsafe { $store(to.as_mut_ptr(), value) }
@@ -463,6 +463,60 @@ macro_rules! samples {
             }
 
             #[inline(always)]
+            fn prefetch(self, at: *const u8) {
+                // SAFETY: SSE is part of x86-64, and no address is a fault.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+            }
+        }
+    };
+}
+
+sums!(
+    Singles8,
+    __m256,
+    f32,
+    8,
+    16,
+    _mm256_loadu_ps,
+    _mm256_storeu_ps,
+    _mm256_fmadd_ps
+);
+sums!(
+    Singles16,
+    __m512,
+    f32,
+    16,
+    32,
+    _mm512_loadu_ps,
+    _mm512_storeu_ps,
+    _mm512_fmadd_ps
+);
+sums!(
+    Doubles4,
+    __m256d,
+    f64,
+    4,
+    16,
+    _mm256_loadu_pd,
+    _mm256_storeu_pd,
+    _mm256_fmadd_pd
+);
+sums!(
+    Doubles8,
+    __m512d,
+    f64,
+    8,
+    32,
+    _mm512_loadu_pd,
+    _mm512_storeu_pd,
+    _mm512_fmadd_pd
+);
+
+/// [`Samples`] by the instructions named.
+macro_rules! samples {
+    ($name:ident, $v:ty, $lanes:literal, $of_halves:ident, $to_halves:ident) => {
+        impl Samples for $name {
+            #[inline(always)]
             fn of_halves(self, from: &[u8]) -> $v {
                 let from = &from[..2 * $lanes];
                 // SAFETY: `self` proves the instructions, and the numbers were found there.
@@ -474,12 +528,6 @@ macro_rules! samples {
                 let to = &mut to[..2 * $lanes];
                 // SAFETY: `self` proves the instructions, and the room was found there.
                 unsafe { $to_halves(value, to.as_mut_ptr()) }
-            }
-
-            #[inline(always)]
-            fn prefetch(self, at: *const u8) {
-                // SAFETY: SSE is part of x86-64, and no address is a fault.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
             }
         }
     };
@@ -512,26 +560,33 @@ unsafe fn singles16_to_halves(value: __m512, to: *mut u8) {
     }
 }
 
-samples!(
-    Singles8,
-    __m256,
-    8,
-    16,
-    _mm256_loadu_ps,
-    _mm256_storeu_ps,
-    _mm256_fmadd_ps,
-    singles8_of_halves,
-    singles8_to_halves
-);
+samples!(Singles8, __m256, 8, singles8_of_halves, singles8_to_halves);
+samples!(Singles16, __m512, 16, singles16_of_halves, singles16_to_halves);
 
-samples!(
-    Singles16,
-    __m512,
-    16,
-    32,
-    _mm512_loadu_ps,
-    _mm512_storeu_ps,
-    _mm512_fmadd_ps,
-    singles16_of_halves,
-    singles16_to_halves
-);
+/// [`Exact`] by the instructions named.
+macro_rules! exact {
+    ($name:ident, $v:ty, $floor:ident, $max:ident) => {
+        impl Exact for $name {
+            #[inline(always)]
+            fn floor(self, value: $v) -> $v {
+                // SAFETY: `self` proves the instruction.
+                unsafe { $floor(value) }
+            }
+
+            #[inline(always)]
+            fn larger(self, a: $v, b: $v) -> $v {
+                // SAFETY: `self` proves the instruction.
+                unsafe { $max(a, b) }
+            }
+        }
+    };
+}
+
+#[inline(always)]
+unsafe fn floor_of_doubles8(value: __m512d) -> __m512d {
+    // SAFETY: the caller has the proof of AVX-512F.
+    unsafe { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(value) }
+}
+
+exact!(Doubles4, __m256d, _mm256_floor_pd, _mm256_max_pd);
+exact!(Doubles8, __m512d, floor_of_doubles8, _mm512_max_pd);

@@ -1,0 +1,321 @@
+//! The rows of a strip: lines of numbers from rows of the picture, their sums, and samples of these.
+
+use super::{Doubles, RowPass};
+use crate::engine::cpu::rows::alpha::Source;
+use crate::engine::cpu::rows::fused_sums::{Lines, Next, ROWS, along_row, exact_sums};
+use crate::engine::cpu::rows::plane_rows::complete;
+use crate::engine::cpu::rows::span::Span;
+use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::simd::float::{Exact, Work};
+use crate::engine::cpu::simd::scratch::{LineRing, aligned, room, spread};
+use crate::filter::Combining;
+use crate::frame::{Layout, PixelFormat};
+use std::ops::Range;
+
+/// What a thread works in.
+#[derive(Default)]
+pub(super) struct Memory {
+    ring: Vec<f64>,
+    /// Where the lines of the next rows begin.
+    places: Vec<usize>,
+    /// A line before the pass along it.
+    line: Vec<f64>,
+    /// What the sums of each mask start from, and what is added at the end.
+    starts: Vec<f64>,
+    sums: Vec<f64>,
+    /// A row of samples.
+    words: Vec<u16>,
+    /// Colours times alpha.
+    under_alpha: Vec<u8>,
+}
+
+/// A strip of a plane.
+pub(super) struct StripWork<'a, 'b> {
+    pub(super) filter: &'a Doubles,
+    pub(super) source: Source<'a>,
+    /// That of the result.
+    pub(super) layout: &'a Layout,
+    pub(super) strip: &'a mut Strip<'b>,
+    pub(super) memory: &'a mut Memory,
+}
+
+impl<S: Exact> Work<S> for StripWork<'_, '_> {
+    #[inline(always)]
+    fn run(self, s: S) {
+        let StripWork {
+            filter,
+            source,
+            layout,
+            strip,
+            memory,
+        } = self;
+        let place = layout.planes()[strip.plane];
+        if !filter.convolves {
+            strip.each_row(layout, |at, row| {
+                complete(&filter.channels, source, (at.plane, at.row), row)
+            });
+            return;
+        }
+        let pixels = filter.band(&place);
+        let mut first = 0;
+        while first < place.width {
+            let band = first..(first + pixels).min(place.width);
+            first = band.end;
+            let halo = filter.kernel.size.0 / 2;
+            let part = Part {
+                filter,
+                source,
+                plane: strip.plane,
+                span: Span::new(&band, halo, place.width, filter.border),
+                band,
+                height: place.height,
+                first_row: strip.first_row,
+            };
+            part.make(s, layout, strip, memory);
+        }
+    }
+}
+
+/// Samples of a row as numbers.
+#[inline(always)]
+fn widen(format: PixelFormat, from: &[u8], to: &mut [f64]) {
+    if format.bytes_per_sample() == 1 {
+        for (to, &from) in to.iter_mut().zip(from) {
+            *to = f64::from(from);
+        }
+        return;
+    }
+    let words = from.as_chunks().0.iter();
+    if format.shift() == 0 {
+        for (to, &from) in to.iter_mut().zip(words) {
+            *to = f64::from(u16::from_le_bytes(from));
+        }
+        return;
+    }
+    for (to, &from) in to.iter_mut().zip(words) {
+        *to = f64::from(u16::from_le_bytes(from) >> format.shift());
+    }
+}
+
+/// Samples as they are stored.
+#[inline(always)]
+fn store(format: PixelFormat, samples: &[u16], to: &mut [u8]) {
+    if format.bytes_per_sample() == 1 {
+        for (to, &sample) in to.iter_mut().zip(samples) {
+            *to = sample as u8;
+        }
+        return;
+    }
+    for (to, &sample) in to.as_chunks_mut().0.iter_mut().zip(samples) {
+        *to = (sample << format.shift()).to_le_bytes();
+    }
+}
+
+/// One number of the sums of several masks, each `of` sums after those of the mask before: they take the
+/// place of the first mask's.
+#[inline(always)]
+fn combine<S: Exact>(s: S, combining: Combining, sums: &mut [f64], of: usize) {
+    let (first, others) = sums.split_at_mut(of);
+    match combining {
+        Combining::Absolute => {
+            for m in first.chunks_exact_mut(S::LANES) {
+                let sum = s.load(m);
+                s.store(s.larger(sum, s.sub(s.splat(0.0), sum)), m);
+            }
+        }
+        Combining::Largest => {
+            for other in others.chunks_exact(of) {
+                for (m, sum) in first.chunks_exact_mut(S::LANES).zip(other.chunks_exact(S::LANES)) {
+                    s.store(s.larger(s.load(m), s.load(sum)), m);
+                }
+            }
+        }
+        Combining::Magnitude(_) => unreachable!("magnitudes have short weights"),
+    }
+}
+
+/// The pass along rows of one line.
+#[inline(always)]
+fn along<S: Exact>(s: S, row: &RowPass, line: &[f64], step: usize, to: &mut [f64]) {
+    let scale = s.splat(row.scale);
+    along_row(s, (&row.weights, row.start), line, step, to, |sum| {
+        s.floor(s.mul(sum, scale))
+    });
+}
+
+/// A band of columns of a strip.
+struct Part<'a> {
+    filter: &'a Doubles,
+    source: Source<'a>,
+    plane: usize,
+    band: Range<usize>,
+    span: Span,
+    /// Rows of the plane.
+    height: usize,
+    /// The first row of the strip.
+    first_row: usize,
+}
+
+impl Part<'_> {
+    /// The line of row `y`, which may lie outside of the picture.
+    #[inline(always)]
+    fn line(&self, y: i64, to: &mut [f64], room: &mut Vec<u8>) {
+        let (format, channels) = (self.filter.format, self.filter.channels.len());
+        let (span, outside) = (&self.span, &self.filter.outside);
+        let Some(y) = self.filter.border.index(y, self.height) else {
+            for pixel in to[..span.pixels * channels].chunks_exact_mut(channels) {
+                pixel.copy_from_slice(outside);
+            }
+            return;
+        };
+        let inside = span.lead * channels..(span.lead + span.inside.len()) * channels;
+        let stored = self.source.pixels((self.plane, y), &span.inside, room);
+        widen(format, stored, &mut to[inside]);
+        for &(place, from) in &span.outside {
+            let at = place * channels;
+            match from {
+                None => to[at..at + channels].copy_from_slice(outside),
+                Some(x) if span.inside.contains(&x) => {
+                    let from = (span.lead + x - span.inside.start) * channels;
+                    to.copy_within(from..from + channels, at);
+                }
+                Some(x) => {
+                    let stored = self.source.pixels((self.plane, y), &(x..x + 1), room);
+                    widen(format, stored, &mut to[at..at + channels]);
+                }
+            }
+        }
+    }
+
+    /// A value of each channel for all sums of a row, and 0 for what fills up the last vector.
+    fn repeat(&self, values: &[f64], to: &mut [f64]) {
+        let samples = self.band.len() * values.len();
+        for pixel in to[..samples].chunks_exact_mut(values.len()) {
+            pixel.copy_from_slice(values);
+        }
+        to[samples..].fill(0.0);
+    }
+
+    /// Makes the band of all rows of the strip.
+    #[inline(always)]
+    fn make<S: Exact>(&self, s: S, layout: &Layout, strip: &mut Strip<'_>, memory: &mut Memory) {
+        let (filter, kernel) = (self.filter, &*self.filter.kernel);
+        let channels = filter.channels.len();
+        let samples = self.band.len() * channels;
+        let len = samples.next_multiple_of(S::LANES);
+        let halo = 2 * (kernel.size.0 / 2) * channels;
+        let masks = kernel.masks.len();
+        let starts = room(&mut memory.starts, (masks + 1) * len);
+        let values = filter.starts.iter().chain([&filter.biases]);
+        for (values, to) in values.zip(starts.chunks_exact_mut(len)) {
+            self.repeat(values, to);
+        }
+        let (starts, biases) = starts.split_at(masks * len);
+        let all_sums = aligned(&mut memory.sums, masks * ROWS * len);
+        let line = aligned(&mut memory.line, len + halo);
+        let pitch = spread(if kernel.row.is_some() { len } else { len + halo });
+        let mut ring = LineRing::new(&mut memory.ring, (kernel.lines(), pitch), 0);
+        let top = self.first_row as i64 - (kernel.size.1 / 2) as i64;
+        for k in (0..strip.rows).step_by(ROWS) {
+            // Line j is row j of those that the strip is made of.
+            ring.fill(k + kernel.lines(), |j, to| match &kernel.row {
+                None => self.line(top + j as i64, to, &mut memory.under_alpha),
+                Some(row) => {
+                    self.line(top + j as i64, line, &mut memory.under_alpha);
+                    along(s, row, line, channels, &mut to[..len]);
+                }
+            });
+            memory.places.clear();
+            memory
+                .places
+                .extend((k..k + kernel.lines()).map(|j| ring.slot(j)));
+            let lines = Lines {
+                memory: ring.all(),
+                places: &memory.places,
+                step: channels,
+            };
+            let mut next = self.next(layout, strip, k + ROWS);
+            let each = starts
+                .chunks_exact(len)
+                .zip(all_sums.chunks_exact_mut(ROWS * len));
+            for (taps, (starts, sums)) in kernel.masks.iter().zip(each) {
+                exact_sums(s, taps, lines, (starts, next), sums);
+                next.rows = [&[]; 2 * ROWS];
+            }
+            if let Some(combining) = kernel.combining {
+                combine(s, combining, all_sums, ROWS * len);
+            }
+            let rows = ROWS.min(strip.rows - k);
+            for (r, sums) in all_sums.chunks_exact(len).take(rows).enumerate() {
+                let biases = kernel.combining.map(|_| biases);
+                let words = aligned(&mut memory.words, len);
+                self.finish(s, (sums, biases), words);
+                self.put(layout, strip, k + r, &words[..samples]);
+            }
+        }
+    }
+
+    /// The samples that a row of sums stands for.
+    #[inline(always)]
+    fn finish<S: Exact>(&self, s: S, (sums, biases): (&[f64], Option<&[f64]>), to: &mut [u16]) {
+        let largest = s.splat(self.filter.format.max_value().into());
+        let scale = s.splat(self.filter.kernel.scale);
+        let vectors = sums.chunks_exact(S::LANES).zip(to.chunks_exact_mut(S::LANES));
+        match biases {
+            None => {
+                for (sums, to) in vectors {
+                    s.put_whole(s.mul(s.load(sums), scale), largest, to);
+                }
+            }
+            Some(biases) => {
+                for ((sums, to), biases) in vectors.zip(biases.chunks_exact(S::LANES)) {
+                    let sum = s.add(s.load(sums), s.load(biases));
+                    s.put_whole(s.mul(sum, scale), largest, to);
+                }
+            }
+        }
+    }
+
+    /// Writes the band of row `k` of the strip, and completes the row once it has all bands.
+    #[inline(always)]
+    fn put(&self, layout: &Layout, strip: &mut Strip<'_>, k: usize, samples: &[u16]) {
+        let (format, place) = (self.filter.format, layout.planes()[self.plane]);
+        let row = &mut strip.bytes[k * place.stride..][..layout.row_bytes(self.plane)];
+        let pixel = place.channels * format.bytes_per_sample();
+        store(
+            format,
+            samples,
+            &mut row[self.band.start * pixel..self.band.end * pixel],
+        );
+        if self.band.end == place.width {
+            complete(
+                &self.filter.channels,
+                self.source,
+                (self.plane, self.first_row + k),
+                row,
+            );
+        }
+    }
+
+    /// What is read and written when the rows from row `k` of the strip on are made.
+    fn next<'b>(&'b self, layout: &Layout, strip: &'b Strip<'_>, k: usize) -> Next<'b> {
+        let bytes = self.filter.format.bytes_per_sample();
+        let mut rows: [&[u8]; 2 * ROWS] = [&[]; 2 * ROWS];
+        if k < strip.rows {
+            let (below, place) = (self.filter.kernel.size.1 / 2, layout.planes()[self.plane]);
+            let from = self.band.start * place.channels * bytes;
+            let len = self.band.len() * place.channels * bytes;
+            let (picture, result) = rows.split_at_mut(ROWS);
+            for (r, (read, written)) in picture.iter_mut().zip(result).enumerate() {
+                let y = self.first_row + k + r + below;
+                if y < self.height {
+                    *read = self.source.picture.pixels((self.plane, y), &self.band);
+                }
+                if k + r < strip.rows {
+                    *written = &strip.bytes[(k + r) * place.stride + from..][..len];
+                }
+            }
+        }
+        Next { rows, bytes }
+    }
+}

@@ -1,0 +1,449 @@
+//! Sums of weights times samples by fused multiply-adds of floating-point numbers.
+//!
+//! ```text
+//! line  0   x x x x x x ..        output row 0   lines 0 1 2
+//! line  1   x x x x x x ..        output row 1   lines   1 2 3        mask of three rows
+//! line  2   x x x x x x ..        output row 2   lines     2 3 4
+//! ..                              output row 3   lines       3 4 5
+//! ```
+//!
+//! A vector of a line is loaded once for all output rows that it is part of, and a weight is broadcast once
+//! for all vectors of a row, so that multiply-adds, not loads, are what the loop waits for.
+//!
+//! [`sums`] adds in the order of the taps. [`exact_sums`] are sums that no order changes: samples that share a
+//! weight are added first, which spares half the multiply-adds.
+//!
+//! ```text
+//! across   (line[x - i] + line[x + i]) w[i]      made once for all output rows that the line is part of
+//! down     (line y - j + line y + j) w[j]        of a column, for each output row; lines stay in registers
+//! ```
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
+#![allow(clippy::needless_range_loop)]
+
+use crate::engine::cpu::simd::float::{Exact, Sums};
+
+/// Output rows that are made at once.
+pub(in crate::engine::cpu) const ROWS: usize = 4;
+
+/// Vectors of each of them that are made at once: eight sums or more fill the time that a multiply-add takes,
+/// and with the vectors of a line they leave some registers, so that none goes to memory.
+pub(in crate::engine::cpu) const fn vectors<S: Sums>() -> usize {
+    if S::REGISTERS < 32 { 2 } else { 4 }
+}
+
+/// The weights of a mask as the loops take them: of each line, tap by tap, those for each of the output rows
+/// that are made at once. 0 stands where a line is no part of a row, and is not used.
+///
+/// ```text
+/// line 0    w00 -- -- --   w01 -- -- --   w02 -- -- --
+/// line 1    w10 w00 -- --  w11 w01 -- --  w12 w02 -- --
+/// line 2    w20 w10 w00 --  ..
+/// ```
+pub(in crate::engine::cpu) struct Taps<N> {
+    weights: Vec<[N; ROWS]>,
+    /// Taps of a line: columns of the mask, or those up to the middle one.
+    width: usize,
+    height: usize,
+    fold: Fold,
+}
+
+/// Which samples are added before they are weighted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::engine::cpu) enum Fold {
+    /// None.
+    Nothing,
+    /// Those to the left and to the right of the middle column.
+    Across,
+    /// Those above and below the middle row of a mask of one column.
+    Down,
+}
+
+impl<N: Copy + Default + PartialEq> Taps<N> {
+    /// Those of a mask, row by row, for [`sums`].
+    pub(in crate::engine::cpu) fn new(weights: &[N], width: usize) -> Taps<N> {
+        let height = weights.len() / width;
+        let at = |j: usize, i: usize, r: usize| match j.checked_sub(r) {
+            Some(row) if row < height => weights[row * width + i],
+            _ => N::default(),
+        };
+        let lines = (0..height + ROWS - 1).flat_map(|j| (0..width).map(move |i| (j, i)));
+        Taps {
+            weights: lines.map(|(j, i)| std::array::from_fn(|r| at(j, i, r))).collect(),
+            width,
+            height,
+            fold: Fold::Nothing,
+        }
+    }
+
+    /// Those of a mask, row by row, for [`exact_sums`]: folded where it is symmetric.
+    pub(in crate::engine::cpu) fn folded(weights: &[N], width: usize) -> Taps<N> {
+        let height = weights.len() / width;
+        let middle = width / 2;
+        let mut rows = weights.chunks_exact(width);
+        if width > 1 && rows.all(|row| row.iter().eq(row.iter().rev())) {
+            let rows = weights.chunks_exact(width);
+            let half: Vec<N> = rows.flat_map(|row| &row[..=middle]).copied().collect();
+            return Taps {
+                fold: Fold::Across,
+                ..Taps::new(&half, middle + 1)
+            };
+        }
+        let is_column = width == 1 && height > 1 && weights.iter().eq(weights.iter().rev());
+        Taps {
+            fold: if is_column { Fold::Down } else { Fold::Nothing },
+            ..Taps::new(weights, width)
+        }
+    }
+
+    /// Multiply-adds of a sum.
+    pub(in crate::engine::cpu) fn len(&self) -> usize {
+        match self.fold {
+            Fold::Nothing | Fold::Across => self.width * self.height,
+            Fold::Down => self.height / 2 + 1,
+        }
+    }
+
+    /// Which samples are added first.
+    pub(in crate::engine::cpu) fn fold(&self) -> Fold {
+        self.fold
+    }
+}
+
+/// Lines that sums are made of.
+#[derive(Clone, Copy)]
+pub(in crate::engine::cpu) struct Lines<'a, N> {
+    pub(in crate::engine::cpu) memory: &'a [N],
+    /// Where each line has the sample of the first tap of the first sum.
+    pub(in crate::engine::cpu) places: &'a [usize],
+    /// Samples from one tap to the next.
+    pub(in crate::engine::cpu) step: usize,
+}
+
+/// Rows that come next, brought into the cache meanwhile: of the picture, of the result, as many of each as
+/// are made at once.
+#[derive(Clone, Copy)]
+pub(in crate::engine::cpu) struct Next<'a> {
+    pub(in crate::engine::cpu) rows: [&'a [u8]; 2 * ROWS],
+    /// Bytes of a sample.
+    pub(in crate::engine::cpu) bytes: usize,
+}
+
+impl Next<'_> {
+    /// Prefetches what belongs to so many samples from sample `at` on.
+    #[inline(always)]
+    fn prefetch<S: Sums>(&self, s: S, at: usize, samples: usize) {
+        const CACHE_LINE: usize = 64;
+        for n in 0..2 * ROWS {
+            let mut byte = at * self.bytes;
+            while byte < self.rows[n].len().min((at + samples) * self.bytes) {
+                s.prefetch(self.rows[n][byte..].as_ptr());
+                byte += CACHE_LINE;
+            }
+        }
+    }
+}
+
+/// The sums of [`ROWS`] output rows, each of as many as `starts` has, which is what they start from: a
+/// multiple of a vector. They go to `to`, row after row.
+#[inline(always)]
+pub(in crate::engine::cpu) fn sums<S: Sums>(
+    s: S,
+    taps: &Taps<S::Number>,
+    lines: Lines<'_, S::Number>,
+    (starts, next): (&[S::Number], Next<'_>),
+    to: &mut [S::Number],
+) {
+    // Of a column the one tap of a line is a constant of the loop.
+    if taps.width == 1 {
+        all_tiles::<S, 1, false>(s, taps, lines, (starts, next), to);
+    } else {
+        all_tiles::<S, 0, false>(s, taps, lines, (starts, next), to);
+    }
+}
+
+/// [`sums`] that no order changes.
+#[inline(always)]
+pub(in crate::engine::cpu) fn exact_sums<S: Exact>(
+    s: S,
+    taps: &Taps<f64>,
+    lines: Lines<'_, f64>,
+    (starts, next): (&[f64], Next<'_>),
+    to: &mut [f64],
+) {
+    match taps.fold {
+        Fold::Nothing => sums(s, taps, lines, (starts, next), to),
+        Fold::Across => all_tiles::<S, 0, true>(s, taps, lines, (starts, next), to),
+        Fold::Down => {
+            let len = starts.len();
+            for at in (0..len).step_by(S::LANES) {
+                next.prefetch(s, at, S::LANES);
+                let sums = folded_column(s, taps, lines, &starts[at..], at);
+                for r in 0..ROWS {
+                    s.store(sums[r], &mut to[r * len + at..]);
+                }
+            }
+        }
+    }
+}
+
+/// [`sums`] of masks with `W` taps a line; 0 stands for any number.
+#[inline(always)]
+fn all_tiles<S: Sums, const W: usize, const FOLDS: bool>(
+    s: S,
+    taps: &Taps<S::Number>,
+    lines: Lines<'_, S::Number>,
+    (starts, next): (&[S::Number], Next<'_>),
+    to: &mut [S::Number],
+) {
+    let at = if const { S::REGISTERS < 32 } {
+        tiles::<S, W, 2, FOLDS>(s, taps, lines, (starts, next), to, 0)
+    } else {
+        tiles::<S, W, 4, FOLDS>(s, taps, lines, (starts, next), to, 0)
+    };
+    tiles::<S, W, 1, FOLDS>(s, taps, lines, (starts, next), to, at);
+}
+
+/// Tiles of `V` vectors from sum `from` on, as many as there are; where the rest begins.
+#[inline(always)]
+fn tiles<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
+    s: S,
+    taps: &Taps<S::Number>,
+    lines: Lines<'_, S::Number>,
+    (starts, next): (&[S::Number], Next<'_>),
+    to: &mut [S::Number],
+    from: usize,
+) -> usize {
+    let len = starts.len();
+    let mut at = from;
+    while at + V * S::LANES <= len {
+        next.prefetch(s, at, V * S::LANES);
+        let sums = tile::<S, W, V, FOLDS>(s, taps, lines, &starts[at..], at);
+        for r in 0..ROWS {
+            for v in 0..V {
+                s.store(sums[r][v], &mut to[r * len + at + v * S::LANES..]);
+            }
+        }
+        at += V * S::LANES;
+    }
+    at
+}
+
+#[inline(always)]
+fn tile<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
+    s: S,
+    taps: &Taps<S::Number>,
+    lines: Lines<'_, S::Number>,
+    starts: &[S::Number],
+    at: usize,
+) -> [[S::V; V]; ROWS] {
+    let mut start = [s.splat(S::number(0.0)); V];
+    for v in 0..V {
+        start[v] = s.load(&starts[v * S::LANES..]);
+    }
+    let mut sums = [start; ROWS];
+    let width = if W > 0 { W } else { taps.width };
+    let columns = if FOLDS { 2 * width - 1 } else { width };
+    let reach = (columns - 1) * lines.step + V * S::LANES;
+    let mut all = lines.places.iter().zip(taps.weights.chunks_exact(width));
+    let mut next = || {
+        let Some((&place, weights)) = all.next() else {
+            unreachable!("there are as many lines as the rows are part of")
+        };
+        (&lines.memory[place + at..][..reach], lines.step, weights)
+    };
+    if taps.height == 1 {
+        add::<S, V, 0, 1, FOLDS>(s, next(), &mut sums);
+        add::<S, V, 1, 2, FOLDS>(s, next(), &mut sums);
+        add::<S, V, 2, 3, FOLDS>(s, next(), &mut sums);
+        add::<S, V, 3, 4, FOLDS>(s, next(), &mut sums);
+        return sums;
+    }
+    add::<S, V, 0, 1, FOLDS>(s, next(), &mut sums);
+    add::<S, V, 0, 2, FOLDS>(s, next(), &mut sums);
+    add::<S, V, 0, 3, FOLDS>(s, next(), &mut sums);
+    for _ in ROWS - 1..taps.height {
+        add::<S, V, 0, 4, FOLDS>(s, next(), &mut sums);
+    }
+    add::<S, V, 1, 4, FOLDS>(s, next(), &mut sums);
+    add::<S, V, 2, 4, FOLDS>(s, next(), &mut sums);
+    add::<S, V, 3, 4, FOLDS>(s, next(), &mut sums);
+    sums
+}
+
+/// What a line adds: its samples, how far one tap is from the next, and the weights.
+type Line<'a, N> = (&'a [N], usize, &'a [[N; ROWS]]);
+
+/// Adds a line's products to the output rows from `FIRST` up to `END`.
+#[inline(always)]
+fn add<S: Sums, const V: usize, const FIRST: usize, const END: usize, const FOLDS: bool>(
+    s: S,
+    (line, step, weights): Line<'_, S::Number>,
+    sums: &mut [[S::V; V]; ROWS],
+) {
+    let mut samples = [s.splat(S::number(0.0)); V];
+    let (mut at, mut opposite) = (0, line.len() - V * S::LANES);
+    for weights in weights {
+        let from = &line[at..][..V * S::LANES];
+        for v in 0..V {
+            samples[v] = s.load(&from[v * S::LANES..]);
+        }
+        if FOLDS && at < opposite {
+            let from = &line[opposite..][..V * S::LANES];
+            for v in 0..V {
+                samples[v] = s.add(samples[v], s.load(&from[v * S::LANES..]));
+            }
+            opposite -= step;
+        }
+        for r in FIRST..END {
+            let weight = s.splat(weights[r]);
+            for v in 0..V {
+                sums[r][v] = s.fused(weight, samples[v], sums[r][v]);
+            }
+        }
+        at += step;
+    }
+}
+
+/// The lines of a folded column that output rows are weighted from next, a vector of each: those above the
+/// middle and those below it. Each tap takes one more on either side, in place of the one that is done with,
+/// so that after four taps they lie as before.
+struct FoldedLines<S: Exact> {
+    upper: [S::V; ROWS],
+    lower: [S::V; ROWS],
+}
+
+impl<S: Exact> FoldedLines<S> {
+    /// Adds the products of tap `T` of four, of all output rows, and takes the next lines.
+    #[inline(always)]
+    fn add<const T: usize>(
+        &mut self,
+        s: S,
+        weight: f64,
+        [above, below]: [&[f64]; 2],
+        sums: &mut [S::V; ROWS],
+    ) {
+        let weight = s.splat(weight);
+        for r in 0..ROWS {
+            let both = s.add(self.upper[(T + r) % ROWS], self.lower[(ROWS - T + r) % ROWS]);
+            sums[r] = s.fused(weight, both, sums[r]);
+        }
+        self.upper[T] = s.load(above);
+        self.lower[ROWS - 1 - T] = s.load(below);
+    }
+
+    /// Adds the products of the middle tap, after `T` taps of four.
+    #[inline(always)]
+    fn add_middle<const T: usize>(&self, s: S, weight: f64, sums: &mut [S::V; ROWS]) {
+        for r in 0..ROWS {
+            sums[r] = s.fused(s.splat(weight), self.upper[(T + r) % ROWS], sums[r]);
+        }
+    }
+}
+
+/// The sums of a symmetric mask of one column and of three rows or more, a vector for each output row.
+#[inline(always)]
+fn folded_column<S: Exact>(
+    s: S,
+    taps: &Taps<f64>,
+    lines: Lines<'_, f64>,
+    starts: &[f64],
+    at: usize,
+) -> [S::V; ROWS] {
+    let line = |place: usize| &lines.memory[place + at..][..S::LANES];
+    let middle = taps.height / 2;
+    let places = &lines.places[..taps.height + ROWS - 1];
+    let mut held = FoldedLines::<S> {
+        upper: [s.splat(0.0); ROWS],
+        lower: [s.splat(0.0); ROWS],
+    };
+    for r in 0..ROWS {
+        held.upper[r] = s.load(line(places[r]));
+        held.lower[r] = s.load(line(places[taps.height - 1 + r]));
+    }
+    let mut sums = [s.load(starts); ROWS];
+    // The weight of each tap, and the lines that come after it.
+    let above = places[ROWS..].iter();
+    let below = places[..taps.height - 1].iter().rev();
+    let mut all = taps.weights.iter().zip(above.zip(below));
+    let mut next = || {
+        let Some((weights, (&above, &below))) = all.next() else {
+            unreachable!("there are as many lines as the rows are part of")
+        };
+        (weights[0], [line(above), line(below)])
+    };
+    macro_rules! add {
+        ($($tap:literal)*) => {
+            $(
+                let (weight, lines) = next();
+                held.add::<$tap>(s, weight, lines, &mut sums);
+            )*
+        };
+    }
+    for _ in 0..middle / ROWS {
+        add!(0 1 2 3);
+    }
+    let weight = taps.weights[middle][0];
+    match middle % ROWS {
+        0 => held.add_middle::<0>(s, weight, &mut sums),
+        1 => {
+            add!(0);
+            held.add_middle::<1>(s, weight, &mut sums);
+        }
+        2 => {
+            add!(0 1);
+            held.add_middle::<2>(s, weight, &mut sums);
+        }
+        _ => {
+            add!(0 1 2);
+            held.add_middle::<3>(s, weight, &mut sums);
+        }
+    }
+    sums
+}
+
+/// Sums along one line, `step` samples from tap to tap, from 0 on: as many as `to` takes, a multiple of a
+/// vector. They begin with `start`, and `end` makes of them what is stored.
+#[inline(always)]
+pub(in crate::engine::cpu) fn along_row<S: Sums>(
+    s: S,
+    (weights, start): (&[S::Number], S::Number),
+    line: &[S::Number],
+    step: usize,
+    to: &mut [S::Number],
+    end: impl Fn(S::V) -> S::V,
+) {
+    let at = along_tiles::<S, 8>(s, (weights, start), (line, step), to, 0, &end);
+    along_tiles::<S, 1>(s, (weights, start), (line, step), to, at, &end);
+}
+
+#[inline(always)]
+fn along_tiles<S: Sums, const V: usize>(
+    s: S,
+    (weights, start): (&[S::Number], S::Number),
+    (line, step): (&[S::Number], usize),
+    to: &mut [S::Number],
+    from: usize,
+    end: &impl Fn(S::V) -> S::V,
+) -> usize {
+    let reach = (weights.len() - 1) * step + V * S::LANES;
+    let mut at = from;
+    while at + V * S::LANES <= to.len() {
+        let line = &line[at..][..reach];
+        let mut sums = [s.splat(start); V];
+        let mut tap = 0;
+        for &weight in weights {
+            let from = &line[tap..][..V * S::LANES];
+            let weight = s.splat(weight);
+            for v in 0..V {
+                sums[v] = s.fused(weight, s.load(&from[v * S::LANES..]), sums[v]);
+            }
+            tap += step;
+        }
+        for v in 0..V {
+            s.store(end(sums[v]), &mut to[at + v * S::LANES..]);
+        }
+        at += V * S::LANES;
+    }
+    at
+}

@@ -1,0 +1,47 @@
+//! Where the pixels of a part of a row, with a halo on both sides, come from.
+//!
+//! ```text
+//! row                   0 1 2 3 4 5 6 7 8 9
+//! band 0..4, halo 2     2 1|0 1 2 3|4 5          inside 0..6, lead 2; the border reflects
+//! band 4..8, halo 2     2 3|4 5 6 7|8 9          inside 2..10, lead 0
+//! ```
+
+use crate::filter::Border;
+use std::ops::Range;
+
+/// The pixels of a line: a band of a row, and a halo on both sides.
+pub(in crate::engine::cpu) struct Span {
+    /// Pixels of the row that lie within the picture.
+    pub(in crate::engine::cpu) inside: Range<usize>,
+    /// Where these begin in the line, in pixels.
+    pub(in crate::engine::cpu) lead: usize,
+    /// Pixels of the whole line.
+    pub(in crate::engine::cpu) pixels: usize,
+    /// Pixels of the line outside the picture, and which of the row they are; `None` where the border holds
+    /// a constant.
+    pub(in crate::engine::cpu) outside: Vec<(usize, Option<usize>)>,
+}
+
+impl Span {
+    /// `band` with so many pixels on both sides, in rows of `width`.
+    pub(in crate::engine::cpu) fn new(
+        band: &Range<usize>,
+        halo: usize,
+        width: usize,
+        border: Border,
+    ) -> Span {
+        let inside = band.start.saturating_sub(halo)..(band.end + halo).min(width);
+        let first = band.start as i64 - halo as i64;
+        let pixels = band.len() + 2 * halo;
+        let outside = (0..pixels)
+            .map(|place| (place, first + place as i64))
+            .filter(|(_, at)| !(0..width as i64).contains(at))
+            .map(|(place, at)| (place, border.index(at, width)));
+        Span {
+            lead: (inside.start + halo) - band.start,
+            pixels,
+            outside: outside.collect(),
+            inside,
+        }
+    }
+}
