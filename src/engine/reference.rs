@@ -7,8 +7,8 @@ mod float;
 
 use super::{Engine, EngineError};
 use crate::filter::{
-    AlphaUse, Border, Chain, ChannelStep, CombinedKernel, Convolve, DirectKernel, FloatPlan, Kernel, Pass,
-    Plan, PyramidKernel, SeparableKernel, Step,
+    Border, Chain, ChannelStep, CombinedKernel, Convolve, DirectKernel, FloatPlan, Kernel, Pass, Plan,
+    PyramidKernel, SeparableKernel, Step, WeightedKernel,
 };
 use crate::frame::{Allocator, Buffer, Channel, Frame, Layout, Pageable, PixelFormat};
 use std::collections::VecDeque;
@@ -133,23 +133,16 @@ fn write(planes: &[Vec<Component>], frame: &mut Frame) {
 
 fn apply(step: &Step, format: PixelFormat, planes: &[Vec<Component>]) -> Vec<Vec<Component>> {
     let max = i64::from(format.max_value());
-    let weighted = match step.alpha {
-        Some(_) => premultiply(step, max, planes),
-        None => planes.to_vec(),
-    };
-    let mut result: Vec<Vec<Component>> = weighted
+    let mut result: Vec<Vec<Component>> = planes
         .iter()
         .zip(&step.planes)
         .map(|(components, steps)| {
-            components
-                .iter()
-                .zip(steps)
-                .map(|(c, s)| component(step, s, max, c))
-                .collect()
+            let each = components.iter().zip(steps);
+            each.map(|(c, s)| component(step, s, max, c)).collect()
         })
         .collect();
-    if let Some(alpha) = &step.alpha {
-        unpremultiply(step, alpha, max, planes, &mut result);
+    if let Kernel::Weighted(kernel) = &step.kernel {
+        weighted(step, kernel, max, planes, &mut result);
     }
     keep_small_differences(step, planes, &mut result);
     result
@@ -181,6 +174,8 @@ fn component(step: &Step, what: &ChannelStep, max: i64, input: &Component) -> Co
             Kernel::Separable(kernel) => separable(kernel, step.border, convolve, max, input),
             Kernel::Combined(kernel) => combined(kernel, step.border, convolve, max, input),
             Kernel::Pyramid(kernel) => pyramid(kernel, step.border, convolve, max, input),
+            // All components at once.
+            Kernel::Weighted(_) => input.clone(),
         },
     }
 }
@@ -288,7 +283,7 @@ fn separable(
 }
 
 /// A weighted sum of the numbers that `number` gives for each of the weights, without its fraction.
-fn weighted(pass: &Pass, number: impl Fn(i64) -> i64) -> i64 {
+fn pass(pass: &Pass, number: impl Fn(i64) -> i64) -> i64 {
     let sum: i64 = (0..)
         .zip(&pass.weights)
         .map(|(k, &q)| i64::from(q) * number(k))
@@ -310,13 +305,13 @@ fn pyramid(kernel: &PyramidKernel, border: Border, c: &Convolve, max: i64, input
         rows.map(row).collect::<Vec<_>>()
     };
     let decimated_rows = grid(before..behind(height), 0..width, &|x, j| {
-        weighted(&kernel.rows, |k| {
+        pass(&kernel.rows, |k| {
             pixel(input, border, outside, x, (j - 3) * step + k)
         })
     });
     let low = grid(before..behind(height), before..behind(width), &|i, j| {
         let row = &decimated_rows[(j - before) as usize];
-        weighted(&kernel.columns, |k| {
+        pass(&kernel.columns, |k| {
             match border.index((i - 3) * step + k, input.width) {
                 Some(x) => row[x],
                 None => outside << kernel.fraction_bits,
@@ -325,10 +320,10 @@ fn pyramid(kernel: &PyramidKernel, border: Border, c: &Convolve, max: i64, input
     });
     let along_rows = grid(before..behind(height), first..end(width), &|i, j| {
         let row = &low[(j - before) as usize];
-        weighted(&kernel.low, |k| row[(i - first + k) as usize])
+        pass(&kernel.low, |k| row[(i - first + k) as usize])
     });
     let filtered = grid(first..end(height), first..end(width), &|i, j| {
-        weighted(&kernel.low, |k| {
+        pass(&kernel.low, |k| {
             along_rows[(j - first + k) as usize][(i - first) as usize]
         })
     });
@@ -359,66 +354,58 @@ fn alpha_of<S>(planes: &[Vec<Component<S>>]) -> &[S] {
         .map_or(&[], |c| &c.samples)
 }
 
-/// Colour times alpha, above the zero level, for the components that are convolved.
-fn premultiply(step: &Step, max: i64, planes: &[Vec<Component>]) -> Vec<Vec<Component>> {
-    let alpha = alpha_of(planes);
-    let mut result = planes.to_vec();
-    for (component, what) in result.iter_mut().flatten().zip(step.planes.iter().flatten()) {
-        if let ChannelStep::Convolve(Convolve {
-            level,
-            is_alpha: false,
-            ..
-        }) = what
-        {
-            let level = i64::from(*level);
-            for (c, &a) in component.samples.iter_mut().zip(alpha) {
-                *c = level + (2 * (*c - level) * a + max).div_euclid(2 * max);
-            }
-        }
-    }
-    result
-}
-
-/// Straight colour again; see [`AlphaUse`] for the formula.
-fn unpremultiply(
+/// Colours averaged by the weight of alpha, and alpha; see [`WeightedKernel`] for the formula.
+fn weighted(
     step: &Step,
-    alpha: &AlphaUse,
+    kernel: &WeightedKernel,
     max: i64,
     before: &[Vec<Component>],
     result: &mut [Vec<Component>],
 ) {
-    let convolved = alpha_of(result).to_vec();
-    let kept = alpha_of(before);
-    let of_result = if alpha.filter_alpha { &convolved } else { kept };
-    let weight = if alpha.normalise {
-        &convolved[..]
-    } else {
-        of_result
+    let numbers = |samples: &[i64]| samples.iter().map(|&v| v as f32).collect::<Vec<f32>>();
+    let level = |number: f32| (number.floor() as i64).clamp(0, max);
+    let sums = |outside: f32, component: &Component, samples: Vec<f32>| {
+        let input = Component {
+            channel: component.channel,
+            width: component.width,
+            height: component.height,
+            samples,
+        };
+        float::convolved(&kernel.kernel, (step.border, outside), 0.0, &input)
     };
-    let original = before.iter().flatten();
-    for ((component, original), what) in result
-        .iter_mut()
-        .flatten()
-        .zip(original)
-        .zip(step.planes.iter().flatten())
-    {
-        match what {
-            ChannelStep::Convolve(c) if !c.is_alpha => {
-                let level = i64::from(c.level);
-                let offset = i64::from(alpha.offset_of(component.channel));
-                for (i, value) in component.samples.iter_mut().enumerate() {
-                    let a = weight[i];
-                    if a == 0 {
-                        *value = original.samples[i];
-                        continue;
-                    }
-                    let scaled = 2 * (*value - level) * max * i64::from(alpha.gain) + (a << 16);
-                    let colour = level + scaled.div_euclid(a << 17);
-                    *value = (colour + offset).clamp(0, max);
-                }
+    let each = || before.iter().flatten().zip(step.planes.iter().flatten());
+    let kept = numbers(alpha_of(before));
+    let Some((alpha, _)) = each().find(|(component, _)| component.channel == Channel::Alpha) else {
+        return;
+    };
+    let summed = sums(kernel.outside, alpha, kept.clone());
+    let of_result: Vec<i64> = if kernel.weighting.filter_alpha {
+        summed.iter().map(|a| level(a + 0.5)).collect()
+    } else {
+        alpha.samples.clone()
+    };
+    let weights = if kernel.weighting.normalise {
+        summed
+    } else {
+        numbers(&of_result)
+    };
+    for (component, (original, what)) in result.iter_mut().flatten().zip(each()) {
+        let Some(convolve) = what.convolved() else {
+            continue;
+        };
+        if convolve.is_alpha {
+            component.samples.clone_from(&of_result);
+            continue;
+        }
+        let zero = f32::from(convolve.level);
+        let colours = original.samples.iter().zip(&kept);
+        let premultiplied = colours.map(|(&c, a)| (c as f32 - zero) * a).collect();
+        let sums = sums(kernel.outside(convolve), original, premultiplied);
+        let base = kernel.base(component.channel, convolve.level);
+        for (i, (sum, &a)) in sums.into_iter().zip(&weights).enumerate() {
+            if a != 0.0 {
+                component.samples[i] = level((sum * kernel.weighting.gain) / a + base);
             }
-            ChannelStep::Convolve(_) => component.samples = of_result.to_vec(),
-            _ => {}
         }
     }
 }

@@ -210,7 +210,7 @@ impl Case {
                 let is_turned = || Compass::of(kernel).is_some_and(|compass| compass.is_balanced());
                 kernel.combining != Combining::Largest || is_turned()
             }
-            Kernel::Pyramid(_) => false,
+            Kernel::Pyramid(_) | Kernel::Weighted(_) => false,
         };
         let plan = Plan::new(&self.chain, self.format, &Colour::default());
         plan.is_ok_and(|plan| plan.steps.iter().all(fits))

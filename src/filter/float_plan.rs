@@ -153,6 +153,20 @@ impl FloatCombining {
 }
 
 impl FloatKernel {
+    /// True if it has a pass along rows and one along columns.
+    pub fn is_separable(&self) -> bool {
+        matches!(self, FloatKernel::Separable { .. })
+    }
+
+    /// Multiply-adds of a sample.
+    pub fn taps(&self) -> usize {
+        match self {
+            FloatKernel::Direct(mask) => mask.weights.len(),
+            FloatKernel::Separable { row, column } => row.len() + column.len(),
+            FloatKernel::Combined { masks, .. } => masks.iter().map(|mask| mask.weights.len()).sum(),
+        }
+    }
+
     /// Columns and rows of the mask.
     pub fn size(&self) -> (usize, usize) {
         match self {
@@ -244,7 +258,12 @@ fn step(
     })
 }
 
-fn alpha_use(chain: &Chain, filter: &Filter, format: PixelFormat, bias: f32) -> Option<FloatAlpha> {
+pub(super) fn alpha_use(
+    chain: &Chain,
+    filter: &Filter,
+    format: PixelFormat,
+    bias: f32,
+) -> Option<FloatAlpha> {
     let mut channels = format.planes().iter().flat_map(|p| p.channels);
     let is_filtered = |c| chain.planes.treatment(c) == ChannelPolicy::Filter;
     if !format.has_alpha() || !channels.any(|&c| c != Channel::Alpha && is_filtered(c)) {
@@ -270,7 +289,7 @@ fn alpha_use(chain: &Chain, filter: &Filter, format: PixelFormat, bias: f32) -> 
     })
 }
 
-fn kernel(filter: &Filter, algorithm: Algorithm) -> Result<FloatKernel, PlanError> {
+pub(super) fn kernel(filter: &Filter, algorithm: Algorithm) -> Result<FloatKernel, PlanError> {
     let label = || filter.label.clone();
     let combining = match &filter.response {
         Response::Linear => return linear(filter, algorithm),

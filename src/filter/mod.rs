@@ -32,8 +32,8 @@ pub use mask_file::{LineProblem, MaskFileError};
 pub use named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as ParameterRange, named_mask};
 pub use number::NumberError;
 pub use plan::{
-    AlphaUse, ChannelStep, Column, CombinedKernel, Combining, Convolve, DirectKernel, Kernel, Pass, Plan,
-    PlanError, SeparableKernel, Step,
+    ChannelStep, Column, CombinedKernel, Combining, Convolve, DirectKernel, Kernel, Pass, Plan, PlanError,
+    SeparableKernel, Step, WeightedKernel,
 };
 pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
 pub use pyramid::PyramidKernel;

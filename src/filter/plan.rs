@@ -7,8 +7,8 @@ use super::division::Division;
 use super::integers;
 use super::quantise::{Limits, MAX_WEIGHT, QuantiseError, Quantised};
 use super::{
-    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Factors, Filter, Mask, NoSuchPlane,
-    PyramidKernel, Response, Scale, factors, quantise,
+    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Factors, Filter, FloatAlpha, FloatKernel, Mask,
+    NoSuchPlane, PyramidKernel, Response, Scale, factors, float_plan, quantise,
 };
 use crate::frame::{Channel, Colour, PixelFormat};
 
@@ -30,8 +30,6 @@ pub struct Step {
     pub kernel: Kernel,
     /// What happens to each component: a list a plane, an entry for each interleaved component.
     pub planes: Vec<Vec<ChannelStep>>,
-    /// How colour is weighted by alpha; `None` if it is not.
-    pub alpha: Option<AlphaUse>,
     /// Levels: where a sample of the result differs by less from what it was before the step, it stays what
     /// it was. 0 keeps every result.
     pub threshold: u16,
@@ -74,31 +72,8 @@ pub struct Convolve {
     pub is_alpha: bool,
 }
 
-/// Colour under alpha. With straight colour c, zero level L and alpha a of maximum M, a step first makes
-/// `p = L + floor((2 (c - L) a + M) / 2M)`, convolves p, and then gives
-/// `out = clamp(L + floor((2 (p' - L) M gain + A 2^16) / (2 A 2^16)) + offset, 0, M)`, or c where A = 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AlphaUse {
-    /// True if A is the convolved alpha (masks without negative weights: an average weighted by alpha); false
-    /// if A is the alpha of the result.
-    pub normalise: bool,
-    /// The mask's gain, at most 1, times 2^16; 2^16 if not `normalise`.
-    pub gain: u32,
-    /// The user's bias in levels, added last to colours that are not chroma.
-    pub offset: i32,
-    /// True if alpha itself is filtered; otherwise it is copied.
-    pub filter_alpha: bool,
-}
-
-impl AlphaUse {
-    /// What is added last to `channel`, in levels.
-    pub fn offset_of(&self, channel: Channel) -> i32 {
-        if channel.is_chroma() { 0 } else { self.offset }
-    }
-}
-
-/// The integer weights of one step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The weights of one step.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Kernel {
     /// `out = clamp(floor((sum q p + low) / divisor) + high)`.
     Direct(DirectKernel),
@@ -108,6 +83,52 @@ pub enum Kernel {
     Combined(CombinedKernel),
     /// A Gaussian that is made of a smaller picture.
     Pyramid(PyramidKernel),
+    /// Colour that alpha weights, and alpha.
+    Weighted(WeightedKernel),
+}
+
+/// Colour under alpha: sums of floating-point numbers, in the order of [`FloatPlan`](super::FloatPlan), so
+/// that a colour keeps its bits under any alpha.
+///
+/// With straight colour c, zero level L and alpha a, as numbers of 32 bits, a step makes `p = (c - L) a`,
+/// convolves p to P and a to A without a bias, and gives colours, each operation rounded,
+///
+/// ```text
+/// out = clamp(floor((P gain) / A + ((L + bias) + 1/2)), 0, max)       c where A is 0
+/// ```
+///
+/// and `clamp(floor(A + 1/2), 0, max)` for alpha, if it is filtered. If not `weighting.normalise`, colours are
+/// over the alpha of the result in the place of A.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeightedKernel {
+    /// The weights.
+    pub kernel: FloatKernel,
+    /// How sums become colours again, with a bias in levels.
+    pub weighting: FloatAlpha,
+    /// Alpha outside the plane, where the border holds a constant, in levels.
+    pub outside: f32,
+}
+
+impl WeightedKernel {
+    /// What is added to a colour of `channel` whose zero level is `level`, in levels: a half, so that it is
+    /// rounded to nearest, and the bias, which chroma does not take.
+    pub fn base(&self, channel: Channel, level: u16) -> f32 {
+        let bias = if channel.is_chroma() {
+            0.0
+        } else {
+            self.weighting.bias
+        };
+        (f32::from(level) + bias) + 0.5
+    }
+
+    /// What is summed up outside the plane, where the border holds a constant: a colour times alpha, or alpha.
+    pub fn outside(&self, convolve: &Convolve) -> f32 {
+        if convolve.is_alpha {
+            self.outside
+        } else {
+            (f32::from(convolve.border) - f32::from(convolve.level)) * self.outside
+        }
+    }
 }
 
 /// The whole mask. Sums fit 32 bits up to 12-bit pixels and need 64 above; of long weights 53 at any depth.
@@ -228,7 +249,7 @@ impl Kernel {
             Kernel::Direct(k) => k.long,
             Kernel::Separable(k) => k.long,
             Kernel::Combined(k) => k.long,
-            Kernel::Pyramid(_) => false,
+            Kernel::Pyramid(_) | Kernel::Weighted(_) => false,
         }
     }
 
@@ -239,6 +260,7 @@ impl Kernel {
             Kernel::Separable(k) => (k.row.weights.len(), k.column.weights.len()),
             Kernel::Combined(k) => (k.width, k.height),
             Kernel::Pyramid(k) => (2 * k.radius() + 1, 2 * k.radius() + 1),
+            Kernel::Weighted(k) => k.kernel.size(),
         }
     }
 }
@@ -340,20 +362,21 @@ impl Plan {
 
 impl Step {
     fn new(chain: &Chain, filter: &Filter, format: PixelFormat, colour: &Colour) -> Result<Step, PlanError> {
-        let kernel = kernel(filter, chain.algorithm, format.depth())?;
-        let alpha = alpha_use(chain, filter, format);
         let eight_bit_levels = f64::from(1_u32 << (format.depth() - 8));
+        let kernel = match weighted(chain, filter, format, filter.bias * eight_bit_levels)? {
+            Some(kernel) => Kernel::Weighted(kernel),
+            None => kernel(filter, chain.algorithm, format.depth())?,
+        };
         let channel_step = |channel: Channel| {
             let level = colour.zero_level(format, channel);
             let treatment = chain.planes.treatment(channel);
             let is_alpha = channel == Channel::Alpha;
-            let is_normalised = is_alpha && alpha.is_some_and(|a| a.normalise);
             match treatment {
                 ChannelPolicy::Neutral => return ChannelStep::Fill(level as u16),
-                ChannelPolicy::Copy if !is_normalised => return ChannelStep::Copy,
-                _ => {}
+                ChannelPolicy::Copy => return ChannelStep::Copy,
+                ChannelPolicy::Filter => {}
             }
-            let takes_bias = !channel.is_chroma() && !is_alpha && alpha.is_none();
+            let takes_bias = !channel.is_chroma() && !is_alpha;
             let bias = if takes_bias {
                 filter.bias * eight_bit_levels
             } else {
@@ -384,41 +407,32 @@ impl Step {
             border: chain.border,
             kernel,
             planes,
-            alpha,
             threshold: (filter.threshold * eight_bit_levels).round() as u16,
         })
     }
 }
 
-fn alpha_use(chain: &Chain, filter: &Filter, format: PixelFormat) -> Option<AlphaUse> {
-    let colour_is_filtered = format
-        .planes()
-        .iter()
-        .flat_map(|p| p.channels)
-        .any(|&c| c != Channel::Alpha && chain.planes.treatment(c) == ChannelPolicy::Filter);
-    if !format.has_alpha() || !colour_is_filtered || chain.alpha == AlphaWeighting::Straight {
-        return None;
+/// The kernel of colours that alpha weights, with `bias` levels added; `None` if it weights none.
+fn weighted(
+    chain: &Chain,
+    filter: &Filter,
+    format: PixelFormat,
+    bias: f64,
+) -> Result<Option<WeightedKernel>, PlanError> {
+    if chain.alpha == AlphaWeighting::Straight {
+        return Ok(None);
     }
-    let filter_alpha = chain.planes.treatment(Channel::Alpha) == ChannelPolicy::Filter;
-    // A mask of one pixel mixes nothing, and weighting would only cost precision.
-    let mixes_nothing = filter.mask.width() == 1 && filter.mask.height() == 1;
-    let keeps_alpha = !filter_alpha || filter.mask.sum() == 1.0;
-    if mixes_nothing && keeps_alpha {
-        return None;
-    }
-    let normalise = filter.mask.weights().iter().all(|&w| w >= 0.0) && filter.mask.sum() > 0.0;
-    let gain = if normalise {
-        filter.mask.sum().min(1.0)
-    } else {
-        1.0
+    let Some(weighting) = float_plan::alpha_use(chain, filter, format, bias as f32) else {
+        return Ok(None);
     };
-    let offset = filter.bias * f64::from(1_u32 << (format.depth() - 8));
-    Some(AlphaUse {
-        normalise,
-        gain: (gain * 65536.0).round() as u32,
-        offset: offset.round() as i32,
-        filter_alpha,
-    })
+    Ok(Some(WeightedKernel {
+        kernel: float_plan::kernel(filter, chain.algorithm)?,
+        weighting,
+        outside: match chain.border {
+            Border::Constant(_) => format.max_value() as f32,
+            _ => 0.0,
+        },
+    }))
 }
 
 impl Kernel {
@@ -443,6 +457,8 @@ impl Kernel {
                 let division = Division::by_power_of_two(k.last_shift());
                 (division, level * division.divisor(), 0)
             }
+            // The bias is the kernel's own.
+            Kernel::Weighted(_) => return (0, 0),
         };
         let one = division.divisor();
         // Rounded down, which changes no quotient of an integer.

@@ -24,7 +24,7 @@ use crate::engine::reference::Reference;
 use crate::engine::verify::fill_with_noise;
 use crate::engine::{Engine, EngineError};
 use crate::filter::{
-    Algorithm, Border, Chain, Filter, FloatKernel, FloatPlan, Kernel, Plan, PlanError, Planes, PyramidKernel,
+    Algorithm, Border, Chain, Filter, FloatPlan, Kernel, Plan, PlanError, Planes, PyramidKernel,
 };
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, Pageable, PixelFormat,
@@ -709,14 +709,8 @@ impl Arithmetic {
         let (chain, layout, colour) = (case.chain(), case.layout()?, Colour::default());
         let (is_separable, samples, each) = if case.format.is_float() {
             let plan = FloatPlan::new(&chain, case.format, &colour).map_err(EngineError::from)?;
-            let (is_separable, each) = match plan.steps.first().map(|step| &step.kernel) {
-                Some(FloatKernel::Separable { row, column }) => (true, row.len() + column.len()),
-                Some(FloatKernel::Direct(mask)) => (false, mask.weights.len()),
-                Some(FloatKernel::Combined { masks, .. }) => {
-                    (false, masks.iter().map(|mask| mask.weights.len()).sum())
-                }
-                None => (false, 0),
-            };
+            let kernel = plan.steps.first().map(|step| &step.kernel);
+            let (is_separable, each) = kernel.map_or((false, 0), |k| (k.is_separable(), k.taps()));
             (is_separable, plan.convolved_samples(layout.planes()), each)
         } else {
             let plan = Plan::new(&chain, case.format, &colour)?;
@@ -726,6 +720,7 @@ impl Arithmetic {
                 Some(Kernel::Separable(k)) => (true, k.row.weights.len() + k.column.weights.len()),
                 // Of the low picture there is little.
                 Some(Kernel::Pyramid(_)) => (false, 2 * PyramidKernel::TAPS),
+                Some(Kernel::Weighted(k)) => (k.kernel.is_separable(), k.kernel.taps()),
                 None => (false, 0),
             };
             (is_separable, plan.convolved_samples(layout.planes()), each)

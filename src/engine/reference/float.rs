@@ -2,9 +2,7 @@
 //! [`FloatPlan`](crate::filter::FloatPlan) defines it.
 
 use super::{alpha_of, pixel, read};
-use crate::filter::{
-    FloatAlpha, FloatChannelStep, FloatConvolve, FloatKernel, FloatMask, FloatPlan, FloatStep,
-};
+use crate::filter::{Border, FloatAlpha, FloatChannelStep, FloatKernel, FloatMask, FloatPlan, FloatStep};
 use crate::frame::Frame;
 
 /// One component of a picture.
@@ -60,7 +58,12 @@ fn apply(step: &FloatStep, planes: &[Vec<Component>]) -> Vec<Vec<Component>> {
     let mut result = weighted.clone();
     for (component, what) in result.iter_mut().flatten().zip(step.planes.iter().flatten()) {
         if let FloatChannelStep::Convolve(convolve) = what {
-            component.samples = convolved(step, convolve, component);
+            component.samples = convolved(
+                &step.kernel,
+                (step.border, convolve.border),
+                convolve.bias,
+                component,
+            );
         }
     }
     if let Some(alpha) = &step.alpha {
@@ -82,14 +85,19 @@ fn apply(step: &FloatStep, planes: &[Vec<Component>]) -> Vec<Vec<Component>> {
     result
 }
 
-fn convolved(step: &FloatStep, convolve: &FloatConvolve, input: &Component) -> Vec<f32> {
-    let outside = convolve.border;
+/// The sums around every pixel, which begin with `bias`. Samples outside are those of `border`, or `outside`.
+pub(super) fn convolved(
+    kernel: &FloatKernel,
+    (border, outside): (Border, f32),
+    bias: f32,
+    input: &Component,
+) -> Vec<f32> {
     let sum = |mask: &FloatMask, x: i64, y: i64, start: f32| {
         let (left, top) = (x - mask.width as i64 / 2, y - mask.height as i64 / 2);
         let mut sum = start;
         for (row, at_y) in mask.weights.chunks_exact(mask.width).zip(top..) {
             for (&weight, at_x) in row.iter().zip(left..) {
-                sum = weight.mul_add(pixel(input, step.border, outside, at_x, at_y), sum);
+                sum = weight.mul_add(pixel(input, border, outside, at_x, at_y), sum);
             }
         }
         sum
@@ -98,11 +106,11 @@ fn convolved(step: &FloatStep, convolve: &FloatConvolve, input: &Component) -> V
         let row = |y| (0..input.width as i64).map(move |x| make(x, y));
         (0..input.height as i64).flat_map(row).collect::<Vec<f32>>()
     };
-    match &step.kernel {
-        FloatKernel::Direct(mask) => every(&|x, y| sum(mask, x, y, convolve.bias)),
+    match kernel {
+        FloatKernel::Direct(mask) => every(&|x, y| sum(mask, x, y, bias)),
         FloatKernel::Combined { masks, combining } => every(&|x, y| {
             let sums = masks.iter().map(|mask| sum(mask, x, y, 0.0));
-            combining.combine(sums) + convolve.bias
+            combining.combine(sums) + bias
         }),
         FloatKernel::Separable { row, column } => {
             let (rx, ry) = (row.len() as i64 / 2, column.len() as i64 / 2);
@@ -110,7 +118,7 @@ fn convolved(step: &FloatStep, convolve: &FloatConvolve, input: &Component) -> V
             let along_row = |x: i64, y: i64| {
                 let taps = row.iter().zip(x - rx..);
                 taps.fold(0.0_f32, |sum, (weight, at)| {
-                    weight.mul_add(pixel(input, step.border, outside, at, y), sum)
+                    weight.mul_add(pixel(input, border, outside, at, y), sum)
                 })
             };
             let between: Vec<f32> = (-ry..input.height as i64 + ry)
@@ -119,7 +127,7 @@ fn convolved(step: &FloatStep, convolve: &FloatConvolve, input: &Component) -> V
                 .collect();
             every(&|x, y| {
                 let taps = column.iter().zip(y as usize..);
-                taps.fold(convolve.bias, |sum, (weight, at)| {
+                taps.fold(bias, |sum, (weight, at)| {
                     weight.mul_add(between[at * input.width + x as usize], sum)
                 })
             })

@@ -158,7 +158,7 @@ impl UniformMask {
                 let is_even = k.column.weights.iter().all(|&q| q == k.column.weights[0]);
                 (is_sum && is_even).then_some((&k.column.weights, k.column.division, k.row.offset))?
             }
-            Kernel::Combined(_) | Kernel::Pyramid(_) => return None,
+            Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => return None,
         };
         let (weight, centre) = (weights[0], weights.len() / 2);
         let is_even = (0..weights.len()).all(|i| i == centre || weights[i] == weight);

@@ -134,7 +134,7 @@ impl PlaneFilter for Fir {
 fn terms(kernel: &Kernel, plan: &FirPlan) -> usize {
     let count = |weights: &[i32]| weights.iter().filter(|&&q| q != 0).count();
     let terms = match kernel {
-        Kernel::Direct(_) | Kernel::Combined(_) | Kernel::Pyramid(_) => {
+        Kernel::Direct(_) | Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => {
             plan.deltas.as_ref().unwrap_or(&plan.taps).len() * plan.encoding.limbs()
         }
         Kernel::Separable(k) => count(&k.row.weights) + count(&k.column.weights),

@@ -52,7 +52,7 @@ impl FirPlan {
                 in_groups(&parts, vectors, k, format, channels).unwrap_or(parts)
             }
             Kernel::Separable(k) => separable(vectors, k, format, channels)?,
-            Kernel::Combined(_) | Kernel::Pyramid(_) => return None,
+            Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => return None,
         };
         let (limbs, taps) = (parts.limbs(), parts.taps.len());
         // Keeping sums costs a read and a write, as much as a few taps.

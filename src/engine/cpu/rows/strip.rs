@@ -116,6 +116,7 @@ impl Parts {
         let height = step.kernel.size().1;
         match &step.kernel {
             Kernel::Separable(_) => Parts::new(height, true, threads),
+            Kernel::Weighted(k) => Parts::new(height, k.kernel.is_separable(), threads),
             Kernel::Direct(_) | Kernel::Combined(_) => Parts::new(height, false, threads),
             // Each strip makes the low rows around it anew.
             Kernel::Pyramid(_) => Parts {

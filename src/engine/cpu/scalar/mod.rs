@@ -42,7 +42,7 @@ impl PlaneFilter for Scalar {
         let weights = match &part.step.kernel {
             Kernel::Direct(k) => count(&k.weights),
             Kernel::Separable(k) => count(&k.row.weights) + count(&k.column.weights),
-            Kernel::Combined(_) | Kernel::Pyramid(_) => return None,
+            Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => return None,
         };
         Some(Scalar {
             step: part.step.clone(),
@@ -110,7 +110,7 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
                     Kernel::Separable(k) if deep => component.separable::<i64, i64>(k, layout, strip),
                     Kernel::Separable(k) if k.wide => component.separable::<i32, i64>(k, layout, strip),
                     Kernel::Separable(k) => component.separable::<i32, i32>(k, layout, strip),
-                    Kernel::Combined(_) | Kernel::Pyramid(_) => {
+                    Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => {
                         unreachable!("gradient and pyramid make these")
                     }
                 }

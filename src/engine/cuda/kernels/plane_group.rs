@@ -71,6 +71,7 @@ pub(crate) fn is_wide(step: &Step, format: PixelFormat) -> bool {
         Kernel::Combined(k) => k.most_sum(format.max_value()) + (1 << k.shift) > i64::from(i32::MAX),
         Kernel::Separable(k) => k.wide,
         Kernel::Pyramid(k) => k.is_wide(),
+        Kernel::Weighted(_) => false,
     }
 }
 
@@ -81,6 +82,7 @@ pub(crate) fn division(kernel: &Kernel) -> Division {
         Kernel::Separable(k) => k.column.division,
         Kernel::Combined(k) => Division::by_power_of_two(k.shift),
         Kernel::Pyramid(k) => Division::by_power_of_two(k.last_shift()),
+        Kernel::Weighted(_) => Division::by_power_of_two(0),
     }
 }
 

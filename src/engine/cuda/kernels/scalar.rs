@@ -80,6 +80,7 @@ pub(crate) fn tune(
         }
         Kernel::Combined(_) => (Source::Combined, vec![Pass { mask, stored: sample }]),
         Kernel::Pyramid(kernel) => return Ok(pyramid(kernel, job)),
+        Kernel::Weighted(_) => unreachable!("not yet"),
     };
     let pixels = memory.pixels();
     let bytes = |shape: Shape, pass: &Pass| match pixels {
@@ -89,7 +90,7 @@ pub(crate) fn tune(
     let most = |shape: Shape| passes.iter().map(|p| bytes(shape, p)).max().unwrap_or(0);
     let masks = match &step.kernel {
         Kernel::Combined(k) => k.masks.len(),
-        Kernel::Direct(_) | Kernel::Separable(_) | Kernel::Pyramid(_) => 1,
+        _ => 1,
     };
     // A thread has a sum for each mask and row.
     let rows = rows_a_thread(memory, mask.1, wide).min((16 / masks as u32).max(1));

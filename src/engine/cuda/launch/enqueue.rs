@@ -15,9 +15,7 @@ use crate::engine::cuda::driver::tensor_map::{TileSize, tensor_map};
 use crate::engine::cuda::kernels::plane_group::{PlaneWork, division, is_wide, plane_work};
 use crate::engine::cuda::kernels::scalar::{PYRAMID_BLOCK, Shape, THRESHOLD_BLOCK};
 use crate::engine::cuda::kernels::tensor::{self, Loader};
-use crate::filter::{
-    AlphaUse, ChannelStep, Convolve, Division, Kernel, PyramidKernel, SeparableKernel, Step,
-};
+use crate::filter::{ChannelStep, Convolve, Division, Kernel, PyramidKernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
 use cudarc::driver::sys;
 
@@ -32,6 +30,14 @@ pub(super) struct Work<'a> {
     pub(super) next: Option<&'a Step>,
     pub(super) layout: &'a Layout,
     pub(super) sequence: &'a Sequence,
+}
+
+/// Of the formula that was.
+pub(super) struct AlphaUse {
+    pub(super) normalise: bool,
+    pub(super) filter_alpha: bool,
+    pub(super) gain: u32,
+    pub(super) offset: i32,
 }
 
 impl Work<'_> {
@@ -84,6 +90,7 @@ impl Work<'_> {
                 Kernel::Pyramid(kernel) => {
                     self.pyramid(group, (kernel, passes), (source, result), scratch)?;
                 }
+                Kernel::Weighted(_) => {}
             }
         }
         Ok(())
@@ -156,7 +163,7 @@ impl Work<'_> {
                 let bias = tensor::bias(&self.step.kernel, c);
                 let (low, high) = match &self.step.kernel {
                     Kernel::Combined(kernel) => (kernel.start(0, c.level), bias),
-                    Kernel::Direct(_) | Kernel::Separable(_) | Kernel::Pyramid(_) => (bias, 0),
+                    _ => (bias, 0),
                 };
                 Channel {
                     low,
@@ -331,7 +338,7 @@ impl Work<'_> {
                     border: border(c) as i32,
                     fill: match &self.step.kernel {
                         Kernel::Combined(_) => i32::from(c.level),
-                        Kernel::Direct(_) | Kernel::Separable(_) | Kernel::Pyramid(_) => -1,
+                        _ => -1,
                     },
                 }
             }
@@ -398,7 +405,7 @@ impl Work<'_> {
             if let Some(c) = what.convolved() {
                 picture.level[k] = i32::from(c.level);
                 picture.convolved[k] = i32::from(!c.is_alpha);
-                picture.offset[k] = alpha.offset_of(channel);
+                picture.offset[k] = alpha.offset + i32::from(channel.is_chroma());
             }
         }
         let pixels = 4 / self.format.bytes_per_sample();

@@ -210,7 +210,7 @@ impl LaunchPlan {
             layout,
             sequence,
         };
-        match work.step.alpha.as_ref().zip(prepared.alpha.as_ref()) {
+        match None::<&enqueue::AlphaUse>.zip(prepared.alpha.as_ref()) {
             None => work.convolve(prepared, source, result, scratch)?,
             Some((alpha, kernels)) => {
                 let weighted = &scratch.premultiplied;
@@ -238,7 +238,7 @@ impl StepPlan {
             .into_iter()
             .map(|(interleaving, planes)| Group::new(step, format, interleaving, planes, request));
         let groups = groups.collect::<Result<Vec<_>, _>>()?;
-        let alpha = match step.alpha {
+        let alpha = match None::<enqueue::AlphaUse> {
             Some(_) if !groups.iter().all(Group::premultiplies) => {
                 let image = alpha_recipe(format).image(request.device, request.cache)?;
                 let module = Module::load(request.device, &image)?;
@@ -416,6 +416,7 @@ fn passes(
             &k.masks.concat(),
             tuned.shared[0],
         )?],
+        Kernel::Weighted(_) => Vec::new(),
         Kernel::Pyramid(k) => {
             let taps = k.interpolate.as_flattened();
             vec![

@@ -263,7 +263,7 @@ pub fn recipes(plan: &Plan, terms: &SelectContext<'_>) -> Result<Vec<Recipe>, En
                 }
             }
         }
-        if step.alpha.is_some() && !is_premultiplied {
+        if matches!(step.kernel, Kernel::Weighted(_)) && !is_premultiplied {
             recipes.push(alpha_recipe(plan.format));
         }
     }

@@ -1,14 +1,22 @@
 //! Premultiplied filtering: rows are premultiplied on load and unpremultiplied on store (the
-//! formula is at [`AlphaUse`]).
+//! formula is at AlphaUse).
 
 mod premultiply;
 
 use super::strip::{Picture, Strip};
 use crate::engine::cpu::simd::{Compiled, InstructionSet};
-use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
+use crate::filter::{ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat, PlaneFormat};
 use premultiply::{Form, Pixels, PremultiplyFours, UnpremultiplyConstants, doubles, numbers, words};
 use std::ops::Range;
+
+/// Of the formula that was.
+struct AlphaUse {
+    normalise: bool,
+    filter_alpha: bool,
+    gain: u32,
+    offset: i32,
+}
 
 /// How a step's colours are premultiplied and unpremultiplied.
 pub(in crate::engine::cpu) struct Alpha {
@@ -62,7 +70,7 @@ impl Alpha {
         format: PixelFormat,
         set: InstructionSet,
     ) -> Option<Alpha> {
-        let used: AlphaUse = step.alpha?;
+        let used: AlphaUse = None?;
         let planes = format.planes();
         let is_alpha = |c: &Channel| *c == Channel::Alpha;
         let plane = planes.iter().position(|p| p.channels.iter().any(is_alpha))?;

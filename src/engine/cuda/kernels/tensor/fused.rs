@@ -50,7 +50,7 @@ impl<'a> Pair<'a> {
     pub(crate) fn new(first: &'a Step, next: &'a Step, format: PixelFormat) -> Option<Pair<'a>> {
         let is_plain = |step: &Step| {
             let all = (0..step.planes.len()).collect();
-            step.alpha.is_none() && step.threshold == 0 && groups(step) == [(PLAIN, all)]
+            step.threshold == 0 && groups(step) == [(PLAIN, all)]
         };
         let steps = [first, next];
         if format.depth() != 8 || !steps.into_iter().all(is_plain) || borders(first) != borders(next) {
@@ -60,7 +60,7 @@ impl<'a> Pair<'a> {
             Kernel::Direct(kernel) => {
                 (Cover::of(mask(Weights::of(kernel), 1, 1)).patch == Patch::Shared).then_some(kernel)
             }
-            Kernel::Separable(_) | Kernel::Combined(_) | Kernel::Pyramid(_) => None,
+            _ => None,
         };
         Some(Pair {
             steps,

@@ -91,7 +91,7 @@ fn shaped(
             combined_masks(kernel, step, format, planes, limits, block)
         }
         Kernel::Separable(kernel) => separable_mask(kernel, step, format, planes, limits, blocks),
-        Kernel::Pyramid(_) => Err(Unfit::Response),
+        Kernel::Pyramid(_) | Kernel::Weighted(_) => Err(Unfit::Response),
     }
 }
 

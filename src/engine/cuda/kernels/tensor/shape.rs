@@ -216,19 +216,8 @@ pub(super) struct Premultiply {
 impl Premultiply {
     /// `None` without premultiplication, or where only the kernels of scalar/alpha.cu can do it.
     pub(super) fn of(step: &Step, format: PixelFormat, planes: Interleaving) -> Option<Premultiply> {
-        let alpha = step
-            .alpha
-            .filter(|_| !matches!(step.kernel, Kernel::Combined(_)))?;
-        let [plane] = format.planes() else { return None };
-        let place = plane.channels.iter().position(|&c| c == Channel::Alpha)?;
-        let is_kept = !matches!(step.planes[0][place], ChannelStep::Fill(_));
-        let is_byte = (planes.channels, format.bytes_per_sample()) == (4, 1);
-        let fits = is_byte && (alpha.gain, alpha.offset) == (1 << 16, 0);
-        (fits && is_kept && biases(step).all(|c| c.level == 0)).then_some(Premultiply {
-            alpha: place,
-            normalise: alpha.normalise,
-            filter_alpha: alpha.filter_alpha,
-        })
+        let _ = (step, format, planes);
+        None
     }
 }
 
