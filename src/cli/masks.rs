@@ -173,7 +173,8 @@ fn result(response: &Response) -> String {
 /// The integers of the plan that the engines would carry out.
 fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io::Result<()> {
     match kernel(filter, algorithm) {
-        None => Ok(()),
+        // Gray has no alpha.
+        None | Some(Ok(Kernel::Weighted(_))) => Ok(()),
         Some(Err(error)) => writeln!(out, "{algorithm}: {error}"),
         Some(Ok(Kernel::Direct(k))) => {
             let sum: i64 = k.weights.iter().map(|&q| i64::from(q)).sum();

@@ -1,11 +1,11 @@
 //! Every instruction set that this machine has against the reference, bit for bit: random masks of each shape
 //! that a fast path looks for, on sizes around the widths of vectors and the heights of strips.
 
-use super::oracle::{Random, chain, compare, format, frame_of, noise, put};
+use super::oracle::{Random, chain, compare, format, frame_of, noise};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
-use framepipe::frame::{Channel, ColourModel, Frame};
+use framepipe::frame::Frame;
 
 const FORMATS: [&str; 12] = [
     "gray",
@@ -554,88 +554,6 @@ fn sixteen_bits_of_black_and_white_give_the_references_bits() {
         }
     }
     assert!(compared > 400, "{compared}");
-}
-
-/// Noise whose alpha is, stretch by stretch of rows, noise, the largest, nothing, the largest but for one
-/// pixel, and nothing or the largest.
-fn noise_under_alpha(name: &str, (width, height): (usize, usize), random: &mut Random) -> Frame {
-    let format = format(name);
-    let mut frame = noise(format, width, height, random);
-    let max = format.max_value();
-    for (plane, of_plane) in format.planes().iter().enumerate() {
-        let Some(alpha) = of_plane.channels.iter().position(|c| *c == Channel::Alpha) else {
-            continue;
-        };
-        for y in 0..height {
-            for x in 0..width {
-                let value = match y / 7 % 5 {
-                    0 => continue,
-                    1 => max,
-                    2 => 0,
-                    3 => max - u32::from(x == width - 1),
-                    _ => max * random.below(2) as u32,
-                };
-                put(&mut frame, plane, x, y, alpha, value);
-            }
-        }
-    }
-    frame
-}
-
-#[test]
-fn colour_under_alpha_gives_the_references_bits() {
-    let mut random = Random::new(26);
-    for (k, spec) in [
-        "gaussian:size=3",
-        "gaussian:size=7",
-        "box:size=3",
-        "box:size=9",
-        "sharpen",
-        "sobel-x:bias=100",
-        // Gains that are no powers of two, below 1 and above.
-        "mask:rows=0.1 0.2 0.1:bias=-20",
-        "mask:rows=1 2 1;2 4 2;1 2 1:divisor=11",
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        for name in [
-            "rgba",
-            "bgra",
-            "argb",
-            "ya8",
-            "gbrap",
-            "yuva444p",
-            "yuva444p10le",
-            "gbrap12le",
-            "rgba64le",
-            "ya16le",
-            "yuva444p16le",
-        ] {
-            let rgb = ["r,g", "g", "all"][k % 3];
-            let some = if format(name).model() == ColourModel::Rgb {
-                rgb
-            } else {
-                "luma"
-            };
-            for planes in ["all", "all+alpha", some] {
-                let chain = Chain {
-                    filters: vec![spec.parse().unwrap()],
-                    border: BORDERS[(k + name.len()) % BORDERS.len()],
-                    planes: planes.parse().unwrap(),
-                    algorithm: Algorithm::Auto,
-                    alpha: Default::default(),
-                };
-                for size in [(3, 5), (133, 71)] {
-                    let frame = noise_under_alpha(name, size, &mut random);
-                    assert!(
-                        agrees(&chain, &frame, 1 + random.below(3) as usize),
-                        "{spec} {name}"
-                    );
-                }
-            }
-        }
-    }
 }
 
 /// Rows of interleaved components of every number and depth, under every border, at widths about those of

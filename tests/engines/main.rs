@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod against_ffmpeg;
+mod alpha;
 mod exact_integers;
 mod exactness;
 mod float;

@@ -5,15 +5,17 @@ use super::doubles::Doubles;
 use super::fft::Fft;
 use super::fir::Fir;
 use super::fir::mask_3x3::Mask3x3;
+use super::float::FloatFilter;
 use super::gradient::Gradient;
 use super::pyramid::Pyramid;
-use super::rows::alpha::Alpha;
-use super::rows::plane_filter::{PlaneFilter, PlanePart};
+use super::rows::plane_filter::{PlaneFilter, PlanePart, explained, samples};
+use super::rows::strip::{Parts, Picture, strips};
 use super::rows::threshold::Threshold;
 use super::scalar::Scalar;
 use super::simd::{InstructionSet, Vectors};
-use crate::filter::{Plan, Step};
-use crate::frame::{Layout, PixelFormat, Plane};
+use super::threads::Threads;
+use crate::filter::{Chain, FloatPlan, Kernel, Plan, PlanError, Step};
+use crate::frame::{Colour, Layout, PixelFormat, Plane};
 use std::sync::Arc;
 
 /// An algorithm, ready for each plane that it can make of those given.
@@ -57,25 +59,21 @@ impl Candidates {
     }
 }
 
-/// How a step is carried out.
-pub(super) struct StepPlan {
+/// A step whose planes are made each by an algorithm of its own.
+pub(super) struct PlanesStep {
+    step: Step,
+    format: PixelFormat,
     /// For each plane.
     candidates: Vec<Candidates>,
-    pub(super) alpha: Option<Alpha>,
-    pub(super) threshold: Option<Threshold>,
+    threshold: Option<Threshold>,
 }
 
-impl StepPlan {
-    fn new(step: &Step, format: PixelFormat, set: InstructionSet, vectors: Option<Vectors>) -> StepPlan {
-        let alpha = Alpha::new(step, format, set);
+impl PlanesStep {
+    fn new(step: Step, format: PixelFormat, vectors: Option<Vectors>) -> PlanesStep {
         let part = |plane| PlanePart {
-            step,
+            step: &step,
             plane,
             format,
-            // Alpha has no alpha.
-            premultiplied: alpha
-                .as_ref()
-                .is_some_and(|alpha| alpha.own_plane() != Some(plane)),
             vectors,
         };
         let parts: Vec<PlanePart<'_>> = (0..step.planes.len()).map(part).collect();
@@ -85,92 +83,137 @@ impl StepPlan {
         };
         let ready: Vec<_> = algorithms.iter().map(|ready| ready(&parts)).collect();
         let of_plane = |plane: usize| Candidates(ready.iter().filter_map(|of| of[plane].clone()).collect());
-        StepPlan {
+        PlanesStep {
+            format,
             candidates: (0..parts.len()).map(of_plane).collect(),
-            alpha,
-            threshold: Threshold::new(step, format, vectors),
+            threshold: Threshold::new(&step, format, vectors),
+            step,
         }
     }
 
     /// What makes a plane of such a picture.
-    pub(super) fn filter(&self, plane: usize, layout: &Layout) -> &dyn PlaneFilter {
-        self.candidates[plane].cheapest(&layout.planes()[plane])
+    fn filter(&self, plane: usize, place: &Plane) -> &dyn PlaneFilter {
+        self.candidates[plane].cheapest(place)
+    }
+
+    fn apply(&self, threads: &Threads, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
+        let filter = |plane: usize| self.filter(plane, &layout.planes()[plane]);
+        let at_once = |plane: usize| filter(plane).rows_at_once(&layout.planes()[plane]);
+        let strips = strips(Parts::of(&self.step, threads.share()), layout, output, at_once);
+        threads.each(strips, |scratch, mut strip| {
+            filter(strip.plane).filter(input, layout, &mut strip, scratch);
+            if let Some(threshold) = &self.threshold {
+                threshold.apply(input, layout, &mut strip);
+            }
+        });
     }
 }
 
-/// A plan, and how each step is carried out.
-pub(super) struct ChainPlan {
-    pub(super) plan: Plan,
-    pub(super) step_plans: Vec<StepPlan>,
+/// How a step is carried out.
+pub(super) enum StepPlan {
+    /// Integers, each plane by itself.
+    Planes(PlanesStep),
+    /// Floating-point sums, all planes together: colours may be weighted by an alpha of another plane.
+    Floats(FloatFilter),
 }
 
-impl ChainPlan {
-    pub(super) fn new(plan: Plan, set: InstructionSet) -> ChainPlan {
-        ChainPlan::with(plan, set, Vectors::of(set))
+impl StepPlan {
+    /// For integer samples.
+    fn new(step: Step, format: PixelFormat, vectors: Option<Vectors>) -> StepPlan {
+        match &step.kernel {
+            Kernel::Weighted(kernel) => {
+                StepPlan::Floats(FloatFilter::weighted(&step, kernel, format, vectors))
+            }
+            _ => StepPlan::Planes(PlanesStep::new(step, format, vectors)),
+        }
     }
 
-    fn with(plan: Plan, set: InstructionSet, vectors: Option<Vectors>) -> ChainPlan {
-        let of_step = |step: &Step| StepPlan::new(step, plan.format, set, vectors);
-        let step_plans = plan.steps.iter().map(of_step).collect();
-        ChainPlan { plan, step_plans }
+    /// Carries out the step: `layout` is that of `output`.
+    pub(super) fn apply(&self, threads: &Threads, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
+        match self {
+            StepPlan::Planes(step) => step.apply(threads, input, layout, output),
+            StepPlan::Floats(filter) => filter.apply(threads, input, layout, output),
+        }
     }
 
     /// What such a picture takes, in multiply-adds of two samples and two weights each: those of the
     /// algorithms, and as many as reading and writing the samples is worth.
-    pub(super) fn terms(&self, layout: &Layout) -> f64 {
+    fn terms(&self, layout: &Layout) -> f64 {
         /// Of a sample that is not in a cache.
         const MOVE: f64 = 4.0;
-        let planes = layout.planes().iter().enumerate();
-        let of_step = |step: &StepPlan| -> f64 {
-            let of_plane = |(plane, place): (usize, &Plane)| {
-                let samples = (place.width * place.height * place.channels) as f64;
-                step.filter(plane, layout).cost(place) + MOVE * samples
-            };
-            planes.clone().map(of_plane).sum()
+        let step = match self {
+            StepPlan::Planes(step) => step,
+            StepPlan::Floats(filter) => return filter.terms(layout),
         };
-        self.step_plans.iter().map(of_step).sum()
+        let of_plane = |(plane, place)| step.filter(plane, place).cost(place) + MOVE * samples(place);
+        layout.planes().iter().enumerate().map(of_plane).sum()
     }
 
     /// The plan of each plane of such a picture, one line for all planes that are made in the same way.
-    pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
-        let steps = self.plan.steps.iter().zip(&self.step_plans);
-        let lines = steps.flat_map(|(step, step_plan)| {
-            let planes = layout.planes().iter().enumerate();
-            let ways = planes.map(|(plane, place)| step_plan.filter(plane, layout).plan(place));
-            explained(self.plan.format, step.kernel.size(), ways)
-        });
-        lines.collect()
+    fn explanation(&self, layout: &Layout) -> Vec<String> {
+        let step = match self {
+            StepPlan::Planes(step) => step,
+            StepPlan::Floats(filter) => return filter.explanation(layout),
+        };
+        let planes = layout.planes().iter().enumerate();
+        let ways = planes.map(|(plane, place)| step.filter(plane, place).plan(place));
+        explained(step.format, step.step.kernel.size(), ways)
     }
 }
 
-/// How a step makes its planes, a line for all that are made in the same way.
-pub(super) fn explained(
-    format: PixelFormat,
-    (columns, rows): (usize, usize),
-    planes: impl Iterator<Item = String>,
-) -> Vec<String> {
-    let mut ways: Vec<(String, Vec<String>)> = Vec::new();
-    for (plane, way) in planes.enumerate() {
-        let plane = plane.to_string();
-        match ways.iter_mut().find(|(known, _)| *known == way) {
-            Some((_, planes)) => planes.push(plane),
-            None => ways.push((way, vec![plane])),
-        }
+/// A chain, ready for frames of one format.
+pub(super) struct ChainPlan {
+    /// How each step is carried out.
+    pub(super) steps: Vec<StepPlan>,
+}
+
+impl ChainPlan {
+    pub(super) fn new(
+        chain: &Chain,
+        format: PixelFormat,
+        colour: &Colour,
+        set: InstructionSet,
+    ) -> Result<ChainPlan, PlanError> {
+        ChainPlan::with(chain, format, colour, Vectors::of(set))
     }
-    let line = |(way, planes): (String, Vec<String>)| {
-        let noun = if planes.len() == 1 { "plane" } else { "planes" };
-        let planes = planes.join(", ");
-        format!("{format}, {columns}x{rows} mask, {noun} {planes}: {way}")
-    };
-    ways.into_iter().map(line).collect()
+
+    fn with(
+        chain: &Chain,
+        format: PixelFormat,
+        colour: &Colour,
+        vectors: Option<Vectors>,
+    ) -> Result<ChainPlan, PlanError> {
+        let steps = if format.is_float() {
+            let steps = FloatPlan::new(chain, format, colour)?.steps.into_iter();
+            steps
+                .map(|step| StepPlan::Floats(FloatFilter::new(step, format, vectors)))
+                .collect()
+        } else {
+            let steps = Plan::new(chain, format, colour)?.steps.into_iter();
+            steps.map(|step| StepPlan::new(step, format, vectors)).collect()
+        };
+        Ok(ChainPlan { steps })
+    }
+
+    /// What such a picture takes, in multiply-adds of two samples and two weights each.
+    pub(super) fn terms(&self, layout: &Layout) -> f64 {
+        self.steps.iter().map(|step| step.terms(layout)).sum()
+    }
+
+    /// The plan of each step, a line for all planes of it that are made in the same way.
+    pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
+        self.steps
+            .iter()
+            .flat_map(|step| step.explanation(layout))
+            .collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::filter::{Border, Chain, Planes};
-    use crate::frame::Colour;
+    use crate::filter::{Border, Planes};
 
     /// Filter, format, algorithm and size; and what makes it with each set of [`InstructionSet::ALL`]: one
     /// word for all planes, or one for each.
@@ -184,11 +227,11 @@ mod tests {
         box:size=63                 | yuv420p  | auto      | 1920x1080 | scalar | box | box | box | box
         box:size=7                  | gray16le | separable | 1920x1080 | scalar | box | box | box | box
         box:size=25                 | gray16le | direct    | 1920x1080 | fft    | box | box | box | box
-        box:size=3                  | rgba     | auto      | 1920x1080 | scalar | box | box | box | box
+        box:size=3 | rgba | auto | 1920x1080 | float | float | float | float | float
         box:size=3                  | nv12     | auto      | 1920x1080 | scalar | box | box | box | box
         gaussian:size=3             | gray     | direct    | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
         gaussian:size=3             | rgb24    | direct    | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
-        gaussian:size=3             | rgba     | direct    | 1920x1080 | scalar | fir | fir | fir | fir
+        gaussian:size=3 | rgba | direct | 1920x1080 | float | float | float | float | float
         gaussian:size=3             | gray10le | direct    | 1920x1080 | scalar | fir | fir | fir | fir
         gaussian:size=3             | gray     | separable | 1920x1080 | scalar | fir | fir | fir | fir
         sharpen                     | yuv420p  | auto      | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
@@ -199,11 +242,13 @@ mod tests {
         mask:rows=1 2 3;4 5 6;7 8 9 | gray     | direct    | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
         gaussian:sigma=2            | gray     | auto      | 1920x1080 | scalar | fir | fir | fir | fir
         gaussian:sigma=2            | nv12     | auto      | 1920x1080 | scalar | fir | fir | fir | fir
-        gaussian:sigma=2            | rgba64le | auto      | 1920x1080 | scalar | fir | fir | fir | fir
+        gaussian:sigma=2 | rgba64le | auto | 1920x1080 | float | float | float | float | float
         gaussian:size=7             | gray     | direct    | 1920x1080 | scalar | fir | fir | fir | fir
         gaussian:size=25            | gray16le | separable | 1920x1080 | scalar | fir | fir | fir | fir
         sobel          | gray     | auto   | 1920x1080 | gradient | gradient | gradient | gradient | gradient
-        laplacian8:abs | rgba64le | direct | 1920x1080 | gradient | gradient | gradient | gradient | gradient
+        laplacian8:abs | rgba64le | direct | 1920x1080 | float | float | float | float | float
+        laplacian8:abs | gray16le | direct | 1920x1080 | gradient | gradient | gradient | gradient | gradient
+        gaussian:size=5 | gbrap | auto | 1920x1080 | float | float | float | float | float
         gaussian:sigma=10.4 | gray | auto | 1920x1080 | pyramid | pyramid | pyramid | pyramid | pyramid
         disk:radius=4               | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
         disk:radius=4               | gray16le | auto      | 1920x1080 | fft    | fir | fir | fir | fir
@@ -213,7 +258,7 @@ mod tests {
         disk:radius=12              | gray     | auto      | 20x15     | scalar | fir | fir | fir | fir
         disk:radius=12              | yuv420p  | auto      | 640x480   | fft    | fir | fir | fir | fir
         disk:radius=12              | rgb24    | auto      | 1920x1080 | fft    | fir | fir | fir | fir
-        disk:radius=12              | rgba     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=12 | rgba | auto | 1920x1080 | float | float | float | float | float
         disk:radius=31              | gray16le | auto      | 1920x1080 | fft    | fft | fft | fft | fft
         gaussian:size=25            | gray     | direct    | 1920x1080 | fft    | fft | fft | fft | fir
     ";
@@ -230,10 +275,12 @@ mod tests {
         let format = cells[1].parse().unwrap();
         let (width, height) = cells[3].split_once('x').unwrap();
         let layout = Layout::new(format, width.parse().unwrap(), height.parse().unwrap(), 1).unwrap();
-        let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
-        let plan = ChainPlan::with(plan, set, Vectors::assume(set));
+        let plan = ChainPlan::with(&chain, format, &Colour::default(), Vectors::assume(set)).unwrap();
         let of_plane = |(plane, place)| {
-            let plan = plan.step_plans[0].filter(plane, &layout).plan(place);
+            let plan = match &plan.steps[0] {
+                StepPlan::Planes(step) => step.filter(plane, place).plan(place),
+                StepPlan::Floats(filter) => filter.plan(plane, place),
+            };
             let name = plan.split(':').next().unwrap();
             name.to_owned()
         };
@@ -261,13 +308,5 @@ mod tests {
             }
         }
         assert!(others.is_empty(), "{others:#?}");
-    }
-
-    #[test]
-    fn colours_under_alpha_are_premultiplied_and_alpha_in_its_own_plane_is_not() {
-        if Vectors::assume(InstructionSet::Avx2).is_some() {
-            let cells = ["gaussian:size=3", "gbrap", "direct", "64x48"];
-            assert_eq!(chosen(&cells, InstructionSet::Avx2), "fir, fir, fir, 3x3");
-        }
     }
 }

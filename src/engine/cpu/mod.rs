@@ -9,8 +9,8 @@
 //!           |                 pyramid/   wide Gaussians
 //!           |                 doubles/   long weights
 //!           |                 gradient/  magnitudes, absolute values, the largest of several sums
-//!           |              float/  floating-point samples, all filters
-//!        rows/                a row in, a row out: border, alpha, samples to words, sums to samples
+//!           |              float/  floating-point samples, and integers under alpha: all filters
+//!        rows/                a row in, a row out: border, samples to words, sums to samples
 //!           |
 //!        simd/                the instruction sets
 //! collect <- the frame, with the same bits whatever the algorithm and the instruction set
@@ -34,16 +34,12 @@ mod threads;
 pub use simd::{InstructionSet, UnknownInstructionSet};
 
 use super::{Engine, EngineError};
-use crate::filter::{Chain, FloatPlan, Plan, Step};
+use crate::filter::Chain;
 use crate::frame::{Allocator, Buffer, Colour, Frame, Image, ImageMut, Layout, Pageable, PixelFormat};
-use algorithm::{ChainPlan, StepPlan};
+use algorithm::ChainPlan;
 use crossbeam_channel::{Receiver, bounded};
-use float::FloatChain;
-use rows::alpha::{Premultiplied, Source};
-use rows::strip::{Parts, Picture, strips};
-use simd::Vectors;
+use rows::strip::Picture;
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use threads::Threads;
@@ -55,7 +51,7 @@ pub struct Cpu {
     /// The caller alone, for pictures that are done before another thread has woken.
     alone: Threads,
     set: InstructionSet,
-    prepared: Option<(PixelFormat, Colour, Arc<Prepared>)>,
+    prepared: Option<(PixelFormat, Colour, Arc<ChainPlan>)>,
     /// The layout of the frame that was submitted last, if the plan was the same.
     last: Option<Layout>,
     /// How that frame's planes are made, if others were made in other ways before.
@@ -115,7 +111,7 @@ impl Cpu {
         colour: &Colour,
         set: InstructionSet,
     ) -> Result<f64, EngineError> {
-        Ok(Prepared::new(chain, layout.format(), colour, set)?.terms(layout))
+        Ok(ChainPlan::new(chain, layout.format(), colour, set)?.terms(layout))
     }
 
     /// Filters `input` into `output`, both where they lie, and returns when it is done. Size and format must
@@ -140,11 +136,11 @@ impl Cpu {
         Ok(())
     }
 
-    fn prepared(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<Prepared>, EngineError> {
+    fn prepared(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<ChainPlan>, EngineError> {
         match &self.prepared {
             Some((f, c, prepared)) if *f == format && *c == colour => Ok(Arc::clone(prepared)),
             _ => {
-                let prepared = Arc::new(Prepared::new(&self.chain, format, &colour, self.set)?);
+                let prepared = Arc::new(ChainPlan::new(&self.chain, format, &colour, self.set)?);
                 self.prepared = Some((format, colour, Arc::clone(&prepared)));
                 self.last = None;
                 Ok(prepared)
@@ -230,64 +226,9 @@ impl Engine for Cpu {
     }
 }
 
-/// A chain, ready for frames of one format.
-enum Prepared {
-    Integers(ChainPlan),
-    Floats(FloatChain),
-}
-
-impl Prepared {
-    fn new(
-        chain: &Chain,
-        format: PixelFormat,
-        colour: &Colour,
-        set: InstructionSet,
-    ) -> Result<Prepared, EngineError> {
-        Ok(if format.is_float() {
-            let plan = FloatPlan::new(chain, format, colour)?;
-            Prepared::Floats(FloatChain::new(plan, Vectors::of(set)))
-        } else {
-            Prepared::Integers(ChainPlan::new(Plan::new(chain, format, colour)?, set))
-        })
-    }
-
-    /// How many steps it has.
-    fn len(&self) -> usize {
-        match self {
-            Prepared::Integers(plan) => plan.step_plans.len(),
-            Prepared::Floats(chain) => chain.len(),
-        }
-    }
-
-    fn terms(&self, layout: &Layout) -> f64 {
-        match self {
-            Prepared::Integers(plan) => plan.terms(layout),
-            Prepared::Floats(chain) => chain.terms(layout),
-        }
-    }
-
-    fn explanation(&self, layout: &Layout) -> Vec<String> {
-        match self {
-            Prepared::Integers(plan) => plan.explanation(layout),
-            Prepared::Floats(chain) => chain.explanation(layout),
-        }
-    }
-
-    /// Carries out one step: `layout` is that of `output`.
-    fn apply(&self, threads: &Threads, index: usize, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
-        match self {
-            Prepared::Integers(plan) => {
-                let (step, step_plan) = (&plan.plan.steps[index], &plan.step_plans[index]);
-                apply(threads, step, step_plan, input, layout, output);
-            }
-            Prepared::Floats(chain) => chain.apply(index, threads, input, layout, output),
-        }
-    }
-}
-
 /// A frame to filter.
 struct Job {
-    prepared: Arc<Prepared>,
+    prepared: Arc<ChainPlan>,
     input: Frame,
     /// Where the result goes.
     output: Frame,
@@ -327,15 +268,14 @@ impl Job {
 /// Carries out all steps. The pictures between them lie as `inner` says.
 fn apply_all(
     threads: &Threads,
-    prepared: &Prepared,
+    prepared: &ChainPlan,
     input: Picture<'_>,
     (layout, output): (&Layout, &mut [u8]),
     inner: &Layout,
     between: &mut ChainPictures,
 ) {
     let ChainPictures([from, to]) = between;
-    let steps = prepared.len();
-    for index in 0..steps {
+    for (index, step) in prepared.steps.iter().enumerate() {
         let picture = match index {
             0 => input,
             _ => Picture {
@@ -343,72 +283,14 @@ fn apply_all(
                 bytes: from,
             },
         };
-        if index + 1 == steps {
-            prepared.apply(threads, index, picture, layout, output);
+        if index + 1 == prepared.steps.len() {
+            step.apply(threads, picture, layout, output);
         } else {
             to.resize(inner.size(), 0);
-            prepared.apply(threads, index, picture, inner, to);
+            step.apply(threads, picture, inner, to);
             std::mem::swap(from, to);
         }
     }
-}
-
-/// Carries out one step: `layout` is that of `output`.
-fn apply(
-    threads: &Threads,
-    step: &Step,
-    step_plan: &StepPlan,
-    input: Picture<'_>,
-    layout: &Layout,
-    output: &mut [u8],
-) {
-    // Of alpha that comes first, colours need every result: it is put back last.
-    let convolve = |source: Source<'_>, planes: Range<usize>, output: &mut [u8], puts_back: bool| {
-        let at_once = |plane: usize| {
-            let place = &layout.planes()[plane];
-            step_plan.filter(plane, layout).rows_at_once(place)
-        };
-        let strips = strips(Parts::of(step, threads.share()), layout, planes, output, at_once);
-        threads.each(strips, |scratch, mut strip| {
-            let filter = step_plan.filter(strip.plane, layout);
-            filter.filter(source, layout, &mut strip, scratch);
-            if let Some(threshold) = step_plan.threshold.as_ref().filter(|_| puts_back) {
-                threshold.apply(input, layout, &mut strip);
-            }
-        });
-    };
-    let planes = 0..layout.planes().len();
-    let with = |alpha| Source {
-        picture: input,
-        alpha,
-    };
-    let Some(alpha) = &step_plan.alpha else {
-        convolve(with(None), planes, output, true);
-        return;
-    };
-    let weighted = |convolved| with(Some(Premultiplied { by: alpha, convolved }));
-    let Some(own) = alpha.own_plane() else {
-        convolve(weighted(None), planes, output, true);
-        return;
-    };
-    // Alpha comes first: rows of the colours need it convolved.
-    let (colours, rest) = output.split_at_mut(layout.planes()[own].offset);
-    convolve(with(None), own..own + 1, rest, false);
-    let convolved = (&*rest, layout.planes()[own].stride);
-    convolve(weighted(Some(convolved)), 0..own, colours, true);
-    let strips = strips(
-        Parts::of(step, threads.share()),
-        layout,
-        own..own + 1,
-        rest,
-        |_| 2,
-    );
-    threads.each(strips, |_, mut strip| {
-        alpha.restore(input, layout, &mut strip);
-        if let Some(threshold) = &step_plan.threshold {
-            threshold.apply(input, layout, &mut strip);
-        }
-    });
 }
 
 #[cfg(test)]

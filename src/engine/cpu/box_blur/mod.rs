@@ -25,12 +25,11 @@ mod row_sums;
 mod sliding_window;
 
 use super::simd::{Vectors, with_simd};
-use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::prefetch::next_result;
-use crate::engine::cpu::rows::strip::{OutputRows, Strip};
+use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::engine::cpu::rows::words::widen::{self, Widening};
 use crate::engine::cpu::simd::scratch::{self, LineRing, aligned, room, spread};
@@ -92,8 +91,6 @@ struct Memory {
     sums: Vec<u16>,
     /// The windows' weighted sums.
     weighted: Vec<i32>,
-    /// A row whose colours are weighted by alpha.
-    under_alpha: Vec<u8>,
     apron: border::Apron,
     /// How boxes of bytes are made.
     columns: column_sums::Scratch,
@@ -137,13 +134,13 @@ impl PlaneFilter for BoxBlur {
 
     fn filter(
         &self,
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
     ) {
         let scratch = scratch.of();
-        with_simd!(self.vectors, simd => self.convolve_with(simd, source, layout, strip, scratch));
+        with_simd!(self.vectors, simd => self.convolve_with(simd, picture, layout, strip, scratch));
     }
 }
 
@@ -151,7 +148,7 @@ impl BoxBlur {
     fn convolve_with<L: Simd>(
         &self,
         simd: L,
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
@@ -159,7 +156,7 @@ impl BoxBlur {
         let plane = layout.planes()[strip.plane];
         let Scratch { outside, memory } = scratch;
         self.border.find(plane.width, &mut memory.apron);
-        let input = PlaneRows::new(source, strip, (&self.channels, &self.border), outside);
+        let input = PlaneRows::new(picture, strip, (&self.channels, &self.border), outside);
         let job = (&input, &plane);
         let columns = self.plan.mask.columns;
         match &self.plan.way {
@@ -194,7 +191,7 @@ impl BoxBlur {
     ) {
         let row_bytes = plane.width * plane.channels * self.format.bytes_per_sample();
         let rows = self.plan.mask.rows;
-        let row_at = |k: usize| input.in_place(k as i64 - rows as i64 / 2);
+        let row_at = |k: usize| input.row(k as i64 - rows as i64 / 2);
         for k in 0..rows - 1 + strip.rows {
             sums.change(simd, row_at(k), k.checked_sub(rows).map(row_at));
             let Some(row) = k.checked_sub(rows - 1) else {
@@ -260,7 +257,6 @@ impl BoxBlur {
         let weighted = aligned(&mut memory.weighted, made);
         ending.begin(sums, weighted);
         let row_bytes = samples * self.format.bytes_per_sample();
-        let under_alpha = &mut memory.under_alpha;
         for k in (0..rows - 1 + strip.rows).step_by(R) {
             // The rows of the strip that the entering ones complete, if they do.
             let completed: [_; R] = std::array::from_fn(|r| {
@@ -269,14 +265,14 @@ impl BoxBlur {
             });
             let mut lines = [[zeros; LINES]; R];
             for ((r, lines), words) in lines.iter_mut().enumerate().zip(words.chunks_mut(padded)) {
-                let entering = input.row((k + r) as i64 - rows as i64 / 2, under_alpha);
+                let entering = input.row((k + r) as i64 - rows as i64 / 2);
                 let to = &mut words[self.border.origin()..];
                 widen::load_row(simd, self.widening, entering, to, padded);
                 RowBorder::fill(&memory.apron, words, |sample| sample);
                 if let Some(row) = completed[r]
                     && self.plan.weighs_centre()
                 {
-                    let middle = input.row(row as i64, under_alpha);
+                    let middle = input.row(row as i64);
                     let to = &mut ring.memory()[centre(row)..][..made];
                     widen::load_row(simd, self.widening, middle, to, made);
                     *lines = [centre(row), row.checked_sub(1).map_or(zeros, centre)];
@@ -375,7 +371,6 @@ mod tests {
             step: &plan.steps[0],
             plane: 0,
             format,
-            premultiplied: false,
             vectors: Vectors::assume(InstructionSet::Avx2),
         };
         BoxBlur::new(&part, None).map(|filter| filter.plan.to_string())

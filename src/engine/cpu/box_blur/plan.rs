@@ -52,11 +52,9 @@ impl BoxPlan {
         if !convolved.all(|c| (c.low, c.high) == (first.low, first.high)) {
             return None;
         }
-        // Samples that lie in the picture as they are.
-        let in_place = !part.premultiplied;
         let way = match format.bytes_per_sample() {
-            1 if in_place => mask.in_bytes(first, vectors, channels.len()),
-            2 if in_place && mask.suits_deep_columns(format) => {
+            1 => mask.in_bytes(first, vectors, channels.len()),
+            2 if mask.suits_deep_columns(format) => {
                 mask.weighted(vectors, format, channels).map(Way::ByDeepColumns)
             }
             _ => None,

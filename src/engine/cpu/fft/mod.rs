@@ -19,9 +19,8 @@ mod overlap_save;
 mod recheck;
 mod tile;
 
-use super::rows::alpha::Source;
 use super::rows::plane_filter::{PlaneFilter, PlanePart};
-use super::rows::strip::Strip;
+use super::rows::strip::{Picture, Strip};
 use super::simd::float::{Doubles2, Float, Singles4, TransformTerms};
 use super::simd::scratch::Scratch;
 use super::simd::vector::Simd;
@@ -234,11 +233,11 @@ impl PlaneFilter for Fft {
         format!("fft: overlap-save, tiles of {points}x{points} in {numbers}")
     }
 
-    fn filter(&self, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch) {
+    fn filter(&self, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch) {
         let (side, _) = self.cheapest(&layout.planes()[strip.plane]);
         let job = (&self.channels[..], self.border);
         let overlap_save = self.transforms.over(side);
-        overlap_save.convolve(job, source, layout, strip, scratch);
+        overlap_save.convolve(job, picture, layout, strip, scratch);
     }
 }
 
@@ -257,7 +256,6 @@ mod tests {
             step,
             plane: 0,
             format,
-            premultiplied: false,
             vectors: Vectors::of(set),
         };
         Fft::new(&part, None)

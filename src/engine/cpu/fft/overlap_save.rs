@@ -8,10 +8,9 @@
 
 use super::recheck::{Recheck, Tile};
 use super::tile::{Pair, Spectra, Tiles, Uncertain, row_of_results};
-use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::component::{Component, Place, store};
 use crate::engine::cpu::rows::plane_rows::complete;
-use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::simd::Vectors;
 use crate::engine::cpu::simd::scratch::{self, aligned, spread};
 use crate::filter::{Border, ChannelStep, Convolve, DirectKernel};
@@ -43,8 +42,6 @@ struct Scratch {
     /// A tile's samples of the result each.
     made: [Vec<u16>; 2],
     uncertain: Vec<Uncertain>,
-    /// A row whose colours are premultiplied.
-    under_alpha: Vec<u8>,
 }
 
 impl OverlapSave {
@@ -74,7 +71,7 @@ impl OverlapSave {
     pub(super) fn convolve(
         &self,
         (channels, border): (&[ChannelStep], Border),
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
@@ -85,7 +82,7 @@ impl OverlapSave {
         let ((columns, rows), side) = (self.exact.kept(), self.exact.side());
         let components: Vec<Component<'_>> = convolved(channels)
             .map(|(channel, c)| Component {
-                source,
+                picture,
                 plane: strip.plane,
                 place: Place {
                     channels: channels.len(),
@@ -107,7 +104,7 @@ impl OverlapSave {
             let count = rows.min(strip.rows - first);
             let y = strip.first_row + first;
             for (component, lines) in components.iter().zip(staged.chunks_exact_mut(component_rows)) {
-                self.stage(component, y, count, lines, stride, &mut scratch.under_alpha);
+                self.stage(component, y, count, lines, stride);
             }
             for pair in tiles.chunks(2) {
                 // A tile without a partner is paired with itself.
@@ -151,30 +148,22 @@ impl OverlapSave {
             }
             for k in 0..count {
                 let row = &mut strip.bytes[(first + k) * plane.stride..][..row_bytes];
-                complete(channels, source, (strip.plane, y + k), row);
+                complete(channels, picture, (strip.plane, y + k), row);
             }
         }
     }
 
     /// Loads what `count` rows of results from row `y` on need of a component. What no result needs is filled
     /// with a sample, too, as it is transformed along.
-    fn stage(
-        &self,
-        component: &Component<'_>,
-        y: usize,
-        count: usize,
-        lines: &mut [u16],
-        stride: usize,
-        room: &mut Vec<u8>,
-    ) {
+    fn stage(&self, component: &Component<'_>, y: usize, count: usize, lines: &mut [u16], stride: usize) {
         let (radius, above) = (self.mask.0 / 2, self.mask.1 / 2);
-        let padded = component.source.picture.layout.planes()[component.plane].width + 2 * radius;
+        let padded = component.picture.layout.planes()[component.plane].width + 2 * radius;
         let mut last = 0;
         for (k, line) in lines.chunks_exact_mut(stride).enumerate() {
             let needed = if k < count + 2 * above { padded } else { 0 };
             let (line, beyond) = line.split_at_mut(needed);
             if needed > 0 {
-                component.load((y + k) as i64 - above as i64, radius, room, line);
+                component.load((y + k) as i64 - above as i64, radius, line);
                 last = line[needed - 1];
             }
             beyond.fill(last);
@@ -226,7 +215,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cpu::fft::tests::{fft, step};
-    use crate::engine::cpu::rows::strip::Picture;
     use crate::engine::cpu::rows::strip::{Parts, strips};
     use crate::engine::cpu::scalar;
     use crate::engine::cpu::simd::InstructionSet;
@@ -243,12 +231,10 @@ mod tests {
     /// `threads` threads; false if no set takes the mask.
     fn agrees(step: &Step, layout: &Layout, bytes: &[u8], threads: usize) -> bool {
         let picture = Picture { layout, bytes };
-        let source = Source { picture, alpha: None };
-        let planes = 0..layout.planes().len();
         let convolved = |plane: usize| convolved(&step.planes[plane]).next().is_some();
         let mut expected = vec![0x5A; layout.size()];
-        for mut strip in strips(Parts::of(step, 1), layout, planes.clone(), &mut expected, |_| 2) {
-            scalar::convolve(step, source, layout, &mut strip);
+        for mut strip in strips(Parts::of(step, 1), layout, &mut expected, |_| 2) {
+            scalar::convolve(step, picture, layout, &mut strip);
         }
         let mut scratch = scratch::Scratch::default();
         let mut compared = false;
@@ -259,14 +245,12 @@ mod tests {
             // Tiles of all sides that keep a fair share of what they transform.
             for by in fft.all().filter(|by| by.rows() > 16) {
                 let mut out = vec![0xA5; layout.size()];
-                for mut strip in strips(Parts::of(step, threads), layout, planes.clone(), &mut out, |_| {
-                    by.rows()
-                }) {
+                for mut strip in strips(Parts::of(step, threads), layout, &mut out, |_| by.rows()) {
                     if convolved(strip.plane) {
                         let job = (&step.planes[strip.plane][..], step.border);
-                        by.convolve(job, source, layout, &mut strip, &mut scratch);
+                        by.convolve(job, picture, layout, &mut strip, &mut scratch);
                     } else {
-                        scalar::convolve(step, source, layout, &mut strip);
+                        scalar::convolve(step, picture, layout, &mut strip);
                     }
                 }
                 for (index, plane) in layout.planes().iter().enumerate() {

@@ -30,12 +30,11 @@ mod row_filter;
 mod taps;
 
 use super::simd::{Vectors, with_simd};
-use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::prefetch::{NextRows, next_result};
-use crate::engine::cpu::rows::strip::{OutputRows, Strip};
+use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::deinterleave::{self, Planar};
 use crate::engine::cpu::rows::words::widen;
 use crate::engine::cpu::simd::scratch::{self, LineRing, aligned, room, spread};
@@ -75,8 +74,6 @@ struct Scratch {
 struct Input {
     /// Rows with their apron, limb after limb.
     words: [Vec<u16>; 2],
-    /// Rows whose colours are premultiplied.
-    under_alpha: [Vec<u8>; 2],
     apron: border::Apron,
 }
 
@@ -119,13 +116,13 @@ impl PlaneFilter for Fir {
 
     fn filter(
         &self,
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
     ) {
         let scratch = scratch.of();
-        with_simd!(self.vectors, simd => self.convolve_with(simd, source, layout, strip, scratch));
+        with_simd!(self.vectors, simd => self.convolve_with(simd, picture, layout, strip, scratch));
     }
 }
 
@@ -146,7 +143,7 @@ impl Fir {
     fn convolve_with<L: Simd>(
         &self,
         simd: L,
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
@@ -159,7 +156,7 @@ impl Fir {
             output,
         } = scratch;
         self.border.find(plane.width, &mut input.apron);
-        let rows = PlaneRows::new(source, strip, (&self.channels, &self.border), outside);
+        let rows = PlaneRows::new(picture, strip, (&self.channels, &self.border), outside);
         let form = self.form(&plane);
         // As many lines as two rows read; with deltas, the one that the pair before began with, too, and for
         // four rows one more.
@@ -379,12 +376,8 @@ impl Fir {
         line: &mut [u32],
         input: &mut Input,
     ) {
-        let Input {
-            words,
-            under_alpha: [first, second],
-            apron,
-        } = input;
-        let two = [rows.row(y, first), rows.row(y + 1, second)];
+        let Input { words, apron } = input;
+        let two = [rows.row(y), rows.row(y + 1)];
         let encoding = self.plan.encoding;
         let widening = encoding.widening(self.format);
         let (limbs, origin, lead) = (encoding.limbs(), self.border.origin(), self.border.lead());
@@ -509,7 +502,6 @@ mod tests {
             step: &plan.steps[0],
             plane: 0,
             format,
-            premultiplied: false,
             vectors: Vectors::assume(set),
         };
         Some(FirPlan::new(&part, part.vectors?)?.to_string())

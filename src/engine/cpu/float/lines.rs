@@ -1,9 +1,11 @@
 //! Rows of a picture as lines of 32-bit numbers: with a halo on both sides, as the border says, and colours
 //! times alpha where a step has it.
 
+use super::levels::PlaneLevels;
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::Picture;
 use crate::engine::cpu::simd::float::Samples;
+use crate::engine::cpu::simd::levels::Levels;
 use crate::filter::Border;
 use half::f16;
 use std::ops::Range;
@@ -26,6 +28,8 @@ pub(super) struct Reader<'a> {
     pub(super) outside: Vec<f32>,
     /// What colours are multiplied by.
     pub(super) alpha: Option<Alpha>,
+    /// How levels become numbers, where samples are integers.
+    pub(super) levels: Option<&'a PlaneLevels>,
 }
 
 /// Numbers of 16 or 32 bits, as they are stored.
@@ -73,7 +77,7 @@ impl Reader<'_> {
 
     /// Some pixels of a row of the picture, colours times alpha; `alphas` is to work in.
     #[inline(always)]
-    fn pixels<S: Samples>(
+    fn pixels<S: Levels>(
         &self,
         s: S,
         y: usize,
@@ -81,6 +85,14 @@ impl Reader<'_> {
         to: &mut [f32],
         alphas: &mut Vec<f32>,
     ) {
+        if let Some(levels) = self.levels {
+            let alpha = match self.alpha {
+                Some(Alpha::Plane(plane)) => Some(self.bytes(plane, y, pixels)),
+                Some(Alpha::Component(_)) | None => None,
+            };
+            levels.read(s, self.bytes(self.plane, y, pixels), alpha, to);
+            return;
+        }
         numbers(s, self.bytes(self.plane, y, pixels), to);
         match (self.alpha, self.channels()) {
             (None, _) => {}
@@ -98,7 +110,7 @@ impl Reader<'_> {
 
     /// The line of row `y`, which may lie outside of the picture.
     #[inline(always)]
-    pub(super) fn line<S: Samples>(&self, s: S, y: i64, span: &Span, to: &mut [f32], alphas: &mut Vec<f32>) {
+    pub(super) fn line<S: Levels>(&self, s: S, y: i64, span: &Span, to: &mut [f32], alphas: &mut Vec<f32>) {
         let (channels, height) = (self.channels(), self.picture.layout.planes()[self.plane].height);
         let Some(y) = self.border.index(y, height) else {
             for pixel in to[..span.pixels * channels].chunks_exact_mut(channels) {

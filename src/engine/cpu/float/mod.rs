@@ -1,15 +1,16 @@
-//! Floating-point samples: [`FloatPlan`] by fused multiply-adds in vectors of 32-bit numbers. Components stay
-//! interleaved, however many there are: a tap further on is a step of as many samples.
+//! Floating-point sums: [`FloatPlan`](crate::filter::FloatPlan), and [`WeightedKernel`] for integer samples
+//! under alpha, by fused multiply-adds in vectors of 32-bit numbers. Components stay interleaved, however
+//! many there are: a tap further on is a step of as many samples.
 //!
 //! ```text
-//! row of the picture     r g b r g b ..                      16 or 32 bits
-//!    |  lines.rs         border, 32 bits, colours times alpha
+//! row of the picture     r g b r g b ..                      16 or 32 bits, or levels of 8 to 16 bits
+//!    |  lines.rs         border, 32 bits, colours times alpha (of levels: levels.rs)
 //! line           ..  b | r g b r g b ..  r g b | r  ..       a halo on both sides
 //!    |  rows/fused_sums.rs    separable: along the row
 //! ring of lines          as many as a mask has rows, and three more
 //!    |  rows/fused_sums.rs    four output rows x some vectors, from one reading of the lines
 //! sums           r g b r g b ..                              one line a mask
-//!    |  finish.rs        several sums made one, colours over alpha, threshold, 16 or 32 bits
+//!    |  finish.rs        several sums made one, colours over alpha, threshold, 16 or 32 bits; or levels.rs
 //! row of the result
 //! ```
 //!
@@ -19,32 +20,31 @@
 //! Planes are made in bands of columns where a ring of whole rows would leave the second-level cache.
 
 mod finish;
+mod levels;
 mod lines;
 mod strip;
 
-use super::algorithm::explained;
 use super::rows::fused_sums::{self, ROWS, Taps};
+use super::rows::plane_filter::{explained, samples};
 use super::rows::strip::{Parts, Picture, Strip, strips};
 use super::simd::float::{Float, Samples, Singles4};
 use super::simd::vector::Simd;
 use super::simd::{Vectors, with_simd};
 use super::threads::Threads;
-use crate::filter::{FloatCombining, FloatKernel, FloatMask, FloatPlan, FloatStep};
+use crate::filter::{FloatCombining, FloatKernel, FloatMask, FloatStep, Step, WeightedKernel};
 use crate::frame::{Channel, Layout, PixelFormat, Plane};
+use levels::{PlaneLevels, float_step};
 use std::collections::BTreeMap;
 use strip::{Memory, StripWork};
 
-/// A chain, ready for frames of one format.
-pub(super) struct FloatChain {
-    steps: Vec<FloatFilter>,
-}
-
-/// One filter of it.
-struct FloatFilter {
+/// A step, ready for frames of one format.
+pub(super) struct FloatFilter {
     step: FloatStep,
     format: PixelFormat,
     kernel: Kernel,
     vectors: Option<Vectors>,
+    /// Each plane's, where samples are integers.
+    levels: Option<Vec<PlaneLevels>>,
 }
 
 /// What sums are made of.
@@ -93,6 +93,31 @@ fn shape<S: Samples>(_: S) -> (usize, usize) {
 }
 
 impl FloatFilter {
+    /// For floating-point samples.
+    pub(super) fn new(step: FloatStep, format: PixelFormat, vectors: Option<Vectors>) -> FloatFilter {
+        FloatFilter {
+            kernel: Kernel::new(&step.kernel),
+            step,
+            format,
+            vectors,
+            levels: None,
+        }
+    }
+
+    /// For integer samples under alpha: `kernel` is that of the step.
+    pub(super) fn weighted(
+        step: &Step,
+        kernel: &WeightedKernel,
+        format: PixelFormat,
+        vectors: Option<Vectors>,
+    ) -> FloatFilter {
+        let plane = |plane| PlaneLevels::new(step, kernel, format, plane);
+        FloatFilter {
+            levels: Some((0..step.planes.len()).map(plane).collect()),
+            ..FloatFilter::new(float_step(step, kernel, format), format, vectors)
+        }
+    }
+
     /// The plane of alpha, if that is one of its own and weights colours.
     fn alpha_plane(&self) -> Option<usize> {
         let (plane, _) = self.step.alpha.and(self.format.place(Channel::Alpha))?;
@@ -127,7 +152,7 @@ impl FloatFilter {
     }
 
     /// How a plane is made, in one line.
-    fn plan(&self, plane: usize, place: &Plane) -> String {
+    pub(super) fn plan(&self, plane: usize, place: &Plane) -> String {
         if !self.is_convolved(plane) {
             return "copied".to_owned();
         }
@@ -147,9 +172,10 @@ impl FloatFilter {
         format!("float: {way}, {ROWS} rows of {vectors} vectors of {lanes} at once{bands}")
     }
 
-    fn apply(&self, threads: &Threads, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
+    /// Carries out the step: `layout` is that of `output`.
+    pub(super) fn apply(&self, threads: &Threads, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
         let parts = Parts::new(self.kernel.size.1, self.kernel.row.is_some(), threads.share());
-        let strips = strips(parts, layout, 0..layout.planes().len(), output, |_| ROWS);
+        let strips = strips(parts, layout, output, |_| ROWS);
         threads.each(self.together(strips), |scratch, strips| {
             let work = StripWork {
                 filter: self,
@@ -180,64 +206,28 @@ impl FloatFilter {
         }
         groups
     }
-}
-
-impl FloatChain {
-    pub(super) fn new(plan: FloatPlan, vectors: Option<Vectors>) -> FloatChain {
-        let format = plan.format;
-        let filter = |step: FloatStep| FloatFilter {
-            kernel: Kernel::new(&step.kernel),
-            step,
-            format,
-            vectors,
-        };
-        FloatChain {
-            steps: plan.steps.into_iter().map(filter).collect(),
-        }
-    }
-
-    /// How many filters it has.
-    pub(super) fn len(&self) -> usize {
-        self.steps.len()
-    }
-
-    /// Carries out one of its filters: `layout` is that of `output`.
-    pub(super) fn apply(
-        &self,
-        index: usize,
-        threads: &Threads,
-        input: Picture<'_>,
-        layout: &Layout,
-        output: &mut [u8],
-    ) {
-        self.steps[index].apply(threads, input, layout, output);
-    }
 
     /// What such a picture takes, in multiply-adds of two 16-bit samples and weights each: a fused one of a
     /// 32-bit sample takes as long.
     pub(super) fn terms(&self, layout: &Layout) -> f64 {
         /// Of a sample that is not in a cache, as long as four of 8 bits.
         const MOVE: f64 = 8.0;
-        let samples = |(_, plane): (usize, &Plane)| (plane.width * plane.height * plane.channels) as f64;
-        let of_step = |step: &FloatFilter| {
-            let planes = layout.planes().iter().enumerate();
-            let all: f64 = planes.clone().map(samples).sum();
-            let convolved: f64 = planes
-                .filter(|(index, _)| step.is_convolved(*index))
-                .map(samples)
-                .sum();
-            MOVE * all + convolved * step.kernel.taps() as f64
+        let planes = layout.planes().iter().enumerate();
+        let of_plane = |(index, plane): (usize, &Plane)| {
+            let taps = if self.is_convolved(index) {
+                self.kernel.taps()
+            } else {
+                0
+            };
+            (MOVE + taps as f64) * samples(plane)
         };
-        self.steps.iter().map(of_step).sum()
+        planes.map(of_plane).sum()
     }
 
     /// The plan of each plane of such a picture, one line for all planes that are made in the same way.
     pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
-        let lines = self.steps.iter().flat_map(|step| {
-            let planes = layout.planes().iter().enumerate();
-            let ways = planes.map(|(plane, place)| step.plan(plane, place));
-            explained(step.format, step.kernel.size, ways)
-        });
-        lines.collect()
+        let planes = layout.planes().iter().enumerate();
+        let ways = planes.map(|(plane, place)| self.plan(plane, place));
+        explained(self.format, self.kernel.size, ways)
     }
 }

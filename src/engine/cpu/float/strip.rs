@@ -6,7 +6,8 @@ use super::lines::{Alpha, Reader, numbers};
 use crate::engine::cpu::rows::fused_sums::{Lines, Next, ROWS, along_row, sums};
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
-use crate::engine::cpu::simd::float::{Samples, Work};
+use crate::engine::cpu::simd::float::Work;
+use crate::engine::cpu::simd::levels::Levels;
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::filter::FloatConvolve;
 use crate::frame::{Channel, Layout};
@@ -50,7 +51,7 @@ pub(super) struct StripWork<'a> {
     pub(super) memory: &'a mut Memory,
 }
 
-impl<S: Samples> Work<S> for StripWork<'_> {
+impl<S: Levels> Work<S> for StripWork<'_> {
     #[inline(always)]
     fn run(self, s: S) {
         let StripWork {
@@ -63,7 +64,11 @@ impl<S: Samples> Work<S> for StripWork<'_> {
         for mut strip in strips {
             if !filter.is_convolved(strip.plane) {
                 strip.each_row(layout, |at, row| {
-                    row.copy_from_slice(picture.row(at.plane, at.row));
+                    let before = picture.row(at.plane, at.row);
+                    match &filter.levels {
+                        Some(levels) => levels[at.plane].keep(before, row),
+                        None => row.copy_from_slice(before),
+                    }
                 });
                 continue;
             }
@@ -122,6 +127,7 @@ impl<'a> Part<'a> {
                 border,
                 outside: outside.collect(),
                 alpha,
+                levels: filter.levels.as_ref().map(|levels| &levels[strip.plane]),
             },
             band,
             height: place.height,
@@ -141,7 +147,7 @@ impl<'a> Part<'a> {
 
     /// Makes the band of all rows of the strip.
     #[inline(always)]
-    fn make<S: Samples>(&mut self, s: S, layout: &Layout, strip: &mut Strip<'_>, memory: &mut Memory) {
+    fn make<S: Levels>(&mut self, s: S, layout: &Layout, strip: &mut Strip<'_>, memory: &mut Memory) {
         let kernel = &self.filter.kernel;
         let channels = self.reader.channels();
         let samples = self.band.len() * channels;
@@ -206,7 +212,7 @@ impl<'a> Part<'a> {
                 .enumerate()
             {
                 let work = (&mut memory.before, &mut memory.alphas, &mut memory.convolved);
-                self.finish(s, layout, strip, k + r, &mut sums[..samples], work);
+                self.finish(s, layout, strip, k + r, (sums, samples), work);
             }
         }
     }
@@ -233,44 +239,53 @@ impl<'a> Part<'a> {
         Next { rows, bytes }
     }
 
-    /// Writes row `k` of the strip.
+    /// Writes row `k` of the strip, made of so many of these sums.
     #[inline(always)]
-    fn finish<S: Samples>(
+    fn finish<S: Levels>(
         &self,
         s: S,
         layout: &Layout,
         strip: &mut Strip<'_>,
         k: usize,
-        sums: &mut [f32],
+        (all_sums, samples): (&mut [f32], usize),
         (before, alphas, convolved): (&mut Vec<f32>, &mut Vec<f32>, &mut Vec<f32>),
     ) {
         let (step, plane, y) = (&self.filter.step, self.reader.plane, self.first_row + k);
         let place = layout.planes()[plane];
         let stored = self.reader.bytes(plane, y, &self.band);
-        let before = room(before, sums.len());
+        let bytes = self.filter.format.bytes_per_sample();
+        let start = k * place.stride + self.band.start * place.channels * bytes;
+        let to = &mut strip.bytes[start..start + stored.len()];
+        let sums = &mut all_sums[..samples];
+        let own = k * place.width + self.band.start..k * place.width + self.band.end;
+        if self.is_alpha {
+            room(convolved, own.end)[own.clone()].copy_from_slice(sums);
+        }
+        let by: Option<&[f32]> = match self.alpha {
+            Some(Alpha::Plane(alpha)) if self.filter.is_convolved(alpha) => Some(&convolved[own]),
+            Some(Alpha::Plane(alpha)) => {
+                let stored = self.reader.bytes(alpha, y, &self.band);
+                let alphas = room(alphas, samples);
+                match &self.filter.levels {
+                    Some(levels) => levels[alpha].read(s, stored, None, alphas),
+                    None => numbers(s, stored, alphas),
+                }
+                Some(alphas)
+            }
+            Some(Alpha::Component(_)) | None => None,
+        };
+        if let Some(levels) = self.reader.levels {
+            levels.finish(s, all_sums, by, (stored, to));
+            return;
+        }
+        let before = room(before, samples);
         if needs_before(step) {
             numbers(s, stored, before);
         }
         let filters_alpha = step.alpha.is_some_and(|alpha| alpha.filter_alpha);
-        let own = k * place.width + self.band.start..k * place.width + self.band.end;
-        if self.is_alpha {
-            room(convolved, own.end)[own.clone()].copy_from_slice(sums);
-            if !filters_alpha {
-                sums.copy_from_slice(before);
-            }
+        if self.is_alpha && !filters_alpha {
+            sums.copy_from_slice(before);
         }
-        let mut by: &[f32] = &[];
-        if let Some(Alpha::Plane(alpha)) = self.alpha {
-            if self.filter.is_convolved(alpha) {
-                by = &convolved[own];
-            } else {
-                alphas.resize(sums.len(), 0.0);
-                numbers(s, self.reader.bytes(alpha, y, &self.band), alphas);
-                by = alphas;
-            }
-        }
-        let bytes = self.filter.format.bytes_per_sample();
-        let start = k * place.stride + self.band.start * place.channels * bytes;
         let row = Row {
             step,
             channels: &step.planes[plane],
@@ -278,9 +293,8 @@ impl<'a> Part<'a> {
             alpha: self.alpha,
             stored,
             before,
-            by,
+            by: by.unwrap_or_default(),
         };
-        let to = &mut strip.bytes[start..start + stored.len()];
         row.finish(s, sums, to);
     }
 }

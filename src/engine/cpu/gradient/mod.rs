@@ -23,12 +23,11 @@ mod root;
 mod row;
 mod sums;
 
-use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::prefetch::{NextRows, next_result};
-use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::simd::scratch::{self, LineRing, spread};
 use crate::engine::cpu::simd::vector::TILE;
 use crate::engine::cpu::simd::{Vectors, run_plain};
@@ -95,7 +94,6 @@ impl fmt::Display for Width {
 struct Scratch<T> {
     apron: crate::engine::cpu::rows::border::Apron,
     outside: Vec<u8>,
-    premultiplied: Vec<u8>,
     lines: Vec<T>,
 }
 
@@ -165,21 +163,21 @@ impl PlaneFilter for Gradient {
 
     fn filter(
         &self,
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
     ) {
         match (self.width, &self.words, &self.numbers) {
             (_, Some(words), _) => {
-                self.make(source, layout, strip, scratch.of(), vectors(words));
+                self.make(picture, layout, strip, scratch.of(), vectors(words));
             }
             (_, _, Some(numbers)) => {
-                self.make(source, layout, strip, scratch.of(), vectors(numbers));
+                self.make(picture, layout, strip, scratch.of(), vectors(numbers));
             }
-            (Width::Sixteen, ..) => self.make(source, layout, strip, scratch.of(), self.plain::<i16>()),
-            (Width::ThirtyTwo, ..) => self.make(source, layout, strip, scratch.of(), self.plain::<i32>()),
-            (Width::SixtyFour, ..) => self.make(source, layout, strip, scratch.of(), self.plain::<i64>()),
+            (Width::Sixteen, ..) => self.make(picture, layout, strip, scratch.of(), self.plain::<i16>()),
+            (Width::ThirtyTwo, ..) => self.make(picture, layout, strip, scratch.of(), self.plain::<i32>()),
+            (Width::SixtyFour, ..) => self.make(picture, layout, strip, scratch.of(), self.plain::<i64>()),
         }
     }
 }
@@ -206,7 +204,7 @@ impl Gradient {
     /// Makes the strip's rows, where `row` makes one of lines and prefetches what comes next.
     fn make<T: Number>(
         &self,
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch<T>,
@@ -218,11 +216,10 @@ impl Gradient {
         let Scratch {
             apron,
             outside,
-            premultiplied,
             lines,
         } = scratch;
         self.border.find(plane.width, apron);
-        let rows = PlaneRows::new(source, strip, (&self.channels, &self.border), outside);
+        let rows = PlaneRows::new(picture, strip, (&self.channels, &self.border), outside);
         let (origin, above) = (self.border.origin(), self.rows as i64 / 2);
         let slots = if self.convolves { self.rows } else { 0 };
         // Vectors read on to a multiple of their longest step.
@@ -236,7 +233,7 @@ impl Gradient {
             if self.convolves {
                 // Line k is row k - above of the strip.
                 ring.fill(y + self.rows, |k, line| {
-                    let from = rows.row(k as i64 - above, premultiplied);
+                    let from = rows.row(k as i64 - above);
                     let to = &mut line[origin..origin + samples];
                     run_plain(self.vectors, Widen::new(self.format, from, to));
                     RowBorder::fill(apron, line, T::of_sample);

@@ -20,17 +20,16 @@ mod decimate;
 mod interpolate;
 mod low_rows;
 
-use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
-use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::rows::sum::Sum;
 use crate::engine::cpu::simd::scratch::{self, LineRing, room, spread};
 use crate::engine::cpu::simd::{Vectors, run_plain};
 use crate::filter::{Border, ChannelStep, Convolve, Kernel, PyramidKernel};
 use crate::frame::{Layout, PixelFormat, Plane};
-use decimate::{Decimator, ROWS_AT_ONCE};
+use decimate::Decimator;
 use interpolate::{MakeRow, MakeWideRow, Taps};
 use low_rows::MakeLowRow;
 
@@ -51,7 +50,6 @@ pub(in crate::engine::cpu) struct Pyramid {
 #[derive(Default)]
 struct Scratch<S> {
     outside: Vec<u8>,
-    premultiplied: [Vec<u8>; ROWS_AT_ONCE],
     /// Where the pixels of an extended row are found.
     places: Vec<Option<usize>>,
     sums: Vec<i32>,
@@ -105,15 +103,15 @@ impl PlaneFilter for Pyramid {
 
     fn filter(
         &self,
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
     ) {
         if self.kernel.is_wide() {
-            self.make::<i64>(source, layout, strip, scratch.of());
+            self.make::<i64>(picture, layout, strip, scratch.of());
         } else {
-            self.make::<i32>(source, layout, strip, scratch.of());
+            self.make::<i32>(picture, layout, strip, scratch.of());
         }
     }
 }
@@ -121,14 +119,14 @@ impl PlaneFilter for Pyramid {
 impl Pyramid {
     fn make<S: Sum>(
         &self,
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch<S>,
     ) {
         let plane = layout.planes()[strip.plane];
         let (first_row, row_bytes) = (strip.first_row as i64, layout.row_bytes(strip.plane));
-        let rows = PlaneRows::new(source, strip, (&self.channels, &self.rows), &mut scratch.outside);
+        let rows = PlaneRows::new(picture, strip, (&self.channels, &self.rows), &mut scratch.outside);
         if self.convolved.is_empty() {
             for (y, out) in strip.bytes.chunks_mut(plane.stride).take(strip.rows).enumerate() {
                 rows.complete(y, &mut out[..row_bytes]);
@@ -168,13 +166,12 @@ impl Pyramid {
             wide_rows.fill(first + PyramidKernel::TAPS, |k, wide| {
                 low_rows.fill(k + low_slots, |_, low| {
                     let sums = decimator.next(|block, target| {
-                        let [a, b, c, d] = &mut scratch.premultiplied;
                         let from = block - first_row;
                         let block = [
-                            rows.row(from, a),
-                            rows.row(from + 1, b),
-                            rows.row(from + 2, c),
-                            rows.row(from + 3, d),
+                            rows.row(from),
+                            rows.row(from + 1),
+                            rows.row(from + 2),
+                            rows.row(from + 3),
                         ];
                         run_plain(self.vectors, target.of_rows(block, self.format));
                     });

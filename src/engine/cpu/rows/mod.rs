@@ -3,7 +3,6 @@
 //! ```text
 //! picture   R G B R G B ..            strip.rs        which rows a thread makes
 //!    |                                plane_rows.rs   of which rows, inside the frame and outside
-//!    | colours times alpha            alpha/          where the mask averages colours under alpha
 //!    | u8, u16 -> words of 16 bits    words/          how they are encoded, the loops, components apart
 //! words     b b | w w w w .. | b b    border.rs       the apron at both ends
 //!    |
@@ -11,7 +10,7 @@
 //!    |
 //! sums      s s s s ..  (i32)
 //!    | bias, shift, round, clamp      requantize.rs
-//! picture   R G B R G B ..            plane_rows.rs   channels that are not convolved, colours without alpha
+//! picture   R G B R G B ..            plane_rows.rs   channels that are not convolved
 //!    | what has changed too little      threshold.rs
 //! picture   R G B R G B ..
 //! ```
@@ -20,7 +19,6 @@
 //! way in for algorithms in plain Rust; `fused_sums.rs` makes sums of floating-point numbers, and `span.rs` says
 //! where the pixels of a part of a row come from.
 
-pub(super) mod alpha;
 pub(super) mod border;
 pub(super) mod component;
 pub(super) mod fused_sums;

@@ -1,8 +1,7 @@
 //! The interface of all algorithms: a filter that is ready for one plane of a step, states its cost, and
 //! makes strips of the plane.
 
-use super::alpha::Source;
-use super::strip::Strip;
+use super::strip::{Picture, Strip};
 use crate::engine::cpu::simd::Vectors;
 use crate::engine::cpu::simd::scratch::Scratch;
 use crate::filter::{ChannelStep, Step};
@@ -14,8 +13,6 @@ pub(in crate::engine::cpu) struct PlanePart<'a> {
     pub(in crate::engine::cpu) step: &'a Step,
     pub(in crate::engine::cpu) plane: usize,
     pub(in crate::engine::cpu) format: PixelFormat,
-    /// True if colours are premultiplied when they are read.
-    pub(in crate::engine::cpu) premultiplied: bool,
     /// The vectors of the instruction set, if it has any.
     pub(in crate::engine::cpu) vectors: Option<Vectors>,
 }
@@ -47,10 +44,32 @@ pub(in crate::engine::cpu) trait PlaneFilter: Send + Sync {
     fn plan(&self, plane: &Plane) -> String;
 
     /// Makes the strip's rows from the picture; `layout` is that of the result.
-    fn filter(&self, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch);
+    fn filter(&self, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch);
 }
 
 /// Samples of a plane.
 pub(in crate::engine::cpu) fn samples(plane: &Plane) -> f64 {
     (plane.width * plane.height * plane.channels) as f64
+}
+
+/// How a step makes its planes, a line for all that are made in the same way.
+pub(in crate::engine::cpu) fn explained(
+    format: PixelFormat,
+    (columns, rows): (usize, usize),
+    planes: impl Iterator<Item = String>,
+) -> Vec<String> {
+    let mut ways: Vec<(String, Vec<String>)> = Vec::new();
+    for (plane, way) in planes.enumerate() {
+        let plane = plane.to_string();
+        match ways.iter_mut().find(|(known, _)| *known == way) {
+            Some((_, planes)) => planes.push(plane),
+            None => ways.push((way, vec![plane])),
+        }
+    }
+    let line = |(way, planes): (String, Vec<String>)| {
+        let noun = if planes.len() == 1 { "plane" } else { "planes" };
+        let planes = planes.join(", ");
+        format!("{format}, {columns}x{rows} mask, {noun} {planes}: {way}")
+    };
+    ways.into_iter().map(line).collect()
 }

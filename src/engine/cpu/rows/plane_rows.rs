@@ -1,10 +1,8 @@
 //! The rows of one plane, as an algorithm reads them, and what is left to do with rows of the result:
-//! channels that are not convolved, and colours under alpha.
+//! channels that are not convolved.
 
-use super::alpha::Source;
 use super::border::RowBorder;
-use super::prefetch::next_source;
-use super::strip::Strip;
+use super::strip::{Picture, Strip};
 use crate::filter::ChannelStep;
 use crate::frame::PixelFormat;
 
@@ -12,7 +10,7 @@ use crate::frame::PixelFormat;
 /// outside the frame are others of the plane, or a constant one.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct PlaneRows<'a> {
-    source: Source<'a>,
+    picture: Picture<'a>,
     channels: &'a [ChannelStep],
     border: &'a RowBorder,
     plane: usize,
@@ -26,15 +24,15 @@ pub(in crate::engine::cpu) struct PlaneRows<'a> {
 impl<'a> PlaneRows<'a> {
     /// Those of `strip`; `outside` is memory for the constant row.
     pub(in crate::engine::cpu) fn new(
-        source: Source<'a>,
+        picture: Picture<'a>,
         strip: &Strip<'_>,
         (channels, border): (&'a [ChannelStep], &'a RowBorder),
         outside: &'a mut Vec<u8>,
     ) -> PlaneRows<'a> {
-        let place = source.picture.layout.planes()[strip.plane];
+        let place = picture.layout.planes()[strip.plane];
         border.store_outside(place.width, outside);
         PlaneRows {
-            source,
+            picture,
             channels,
             border,
             plane: strip.plane,
@@ -49,22 +47,11 @@ impl<'a> PlaneRows<'a> {
         self.border.row_index(self.first as i64 + row, self.height)
     }
 
-    /// A row as it is convolved; in `room` if it is premultiplied.
+    /// A row where it lies in the picture.
     #[inline]
-    pub(in crate::engine::cpu) fn row<'b>(&self, row: i64, room: &'b mut Vec<u8>) -> &'b [u8]
-    where
-        'a: 'b,
-    {
+    pub(in crate::engine::cpu) fn row(&self, row: i64) -> &'a [u8] {
         match self.index(row) {
-            Some(y) => self.source.row(self.plane, y, room),
-            None => self.outside,
-        }
-    }
-
-    /// A row where it lies in the picture, not premultiplied.
-    pub(in crate::engine::cpu) fn in_place(&self, row: i64) -> &'a [u8] {
-        match self.index(row) {
-            Some(y) => self.source.picture.row(self.plane, y),
+            Some(y) => self.picture.row(self.plane, y),
             None => self.outside,
         }
     }
@@ -72,7 +59,7 @@ impl<'a> PlaneRows<'a> {
     /// The bytes in which such a row lies, with what lies around it, and where it begins in them.
     pub(in crate::engine::cpu) fn place(&self, row: i64) -> (&'a [u8], usize) {
         match self.index(row) {
-            Some(y) => self.source.picture.place(self.plane, y),
+            Some(y) => self.picture.place(self.plane, y),
             None => (self.outside, 0),
         }
     }
@@ -84,33 +71,34 @@ impl<'a> PlaneRows<'a> {
 
     /// As many as are there of `count` rows from row `row` on, to be prefetched.
     pub(in crate::engine::cpu) fn ahead(&self, row: i64, count: usize) -> &'a [u8] {
-        next_source(self.source, (self.plane, self.first as i64 + row), count)
+        self.picture.rows(self.plane, self.first as i64 + row, count)
     }
 
     /// Makes row `row` of the result from `made`, where what is convolved has been.
     pub(in crate::engine::cpu) fn complete(&self, row: usize, made: &mut [u8]) {
-        complete(self.channels, self.source, (self.plane, self.first + row), made);
+        complete(self.channels, self.picture, (self.plane, self.first + row), made);
     }
 }
 
-/// Makes row `y` of a plane of the result from `row`, where what is convolved has been: puts in what is not,
-/// and unpremultiplies colours. Where there is neither, it has nothing to do.
+/// Makes row `y` of a plane of the result from `row`, where what is convolved has been: puts in what is not.
 pub(in crate::engine::cpu) fn complete(
     channels: &[ChannelStep],
-    source: Source<'_>,
+    picture: Picture<'_>,
     (plane, y): (usize, usize),
     row: &mut [u8],
 ) {
-    if source.alpha.is_none() && channels.iter().all(|c| c.convolved().is_some()) {
-        return;
+    if channels.iter().any(|c| c.convolved().is_none()) {
+        keep(channels, picture.layout.format(), picture.row(plane, y), row);
     }
-    let format = source.picture.layout.format();
-    keep(channels, format, source.picture.row(plane, y), row);
-    source.finish(plane, y, row);
 }
 
 /// Copies or fills the channels of a result row that are not convolved.
-fn keep(channels: &[ChannelStep], format: PixelFormat, input: &[u8], out: &mut [u8]) {
+pub(in crate::engine::cpu) fn keep(
+    channels: &[ChannelStep],
+    format: PixelFormat,
+    input: &[u8],
+    out: &mut [u8],
+) {
     if format.bytes_per_sample() == 1 {
         keep_samples::<1>(channels, format, input, out);
     } else {

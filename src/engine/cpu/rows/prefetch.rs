@@ -12,20 +12,10 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::alpha::Source;
 use crate::engine::cpu::simd::vector::Simd;
 
 /// Rows of the picture and rows of the result that come next.
 pub(in crate::engine::cpu) type NextRows<'a> = [&'a [u8]; 2];
-
-/// `count` rows of the picture from row `y` on, as many as are there.
-pub(in crate::engine::cpu) fn next_source<'a>(
-    source: Source<'a>,
-    (plane, y): (usize, i64),
-    count: usize,
-) -> &'a [u8] {
-    source.picture.rows(plane, y, count)
-}
 
 /// The result up to byte `end`, and up to `ahead` bytes after it.
 pub(in crate::engine::cpu) fn next_result(bytes: &mut [u8], end: usize, ahead: usize) -> (&mut [u8], &[u8]) {

@@ -2,7 +2,6 @@
 
 use crate::filter::{Kernel, Step};
 use crate::frame::Layout;
-use std::ops::Range;
 
 /// A picture to read.
 #[derive(Clone, Copy)]
@@ -116,8 +115,9 @@ impl Parts {
         let height = step.kernel.size().1;
         match &step.kernel {
             Kernel::Separable(_) => Parts::new(height, true, threads),
-            Kernel::Weighted(k) => Parts::new(height, k.kernel.is_separable(), threads),
-            Kernel::Direct(_) | Kernel::Combined(_) => Parts::new(height, false, threads),
+            Kernel::Direct(_) | Kernel::Combined(_) | Kernel::Weighted(_) => {
+                Parts::new(height, false, threads)
+            }
             // Each strip makes the low rows around it anew.
             Kernel::Pyramid(_) => Parts {
                 threads,
@@ -139,9 +139,9 @@ impl Parts {
     }
 }
 
-/// Cuts planes of a picture, with the first of which `bytes` begins, into strips of rows: one if there is one
-/// thread, else a few a thread, so that a slow thread holds nobody up for long, but tall enough for the rows
-/// that neighbouring strips both read to weigh little. All but the last one of a plane are multiples of what
+/// Cuts the planes of a picture, which is `bytes`, into strips of rows: one if there is one thread, else a
+/// few a thread, so that a slow thread holds nobody up for long, but tall enough for the rows that
+/// neighbouring strips both read to weigh little. All but the last one of a plane are multiples of what
 /// `at_once` says: the rows of that plane that are made at once.
 pub(in crate::engine::cpu) fn strips<'a>(
     Parts {
@@ -150,19 +150,12 @@ pub(in crate::engine::cpu) fn strips<'a>(
         least_rows,
     }: Parts,
     layout: &Layout,
-    planes: Range<usize>,
     mut bytes: &'a mut [u8],
     at_once: impl Fn(usize) -> usize,
 ) -> Vec<Strip<'a>> {
     let mut strips = Vec::new();
-    let mut at = layout.planes()[planes.start].offset;
-    for (index, plane) in layout
-        .planes()
-        .iter()
-        .enumerate()
-        .take(planes.end)
-        .skip(planes.start)
-    {
+    let mut at = 0;
+    for (index, plane) in layout.planes().iter().enumerate() {
         let (_, rest) = bytes.split_at_mut(plane.offset - at);
         let len = plane.stride * (plane.height - 1) + layout.row_bytes(index);
         let (mut own, rest) = rest.split_at_mut(len);
@@ -216,7 +209,7 @@ mod tests {
         let rows = |height: usize, threads: usize, at_once: usize| -> Vec<usize> {
             let layout = Layout::new(format, 8, height, 1).unwrap();
             let mut bytes = vec![0; layout.size()];
-            let strips = strips(Parts::of(step, threads), &layout, 0..1, &mut bytes, |_| at_once);
+            let strips = strips(Parts::of(step, threads), &layout, &mut bytes, |_| at_once);
             assert!(
                 strips
                     .windows(2)

@@ -14,10 +14,9 @@
 
 mod row;
 
-use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::component::{Component, Place, load, store};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
-use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::rows::sum::Sum;
 use crate::engine::cpu::simd::scratch::{LineRing, Scratch};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
@@ -63,18 +62,18 @@ impl PlaneFilter for Scalar {
         }
     }
 
-    fn filter(&self, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>, _: &mut Scratch) {
-        convolve(&self.step, source, layout, strip);
+    fn filter(&self, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>, _: &mut Scratch) {
+        convolve(&self.step, picture, layout, strip);
     }
 }
 
 /// Makes the strip's rows from the picture.
-pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>) {
+pub(super) fn convolve(step: &Step, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
     let format = layout.format();
     let channels = &step.planes[strip.plane];
     if channels.iter().all(|c| *c == ChannelStep::Copy) {
         strip.each_row(layout, |position, row| {
-            row.copy_from_slice(source.picture.row(position.plane, position.row));
+            row.copy_from_slice(picture.row(position.plane, position.row));
         });
         return;
     }
@@ -88,7 +87,7 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
         };
         match what {
             ChannelStep::Copy => strip.each_row(layout, |position, row| {
-                load(place, source.picture.row(position.plane, position.row), &mut line);
+                load(place, picture.row(position.plane, position.row), &mut line);
                 store(place, &line, row);
             }),
             ChannelStep::Fill(value) => {
@@ -97,7 +96,7 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
             }
             ChannelStep::Convolve(c) => {
                 let component = Component {
-                    source,
+                    picture,
                     plane,
                     place,
                     border: step.border,
@@ -111,15 +110,12 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
                     Kernel::Separable(k) if k.wide => component.separable::<i32, i64>(k, layout, strip),
                     Kernel::Separable(k) => component.separable::<i32, i32>(k, layout, strip),
                     Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => {
-                        unreachable!("gradient and pyramid make these")
+                        unreachable!("gradient, pyramid and float make these")
                     }
                 }
             }
         }
     }
-    strip.each_row(layout, |position, row| {
-        source.finish(position.plane, position.row, row);
-    });
 }
 
 impl Component<'_> {
@@ -131,12 +127,11 @@ impl Component<'_> {
         let mut ring = LineRing::new(&mut lines, (kernel.height, width + 2 * rx), 0);
         let mut sums = vec![S::from(0); width];
         let mut out = vec![0; width];
-        let mut room = Vec::new();
         strip.each_row(layout, |position, row| {
             // Line k is row k - ry of the strip.
             let above = position.row - first;
             ring.fill(above + kernel.height, |k, line| {
-                self.load((first + k) as i64 - ry, rx, &mut room, line);
+                self.load((first + k) as i64 - ry, rx, line);
             });
             sums.fill(S::from_bias(self.c.low));
             for (weights, k) in kernel.weights.chunks(kernel.width).zip(above..) {
@@ -160,12 +155,11 @@ impl Component<'_> {
         let mut row_sums = vec![R::from(0); width];
         let mut sums = vec![C::from(0); width];
         let mut out = vec![0; width];
-        let mut room = Vec::new();
         strip.each_row(layout, |position, row| {
             // Line k is row k - ry of the strip.
             let above = position.row - first;
             ring.fill(above + rows, |k, t| {
-                self.load((first + k) as i64 - ry, rx, &mut room, &mut line);
+                self.load((first + k) as i64 - ry, rx, &mut line);
                 row_sums.fill(R::from_bias(kernel.row.start()));
                 accumulate(&mut row_sums, &kernel.row.weights, &line);
                 intermediate(&row_sums, kernel.row.shift, t);

@@ -10,12 +10,13 @@
 //! Work::run
 //! ```
 //!
-//! Loops in plain Rust go through [`Compiled`] instead: the compiler makes vectors of them for each set. The
+//! Loops in plain Rust go through [`run_plain`] instead: the compiler makes vectors of them for each set. The
 //! kind of machine is known here alone: x86-64 has the folder `x86_64`, and elsewhere `no_vectors.rs` has a
 //! [`Vectors`] without values. A new kind is a folder beside these, a `cfg` below and names in
 //! [`InstructionSet`].
 
 pub(super) mod float;
+pub(super) mod levels;
 pub(super) mod scratch;
 pub(super) mod unroll;
 pub(super) mod vector;
@@ -29,7 +30,7 @@ mod vectors;
 use std::fmt;
 use std::str::FromStr;
 use vector::{Plain, Simd, Work};
-pub(super) use vectors::{Compiled, Vectors, with_simd};
+pub(super) use vectors::{Vectors, with_simd};
 
 /// A plain loop as [`Simd::enter`] takes it.
 pub(super) struct Entered<P>(pub(super) P);

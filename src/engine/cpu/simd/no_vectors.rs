@@ -6,7 +6,7 @@
 
 use super::InstructionSet;
 use super::float::{Doubles2, Singles4, TransformTerms};
-use super::vector::{Order, Plain, Simd, Work};
+use super::vector::{Order, Simd, Work};
 use std::convert::Infallible;
 
 /// The vector instructions of a set: there are none.
@@ -242,21 +242,5 @@ impl Simd for NoVectors {
 
     unsafe fn store_words(self, _: [Self::V; 2], _: Order, _: u16, _: u32, _: *mut u8) {
         match self.0 {}
-    }
-}
-
-/// The set of instructions that a plain loop is compiled for.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu) struct Compiled;
-
-impl Compiled {
-    /// For any machine, whatever the set.
-    pub(in crate::engine::cpu) fn of(_: InstructionSet) -> Compiled {
-        Compiled
-    }
-
-    /// Runs the loop.
-    pub(in crate::engine::cpu) fn run(self, plain: impl Plain) {
-        plain.run();
     }
 }

@@ -20,12 +20,11 @@ mod numbers;
 mod words;
 
 use super::folded::folded;
-use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::prefetch::{NextRows, next_result, prefetch};
-use crate::engine::cpu::rows::strip::{OutputRows, Strip};
+use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::sample::range;
 use crate::engine::cpu::simd::scratch::{self, room};
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
@@ -129,7 +128,7 @@ impl PlaneFilter for Mask3x3 {
             return None;
         };
         let is_convolved = channels.iter().any(|c| c.convolved().is_some());
-        if part.premultiplied || format.depth() != 8 || !is_convolved || channels.len() > MOST_CHANNELS {
+        if format.depth() != 8 || !is_convolved || channels.len() > MOST_CHANNELS {
             return None;
         }
         Some(Mask3x3 {
@@ -157,13 +156,13 @@ impl PlaneFilter for Mask3x3 {
 
     fn filter(
         &self,
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
     ) {
         let scratch = scratch.of();
-        with_simd!(self.vectors, simd => self.convolve_with(simd, source, layout, strip, scratch));
+        with_simd!(self.vectors, simd => self.convolve_with(simd, picture, layout, strip, scratch));
     }
 }
 
@@ -171,7 +170,7 @@ impl Mask3x3 {
     fn convolve_with<L: Simd>(
         &self,
         simd: L,
-        source: Source<'_>,
+        picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
@@ -179,7 +178,7 @@ impl Mask3x3 {
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
         let input = PlaneRows::new(
-            source,
+            picture,
             strip,
             (&self.channels, &self.border),
             &mut scratch.outside,
@@ -192,7 +191,7 @@ impl Mask3x3 {
         for first in (0..strip.rows).step_by(ROWS) {
             let made = ROWS.min(strip.rows - first);
             // What only rows beyond the strip would need may be any row.
-            let rows = std::array::from_fn(|k| input.in_place((first + k.min(made + 1)) as i64 - 1));
+            let rows = std::array::from_fn(|k| input.row((first + k.min(made + 1)) as i64 - 1));
             let place = |k: usize| (first + k) * plane.stride;
             let (now, later) = next_result(strip.bytes, place(made), ROWS * plane.stride);
             let out = OutputRows {

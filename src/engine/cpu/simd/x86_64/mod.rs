@@ -4,9 +4,10 @@
 mod avx2;
 mod avx512;
 mod float;
+mod levels;
 
-use super::vector::{Plain, Simd};
-use super::{Entered, InstructionSet};
+use super::InstructionSet;
+use super::vector::Simd;
 use avx2::Avx2;
 use avx512::Avx512;
 
@@ -66,36 +67,5 @@ impl Vectors {
             L::LANES
         }
         with_simd!(self, simd => numbers(simd))
-    }
-}
-
-/// The set of instructions that a plain loop is compiled for.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu) enum Compiled {
-    /// What every machine of this kind has.
-    Portable,
-    Avx2(Avx2<false>),
-    Avx512(Avx512<false>),
-}
-
-impl Compiled {
-    /// For `set`, or, if this machine lacks it, for any machine.
-    pub(in crate::engine::cpu) fn of(set: InstructionSet) -> Compiled {
-        let best = match set {
-            InstructionSet::Portable => None,
-            // What VNNI adds is no use to plain arithmetic.
-            InstructionSet::Avx2 | InstructionSet::Avx2Vnni => Avx2::detect().map(Compiled::Avx2),
-            InstructionSet::Avx512 | InstructionSet::Avx512Vnni => Avx512::detect().map(Compiled::Avx512),
-        };
-        best.unwrap_or(Compiled::Portable)
-    }
-
-    /// Runs the loop as compiled for the set.
-    pub(in crate::engine::cpu) fn run(self, plain: impl Plain) {
-        match self {
-            Compiled::Portable => plain.run(),
-            Compiled::Avx2(simd) => simd.enter(Entered(plain)),
-            Compiled::Avx512(simd) => simd.enter(Entered(plain)),
-        }
     }
 }

@@ -1,0 +1,82 @@
+//! Integer samples as floating-point numbers, for colour under alpha: the trait of the vectors, and an
+//! implementation in plain Rust for any machine.
+
+use super::float::{Samples, Singles4};
+
+/// Vectors of 32-bit numbers that hold levels of integer samples, of one byte or of two, little-endian.
+pub(in crate::engine::cpu) trait Levels: Samples {
+    /// Reads as many samples of `BYTES` bytes as a vector has lanes.
+    fn of_levels<const BYTES: usize>(self, from: &[u8]) -> Self::V;
+
+    /// Writes the whole numbers below these ones, clamped to 0 to `largest`, as samples of `BYTES` bytes.
+    /// What is not a number is 0.
+    fn put_levels<const BYTES: usize>(self, value: Self::V, largest: Self::V, to: &mut [u8]);
+
+    /// The same whole numbers.
+    fn whole(self, value: Self::V, largest: Self::V) -> Self::V;
+
+    /// `a / b`, rounded once.
+    fn div(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// Of each four lanes those that `places` names, as integers from 0 to 3, one a lane.
+    fn within_fours(self, value: Self::V, places: Self::V) -> Self::V;
+
+    /// The bits of `value` that `mask` has too, and those of `others`.
+    fn masked(self, value: Self::V, mask: Self::V, others: Self::V) -> Self::V;
+
+    /// `zero` where `by` is 0, else `value`.
+    fn choose(self, by: Self::V, zero: Self::V, value: Self::V) -> Self::V;
+
+    /// `before` where `value` is less than `least` away from it, else `value`.
+    fn keep_near(self, value: Self::V, before: Self::V, least: Self::V) -> Self::V;
+}
+
+impl Levels for Singles4 {
+    #[inline(always)]
+    fn of_levels<const BYTES: usize>(self, from: &[u8]) -> [f32; 4] {
+        std::array::from_fn(|i| match BYTES {
+            1 => f32::from(from[i]),
+            _ => f32::from(u16::from_le_bytes([from[2 * i], from[2 * i + 1]])),
+        })
+    }
+
+    #[inline(always)]
+    fn put_levels<const BYTES: usize>(self, value: [f32; 4], largest: [f32; 4], to: &mut [u8]) {
+        for (i, to) in to[..4 * BYTES].chunks_exact_mut(BYTES).enumerate() {
+            let level = value[i].max(0.0).min(largest[i]) as u16;
+            to.copy_from_slice(&level.to_le_bytes()[..BYTES]);
+        }
+    }
+
+    #[inline(always)]
+    fn whole(self, value: [f32; 4], largest: [f32; 4]) -> [f32; 4] {
+        std::array::from_fn(|i| value[i].max(0.0).min(largest[i]).trunc())
+    }
+
+    #[inline(always)]
+    fn div(self, a: [f32; 4], b: [f32; 4]) -> [f32; 4] {
+        std::array::from_fn(|i| a[i] / b[i])
+    }
+
+    #[inline(always)]
+    fn within_fours(self, value: [f32; 4], places: [f32; 4]) -> [f32; 4] {
+        std::array::from_fn(|i| value[places[i].to_bits() as usize % 4])
+    }
+
+    #[inline(always)]
+    fn masked(self, value: [f32; 4], mask: [f32; 4], others: [f32; 4]) -> [f32; 4] {
+        let bits = |i: usize| (value[i].to_bits() & mask[i].to_bits()) | others[i].to_bits();
+        std::array::from_fn(|i| f32::from_bits(bits(i)))
+    }
+
+    #[inline(always)]
+    fn choose(self, by: [f32; 4], zero: [f32; 4], value: [f32; 4]) -> [f32; 4] {
+        std::array::from_fn(|i| if by[i] == 0.0 { zero[i] } else { value[i] })
+    }
+
+    #[inline(always)]
+    fn keep_near(self, value: [f32; 4], before: [f32; 4], least: [f32; 4]) -> [f32; 4] {
+        let is_near = |i: usize| (value[i] - before[i]).abs() < least[i];
+        std::array::from_fn(|i| if is_near(i) { before[i] } else { value[i] })
+    }
+}

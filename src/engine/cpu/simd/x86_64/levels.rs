@@ -1,0 +1,168 @@
+//! Integer samples as vectors of floating-point numbers, by AVX2 and AVX-512.
+#![allow(unsafe_code)]
+
+use super::float::{Singles8, Singles16};
+use crate::engine::cpu::simd::levels::Levels;
+use std::arch::x86_64::*;
+
+impl Levels for Singles8 {
+    #[inline(always)]
+    fn of_levels<const BYTES: usize>(self, from: &[u8]) -> __m256 {
+        let from = from[..8 * BYTES].as_ptr();
+        // SAFETY: `self` proves AVX2, and as many bytes as are read were found there.
+        unsafe {
+            _mm256_cvtepi32_ps(match BYTES {
+                1 => _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast())),
+                _ => _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast())),
+            })
+        }
+    }
+
+    #[inline(always)]
+    fn put_levels<const BYTES: usize>(self, value: __m256, largest: __m256, to: &mut [u8]) {
+        let to = to[..8 * BYTES].as_mut_ptr();
+        // SAFETY: `self` proves AVX2, and the room for as many bytes as are written was found there.
+        unsafe {
+            let numbers = _mm256_cvttps_epi32(within(value, largest));
+            let (low, high) = (
+                _mm256_castsi256_si128(numbers),
+                _mm256_extracti128_si256::<1>(numbers),
+            );
+            let words = _mm_packus_epi32(low, high);
+            match BYTES {
+                1 => _mm_storel_epi64(to.cast(), _mm_packus_epi16(words, words)),
+                _ => _mm_storeu_si128(to.cast(), words),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn whole(self, value: __m256, largest: __m256) -> __m256 {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_cvtepi32_ps(_mm256_cvttps_epi32(within(value, largest))) }
+    }
+
+    #[inline(always)]
+    fn div(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_div_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn within_fours(self, value: __m256, places: __m256) -> __m256 {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_permutevar_ps(value, _mm256_castps_si256(places)) }
+    }
+
+    #[inline(always)]
+    fn masked(self, value: __m256, mask: __m256, others: __m256) -> __m256 {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_or_ps(_mm256_and_ps(value, mask), others) }
+    }
+
+    #[inline(always)]
+    fn choose(self, by: __m256, zero: __m256, value: __m256) -> __m256 {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let is_zero = _mm256_cmp_ps::<_CMP_EQ_OQ>(by, _mm256_setzero_ps());
+            _mm256_blendv_ps(value, zero, is_zero)
+        }
+    }
+
+    #[inline(always)]
+    fn keep_near(self, value: __m256, before: __m256, least: __m256) -> __m256 {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let distance = _mm256_andnot_ps(_mm256_set1_ps(-0.0), _mm256_sub_ps(value, before));
+            let is_near = _mm256_cmp_ps::<_CMP_LT_OQ>(distance, least);
+            _mm256_blendv_ps(value, before, is_near)
+        }
+    }
+}
+
+/// Clamped to 0 to `largest`; what is not a number is 0.
+#[inline(always)]
+unsafe fn within(value: __m256, largest: __m256) -> __m256 {
+    // SAFETY: the caller has the proof of AVX2.
+    unsafe { _mm256_min_ps(_mm256_max_ps(value, _mm256_setzero_ps()), largest) }
+}
+
+impl Levels for Singles16 {
+    #[inline(always)]
+    fn of_levels<const BYTES: usize>(self, from: &[u8]) -> __m512 {
+        let from = from[..16 * BYTES].as_ptr();
+        // SAFETY: `self` proves AVX-512F, and as many bytes as are read were found there.
+        unsafe {
+            _mm512_cvtepi32_ps(match BYTES {
+                1 => _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast())),
+                _ => _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast())),
+            })
+        }
+    }
+
+    #[inline(always)]
+    fn put_levels<const BYTES: usize>(self, value: __m512, largest: __m512, to: &mut [u8]) {
+        let to = to[..16 * BYTES].as_mut_ptr();
+        // SAFETY: `self` proves AVX-512F, and the room for as many bytes as are written was found there.
+        unsafe {
+            let numbers = _mm512_cvttps_epi32(within_512(value, largest));
+            match BYTES {
+                1 => _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(numbers)),
+                _ => _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(numbers)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn whole(self, value: __m512, largest: __m512) -> __m512 {
+        // SAFETY: `self` proves AVX-512F.
+        unsafe { _mm512_cvtepi32_ps(_mm512_cvttps_epi32(within_512(value, largest))) }
+    }
+
+    #[inline(always)]
+    fn div(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: `self` proves AVX-512F.
+        unsafe { _mm512_div_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn within_fours(self, value: __m512, places: __m512) -> __m512 {
+        // SAFETY: `self` proves AVX-512F.
+        unsafe { _mm512_permutevar_ps(value, _mm512_castps_si512(places)) }
+    }
+
+    #[inline(always)]
+    fn masked(self, value: __m512, mask: __m512, others: __m512) -> __m512 {
+        // SAFETY: `self` proves AVX-512F.
+        unsafe {
+            let bits = _mm512_and_si512(_mm512_castps_si512(value), _mm512_castps_si512(mask));
+            _mm512_castsi512_ps(_mm512_or_si512(bits, _mm512_castps_si512(others)))
+        }
+    }
+
+    #[inline(always)]
+    fn choose(self, by: __m512, zero: __m512, value: __m512) -> __m512 {
+        // SAFETY: `self` proves AVX-512F.
+        unsafe {
+            let is_zero = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(by, _mm512_setzero_ps());
+            _mm512_mask_blend_ps(is_zero, value, zero)
+        }
+    }
+
+    #[inline(always)]
+    fn keep_near(self, value: __m512, before: __m512, least: __m512) -> __m512 {
+        // SAFETY: `self` proves AVX-512F.
+        unsafe {
+            let distance = _mm512_abs_ps(_mm512_sub_ps(value, before));
+            let is_near = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(distance, least);
+            _mm512_mask_blend_ps(is_near, value, before)
+        }
+    }
+}
+
+/// [`within`] for sixteen numbers.
+#[inline(always)]
+unsafe fn within_512(value: __m512, largest: __m512) -> __m512 {
+    // SAFETY: the caller has the proof of AVX-512F.
+    unsafe { _mm512_min_ps(_mm512_max_ps(value, _mm512_setzero_ps()), largest) }
+}
