@@ -105,14 +105,14 @@ def test_colours_are_weighted_by_alpha_which_stays(noise):
     picture[:10, :10, 3] = 0
     mask = [[1, 2, 1], [2, 4, 2], [1, 2, 1]]
     result = framepipe.filter(picture, framepipe.Mask(mask, 16))
-    # The formula of arithmetic.md, in integers.
+    # The formula of arithmetic.md, whose sums are exact in 32 bits with weights over 16.
     colours, alpha = picture[..., :3].astype(np.int64), picture[..., 3:].astype(np.int64)
-    before = ((2 * colours * alpha + 255) // 510).astype(np.uint8)
-    mixed = exact(before, mask, 16).astype(np.int64)
-    weight = exact(picture[..., 3:], mask, 16).astype(np.int64)
-    divided = (2 * mixed * 255 + weight) // np.maximum(2 * weight, 1)
+    weights = np.asarray(mask)[..., None]
+    sums, weight = (scipy.ndimage.correlate(p, weights, mode="nearest") for p in (colours * alpha, alpha))
+    divided = np.float32(sums / 16) / np.maximum(np.float32(weight / 16), np.float32(1 / 16))
+    mixed = np.floor(divided + np.float32(0.5)).astype(np.int64)
     np.testing.assert_array_equal(result[..., 3], picture[..., 3])
-    np.testing.assert_array_equal(result[..., :3], np.where(weight > 0, np.minimum(divided, 255), colours))
+    np.testing.assert_array_equal(result[..., :3], np.where(weight > 0, np.minimum(mixed, 255), colours))
     assert (weight == 0).any()
 
 
