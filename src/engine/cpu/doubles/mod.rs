@@ -3,7 +3,7 @@
 //! there are: a tap further on is a step of as many samples.
 //!
 //! ```text
-//! row of the picture     r g b r g b ..                      8 or 16 bits, colours times alpha
+//! row of the picture     r g b r g b ..                      8 or 16 bits
 //!    |  strip.rs         border, 64-bit numbers
 //! line           ..  b | r g b r g b ..  r g b | r  ..       a halo on both sides
 //!    |  rows/fused_sums.rs    separable: along the row, t = floor((sum + start) / 2^shift)
@@ -18,10 +18,9 @@
 
 mod strip;
 
-use super::rows::alpha::Source;
 use super::rows::fused_sums::{Fold, ROWS, Taps, vectors};
 use super::rows::plane_filter::{PlaneFilter, PlanePart, samples};
-use super::rows::strip::Strip;
+use super::rows::strip::{Picture, Strip};
 use super::simd::float::{Doubles2, Float, Sums};
 use super::simd::scratch::Scratch;
 use super::simd::vector::Simd;
@@ -89,7 +88,7 @@ impl RowPass {
 }
 
 impl Kernel {
-    /// `None` for pyramids and magnitudes, whose weights are never long.
+    /// `None` for pyramids and magnitudes, whose weights are never long, and for colours under alpha.
     fn new(kernel: &Integers) -> Option<Kernel> {
         let taps = |weights: &[i32], width: usize| Taps::folded(&numbers(weights), width);
         let (row, masks, combining, shift) = match kernel {
@@ -110,7 +109,7 @@ impl Kernel {
                 let masks = k.masks.iter().map(|weights| taps(weights, k.width));
                 (None, masks.collect(), Some(k.combining), k.shift)
             }
-            Integers::Pyramid(_) => return None,
+            Integers::Pyramid(_) | Integers::Weighted(_) => return None,
         };
         Some(Kernel {
             row,
@@ -242,10 +241,10 @@ impl PlaneFilter for Doubles {
         format!("doubles: {way}, {ROWS} rows of {vectors} {noun} of {lanes} at once{bands}")
     }
 
-    fn filter(&self, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch) {
+    fn filter(&self, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch) {
         let work = StripWork {
             filter: self,
-            source,
+            picture,
             layout,
             strip,
             memory: scratch.of::<Memory>(),

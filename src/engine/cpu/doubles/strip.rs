@@ -1,11 +1,10 @@
 //! The rows of a strip: lines of numbers from rows of the picture, their sums, and samples of these.
 
 use super::{Doubles, RowPass};
-use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::fused_sums::{Lines, Next, ROWS, along_row, exact_sums};
 use crate::engine::cpu::rows::plane_rows::complete;
 use crate::engine::cpu::rows::span::Span;
-use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::simd::float::{Exact, Work};
 use crate::engine::cpu::simd::scratch::{LineRing, aligned, room, spread};
 use crate::filter::Combining;
@@ -25,14 +24,12 @@ pub(super) struct Memory {
     sums: Vec<f64>,
     /// A row of samples.
     words: Vec<u16>,
-    /// Colours times alpha.
-    under_alpha: Vec<u8>,
 }
 
 /// A strip of a plane.
 pub(super) struct StripWork<'a, 'b> {
     pub(super) filter: &'a Doubles,
-    pub(super) source: Source<'a>,
+    pub(super) picture: Picture<'a>,
     /// That of the result.
     pub(super) layout: &'a Layout,
     pub(super) strip: &'a mut Strip<'b>,
@@ -44,7 +41,7 @@ impl<S: Exact> Work<S> for StripWork<'_, '_> {
     fn run(self, s: S) {
         let StripWork {
             filter,
-            source,
+            picture,
             layout,
             strip,
             memory,
@@ -52,7 +49,7 @@ impl<S: Exact> Work<S> for StripWork<'_, '_> {
         let place = layout.planes()[strip.plane];
         if !filter.convolves {
             strip.each_row(layout, |at, row| {
-                complete(&filter.channels, source, (at.plane, at.row), row)
+                complete(&filter.channels, picture, (at.plane, at.row), row)
             });
             return;
         }
@@ -64,7 +61,7 @@ impl<S: Exact> Work<S> for StripWork<'_, '_> {
             let halo = filter.kernel.size.0 / 2;
             let part = Part {
                 filter,
-                source,
+                picture,
                 plane: strip.plane,
                 span: Span::new(&band, halo, place.width, filter.border),
                 band,
@@ -146,7 +143,7 @@ fn along<S: Exact>(s: S, row: &RowPass, line: &[f64], step: usize, to: &mut [f64
 /// A band of columns of a strip.
 struct Part<'a> {
     filter: &'a Doubles,
-    source: Source<'a>,
+    picture: Picture<'a>,
     plane: usize,
     band: Range<usize>,
     span: Span,
@@ -159,7 +156,7 @@ struct Part<'a> {
 impl Part<'_> {
     /// The line of row `y`, which may lie outside of the picture.
     #[inline(always)]
-    fn line(&self, y: i64, to: &mut [f64], room: &mut Vec<u8>) {
+    fn line(&self, y: i64, to: &mut [f64]) {
         let (format, channels) = (self.filter.format, self.filter.channels.len());
         let (span, outside) = (&self.span, &self.filter.outside);
         let Some(y) = self.filter.border.index(y, self.height) else {
@@ -169,7 +166,7 @@ impl Part<'_> {
             return;
         };
         let inside = span.lead * channels..(span.lead + span.inside.len()) * channels;
-        let stored = self.source.pixels((self.plane, y), &span.inside, room);
+        let stored = self.picture.pixels((self.plane, y), &span.inside);
         widen(format, stored, &mut to[inside]);
         for &(place, from) in &span.outside {
             let at = place * channels;
@@ -180,7 +177,7 @@ impl Part<'_> {
                     to.copy_within(from..from + channels, at);
                 }
                 Some(x) => {
-                    let stored = self.source.pixels((self.plane, y), &(x..x + 1), room);
+                    let stored = self.picture.pixels((self.plane, y), &(x..x + 1));
                     widen(format, stored, &mut to[at..at + channels]);
                 }
             }
@@ -219,9 +216,9 @@ impl Part<'_> {
         for k in (0..strip.rows).step_by(ROWS) {
             // Line j is row j of those that the strip is made of.
             ring.fill(k + kernel.lines(), |j, to| match &kernel.row {
-                None => self.line(top + j as i64, to, &mut memory.under_alpha),
+                None => self.line(top + j as i64, to),
                 Some(row) => {
-                    self.line(top + j as i64, line, &mut memory.under_alpha);
+                    self.line(top + j as i64, line);
                     along(s, row, line, channels, &mut to[..len]);
                 }
             });
@@ -290,7 +287,7 @@ impl Part<'_> {
         if self.band.end == place.width {
             complete(
                 &self.filter.channels,
-                self.source,
+                self.picture,
                 (self.plane, self.first_row + k),
                 row,
             );
@@ -309,7 +306,7 @@ impl Part<'_> {
             for (r, (read, written)) in picture.iter_mut().zip(result).enumerate() {
                 let y = self.first_row + k + r + below;
                 if y < self.height {
-                    *read = self.source.picture.pixels((self.plane, y), &self.band);
+                    *read = self.picture.pixels((self.plane, y), &self.band);
                 }
                 if k + r < strip.rows {
                     *written = &strip.bytes[(k + r) * place.stride + from..][..len];

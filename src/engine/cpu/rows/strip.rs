@@ -2,6 +2,7 @@
 
 use crate::filter::{Kernel, Step};
 use crate::frame::Layout;
+use std::ops::Range;
 
 /// A picture to read.
 #[derive(Clone, Copy)]
