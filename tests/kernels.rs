@@ -463,12 +463,12 @@ fn a_text_that_does_not_compile_is_an_error_with_the_log() {
         return;
     }
     let broken = Recipe {
-        source: Source::Alpha,
-        parameters: vec![("SAMPLE_BYTES", 1)],
+        source: Source::Threshold,
+        parameters: vec![("SAMPLE_BYTES", 1), ("CHANNELS", 1), ("CONVOLVED", 1)],
     };
     let error = broken.compile(90).unwrap_err().to_string();
     assert!(
-        error.contains("alpha.cu") && error.contains("MAX_VALUE"),
+        error.contains("threshold.cu") && error.contains("LEAST"),
         "{error}"
     );
 }

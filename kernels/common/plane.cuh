@@ -58,14 +58,14 @@ struct Planes {
     i32 shift;
     i32 max_value;    // the largest sample
     unsigned factor;  // DIVIDES: what sums are multiplied by before they are shifted down
-    i32 start;        // what the sums of a row pass begin with
+    i64 start;        // what the sums of a row pass begin with
 };
-static_assert(sizeof(Planes) == 656);
+static_assert(sizeof(Planes) == 664);
 static_assert(OFFSET(Planes, at) == 0);
 static_assert(OFFSET(Planes, shift) == 640);
 static_assert(OFFSET(Planes, max_value) == 644);
 static_assert(OFFSET(Planes, factor) == 648);
-static_assert(OFFSET(Planes, start) == 652);
+static_assert(OFFSET(Planes, start) == 656);
 
 // The quotient of a sum from 0 to 2^31 - 1 by a number that is no power of two, rounded down, as
 // src/filter/division.rs proves it.

@@ -157,14 +157,6 @@ __device__ __forceinline__ void wait_for_earlier_launches()
 #endif
 }
 
-// 1 / x, off by one in the last place at most.
-__device__ __forceinline__ float reciprocal(float x)
-{
-    float r;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-    return r;
-}
-
 // The root of x, off by less than 2^-22 of it.
 __device__ __forceinline__ float approximate_root(float x)
 {
@@ -182,34 +174,6 @@ __device__ __forceinline__ u32 larger_halves(u32 a, u32 b)
 #else
     asm("vmax2.u32.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(0));
 #endif
-    return r;
-}
-
-// The sum of `c` and the products of two words' bytes.
-__device__ __forceinline__ u32 dot_4(u32 a, u32 b, u32 c)
-{
-    u32 r;
-    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
-    return r;
-}
-
-// The sum of `c` and the products of the halves of `a` with the bytes of half HALF of `b`.
-template <i32 HALF> __device__ __forceinline__ u32 dot_2(u32 a, u32 b, u32 c)
-{
-    u32 r;
-    if constexpr (HALF == 0) {
-        asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
-    } else {
-        asm("dp2a.hi.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
-    }
-    return r;
-}
-
-// The integer part of a number that is not negative; the largest integer if it is too large or infinite.
-__device__ __forceinline__ u32 whole_part(float x)
-{
-    u32 r;
-    asm("cvt.rzi.u32.f32 %0, %1;" : "=r"(r) : "f"(x));
     return r;
 }
 

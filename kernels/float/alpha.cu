@@ -1,8 +1,9 @@
-// Floating-point colour under straight alpha: multiplied before the convolution, divided after it, in numbers
-// of 32 bits whatever samples have. One thread takes a pixel.
+// Colour under straight alpha: multiplied before the convolution, divided after it, in numbers of 32 bits
+// whatever samples have. One thread takes a pixel. Of levels the convolution itself multiplies.
 //
-// Compile-time parameters, beside SAMPLE_BYTES and THRESHOLD: CHANNELS, components that lie interleaved in a
-// plane; COMPONENTS, all of them; ALPHA, which of them is alpha; CONVOLVED, a bit for each that is convolved.
+// Compile-time parameters, beside LEVELS, SAMPLE_BYTES, SAMPLE_SHIFT and THRESHOLD: CHANNELS, components that
+// lie interleaved in a plane; COMPONENTS, all of them; ALPHA, which of them is alpha; CONVOLVED, a bit for
+// each whose sums were made; FILTERED, a bit for each whose result is stored.
 #define BORDER 0
 #define MASK_W 1
 #define MASK_H 1
@@ -32,24 +33,28 @@ static_assert(OFFSET(FloatRows, after_pitch) == 56);
 
 struct FloatPicture {
     FloatRows at[4];
+    float bias[4];  // of each component: added to what alpha divided
+    i32 fill[4];    // of each component that is not filtered: its new level, or -1 to copy it
     float gain;
-    float bias;
     float threshold;
+    float most;  // the largest level
     i32 width;
     i32 height;
     i32 normalise;     // 1: colours are divided by the convolved alpha, 0: by the result's
     i32 filter_alpha;  // 1: the result's alpha is the convolved one, 0: the one from before
     i32 unused;
 };
-static_assert(sizeof(FloatPicture) == 288);
+static_assert(sizeof(FloatPicture) == 320);
 static_assert(OFFSET(FloatPicture, at) == 0);
-static_assert(OFFSET(FloatPicture, gain) == 256);
-static_assert(OFFSET(FloatPicture, bias) == 260);
-static_assert(OFFSET(FloatPicture, threshold) == 264);
-static_assert(OFFSET(FloatPicture, width) == 268);
-static_assert(OFFSET(FloatPicture, height) == 272);
-static_assert(OFFSET(FloatPicture, normalise) == 276);
-static_assert(OFFSET(FloatPicture, filter_alpha) == 280);
+static_assert(OFFSET(FloatPicture, bias) == 256);
+static_assert(OFFSET(FloatPicture, fill) == 272);
+static_assert(OFFSET(FloatPicture, gain) == 288);
+static_assert(OFFSET(FloatPicture, threshold) == 292);
+static_assert(OFFSET(FloatPicture, most) == 296);
+static_assert(OFFSET(FloatPicture, width) == 300);
+static_assert(OFFSET(FloatPicture, height) == 304);
+static_assert(OFFSET(FloatPicture, normalise) == 308);
+static_assert(OFFSET(FloatPicture, filter_alpha) == 312);
 
 // Component `k` of pixel (x, y).
 template <class Stored>
@@ -83,6 +88,16 @@ extern "C" __global__ void __launch_bounds__(256) premultiply(const __grid_const
     }
 }
 
+// What is stored of a number: of levels the one below it.
+__device__ __forceinline__ float result_of(float number, float most)
+{
+#if LEVELS
+    return level_of(number, most);
+#else
+    return number;
+#endif
+}
+
 extern "C" __global__ void __launch_bounds__(256) unpremultiply(const __grid_constant__ FloatPicture picture)
 {
     const i32 x = blockIdx.x * blockDim.x + threadIdx.x;
@@ -98,7 +113,9 @@ extern "C" __global__ void __launch_bounds__(256) unpremultiply(const __grid_con
         float of_result = was, divisor = was;
         if constexpr (CONVOLVED >> ALPHA & 1) {
             const float made = convolved(y, ALPHA);
-            of_result = picture.filter_alpha ? made : was;
+            of_result = !picture.filter_alpha ? was
+                        : LEVELS              ? result_of(__fadd_rn(made, 0.5f), picture.most)
+                                              : made;
             divisor = picture.normalise ? made : of_result;
         }
 #pragma unroll
@@ -109,9 +126,13 @@ extern "C" __global__ void __launch_bounds__(256) unpremultiply(const __grid_con
             float value = of_result;
             if ((CONVOLVED >> k & 1) && k != ALPHA) {
                 const float divided = __fdiv_rn(__fmul_rn(convolved(y, k), picture.gain), divisor);
-                value = divisor == 0.0f ? value_of(original) : __fadd_rn(divided, picture.bias);
+                value = divisor == 0.0f ? value_of(original)
+                                        : result_of(__fadd_rn(divided, picture.bias[k]), picture.most);
             }
-            store_result(*to, value, original, CONVOLVED >> k & 1, picture.threshold);
+            store_result(*to, value, original, FILTERED >> k & 1, picture.threshold);
+            if (LEVELS && !(FILTERED >> k & 1) && picture.fill[k] >= 0) {
+                store(*to, (float)picture.fill[k]);
+            }
         }
     }
 }

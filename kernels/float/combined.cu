@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
                                 for (i32 m = 0; m < MASKS; ++m) {
                                     mine[m] = sums[m][o][v];
                                 }
-                                const float bias = channel_of(plane, (sample + v) % CHANNELS).bias;
+                                const float bias = start_of(plane, (sample + v) % CHANNELS);
                                 made[v] = combine(mine, planes.scale, bias);
                             }
                             store_quad(planes, plane, sample, y, made);
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
     } else {
         correlate_plainly<Sample, MASK_W, MASK_H>(
             plane, MaskWeights{weights}, zero, [&](i32 sample, i32 c, i32 y, const float (&sums)[MASKS]) {
-                const float one = combine(sums, planes.scale, channel_of(plane, c).bias);
+                const float one = combine(sums, planes.scale, start_of(plane, c));
                 store_sample(planes, plane, sample, c, y, one);
             });
     }

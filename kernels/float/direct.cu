@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
 {
     extern __shared__ __align__(16) float tile[];
     const FloatPlane &plane = planes.at[blockIdx.z];
-    const auto bias = [&](i32 c) { return channel_of(plane, c).bias; };
+    const auto bias = [&](i32 c) { return start_of(plane, c); };
     if constexpr (TILED) {
         correlate_tiles(tile, planes, plane, MaskWeights{weights}, bias,
                         [&](i32 sample, i32 y, i32 o, const Sums &sums) {

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
 {
     const FloatPlane &plane = planes.at[blockIdx.z];
     correlate_plainly<float, 1, MASK_H>(
-        plane, ColumnWeights{weights}, [&](i32 c) { return channel_of(plane, c).bias; },
+        plane, ColumnWeights{weights}, [&](i32 c) { return start_of(plane, c); },
         [&](i32 sample, i32 c, i32 y, const float (&sums)[MASKS]) {
             store_sample(planes, plane, sample, c, y, sums[0]);
         });

@@ -7,7 +7,7 @@
 
 #include "float/plane.cuh"
 
-// The value of component `c` at (x, y), which may lie outside the plane.
+// What is summed of component `c` at (x, y), which may lie outside the plane.
 template <class Stored>
 __device__ __forceinline__ float read_anywhere(const FloatPlane &plane, i32 x, i32 y, i32 c)
 {
@@ -16,8 +16,7 @@ __device__ __forceinline__ float read_anywhere(const FloatPlane &plane, i32 x, i
     if (BORDER_IS_CONSTANT && (x < 0 || y < 0)) {
         return channel_of(plane, c).border;
     }
-    const Stored *row = (const Stored *)(plane.source + (i64)y * plane.source_pitch);
-    return value_of(__ldg(row + x * CHANNELS + c));
+    return number_at<Stored>(plane, x, y, c);
 }
 
 // Multiply-adds up to which a thread's work is unrolled completely.
@@ -56,13 +55,11 @@ __device__ __forceinline__ void correlate_plainly(const FloatPlane &plane, const
         const bool inside =
             x >= RX && x < plane.width - RX && y >= RY && y + OUTPUTS - 1 < plane.height - RY;
         if (is_convolved(c) && inside) {
-            const u8 *row = plane.source + (i64)(y - RY) * plane.source_pitch;
 #pragma unroll UNROLL_ROWS
-            for (i32 j = 0; j < ROWS; ++j, row += plane.source_pitch) {
-                const Stored *values = (const Stored *)row + (sample - RX * CHANNELS);
+            for (i32 j = 0; j < ROWS; ++j) {
 #pragma unroll UNROLL_COLUMNS
                 for (i32 i = 0; i < W; ++i) {
-                    const float value = value_of(__ldg(values + i * CHANNELS));
+                    const float value = number_at<Stored>(plane, x + i - RX, y + j - RY, c);
 #pragma unroll
                     for (i32 o = 0; o < OUTPUTS; ++o) {
                         if (j >= o && j - o < H) {
@@ -99,11 +96,17 @@ __device__ __forceinline__ void correlate_plainly(const FloatPlane &plane, const
     }
 }
 
-// Writes one sample of the result.
+// Writes one sample of the result, or of levels their sum.
 __device__ __forceinline__ void store_sample(const FloatPlanes &planes, const FloatPlane &plane, i32 sample,
                                              i32 c, i32 y, float value)
 {
+#if LEVELS
+    if (is_convolved(c)) {
+        *((float *)(plane.result + (i64)y * plane.result_pitch) + sample) = value;
+    }
+#else
     Sample *to = (Sample *)(plane.result + (i64)y * plane.result_pitch) + sample;
     const Sample *before = (const Sample *)(plane.original + (i64)y * plane.original_pitch) + sample;
     store_result(*to, value, *before, is_convolved(c), planes.threshold);
+#endif
 }

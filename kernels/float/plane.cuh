@@ -1,15 +1,26 @@
-// Planes of floating-point samples as the host describes them, and how samples are read and written.
-// src/filter/float_plan.rs defines the arithmetic: each operation is one that rounds to nearest, and none is
-// left to the compiler to fuse.
+// Planes of floating-point samples, or of whole ones under alpha, as the host describes them, and how samples
+// are read and written. src/filter/float_plan.rs and `WeightedKernel` of src/filter/plan.rs define the
+// arithmetic: each operation is one that rounds to nearest, and none is left to the compiler to fuse.
 //
 // Compile-time parameters (given by src/engine/cuda/kernels/float.rs), beside BORDER of common/border.cuh:
-//   SAMPLE_BYTES      2 or 4
+//   LEVELS            0: floating-point samples; 1: levels, whole numbers under alpha
+//   SAMPLE_BYTES      2 or 4; of levels 1 or 2
 //   CHANNELS          samples that one pixel interleaves, any number
-//   CONVOLVED         a bit for each of up to four that is convolved; of more channels all are
+//   CONVOLVED         a bit for each of up to four whose sums are made; of more channels all are
 //   THRESHOLD         1: results that differ by less than a threshold stay what they were
 //   MASKS             masks whose sums are made, 1 unless a text says more
 //   MASK_W, MASK_H    columns and rows of the mask
 //   BLOCK_W, BLOCK_H  threads of a block; OUTPUTS: rows that one thread computes
+// and of levels
+//   SAMPLE_SHIFT      unused low bits of a stored sample
+//   ALPHA             which of the interleaved samples is alpha; -1: it has a plane of its own
+//   DIVIDED           1: results are levels again; 0: they are the sums, as numbers of 32 bits
+//   FILTERED          DIVIDED: a bit for each interleaved sample whose result is stored
+//   NORMALISE         DIVIDED: colours are divided by 1: the convolved alpha, 0: the result's
+//   TEXTURE           1: pixels that come from no tile are read through texture objects
+//
+//     samples        ->  (c - level) a, a  ->  sums      ->  levels      or  sums, which float/alpha.cu
+//     c c c a c c c a    while a tile is loaded              DIVIDED         divides in a launch of its own
 #pragma once
 
 #include "common/border.cuh"
@@ -21,7 +32,9 @@
 #define MASKS 1
 #endif
 
-#if SAMPLE_BYTES == 2
+#if LEVELS && SAMPLE_BYTES == 1
+typedef u8 Sample;
+#elif SAMPLE_BYTES == 2
 typedef u16 Sample;
 #else
 typedef float Sample;
@@ -29,49 +42,67 @@ typedef float Sample;
 
 // One interleaved component. The same structs are in src/engine/cuda/launch/float_parameters.rs.
 struct FloatChannel {
-    float bias;    // what sums begin with; or what is added to a number that is made of several
-    float border;  // the source's value outside the plane, where the border holds a constant
+    // What sums begin with; or what is added to a number that is made of several, or to a colour that alpha
+    // divided.
+    float bias;
+    float border;  // what is summed outside the plane, where the border holds a constant
+    float level;   // of levels: the one that stands for no signal; 0 for alpha
+    i32 fill;      // of levels that are not filtered: their new value, or -1 to copy them
 };
-static_assert(sizeof(FloatChannel) == 8);
+static_assert(sizeof(FloatChannel) == 16);
 static_assert(OFFSET(FloatChannel, bias) == 0);
 static_assert(OFFSET(FloatChannel, border) == 4);
+static_assert(OFFSET(FloatChannel, level) == 8);
+static_assert(OFFSET(FloatChannel, fill) == 12);
 
 struct FloatPlane {
     const u8 *source;
     u8 *result;
     const u8 *original;  // the samples before the step, for components that are copied and for thresholds
+    const u8 *alpha;     // of levels: the plane that holds their alpha; 0: they are not multiplied by it
     i64 source_pitch;    // bytes
     i64 result_pitch;
     i64 original_pitch;
+    i64 alpha_pitch;
+    u64 texture;  // over the source, and over the alpha
+    u64 alpha_texture;
     i32 width;  // pixels
     i32 height;
     FloatChannel channel[4];  // of more than four channels all are as the first one
 };
-static_assert(sizeof(FloatPlane) == 88);
+static_assert(sizeof(FloatPlane) == 152);
 static_assert(OFFSET(FloatPlane, source) == 0);
 static_assert(OFFSET(FloatPlane, result) == 8);
 static_assert(OFFSET(FloatPlane, original) == 16);
-static_assert(OFFSET(FloatPlane, source_pitch) == 24);
-static_assert(OFFSET(FloatPlane, result_pitch) == 32);
-static_assert(OFFSET(FloatPlane, original_pitch) == 40);
-static_assert(OFFSET(FloatPlane, width) == 48);
-static_assert(OFFSET(FloatPlane, height) == 52);
-static_assert(OFFSET(FloatPlane, channel) == 56);
+static_assert(OFFSET(FloatPlane, alpha) == 24);
+static_assert(OFFSET(FloatPlane, source_pitch) == 32);
+static_assert(OFFSET(FloatPlane, result_pitch) == 40);
+static_assert(OFFSET(FloatPlane, original_pitch) == 48);
+static_assert(OFFSET(FloatPlane, alpha_pitch) == 56);
+static_assert(OFFSET(FloatPlane, texture) == 64);
+static_assert(OFFSET(FloatPlane, alpha_texture) == 72);
+static_assert(OFFSET(FloatPlane, width) == 80);
+static_assert(OFFSET(FloatPlane, height) == 84);
+static_assert(OFFSET(FloatPlane, channel) == 88);
 
 // Planes that one launch works on, one a grid layer.
 struct FloatPlanes {
     FloatPlane at[4];
     float threshold;
     float scale;  // what magnitudes are multiplied by
+    float gain;   // what colours are multiplied by before alpha divides them
+    float most;   // the largest level
     i32 aligned;  // 1: all rows begin at multiples of 16 bytes
     i32 is_ready;  // 1: nothing that this launch reads is written by one that may still be in flight
 };
-static_assert(sizeof(FloatPlanes) == 368);
+static_assert(sizeof(FloatPlanes) == 632);
 static_assert(OFFSET(FloatPlanes, at) == 0);
-static_assert(OFFSET(FloatPlanes, threshold) == 352);
-static_assert(OFFSET(FloatPlanes, scale) == 356);
-static_assert(OFFSET(FloatPlanes, aligned) == 360);
-static_assert(OFFSET(FloatPlanes, is_ready) == 364);
+static_assert(OFFSET(FloatPlanes, threshold) == 608);
+static_assert(OFFSET(FloatPlanes, scale) == 612);
+static_assert(OFFSET(FloatPlanes, gain) == 616);
+static_assert(OFFSET(FloatPlanes, most) == 620);
+static_assert(OFFSET(FloatPlanes, aligned) == 624);
+static_assert(OFFSET(FloatPlanes, is_ready) == 628);
 
 constexpr i32 RX = MASK_W / 2, RY = MASK_H / 2;
 
@@ -87,14 +118,56 @@ __device__ __forceinline__ const FloatChannel &channel_of(const FloatPlane &plan
     return plane.channel[CHANNELS == 1 || CHANNELS > 4 ? 0 : c];
 }
 
-__device__ __forceinline__ float value_of(u16 stored)
+// What the sums of component `c` begin with, or what is added to a number of several: nothing to levels,
+// before alpha divides them.
+__device__ __forceinline__ float start_of(const FloatPlane &plane, i32 c)
 {
-    return widened(stored);
+    return LEVELS ? 0.0f : channel_of(plane, c).bias;
 }
 
 __device__ __forceinline__ float value_of(float stored)
 {
     return stored;
+}
+
+// What a step makes of a sample that was `before`.
+__device__ __forceinline__ float thresholded(float value, float before, float threshold)
+{
+    return fabsf(__fadd_rn(value, -before)) < threshold ? before : value;
+}
+
+#if LEVELS
+// A stored sample's level.
+__device__ __forceinline__ float value_of(Sample stored)
+{
+    return (float)(stored >> SAMPLE_SHIFT);
+}
+
+// 2^23, and the bits of 2^23 + n for whole numbers n below it.
+constexpr float RAISED = 8388608.0f;
+constexpr u32 RAISED_BITS = 0x4b000000;
+
+// max(0, min(floor(x), most)) as the bits of that number and 2^23; of what is no number those of 0.
+__device__ __forceinline__ u32 raised_level(float x, float most)
+{
+    return (u32)__float_as_int(__fadd_rd(fminf(fmaxf(x, 0.0f), most), RAISED));
+}
+
+// The same number itself.
+__device__ __forceinline__ float level_of(float x, float most)
+{
+    return __fadd_rn(__int_as_float((i32)raised_level(x, most)), -RAISED);
+}
+
+// How a level is stored.
+__device__ __forceinline__ void store(Sample &to, float level)
+{
+    to = (Sample)((u32)level << SAMPLE_SHIFT);
+}
+#else
+__device__ __forceinline__ float value_of(u16 stored)
+{
+    return widened(stored);
 }
 
 // How a number is stored. What is no number becomes the quiet one without a payload.
@@ -107,12 +180,7 @@ __device__ __forceinline__ void store(float &to, float value)
 {
     to = value != value ? __int_as_float(0x7fc00000) : value;
 }
-
-// What a step makes of a sample that was `before`.
-__device__ __forceinline__ float thresholded(float value, float before, float threshold)
-{
-    return fabsf(__fadd_rn(value, -before)) < threshold ? before : value;
-}
+#endif
 
 // Stores a result, or what was there where the component is not convolved.
 __device__ __forceinline__ void store_result(Sample &to, float value, const Sample &before, bool convolved,
@@ -123,4 +191,44 @@ __device__ __forceinline__ void store_result(Sample &to, float value, const Samp
     } else {
         to = before;
     }
+}
+
+#if LEVELS
+// The level of sample `at` in row `y`.
+__device__ __forceinline__ float level_at(const u8 *plane, i64 pitch, u64 texture, i32 at, i32 y)
+{
+#if TEXTURE
+    // Point sampling at a texel's centre.
+    return value_of(tex2D<Sample>(texture, (float)at + 0.5f, (float)y + 0.5f));
+#else
+    return value_of(__ldg((const Sample *)(plane + (i64)y * pitch) + at));
+#endif
+}
+
+// What is summed of component `c` of pixel (x, y), which lies in the plane: alpha itself, or colour above its
+// zero level times alpha.
+__device__ __forceinline__ float weighted_level(const FloatPlane &plane, i32 x, i32 y, i32 c)
+{
+    const i32 pixel = x * CHANNELS;
+    const float value = level_at(plane.source, plane.source_pitch, plane.texture, pixel + c, y);
+    if (c == ALPHA || plane.alpha == nullptr) {
+        return value;
+    }
+    const i32 at = pixel + (ALPHA < 0 ? 0 : ALPHA);
+    const float alpha = level_at(plane.alpha, plane.alpha_pitch, plane.alpha_texture, at, y);
+    return __fmul_rn(__fadd_rn(value, -channel_of(plane, c).level), alpha);
+}
+#endif
+
+// The same, of whatever is `Stored`: samples, or numbers that an earlier pass made.
+template <class Stored>
+__device__ __forceinline__ float number_at(const FloatPlane &plane, i32 x, i32 y, i32 c)
+{
+#if LEVELS
+    if constexpr (sizeof(Stored) < sizeof(float)) {
+        return weighted_level(plane, x, y, c);
+    }
+#endif
+    const Stored *row = (const Stored *)(plane.source + (i64)y * plane.source_pitch);
+    return value_of(__ldg(row + x * CHANNELS + c));
 }

@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
         float sums[OUTPUTS][4];
 #pragma unroll
         for (i32 k = 0; k < OUTPUTS * 4; ++k) {
-            sums[k / 4][k % 4] = channel_of(plane, (sample + k % 4) % CHANNELS).bias;
+            sums[k / 4][k % 4] = start_of(plane, (sample + k % 4) % CHANNELS);
         }
         const float *mine = tile + threadIdx.y * OUTPUTS * TILE_W + threadIdx.x * 4;
 #pragma unroll

@@ -15,6 +15,9 @@
 // come by asynchronous copies of 32-bit samples or by loads, are read from the tile by one instruction, and
 // are stored by one. What a thread has read from a row serves all its outputs that the row has a part in.
 //
+// Levels become numbers under alpha while they are loaded; where a thread's four samples are whole pixels
+// with their alpha, what it stores are levels again (DIVIDED).
+//
 // Compile-time parameters, beside those of float/plane.cuh:
 //   ROLLED  1: a mask so large that its rows are a loop, whose weights lie in shared memory behind the tile
 #pragma once
@@ -37,18 +40,91 @@ __device__ __forceinline__ u32 bits_of(float x)
     return (u32)__float_as_int(x);
 }
 
-// Four samples as numbers of 32 bits.
-__device__ __forceinline__ uint4 read_quad(const float *from)
+// Words of 32 bits in a quad.
+constexpr i32 QUAD_WORDS = SAMPLE_BYTES;
+
+// A quad as it is stored, and its alpha where that has a plane of its own.
+struct Stored {
+    u32 words[QUAD_WORDS];
+#if LEVELS
+    u32 alpha[QUAD_WORDS];
+#endif
+};
+
+__device__ __forceinline__ void load_words(u32 (&words)[QUAD_WORDS], const u8 *row, i32 sample)
 {
-    return __ldg((const uint4 *)from);
+    const u8 *from = row + sample * SAMPLE_BYTES;
+    if constexpr (QUAD_WORDS == 4) {
+        const uint4 four = __ldg((const uint4 *)from);
+        words[0] = four.x;
+        words[1] = four.y;
+        words[2] = four.z;
+        words[3] = four.w;
+    } else if constexpr (QUAD_WORDS == 2) {
+        const uint2 two = __ldg((const uint2 *)from);
+        words[0] = two.x;
+        words[1] = two.y;
+    } else {
+        words[0] = __ldg((const u32 *)from);
+    }
 }
 
-__device__ __forceinline__ uint4 read_quad(const u16 *from)
+__device__ __forceinline__ void load_quad(Stored &quad, const FloatPlane &plane, i32 sample, i32 y)
 {
-    const uint2 two = __ldg((const uint2 *)from);
-    return make_uint4(bits_of(widened((u16)two.x)), bits_of(widened((u16)(two.x >> 16))),
-                      bits_of(widened((u16)two.y)), bits_of(widened((u16)(two.y >> 16))));
+    load_words(quad.words, plane.source + (i64)y * plane.source_pitch, sample);
+#if LEVELS
+    if (ALPHA < 0 && plane.alpha != nullptr) {
+        load_words(quad.alpha, plane.alpha + (i64)y * plane.alpha_pitch, sample);
+    }
+#endif
 }
+
+#if LEVELS
+static_assert(CHANNELS == 1 || CHANNELS == 2 || CHANNELS == 4, "quads are whole pixels");
+
+// 2^23 and the level of sample `v` of four: the sample's bytes below those of 2^23.
+__device__ __forceinline__ float raised(const u32 (&words)[QUAD_WORDS], i32 v)
+{
+    const u32 word = words[v * SAMPLE_BYTES / 4];
+    if constexpr (SAMPLE_BYTES == 1) {
+        return __int_as_float((i32)__byte_perm(word, RAISED_BITS, 0x7440 | v));
+    } else if constexpr (SAMPLE_SHIFT == 0) {
+        return __int_as_float((i32)__byte_perm(word, RAISED_BITS, v % 2 ? 0x7432 : 0x7410));
+    }
+    const u32 sample = word >> 16 * (v % 2) & 0xffff;
+    return __int_as_float((i32)(RAISED_BITS | sample >> SAMPLE_SHIFT));
+}
+
+// What is summed of the four samples.
+__device__ __forceinline__ uint4 numbers_of(const FloatPlane &plane, const Stored &quad)
+{
+    u32 made[4];
+#pragma unroll
+    for (i32 v = 0; v < 4; ++v) {
+        const i32 c = v % CHANNELS;
+        // Both are whole numbers of up to 24 bits: their difference is exact.
+        float value = __fadd_rn(raised(quad.words, v), -(RAISED + channel_of(plane, c).level));
+        if (ALPHA >= 0 && c != ALPHA) {
+            value = __fmul_rn(value, __fadd_rn(raised(quad.words, v - c + ALPHA), -RAISED));
+        } else if (ALPHA < 0 && plane.alpha != nullptr) {
+            value = __fmul_rn(value, __fadd_rn(raised(quad.alpha, v), -RAISED));
+        }
+        made[v] = bits_of(value);
+    }
+    return make_uint4(made[0], made[1], made[2], made[3]);
+}
+#else
+// Four samples as numbers of 32 bits.
+__device__ __forceinline__ uint4 numbers_of(const FloatPlane &, const Stored &quad)
+{
+    const u32(&words)[QUAD_WORDS] = quad.words;
+    if constexpr (QUAD_WORDS == 4) {
+        return make_uint4(words[0], words[1], words[2], words[3]);
+    }
+    return make_uint4(bits_of(widened((u16)words[0])), bits_of(widened((u16)(words[0] >> 16))),
+                      bits_of(widened((u16)words[1])), bits_of(widened((u16)(words[1] >> 16))));
+}
+#endif
 
 // Where one quad of the tile comes from.
 struct Quad {
@@ -70,23 +146,17 @@ __device__ __forceinline__ Quad quad_of(const FloatPlane &plane, bool aligned, i
     return quad;
 }
 
-__device__ __forceinline__ const Sample *place_of(const FloatPlane &plane, const Quad &quad)
-{
-    return (const Sample *)(plane.source + (i64)quad.y * plane.source_pitch) + quad.sample;
-}
-
 // Four samples one by one, wherever they come from.
 __device__ __forceinline__ void read_singly(float *to, const FloatPlane &plane, const Quad &quad)
 {
     // A whole number of pixels, so that no division is of a negative number.
     constexpr i32 BEFORE = (PAD + CHANNELS - 1) / CHANNELS;
-    const Sample *row = (const Sample *)(plane.source + (i64)quad.y * plane.source_pitch);
 #pragma unroll 1
     for (i32 v = 0; v < 4; ++v) {
         const i32 at = quad.sample + v + BEFORE * CHANNELS, c = at % CHANNELS;
         const i32 x = border_index(at / CHANNELS - BEFORE, plane.width);
         to[v] = BORDER_IS_CONSTANT && (x < 0 || quad.y < 0) ? channel_of(plane, c).border
-                                                            : value_of(__ldg(row + x * CHANNELS + c));
+                                                            : number_at<Sample>(plane, x, quad.y, c);
     }
 }
 
@@ -94,14 +164,15 @@ __device__ __forceinline__ void read_singly(float *to, const FloatPlane &plane, 
 __device__ __forceinline__ void load_tile(float *tile, const FloatPlanes &planes, const FloatPlane &plane,
                                           i32 left, i32 top)
 {
-    constexpr i32 COUNT = TILE_W / 4 * TILE_H;
+    constexpr i32 QUADS = TILE_W / 4, COUNT = QUADS * TILE_H;
     const i32 me = threadIdx.y * BLOCK_W + threadIdx.x;
-    if constexpr (SAMPLE_BYTES == 4 && COPIES_ASYNCHRONOUSLY) {
+    if constexpr (!LEVELS && SAMPLE_BYTES == 4 && COPIES_ASYNCHRONOUSLY) {
 #pragma unroll 1
         for (i32 k = me; k < COUNT; k += THREADS) {
             const Quad quad = quad_of(plane, planes.aligned, k, left, top);
             if (quad.needed && quad.whole) {
-                copy(shared_address(tile + 4 * k), (const u8 *)place_of(plane, quad));
+                copy(shared_address(tile + 4 * k),
+                     plane.source + (i64)quad.y * plane.source_pitch + quad.sample * SAMPLE_BYTES);
             } else if (quad.needed) {
                 read_singly(tile + 4 * k, plane, quad);
             }
@@ -112,16 +183,39 @@ __device__ __forceinline__ void load_tile(float *tile, const FloatPlanes &planes
         wait_for_copies();
     } else {
         // Several loads are under way before the first one is waited for.
-        constexpr i32 BATCH = 4;
+        constexpr i32 BATCH = LEVELS && SAMPLE_BYTES == 1 ? 8 : 4;
+        // The same for all threads of a block: most need not ask of each quad where it comes from.
+        const bool within = planes.aligned && left >= PAD && top >= 0 &&
+                            left - PAD + TILE_W <= plane.width * CHANNELS && top + TILE_H <= plane.height;
+        if (within) {
+#pragma unroll 1
+            for (i32 first = me; first < COUNT; first += BATCH * THREADS) {
+                Stored stored[BATCH] = {};
+#pragma unroll
+                for (i32 b = 0; b < BATCH; ++b) {
+                    const i32 k = first + b * THREADS;
+                    if (k < COUNT) {
+                        load_quad(stored[b], plane, left - PAD + k % QUADS * 4, top + k / QUADS);
+                    }
+                }
+#pragma unroll
+                for (i32 b = 0; b < BATCH; ++b) {
+                    const i32 k = first + b * THREADS;
+                    if (k < COUNT) {
+                        *(uint4 *)(tile + 4 * k) = numbers_of(plane, stored[b]);
+                    }
+                }
+            }
+            return;
+        }
 #pragma unroll 1
         for (i32 first = me; first < COUNT; first += BATCH * THREADS) {
-            uint4 words[BATCH] = {make_uint4(0, 0, 0, 0), make_uint4(0, 0, 0, 0), make_uint4(0, 0, 0, 0),
-                                  make_uint4(0, 0, 0, 0)};
+            Stored stored[BATCH] = {};
 #pragma unroll
             for (i32 b = 0; b < BATCH; ++b) {
                 const Quad quad = quad_of(plane, planes.aligned, first + b * THREADS, left, top);
                 if (quad.needed && quad.whole) {
-                    words[b] = read_quad(place_of(plane, quad));
+                    load_quad(stored[b], plane, quad.sample, quad.y);
                 }
             }
 #pragma unroll
@@ -129,7 +223,7 @@ __device__ __forceinline__ void load_tile(float *tile, const FloatPlanes &planes
                 const i32 k = first + b * THREADS;
                 const Quad quad = quad_of(plane, planes.aligned, k, left, top);
                 if (quad.needed && quad.whole) {
-                    *(uint4 *)(tile + 4 * k) = words[b];
+                    *(uint4 *)(tile + 4 * k) = numbers_of(plane, stored[b]);
                 } else if (quad.needed) {
                     read_singly(tile + 4 * k, plane, quad);
                 }
@@ -322,6 +416,121 @@ __device__ __forceinline__ void correlate_tiles(float *tile, const FloatPlanes &
     });
 }
 
+#if LEVELS && DIVIDED
+static_assert(ALPHA >= 0, "a thread divides colours by the alpha beside them");
+
+__device__ __forceinline__ bool is_filtered(i32 c)
+{
+    return FILTERED >> c & 1;
+}
+
+// Four stored samples; of those beyond the row, zeros.
+__device__ __forceinline__ void load_original(u32 (&words)[QUAD_WORDS], const FloatPlanes &planes,
+                                              const FloatPlane &plane, i32 sample, i32 y, i32 rest)
+{
+    const u8 *row = plane.original + (i64)y * plane.original_pitch;
+    if (planes.aligned && rest >= 4) {
+        load_words(words, row, sample);
+        return;
+    }
+#pragma unroll
+    for (i32 k = 0; k < QUAD_WORDS; ++k) {
+        words[k] = 0;
+    }
+#pragma unroll
+    for (i32 v = 0; v < 4; ++v) {
+        if (v < rest) {
+            const u32 stored = __ldg((const Sample *)row + sample + v);
+            words[v * SAMPLE_BYTES / 4] |= stored << 8 * (v * SAMPLE_BYTES % 4);
+        }
+    }
+}
+
+// 2^23 and the levels that a pixel becomes, of its sums and the raised levels that it was.
+__device__ __forceinline__ void divide(u32 (&made)[4], const FloatPlanes &planes, const FloatPlane &plane,
+                                       const float (&sums)[4], const float (&was)[4], i32 pixel)
+{
+    const i32 a = pixel + ALPHA;
+    u32 of_result = bits_of(was[a]);
+    if (is_filtered(ALPHA)) {
+        of_result = raised_level(__fadd_rn(sums[a], 0.5f), planes.most);
+    }
+    const float divisor = NORMALISE ? sums[a] : __fadd_rn(__int_as_float((i32)of_result), -RAISED);
+#pragma unroll
+    for (i32 c = 0; c < CHANNELS; ++c) {
+        const i32 v = pixel + c;
+        if (c == ALPHA) {
+            made[v] = of_result;
+        } else if (is_filtered(c)) {
+            const float divided = __fdiv_rn(__fmul_rn(sums[v], planes.gain), divisor);
+            const float bias = channel_of(plane, c).bias;
+            made[v] = divisor == 0.0f ? bits_of(was[v])
+                                      : raised_level(__fadd_rn(divided, bias), planes.most);
+        }
+        if (THRESHOLD && is_filtered(c)) {
+            made[v] = bits_of(thresholded(__int_as_float((i32)made[v]), was[v], planes.threshold));
+        }
+        if (!is_filtered(c)) {
+            const i32 fill = channel_of(plane, c).fill;
+            made[v] = fill < 0 ? bits_of(was[v]) : RAISED_BITS | (u32)fill;
+        }
+    }
+}
+
+// Writes the levels that four sums of one row become, or as many as lie in the plane.
+__device__ __forceinline__ void store_quad(const FloatPlanes &planes, const FloatPlane &plane, i32 sample,
+                                           i32 y, const float (&sums)[4])
+{
+    const i32 rest = plane.width * CHANNELS - sample;
+    u32 original[QUAD_WORDS];
+    load_original(original, planes, plane, sample, y, rest);
+    float was[4];
+    u32 made[4] = {};
+#pragma unroll
+    for (i32 v = 0; v < 4; ++v) {
+        was[v] = raised(original, v);
+    }
+#pragma unroll
+    for (i32 pixel = 0; pixel < 4; pixel += CHANNELS) {
+        divide(made, planes, plane, sums, was, pixel);
+    }
+    Sample *to = (Sample *)(plane.result + (i64)y * plane.result_pitch) + sample;
+    if (planes.aligned && rest >= 4) {
+#if SAMPLE_BYTES == 1
+        *(u32 *)to = __byte_perm(__byte_perm(made[0], made[1], 0x0040), __byte_perm(made[2], made[3], 0x0040),
+                                 0x5410);
+#else
+        *(uint2 *)to = make_uint2(__byte_perm(made[0] << SAMPLE_SHIFT, made[1] << SAMPLE_SHIFT, 0x5410),
+                                  __byte_perm(made[2] << SAMPLE_SHIFT, made[3] << SAMPLE_SHIFT, 0x5410));
+#endif
+        return;
+    }
+#pragma unroll
+    for (i32 v = 0; v < 4; ++v) {
+        if (v < rest) {
+            to[v] = (Sample)(made[v] << SAMPLE_SHIFT);
+        }
+    }
+}
+#elif LEVELS
+// Writes four sums of one row, or as many as lie in the plane. Rows of sums are aligned.
+__device__ __forceinline__ void store_quad(const FloatPlanes &, const FloatPlane &plane, i32 sample, i32 y,
+                                           const float (&sums)[4])
+{
+    const i32 rest = plane.width * CHANNELS - sample;
+    float *to = (float *)(plane.result + (i64)y * plane.result_pitch) + sample;
+    if (rest >= 4) {
+        *(uint4 *)to = make_uint4(bits_of(sums[0]), bits_of(sums[1]), bits_of(sums[2]), bits_of(sums[3]));
+        return;
+    }
+#pragma unroll
+    for (i32 v = 0; v < 4; ++v) {
+        if (v < rest) {
+            to[v] = sums[v];
+        }
+    }
+}
+#else
 // Writes four results of one row, or as many as lie in the plane.
 __device__ __forceinline__ void store_quad(const FloatPlanes &planes, const FloatPlane &plane, i32 sample,
                                            i32 y, const float (&values)[4])
@@ -354,3 +563,4 @@ __device__ __forceinline__ void store_quad(const FloatPlanes &planes, const Floa
         }
     }
 }
+#endif

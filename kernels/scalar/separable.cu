@@ -15,7 +15,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
     row_pass(const Planes planes, const i32 *weights)
 {
     const Plane &plane = planes.at[blockIdx.z];
-    const i32 shift = planes.shift, start = planes.start;
+    const i32 shift = planes.shift;
+    const Sum start = (Sum)planes.start;
     correlate<Sample, MASK_W, 1>(plane, RowWeights{weights}, [&](i32 sample, i32 c, i32 y, Sum sum) {
         Intermediate *out = (Intermediate *)(plane.result + (i64)y * plane.result_pitch) + sample;
         *out = (Intermediate)((sum + start) >> shift);

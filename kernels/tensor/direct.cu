@@ -336,25 +336,17 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         }
 #pragma unroll
         for (i32 s = 0; s < STEPS; ++s) {
-            if constexpr (PREMULTIPLIED) {
-                Alphas<COMPONENTS * WORDS> alphas;
-                read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
-                output.template put_unpremultiplied<STEPS>(
-                    s, [&](i32 k, i32 c, u32 more) { return byte_of(kept[s][k / 4][c], k % 4, more); },
-                    alphas, ROWS_DOWN);
-            } else {
-                u32 words[WORDS * CHANNELS];
+            u32 words[WORDS * CHANNELS];
 #pragma unroll
-                for (i32 k = 0; k < WORDS; ++k) {
-                    u32 pixels[CHANNELS];
-                    interleave(pixels, kept[s][k]);
+            for (i32 k = 0; k < WORDS; ++k) {
+                u32 pixels[CHANNELS];
+                interleave(pixels, kept[s][k]);
 #pragma unroll
-                    for (i32 c = 0; c < CHANNELS; ++c) {
-                        words[CHANNELS * k + c] = pixels[c];
-                    }
+                for (i32 c = 0; c < CHANNELS; ++c) {
+                    words[CHANNELS * k + c] = pixels[c];
                 }
-                output.put(words, ROWS_DOWN);
             }
+            output.put(words, ROWS_DOWN);
         }
     } else if constexpr (COMBINING == LARGEST) {
         const u8 *above = stage + top * pitch<ALIGNED>;
@@ -377,14 +369,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         convolve_windows<ALIGNED>(row, offset, start, bands, whole, [&](i32 s, const i32(&values)[8]) {
             u32 words[WORDS];
             pack_window(words, values);
-            if constexpr (PREMULTIPLIED) {
-                Alphas<COMPONENTS * WORDS> alphas;
-                read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
-                output.template put_unpremultiplied<STEPS>(
-                    s, [&](i32 k, i32 c, u32 more) { return byte_of(words[k], c, more); }, alphas, ROWS_DOWN);
-            } else {
-                output.put(words, ROWS_DOWN);
-            }
+            output.put(words, ROWS_DOWN);
         });
     }
 }

@@ -2,18 +2,19 @@
 // is the operand that the column pass wants there.
 //
 // The row pass multiplies 16 results' weights with 8 rows of pixels, the column pass 16 rows' weights with 8
-// columns of the intermediate. Rows are worked on in groups of 16. A warp goes down a strip of 32 samples, or
-// of 16 pixels DEINTERLEAVE4. Parameters beside those of tensor/tile/geometry.cuh, whose BANDS are the row
+// columns of the intermediate. Rows are worked on in groups of 16. A warp goes down a strip of 32 samples.
+// Parameters beside those of tensor/tile/geometry.cuh, whose BANDS are the row
 // pass's:
-//   ROW_PIECES      16-byte pieces of a row, or of a component's row, under 16 results; COLUMN_GROUPS: groups
-//                   of 16 rows under 16 results
-//   COLUMN_BYTES    signed bytes of a column's weight
+//   ROW_PIECES      16-byte pieces of a row under 16 results; COLUMN_GROUPS: groups of 16 rows under 16
+//                   results
+//   COLUMN_BYTES    signed bytes of a column's weight, up to three
 //   START           the byte of a tile's row at which its first window begins
 //   STEPS           groups of 16 result rows that a warp goes down; UNROLL: how many of them the code has one
 //                   after the other, which divides STEPS
 //   SPLIT_SUM32     1: of a wide mask, the row pass shifts down by at least 8 and the column pass by at least
-//                   16, all components of a plane add the same bias, and it is below 2^45; then sums are
-//                   joined in 32 bits, of which the last 8 or 16 are shifted away before
+//                   16, or by 16 and 24 where weights have three bytes, all components of a plane add the
+//                   same bias, and it is below 2^45; then sums are joined in 32 bits, of which the last 8 to
+//                   24 are shifted away before
 #include "tensor/epilogue.cuh"
 #include "tensor/tile/pipeline.cuh"
 
@@ -33,12 +34,9 @@ static_assert(STEPS % UNROLL == 0 && (!DOUBLE_LAYOUT || UNROLL % 2 == 0 || UNROL
               "turns go on from one turn of the loop to the next");
 // True if the lower 8 rows of the last group are not needed.
 constexpr bool LAST_IS_HALF = (15 + MASK_H + 7) / 8 % 2 == 1 && UNROLL == STEPS;
-// A lane's results: four neighbours of either half of the strip's samples, or four pixels' of each component.
-constexpr i32 SIDES = DEINTERLEAVE4 ? CHANNELS : 2;
-constexpr i32 STRIP = DEINTERLEAVE4 ? 16 * CHANNELS : 32 * SAMPLE_BYTES;
-static_assert(
-    !DEINTERLEAVE4 || (PREMULTIPLIED && BETWEEN_BYTES == 2),
-    "only what is premultiplied is deinterleaved by fours, and leaves no registers for wide values");
+// A lane's results: four neighbours of either half of the strip's samples.
+constexpr i32 SIDES = 2;
+constexpr i32 STRIP = 32 * SAMPLE_BYTES;
 
 struct Bands {
     u32 row[BANDS][ROW_WHOLE + 1][4];
@@ -85,8 +83,8 @@ __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
 
 // A sum of the row pass, its last band begun with `row_start`, as a value of the intermediate.
 //
-// A band of at most 63 products of bytes, or of twice as many in the middle one of three, lies within 2^22,
-// and the start within 2^29. So two bands joined fit 32 bits; three do up to 12-bit samples.
+// A band of at most 63 products of bytes, or of twice as many in the middle ones, lies within 2^22, and the
+// start within 2^29. So two bands joined fit 32 bits; three do up to 12-bit samples and weights of two bytes.
 __device__ __forceinline__ i32 between_passes(const i32 (&bands)[BANDS], i32 row_shift)
 {
     if constexpr (WIDE && BANDS == 3) {
@@ -95,6 +93,13 @@ __device__ __forceinline__ i32 between_passes(const i32 (&bands)[BANDS], i32 row
             return (upper + (bands[2] >> 8)) >> (row_shift - 8);
         }
         return (i32)(((i64)upper * 256 + bands[2]) >> row_shift);
+    }
+    if constexpr (WIDE && BANDS == 4) {
+        if constexpr (SPLIT_SUM32) {
+            const i32 upper = bands[0] * 256 + bands[1], lower = bands[2] * 256 + bands[3];
+            return (upper + (lower >> 16)) >> (row_shift - 16);
+        }
+        return (i32)(joined<i64>(bands) >> row_shift);
     }
     return joined<i32>(bands) >> row_shift;
 }
@@ -175,16 +180,22 @@ __device__ __forceinline__ void multiply_column(i32 (&sums)[N][4], const Starts 
 
 // Sums of the column pass, begun with the bias, as a sample. Of three or four only the last two have bits
 // that the shift takes away before it meets the others: they are at most 2^30 together, and the bias's 16
-// bits. The others are at most 2^29 together, and 2^29 of the bias.
+// bits. The others are at most 2^29 together, and 2^29 of the bias. Of five, the middle one loses 8 bits
+// more, and what is above it is at most 2^28 and the bias's 2^21.
 __device__ __forceinline__ i32 finish_by_halves(const Planes &planes, const i32 (&sums)[SUMS])
 {
-    i32 upper = sums[0];
+    const i32 lower = (sums[SUMS - 2] * 256 + sums[SUMS - 1]) >> 16;
+    i32 value;
+    if constexpr (SUMS == 5) {
+        value = (sums[0] * 256 + sums[1] + ((sums[2] + lower) >> 8)) >> (planes.shift - 24);
+    } else {
+        i32 upper = sums[0];
 #pragma unroll
-    for (i32 i = 1; i < SUMS - 2; ++i) {
-        upper = upper * 256 + sums[i];
+        for (i32 i = 1; i < SUMS - 2; ++i) {
+            upper = upper * 256 + sums[i];
+        }
+        value = (upper + lower) >> (planes.shift - 16);
     }
-    const i32 lower = sums[SUMS - 2] * 256 + sums[SUMS - 1];
-    const i32 value = (upper + (lower >> 16)) >> (planes.shift - 16);
     return min(max(value, 0), planes.max_value) << SAMPLE_SHIFT;
 }
 
@@ -200,37 +211,19 @@ template <i32 N> __device__ __forceinline__ void gather(i32 (&one)[N], const i32
 // The words of a row, `at` its first window's byte, that the row pass multiplies: word_of(side, k) is piece k
 // for a side.
 template <bool ALIGNED> struct Windows {
-    static constexpr i32 READ = DEINTERLEAVE4 ? CHANNELS * ROW_PIECES : ROW_PIECES + SAMPLE_BYTES;
+    static constexpr i32 READ = ROW_PIECES + SAMPLE_BYTES;
     u32 words[READ];
 
     __device__ __forceinline__ void read(const u8 *row, i32 strip, i32 t)
     {
-        if constexpr (DEINTERLEAVE4) {
-#pragma unroll
-            for (i32 k = 0; k < ROW_PIECES; ++k) {
-                u32 four[4];
-                read_four_words<ALIGNED>(four, row, START + strip + 16 * (4 * k + t));
-#pragma unroll
-                for (i32 c = 0; c < 4; ++c) {
-                    words[4 * k + c] = four[c];
-                }
-            }
-        } else {
-            read_words<ALIGNED, READ, 16, START % 4>(words, row, START + strip + 4 * t);
-        }
+        read_words<ALIGNED, READ, 16, START % 4>(words, row, START + strip + 4 * t);
     }
 
     __device__ __forceinline__ u32 word_of(i32 side, i32 k) const
     {
-        return words[DEINTERLEAVE4 ? CHANNELS * k + side : side * SAMPLE_BYTES + k];
+        return words[side * SAMPLE_BYTES + k];
     }
 };
-
-// False if a side's results are not needed: an alpha that is kept and divides nothing.
-__device__ __forceinline__ bool is_needed(i32 side)
-{
-    return !DEINTERLEAVE4 || is_convolved(side) || (side == ALPHA && (NORMALISE || FILTER_ALPHA));
-}
 
 // The row pass for 8 rows of one side: four values of the intermediate.
 template <bool ALIGNED>
@@ -330,9 +323,6 @@ template <bool ALIGNED> struct Strip {
     {
 #pragma unroll
         for (i32 side = 0; side < SIDES; ++side) {
-            if (!is_needed(side)) {
-                continue;
-            }
             i32 values[2][4] = {};
             multiply_row(values[0], bands, windows[0], side, rounding, row_shift);
             if (has_lower) {
@@ -377,11 +367,9 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
 {
     const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     const i32 wx = warp % WARPS_X * STRIP, wy = warp / WARPS_X * (16 * STEPS);
-    // Without fours two lanes exchange what they have of either side, so that each has neighbours of one.
-    const i32 left = wx + (DEINTERLEAVE4 ? 4 * CHANNELS * t
-                           : t & 1       ? (12 + 4 * t) * SAMPLE_BYTES
-                                         : 4 * t * SAMPLE_BYTES);
-    const Run run{DEINTERLEAVE4 ? lane - 1 : t == 1 ? lane + 1 : lane - 2, t == 0, t == 3};
+    // Two lanes exchange what they have of either side, so that each has neighbours of one.
+    const i32 left = wx + (t & 1 ? 12 + 4 * t : 4 * t) * SAMPLE_BYTES;
+    const Run run{t == 1 ? lane + 1 : lane - 2, t == 0, t == 3};
     constexpr i32 WORDS = SIDES * SAMPLE_BYTES;
     Output<ALIGNED, WORDS> output(plane, run, tile.x + left, tile.y + wy + g);
     Strip<ALIGNED> strip{
@@ -407,36 +395,20 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     for (i32 step = 0; step < STEPS; step += UNROLL) {
 #pragma unroll
         for (i32 k = 0; k < UNROLL; ++k) {
-            if (DEINTERLEAVE4 && (!LAST_IS_HALF || COLUMN_GROUPS > 2)) {
-                // The compiler would read the next rows so early that registers spill.
-                __syncwarp();
-            }
             u32 parts[2][SIDES][SAMPLE_BYTES] = {};
             pass(parts, AHEAD + k, !LAST_IS_HALF || k < UNROLL - 1);
 #pragma unroll
             for (i32 h = 0; h < 2; ++h) {
                 const auto &half = parts[h];
                 u32 words[WORDS] = {};
-                if constexpr (!DEINTERLEAVE4) {
-                    // Its neighbour has the four samples beside a lane's on either side.
+                // Its neighbour has the four samples beside a lane's on either side.
 #pragma unroll
-                    for (i32 i = 0; i < SAMPLE_BYTES; ++i) {
-                        const u32 other = __shfl_xor_sync(~0u, t & 1 ? half[0][i] : half[1][i], 1);
-                        words[i] = t & 1 ? other : half[0][i];
-                        words[SAMPLE_BYTES + i] = t & 1 ? half[1][i] : other;
-                    }
+                for (i32 i = 0; i < SAMPLE_BYTES; ++i) {
+                    const u32 other = __shfl_xor_sync(~0u, t & 1 ? half[0][i] : half[1][i], 1);
+                    words[i] = t & 1 ? other : half[0][i];
+                    words[SAMPLE_BYTES + i] = t & 1 ? half[1][i] : other;
                 }
-                if constexpr (PREMULTIPLIED) {
-                    Alphas<WORDS> alphas;
-                    read_alphas<ALIGNED>(alphas, stage, left, wy + g + 16 * (step + k) + 8 * h);
-                    const auto component = [&](i32 i, i32 c, u32 more) {
-                        return DEINTERLEAVE4 ? byte_of(half[c % SIDES][0], i, more)
-                                             : byte_of(words[i], c, more);
-                    };
-                    output.template put_unpremultiplied<2 * UNROLL>(2 * k + h, component, alphas, 8);
-                } else {
-                    output.put(words, 8);
-                }
+                output.put(words, 8);
             }
         }
     }

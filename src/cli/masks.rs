@@ -173,7 +173,7 @@ fn result(response: &Response) -> String {
 /// The integers of the plan that the engines would carry out.
 fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io::Result<()> {
     match kernel(filter, algorithm) {
-        // Gray has no alpha.
+        // Planes of one component have no alpha.
         None | Some(Ok(Kernel::Weighted(_))) => Ok(()),
         Some(Err(error)) => writeln!(out, "{algorithm}: {error}"),
         Some(Ok(Kernel::Direct(k))) => {

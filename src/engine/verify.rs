@@ -205,12 +205,13 @@ impl Case {
     /// of several sums those whose masks are one that is turned.
     pub fn suits_tensor(&self) -> bool {
         let fits = |step: &Step| match &step.kernel {
-            Kernel::Direct(_) | Kernel::Separable(_) => true,
+            // Colour under alpha is made without them.
+            Kernel::Direct(_) | Kernel::Separable(_) | Kernel::Weighted(_) => true,
             Kernel::Combined(kernel) => {
                 let is_turned = || Compass::of(kernel).is_some_and(|compass| compass.is_balanced());
                 kernel.combining != Combining::Largest || is_turned()
             }
-            Kernel::Pyramid(_) | Kernel::Weighted(_) => false,
+            Kernel::Pyramid(_) => false,
         };
         let plan = Plan::new(&self.chain, self.format, &Colour::default());
         plan.is_ok_and(|plan| plan.steps.iter().all(fits))

@@ -1,36 +1,119 @@
-//! Premultiplied filtering: colours under alpha.
+//! Colour under alpha: formats, variants, masks, and every colour under every alpha.
 
 use super::{
-    assert_same_rows, card, case, chain, frame_in, hold_against_reference, hold_packed_rows, is_tried,
-    options,
+    BORDERS, assert_same_rows, card, case, chain, frame_in, hold_against_reference, is_tried, options,
 };
 use framepipe::engine::Engine;
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant};
 use framepipe::engine::reference::Reference;
+use framepipe::engine::verify::Case;
 use framepipe::filter::{Algorithm, Border, Planes};
-use framepipe::frame::{Buffer, Channel, Frame, FramePool};
+use framepipe::frame::{Buffer, Channel, Frame, FramePool, PixelFormat};
+use rayon::prelude::*;
 
-/// Frames so large that premultiplied filtering runs in blocks that have a multiprocessor for themselves,
-/// which no row and no column of tiles fits.
+/// Every format with alpha in every variant, under masks of every kind.
 #[test]
-fn frames_of_many_tiles_of_premultiplied_colours() {
+fn colour_under_alpha_in_every_format_and_variant() {
+    let Some(_card) = card() else { return };
+    let specs = [
+        ("mask:rows=1 2 3;0 1 4;2 0 1:divisor=14:bias=5", Algorithm::Direct),
+        ("gaussian:size=9:sigma=2", Algorithm::Separable),
+        ("unsharp:sigma=1:threshold=9", Algorithm::Direct),
+        ("sobel:bias=-20", Algorithm::Auto),
+        ("gaussian:size=17:sigma=3", Algorithm::Direct),
+        ("gaussian:sigma=10.4", Algorithm::Auto),
+        ("mask:rows=1 1 1;1 1 1;1 1 1:divisor=12", Algorithm::Separable),
+        ("kirsch:scale=1/4", Algorithm::Auto),
+        ("gaussian:size=33:sigma=6:bias=9", Algorithm::Separable),
+        ("laplacian8:abs:bias=3", Algorithm::Auto),
+        ("emboss", Algorithm::Direct),
+    ];
+    let sizes = [(67, 45), (1, 1), (129, 33), (200, 7), (3, 90)];
+    let mut formats: Vec<PixelFormat> = PixelFormat::all().filter(|format| format.has_alpha()).collect();
+    formats.sort_by_key(|format| format.to_string());
+    let works: Vec<_> = (0..formats.len())
+        .flat_map(|f| (0..MemoryVariant::ALL.len()).map(move |v| (f, v)))
+        .filter(|(f, v)| is_tried(f + v, 2 * MemoryVariant::ALL.len()))
+        .collect();
+    works.par_iter().for_each(|&(f, v)| {
+        let (format, memory) = (formats[f], MemoryVariant::ALL[v]);
+        let (spec, algorithm) = specs[(f + 3 * v) % specs.len()];
+        let border = BORDERS[(f + v) % BORDERS.len()];
+        let mut planes =
+            [Planes::All, Planes::AllWithAlpha, Planes::Gray, Planes::Luma][(f + v / 2) % 4].clone();
+        if planes.check(format).is_err() {
+            planes = Planes::Only(vec![Channel::Green]);
+        }
+        let list = [0, 1].map(|k| {
+            let chain = chain(&[spec], border, planes.clone(), algorithm);
+            case(
+                chain,
+                &format.to_string(),
+                sizes[(f + 2 * v + k) % sizes.len()],
+                (f + v) as u64,
+            )
+        });
+        // Rows of so many taps have no tile.
+        let tiled = [
+            MemoryVariant::Shared,
+            MemoryVariant::ConstantShared,
+            MemoryVariant::Registers,
+        ];
+        let options = if spec.contains("10.4") && tiled.contains(&memory) {
+            CudaOptions::default()
+        } else {
+            options(memory)
+        };
+        hold_against_reference(&list, algorithm, options);
+        hold_rows_at(&list[0], algorithm, options, 1);
+    });
+}
+
+/// Filters a frame whose rows begin at multiples of `alignment`.
+fn hold_rows_at(case: &Case, algorithm: Algorithm, options: CudaOptions, alignment: usize) {
+    let unpooled = || Buffer::unpooled(Box::new(Vec::new()));
+    let chain = case.chain(algorithm);
+    let mut reference = Reference::new(chain.clone());
+    reference.submit(case.frame().unwrap(), unpooled(), 1).unwrap();
+    let expected = reference.collect().unwrap().unwrap();
+    let mut engine = Cuda::new(chain, options).unwrap();
+    let pool = FramePool::new(2, engine.input_allocator());
+    let frame = frame_in(pool.try_take().unwrap(), case, alignment);
+    engine.submit(frame, pool.try_take().unwrap(), alignment).unwrap();
+    let got = engine.collect().unwrap().unwrap();
+    assert_same_rows(&expected, &got, format_args!("{case:?}, {options:?}"));
+}
+
+/// Frames of many blocks, and of rows that end within one.
+#[test]
+fn large_frames_of_colour_under_alpha() {
     let Some(_card) = card() else { return };
     std::thread::scope(|scope| {
-        for (spec, border, size) in [
-            ("gaussian:size=3", Border::Wrap, (6331, 3571)),
-            ("gaussian:size=15", Border::Mirror, (4201, 1999)),
-            ("gaussian:size=25:sigma=4", Border::Constant(77.0), (4201, 1303)),
-            ("gaussian:size=33:sigma=6", Border::Replicate, (4201, 1303)),
+        for (spec, format, border, size) in [
+            ("gaussian:size=3", "rgba", Border::Wrap, (6331, 3571)),
+            ("gaussian:size=15", "rgba", Border::Mirror, (4201, 1999)),
+            (
+                "gaussian:size=25:sigma=4",
+                "gbrap",
+                Border::Constant(77.0),
+                (4201, 1303),
+            ),
+            (
+                "gaussian:size=33:sigma=6",
+                "rgba64le",
+                Border::Replicate,
+                (4201, 1303),
+            ),
         ] {
             scope.spawn(move || {
-                let chain = chain(&[spec], border, Planes::All, Algorithm::Separable);
-                let case = case(chain, "rgba", size, 4);
+                let chain = chain(&[spec], border, Planes::All, Algorithm::Auto);
+                let case = case(chain, format, size, 4);
                 hold_against_reference(
                     std::slice::from_ref(&case),
-                    Algorithm::Separable,
-                    options(MemoryVariant::Tensor),
+                    Algorithm::Auto,
+                    options(MemoryVariant::Auto),
                 );
-                hold_packed_rows(&case);
+                hold_rows_at(&case, Algorithm::Auto, CudaOptions::default(), 1);
             });
         }
     });

@@ -123,7 +123,15 @@ inline float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
 inline float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fadd_rd(float a, float b)
+{
+    const double sum = (double)a + b;
+    const float near = (float)sum;
+    return near > sum ? __builtin_nextafterf(near, -__builtin_inff()) : near;
+}
 inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float fminf(float a, float b) { return __builtin_fminf(a, b); }
+inline float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
 inline float fabsf(float x) { return __builtin_fabsf(x); }
 inline float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }

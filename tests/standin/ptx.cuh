@@ -104,11 +104,6 @@ inline void wait_for_earlier_launches()
 }
 
 // As far from 1 / x as a card's may be, on either side by turns.
-inline float reciprocal(float x)
-{
-    return __builtin_nextafterf(1.0f / x, __float_as_int(x) & 1 ? 0.0f : 2.0f / x);
-}
-
 // Further from the root of x than a card's is, on either side by turns.
 inline float approximate_root(float x)
 {
@@ -120,23 +115,6 @@ inline u32 larger_halves(u32 a, u32 b)
 {
     const u32 low = (a & 0xffff) > (b & 0xffff) ? a : b, high = a >> 16 > b >> 16 ? a : b;
     return (high & 0xffff0000) | (low & 0xffff);
-}
-
-inline u32 dot_4(u32 a, u32 b, u32 c)
-{
-    for (int k = 0; k < 4; ++k) c += (a >> 8 * k & 0xff) * (b >> 8 * k & 0xff);
-    return c;
-}
-
-template <i32 HALF> inline u32 dot_2(u32 a, u32 b, u32 c)
-{
-    for (int k = 0; k < 2; ++k) c += (a >> 16 * k & 0xffff) * (b >> (16 * HALF + 8 * k) & 0xff);
-    return c;
-}
-
-inline u32 whole_part(float x)
-{
-    return x < 4294967296.0f ? (u32)x : ~0u;
 }
 
 inline u32 pack_4(i32 a, i32 b, i32 c, i32 d)

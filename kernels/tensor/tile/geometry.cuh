@@ -26,13 +26,10 @@
 //   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor
 //                   to aim at
 //   LOADER          how tiles come to shared memory: one of the three below
-//   ALPHA, NORMALISE, FILTER_ALPHA  as in common/premultiply.cuh
 //   DEINTERLEAVE    1: a tile's pixels are deinterleaved in shared memory before the products, into the
 //                   low bytes of each component, and the high ones after them; so bands have no gaps, and are
 //                   those of bytes
 //   PART, PART_PITCH  then, bytes from one part's rows to the next one's, and from row to row
-//   DEINTERLEAVE4   1: premultiplying a tile leaves of each four pixels, which begin at multiples of 16 bytes
-//                   of the tile's row, four bytes of each component in their place
 //
 // A tile's rows begin at a multiple of 16 bytes of memory, so that they can be copied in pieces of 16. In an
 // ALIGNED launch all rows begin at such a multiple themselves; otherwise the last word of a tile's row says
@@ -47,7 +44,6 @@
 #define TMA 2
 
 #include "common/plane.cuh"
-#include "common/premultiply.cuh"
 #include "common/ptx.cuh"
 
 // The rest of a launch's parameters. The same struct is in src/engine/cuda/launch/parameters.rs.

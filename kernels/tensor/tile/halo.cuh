@@ -35,8 +35,8 @@ __device__ __forceinline__ void fill_halo_columns(u8 *stage, const Plane &plane,
     typedef typename UnitOf<ALIGNED && TILE_W % PIXEL_BYTES == 0 ? PIXEL_BYTES : SAMPLE_BYTES>::Type Unit;
     constexpr i32 UNITS = PIXEL_BYTES / sizeof(Unit), SAMPLES = sizeof(Unit) / SAMPLE_BYTES;
     // Several pixels on their way at a time, since at the other end of the row they come from the card's
-    // memory. Replicated ones do not, and premultiplying kernels were measured a tenth slower with it.
-    constexpr i32 AT_ONCE = !NEAR || (PREMULTIPLIED && BORDER == REPLICATE) ? 1 : UNITS == 1 ? 4 : 2;
+    // memory.
+    constexpr i32 AT_ONCE = !NEAR ? 1 : UNITS == 1 ? 4 : 2;
     constexpr i32 BEGIN = LEFT - REACH, END = LEFT + TILE_W + REACH;
     Unit constant[UNITS] = {};
     if (BORDER_IS_CONSTANT) {
@@ -172,8 +172,7 @@ __device__ __forceinline__ bool fill_halo(u8 *stage, const Plane &plane, const T
         __syncthreads();
     }
     constexpr i32 REACHED = REACH / SAMPLE_BYTES;
-    // A row of four samples takes more registers than premultiplying kernels have.
-    if constexpr (REACHED <= 2 || (REACHED <= 4 && ROWS * REACHED > THREADS && !PREMULTIPLIED)) {
+    if constexpr (REACHED <= 2 || (REACHED <= 4 && ROWS * REACHED > THREADS)) {
         fill_few_halo_columns<ALIGNED>(stage, plane, tile, rows, left, right);
     } else if (BORDER_NEEDS_NO_DIVISION || (plane.width > MASK_W / 2 && plane.height > MASK_H / 2)) {
         fill_halo_columns<ALIGNED, true>(stage, plane, tile, rows, left, right);

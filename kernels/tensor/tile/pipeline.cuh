@@ -53,11 +53,6 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
             loader.end_of_fill();
             __syncthreads();
         }
-        if constexpr (PREMULTIPLIED && !DEINTERLEAVE) {
-            premultiply_tile<ALIGNED>(loaded);
-            loader.end_of_fill();
-            __syncthreads();
-        }
         if constexpr (DEINTERLEAVE) {
             deinterleave_tile<ALIGNED>(stages + STAGE, loaded);
             __syncthreads();

@@ -398,7 +398,7 @@ fn plans_of_named_masks_keep_constants_and_use_their_factors() {
                             (k.combine(sums), 1 << k.shift)
                         }
                         Kernel::Pyramid(k) => (level << k.last_shift(), 1 << k.last_shift()),
-                        Kernel::Weighted(_) => panic!("there is no alpha"),
+                        Kernel::Weighted(_) => panic!("{format} has no alpha"),
                         Kernel::Separable(k) => {
                             let row = (level * sum(&k.row.weights) + k.row.start()) >> k.row.shift;
                             let between = row + k.row.offset;

@@ -37,8 +37,6 @@ pub enum Source {
     Pyramid,
     /// The threshold: restores samples that changed too little.
     Threshold,
-    /// Premultiplication and its inverse.
-    Alpha,
     /// A decoder's surface becomes the planes of a frame.
     Surface,
     /// The whole mask at each pixel, on tensor cores.
@@ -55,7 +53,7 @@ pub enum Source {
     FloatPasses,
     /// The sums of several masks of floating-point samples, or of one, and what is made of them.
     FloatCombined,
-    /// Premultiplication of floating-point samples and its inverse.
+    /// Premultiplication of floating-point samples, and its inverse for all samples.
     FloatAlpha,
     /// Plain copies and bare multiply-adds, with which convolutions are compared.
     Ceiling,
@@ -69,13 +67,12 @@ macro_rules! text {
 }
 
 /// Texts that others include, each with the path that they include it by.
-const HEADERS: [(&str, &str); 25] = [
+const HEADERS: [(&str, &str); 24] = [
     text!("common/border.cuh"),
     text!("common/combining.cuh"),
     text!("common/interleave.cuh"),
     text!("common/offset.cuh"),
     text!("common/plane.cuh"),
-    text!("common/premultiply.cuh"),
     text!("common/ptx.cuh"),
     text!("common/types.cuh"),
     text!("float/plain.cuh"),
@@ -99,13 +96,12 @@ const HEADERS: [(&str, &str); 25] = [
 
 impl Source {
     /// Every text.
-    const ALL: [Source; 16] = [
+    const ALL: [Source; 15] = [
         Source::Direct,
         Source::Separable,
         Source::Combined,
         Source::Pyramid,
         Source::Threshold,
-        Source::Alpha,
         Source::Surface,
         Source::TensorDirect,
         Source::TensorFused,
@@ -125,7 +121,6 @@ impl Source {
             Source::Combined => text!("scalar/combined.cu"),
             Source::Pyramid => text!("scalar/pyramid.cu"),
             Source::Threshold => text!("scalar/threshold.cu"),
-            Source::Alpha => text!("scalar/alpha.cu"),
             Source::Surface => text!("scalar/surface.cu"),
             Source::TensorDirect => text!("tensor/direct.cu"),
             Source::TensorFused => text!("tensor/fused.cu"),

@@ -1,8 +1,12 @@
-//! The kernels of floating-point samples: which text, the shape of its blocks, its parameters.
+//! The kernels whose sums are floating-point numbers, of samples that are such or of colour under alpha: which
+//! text, the shape of its blocks, its parameters.
 //!
 //! ```text
 //! up to four channels, a mask of up to 63x63      pixels in a tile           direct, combined, separable
 //! anything else                                   pixels in global memory    direct, combined, passes
+//!
+//! levels under alpha, alpha beside its colours    a tile becomes levels      one launch
+//! levels under alpha elsewhere                    sums, then levels          and alpha
 //! ```
 
 use super::plane_group::{Interleaving, border_number};
@@ -11,7 +15,9 @@ use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
-use crate::filter::{FloatChannelStep, FloatCombining, FloatKernel, FloatStep};
+use crate::filter::{
+    Border, ChannelStep, FloatChannelStep, FloatCombining, FloatKernel, FloatStep, Step, WeightedKernel,
+};
 use crate::frame::{Channel, PixelFormat};
 
 /// Components that a pixel of a tile has at most; of more, all get the same treatment.
@@ -35,12 +41,45 @@ const CONSTANT_WEIGHTS: usize = MOST_TAPS * MOST_TAPS;
 
 /// Planes of one interleaving in a step: what one kernel works on.
 pub(crate) struct FloatJob<'a> {
-    pub(crate) step: &'a FloatStep,
-    /// Bytes of the samples that the kernel reads and writes: under alpha always four.
-    pub(crate) sample_bytes: usize,
+    pub(crate) kernel: &'a FloatKernel,
+    pub(crate) border: Border,
+    pub(crate) samples: Samples,
+    /// Of components whose sums are made.
     pub(crate) interleaving: Interleaving,
-    /// False if the kernel that divides colour by alpha compares results with what was before.
+    /// True if results are compared with what was before, and not by a kernel that divides them by alpha.
     pub(crate) compares: bool,
+}
+
+/// What a kernel reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Samples {
+    /// Floating-point numbers of so many bytes.
+    Floats(usize),
+    /// Whole numbers, of which colours are multiplied by alpha.
+    Levels(Levels),
+}
+
+/// Samples of a format with alpha.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Levels {
+    bytes: usize,
+    /// Unused low bits.
+    shift: u32,
+    /// Which of the interleaved components is alpha; `None` where it has a plane of its own.
+    alpha: Option<usize>,
+    /// A bit for each interleaved component that is filtered.
+    filtered: u32,
+    /// True if colours are divided by the convolved alpha, not by the result's.
+    normalise: bool,
+}
+
+impl Samples {
+    fn bytes(self) -> usize {
+        match self {
+            Samples::Floats(bytes) => bytes,
+            Samples::Levels(levels) => levels.bytes,
+        }
+    }
 }
 
 /// How the kernels of one job are compiled and launched.
@@ -54,6 +93,8 @@ pub(crate) struct FloatTuned {
     pub(crate) constant_weights: bool,
     /// True if pixels come from a tile, by launches that may begin before those before them have ended.
     pub(crate) is_tiled: bool,
+    /// True if it makes of levels under alpha levels again, false if it makes their sums.
+    pub(crate) divides: bool,
 }
 
 impl FloatTuned {
@@ -108,6 +149,58 @@ pub(crate) fn float_groups(step: &FloatStep) -> Vec<(Interleaving, Vec<usize>)> 
     groups
 }
 
+/// Which of all components of `format` is alpha.
+fn alpha_place(format: PixelFormat) -> Option<usize> {
+    let mut components = format.planes().iter().flat_map(|plane| plane.channels);
+    components.position(|&c| c == Channel::Alpha)
+}
+
+/// A bit for each component that is filtered, of those of one plane or of all.
+fn filtered<'a>(components: impl IntoIterator<Item = &'a ChannelStep>) -> u32 {
+    let components = components.into_iter().enumerate();
+    components
+        .filter(|(_, c)| c.convolved().is_some())
+        .map(|(i, _)| 1 << i)
+        .sum()
+}
+
+/// The sums that colours under alpha take: a bit for each component, of those that are filtered and, where the
+/// convolved alpha divides them, of alpha.
+fn summed(step: &Step, kernel: &WeightedKernel, format: PixelFormat) -> u32 {
+    let alpha = alpha_place(format).filter(|_| kernel.weighting.normalise);
+    filtered(step.planes.iter().flatten()) | alpha.map_or(0, |place| 1 << place)
+}
+
+/// The jobs of a step of colour under alpha, each with its planes.
+pub(crate) fn weighted_jobs<'a>(
+    step: &'a Step,
+    kernel: &'a WeightedKernel,
+    format: PixelFormat,
+) -> Vec<(FloatJob<'a>, Vec<usize>)> {
+    // One component in each plane, or all of them in the only plane.
+    let channels = format.planes()[0].channels.len();
+    let summed = summed(step, kernel, format);
+    let is_packed = channels > 1;
+    let job = FloatJob {
+        kernel: &kernel.kernel,
+        border: step.border,
+        samples: Samples::Levels(Levels {
+            bytes: format.bytes_per_sample(),
+            shift: format.shift(),
+            alpha: alpha_place(format).filter(|_| is_packed),
+            filtered: filtered(&step.planes[0]),
+            normalise: kernel.weighting.normalise,
+        }),
+        interleaving: Interleaving {
+            channels,
+            convolved: if is_packed { summed } else { 1 },
+        },
+        compares: step.threshold > 0,
+    };
+    let has_sums = |plane: &usize| is_packed || summed >> plane & 1 == 1;
+    vec![(job, (0..format.planes().len()).filter(has_sums).collect())]
+}
+
 /// True if kernels can treat the components of each plane as the step says: each in its own way up to four,
 /// and of more all in one way.
 pub(crate) fn treats(step: &FloatStep) -> bool {
@@ -124,12 +217,12 @@ pub(crate) fn tune(
     block: Option<(u32, u32)>,
     limits: &DeviceInfo,
 ) -> Result<Result<FloatTuned, FloatUnfit>, EngineError> {
-    let is_tiled = match memory.pixels() {
-        Pixels::Texture => return Ok(Err(FloatUnfit::Texture)),
-        Pixels::Shared => true,
-        Pixels::Global => false,
+    let is_tiled = match (memory.pixels(), job.samples) {
+        (Pixels::Texture, Samples::Floats(_)) => return Ok(Err(FloatUnfit::Texture)),
+        (Pixels::Shared, _) => true,
+        (Pixels::Global | Pixels::Texture, _) => false,
     };
-    let (width, height) = job.step.kernel.size();
+    let (width, height) = job.kernel.size();
     if is_tiled && job.interleaving.channels > MOST_CHANNELS {
         return Ok(Err(FloatUnfit::Channels));
     }
@@ -161,25 +254,44 @@ pub(crate) fn tune(
 }
 
 fn tuned(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool, shape: Shape) -> FloatTuned {
-    let step = job.step;
-    let (width, height) = step.kernel.size();
-    let is_rolled = is_tiled && is_rolled(&step.kernel, shape.outputs);
+    let (width, height) = job.kernel.size();
+    let is_rolled = is_tiled && is_rolled(job.kernel, shape.outputs);
     let constant_weights =
         memory.has_constant_weights() && !is_rolled && width.max(height) <= CONSTANT_WEIGHTS.isqrt();
     let mut parameters = vec![
         ("CONSTANT_WEIGHTS", i64::from(constant_weights)),
-        ("SAMPLE_BYTES", job.sample_bytes as i64),
+        ("LEVELS", i64::from(matches!(job.samples, Samples::Levels(_)))),
+        ("SAMPLE_BYTES", job.samples.bytes() as i64),
         ("CHANNELS", job.interleaving.channels as i64),
         ("CONVOLVED", i64::from(job.interleaving.convolved)),
-        ("BORDER", border_number(step.border)),
-        ("THRESHOLD", i64::from(job.compares && step.threshold > 0.0)),
+        ("BORDER", border_number(job.border)),
+        ("THRESHOLD", i64::from(job.compares)),
         ("MASK_W", width as i64),
         ("MASK_H", height as i64),
         ("BLOCK_W", i64::from(shape.block.0)),
         ("BLOCK_H", i64::from(shape.block.1)),
         ("OUTPUTS", i64::from(shape.outputs)),
     ];
-    let source = match &step.kernel {
+    let divides = match job.samples {
+        Samples::Floats(_) => false,
+        Samples::Levels(levels) => {
+            let divides = is_tiled && levels.alpha.is_some();
+            parameters.extend([
+                ("SAMPLE_SHIFT", i64::from(levels.shift)),
+                ("ALPHA", levels.alpha.map_or(-1, |place| place as i64)),
+                ("DIVIDED", i64::from(divides)),
+                ("TEXTURE", i64::from(memory.pixels() == Pixels::Texture)),
+            ]);
+            if divides {
+                parameters.extend([
+                    ("FILTERED", i64::from(levels.filtered)),
+                    ("NORMALISE", i64::from(levels.normalise)),
+                ]);
+            }
+            divides
+        }
+    };
+    let source = match job.kernel {
         FloatKernel::Direct(_) => Source::FloatDirect,
         FloatKernel::Separable { .. } if is_tiled => Source::FloatSeparable,
         FloatKernel::Separable { .. } => Source::FloatPasses,
@@ -205,6 +317,7 @@ fn tuned(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool, shape: Shape
         shared: if is_tiled { shared_bytes(job, shape) } else { 0 },
         constant_weights,
         is_tiled,
+        divides,
     }
 }
 
@@ -225,19 +338,19 @@ fn is_rolled(kernel: &FloatKernel, rows: u32) -> bool {
 /// Rows that a thread computes: each has a sum for every mask, and of a tile for four samples. Samples of a
 /// tile that lie far from each other are read more often than they are used, unless more rows use them.
 fn rows_a_thread(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool) -> u32 {
-    let most = match (&job.step.kernel, memory) {
+    let most = match (job.kernel, memory) {
         (_, MemoryVariant::Shared | MemoryVariant::ConstantShared) => 1,
         (FloatKernel::Separable { row, .. }, _) if is_tiled && row.len() < 33 => 8,
         (FloatKernel::Direct(_), _) if is_tiled && job.interleaving.channels > 1 => 8,
         _ => 4,
     };
     let sums = if is_tiled { 8 } else { 16 };
-    most.min((sums / masks(&job.step.kernel) as u32).max(1))
+    most.min((sums / masks(job.kernel) as u32).max(1))
 }
 
 /// Bytes of the tile with its halo and what lies behind it, as float/tile.cuh lays it out.
 fn shared_bytes(job: &FloatJob<'_>, shape: Shape) -> usize {
-    let kernel = &job.step.kernel;
+    let kernel = job.kernel;
     let (width, height) = kernel.size();
     let pad = (width / 2 * job.interleaving.channels).next_multiple_of(4);
     let across = shape.block.0 as usize * SAMPLES_A_THREAD + 2 * pad;
@@ -251,25 +364,43 @@ fn shared_bytes(job: &FloatJob<'_>, shape: Shape) -> usize {
 
 /// The recipe of the kernels that weight floating-point colour by alpha.
 pub(crate) fn float_alpha_recipe(step: &FloatStep, format: PixelFormat) -> Recipe {
-    let planes = format.planes();
-    let components = planes.iter().flat_map(|plane| plane.channels);
-    let alpha = components.clone().position(|&c| c == Channel::Alpha);
     let what = step.planes.iter().flatten().enumerate();
-    let convolved: i64 = what
+    let convolved = what
         .filter(|(_, c)| c.convolved().is_some())
         .map(|(i, _)| 1 << i)
         .sum();
+    alpha_recipe(format, step.threshold > 0.0, convolved, convolved)
+}
+
+/// The recipe of the kernel that divides sums of levels by alpha.
+pub(crate) fn weighted_alpha_recipe(step: &Step, kernel: &WeightedKernel, format: PixelFormat) -> Recipe {
+    let filtered = filtered(step.planes.iter().flatten());
+    let summed = summed(step, kernel, format);
+    alpha_recipe(format, step.threshold > 0, summed, filtered)
+}
+
+fn alpha_recipe(format: PixelFormat, compares: bool, convolved: u32, filtered: u32) -> Recipe {
+    let planes = format.planes();
+    let mut parameters = vec![
+        ("LEVELS", i64::from(!format.is_float())),
+        ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
+        ("THRESHOLD", i64::from(compares)),
+        // Components lie interleaved in one plane, or each in its own.
+        ("CHANNELS", planes[0].channels.len() as i64),
+        (
+            "COMPONENTS",
+            planes.iter().map(|plane| plane.channels.len() as i64).sum(),
+        ),
+        ("ALPHA", alpha_place(format).unwrap_or(0) as i64),
+        ("CONVOLVED", i64::from(convolved)),
+        ("FILTERED", i64::from(filtered)),
+    ];
+    if !format.is_float() {
+        parameters.extend([("SAMPLE_SHIFT", i64::from(format.shift())), ("TEXTURE", 0)]);
+    }
     Recipe {
         source: Source::FloatAlpha,
-        parameters: vec![
-            ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
-            ("THRESHOLD", i64::from(step.threshold > 0.0)),
-            // Components lie interleaved in one plane, or each in its own.
-            ("CHANNELS", planes[0].channels.len() as i64),
-            ("COMPONENTS", components.count() as i64),
-            ("ALPHA", alpha.unwrap_or(0) as i64),
-            ("CONVOLVED", convolved),
-        ],
+        parameters,
     }
 }
 
@@ -306,10 +437,11 @@ mod tests {
         let step = &plan.steps[0];
         let (interleaving, _) = float_groups(step).remove(0);
         let job = FloatJob {
-            step,
-            sample_bytes: plan.format.bytes_per_sample(),
+            kernel: &step.kernel,
+            border: step.border,
+            samples: Samples::Floats(plan.format.bytes_per_sample()),
             interleaving,
-            compares: true,
+            compares: step.threshold > 0.0,
         };
         tune(&job, memory, None, &limits(shared)).unwrap()
     }

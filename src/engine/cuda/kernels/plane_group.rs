@@ -67,6 +67,7 @@ pub(crate) fn groups(step: &Step) -> Vec<(Interleaving, Vec<usize>)> {
 /// True if the sums of a step need 64 bits.
 pub(crate) fn is_wide(step: &Step, format: PixelFormat) -> bool {
     match &step.kernel {
+        kernel if kernel.is_long() => true,
         Kernel::Direct(_) => format.depth() > 12,
         Kernel::Combined(k) => k.most_sum(format.max_value()) + (1 << k.shift) > i64::from(i32::MAX),
         Kernel::Separable(k) => k.wide,

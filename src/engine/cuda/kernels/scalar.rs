@@ -6,7 +6,7 @@ use crate::engine::EngineError;
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::filter::{ChannelStep, CombinedKernel, Combining, Kernel, Plan, PyramidKernel, Scale, Step};
-use crate::frame::{Channel, PixelFormat};
+use crate::frame::PixelFormat;
 
 /// A block's threads, and the rows that each of them computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,11 @@ pub(crate) fn tune(
         }
         Kernel::Combined(_) => (Source::Combined, vec![Pass { mask, stored: sample }]),
         Kernel::Pyramid(kernel) => return Ok(pyramid(kernel, job)),
-        Kernel::Weighted(_) => unreachable!("not yet"),
+        Kernel::Weighted(_) => {
+            return Err(EngineError::Unavailable(
+                "colour under alpha has kernels of its own".to_owned(),
+            ));
+        }
     };
     let pixels = memory.pixels();
     let bytes = |shape: Shape, pass: &Pass| match pixels {
@@ -341,24 +345,4 @@ fn default_shape(
          --memory constant",
         limits.shared_per_block_optin
     )))
-}
-
-/// The recipe of the kernels that weight colour by alpha.
-pub(crate) fn alpha_recipe(format: PixelFormat) -> Recipe {
-    let planes = format.planes();
-    let mut components = planes.iter().flat_map(|plane| plane.channels);
-    Recipe {
-        source: Source::Alpha,
-        parameters: vec![
-            ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
-            ("MAX_VALUE", i64::from(format.max_value())),
-            // Components lie interleaved in one plane, or each in its own.
-            ("CHANNELS", planes[0].channels.len() as i64),
-            ("COMPONENTS", components.clone().count() as i64),
-            (
-                "ALPHA",
-                components.position(|&c| c == Channel::Alpha).unwrap_or(0) as i64,
-            ),
-        ],
-    }
 }

@@ -32,14 +32,6 @@ impl ChainLaunch {
         })
     }
 
-    /// True if some step multiplies colour by alpha in a launch of its own, into samples.
-    pub(crate) fn uses_alpha(&self) -> bool {
-        match self {
-            ChainLaunch::Integer(plan) => plan.uses_alpha(),
-            ChainLaunch::Float(_) => false,
-        }
-    }
-
     /// True if some step has an intermediate of 32 bits (`wide`) or of 16.
     pub(crate) fn has_intermediate(&self, wide: bool) -> bool {
         match self {
@@ -49,10 +41,10 @@ impl ChainLaunch {
     }
 
     /// True if some step has pictures of numbers of 32 bits: those of a Gaussian that fits no mask, or of
-    /// floating-point colour under alpha.
+    /// colour under alpha.
     pub(crate) fn has_numbers(&self) -> bool {
         match self {
-            ChainLaunch::Integer(plan) => plan.has_pyramid(),
+            ChainLaunch::Integer(plan) => plan.has_numbers(),
             ChainLaunch::Float(plan) => plan.uses_alpha(),
         }
     }
@@ -60,7 +52,7 @@ impl ChainLaunch {
     /// Numbers in a row of such a picture of a plane, and rows.
     pub(crate) fn numbers(&self, plane: &Plane) -> (usize, usize) {
         match self {
-            ChainLaunch::Integer(plan) => plan.low_size(plane),
+            ChainLaunch::Integer(plan) => plan.numbers(plane),
             ChainLaunch::Float(_) => (plane.width * plane.channels, plane.height),
         }
     }

@@ -1,7 +1,7 @@
 //! What a frame's steps enqueue: launches, and copies and fills of planes that no kernel works on.
 #![allow(unsafe_code)]
 
-use super::parameters::{self, Channel, Grid, Picture, Plane, Planes, Rows, TensorMaps, Tiles, TilesLaunch};
+use super::parameters::{self, Channel, Grid, Plane, Planes, TensorMaps, Tiles, TilesLaunch};
 use super::scratch::Scratch;
 use super::tensor_pass::TensorPass;
 use super::{Group, Kernels, PassKernel, StepPlan, sizes};
@@ -9,7 +9,6 @@ use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::check;
 use crate::engine::cuda::driver::memory::{DeviceMemory, no_copy};
-use crate::engine::cuda::driver::module::Function;
 use crate::engine::cuda::driver::picture::{Place, Places};
 use crate::engine::cuda::driver::tensor_map::{TileSize, tensor_map};
 use crate::engine::cuda::kernels::plane_group::{PlaneWork, division, is_wide, plane_work};
@@ -30,14 +29,6 @@ pub(super) struct Work<'a> {
     pub(super) next: Option<&'a Step>,
     pub(super) layout: &'a Layout,
     pub(super) sequence: &'a Sequence,
-}
-
-/// Of the formula that was.
-pub(super) struct AlphaUse {
-    pub(super) normalise: bool,
-    pub(super) filter_alpha: bool,
-    pub(super) gain: u32,
-    pub(super) offset: i32,
 }
 
 impl Work<'_> {
@@ -81,7 +72,7 @@ impl Work<'_> {
                 Kernel::Separable(kernel) => {
                     let between = &scratch.intermediate[usize::from(kernel.wide)];
                     let first = Division::by_power_of_two(kernel.row.shift);
-                    let start = kernel.row.start() as i32;
+                    let start = kernel.row.start();
                     pass(0, (first, start), (source, between, source), kept)?;
                     pass(1, (last, 0), (between, result, source), &|c| {
                         outside_after_rows(kernel, c)
@@ -172,11 +163,6 @@ impl Work<'_> {
                     fill: -1,
                 }
             }
-            // Colours outside the plane are opaque where colours are premultiplied.
-            ChannelStep::Copy if pass.kernel.premultiplies => Channel {
-                border: self.format.max_value() as i32,
-                ..self.channel(what, &|_| 0)
-            },
             other => self.channel(other, &|_| 0),
         };
         let mut planes = self.planes(group, last, source, result, source, &channel);
@@ -369,47 +355,6 @@ impl Work<'_> {
                 ),
             }
         })
-    }
-
-    /// Launches one of the alpha kernels, from `before` to `after`.
-    pub(super) fn premultiply(
-        &self,
-        function: Function,
-        alpha: &AlphaUse,
-        before: &Places,
-        after: &Places,
-    ) -> Result<(), EngineError> {
-        let planes = self.format.planes();
-        let aligned =
-            (before.iter().zip(after).take(planes.len())).all(|(b, a)| b.is_aligned() && a.is_aligned());
-        let mut picture = Picture {
-            gain: i64::from(alpha.gain),
-            normalise: i32::from(alpha.normalise),
-            filter_alpha: i32::from(alpha.filter_alpha),
-            // Formats with alpha have no subsampled planes.
-            width: self.layout.width() as i32,
-            height: self.layout.height() as i32,
-            aligned: i32::from(aligned),
-            ..Picture::default()
-        };
-        for (rows, (before, after)) in picture.at.iter_mut().zip(before.iter().zip(after)) {
-            *rows = Rows {
-                before: before.pointer,
-                after: after.pointer,
-                before_pitch: before.pitch as i64,
-                after_pitch: after.pitch as i64,
-            };
-        }
-        let channels = planes.iter().flat_map(|plane| plane.channels);
-        for (k, (what, &channel)) in self.step.planes.iter().flatten().zip(channels).enumerate() {
-            if let Some(c) = what.convolved() {
-                picture.level[k] = i32::from(c.level);
-                picture.convolved[k] = i32::from(!c.is_alpha);
-                picture.offset[k] = alpha.offset + i32::from(channel.is_chroma());
-            }
-        }
-        let pixels = 4 / self.format.bytes_per_sample();
-        parameters::premultiply(function, pixels, self.sequence.after_all(), picture)
     }
 }
 

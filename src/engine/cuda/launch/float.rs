@@ -20,10 +20,12 @@ use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::{Function, Module};
-use crate::engine::cuda::driver::picture::Places;
+use crate::engine::cuda::driver::picture::{Place, Places};
 use crate::engine::cuda::kernels::float::{FloatTuned, float_alpha_recipe, float_groups, treats};
 use crate::engine::cuda::select::float::{choose_float, float_job};
-use crate::filter::{FloatAlpha, FloatChannelStep, FloatCombining, FloatKernel, FloatPlan, FloatStep};
+use crate::filter::{
+    FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatPlan, FloatStep,
+};
 use crate::frame::{Layout, Plane};
 use std::ffi::CStr;
 
@@ -39,10 +41,10 @@ struct FloatStepPlan {
 }
 
 /// Planes that are interleaved in the same way.
-struct FloatGroup {
+pub(super) struct FloatGroup {
     planes: Vec<usize>,
-    tuned: FloatTuned,
-    passes: Vec<FloatPass>,
+    pub(super) tuned: FloatTuned,
+    pub(super) passes: Vec<FloatPass>,
     /// True if its launches may begin before those before them have ended.
     waits: bool,
     /// Held for the functions and the constant memory.
@@ -50,7 +52,7 @@ struct FloatGroup {
 }
 
 /// One launch.
-struct FloatPass {
+pub(super) struct FloatPass {
     function: Function,
     /// One list of weights, or two; `None` for those in constant memory.
     weights: Vec<Option<DeviceMemory>>,
@@ -82,7 +84,7 @@ impl FloatLaunchPlan {
                     "{format}, {columns}x{rows} mask, {}: {why}",
                     plane_list(&planes)
                 ));
-                FloatGroup::new(step, tuned, planes, request)
+                FloatGroup::new(&step.kernel, tuned, planes, request)
             });
             Ok(FloatStepPlan {
                 groups: groups.collect::<Result<_, EngineError>>()?,
@@ -96,7 +98,7 @@ impl FloatLaunchPlan {
     /// True if some step has an intermediate in device memory.
     pub(super) fn has_intermediate(&self) -> bool {
         let mut groups = self.steps.iter().flat_map(|step| &step.groups);
-        groups.any(|group| group.passes.len() > 1)
+        groups.any(FloatGroup::has_intermediate)
     }
 
     /// True if some step weights colour by alpha.
@@ -148,25 +150,53 @@ impl FloatLaunchPlan {
         sequence: &Sequence,
     ) -> Result<(), EngineError> {
         let prepared = &self.steps[index];
+        let step = &self.plan.steps[index];
         let work = FloatWork {
-            step: &self.plan.steps[index],
+            kernel: &step.kernel,
+            constants: FloatPlanes {
+                threshold: step.threshold,
+                ..FloatPlanes::default()
+            },
+            channels: &|plane| channels(&step.planes[plane]),
+            alpha: &|_| None,
             layout,
             sequence,
         };
-        let Some((alpha, kernels)) = work.step.alpha.as_ref().zip(prepared.alpha.as_ref()) else {
-            for (plane, channels) in work.step.planes.iter().enumerate() {
+        let Some((alpha, kernels)) = step.alpha.as_ref().zip(prepared.alpha.as_ref()) else {
+            for (plane, channels) in step.planes.iter().enumerate() {
                 if is_copied(channels) {
                     copy_plane(layout, plane, source[plane], result[plane], sequence)?;
                 }
             }
-            return work.convolve(prepared, source, result, scratch);
+            return work.convolve(&prepared.groups, source, result, scratch);
         };
         let [weighted, convolved] = &scratch.numbers;
-        let picture = work.picture(alpha, source, [weighted, convolved], result);
+        let mut picture = picture(layout, alpha, source, convolved, result);
+        picture.threshold = step.threshold;
+        picture.bias = [alpha.bias; 4];
+        for (rows, weighted) in picture.at.iter_mut().zip(weighted) {
+            rows.weighted = weighted.pointer;
+            rows.weighted_pitch = weighted.pitch as i64;
+        }
         weight_by_alpha(kernels.premultiply, sequence.after_all(), picture)?;
-        work.convolve(prepared, weighted, convolved, scratch)?;
+        work.convolve(&prepared.groups, weighted, convolved, scratch)?;
         weight_by_alpha(kernels.unpremultiply, sequence.after_all(), picture)
     }
+}
+
+/// What the components of a plane take.
+fn channels(plane: &[FloatChannelStep]) -> [FloatChannel; 4] {
+    let mut channels = [FloatChannel::default(); 4];
+    for (entry, what) in channels.iter_mut().zip(plane) {
+        if let Some(&FloatConvolve { bias, border, .. }) = what.convolved() {
+            *entry = FloatChannel {
+                bias,
+                border,
+                ..FloatChannel::default()
+            };
+        }
+    }
+    channels
 }
 
 fn is_copied(channels: &[FloatChannelStep]) -> bool {
@@ -194,8 +224,13 @@ impl AlphaKernels {
 }
 
 impl FloatGroup {
-    fn new(
-        step: &FloatStep,
+    /// True if its passes have an intermediate in device memory.
+    pub(super) fn has_intermediate(&self) -> bool {
+        self.passes.len() > 1
+    }
+
+    pub(super) fn new(
+        kernel: &FloatKernel,
         tuned: FloatTuned,
         planes: Vec<usize>,
         request: &Request<'_>,
@@ -216,7 +251,7 @@ impl FloatGroup {
                 weights: weights.collect::<Result<_, _>>()?,
             })
         };
-        let passes = match &step.kernel {
+        let passes = match kernel {
             FloatKernel::Direct(mask) => vec![pass(c"direct", &[(c"mask_weights", &mask.weights)])?],
             FloatKernel::Combined { masks, .. } => {
                 let all: Vec<f32> = masks.iter().flat_map(|mask| &mask.weights).copied().collect();
@@ -241,27 +276,33 @@ impl FloatGroup {
 }
 
 /// One step of one frame.
-struct FloatWork<'a> {
-    step: &'a FloatStep,
-    layout: &'a Layout,
-    sequence: &'a Sequence,
+pub(super) struct FloatWork<'a> {
+    pub(super) kernel: &'a FloatKernel,
+    /// What every launch takes, but for the planes.
+    pub(super) constants: FloatPlanes,
+    /// What the components of a plane take.
+    pub(super) channels: &'a dyn Fn(usize) -> [FloatChannel; 4],
+    /// The plane with the alpha that the samples of a plane are multiplied by on the way.
+    pub(super) alpha: &'a dyn Fn(usize) -> Option<usize>,
+    pub(super) layout: &'a Layout,
+    pub(super) sequence: &'a Sequence,
 }
 
 impl FloatWork<'_> {
-    fn convolve(
+    pub(super) fn convolve(
         &self,
-        prepared: &FloatStepPlan,
+        groups: &[FloatGroup],
         source: &Places,
         result: &Places,
         scratch: &Scratch,
     ) -> Result<(), EngineError> {
-        for group in &prepared.groups {
+        for group in groups {
             match &group.passes[..] {
                 [row_pass, column_pass] => {
                     let between = &scratch.intermediate[1];
                     self.launch(group, row_pass, (source, between, source), &|border| border)?;
                     self.launch(group, column_pass, (between, result, source), &|border| {
-                        outside_after_rows(&self.step.kernel, border)
+                        outside_after_rows(self.kernel, border)
                     })?;
                 }
                 passes => {
@@ -282,36 +323,37 @@ impl FloatWork<'_> {
         border: &dyn Fn(f32) -> f32,
     ) -> Result<(), EngineError> {
         let mut planes = FloatPlanes {
-            threshold: self.step.threshold,
-            scale: match self.step.kernel {
+            scale: match self.kernel {
                 FloatKernel::Combined {
                     combining: FloatCombining::Magnitude(scale),
                     ..
-                } => scale,
+                } => *scale,
                 _ => 1.0,
             },
-            ..FloatPlanes::default()
+            ..self.constants
         };
         let mut is_aligned = true;
         for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
             let geometry = &self.layout.planes()[plane];
-            let mut channel = [FloatChannel::default(); 4];
-            for (entry, what) in channel.iter_mut().zip(&self.step.planes[plane]) {
-                if let FloatChannelStep::Convolve(c) = what {
-                    *entry = FloatChannel {
-                        bias: c.bias,
-                        border: border(c.border),
-                    };
-                }
+            let mut channel = (self.channels)(plane);
+            for entry in &mut channel {
+                entry.border = border(entry.border);
             }
-            is_aligned &= source[plane].is_aligned() && result[plane].is_aligned();
+            let alpha = (self.alpha)(plane).map(|plane| source[plane]).unwrap_or_default();
+            is_aligned &= [source[plane], result[plane], alpha]
+                .iter()
+                .all(Place::is_aligned);
             *entry = FloatPlane {
                 source: source[plane].pointer,
                 result: result[plane].pointer,
                 original: original[plane].pointer,
+                alpha: alpha.pointer,
                 source_pitch: source[plane].pitch as i64,
                 result_pitch: result[plane].pitch as i64,
                 original_pitch: original[plane].pitch as i64,
+                alpha_pitch: alpha.pitch as i64,
+                texture: source[plane].texture,
+                alpha_texture: alpha.texture,
                 width: geometry.width as i32,
                 height: geometry.height as i32,
                 channel,
@@ -347,40 +389,38 @@ impl FloatWork<'_> {
             shared: group.tuned.shared,
         }
     }
+}
 
-    /// What the kernels that weight colour by alpha take.
-    fn picture(
-        &self,
-        alpha: &FloatAlpha,
-        before: &Places,
-        [weighted, convolved]: [&Places; 2],
-        after: &Places,
-    ) -> FloatPicture {
-        let mut picture = FloatPicture {
-            gain: alpha.gain,
-            bias: alpha.bias,
-            threshold: self.step.threshold,
-            // Formats with alpha have no subsampled planes.
-            width: self.layout.width() as i32,
-            height: self.layout.height() as i32,
-            normalise: i32::from(alpha.normalise),
-            filter_alpha: i32::from(alpha.filter_alpha),
-            ..FloatPicture::default()
+/// What the kernels that weight colour by alpha take, without thresholds and biases.
+pub(super) fn picture(
+    layout: &Layout,
+    alpha: &FloatAlpha,
+    before: &Places,
+    convolved: &Places,
+    after: &Places,
+) -> FloatPicture {
+    let mut picture = FloatPicture {
+        gain: alpha.gain,
+        // Formats with alpha have no subsampled planes.
+        width: layout.width() as i32,
+        height: layout.height() as i32,
+        normalise: i32::from(alpha.normalise),
+        filter_alpha: i32::from(alpha.filter_alpha),
+        ..FloatPicture::default()
+    };
+    let planes = layout.planes().len();
+    for (plane, rows) in picture.at.iter_mut().enumerate().take(planes) {
+        *rows = FloatRows {
+            before: before[plane].pointer,
+            convolved: convolved[plane].pointer,
+            after: after[plane].pointer,
+            before_pitch: before[plane].pitch as i64,
+            convolved_pitch: convolved[plane].pitch as i64,
+            after_pitch: after[plane].pitch as i64,
+            ..FloatRows::default()
         };
-        for (plane, rows) in picture.at.iter_mut().enumerate().take(self.step.planes.len()) {
-            *rows = FloatRows {
-                before: before[plane].pointer,
-                weighted: weighted[plane].pointer,
-                convolved: convolved[plane].pointer,
-                after: after[plane].pointer,
-                before_pitch: before[plane].pitch as i64,
-                weighted_pitch: weighted[plane].pitch as i64,
-                convolved_pitch: convolved[plane].pitch as i64,
-                after_pitch: after[plane].pitch as i64,
-            };
-        }
-        picture
     }
+    picture
 }
 
 /// The row pass's result for pixels that all hold the border's value.

@@ -13,6 +13,8 @@ use std::ops::Range;
 pub(crate) struct FloatChannel {
     pub(crate) bias: f32,
     pub(crate) border: f32,
+    pub(crate) level: f32,
+    pub(crate) fill: i32,
 }
 
 /// `struct FloatPlane` of float/plane.cuh.
@@ -22,9 +24,13 @@ pub(crate) struct FloatPlane {
     pub(crate) source: u64,
     pub(crate) result: u64,
     pub(crate) original: u64,
+    pub(crate) alpha: u64,
     pub(crate) source_pitch: i64,
     pub(crate) result_pitch: i64,
     pub(crate) original_pitch: i64,
+    pub(crate) alpha_pitch: i64,
+    pub(crate) texture: u64,
+    pub(crate) alpha_texture: u64,
     pub(crate) width: i32,
     pub(crate) height: i32,
     pub(crate) channel: [FloatChannel; 4],
@@ -44,6 +50,8 @@ pub(crate) struct FloatPlanes {
     pub(crate) at: [FloatPlane; 4],
     pub(crate) threshold: f32,
     pub(crate) scale: f32,
+    pub(crate) gain: f32,
+    pub(crate) most: f32,
     pub(crate) aligned: i32,
     pub(crate) is_ready: i32,
 }
@@ -60,6 +68,7 @@ impl FloatPlanes {
             [
                 plane.rows(plane.source, plane.source_pitch),
                 plane.rows(plane.original, plane.original_pitch),
+                plane.rows(plane.alpha, plane.alpha_pitch),
             ]
         })
     }
@@ -90,9 +99,11 @@ pub(crate) struct FloatRows {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FloatPicture {
     pub(crate) at: [FloatRows; 4],
+    pub(crate) bias: [f32; 4],
+    pub(crate) fill: [i32; 4],
     pub(crate) gain: f32,
-    pub(crate) bias: f32,
     pub(crate) threshold: f32,
+    pub(crate) most: f32,
     pub(crate) width: i32,
     pub(crate) height: i32,
     pub(crate) normalise: i32,
@@ -154,22 +165,23 @@ mod tests {
 
     #[test]
     fn structs_lie_in_memory_as_kernels_declare_them() {
-        mirrors!("float/plane.cuh", FloatChannel, 8, bias: 0, border: 4);
+        mirrors!("float/plane.cuh", FloatChannel, 16, bias: 0, border: 4, level: 8, fill: 12);
         mirrors!(
-            "float/plane.cuh", FloatPlane, 88, source: 0, result: 8, original: 16, source_pitch: 24,
-            result_pitch: 32, original_pitch: 40, width: 48, height: 52, channel: 56
+            "float/plane.cuh", FloatPlane, 152, source: 0, result: 8, original: 16, alpha: 24, source_pitch:
+            32, result_pitch: 40, original_pitch: 48, alpha_pitch: 56, texture: 64, alpha_texture: 72, width:
+            80, height: 84, channel: 88
         );
         mirrors!(
-            "float/plane.cuh", FloatPlanes, 368, at: 0, threshold: 352, scale: 356, aligned: 360, is_ready:
-            364
+            "float/plane.cuh", FloatPlanes, 632, at: 0, threshold: 608, scale: 612, gain: 616, most: 620,
+            aligned: 624, is_ready: 628
         );
         mirrors!(
             "float/alpha.cu", FloatRows, 64, before: 0, weighted: 8, convolved: 16, after: 24, before_pitch:
             32, weighted_pitch: 40, convolved_pitch: 48, after_pitch: 56
         );
         mirrors!(
-            "float/alpha.cu", FloatPicture, 288, at: 0, gain: 256, bias: 260, threshold: 264, width: 268,
-            height: 272, normalise: 276, filter_alpha: 280
+            "float/alpha.cu", FloatPicture, 320, at: 0, bias: 256, fill: 272, gain: 288, threshold: 292,
+            most: 296, width: 300, height: 304, normalise: 308, filter_alpha: 312
         );
     }
 }

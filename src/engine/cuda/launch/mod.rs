@@ -8,12 +8,13 @@
 //!       TensorPass        one launch for the tiles of all planes; weights dealt out to the lanes of warps
 //!
 //! for each frame, in order, on one stream (enqueue):
-//!   premultiply -> row pass -> column pass -> unpremultiply -> threshold   where a launch of its own does it
-//!   source         intermediate              result           result
+//!   row pass -> column pass -> threshold   where a launch of its own does it
+//!   intermediate               result
 //! ```
 //!
 //! `parameters` has the kernels' structs as their texts declare them. `float` does the same for
-//! floating-point samples, and `chain` is whichever of the two a format needs.
+//! floating-point samples, `weighted` for steps of colour under alpha, and `chain` is whichever of the two
+//! a format needs.
 #![allow(unsafe_code)]
 
 pub(crate) mod chain;
@@ -23,6 +24,7 @@ mod float_parameters;
 pub(crate) mod parameters;
 pub(crate) mod scratch;
 mod tensor_pass;
+mod weighted;
 
 use super::compile::cache::Cache;
 use super::driver::dependency::Sequence;
@@ -31,7 +33,7 @@ use super::driver::memory::DeviceMemory;
 use super::driver::module::{Function, Module};
 use super::driver::picture::Places;
 use super::kernels::plane_group::{Interleaving, PlaneGroup, PlaneWork, groups, plane_work};
-use super::kernels::scalar::{Shape, Tuned, alpha_recipe, threshold_recipe};
+use super::kernels::scalar::{Shape, Tuned, threshold_recipe};
 use super::kernels::tensor::fused::{PLAIN, Pair};
 use super::kernels::tensor::{self, TensorKernel};
 use super::select::{Choice, Part, SelectContext, choose, parts};
@@ -44,6 +46,7 @@ use scratch::Scratch;
 use std::cell::RefCell;
 use std::sync::Arc;
 use tensor_pass::TensorPass;
+use weighted::WeightedLaunch;
 
 /// A chain ready to run on frames of one format.
 pub(crate) struct LaunchPlan {
@@ -57,7 +60,8 @@ struct StepPlan {
     index: usize,
     is_pair: bool,
     groups: Vec<Group>,
-    alpha: Option<AlphaKernels>,
+    /// Of a step of colour under alpha all that there is.
+    weighted: Option<WeightedLaunch>,
 }
 
 struct Group {
@@ -91,12 +95,6 @@ struct PassKernel {
     weights: Option<DeviceMemory>,
 }
 
-struct AlphaKernels {
-    premultiply: Function,
-    unpremultiply: Function,
-    _module: Module,
-}
-
 /// How a plan is to be prepared.
 pub(crate) struct Request<'a> {
     pub(crate) device: &'a Arc<Device>,
@@ -122,15 +120,13 @@ impl LaunchPlan {
         Ok(LaunchPlan { plan, steps })
     }
 
-    /// True if some step multiplies colour by alpha in a launch of its own.
-    pub(crate) fn uses_alpha(&self) -> bool {
-        self.steps.iter().any(|step| step.alpha.is_some())
-    }
-
     /// True if some step has an intermediate of 32 bits (`wide`) or of 16.
     pub(crate) fn has_intermediate(&self, wide: bool) -> bool {
         self.steps.iter().any(|prepared| {
             let mut groups = prepared.groups.iter();
+            if let Some(weighted) = &prepared.weighted {
+                return wide && weighted.has_intermediate();
+            }
             matches!(&self.plan.steps[prepared.index].kernel, Kernel::Separable(k) if k.wide == wide)
                 && groups.any(|group| matches!(group.kernels, Kernels::Passes { .. }))
         })
@@ -143,14 +139,24 @@ impl LaunchPlan {
         })
     }
 
-    /// True if some step is a Gaussian that fits no mask.
-    pub(crate) fn has_pyramid(&self) -> bool {
-        self.pyramids().next().is_some()
+    fn has_weighted_numbers(&self) -> bool {
+        let mut weighted = self.steps.iter().flat_map(|step| &step.weighted);
+        weighted.any(WeightedLaunch::has_numbers)
+    }
+
+    /// True if some step has pictures of numbers of 32 bits: a Gaussian that fits no mask, or sums of colour
+    /// under alpha.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.pyramids().next().is_some() || self.has_weighted_numbers()
     }
 
     /// Numbers of 32 bits in a row, and rows, that hold what any pass of such a step makes of a plane.
-    pub(crate) fn low_size(&self, plane: &Plane) -> (usize, usize) {
-        self.pyramids().fold((0, 0), |(across, rows), kernel| {
+    pub(crate) fn numbers(&self, plane: &Plane) -> (usize, usize) {
+        let sums = match self.has_weighted_numbers() {
+            true => (plane.width * plane.channels, plane.height),
+            false => (0, 0),
+        };
+        self.pyramids().fold(sums, |(across, rows), kernel| {
             let pixels = plane.width.max(kernel.decimated(plane.width));
             (
                 across.max(pixels * plane.channels),
@@ -175,20 +181,25 @@ impl LaunchPlan {
         };
         let is_plain = |channels: &&Vec<ChannelStep>| !matches!(plane_work(channels), PlaneWork::Kernel(_));
         let of_step = |prepared: &StepPlan| {
-            let alpha = if prepared.alpha.is_some() { 2 } else { 0 };
+            if let Some(weighted) = &prepared.weighted {
+                return weighted.launch_count();
+            }
             let kernels: usize = prepared.groups.iter().map(of_group).sum();
             let planes = &self.plan.steps[prepared.index].planes;
-            alpha + kernels + planes.iter().filter(is_plain).count()
+            kernels + planes.iter().filter(is_plain).count()
         };
         self.steps.iter().map(of_step).sum()
     }
 
     /// Threads of a block of the first kernel, across and down; `None` if no kernel convolves.
     pub(crate) fn block(&self) -> Option<(u32, u32)> {
-        let mut groups = self.steps.iter().flat_map(|step| &step.groups);
-        groups.next().map(|group| match &group.kernels {
+        let of_group = |group: &Group| match &group.kernels {
             Kernels::Passes { shape, .. } => shape.block,
             Kernels::Tensor(pass) => (pass.kernel.threads, 1),
+        };
+        self.steps.iter().find_map(|step| match &step.weighted {
+            Some(weighted) => weighted.groups.first().map(|group| group.tuned.shape.block),
+            None => step.groups.first().map(of_group),
         })
     }
 
@@ -203,22 +214,18 @@ impl LaunchPlan {
         sequence: &Sequence,
     ) -> Result<(), EngineError> {
         let prepared = &self.steps[index];
+        let step = &self.plan.steps[prepared.index];
+        if let (Some(weighted), Kernel::Weighted(kernel)) = (&prepared.weighted, &step.kernel) {
+            return weighted.run((step, kernel), layout, (source, result), scratch, sequence);
+        }
         let work = Work {
             format: self.plan.format,
-            step: &self.plan.steps[prepared.index],
+            step,
             next: prepared.is_pair.then(|| &self.plan.steps[prepared.index + 1]),
             layout,
             sequence,
         };
-        match None::<&enqueue::AlphaUse>.zip(prepared.alpha.as_ref()) {
-            None => work.convolve(prepared, source, result, scratch)?,
-            Some((alpha, kernels)) => {
-                let weighted = &scratch.premultiplied;
-                work.premultiply(kernels.premultiply, alpha, source, weighted)?;
-                work.convolve(prepared, weighted, result, scratch)?;
-                work.premultiply(kernels.unpremultiply, alpha, source, result)?;
-            }
-        }
+        work.convolve(prepared, source, result, scratch)?;
         work.keep_small_differences(prepared, source, result)
     }
 }
@@ -231,30 +238,25 @@ impl StepPlan {
                 index,
                 is_pair: true,
                 groups: vec![Group::of_pair(&pair, &kernel, (step, format), request)?],
-                alpha: None,
+                weighted: None,
             });
         }
-        let groups = groups(step)
-            .into_iter()
-            .map(|(interleaving, planes)| Group::new(step, format, interleaving, planes, request));
-        let groups = groups.collect::<Result<Vec<_>, _>>()?;
-        let alpha = match None::<enqueue::AlphaUse> {
-            Some(_) if !groups.iter().all(Group::premultiplies) => {
-                let image = alpha_recipe(format).image(request.device, request.cache)?;
-                let module = Module::load(request.device, &image)?;
-                Some(AlphaKernels {
-                    premultiply: module.function(c"premultiply")?,
-                    unpremultiply: module.function(c"unpremultiply")?,
-                    _module: module,
-                })
-            }
+        let weighted = match &step.kernel {
+            Kernel::Weighted(kernel) => Some(WeightedLaunch::new(step, kernel, format, request)?),
             _ => None,
+        };
+        let groups = match weighted {
+            Some(_) => Vec::new(),
+            None => groups(step)
+                .into_iter()
+                .map(|(interleaving, planes)| Group::new(step, format, interleaving, planes, request))
+                .collect::<Result<_, _>>()?,
         };
         Ok(StepPlan {
             index,
             is_pair: false,
             groups,
-            alpha,
+            weighted,
         })
     }
 }
@@ -317,11 +319,6 @@ impl Group {
             kernels,
             threshold: threshold.transpose()?,
         })
-    }
-
-    /// True if the convolution itself premultiplies colours.
-    fn premultiplies(&self) -> bool {
-        matches!(&self.kernels, Kernels::Tensor(pass) if pass.kernel.premultiplies)
     }
 
     /// Both steps of `pair`, of which `step` is the first.

@@ -54,7 +54,7 @@ pub(crate) struct Planes {
     pub(crate) shift: i32,
     pub(crate) max_value: i32,
     pub(crate) factor: u32,
-    pub(crate) start: i32,
+    pub(crate) start: i64,
 }
 
 impl Planes {
@@ -90,32 +90,6 @@ pub(crate) struct Tiles {
     pub(crate) is_ready: i32,
     pub(crate) row_start: i32,
     pub(crate) row_factor: u32,
-}
-
-/// `struct Rows` of scalar/alpha.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Rows {
-    pub(crate) before: u64,
-    pub(crate) after: u64,
-    pub(crate) before_pitch: i64,
-    pub(crate) after_pitch: i64,
-}
-
-/// `struct Picture` of scalar/alpha.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Picture {
-    pub(crate) at: [Rows; 4],
-    pub(crate) level: [i32; 4],
-    pub(crate) convolved: [i32; 4],
-    pub(crate) offset: [i32; 4],
-    pub(crate) width: i32,
-    pub(crate) height: i32,
-    pub(crate) gain: i64,
-    pub(crate) normalise: i32,
-    pub(crate) filter_alpha: i32,
-    pub(crate) aligned: i32,
 }
 
 /// `struct Surface` of scalar/surface.cu.
@@ -288,23 +262,6 @@ impl TilesLaunch {
     }
 }
 
-/// Launches a kernel of scalar/alpha.cu, whose threads take `pixels` pixels each.
-pub(crate) fn premultiply(
-    function: Function,
-    pixels: usize,
-    stream: sys::CUstream,
-    mut picture: Picture,
-) -> Result<(), EngineError> {
-    let grid = Grid {
-        x: (picture.width as usize).div_ceil(256 * pixels),
-        y: picture.height as usize,
-        z: 1,
-        block: (256, 1),
-        shared: 0,
-    };
-    launch(function, grid, stream, &mut [(&raw mut picture).cast()])
-}
-
 /// Launches `to_planes` of scalar/surface.cu, whose threads take 16 bytes of a row.
 pub(crate) fn to_planes(
     function: Function,
@@ -411,7 +368,7 @@ mod tests {
             result_pitch: 40, original_pitch: 48, width: 56, height: 60, channel: 64
         );
         mirrors!(
-            "common/plane.cuh", Planes, 656, at: 0, shift: 640, max_value: 644, factor: 648, start: 652
+            "common/plane.cuh", Planes, 664, at: 0, shift: 640, max_value: 644, factor: 648, start: 656
         );
         mirrors!(
             "tensor/tile/geometry.cuh", Tiles, 32, fragments: 0, planes: 8, count: 12, row_shift: 16,
@@ -421,11 +378,6 @@ mod tests {
         mirrors!(
             "scalar/surface.cu", Surface, 88, luma: 0, chroma: 8, luma_pitch: 16, chroma_pitch: 24, plane: 32,
             pitch: 56, width: 80, height: 84
-        );
-        mirrors!("scalar/alpha.cu", Rows, 32, before: 0, after: 8, before_pitch: 16, after_pitch: 24);
-        mirrors!(
-            "scalar/alpha.cu", Picture, 208, at: 0, level: 128, convolved: 144, offset: 160, width: 176,
-            height: 180, gain: 184, normalise: 192, filter_alpha: 196, aligned: 200
         );
     }
 }

@@ -5,7 +5,7 @@ use super::chain::ChainLaunch;
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::device::Device;
 use crate::engine::cuda::driver::picture::{Arrangement, Picture, Places};
-use crate::engine::cuda::driver::texture::{Texel, sample_texel};
+use crate::engine::cuda::driver::texture::Texel;
 use crate::frame::Layout;
 use std::sync::Arc;
 
@@ -14,10 +14,8 @@ use std::sync::Arc;
 pub(crate) struct Scratch {
     /// Between row pass and column pass, for 16-bit and for 32-bit values.
     pub(crate) intermediate: [Places; 2],
-    /// Colour multiplied by alpha.
-    pub(crate) premultiplied: Places,
-    /// What the passes of a pyramid make, each of what is in the other one; or floating-point colour
-    /// multiplied by alpha, and what is made of it.
+    /// What the passes of a pyramid make, each of what is in the other one; floating-point colour multiplied
+    /// by alpha, and what is made of it; or, in the first one, the sums of colour under alpha.
     pub(crate) numbers: [Places; 2],
 }
 
@@ -25,7 +23,6 @@ pub(crate) struct Scratch {
 #[derive(Default)]
 pub(crate) struct ScratchMemory {
     intermediate: [Picture; 2],
-    premultiplied: Picture,
     numbers: [Picture; 2],
 }
 
@@ -50,11 +47,6 @@ impl ScratchMemory {
             if prepared.has_intermediate(index == 1) {
                 wanted.push((parts, Arrangement::between_passes(layout, bytes), Some(texel)));
             }
-        }
-        if prepared.uses_alpha() {
-            let texel = Some(sample_texel(layout.format()));
-            let parts = (&mut self.premultiplied, &mut scratch.premultiplied);
-            wanted.push((parts, Arrangement::of(layout), texel));
         }
         if prepared.has_numbers() {
             let arrangement = Arrangement::numbers(layout, |plane| prepared.numbers(plane));

@@ -1,15 +1,17 @@
-//! Which kernel does a job of floating-point samples: by what the user asks for and what can do it. Nothing
-//! need be measured, since a tile is faster wherever there can be one.
+//! Which kernel does a job whose sums are floating-point numbers: by what the user asks for and what can do
+//! it. Nothing need be measured, since a tile is faster wherever there can be one.
 
 use super::SelectContext;
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::Recipe;
 use crate::engine::cuda::kernels::float::{
-    FloatJob, FloatTuned, FloatUnfit, float_alpha_recipe, float_groups, tune,
+    FloatJob, FloatTuned, FloatUnfit, Samples, float_alpha_recipe, float_groups, tune, weighted_alpha_recipe,
+    weighted_jobs,
 };
 use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::engine::cuda::kernels::variant::MemoryVariant;
-use crate::filter::{FloatPlan, FloatStep};
+use crate::filter::{FloatPlan, FloatStep, Step, WeightedKernel};
+use crate::frame::PixelFormat;
 
 /// The job of a group of planes of `step`.
 pub(crate) fn float_job<'a>(
@@ -18,14 +20,15 @@ pub(crate) fn float_job<'a>(
     interleaving: Interleaving,
 ) -> FloatJob<'a> {
     FloatJob {
-        step,
+        kernel: &step.kernel,
+        border: step.border,
         // Colour times alpha and what is made of it are not rounded to samples.
-        sample_bytes: match step.alpha {
+        samples: Samples::Floats(match step.alpha {
             Some(_) => size_of::<f32>(),
             None => plan.format.bytes_per_sample(),
-        },
+        }),
         interleaving,
-        compares: step.alpha.is_none(),
+        compares: step.alpha.is_none() && step.threshold > 0.0,
     }
 }
 
@@ -39,8 +42,8 @@ pub(crate) fn choose_float(
     if !memory.is_chosen() {
         let tuned = tune(memory)?.map_err(|unfit| {
             EngineError::Unfit(format!(
-                "--memory {memory} cannot be had for this filter of floating-point samples: {unfit}; use \
-                 --memory auto"
+                "--memory {memory} cannot be had for this filter of floating-point sums: {unfit}; use --memory \
+                 auto"
             ))
         })?;
         let why = format!("{}: memory variant {memory}, as requested", shape(&tuned));
@@ -97,6 +100,26 @@ pub(crate) fn float_recipes(plan: &FloatPlan, terms: &SelectContext<'_>) -> Resu
         if step.alpha.is_some() {
             recipes.push(float_alpha_recipe(step, plan.format));
         }
+    }
+    Ok(recipes)
+}
+
+/// Every kernel that a step of colour under alpha is carried out with.
+pub(crate) fn weighted_recipes(
+    step: &Step,
+    kernel: &WeightedKernel,
+    format: PixelFormat,
+    terms: &SelectContext<'_>,
+) -> Result<Vec<Recipe>, EngineError> {
+    let mut recipes = Vec::new();
+    let mut divides = true;
+    for (job, _) in weighted_jobs(step, kernel, format) {
+        let (tuned, _) = choose_float(&job, terms)?;
+        divides &= tuned.divides;
+        recipes.push(tuned.recipe);
+    }
+    if !divides {
+        recipes.push(weighted_alpha_recipe(step, kernel, format));
     }
     Ok(recipes)
 }

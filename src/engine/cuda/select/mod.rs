@@ -25,7 +25,7 @@ pub(crate) mod work;
 use super::compile::Recipe;
 use super::driver::device::DeviceInfo;
 use super::kernels::plane_group::{PlaneGroup, groups};
-use super::kernels::scalar::{Shape, Tuned, alpha_recipe, threshold_recipe, tune};
+use super::kernels::scalar::{Shape, Tuned, threshold_recipe, tune};
 use super::kernels::tensor::fused::Pair;
 use super::kernels::tensor::{self, TensorKernel, Unfit};
 use super::kernels::variant::MemoryVariant;
@@ -198,14 +198,15 @@ fn able(job: &PlaneGroup<'_>, terms: &SelectContext<'_>, tensor: bool) -> Vec<Me
         .collect()
 }
 
-/// The work of each job of `plan`, with the variants that can do it and that `auto` chooses among.
-/// `terms.memory` and `terms.table` have no say.
+/// The work of each job of `plan`, with the variants that can do it and that `auto` chooses among; of colour
+/// under alpha none, as there is nothing to choose. `terms.memory` and `terms.table` have no say.
 pub fn contest(
     plan: &Plan,
     terms: &SelectContext<'_>,
 ) -> Result<Vec<(Work, Vec<MemoryVariant>)>, EngineError> {
     let mut list = Vec::new();
-    for step in &plan.steps {
+    let is_chosen = |step: &&Step| !matches!(step.kernel, Kernel::Weighted(_));
+    for step in plan.steps.iter().filter(is_chosen) {
         for (interleaving, planes) in groups(step) {
             let job = PlaneGroup {
                 step,
@@ -243,7 +244,10 @@ pub fn recipes(plan: &Plan, terms: &SelectContext<'_>) -> Result<Vec<Recipe>, En
             continue;
         }
         let step = &plan.steps[part.index];
-        let mut is_premultiplied = true;
+        if let Kernel::Weighted(kernel) = &step.kernel {
+            recipes.extend(float::weighted_recipes(step, kernel, plan.format, terms)?);
+            continue;
+        }
         for (interleaving, planes) in groups(step) {
             recipes.extend(threshold_recipe(step, plan.format, interleaving));
             let job = PlaneGroup {
@@ -253,18 +257,9 @@ pub fn recipes(plan: &Plan, terms: &SelectContext<'_>) -> Result<Vec<Recipe>, En
                 planes: &planes,
             };
             match choose(&job, terms)?.0 {
-                Choice::Tensor(kernel) => {
-                    is_premultiplied &= kernel.premultiplies;
-                    recipes.extend(kernel.recipes());
-                }
-                Choice::Scalar(tuned) => {
-                    is_premultiplied = false;
-                    recipes.push(tuned.recipe);
-                }
+                Choice::Tensor(kernel) => recipes.extend(kernel.recipes()),
+                Choice::Scalar(tuned) => recipes.push(tuned.recipe),
             }
-        }
-        if matches!(step.kernel, Kernel::Weighted(_)) && !is_premultiplied {
-            recipes.push(alpha_recipe(plan.format));
         }
     }
     Ok(recipes)

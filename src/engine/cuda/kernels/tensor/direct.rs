@@ -200,7 +200,6 @@ pub(super) fn direct(
         read: parts * 16 * windows,
         rows_below: 0,
         odd_pieces: false,
-        by_fours: false,
         fragments: fragments::direct(mask, patch, pairs, windows, start),
         between: Between::default(),
         lower,
@@ -258,7 +257,6 @@ fn best_block(
             };
             Block::new((1, down), steps, blocks)
         }
-        // Premultiplying the rows above and below a tile costs time, too.
         (Patch::Shared, _) if mask.channels == 4 => Block::new((4, 1), 12, 3),
         // Copied as a whole, wide tiles are the best for all of these; else only for the smallest masks.
         (Patch::Shared, _) if pairs <= 2 || copies_whole_tiles => Block::new((4, 1), 8, 3),

@@ -13,18 +13,26 @@ const LANES: usize = 32;
 /// Columns of A and rows of B in one product.
 const DEPTH: usize = 32;
 
-/// A weight's signed bytes: `q = 256 high + low`. `q` is at most 32639 in magnitude.
-fn digits(q: i32) -> [i32; 2] {
-    let low = ((q + 128) & 255) - 128;
-    [low, (q - low) >> 8]
+/// The largest magnitude of a weight of two signed bytes, and of one of three.
+const MOST_OF_TWO: i32 = 127 * 256 + 127;
+pub(crate) const MOST_OF_THREE: i32 = 127 * 65536 + MOST_OF_TWO;
+
+/// A weight's signed bytes, the low one first: `q = 65536 high + 256 middle + low`. `q` is at most
+/// [`MOST_OF_THREE`] in magnitude.
+fn digits(q: i32) -> [i32; 3] {
+    let low = |q: i32| ((q + 128) & 255) - 128;
+    let rest = (q - low(q)) >> 8;
+    [low(q), low(rest), (rest - low(rest)) >> 8]
 }
 
-/// Signed bytes that each of these weights needs, 1 or 2.
+/// Signed bytes that each of these weights needs, 1 to 3.
 pub(crate) fn weight_bytes(weights: &[i32]) -> usize {
     if weights.iter().all(|q| (-128..128).contains(q)) {
         1
-    } else {
+    } else if weights.iter().all(|q| q.abs() <= MOST_OF_TWO) {
         2
+    } else {
+        3
     }
 }
 
@@ -307,12 +315,18 @@ mod tests {
 
     #[test]
     fn weights_are_split_into_signed_bytes() {
-        for q in -32639..=32639 {
-            let [low, high] = digits(q);
-            assert_eq!(256 * high + low, q);
-            assert!((-128..128).contains(&low) && (-128..128).contains(&high), "{q}");
+        let long = (-MOST_OF_THREE..=MOST_OF_THREE).step_by(997);
+        for q in (-MOST_OF_TWO..=MOST_OF_TWO).chain(long).chain([MOST_OF_THREE]) {
+            let bytes = digits(q);
+            assert_eq!(65536 * bytes[2] + 256 * bytes[1] + bytes[0], q);
+            assert!(bytes.iter().all(|byte| (-128..128).contains(byte)), "{q}");
+            assert!(bytes[weight_bytes(&[q])..].iter().all(|&byte| byte == 0), "{q}");
         }
         assert_eq!((weight_bytes(&[-128, 127]), weight_bytes(&[128])), (1, 2));
+        assert_eq!(
+            (weight_bytes(&[MOST_OF_TWO]), weight_bytes(&[-MOST_OF_TWO - 1])),
+            (2, 3)
+        );
     }
 
     const PITCH: usize = 1024;

@@ -57,7 +57,7 @@ impl<'a> Pair<'a> {
             return None;
         }
         let shared = |step: &'a Step| match &step.kernel {
-            Kernel::Direct(kernel) => {
+            Kernel::Direct(kernel) if !kernel.long => {
                 (Cover::of(mask(Weights::of(kernel), 1, 1)).patch == Patch::Shared).then_some(kernel)
             }
             _ => None,
@@ -154,7 +154,6 @@ impl<'a> Pair<'a> {
             read: 16,
             rows_below: 0,
             odd_pieces: false,
-            by_fours: false,
             fragments: weights.concat(),
             between: Between::masks(self.masks[0].division),
             lower: Vec::new(),

@@ -34,14 +34,12 @@ use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::filter::{CombinedKernel, Combining, Compass, Kernel, SeparableKernel, Step};
 use crate::frame::PixelFormat;
 use direct::{Weights, direct, pays_apart};
+use fragments::MOST_OF_THREE;
 use separable::separable;
 use shape::{Block, WHOLE_TILES, biases, folded_bias};
 
 /// The smallest compute capability whose tensor cores multiply bytes in the shape that the kernels use.
 const CAPABILITY: (u32, u32) = (8, 0);
-
-/// The fewest steps of blocks that have a multiprocessor for themselves.
-const LEAST_ALONE: usize = 3;
 
 /// The fewest steps with which components are deinterleaved.
 const LEAST_DEINTERLEAVED: usize = 3;
@@ -73,6 +71,10 @@ fn shaped(
         return Err(Unfit::Bias);
     }
     match &step.kernel {
+        Kernel::Direct(kernel) if kernel.weights.iter().any(|q| q.abs() > MOST_OF_THREE) => {
+            Err(Unfit::Weights)
+        }
+        Kernel::Combined(kernel) if kernel.long => Err(Unfit::Weights),
         Kernel::Direct(kernel) => {
             let block = blocks.and_then(|blocks| blocks.first().copied());
             let weights = Weights::of(kernel);
@@ -80,7 +82,9 @@ fn shaped(
                 let mask = (weights, &LINEAR[..]);
                 whole_mask(mask, step, format, planes, limits, (is_deinterleaved, block))
             };
-            if pays_apart(weights, format, planes) {
+            // Sums of long weights over the bytes of samples would have to be kept in 64 bits.
+            let can_be_apart = !kernel.long || format.bytes_per_sample() == 1;
+            if can_be_apart && pays_apart(weights, format, planes) {
                 whole(true).or_else(|_| whole(false))
             } else {
                 whole(false)
@@ -200,10 +204,6 @@ fn separable_mask(
     let (block, lower) = (shape.block, shape.lower.clone());
     // The halo of a long mask may leave room for a lower tile.
     let next = match block {
-        _ if block.is_alone() && block.steps > LEAST_ALONE => {
-            let steps = block.steps - 1;
-            [&[Block { steps, ..block }], &lower[..]].concat()
-        }
         _ if lower.is_empty() && block.steps > 1 => {
             let steps = block.steps / 2;
             vec![Block { steps, ..block }]
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::engine::cuda::driver::tensor_map::TileSize;
     use crate::filter::{Algorithm, Border, Chain, Plan, Planes};
-    use crate::frame::{Channel, Colour};
+    use crate::frame::Colour;
 
     pub(crate) fn h200() -> DeviceInfo {
         DeviceInfo {
@@ -356,98 +356,13 @@ mod tests {
             assert_eq!(tile("rgb24", 3, (7680, 4320)), (128, 128), "{spec}");
             // Two such tiles would not leave room for three blocks.
             assert_eq!(tile("gray10le", 2, (7680, 4320)), (256, 64), "{spec}");
-            assert_eq!(tile("rgba", 4, (1920, 1080)), (256, 32), "{spec}");
         }
-        let tile = |spec, (width, height): (usize, usize)| {
-            tile_in("rgba", spec, Algorithm::Separable, (4 * width, height))
-        };
-        // Premultiplied filtering has a multiprocessor for each block, with tiles nearly as high as there is
-        // room for.
-        assert_eq!(tile("gaussian:size=5", (7680, 4320)), (768, 112));
-        assert_eq!(tile("gaussian:size=15", (7680, 4320)), (768, 112));
-        assert_eq!(tile("gaussian:size=25", (7680, 4320)), (512, 144));
-        // Three blocks beside each other where there are few tiles of such blocks; else as many steps as
-        // leave no multiprocessor with more than its share.
-        assert_eq!(tile("gaussian:size=5", (3840, 2160)), (256, 64));
-        assert_eq!(tile("gaussian:size=5", (5120, 2880)), (256, 64));
-        assert_eq!(tile("gaussian:size=15", (3840, 2160)), (768, 48));
-        assert_eq!(tile("gaussian:size=25", (3840, 2160)), (512, 128));
-        // What tests/gpu holds against the reference.
-        assert_eq!(tile("gaussian:size=3", (6331, 3571)).0, 768);
-        assert_eq!(tile("gaussian:size=15", (4201, 1999)).0, 768);
-        assert_eq!(tile("gaussian:size=25:sigma=4", (4201, 1303)).0, 512);
-        assert_eq!(tile("gaussian:size=33:sigma=6", (4201, 1303)).0, 512);
         let card = DeviceInfo {
             shared_per_multiprocessor: 100 << 10,
             ..h200()
         };
         let rows = |card| separable_kernel("gaussian:size=5", "gray", card).map(|k| k.tile.1);
         assert_eq!((rows(&h200()), rows(&card)), (Ok(128), Ok(64)));
-    }
-
-    #[test]
-    fn premultiplied_pixels_come_by_fours_in_rows_without_bank_conflicts() {
-        for spec in [
-            "gaussian:size=3",
-            "gaussian:size=9",
-            "gaussian:size=15",
-            "gaussian:size=25",
-        ] {
-            let kernel = separable_kernel(spec, "rgba", &h200()).unwrap();
-            assert_eq!(value(&kernel, "DEINTERLEAVE4"), 1, "{spec}");
-            // Rows four apart, which lanes read at once, lie in different halves of the 128 bytes that all
-            // banks give.
-            assert_eq!(4 * value(&kernel, "ALIGNED_PITCH") % 128, 64, "{spec}");
-            assert_eq!(4 * value(&kernel, "PITCH") % 128, 64, "{spec}");
-            let without = separable_kernel(spec, "rgb24", &h200()).unwrap();
-            assert_eq!(value(&without, "DEINTERLEAVE4"), 0, "{spec}");
-        }
-    }
-
-    #[test]
-    fn rgba_of_bytes_is_premultiplied_in_the_kernel_unless_the_mask_has_another_gain() {
-        let premultiplies = |spec: &str, format: &str, planes: Planes, algorithm| {
-            let chain = Chain {
-                filters: vec![spec.parse().unwrap()],
-                algorithm,
-                border: Border::Replicate,
-                planes,
-                alpha: Default::default(),
-            };
-            let format = PixelFormat::from_name(format).unwrap();
-            let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
-            let (interleaving, _) = groups(&plan.steps[0])[0];
-            tune(&plan.steps[0], format, interleaving, &h200())
-                .unwrap()
-                .premultiplies
-        };
-        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
-            for format in ["rgba", "bgra", "argb"] {
-                assert!(
-                    premultiplies("gaussian:size=5", format, Planes::All, algorithm),
-                    "{format}"
-                );
-                assert!(
-                    premultiplies("gaussian:size=5", format, Planes::AllWithAlpha, algorithm),
-                    "{format}"
-                );
-            }
-            for format in ["rgb24", "ya8", "rgba64le", "gbrap"] {
-                assert!(
-                    !premultiplies("gaussian:size=5", format, Planes::All, algorithm),
-                    "{format}"
-                );
-            }
-        }
-        // What divides is the alpha of the result, by no gain.
-        assert!(premultiplies("sharpen", "rgba", Planes::All, Algorithm::Direct));
-        let third = "mask:rows=1:divisor=3";
-        assert!(!premultiplies(third, "rgba", Planes::All, Algorithm::Direct));
-        let biased = "sharpen:bias=3";
-        assert!(!premultiplies(biased, "rgba", Planes::All, Algorithm::Direct));
-        // Alpha alone is not premultiplied.
-        let alpha = Planes::Only(vec![Channel::Alpha]);
-        assert!(!premultiplies("sharpen", "rgba", alpha, Algorithm::Direct));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Separable masks on tensor cores: the shape of their kernel, tensor/separable.cu.
 
 use super::fragments::{self, Mask, Passes};
-use super::shape::{Between, Block, Premultiply, Shape, Unfit, bias, biases, same_bias};
+use super::shape::{Between, Block, Shape, Unfit, bias, biases, same_bias};
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::{SeparableKernel, Step};
@@ -20,13 +20,19 @@ const MOST_HELD_BY_TWO: usize = 150;
 /// blocks on a multiprocessor.
 const MOST_PIECES_BY_THREE: usize = 8;
 
-/// True if a wide kernel's sums may be joined in 32 bits, without the last 8 in the row pass and the last 16
-/// in the column pass. The column's sums lie within 2^45.
-fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize) -> bool {
-    let row = row_bands < 3 || kernel.row.shift >= 8;
+/// True if a wide kernel's sums may be joined in 32 bits, without the last 8 or 16 in the row pass and the
+/// last 16 or 24 in the column pass, where weights have up to two bytes or three. The column's sums lie within
+/// 2^45 of two bytes, and within 2^52 of three.
+fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize, column_bytes: usize) -> bool {
+    let row = match row_bands {
+        ..=2 => true,
+        3 => kernel.row.shift >= 8,
+        _ => kernel.row.shift >= 16,
+    };
     let bias_fits = biases(step).all(|c| bias(&step.kernel, c).abs() < 1 << 45);
     let division = kernel.column.division;
-    let column = division.factor().is_none() && division.shift() >= 16;
+    let shifted = if column_bytes > 2 { 24 } else { 16 };
+    let column = division.factor().is_none() && division.shift() >= shifted;
     kernel.wide && row && column && same_bias(step) && bias_fits
 }
 
@@ -42,7 +48,6 @@ fn separable_blocks(
     passes: Passes,
     (row, column): (usize, usize),
     sample_bytes: usize,
-    by_fours: bool,
 ) -> Result<Vec<Block>, Unfit> {
     let Passes { pieces, groups, .. } = passes;
     let band_pieces = row / 2;
@@ -60,16 +65,12 @@ fn separable_blocks(
     }
     let fills_two = fills_two_blocks(row, column, groups);
     let held = row + column + 8 * groups + pieces;
-    if row.max(column) > MOST_WEIGHTS && (by_fours || held > MOST_HELD_BY_TWO) {
+    if row.max(column) > MOST_WEIGHTS && held > MOST_HELD_BY_TWO {
         return Err(Unfit::Registers);
     }
-    Ok(match (by_fours, groups) {
-        // Premultiplying halos costs most, so tiles are as large as two of them leave room for.
-        (true, ..=2) => vec![Block::new((12, 1), 8, 1), beside(4, 3), beside(2, 4)],
-        (true, 3) => vec![Block::new((8, 1), 10, 1), beside(4, 2)],
-        (true, _) => vec![Block::new((4, 2), 4, 1), beside(4, 2)],
-        (false, _) if fills_two => vec![beside(if groups > 2 { 8 } else { 4 }, 2)],
-        (false, ..=2) => {
+    Ok(match groups {
+        _ if fills_two => vec![beside(if groups > 2 { 8 } else { 4 }, 2)],
+        ..=2 => {
             let low = beside(4, if band_pieces <= 4 { 4 } else { 3 });
             // Of samples of two bytes two high tiles would not leave room for three blocks.
             if sample_bytes == 1 {
@@ -78,8 +79,8 @@ fn separable_blocks(
                 vec![low]
             }
         }
-        (false, _) if band_pieces > MOST_PIECES_BY_THREE => vec![beside(8, 2)],
-        (false, _) => vec![beside(8, 3)],
+        _ if band_pieces > MOST_PIECES_BY_THREE => vec![beside(8, 2)],
+        _ => vec![beside(8, 3)],
     })
 }
 
@@ -92,15 +93,11 @@ pub(super) fn separable(
     blocks: Option<&[Block]>,
 ) -> Result<Shape, Unfit> {
     let sample_bytes = format.bytes_per_sample();
-    let premultiplies = Premultiply::of(step, format, planes).is_some();
-    let by_fours = premultiplies && !kernel.wide;
-    // Pixels of a word each, so that a lane's four neighbours are 16 bytes.
-    let components = if by_fours { planes.channels } else { 1 };
     let row = Mask {
         weights: &kernel.row.weights,
         second: None,
         size: (kernel.row.weights.len(), 1),
-        channels: planes.channels / components,
+        channels: planes.channels,
         sample_bytes,
     };
     let column = &kernel.column.weights;
@@ -117,14 +114,14 @@ pub(super) fn separable(
     };
     let (bands, column_bytes) = (row.bands(), fragments::weight_bytes(column));
     let (row_weights, column_weights) = (2 * bands * pieces, 2 * column_bytes * groups);
-    let best = separable_blocks(passes, (row_weights, column_weights), sample_bytes, by_fours)?;
+    let best = separable_blocks(passes, (row_weights, column_weights), sample_bytes)?;
     let (&block, lower) = blocks.unwrap_or(&best).split_first().ok_or(Unfit::SharedMemory)?;
     let written_out = match block.steps {
         // Unrolled passes of wide sums would keep too many registers for later passes.
         _ if kernel.wide => 1,
         // The intermediate moves through the registers, less often the more passes are unrolled, which hold
         // more.
-        steps if !by_fours && fills_two_blocks(row_weights, column_weights, groups) => {
+        steps if fills_two_blocks(row_weights, column_weights, groups) => {
             let most = if row_weights + column_weights < MOST_WEIGHTS {
                 4
             } else {
@@ -132,15 +129,9 @@ pub(super) fn separable(
             };
             if steps % most == 0 { most } else { steps }
         }
-        // More does not fit the card's instruction cache, or the registers.
-        4 if by_fours && groups > 2 && !block.is_alone() => 2,
+        // More does not fit the card's instruction cache.
         8 if groups <= 2 && bands * pieces > 6 => 4,
         steps => steps,
-    };
-    let across = if by_fours {
-        16 * components
-    } else {
-        32 * sample_bytes
     };
     // Only where the last pass has code of its own can it leave rows out.
     let rows_read = if written_out == block.steps {
@@ -154,18 +145,20 @@ pub(super) fn separable(
             ("ROW_PIECES", pieces as i64),
             ("COLUMN_GROUPS", groups as i64),
             ("COLUMN_BYTES", column_bytes as i64),
-            ("SPLIT_SUM32", i64::from(goes_by_halves(kernel, step, bands))),
+            (
+                "SPLIT_SUM32",
+                i64::from(goes_by_halves(kernel, step, bands, column_bytes)),
+            ),
             ("UNROLL", written_out as i64),
         ],
         bands,
         parts: 1,
-        warp: (across, 16 * block.steps),
+        warp: (32 * sample_bytes, 16 * block.steps),
         block,
-        start: components * start,
-        read: components * 16 * pieces,
+        start,
+        read: 16 * pieces,
         rows_below: rows_read - 15 - column.len(),
         odd_pieces: true,
-        by_fours,
         fragments: fragments::separable(row, column, passes),
         between: Between::passes(&kernel.row),
         lower: lower.to_vec(),

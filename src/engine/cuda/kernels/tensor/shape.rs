@@ -18,6 +18,9 @@ pub(crate) enum Unfit {
     /// The weights of a separable mask do not fit the registers.
     #[error("the mask's weights need too many registers")]
     Registers,
+    /// Weights of more than three bytes, or of more than two where numbers are made of sums.
+    #[error("the mask's weights have too many bytes")]
+    Weights,
     /// A bias that 32-bit sums cannot hold beside the pixels.
     #[error("the bias is too large for 32-bit sums")]
     Bias,
@@ -74,8 +77,6 @@ pub(crate) struct TensorKernel {
     pub(crate) between: Between,
     /// True if it deinterleaves a tile before the products.
     pub(super) is_deinterleaved: bool,
-    /// True if it premultiplies colours and divides them again.
-    pub(crate) premultiplies: bool,
     /// The work of a block at a time.
     pub(super) block: Block,
     /// The same where a frame has few tiles of these, from the larger ones down.
@@ -142,12 +143,6 @@ impl Block {
     pub(super) const fn new(warps: (usize, usize), steps: usize, blocks: usize) -> Block {
         Block { warps, steps, blocks }
     }
-
-    /// True if it has a multiprocessor for itself, with warps beside each other only, so that tiles may have
-    /// any number of steps.
-    pub(super) fn is_alone(&self) -> bool {
-        self.blocks == 1 && self.warps.1 == 1
-    }
 }
 
 /// What becomes of sums that a launch goes on with, of a separable mask's row pass or of the first of two
@@ -204,23 +199,6 @@ pub(super) fn same_bias(step: &Step) -> bool {
     })
 }
 
-/// How colours are premultiplied on the way: the parameters of common/premultiply.cuh.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Premultiply {
-    /// Which of a pixel's components is alpha.
-    alpha: usize,
-    normalise: bool,
-    filter_alpha: bool,
-}
-
-impl Premultiply {
-    /// `None` without premultiplication, or where only the kernels of scalar/alpha.cu can do it.
-    pub(super) fn of(step: &Step, format: PixelFormat, planes: Interleaving) -> Option<Premultiply> {
-        let _ = (step, format, planes);
-        None
-    }
-}
-
 /// A family's part of a kernel's shape.
 pub(super) struct Shape {
     pub(super) source: Source,
@@ -238,10 +216,8 @@ pub(super) struct Shape {
     /// Rows that are read below the mask's last.
     pub(super) rows_below: usize,
     /// True if rows have to be an odd number of 16-byte pieces apart, so that lanes which read a word of
-    /// eight rows at once, or 16 bytes of rows that are four apart, have no bank conflicts.
+    /// eight rows at once have no bank conflicts.
     pub(super) odd_pieces: bool,
-    /// True if four pixels' components lie side by side after premultiplication.
-    pub(super) by_fours: bool,
     pub(super) fragments: Vec<u32>,
     pub(super) between: Between,
     /// The blocks where a frame has few tiles of this one's, from the larger ones down.
@@ -299,8 +275,7 @@ impl Shape {
         let chunks = (left + tile.0 + reach + 15).div_ceil(16);
         let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
         let aligned_pitch = 16 * apart(aligned_chunks);
-        // The word at the end of rows that begin anywhere says where; premultiplied are whole pieces from
-        // there on.
+        // The word at the end of rows that begin anywhere says where.
         let pitch = 16 * apart((16 * chunks.max(aligned_chunks + 1) + 4).div_ceil(16));
         // What is read beyond a row is the next one's: for the windows, and for the words that hold the last
         // byte.
@@ -323,8 +298,6 @@ impl Shape {
         if shared + 1024 > limits.shared_per_block_optin as usize {
             return Err(Unfit::SharedMemory);
         }
-        let premultiply = Premultiply::of(step, format, planes);
-        let premultiplies = |what: fn(Premultiply) -> bool| i64::from(premultiply.is_some_and(what));
         let warps = self.block.warps.0 * self.block.warps.1;
         let mut parameters = vec![
             ("SAMPLE_BYTES", sample_bytes as i64),
@@ -355,10 +328,6 @@ impl Shape {
             ("DEINTERLEAVE", i64::from(is_deinterleaved)),
             ("PART", part as i64),
             ("PART_PITCH", part_pitch as i64),
-            ("DEINTERLEAVE4", i64::from(self.by_fours)),
-            ("ALPHA", premultiply.map_or(-1, |w| w.alpha as i64)),
-            ("NORMALISE", premultiplies(|w| w.normalise)),
-            ("FILTER_ALPHA", premultiplies(|w| w.filter_alpha)),
         ];
         parameters.extend(self.own);
         Ok(TensorKernel {
@@ -373,7 +342,6 @@ impl Shape {
             streamed,
             between: self.between,
             is_deinterleaved,
-            premultiplies: premultiply.is_some(),
             block: self.block,
             lower: self.lower,
             halo: height - 1 + self.rows_below,

@@ -1,7 +1,7 @@
 //! Which tiles suit the size of a frame.
 
 use super::shape::{Block, TensorKernel};
-use super::{LEAST_ALONE, shaped};
+use super::shaped;
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::engine::cuda::kernels::plane_group::Interleaving;
@@ -22,10 +22,6 @@ const ALONE_BUSY: usize = 5;
 /// High tiles are faster where a frame has this many times the tiles that the card holds at a time.
 const MANY: usize = 4;
 
-/// The gain of blocks that have a multiprocessor for themselves, beyond what their tiles predict, in
-/// hundredths.
-const ALONE_GAIN: usize = 2;
-
 /// A tile's shape is changed where that is predicted to save at least this many hundredths of the time.
 const LEAST_GAIN: usize = 5;
 
@@ -41,27 +37,8 @@ pub(crate) fn fitted(
     let shaped = |block| shaped(step, format, planes, limits, Some(&[block])).ok();
     let are_few =
         |kernel: &TensorKernel| kernel.tiles(sizes.iter().copied()) < MANY * kernel.resident(limits);
-    let (mut low, mut lower) = (None, &kernel.lower[..]);
-    if let (true, [first, others @ ..]) = (kernel.block.is_alone(), lower) {
-        (low, lower) = (shaped(*first), others);
-        let cost = |kernel: &TensorKernel| rounds_cost(kernel, (step, format, planes), sizes, limits);
-        let steps = (LEAST_ALONE..=kernel.block.steps).rev();
-        let alone = steps.filter_map(|steps| {
-            shaped(Block {
-                steps,
-                ..kernel.block
-            })
-        });
-        let best = alone.min_by_key(cost);
-        let pays = |alone: &TensorKernel| {
-            low.as_ref()
-                .is_none_or(|low| 100 * cost(alone) <= (100 + ALONE_GAIN) * cost(low))
-        };
-        if let Some(best) = best.filter(pays) {
-            return Some(best);
-        }
-    }
-    for &block in lower {
+    let mut low = None;
+    for &block in &kernel.lower {
         let high = low.as_ref().unwrap_or(kernel);
         if !are_few(high) {
             break;
@@ -79,22 +56,6 @@ pub(crate) fn fitted(
         Some(block) => shaped(block),
         None => low,
     }
-}
-
-/// The predicted time of the busiest multiprocessor, waiting for its first tile's bytes included, in bytes
-/// that are loaded.
-fn rounds_cost(
-    kernel: &TensorKernel,
-    (step, format, planes): (&Step, PixelFormat, Interleaving),
-    sizes: &[(usize, usize)],
-    limits: &DeviceInfo,
-) -> usize {
-    let busiest = kernel
-        .tiles(sizes.iter().copied())
-        .div_ceil(limits.multiprocessors as usize);
-    let pixel = planes.channels * format.bytes_per_sample();
-    let across = kernel.tile.0 + (step.kernel.size().0 - 1) * pixel;
-    (busiest + 1) * across * (kernel.tile.1 + kernel.halo + TILE_COST)
 }
 
 /// The block whose tiles of `rows(steps)` rows, with at least `least` steps, promise so much less time;

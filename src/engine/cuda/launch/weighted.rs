@@ -1,0 +1,162 @@
+//! A step of colour under alpha with its kernels, and what it enqueues for a frame.
+//!
+//! ```text
+//! alpha beside its colours, pixels in a tile      source -> result
+//! anything else                                   source -> sums (numbers of 32 bits) -> result
+//! ```
+
+use super::float::{FloatGroup, FloatWork, picture};
+use super::float_parameters::{FloatChannel, FloatPlanes, weight_by_alpha};
+use super::scratch::Scratch;
+use super::{Request, plane_list};
+use crate::engine::EngineError;
+use crate::engine::cuda::driver::dependency::Sequence;
+use crate::engine::cuda::driver::module::{Function, Module};
+use crate::engine::cuda::driver::picture::Places;
+use crate::engine::cuda::kernels::float::{weighted_alpha_recipe, weighted_jobs};
+use crate::engine::cuda::select::float::choose_float;
+use crate::filter::{ChannelStep, Step, WeightedKernel};
+use crate::frame::{Channel, Layout, PixelFormat};
+
+/// The launches of such a step.
+pub(super) struct WeightedLaunch {
+    pub(super) groups: Vec<FloatGroup>,
+    divide: Option<DivideKernel>,
+}
+
+/// What makes levels of sums, if their kernels do not.
+struct DivideKernel {
+    function: Function,
+    _module: Module,
+}
+
+impl WeightedLaunch {
+    pub(super) fn new(
+        step: &Step,
+        kernel: &WeightedKernel,
+        format: PixelFormat,
+        request: &Request<'_>,
+    ) -> Result<WeightedLaunch, EngineError> {
+        let (columns, rows) = kernel.kernel.size();
+        let mut groups = Vec::new();
+        for (job, planes) in weighted_jobs(step, kernel, format) {
+            let (tuned, why) = choose_float(&job, &request.terms)?;
+            request.explain(format!(
+                "{format}, {columns}x{rows} mask, {} under alpha: {why}",
+                plane_list(&planes)
+            ));
+            groups.push(FloatGroup::new(&kernel.kernel, tuned, planes, request)?);
+        }
+        let divide = if groups.iter().all(|group| group.tuned.divides) {
+            None
+        } else {
+            let image = weighted_alpha_recipe(step, kernel, format).image(request.device, request.cache)?;
+            let module = Module::load(request.device, &image)?;
+            Some(DivideKernel {
+                function: module.function(c"unpremultiply")?,
+                _module: module,
+            })
+        };
+        Ok(WeightedLaunch { groups, divide })
+    }
+
+    /// True if it has pictures of numbers of 32 bits.
+    pub(super) fn has_numbers(&self) -> bool {
+        self.divide.is_some()
+    }
+
+    pub(super) fn has_intermediate(&self) -> bool {
+        self.groups.iter().any(FloatGroup::has_intermediate)
+    }
+
+    pub(super) fn launch_count(&self) -> usize {
+        let passes: usize = self.groups.iter().map(|group| group.passes.len()).sum();
+        passes + usize::from(self.divide.is_some())
+    }
+
+    /// Enqueues the step: `source` is read, `result` is written, and they are not the same memory.
+    pub(super) fn run(
+        &self,
+        (step, kernel): (&Step, &WeightedKernel),
+        layout: &Layout,
+        (source, result): (&Places, &Places),
+        scratch: &Scratch,
+        sequence: &Sequence,
+    ) -> Result<(), EngineError> {
+        let format = layout.format();
+        let most = format.max_value() as f32;
+        let alpha = format
+            .planes()
+            .iter()
+            .position(|p| p.channels.contains(&Channel::Alpha));
+        let is_packed = format.planes().len() == 1;
+        let work = FloatWork {
+            kernel: &kernel.kernel,
+            constants: FloatPlanes {
+                threshold: f32::from(step.threshold),
+                gain: kernel.weighting.gain,
+                most,
+                ..FloatPlanes::default()
+            },
+            channels: &|plane| {
+                let mut channels = [FloatChannel::default(); 4];
+                let each = step.planes[plane].iter().zip(format.planes()[plane].channels);
+                for (entry, (what, &channel)) in channels.iter_mut().zip(each) {
+                    *entry = float_channel(kernel, what, channel);
+                }
+                channels
+            },
+            // Alpha itself is summed as it is.
+            alpha: &|plane| alpha.filter(|&alpha| is_packed || alpha != plane),
+            layout,
+            sequence,
+        };
+        let Some(divide) = &self.divide else {
+            return work.convolve(&self.groups, source, result, scratch);
+        };
+        let sums = &scratch.numbers[0];
+        work.convolve(&self.groups, source, sums, scratch)?;
+        let mut picture = picture(layout, &kernel.weighting, source, sums, result);
+        picture.threshold = f32::from(step.threshold);
+        picture.most = most;
+        let channels = (0..step.planes.len()).flat_map(|plane| {
+            let count = step.planes[plane].len();
+            (work.channels)(plane).into_iter().take(count)
+        });
+        for (place, channel) in channels.take(picture.bias.len()).enumerate() {
+            picture.bias[place] = channel.bias;
+            picture.fill[place] = channel.fill;
+        }
+        weight_by_alpha(divide.function, sequence.after_all(), picture)
+    }
+}
+
+/// What a component takes.
+fn float_channel(kernel: &WeightedKernel, what: &ChannelStep, channel: Channel) -> FloatChannel {
+    let kept = FloatChannel {
+        fill: -1,
+        ..FloatChannel::default()
+    };
+    match what {
+        // Summed up as a divisor.
+        ChannelStep::Copy if channel == Channel::Alpha => FloatChannel {
+            border: kernel.outside,
+            ..kept
+        },
+        ChannelStep::Copy => kept,
+        ChannelStep::Fill(value) => FloatChannel {
+            fill: i32::from(*value),
+            ..kept
+        },
+        ChannelStep::Convolve(c) if c.is_alpha => FloatChannel {
+            border: kernel.outside(c),
+            ..kept
+        },
+        ChannelStep::Convolve(c) => FloatChannel {
+            bias: kernel.base(channel, c.level),
+            border: kernel.outside(c),
+            level: f32::from(c.level),
+            ..kept
+        },
+    }
+}
