@@ -6,7 +6,7 @@ use framepipe::engine::EngineError;
 use framepipe::engine::cuda::{
     DeviceInfo, MemoryVariant, Recipe, SelectContext, Source, Table, chain_recipes, nvrtc_version,
 };
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
+use framepipe::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Mask, Plan, Planes};
 use framepipe::frame::{Colour, PixelFormat};
 use rayon::prelude::*;
 use std::cmp::Reverse;
@@ -53,7 +53,8 @@ fn plan(format: &str, border: Border, algorithm: Algorithm, size: (usize, usize)
         border,
         planes,
         algorithm,
-        alpha: Default::default(),
+        // Colour under alpha has kernels of its own.
+        alpha: AlphaWeighting::Straight,
     };
     let format = PixelFormat::from_name(format).unwrap();
     Plan::new(&chain, format, &Colour::default()).unwrap()
@@ -132,7 +133,8 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
     let more = fused_recipes(limits)
         .into_iter()
         .chain(combined_recipes(limits))
-        .chain(float_recipes(limits));
+        .chain(float_recipes(limits))
+        .chain(weighted_recipes(limits));
     list.extend(more.filter(|r| seen.insert(r.clone())));
     list
 }
@@ -208,6 +210,50 @@ fn float_recipes(limits: &DeviceInfo) -> Vec<Recipe> {
     list
 }
 
+/// The kernels of colour under alpha: each text with each border, kind of sample and place of alpha.
+fn weighted_recipes(limits: &DeviceInfo) -> Vec<Recipe> {
+    let specs = [
+        ("sharpen", Algorithm::Direct),
+        ("gaussian:size=9", Algorithm::Separable),
+        ("gaussian:sigma=30", Algorithm::Auto),
+        ("sobel:bias=20", Algorithm::Auto),
+        ("unsharp:sigma=1:threshold=3", Algorithm::Direct),
+        ("gaussian:size=33:sigma=6", Algorithm::Separable),
+        ("gaussian:size=17", Algorithm::Direct),
+        ("kirsch:scale=1/4", Algorithm::Auto),
+    ];
+    let formats = [
+        "rgba",
+        "ya8",
+        "rgba64le",
+        "gbrap",
+        "yuva444p10le",
+        "argb",
+        "ya16le",
+    ];
+    let mut list = Vec::new();
+    // The lengths of the lists are prime to each other.
+    for turn in 0..specs.len() * formats.len() {
+        let (spec, algorithm) = specs[turn % specs.len()];
+        let mut chain = Chain::parse(spec).unwrap();
+        chain.border = BORDERS[turn % BORDERS.len()];
+        chain.algorithm = algorithm;
+        if turn % 3 == 0 {
+            chain.planes = Planes::AllWithAlpha;
+        }
+        let format = PixelFormat::from_name(formats[turn % formats.len()]).unwrap();
+        let recipes = |memory| chain_recipes(&chain, format, &terms(memory, None, limits, &Table::rule()));
+        let variants = MemoryVariant::ALL.into_iter().filter(|&m| recipes(m).is_ok());
+        let memory = variants.clone().nth(turn % variants.count()).unwrap();
+        list.extend(recipes(memory).unwrap());
+    }
+    assert!(
+        list.iter()
+            .all(|recipe| recipe.parameters.contains(&("LEVELS", 1)))
+    );
+    list
+}
+
 #[test]
 fn every_text_of_floating_point_samples_is_among_the_recipes() {
     for (architecture, shared) in ARCHITECTURES {
@@ -246,7 +292,7 @@ fn tensor_cores_make_one_number_of_some_sums_and_refuse_the_others() {
         ("rgb24", "kirsch"),
         ("gray", "kirsch:scale=16"),
         ("gray10le", "kirsch"),
-        ("rgba64le", "kirsch:scale=1/8"),
+        ("rgb48le", "kirsch:scale=1/8"),
     ] {
         for memory in [MemoryVariant::Tensor, MemoryVariant::Auto] {
             let taken = taken(format, spec, memory).unwrap();
@@ -448,7 +494,7 @@ fn tensor_cores_are_used_where_they_can_be() {
         assert_eq!(separable("yuv420p", (63, 63)), Source::TensorSeparable);
         assert_eq!(separable("rgb24", (15, 15)), Source::TensorSeparable);
         // The intermediate of deep samples takes three bytes.
-        assert_eq!(separable("gray16le", (63, 63)), Source::TensorSeparable);
+        assert_eq!(separable("gray16le", (47, 47)), Source::TensorSeparable);
         assert_eq!(separable("rgba64le", (15, 15)), Source::TensorSeparable);
         // No registers for all weights.
         assert_eq!(separable("rgba64le", (63, 63)), Source::Separable);

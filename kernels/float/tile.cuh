@@ -208,25 +208,32 @@ __device__ __forceinline__ void load_tile(float *tile, const FloatPlanes &planes
             }
             return;
         }
+        constexpr i32 FEW = 4;
 #pragma unroll 1
-        for (i32 first = me; first < COUNT; first += BATCH * THREADS) {
-            Stored stored[BATCH] = {};
+        for (i32 first = me; first < COUNT; first += FEW * THREADS) {
+            Stored stored[FEW] = {};
+            bool whole[FEW];
 #pragma unroll
-            for (i32 b = 0; b < BATCH; ++b) {
+            for (i32 b = 0; b < FEW; ++b) {
                 const Quad quad = quad_of(plane, planes.aligned, first + b * THREADS, left, top);
-                if (quad.needed && quad.whole) {
+                whole[b] = quad.needed && quad.whole;
+                if (whole[b]) {
                     load_quad(stored[b], plane, quad.sample, quad.y);
                 }
             }
 #pragma unroll
-            for (i32 b = 0; b < BATCH; ++b) {
-                const i32 k = first + b * THREADS;
-                const Quad quad = quad_of(plane, planes.aligned, k, left, top);
-                if (quad.needed && quad.whole) {
-                    *(uint4 *)(tile + 4 * k) = numbers_of(plane, stored[b]);
-                } else if (quad.needed) {
-                    read_singly(tile + 4 * k, plane, quad);
+            for (i32 b = 0; b < FEW; ++b) {
+                if (whole[b]) {
+                    *(uint4 *)(tile + 4 * (first + b * THREADS)) = numbers_of(plane, stored[b]);
                 }
+            }
+        }
+        // Apart from the others, so that there is this code once.
+#pragma unroll 1
+        for (i32 k = me; k < COUNT; k += THREADS) {
+            const Quad quad = quad_of(plane, planes.aligned, k, left, top);
+            if (quad.needed && !quad.whole) {
+                read_singly(tile + 4 * k, plane, quad);
             }
         }
     }
@@ -436,12 +443,12 @@ __device__ __forceinline__ void load_original(u32 (&words)[QUAD_WORDS], const Fl
 #pragma unroll
     for (i32 k = 0; k < QUAD_WORDS; ++k) {
         words[k] = 0;
-    }
-#pragma unroll
-    for (i32 v = 0; v < 4; ++v) {
-        if (v < rest) {
-            const u32 stored = __ldg((const Sample *)row + sample + v);
-            words[v * SAMPLE_BYTES / 4] |= stored << 8 * (v * SAMPLE_BYTES % 4);
+#pragma unroll 1
+        for (i32 i = 0; i < 4 / SAMPLE_BYTES; ++i) {
+            const i32 v = 4 / SAMPLE_BYTES * k + i;
+            if (v < rest) {
+                words[k] |= (u32)__ldg((const Sample *)row + sample + v) << 8 * SAMPLE_BYTES * i;
+            }
         }
     }
 }
@@ -494,21 +501,33 @@ __device__ __forceinline__ void store_quad(const FloatPlanes &planes, const Floa
     for (i32 pixel = 0; pixel < 4; pixel += CHANNELS) {
         divide(made, planes, plane, sums, was, pixel);
     }
+    u32 words[QUAD_WORDS];
+    if constexpr (SAMPLE_BYTES == 1) {
+        const u32 first = __byte_perm(made[0], made[1], 0x0040), last = __byte_perm(made[2], made[3], 0x0040);
+        words[0] = __byte_perm(first, last, 0x5410);
+    } else {
+#pragma unroll
+        for (i32 k = 0; k < QUAD_WORDS; ++k) {
+            words[k] = __byte_perm(made[2 * k] << SAMPLE_SHIFT, made[2 * k + 1] << SAMPLE_SHIFT, 0x5410);
+        }
+    }
     Sample *to = (Sample *)(plane.result + (i64)y * plane.result_pitch) + sample;
     if (planes.aligned && rest >= 4) {
 #if SAMPLE_BYTES == 1
-        *(u32 *)to = __byte_perm(__byte_perm(made[0], made[1], 0x0040), __byte_perm(made[2], made[3], 0x0040),
-                                 0x5410);
+        *(u32 *)to = words[0];
 #else
-        *(uint2 *)to = make_uint2(__byte_perm(made[0] << SAMPLE_SHIFT, made[1] << SAMPLE_SHIFT, 0x5410),
-                                  __byte_perm(made[2] << SAMPLE_SHIFT, made[3] << SAMPLE_SHIFT, 0x5410));
+        *(uint2 *)to = make_uint2(words[0], words[1]);
 #endif
         return;
     }
 #pragma unroll
-    for (i32 v = 0; v < 4; ++v) {
-        if (v < rest) {
-            to[v] = (Sample)(made[v] << SAMPLE_SHIFT);
+    for (i32 k = 0; k < QUAD_WORDS; ++k) {
+#pragma unroll 1
+        for (i32 i = 0; i < 4 / SAMPLE_BYTES; ++i) {
+            const i32 v = 4 / SAMPLE_BYTES * k + i;
+            if (v < rest) {
+                to[v] = (Sample)(words[k] >> 8 * SAMPLE_BYTES * i);
+            }
         }
     }
 }

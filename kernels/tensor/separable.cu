@@ -13,7 +13,7 @@
 //                   after the other, which divides STEPS
 //   SPLIT_SUM32     1: of a wide mask, the row pass shifts down by at least 8 and the column pass by at least
 //                   16, or by 16 and 24 where weights have three bytes, all components of a plane add the
-//                   same bias, and it is below 2^45; then sums are joined in 32 bits, of which the last 8 to
+//                   same bias, and it is below 2^45, or 2^53; then sums are joined in 32 bits, of which the last 8 to
 //                   24 are shifted away before
 #include "tensor/epilogue.cuh"
 #include "tensor/tile/pipeline.cuh"
@@ -150,15 +150,19 @@ __device__ __forceinline__ void add_column(i32 (&d)[4], const i32 (&begin)[4], b
     }
 }
 
-// What sums of the column pass begin with: the last one, and the one whose unit is 65536 of the last one's.
+// The bits of the bias that the last sum of the column pass begins with; those above them begin the sum whose
+// unit they are.
+constexpr i32 BIAS_BITS = SUMS == 5 ? 24 : 16;
+
+// What sums of the column pass begin with: the last one, and the one of the upper bits.
 struct Starts {
     const i32 (&last)[4];
     const i32 (&upper)[4];
 };
 
 // The column pass for 16 rows and 8 columns: byte i of the weights times byte j of the intermediate goes to
-// sum i + j. Each sum is of at most 63 pairs of products of bytes, and so lies within 2^22 of what it begins
-// with.
+// sum i + j. Each sum is of at most 63 pairs of products of bytes, or threes, and so lies within 2^23 of what
+// it begins with.
 template <i32 N>
 __device__ __forceinline__ void multiply_column(i32 (&sums)[N][4], const Starts &starts, const Bands &bands,
                                                 i32 turn, const Intermediate &between)
@@ -171,7 +175,7 @@ __device__ __forceinline__ void multiply_column(i32 (&sums)[N][4], const Starts 
             i32(&sum)[4] = sums[i + j];
             const i32(&start)[4] =
                 select_ref(i + j == SUMS - 1, starts.last,
-                           select_ref(SPLIT_SUM32 && i + j == SUMS - 3, starts.upper, zero));
+                           select_ref(SPLIT_SUM32 && i + j == SUMS - 1 - BIAS_BITS / 8, starts.upper, zero));
             const i32(&begin)[4] = select_ref(j == 0 || i == COLUMN_BYTES - 1, start, sum);
             add_column(sum, begin, j == 0, bands.column[turn][i], bands.column_half[i], between.bytes[j]);
         }
@@ -181,7 +185,7 @@ __device__ __forceinline__ void multiply_column(i32 (&sums)[N][4], const Starts 
 // Sums of the column pass, begun with the bias, as a sample. Of three or four only the last two have bits
 // that the shift takes away before it meets the others: they are at most 2^30 together, and the bias's 16
 // bits. The others are at most 2^29 together, and 2^29 of the bias. Of five, the middle one loses 8 bits
-// more, and what is above it is at most 2^28 and the bias's 2^21.
+// more, of the bias 24 are below the others, and these are at most 2^28 together, and 2^29 of the bias.
 __device__ __forceinline__ i32 finish_by_halves(const Planes &planes, const i32 (&sums)[SUMS])
 {
     const i32 lower = (sums[SUMS - 2] * 256 + sums[SUMS - 1]) >> 16;
@@ -423,12 +427,12 @@ __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tile
     if (threadIdx.x < 4) {
         half[threadIdx.x] = tiles.row_start;
     }
-    // Of each plane, the lowest 16 bits of the bias, and what is above them.
+    // Of each plane, the lowest bits of the bias, and what is above them.
     __shared__ volatile i32 bias[4][2][4];
     if (SPLIT_SUM32 && threadIdx.x < 32) {
         const i64 whole = shared_bias(planes.at[threadIdx.x / 8]);
         bias[threadIdx.x / 8][threadIdx.x / 4 % 2][threadIdx.x % 4] =
-            threadIdx.x / 4 % 2 ? (i32)(whole >> 16) : (i32)(whole & 0xffff);
+            threadIdx.x / 4 % 2 ? (i32)(whole >> BIAS_BITS) : (i32)(whole & ((1 << BIAS_BITS) - 1));
     }
     __syncthreads();
     i32 rounding[4];

@@ -8,6 +8,7 @@ mod divisors;
 mod float;
 mod formats;
 mod fused;
+mod long;
 mod options;
 mod program;
 mod ring;
@@ -34,7 +35,7 @@ use std::process::Command;
 use std::sync::{LazyLock, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Tests of this folder that need a card.
-const TESTS: usize = 53;
+const TESTS: usize = 54;
 
 /// Held to read by tests that compare bits, side by side, and to write by those that fill the card's memory,
 /// count it or take times.
@@ -217,7 +218,7 @@ fn hold_stream(engine: &mut dyn Engine, list: &[Case], reference: &mut Reference
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 31] = [
+const ON_A_STAND_IN: [&str; 32] = [
     "divisors::sums_divided_by_a_multiplication_give_the_references_bits",
     "float::every_float_format_under_every_border",
     "float::floating_point_colour_under_alpha",
@@ -232,6 +233,7 @@ const ON_A_STAND_IN: [&str; 31] = [
     "fused::launches_of_small_frames_run_side_by_side",
     "alpha::every_colour_under_every_alpha",
     "alpha::colour_under_alpha_in_every_format_and_variant",
+    "long::weights_of_three_bytes_and_more_give_the_references_bits",
     "tiles::wide_separable_masks_on_tensor_cores",
     "fused::masks_that_share_a_launch_give_the_references_bits",
     "formats::choices_of_planes_copy_and_fill_the_others",

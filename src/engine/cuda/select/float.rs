@@ -42,8 +42,8 @@ pub(crate) fn choose_float(
     if !memory.is_chosen() {
         let tuned = tune(memory)?.map_err(|unfit| {
             EngineError::Unfit(format!(
-                "--memory {memory} cannot be had for this filter of floating-point sums: {unfit}; use --memory \
-                 auto"
+                "--memory {memory} cannot be had for this filter of floating-point sums: {unfit}; use \
+                 --memory auto"
             ))
         })?;
         let why = format!("{}: memory variant {memory}, as requested", shape(&tuned));

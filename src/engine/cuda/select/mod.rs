@@ -270,7 +270,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::table::{Origin, TableCell, VariantTime};
     use super::*;
-    use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Planes};
+    use crate::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Mask, Planes};
     use crate::frame::{Colour, PixelFormat};
 
     fn limits() -> DeviceInfo {
@@ -310,7 +310,8 @@ mod tests {
             border: Border::Replicate,
             planes,
             algorithm,
-            alpha: Default::default(),
+            // Colour under alpha has kernels of its own.
+            alpha: AlphaWeighting::Straight,
         };
         Plan::new(
             &chain,

@@ -230,7 +230,7 @@ mod tests {
     use super::tile_size::fitted;
     use super::*;
     use crate::engine::cuda::driver::tensor_map::TileSize;
-    use crate::filter::{Algorithm, Border, Chain, Plan, Planes};
+    use crate::filter::{Algorithm, AlphaWeighting, Border, Chain, Plan, Planes};
     use crate::frame::Colour;
 
     pub(crate) fn h200() -> DeviceInfo {
@@ -250,7 +250,7 @@ mod tests {
             algorithm: Algorithm::Separable,
             border: Border::Replicate,
             planes: Planes::All,
-            alpha: Default::default(),
+            alpha: AlphaWeighting::Straight,
         };
         let format = PixelFormat::from_name(format).unwrap();
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(by_halves("gaussian:size=15:bias=-99", "rgb48le"), (1, 1));
         // Small integers: the column's shift is 4.
         assert_eq!(by_halves("mask:rows=1;4;6;4;1:divisor=16", "gray16le"), (1, 0));
-        // A bias of 2^16 levels of 8 bits is 2^24 of 16, and takes 2^49 beside a shift of 25.
+        // A bias of 2^16 levels of 8 bits is 2^24 of 16, and takes 2^56 beside a shift of 32.
         assert_eq!(by_halves("gaussian:size=15:bias=65535", "gray16le"), (1, 0));
         assert_eq!(by_halves("gaussian:size=15", "gray10le"), (0, 0));
     }
@@ -281,14 +281,18 @@ mod tests {
     #[test]
     fn wide_kernels_have_as_many_blocks_as_registers_allow() {
         let blocks = |spec, format| separable_kernel(spec, format, &h200()).map(|k| value(&k, "BLOCKS"));
-        assert_eq!(blocks("gaussian:size=15", "gray16le"), Ok(3));
-        assert_eq!(blocks("gaussian:size=31", "gray16le"), Ok(2));
-        assert_eq!(blocks("gaussian:size=63:sigma=12", "gray16le"), Ok(2));
-        assert_eq!(blocks("gaussian:size=25", "rgba64le"), Ok(2));
-        assert_eq!(
-            blocks("gaussian:size=63:sigma=12", "rgba64le"),
-            Err(Unfit::Registers)
-        );
+        // Weights of two bytes, and of three.
+        assert_eq!(blocks("binomial:size=9", "gray16le"), Ok(3));
+        assert_eq!(blocks("gaussian:size=7", "gray16le"), Ok(3));
+        assert_eq!(blocks("gaussian:size=15", "gray16le"), Ok(2));
+        assert_eq!(blocks("gaussian:size=47:sigma=9", "gray16le"), Ok(2));
+        assert_eq!(blocks("gaussian:size=15", "rgba64le"), Ok(2));
+        for (spec, format) in [
+            ("gaussian:size=63:sigma=12", "gray16le"),
+            ("gaussian:size=25", "rgba64le"),
+        ] {
+            assert_eq!(blocks(spec, format), Err(Unfit::Registers), "{spec} {format}");
+        }
     }
 
     #[test]
@@ -313,7 +317,7 @@ mod tests {
             algorithm,
             border: Border::Replicate,
             planes: Planes::All,
-            alpha: Default::default(),
+            alpha: AlphaWeighting::Straight,
         };
         let format = PixelFormat::from_name(format).unwrap();
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
@@ -373,7 +377,7 @@ mod tests {
                 algorithm: Algorithm::Direct,
                 border: Border::Replicate,
                 planes: Planes::All,
-                alpha: Default::default(),
+                alpha: AlphaWeighting::Straight,
             };
             let format = PixelFormat::from_name(format).unwrap();
             let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
@@ -398,14 +402,15 @@ mod tests {
             (deinterleaved(7, "nv12"), deinterleaved(9, "nv12")),
             ((0, 2), (1, 2))
         );
-        // Samples of two bytes take three products in place, and two for each byte once they are split.
+        // Samples of two bytes take three products in place, and two for each byte once they are split; four
+        // where weights have three bytes, which stay in place.
         assert_eq!(
-            (deinterleaved(7, "gray16le"), deinterleaved(9, "gray16le")),
+            (deinterleaved(7, "gray12le"), deinterleaved(9, "gray12le")),
             ((0, 3), (1, 2))
         );
         assert_eq!(
-            (deinterleaved(3, "rgb48le"), deinterleaved(5, "rgb48le")),
-            ((0, 3), (1, 2))
+            (deinterleaved(3, "rgb48le"), deinterleaved(9, "rgb48le")),
+            ((0, 4), (0, 4))
         );
         assert_eq!(
             (deinterleaved(3, "p010le"), deinterleaved(5, "p010le")),
@@ -413,7 +418,7 @@ mod tests {
         );
         let tile = |(width, height): (usize, usize)| {
             tile_in(
-                "gray16le",
+                "gray12le",
                 "gaussian:size=15",
                 Algorithm::Direct,
                 (2 * width, height),
@@ -430,7 +435,7 @@ mod tests {
                 algorithm: Algorithm::Direct,
                 border: Border::Replicate,
                 planes: Planes::All,
-                alpha: Default::default(),
+                alpha: AlphaWeighting::Straight,
             };
             Plan::new(
                 &chain,

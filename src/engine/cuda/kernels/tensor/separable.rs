@@ -22,16 +22,20 @@ const MOST_PIECES_BY_THREE: usize = 8;
 
 /// True if a wide kernel's sums may be joined in 32 bits, without the last 8 or 16 in the row pass and the
 /// last 16 or 24 in the column pass, where weights have up to two bytes or three. The column's sums lie within
-/// 2^45 of two bytes, and within 2^52 of three.
+/// 2^45 then, or within 2^52.
 fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize, column_bytes: usize) -> bool {
     let row = match row_bands {
         ..=2 => true,
         3 => kernel.row.shift >= 8,
         _ => kernel.row.shift >= 16,
     };
-    let bias_fits = biases(step).all(|c| bias(&step.kernel, c).abs() < 1 << 45);
     let division = kernel.column.division;
-    let shifted = if column_bytes > 2 { 24 } else { 16 };
+    let (shifted, most_bias) = if column_bytes > 2 {
+        (24, 1 << 53)
+    } else {
+        (16, 1 << 45)
+    };
+    let bias_fits = biases(step).all(|c| bias(&step.kernel, c).abs() < most_bias);
     let column = division.factor().is_none() && division.shift() >= shifted;
     kernel.wide && row && column && same_bias(step) && bias_fits
 }
