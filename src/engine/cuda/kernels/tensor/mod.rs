@@ -418,7 +418,7 @@ mod tests {
         );
         let tile = |(width, height): (usize, usize)| {
             tile_in(
-                "gray12le",
+                "gray10le",
                 "gaussian:size=15",
                 Algorithm::Direct,
                 (2 * width, height),
