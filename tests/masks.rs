@@ -208,7 +208,8 @@ fn masks_of_decimals_are_shown_with_their_factors() {
     );
     assert!(text.contains("\nsum   1\n"), "{text}");
     assert!(text.contains("two passes"), "{text}");
-    assert!(shown("mask:rows=40000").contains("weights are too large"));
+    assert!(!shown("mask:rows=40000").contains("weights are too large"));
+    assert!(shown("mask:rows=2147483648").contains("weights are too large"));
     assert!(shown("mask:rows=0 0 0").contains("rank  0\nnot separable"));
 }
 

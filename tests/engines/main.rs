@@ -10,6 +10,7 @@ mod float;
 mod gradients;
 mod images;
 mod instruction_sets;
+mod long_weights;
 mod oracle;
 mod region;
 mod wide_gaussians;

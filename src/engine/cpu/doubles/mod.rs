@@ -18,7 +18,7 @@
 
 mod strip;
 
-use super::rows::fused_sums::{Fold, ROWS, Taps, vectors};
+use super::rows::fused_sums::{ROWS, Taps, vectors};
 use super::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use super::rows::strip::{Picture, Strip};
 use super::simd::float::{Doubles2, Float, Sums};
@@ -219,26 +219,25 @@ impl PlaneFilter for Doubles {
         if !self.convolves {
             return "copied or filled".to_owned();
         }
-        let (lanes, several) = match self.vectors {
+        let (lanes, vectors) = match self.vectors {
             Some(vectors) => with_simd!(vectors, simd => shape(simd.doubles())),
             None => shape(Doubles2),
         };
         let kernel = &self.kernel;
-        let fold = kernel.masks.iter().map(Taps::fold).min().unwrap_or(Fold::Nothing);
-        let way = match (&kernel.row, kernel.masks.len(), fold) {
-            (Some(_), _, Fold::Down) => "separable, columns folded".to_owned(),
-            (Some(_), ..) => "separable".to_owned(),
-            (None, 1, Fold::Nothing) => "direct".to_owned(),
-            (None, 1, _) => "direct, folded".to_owned(),
-            (None, masks, _) => format!("{masks} masks"),
+        let way = match (&kernel.row, kernel.masks.len()) {
+            (Some(_), _) => "separable".to_owned(),
+            (None, 1) => "direct".to_owned(),
+            (None, masks) => format!("{masks} masks"),
         };
-        let vectors = if fold == Fold::Down { 1 } else { several };
-        let noun = if vectors == 1 { "vector" } else { "vectors" };
+        let folded = match kernel.masks.iter().all(Taps::is_folded) {
+            true => ", folded",
+            false => "",
+        };
         let bands = match plane.width.div_ceil(self.band(plane)) {
             1 => String::new(),
             n => format!(", in {n} bands"),
         };
-        format!("doubles: {way}, {ROWS} rows of {vectors} {noun} of {lanes} at once{bands}")
+        format!("doubles: {way}{folded}, {ROWS} rows of {vectors} vectors of {lanes} at once{bands}")
     }
 
     fn filter(&self, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch) {

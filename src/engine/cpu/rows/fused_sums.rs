@@ -10,13 +10,9 @@
 //! A vector of a line is loaded once for all output rows that it is part of, and a weight is broadcast once
 //! for all vectors of a row, so that multiply-adds, not loads, are what the loop waits for.
 //!
-//! [`sums`] adds in the order of the taps. [`exact_sums`] are sums that no order changes: samples that share a
-//! weight are added first, which spares half the multiply-adds.
-//!
-//! ```text
-//! across   (line[x - i] + line[x + i]) w[i]      made once for all output rows that the line is part of
-//! down     (line y - j + line y + j) w[j]        of a column, for each output row; lines stay in registers
-//! ```
+//! [`sums`] adds in the order of the taps. [`exact_sums`] are sums that no order changes: where a mask's rows
+//! are symmetric, it is folded, `(line[x - i] + line[x + i]) w[i]`. Both samples are added once for all output
+//! rows that the line is part of, so that half the multiply-adds are spared.
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
 #![allow(clippy::needless_range_loop)]
@@ -45,18 +41,8 @@ pub(in crate::engine::cpu) struct Taps<N> {
     /// Taps of a line: columns of the mask, or those up to the middle one.
     width: usize,
     height: usize,
-    fold: Fold,
-}
-
-/// Which samples are added before they are weighted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::engine::cpu) enum Fold {
-    /// None.
-    Nothing,
-    /// Those to the left and to the right of the middle column.
-    Across,
-    /// Those above and below the middle row of a mask of one column.
-    Down,
+    /// True if samples to the left and to the right of the middle column are added before they are weighted.
+    folds: bool,
 }
 
 impl<N: Copy + Default + PartialEq> Taps<N> {
@@ -72,41 +58,32 @@ impl<N: Copy + Default + PartialEq> Taps<N> {
             weights: lines.map(|(j, i)| std::array::from_fn(|r| at(j, i, r))).collect(),
             width,
             height,
-            fold: Fold::Nothing,
+            folds: false,
         }
     }
 
     /// Those of a mask, row by row, for [`exact_sums`]: folded where it is symmetric.
     pub(in crate::engine::cpu) fn folded(weights: &[N], width: usize) -> Taps<N> {
-        let height = weights.len() / width;
-        let middle = width / 2;
+        let half = width / 2 + 1;
         let mut rows = weights.chunks_exact(width);
-        if width > 1 && rows.all(|row| row.iter().eq(row.iter().rev())) {
-            let rows = weights.chunks_exact(width);
-            let half: Vec<N> = rows.flat_map(|row| &row[..=middle]).copied().collect();
-            return Taps {
-                fold: Fold::Across,
-                ..Taps::new(&half, middle + 1)
-            };
+        if width == 1 || !rows.all(|row| row.iter().eq(row.iter().rev())) {
+            return Taps::new(weights, width);
         }
-        let is_column = width == 1 && height > 1 && weights.iter().eq(weights.iter().rev());
+        let halves = weights.chunks_exact(width).flat_map(|row| &row[..half]);
         Taps {
-            fold: if is_column { Fold::Down } else { Fold::Nothing },
-            ..Taps::new(weights, width)
+            folds: true,
+            ..Taps::new(&halves.copied().collect::<Vec<N>>(), half)
         }
     }
 
     /// Multiply-adds of a sum.
     pub(in crate::engine::cpu) fn len(&self) -> usize {
-        match self.fold {
-            Fold::Nothing | Fold::Across => self.width * self.height,
-            Fold::Down => self.height / 2 + 1,
-        }
+        self.width * self.height
     }
 
-    /// Which samples are added first.
-    pub(in crate::engine::cpu) fn fold(&self) -> Fold {
-        self.fold
+    /// True if samples that share a weight are added first.
+    pub(in crate::engine::cpu) fn is_folded(&self) -> bool {
+        self.folds
     }
 }
 
@@ -171,19 +148,14 @@ pub(in crate::engine::cpu) fn exact_sums<S: Exact>(
     (starts, next): (&[f64], Next<'_>),
     to: &mut [f64],
 ) {
-    match taps.fold {
-        Fold::Nothing => sums(s, taps, lines, (starts, next), to),
-        Fold::Across => all_tiles::<S, 0, true>(s, taps, lines, (starts, next), to),
-        Fold::Down => {
-            let len = starts.len();
-            for at in (0..len).step_by(S::LANES) {
-                next.prefetch(s, at, S::LANES);
-                let sums = folded_column(s, taps, lines, &starts[at..], at);
-                for r in 0..ROWS {
-                    s.store(sums[r], &mut to[r * len + at..]);
-                }
-            }
+    if taps.folds {
+        // Of three columns the taps of a line are two.
+        match taps.width {
+            2 => all_tiles::<S, 2, true>(s, taps, lines, (starts, next), to),
+            _ => all_tiles::<S, 0, true>(s, taps, lines, (starts, next), to),
         }
+    } else {
+        sums(s, taps, lines, (starts, next), to);
     }
 }
 
@@ -303,103 +275,6 @@ fn add<S: Sums, const V: usize, const FIRST: usize, const END: usize, const FOLD
         }
         at += step;
     }
-}
-
-/// The lines of a folded column that output rows are weighted from next, a vector of each: those above the
-/// middle and those below it. Each tap takes one more on either side, in place of the one that is done with,
-/// so that after four taps they lie as before.
-struct FoldedLines<S: Exact> {
-    upper: [S::V; ROWS],
-    lower: [S::V; ROWS],
-}
-
-impl<S: Exact> FoldedLines<S> {
-    /// Adds the products of tap `T` of four, of all output rows, and takes the next lines.
-    #[inline(always)]
-    fn add<const T: usize>(
-        &mut self,
-        s: S,
-        weight: f64,
-        [above, below]: [&[f64]; 2],
-        sums: &mut [S::V; ROWS],
-    ) {
-        let weight = s.splat(weight);
-        for r in 0..ROWS {
-            let both = s.add(self.upper[(T + r) % ROWS], self.lower[(ROWS - T + r) % ROWS]);
-            sums[r] = s.fused(weight, both, sums[r]);
-        }
-        self.upper[T] = s.load(above);
-        self.lower[ROWS - 1 - T] = s.load(below);
-    }
-
-    /// Adds the products of the middle tap, after `T` taps of four.
-    #[inline(always)]
-    fn add_middle<const T: usize>(&self, s: S, weight: f64, sums: &mut [S::V; ROWS]) {
-        for r in 0..ROWS {
-            sums[r] = s.fused(s.splat(weight), self.upper[(T + r) % ROWS], sums[r]);
-        }
-    }
-}
-
-/// The sums of a symmetric mask of one column and of three rows or more, a vector for each output row.
-#[inline(always)]
-fn folded_column<S: Exact>(
-    s: S,
-    taps: &Taps<f64>,
-    lines: Lines<'_, f64>,
-    starts: &[f64],
-    at: usize,
-) -> [S::V; ROWS] {
-    let line = |place: usize| &lines.memory[place + at..][..S::LANES];
-    let middle = taps.height / 2;
-    let places = &lines.places[..taps.height + ROWS - 1];
-    let mut held = FoldedLines::<S> {
-        upper: [s.splat(0.0); ROWS],
-        lower: [s.splat(0.0); ROWS],
-    };
-    for r in 0..ROWS {
-        held.upper[r] = s.load(line(places[r]));
-        held.lower[r] = s.load(line(places[taps.height - 1 + r]));
-    }
-    let mut sums = [s.load(starts); ROWS];
-    // The weight of each tap, and the lines that come after it.
-    let above = places[ROWS..].iter();
-    let below = places[..taps.height - 1].iter().rev();
-    let mut all = taps.weights.iter().zip(above.zip(below));
-    let mut next = || {
-        let Some((weights, (&above, &below))) = all.next() else {
-            unreachable!("there are as many lines as the rows are part of")
-        };
-        (weights[0], [line(above), line(below)])
-    };
-    macro_rules! add {
-        ($($tap:literal)*) => {
-            $(
-                let (weight, lines) = next();
-                held.add::<$tap>(s, weight, lines, &mut sums);
-            )*
-        };
-    }
-    for _ in 0..middle / ROWS {
-        add!(0 1 2 3);
-    }
-    let weight = taps.weights[middle][0];
-    match middle % ROWS {
-        0 => held.add_middle::<0>(s, weight, &mut sums),
-        1 => {
-            add!(0);
-            held.add_middle::<1>(s, weight, &mut sums);
-        }
-        2 => {
-            add!(0 1);
-            held.add_middle::<2>(s, weight, &mut sums);
-        }
-        _ => {
-            add!(0 1 2);
-            held.add_middle::<3>(s, weight, &mut sums);
-        }
-    }
-    sums
 }
 
 /// Sums along one line, `step` samples from tap to tap, from 0 on: as many as `to` takes, a multiple of a
