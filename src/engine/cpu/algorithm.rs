@@ -21,19 +21,17 @@ use std::sync::Arc;
 /// An algorithm, ready for each plane that it can make of those given.
 type MakeReady = fn(&[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>>;
 
-/// Those of weights of two bytes. The cheapest that can make a plane makes it, and of several the first one.
-const ALGORITHMS: [MakeReady; 7] = [
+/// All of them. The cheapest that can make a plane makes it, and of several the first one.
+const ALGORITHMS: [MakeReady; 8] = [
     ready::<BoxBlur>,
     ready::<Mask3x3>,
     ready::<Fir>,
+    ready::<Doubles>,
     ready::<Scalar>,
     ready::<Fft>,
     ready::<Gradient>,
     ready::<Pyramid>,
 ];
-
-/// The one of long weights, whose sums leave what the others hold.
-const OF_LONG_WEIGHTS: [MakeReady; 1] = [ready::<Doubles>];
 
 fn ready<F: PlaneFilter + 'static>(parts: &[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>> {
     let mut before: Option<Arc<F>> = None;
@@ -54,7 +52,7 @@ impl Candidates {
         let costs = self.0.iter().map(|filter| (filter, filter.cost(plane)));
         match costs.min_by(|one, other| one.1.total_cmp(&other.1)) {
             Some((filter, _)) => &**filter,
-            None => unreachable!("plain Rust makes every plane, or doubles do"),
+            None => unreachable!("plain Rust makes every plane"),
         }
     }
 }
@@ -77,11 +75,7 @@ impl PlanesStep {
             vectors,
         };
         let parts: Vec<PlanePart<'_>> = (0..step.planes.len()).map(part).collect();
-        let algorithms: &[MakeReady] = match step.kernel.is_long() {
-            true => &OF_LONG_WEIGHTS,
-            false => &ALGORITHMS,
-        };
-        let ready: Vec<_> = algorithms.iter().map(|ready| ready(&parts)).collect();
+        let ready = ALGORITHMS.map(|ready| ready(&parts));
         let of_plane = |plane: usize| Candidates(ready.iter().filter_map(|of| of[plane].clone()).collect());
         PlanesStep {
             format,
@@ -244,14 +238,14 @@ mod tests {
         gaussian:sigma=2            | nv12     | auto      | 1920x1080 | scalar | fir | fir | fir | fir
         gaussian:sigma=2 | rgba64le | auto | 1920x1080 | float | float | float | float | float
         gaussian:size=7             | gray     | direct    | 1920x1080 | scalar | fir | fir | fir | fir
-        gaussian:size=25            | gray16le | separable | 1920x1080 | scalar | fir | fir | fir | fir
+        gaussian:size=25 | gray16le | separable | 1920x1080 | doubles | doubles | doubles | doubles | doubles
         sobel          | gray     | auto   | 1920x1080 | gradient | gradient | gradient | gradient | gradient
         laplacian8:abs | rgba64le | direct | 1920x1080 | float | float | float | float | float
         laplacian8:abs | gray16le | direct | 1920x1080 | gradient | gradient | gradient | gradient | gradient
         gaussian:size=5 | gbrap | auto | 1920x1080 | float | float | float | float | float
         gaussian:sigma=10.4 | gray | auto | 1920x1080 | pyramid | pyramid | pyramid | pyramid | pyramid
         disk:radius=4               | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
-        disk:radius=4               | gray16le | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=4 | gray16le | auto | 1920x1080 | doubles | doubles | doubles | doubles | doubles
         disk:radius=6               | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
         disk:radius=6               | gray10le | auto      | 1920x1080 | fft    | fir | fir | fir | fir
         disk:radius=12              | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
@@ -259,7 +253,10 @@ mod tests {
         disk:radius=12              | yuv420p  | auto      | 640x480   | fft    | fir | fir | fir | fir
         disk:radius=12              | rgb24    | auto      | 1920x1080 | fft    | fir | fir | fir | fir
         disk:radius=12 | rgba | auto | 1920x1080 | float | float | float | float | float
-        disk:radius=31              | gray16le | auto      | 1920x1080 | fft    | fft | fft | fft | fft
+        disk:radius=31 | gray16le | auto | 1920x1080 | doubles | doubles | doubles | doubles | doubles
+        disk:radius=31 | gray10le | auto | 1920x1080 | fft | fft | fft | fft | fft
+        kirsch:scale=0.7 | gray16le | auto | 1920x1080 | doubles | doubles | doubles | doubles | doubles
+        mask:rows=40000 1 2 | gray | auto | 1920x1080 | doubles | doubles | doubles | doubles | doubles
         gaussian:size=25            | gray     | direct    | 1920x1080 | fft    | fft | fft | fft | fir
     ";
 

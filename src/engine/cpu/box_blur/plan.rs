@@ -45,6 +45,9 @@ impl BoxPlan {
     /// than 31 bits.
     pub(super) fn new(part: &PlanePart<'_>, vectors: Vectors) -> Option<BoxPlan> {
         let (format, channels) = (part.format, part.channels());
+        if part.step.kernel.is_long() {
+            return None;
+        }
         let mask = UniformMask::of(&part.step.kernel)?;
         let mut convolved = channels.iter().filter_map(ChannelStep::convolved);
         let first = convolved.next()?;

@@ -49,7 +49,7 @@ impl<S: Exact> Work<S> for StripWork<'_, '_> {
         let place = layout.planes()[strip.plane];
         if !filter.convolves {
             strip.each_row(layout, |at, row| {
-                complete(&filter.channels, picture, (at.plane, at.row), row)
+                complete(&filter.channels, picture, (at.plane, at.row), row);
             });
             return;
         }

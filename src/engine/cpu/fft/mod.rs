@@ -201,7 +201,7 @@ impl PlaneFilter for Fft {
             return None;
         };
         let channels = part.channels();
-        if kernel.weights.len() < LEAST_WEIGHTS || convolved(channels).next().is_none() {
+        if kernel.weights.len() < LEAST_WEIGHTS || kernel.long || convolved(channels).next().is_none() {
             return None;
         }
         let transforms = match before {

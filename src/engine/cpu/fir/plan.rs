@@ -41,6 +41,9 @@ impl FirPlan {
     /// `None` if nothing is convolved in the plane, or if its numbers need more than the inner loops hold.
     pub(super) fn new(part: &PlanePart<'_>, vectors: Vectors) -> Option<FirPlan> {
         let (format, channels) = (part.format, part.channels());
+        if part.step.kernel.is_long() {
+            return None;
+        }
         let mut parts = match &part.step.kernel {
             Kernel::Direct(k) => {
                 let folded = folded(k, channels, format);

@@ -101,12 +101,15 @@ struct Scratch<T> {
 const COST: f64 = 1.0;
 
 impl PlaneFilter for Gradient {
-    /// `None` for other kernels; every plane of a step with such a kernel otherwise, also where nothing is
+    /// `None` for other kernels and for long weights; every plane of a step with such a kernel otherwise, also where nothing is
     /// convolved.
     fn new(part: &PlanePart<'_>, before: Option<&Gradient>) -> Option<Gradient> {
         let Kernel::Combined(kernel) = &part.step.kernel else {
             return None;
         };
+        if kernel.long {
+            return None;
+        }
         let (format, channels) = (part.format, part.channels());
         let first = channels.iter().find_map(ChannelStep::convolved);
         // What is not convolved is computed along with the rest and then replaced.

@@ -5,7 +5,7 @@
 //! row y       c c | p p p p .. | c c     a ring: each row is loaded once
 //! row y + 1   c c | p p p p .. | c c
 //!    | sums[x] += q * line[x + i]        for each weight q that is not 0               row.rs
-//! sums        s s s s ..                 i32, or i64 for samples of more than 12 bits
+//! sums        s s s s ..                 i32, or i64 for samples of more than 12 bits and long weights
 //!    | divide, add, clamp
 //! row y       p p p p ..
 //! ```
@@ -35,6 +35,9 @@ pub(super) struct Scalar {
 /// What plain loops take for a weight and a sample, in multiply-adds of two samples and two weights each.
 const TERMS: usize = 4;
 
+/// The same of long weights: few machines multiply 64 bits in vectors.
+const LONG_TERMS: usize = 16;
+
 impl PlaneFilter for Scalar {
     fn new(part: &PlanePart<'_>, _: Option<&Scalar>) -> Option<Scalar> {
         let count = |weights: &[i32]| weights.iter().filter(|&&q| q != 0).count();
@@ -45,7 +48,12 @@ impl PlaneFilter for Scalar {
         };
         Some(Scalar {
             step: part.step.clone(),
-            terms: TERMS * weights.max(1),
+            terms: weights.max(1)
+                * if part.step.kernel.is_long() {
+                    LONG_TERMS
+                } else {
+                    TERMS
+                },
             keeps: part.channels().iter().all(|c| c.convolved().is_none()),
         })
     }
@@ -102,7 +110,7 @@ pub(super) fn convolve(step: &Step, picture: Picture<'_>, layout: &Layout, strip
                     border: step.border,
                     c,
                 };
-                let deep = format.depth() > 12;
+                let deep = format.depth() > 12 || step.kernel.is_long();
                 match &step.kernel {
                     Kernel::Direct(k) if deep => component.direct::<i64>(k, layout, strip),
                     Kernel::Direct(k) => component.direct::<i32>(k, layout, strip),

@@ -80,7 +80,7 @@ struct SymmetricMask {
 
 /// `None` for sums that neither makes.
 fn sums(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Sums> {
-    if (kernel.width, kernel.height) != (3, 3) || kernel.division.factor().is_some() {
+    if (kernel.width, kernel.height) != (3, 3) || kernel.division.factor().is_some() || kernel.long {
         return None;
     }
     let shift = kernel.division.shift();
