@@ -144,7 +144,7 @@ fn the_identity_changes_no_colour_under_any_alpha() {
             })
         };
         let border = [Border::Zero, Border::Mirror][k % 2];
-        let (all, few) = (make(256), make(40));
+        let (all, few) = (make(if is_byte { 256 } else { 48 }), make(30));
         for (spec, planes) in [
             ("mask:rows=0 0 0;0 1 0;0 0 0", "all"),
             ("mask:rows=0 0 1 0 0", "all+alpha"),

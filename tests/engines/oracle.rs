@@ -108,7 +108,7 @@ pub(crate) fn stored(frame: &Frame, index: usize, x: usize, y: usize, channel: u
 /// Every sample of a frame, tagged with where it is, for comparisons that tell the place.
 pub(crate) fn first_difference(a: &Frame, b: &Frame) -> Option<String> {
     for (index, plane) in a.layout().planes().iter().enumerate() {
-        for y in 0..plane.height {
+        for y in (0..plane.height).filter(|&y| a.row(index, y) != b.row(index, y)) {
             for x in 0..plane.width {
                 for c in 0..plane.channels {
                     let (p, q) = (stored(a, index, x, y, c), stored(b, index, x, y, c));

@@ -51,25 +51,29 @@ pub(super) fn float_step(step: &Step, kernel: &WeightedKernel, format: PixelForm
             .map(|(steps, plane)| steps.iter().zip(plane.channels).map(channel).collect())
             .collect(),
         alpha: Some(kernel.weighting),
-        threshold: f32::from(step.threshold),
+        // Levels are compared when they are made.
+        threshold: 0.0,
     }
 }
 
 /// What colours are divided by.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Divisor {
-    /// Alpha's sum.
+    /// The sum of the pixel's alpha.
     Sum,
-    /// The level that is made of alpha's sum.
+    /// The level that is made of it.
     Result,
-    /// Alpha as it is.
+    /// The pixel's alpha as it is.
     Kept,
+    /// A number of a line of its own.
+    Apart,
 }
 
 /// What is done to samples of one plane.
 pub(super) struct PlaneLevels {
     format: PixelFormat,
     steps: Vec<ChannelStep>,
+    /// Where alpha is among the components.
     divisor: Divisor,
     /// Zero levels of colours, 0 of alpha.
     zero: Lanes,
@@ -81,8 +85,6 @@ pub(super) struct PlaneLevels {
     base: Lanes,
     /// Where alpha lies in each four lanes, as an integer.
     places: Lanes,
-    /// Differences that count, if there is a threshold.
-    least: Option<f32>,
 }
 
 impl PlaneLevels {
@@ -136,7 +138,6 @@ impl PlaneLevels {
                 let own = place.map_or(lane, |place| lane / count * count + place);
                 f32::from_bits(own as u32 % 4)
             }),
-            least: (step.threshold > 0).then(|| f32::from(step.threshold)),
         }
     }
 
@@ -145,13 +146,27 @@ impl PlaneLevels {
         keep(&self.steps, self.format, from, to);
     }
 
+    /// The numbers that colours of other planes are divided by, of the sums of this one, which is alpha.
+    #[inline(always)]
+    pub(super) fn divisors(&self, sums: &mut [f32]) {
+        if self.divisor == Divisor::Result {
+            let largest = self.format.max_value() as f32;
+            for sum in sums {
+                *sum = (*sum + 0.5).max(0.0).min(largest).trunc();
+            }
+        }
+    }
+
     /// Reads samples for sums: colours above their zero level times alpha, which lies in `alpha` if it has a
     /// plane of its own; and alpha.
     #[inline(always)]
     pub(super) fn read<S: Levels>(&self, s: S, from: &[u8], alpha: Option<&[u8]>, to: &mut [f32]) {
-        match self.format.bytes_per_sample() {
-            1 => self.read_samples::<S, 1>(s, from, alpha, to),
-            _ => self.read_samples::<S, 2>(s, from, alpha, to),
+        // Each a loop of its own, in which what is constant is known.
+        match (self.format.bytes_per_sample(), alpha) {
+            (1, None) => self.read_samples::<S, 1>(s, from, None, to),
+            (1, Some(alpha)) => self.read_samples::<S, 1>(s, from, Some(alpha), to),
+            (_, None) => self.read_samples::<S, 2>(s, from, None, to),
+            (_, Some(alpha)) => self.read_samples::<S, 2>(s, from, Some(alpha), to),
         }
     }
 
@@ -165,31 +180,32 @@ impl PlaneLevels {
     ) {
         let constants = ReadConstants {
             zero: s.load(&self.zero),
-            multiplied: self.multiplied.map(|lanes| s.load(&lanes)),
+            multiplied: [s.load(&self.multiplied[0]), s.load(&self.multiplied[1])],
             places: s.load(&self.places),
+            is_apart: alpha.is_some(),
         };
-        let (whole, rest) = to.split_at_mut(to.len() / S::LANES * S::LANES);
-        let mut at = 0;
-        for to in whole.chunks_exact_mut(S::LANES) {
-            let end = at + S::LANES * BYTES;
-            let alpha = alpha.map(|alpha| &alpha[at..end]);
-            s.store(
-                premultiplied::<S, BYTES>(s, &constants, &from[at..end], alpha),
-                to,
-            );
-            at = end;
+        let alpha = alpha.unwrap_or(from);
+        let at = to.len() / S::LANES * S::LANES;
+        let vectors = from
+            .chunks_exact(S::LANES * BYTES)
+            .zip(alpha.chunks_exact(S::LANES * BYTES));
+        for (to, (from, alpha)) in to.chunks_exact_mut(S::LANES).zip(vectors) {
+            s.store(premultiplied::<S, BYTES>(s, &constants, from, alpha), to);
         }
+        let rest = &mut to[at..];
         if !rest.is_empty() {
-            let (from, alpha) = (padded(&from[at..]), alpha.map(|alpha| padded(&alpha[at..])));
-            let alpha = alpha.as_ref().map(<[u8; 2 * LANES]>::as_slice);
+            let (from, alpha) = (padded(&from[at * BYTES..]), padded(&alpha[at * BYTES..]));
             let mut lanes = [0.0; LANES];
-            s.store(premultiplied::<S, BYTES>(s, &constants, &from, alpha), &mut lanes);
+            s.store(
+                premultiplied::<S, BYTES>(s, &constants, &from, &alpha),
+                &mut lanes,
+            );
             rest.copy_from_slice(&lanes[..rest.len()]);
         }
     }
 
-    /// Writes the row that `sums` are of, whole vectors of them, in the place of `stored`. Alpha lies in `by`
-    /// if it has a plane of its own: its sums if it is convolved, else its levels.
+    /// Writes the row that `sums` are of, whole vectors of them, in the place of `stored`. If alpha has a plane
+    /// of its own, `by` is what colours are divided by.
     #[inline(always)]
     pub(super) fn finish<S: Levels>(
         &self,
@@ -216,32 +232,53 @@ impl PlaneLevels {
         stored: &[u8],
         to: &mut [u8],
     ) {
+        // Each a loop of its own, in which the divisor is known.
+        match (by, self.divisor) {
+            (Some(by), _) => self.divide::<S, BYTES>(s, Divisor::Apart, (sums, by), stored, to),
+            (None, Divisor::Result) => {
+                self.divide::<S, BYTES>(s, Divisor::Result, (sums, sums), stored, to);
+            }
+            (None, Divisor::Kept) => self.divide::<S, BYTES>(s, Divisor::Kept, (sums, sums), stored, to),
+            (None, Divisor::Sum | Divisor::Apart) => {
+                self.divide::<S, BYTES>(s, Divisor::Sum, (sums, sums), stored, to);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn divide<S: Levels, const BYTES: usize>(
+        &self,
+        s: S,
+        divisor: Divisor,
+        (sums, by): (&[f32], &[f32]),
+        stored: &[u8],
+        to: &mut [u8],
+    ) {
         let constants = FinishConstants {
             gain: s.load(&self.gain),
             base: s.load(&self.base),
-            divided: self.divided.map(|lanes| s.load(&lanes)),
+            divided: [s.load(&self.divided[0]), s.load(&self.divided[1])],
             places: s.load(&self.places),
             largest: s.splat(self.format.max_value() as f32),
             half: s.splat(0.5),
-            least: self.least.map(|least| s.splat(least)),
-            divisor: self.divisor,
+            divisor,
         };
-        let mut at = 0;
-        let mut vectors = to.chunks_exact_mut(S::LANES * BYTES);
-        for to in vectors.by_ref() {
-            let from = &stored[at * BYTES..(at + S::LANES) * BYTES];
-            let by = by.map(|by| s.load(&by[at..]));
-            straight::<S, BYTES>(s, &constants, s.load(&sums[at..]), by, from, to);
-            at += S::LANES;
+        let at = to.len() / (S::LANES * BYTES) * S::LANES;
+        let numbers = sums.chunks_exact(S::LANES).zip(by.chunks_exact(S::LANES));
+        let samples = stored.chunks_exact(S::LANES * BYTES);
+        let samples = to.chunks_exact_mut(S::LANES * BYTES).zip(samples);
+        for ((to, stored), (sums, by)) in samples.zip(numbers) {
+            let numbers = [s.load(sums), s.load(by)];
+            straight::<S, BYTES>(s, &constants, numbers, stored, to);
         }
-        let rest = vectors.into_remainder();
+        let rest = &mut to[at * BYTES..];
         if !rest.is_empty() {
-            let (from, mut lanes, mut bytes) = (padded(&stored[at * BYTES..]), [0.0; LANES], [0; 2 * LANES]);
-            let by = by.map(|by| {
-                lanes[..by.len() - at].copy_from_slice(&by[at..]);
-                s.load(&lanes)
-            });
-            straight::<S, BYTES>(s, &constants, s.load(&sums[at..]), by, &from, &mut bytes);
+            let (stored, mut lanes, mut bytes) =
+                (padded(&stored[at * BYTES..]), [0.0; LANES], [0; 2 * LANES]);
+            let count = rest.len() / BYTES;
+            lanes[..count].copy_from_slice(&by[at..at + count]);
+            let numbers = [s.load(&sums[at..]), s.load(&lanes)];
+            straight::<S, BYTES>(s, &constants, numbers, &stored, &mut bytes);
             rest.copy_from_slice(&bytes[..rest.len()]);
         }
     }
@@ -259,6 +296,8 @@ struct ReadConstants<V> {
     zero: V,
     multiplied: [V; 2],
     places: V,
+    /// True if alpha has a plane of its own.
+    is_apart: bool,
 }
 
 #[inline(always)]
@@ -266,15 +305,16 @@ fn premultiplied<S: Levels, const BYTES: usize>(
     s: S,
     constants: &ReadConstants<S::V>,
     from: &[u8],
-    alpha: Option<&[u8]>,
+    alpha: &[u8],
 ) -> S::V {
     let samples = s.of_levels::<BYTES>(from);
-    let alpha = match alpha {
-        Some(alpha) => s.of_levels::<BYTES>(alpha),
-        None => s.within_fours(samples, constants.places),
+    let alpha = if constants.is_apart {
+        s.of_levels::<BYTES>(alpha)
+    } else {
+        s.within_fours(samples, constants.places)
     };
     let [mask, ones] = constants.multiplied;
-    s.mul(s.sub(samples, constants.zero), s.masked(alpha, mask, ones))
+    s.mul(s.sub(samples, constants.zero), s.select(mask, alpha, ones))
 }
 
 /// What [`straight`] needs, in vectors.
@@ -285,7 +325,6 @@ struct FinishConstants<V> {
     places: V,
     largest: V,
     half: V,
-    least: Option<V>,
     divisor: Divisor,
 }
 
@@ -293,27 +332,22 @@ struct FinishConstants<V> {
 fn straight<S: Levels, const BYTES: usize>(
     s: S,
     constants: &FinishConstants<S::V>,
-    sums: S::V,
-    by: Option<S::V>,
+    [sums, by]: [S::V; 2],
     stored: &[u8],
     to: &mut [u8],
 ) {
     let before = s.of_levels::<BYTES>(stored);
-    let alpha = match (by, constants.divisor) {
-        (Some(by), _) => by,
-        (None, Divisor::Kept) => s.within_fours(before, constants.places),
-        (None, Divisor::Sum | Divisor::Result) => s.within_fours(sums, constants.places),
-    };
     let alpha = match constants.divisor {
-        Divisor::Result => s.whole(s.add(alpha, constants.half), constants.largest),
-        Divisor::Sum | Divisor::Kept => alpha,
+        Divisor::Apart => by,
+        Divisor::Kept => s.within_fours(before, constants.places),
+        Divisor::Sum => s.within_fours(sums, constants.places),
+        Divisor::Result => {
+            let alpha = s.within_fours(sums, constants.places);
+            s.whole(s.add(alpha, constants.half), constants.largest)
+        }
     };
     let [mask, others] = constants.divided;
-    let by = s.masked(alpha, mask, others);
+    let by = s.select(mask, alpha, others);
     let value = s.add(s.div(s.mul(sums, constants.gain), by), constants.base);
-    let mut value = s.choose(by, before, value);
-    if let Some(least) = constants.least {
-        value = s.keep_near(s.whole(value, constants.largest), before, least);
-    }
-    s.put_levels::<BYTES>(value, constants.largest, to);
+    s.put_levels::<BYTES>(s.choose(by, before, value), constants.largest, to);
 }

@@ -27,6 +27,7 @@ mod strip;
 use super::rows::fused_sums::{self, ROWS, Taps};
 use super::rows::plane_filter::{explained, samples};
 use super::rows::strip::{Parts, Picture, Strip, strips};
+use super::rows::threshold::Threshold;
 use super::simd::float::{Float, Samples, Singles4};
 use super::simd::vector::Simd;
 use super::simd::{Vectors, with_simd};
@@ -45,6 +46,8 @@ pub(super) struct FloatFilter {
     vectors: Option<Vectors>,
     /// Each plane's, where samples are integers.
     levels: Option<Vec<PlaneLevels>>,
+    /// That of integers.
+    threshold: Option<Threshold>,
 }
 
 /// What sums are made of.
@@ -101,6 +104,7 @@ impl FloatFilter {
             format,
             vectors,
             levels: None,
+            threshold: None,
         }
     }
 
@@ -114,6 +118,7 @@ impl FloatFilter {
         let plane = |plane| PlaneLevels::new(step, kernel, format, plane);
         FloatFilter {
             levels: Some((0..step.planes.len()).map(plane).collect()),
+            threshold: Threshold::new(step, format, vectors),
             ..FloatFilter::new(float_step(step, kernel, format), format, vectors)
         }
     }

@@ -81,6 +81,9 @@ impl<S: Levels> Work<S> for StripWork<'_> {
                 let mut part = Part::new(filter, picture, &strip, band);
                 part.make(s, layout, &mut strip, memory);
             }
+            if let Some(threshold) = &filter.threshold {
+                threshold.apply(picture, layout, &mut strip);
+            }
         }
     }
 }
@@ -259,7 +262,11 @@ impl<'a> Part<'a> {
         let sums = &mut all_sums[..samples];
         let own = k * place.width + self.band.start..k * place.width + self.band.end;
         if self.is_alpha {
-            room(convolved, own.end)[own.clone()].copy_from_slice(sums);
+            let divisors = &mut room(convolved, own.end)[own.clone()];
+            divisors.copy_from_slice(sums);
+            if let Some(levels) = self.reader.levels {
+                levels.divisors(divisors);
+            }
         }
         let by: Option<&[f32]> = match self.alpha {
             Some(Alpha::Plane(alpha)) if self.filter.is_convolved(alpha) => Some(&convolved[own]),

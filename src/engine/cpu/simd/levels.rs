@@ -21,14 +21,11 @@ pub(in crate::engine::cpu) trait Levels: Samples {
     /// Of each four lanes those that `places` names, as integers from 0 to 3, one a lane.
     fn within_fours(self, value: Self::V, places: Self::V) -> Self::V;
 
-    /// The bits of `value` that `mask` has too, and those of `others`.
-    fn masked(self, value: Self::V, mask: Self::V, others: Self::V) -> Self::V;
+    /// `a` where all bits of `mask` are set, `b` where none is.
+    fn select(self, mask: Self::V, a: Self::V, b: Self::V) -> Self::V;
 
     /// `zero` where `by` is 0, else `value`.
     fn choose(self, by: Self::V, zero: Self::V, value: Self::V) -> Self::V;
-
-    /// `before` where `value` is less than `least` away from it, else `value`.
-    fn keep_near(self, value: Self::V, before: Self::V, least: Self::V) -> Self::V;
 }
 
 impl Levels for Singles4 {
@@ -64,19 +61,12 @@ impl Levels for Singles4 {
     }
 
     #[inline(always)]
-    fn masked(self, value: [f32; 4], mask: [f32; 4], others: [f32; 4]) -> [f32; 4] {
-        let bits = |i: usize| (value[i].to_bits() & mask[i].to_bits()) | others[i].to_bits();
-        std::array::from_fn(|i| f32::from_bits(bits(i)))
+    fn select(self, mask: [f32; 4], a: [f32; 4], b: [f32; 4]) -> [f32; 4] {
+        std::array::from_fn(|i| if mask[i].to_bits() == 0 { b[i] } else { a[i] })
     }
 
     #[inline(always)]
     fn choose(self, by: [f32; 4], zero: [f32; 4], value: [f32; 4]) -> [f32; 4] {
         std::array::from_fn(|i| if by[i] == 0.0 { zero[i] } else { value[i] })
-    }
-
-    #[inline(always)]
-    fn keep_near(self, value: [f32; 4], before: [f32; 4], least: [f32; 4]) -> [f32; 4] {
-        let is_near = |i: usize| (value[i] - before[i]).abs() < least[i];
-        std::array::from_fn(|i| if is_near(i) { before[i] } else { value[i] })
     }
 }

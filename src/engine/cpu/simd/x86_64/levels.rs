@@ -23,7 +23,9 @@ impl Levels for Singles8 {
         let to = to[..8 * BYTES].as_mut_ptr();
         // SAFETY: `self` proves AVX2, and the room for as many bytes as are written was found there.
         unsafe {
-            let numbers = _mm256_cvttps_epi32(within(value, largest));
+            // Packing makes 0 of negative numbers, and of what is none and stays so: the second of two is
+            // taken.
+            let numbers = _mm256_cvttps_epi32(_mm256_min_ps(largest, value));
             let (low, high) = (
                 _mm256_castsi256_si128(numbers),
                 _mm256_extracti128_si256::<1>(numbers),
@@ -39,7 +41,10 @@ impl Levels for Singles8 {
     #[inline(always)]
     fn whole(self, value: __m256, largest: __m256) -> __m256 {
         // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_cvtepi32_ps(_mm256_cvttps_epi32(within(value, largest))) }
+        unsafe {
+            let within = _mm256_min_ps(_mm256_max_ps(value, _mm256_setzero_ps()), largest);
+            _mm256_cvtepi32_ps(_mm256_cvttps_epi32(within))
+        }
     }
 
     #[inline(always)]
@@ -55,9 +60,9 @@ impl Levels for Singles8 {
     }
 
     #[inline(always)]
-    fn masked(self, value: __m256, mask: __m256, others: __m256) -> __m256 {
+    fn select(self, mask: __m256, a: __m256, b: __m256) -> __m256 {
         // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_or_ps(_mm256_and_ps(value, mask), others) }
+        unsafe { _mm256_blendv_ps(b, a, mask) }
     }
 
     #[inline(always)]
@@ -68,23 +73,6 @@ impl Levels for Singles8 {
             _mm256_blendv_ps(value, zero, is_zero)
         }
     }
-
-    #[inline(always)]
-    fn keep_near(self, value: __m256, before: __m256, least: __m256) -> __m256 {
-        // SAFETY: `self` proves AVX2.
-        unsafe {
-            let distance = _mm256_andnot_ps(_mm256_set1_ps(-0.0), _mm256_sub_ps(value, before));
-            let is_near = _mm256_cmp_ps::<_CMP_LT_OQ>(distance, least);
-            _mm256_blendv_ps(value, before, is_near)
-        }
-    }
-}
-
-/// Clamped to 0 to `largest`; what is not a number is 0.
-#[inline(always)]
-unsafe fn within(value: __m256, largest: __m256) -> __m256 {
-    // SAFETY: the caller has the proof of AVX2.
-    unsafe { _mm256_min_ps(_mm256_max_ps(value, _mm256_setzero_ps()), largest) }
 }
 
 impl Levels for Singles16 {
@@ -105,7 +93,7 @@ impl Levels for Singles16 {
         let to = to[..16 * BYTES].as_mut_ptr();
         // SAFETY: `self` proves AVX-512F, and the room for as many bytes as are written was found there.
         unsafe {
-            let numbers = _mm512_cvttps_epi32(within_512(value, largest));
+            let numbers = _mm512_cvttps_epi32(within(value, largest));
             match BYTES {
                 1 => _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(numbers)),
                 _ => _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(numbers)),
@@ -116,7 +104,7 @@ impl Levels for Singles16 {
     #[inline(always)]
     fn whole(self, value: __m512, largest: __m512) -> __m512 {
         // SAFETY: `self` proves AVX-512F.
-        unsafe { _mm512_cvtepi32_ps(_mm512_cvttps_epi32(within_512(value, largest))) }
+        unsafe { _mm512_cvtepi32_ps(_mm512_cvttps_epi32(within(value, largest))) }
     }
 
     #[inline(always)]
@@ -132,11 +120,12 @@ impl Levels for Singles16 {
     }
 
     #[inline(always)]
-    fn masked(self, value: __m512, mask: __m512, others: __m512) -> __m512 {
+    fn select(self, mask: __m512, a: __m512, b: __m512) -> __m512 {
         // SAFETY: `self` proves AVX-512F.
         unsafe {
-            let bits = _mm512_and_si512(_mm512_castps_si512(value), _mm512_castps_si512(mask));
-            _mm512_castsi512_ps(_mm512_or_si512(bits, _mm512_castps_si512(others)))
+            let mask = _mm512_castps_si512(mask);
+            let is_set = _mm512_test_epi32_mask(mask, mask);
+            _mm512_mask_blend_ps(is_set, b, a)
         }
     }
 
@@ -148,21 +137,11 @@ impl Levels for Singles16 {
             _mm512_mask_blend_ps(is_zero, value, zero)
         }
     }
-
-    #[inline(always)]
-    fn keep_near(self, value: __m512, before: __m512, least: __m512) -> __m512 {
-        // SAFETY: `self` proves AVX-512F.
-        unsafe {
-            let distance = _mm512_abs_ps(_mm512_sub_ps(value, before));
-            let is_near = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(distance, least);
-            _mm512_mask_blend_ps(is_near, value, before)
-        }
-    }
 }
 
-/// [`within`] for sixteen numbers.
+/// Clamped to 0 to `largest`; what is not a number is 0.
 #[inline(always)]
-unsafe fn within_512(value: __m512, largest: __m512) -> __m512 {
+unsafe fn within(value: __m512, largest: __m512) -> __m512 {
     // SAFETY: the caller has the proof of AVX-512F.
     unsafe { _mm512_min_ps(_mm512_max_ps(value, _mm512_setzero_ps()), largest) }
 }
