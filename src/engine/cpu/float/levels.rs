@@ -204,8 +204,8 @@ impl PlaneLevels {
         }
     }
 
-    /// Writes the row that `sums` are of, whole vectors of them, in the place of `stored`. If alpha has a plane
-    /// of its own, `by` is what colours are divided by.
+    /// Writes the row that `sums` are of, whole vectors of them, in the place of `stored`. If alpha has a
+    /// plane of its own, `by` is what colours are divided by.
     #[inline(always)]
     pub(super) fn finish<S: Levels>(
         &self,
