@@ -263,6 +263,7 @@ fn every_text_of_floating_point_samples_is_among_the_recipes() {
             Source::FloatSeparable,
             Source::FloatPasses,
             Source::FloatCombined,
+            Source::FloatPyramid,
             Source::FloatAlpha,
         ] {
             assert!(

@@ -1,5 +1,5 @@
 // Row pass and column pass of floating-point planes as two launches, with an intermediate of 32 bits in
-// device memory: for rows that are longer than those of a mask, and for any number of channels.
+// device memory: for any number of channels.
 #include "float/plain.cuh"
 #include "float/weights.cuh"
 

@@ -1,5 +1,4 @@
-// Sums whose pixels come from global memory, one sample after the other: for any number of channels and masks
-// of any length.
+// Sums whose pixels come from global memory, one sample after the other: for any number of channels.
 //
 // A thread has one sample in OUTPUTS rows. It works on samples, not on pixels: neighbours in a row are
 // CHANNELS samples apart, and a warp's loads stay adjacent whatever is interleaved.
@@ -94,19 +93,4 @@ __device__ __forceinline__ void correlate_plainly(const FloatPlane &plane, const
             }
         }
     }
-}
-
-// Writes one sample of the result, or of levels their sum.
-__device__ __forceinline__ void store_sample(const FloatPlanes &planes, const FloatPlane &plane, i32 sample,
-                                             i32 c, i32 y, float value)
-{
-#if LEVELS
-    if (is_convolved(c)) {
-        *((float *)(plane.result + (i64)y * plane.result_pitch) + sample) = value;
-    }
-#else
-    Sample *to = (Sample *)(plane.result + (i64)y * plane.result_pitch) + sample;
-    const Sample *before = (const Sample *)(plane.original + (i64)y * plane.original_pitch) + sample;
-    store_result(*to, value, *before, is_convolved(c), planes.threshold);
-#endif
 }

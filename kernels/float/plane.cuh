@@ -193,6 +193,21 @@ __device__ __forceinline__ void store_result(Sample &to, float value, const Samp
     }
 }
 
+// Writes one sample of the result, or of levels their sum.
+__device__ __forceinline__ void store_sample(const FloatPlanes &planes, const FloatPlane &plane, i32 sample,
+                                             i32 c, i32 y, float value)
+{
+#if LEVELS
+    if (is_convolved(c)) {
+        *((float *)(plane.result + (i64)y * plane.result_pitch) + sample) = value;
+    }
+#else
+    Sample *to = (Sample *)(plane.result + (i64)y * plane.result_pitch) + sample;
+    const Sample *before = (const Sample *)(plane.original + (i64)y * plane.original_pitch) + sample;
+    store_result(*to, value, *before, is_convolved(c), planes.threshold);
+#endif
+}
+
 #if LEVELS
 // The level of sample `at` in row `y`.
 __device__ __forceinline__ float level_at(const u8 *plane, i64 pitch, u64 texture, i32 at, i32 y)

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use framepipe::filter::{
     Algorithm, Border, COMMON_KEYS, Chain, Division, Factors, Filter, FilterError, Kernel, Mask, NAMED_MASKS,
-    NamedMask, OWN_MASK, OWN_MASK_KEYS, Plan, PlanError, Planes, Preset, PyramidKernel, Response, factors,
+    NamedMask, OWN_MASK, OWN_MASK_KEYS, Plan, PlanError, Planes, Preset, PyramidGrid, Response, factors,
     named_mask, rank,
 };
 use framepipe::frame::{Colour, PixelFormat};
@@ -193,14 +193,14 @@ fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io:
             writeln!(
                 out,
                 "{algorithm}: a picture {} times smaller along each side, with {} fraction bits",
-                k.step, k.fraction_bits
+                k.grid.step, k.fraction_bits
             )?;
             for (pass, weights) in [("decimate", &k.rows), ("filter", &k.low)] {
                 writeln!(out, "  {pass}, shifted by {}", weights.shift)?;
                 table(&weights.weights, weights.weights.len(), out)?;
             }
             writeln!(out, "  interpolate, shifted by {}", k.interpolate_bits)?;
-            table(k.interpolate.as_flattened(), PyramidKernel::TAPS, out)
+            table(k.interpolate.as_flattened(), PyramidGrid::TAPS, out)
         }
         Some(Ok(Kernel::Separable(k))) => {
             let words = |q: &[i32]| q.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");

@@ -7,11 +7,12 @@ mod float;
 
 use super::{Engine, EngineError};
 use crate::filter::{
-    Border, Chain, ChannelStep, CombinedKernel, Convolve, DirectKernel, FloatPlan, Kernel, Pass, Plan,
+    Border, Chain, ChannelStep, CombinedKernel, Convolve, DirectKernel, FloatPlan, Kernel, Plan, PyramidGrid,
     PyramidKernel, SeparableKernel, Step, WeightedKernel,
 };
 use crate::frame::{Allocator, Buffer, Channel, Frame, Layout, Pageable, PixelFormat};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The reference engine.
@@ -173,7 +174,17 @@ fn component(step: &Step, what: &ChannelStep, max: i64, input: &Component) -> Co
             Kernel::Direct(kernel) => direct(kernel, step.border, convolve, max, input),
             Kernel::Separable(kernel) => separable(kernel, step.border, convolve, max, input),
             Kernel::Combined(kernel) => combined(kernel, step.border, convolve, max, input),
-            Kernel::Pyramid(kernel) => pyramid(kernel, step.border, convolve, max, input),
+            Kernel::Pyramid(kernel) => {
+                let passes = IntegerPasses {
+                    kernel,
+                    convolve,
+                    max,
+                };
+                Component {
+                    samples: pyramid(&passes, step.border, i64::from(convolve.border), input),
+                    ..input.clone()
+                }
+            }
             // All components at once.
             Kernel::Weighted(_) => input.clone(),
         },
@@ -282,67 +293,109 @@ fn separable(
     }
 }
 
-/// A weighted sum of the numbers that `number` gives for each of the weights, without its fraction.
-fn pass(pass: &Pass, number: impl Fn(i64) -> i64) -> i64 {
-    let sum: i64 = (0..)
-        .zip(&pass.weights)
-        .map(|(k, &q)| i64::from(q) * number(k))
-        .sum();
-    (sum + pass.start()) >> pass.shift
+/// What the passes of a pyramid make of the numbers that `at` gives, one for each weight.
+trait PyramidPasses<S> {
+    fn grid(&self) -> PyramidGrid;
+    fn decimate_rows(&self, at: &dyn Fn(usize) -> S) -> S;
+    fn decimate_columns(&self, at: &dyn Fn(usize) -> S) -> S;
+    fn filter(&self, at: &dyn Fn(usize) -> S) -> S;
+    /// For pixels so many places behind a low one.
+    fn interpolate_columns(&self, place: usize, at: &dyn Fn(usize) -> S) -> S;
+    /// The same; makes samples.
+    fn interpolate_rows(&self, place: usize, at: &dyn Fn(usize) -> S) -> S;
 }
 
 /// Each pass makes a grid of the one before. Grids of low pixels begin before the picture and end behind it.
-fn pyramid(kernel: &PyramidKernel, border: Border, c: &Convolve, max: i64, input: &Component) -> Component {
-    let (step, radius) = (kernel.step as i64, kernel.low_radius() as i64);
+fn pyramid<S: Copy>(
+    passes: &impl PyramidPasses<S>,
+    border: Border,
+    outside: S,
+    input: &Component<S>,
+) -> Vec<S> {
+    let grid = passes.grid();
+    let (step, radius) = (grid.step as i64, grid.low_radius as i64);
     let (width, height) = (input.width as i64, input.height as i64);
-    let outside = i64::from(c.border);
     // The low pixels that results are interpolated from lie between these, and those that these are made of
     // on both sides.
     let (first, end) = (-2, |len: i64| (len - 1) / step + 4);
     let (before, behind) = (first - radius, |len: i64| end(len) + radius);
-    let grid = |rows: std::ops::Range<i64>, columns: std::ops::Range<i64>, make: &dyn Fn(i64, i64) -> i64| {
-        let row = |y: i64| columns.clone().map(|x| make(x, y)).collect::<Vec<i64>>();
+    let every = |rows: Range<i64>, columns: Range<i64>, make: &dyn Fn(i64, i64) -> S| {
+        let row = |y: i64| columns.clone().map(|x| make(x, y)).collect::<Vec<S>>();
         rows.map(row).collect::<Vec<_>>()
     };
-    let decimated_rows = grid(before..behind(height), 0..width, &|x, j| {
-        pass(&kernel.rows, |k| {
-            pixel(input, border, outside, x, (j - 3) * step + k)
-        })
+    let decimated_rows = every(before..behind(height), 0..width, &|x, j| {
+        passes.decimate_rows(&|k| pixel(input, border, outside, x, (j - 3) * step + k as i64))
     });
-    let low = grid(before..behind(height), before..behind(width), &|i, j| {
+    // A column outside of the picture that holds a constant.
+    let column_outside = passes.decimate_rows(&|_| outside);
+    let low = every(before..behind(height), before..behind(width), &|i, j| {
         let row = &decimated_rows[(j - before) as usize];
-        pass(&kernel.columns, |k| {
-            match border.index((i - 3) * step + k, input.width) {
-                Some(x) => row[x],
-                None => outside << kernel.fraction_bits,
-            }
+        passes.decimate_columns(&|k| {
+            let x = border.index((i - 3) * step + k as i64, input.width);
+            x.map_or(column_outside, |x| row[x])
         })
     });
-    let along_rows = grid(before..behind(height), first..end(width), &|i, j| {
+    let along_rows = every(before..behind(height), first..end(width), &|i, j| {
         let row = &low[(j - before) as usize];
-        pass(&kernel.low, |k| row[(i - first + k) as usize])
+        passes.filter(&|k| row[(i - first) as usize + k])
     });
-    let filtered = grid(first..end(height), first..end(width), &|i, j| {
-        pass(&kernel.low, |k| {
-            along_rows[(j - first + k) as usize][(i - first) as usize]
+    let filtered = every(first..end(height), first..end(width), &|i, j| {
+        passes.filter(&|k| along_rows[(j - first) as usize + k][(i - first) as usize])
+    });
+    let wide = every(first..end(height), 0..width, &|x, j| {
+        let row = &filtered[(j - first) as usize];
+        passes.interpolate_columns((x % step) as usize, &|tap| row[(x / step) as usize + tap])
+    });
+    let samples = every(0..height, 0..width, &|x, y| {
+        passes.interpolate_rows((y % step) as usize, &|tap| {
+            wide[(y / step) as usize + tap][x as usize]
         })
     });
-    let taps = |at: i64| (0..).zip(kernel.interpolate[(at % step) as usize].map(i64::from));
-    let wide = grid(first..end(height), 0..width, &|x, j| {
-        let row = &filtered[(j - first) as usize];
-        let sum: i64 = taps(x).map(|(t, q)| q * row[(x / step) as usize + t]).sum();
-        let half = 1 << (kernel.interpolate_bits - 1);
-        (sum + half) >> kernel.interpolate_bits
-    });
-    let samples = grid(0..height, 0..width, &|x, y| {
-        let sum: i64 = taps(y)
-            .map(|(t, q)| q * wide[(y / step) as usize + t][x as usize])
-            .sum();
-        (((sum + c.low) >> kernel.last_shift()) + c.high).clamp(0, max)
-    });
-    Component {
-        samples: samples.concat(),
-        ..input.clone()
+    samples.concat()
+}
+
+/// A component of integers and the kernel that makes it.
+struct IntegerPasses<'a> {
+    kernel: &'a PyramidKernel,
+    convolve: &'a Convolve,
+    max: i64,
+}
+
+/// A weighted sum, and `start`, without the last `shift` bits.
+fn sum_of(weights: &[i32], (start, shift): (i64, u32), at: &dyn Fn(usize) -> i64) -> i64 {
+    let products = weights.iter().enumerate().map(|(k, &q)| i64::from(q) * at(k));
+    (products.sum::<i64>() + start) >> shift
+}
+
+impl PyramidPasses<i64> for IntegerPasses<'_> {
+    fn grid(&self) -> PyramidGrid {
+        self.kernel.grid
+    }
+
+    fn decimate_rows(&self, at: &dyn Fn(usize) -> i64) -> i64 {
+        let pass = &self.kernel.rows;
+        sum_of(&pass.weights, (pass.start(), pass.shift), at)
+    }
+
+    fn decimate_columns(&self, at: &dyn Fn(usize) -> i64) -> i64 {
+        let pass = &self.kernel.columns;
+        sum_of(&pass.weights, (pass.start(), pass.shift), at)
+    }
+
+    fn filter(&self, at: &dyn Fn(usize) -> i64) -> i64 {
+        let pass = &self.kernel.low;
+        sum_of(&pass.weights, (pass.start(), pass.shift), at)
+    }
+
+    fn interpolate_columns(&self, place: usize, at: &dyn Fn(usize) -> i64) -> i64 {
+        let bits = self.kernel.interpolate_bits;
+        sum_of(&self.kernel.interpolate[place], (1 << (bits - 1), bits), at)
+    }
+
+    fn interpolate_rows(&self, place: usize, at: &dyn Fn(usize) -> i64) -> i64 {
+        let last = (self.convolve.low, self.kernel.last_shift());
+        let levels = sum_of(&self.kernel.interpolate[place], last, at);
+        (levels + self.convolve.high).clamp(0, self.max)
     }
 }
 

@@ -11,14 +11,15 @@
 //! direct      out = sum(mask, bias)
 //! separable   t = sum(row, 0) on every row;  out = sum(column of t, bias)
 //! combined    out = combine(sum(mask 0, 0), sum(mask 1, 0), ...), to which the bias is added
+//! pyramid     six passes of such sums, of which the last starts with the bias (float_pyramid.rs)
 //! ```
 //!
 //! Samples of 16 bits become 32 bits exactly, and each step's results are rounded to nearest even. A result
 //! that is not a number is stored as the quiet one without a payload, 0x7fc00000 or 0x7e00.
 
 use super::{
-    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Filter, Mask, PlanError, Planes, Response,
-    factors,
+    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Filter, FloatPyramid, Mask, PlanError, Planes,
+    PyramidGrid, Response, factors,
 };
 use crate::frame::{AlphaKind, Channel, Colour, PixelFormat, Plane};
 
@@ -97,8 +98,7 @@ pub struct FloatAlpha {
 pub enum FloatKernel {
     /// The whole mask.
     Direct(FloatMask),
-    /// A row pass without a rounding to samples, then a column pass. Both of odd length, which may be more
-    /// than that of a mask.
+    /// A row pass without a rounding to samples, then a column pass. Both of odd length.
     Separable {
         /// Along the row, first.
         row: Vec<f32>,
@@ -112,6 +112,8 @@ pub enum FloatKernel {
         /// How.
         combining: FloatCombining,
     },
+    /// A Gaussian that is made of a smaller picture.
+    Pyramid(FloatPyramid),
 }
 
 /// A mask of numbers of 32 bits.
@@ -164,15 +166,26 @@ impl FloatKernel {
             FloatKernel::Direct(mask) => mask.weights.len(),
             FloatKernel::Separable { row, column } => row.len() + column.len(),
             FloatKernel::Combined { masks, .. } => masks.iter().map(|mask| mask.weights.len()).sum(),
+            // Of the low picture there is little.
+            FloatKernel::Pyramid(_) => 2 * PyramidGrid::TAPS,
         }
     }
 
-    /// Columns and rows of the mask.
+    /// The grids of a pyramid; `None` of other kernels.
+    pub fn grid(&self) -> Option<PyramidGrid> {
+        match self {
+            FloatKernel::Pyramid(kernel) => Some(kernel.grid),
+            _ => None,
+        }
+    }
+
+    /// Columns and rows of the mask, or of what a result of a pyramid depends on.
     pub fn size(&self) -> (usize, usize) {
         match self {
             FloatKernel::Direct(mask) => (mask.width, mask.height),
             FloatKernel::Separable { row, column } => (row.len(), column.len()),
             FloatKernel::Combined { masks, .. } => masks.first().map_or((1, 1), |m| (m.width, m.height)),
+            FloatKernel::Pyramid(k) => (2 * k.grid.radius() + 1, 2 * k.grid.radius() + 1),
         }
     }
 }
@@ -293,16 +306,10 @@ pub(super) fn kernel(filter: &Filter, algorithm: Algorithm) -> Result<FloatKerne
     let label = || filter.label.clone();
     let combining = match &filter.response {
         Response::Linear => return linear(filter, algorithm),
-        Response::WideGaussian { .. } if algorithm == Algorithm::Direct => {
-            return Err(PlanError::NoMask { label: label() });
+        Response::WideGaussian { sigma } if algorithm == Algorithm::Auto => {
+            return Ok(FloatKernel::Pyramid(FloatPyramid::new(*sigma)));
         }
-        Response::WideGaussian { sigma } => {
-            let row = wide_gaussian(*sigma);
-            return Ok(FloatKernel::Separable {
-                column: row.clone(),
-                row,
-            });
-        }
+        Response::WideGaussian { .. } => return Err(PlanError::NoMask { label: label() }),
         Response::Absolute => FloatCombining::Absolute,
         Response::Largest { .. } => FloatCombining::Largest,
         Response::Magnitude { scale, .. } => {
@@ -362,14 +369,6 @@ fn floats(weights: impl Iterator<Item = f64>, filter: &Filter) -> Result<Vec<f32
     })
 }
 
-/// The Gaussian to four sigmas on both sides, of sum 1.
-fn wide_gaussian(sigma: f64) -> Vec<f32> {
-    let radius = (4.0 * sigma).ceil() as i64;
-    let bell = |x: i64| (-0.5 * (x as f64 / sigma).powi(2)).exp();
-    let sum: f64 = (-radius..=radius).map(bell).sum();
-    (-radius..=radius).map(|x| (bell(x) / sum) as f32).collect()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -397,11 +396,20 @@ mod tests {
     }
 
     #[test]
-    fn wide_gaussians_are_long_rows() {
-        let (w, h) = plan("gaussian:sigma=30", PixelFormat::GRAYF32).steps[0]
-            .kernel
-            .size();
-        assert_eq!((w, h), (241, 241));
+    fn gaussians_that_fit_no_mask_are_made_in_one_way() {
+        let kernel = |filter| plan(filter, PixelFormat::GRAYF32).steps[0].kernel.clone();
+        assert!(matches!(
+            kernel("gaussian:sigma=10.3"),
+            FloatKernel::Separable { .. }
+        ));
+        assert!(matches!(kernel("gaussian:sigma=10.4"), FloatKernel::Pyramid(_)));
+        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+            let chain = Chain::parse("gaussian:sigma=30")
+                .unwrap()
+                .with_algorithm(algorithm);
+            let error = FloatPlan::new(&chain, PixelFormat::GRAYF32, &Colour::default()).unwrap_err();
+            assert!(matches!(error, PlanError::NoMask { .. }), "{error}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod border;
 mod compass;
 mod division;
 mod float_plan;
+mod float_pyramid;
 mod grammar;
 mod integers;
 mod mask;
@@ -26,6 +27,7 @@ pub use division::{Division, MeanDivision, WordDivision};
 pub use float_plan::{
     FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatMask, FloatPlan, FloatStep,
 };
+pub use float_pyramid::FloatPyramid;
 pub use grammar::{COMMON_KEYS, FilterError, Key, OWN_MASK, OWN_MASK_KEYS};
 pub use mask::{Exact, MAX_MASK, Mask, MaskError};
 pub use mask_file::{LineProblem, MaskFileError};
@@ -36,7 +38,7 @@ pub use plan::{
     SeparableKernel, Step, WeightedKernel,
 };
 pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
-pub use pyramid::PyramidKernel;
+pub use pyramid::{PyramidGrid, PyramidKernel};
 pub use quantise::{Limits, QuantiseError, Quantised, quantise};
 pub use rank::{Factors, RANK_TOLERANCE, factors, rank};
 pub use response::{Response, Scale};

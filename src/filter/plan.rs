@@ -259,7 +259,7 @@ impl Kernel {
             Kernel::Direct(k) => (k.width, k.height),
             Kernel::Separable(k) => (k.row.weights.len(), k.column.weights.len()),
             Kernel::Combined(k) => (k.width, k.height),
-            Kernel::Pyramid(k) => (2 * k.radius() + 1, 2 * k.radius() + 1),
+            Kernel::Pyramid(k) => (2 * k.grid.radius() + 1, 2 * k.grid.radius() + 1),
             Kernel::Weighted(k) => k.kernel.size(),
         }
     }

@@ -13,4 +13,5 @@ mod instruction_sets;
 mod long_weights;
 mod oracle;
 mod region;
+mod wide_floats;
 mod wide_gaussians;

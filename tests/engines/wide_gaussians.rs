@@ -4,7 +4,7 @@
 use super::oracle::{Random, compare, first_difference, format, frame_of, noise, run};
 use framepipe::engine::cpu::Cpu;
 use framepipe::filter::{Border, Chain, Kernel, Plan, Planes};
-use framepipe::frame::{Colour, Frame};
+use framepipe::frame::Colour;
 
 fn chain(spec: &str, border: Border, planes: Planes) -> Chain {
     Chain::parse(spec)
@@ -71,16 +71,17 @@ fn every_set_gives_the_references_bits_at_every_border_and_size() {
     );
 }
 
-/// The real Gaussian of a gray frame, cut off at eight sigmas.
-fn gaussian(frame: &Frame, sigma: f64, border: Border) -> Vec<f64> {
-    let (width, height) = (frame.layout().width(), frame.layout().height());
+/// The real Gaussian of the samples of a picture of this size, row by row, cut off at eight sigmas. Where the
+/// border holds a constant, `outside` is there.
+pub(super) fn gaussian(
+    samples: &[f64],
+    (width, height): (usize, usize),
+    sigma: f64,
+    (border, outside): (Border, f64),
+) -> Vec<f64> {
     let reach = (8.0 * sigma).ceil() as i64;
     let bell = |x: i64| (-0.5 * (x as f64 / sigma).powi(2)).exp();
     let total: f64 = (-reach..=reach).map(bell).sum();
-    let outside = match border {
-        Border::Constant(level) => level,
-        _ => 0.0,
-    };
     // What each pixel of a line weighs for each result of it, and what the border's constant does.
     let weights = |len: usize| -> Vec<(Vec<f64>, f64)> {
         (0..len as i64)
@@ -101,7 +102,7 @@ fn gaussian(frame: &Frame, sigma: f64, border: Border) -> Vec<f64> {
     for y in 0..height {
         for x in 0..width {
             let (inside, constant) = &across[x];
-            let line = (0..width).map(|from| f64::from(frame.sample(0, from, y, 0)) * inside[from]);
+            let line = (0..width).map(|from| samples[y * width + from] * inside[from]);
             rows[y * width + x] = line.sum::<f64>() + constant * outside;
         }
     }
@@ -127,7 +128,13 @@ fn results_are_within_a_level_of_the_real_gaussian() {
             let chain = chain(&format!("gaussian:sigma={sigma}"), border, Planes::All);
             for frame in [&white, &steps] {
                 let got = run(&mut Cpu::new(chain.clone(), 1).unwrap(), frame, 1);
-                let expected = gaussian(frame, sigma, border);
+                let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
+                let samples: Vec<f64> = places.map(|(x, y)| frame.sample(0, x, y, 0).into()).collect();
+                let outside = match border {
+                    Border::Constant(level) => level,
+                    _ => 0.0,
+                };
+                let expected = gaussian(&samples, (width, height), sigma, (border, outside));
                 for (at, expected) in expected.into_iter().enumerate() {
                     let level = f64::from(got.sample(0, at % width, at / width, 0));
                     // Half a level is rounding, a quarter what the passes differ by at most.

@@ -24,7 +24,7 @@ use crate::engine::reference::Reference;
 use crate::engine::verify::fill_with_noise;
 use crate::engine::{Engine, EngineError};
 use crate::filter::{
-    Algorithm, Border, Chain, Filter, FloatPlan, Kernel, Plan, PlanError, Planes, PyramidKernel,
+    Algorithm, Border, Chain, Filter, FloatPlan, Kernel, Plan, PlanError, Planes, PyramidGrid,
 };
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, Pageable, PixelFormat,
@@ -719,7 +719,7 @@ impl Arithmetic {
                 Some(Kernel::Combined(k)) => (false, k.masks.len() * k.width * k.height),
                 Some(Kernel::Separable(k)) => (true, k.row.weights.len() + k.column.weights.len()),
                 // Of the low picture there is little.
-                Some(Kernel::Pyramid(_)) => (false, 2 * PyramidKernel::TAPS),
+                Some(Kernel::Pyramid(_)) => (false, 2 * PyramidGrid::TAPS),
                 Some(Kernel::Weighted(k)) => (k.kernel.is_separable(), k.kernel.taps()),
                 None => (false, 0),
             };

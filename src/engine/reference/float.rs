@@ -1,8 +1,11 @@
 //! Floating-point samples, by the plainest loop: every tap of every sum in its order, as
 //! [`FloatPlan`](crate::filter::FloatPlan) defines it.
 
-use super::{alpha_of, pixel, read};
-use crate::filter::{Border, FloatAlpha, FloatChannelStep, FloatKernel, FloatMask, FloatPlan, FloatStep};
+use super::{PyramidPasses, alpha_of, pixel, pyramid, read};
+use crate::filter::{
+    Border, FloatAlpha, FloatChannelStep, FloatKernel, FloatMask, FloatPlan, FloatPyramid, FloatStep,
+    PyramidGrid,
+};
 use crate::frame::Frame;
 
 /// One component of a picture.
@@ -132,6 +135,45 @@ pub(super) fn convolved(
                 })
             })
         }
+        FloatKernel::Pyramid(kernel) => pyramid(&FloatPasses { kernel, bias }, border, outside, input),
+    }
+}
+
+/// A component of floating-point samples and the kernel that makes it.
+struct FloatPasses<'a> {
+    kernel: &'a FloatPyramid,
+    bias: f32,
+}
+
+/// A weighted sum, tap by tap from `start` on.
+fn weighted(weights: &[f32], start: f32, at: &dyn Fn(usize) -> f32) -> f32 {
+    let taps = weights.iter().enumerate();
+    taps.fold(start, |sum, (k, weight)| weight.mul_add(at(k), sum))
+}
+
+impl PyramidPasses<f32> for FloatPasses<'_> {
+    fn grid(&self) -> PyramidGrid {
+        self.kernel.grid
+    }
+
+    fn decimate_rows(&self, at: &dyn Fn(usize) -> f32) -> f32 {
+        weighted(&self.kernel.decimate, 0.0, at)
+    }
+
+    fn decimate_columns(&self, at: &dyn Fn(usize) -> f32) -> f32 {
+        weighted(&self.kernel.decimate, 0.0, at)
+    }
+
+    fn filter(&self, at: &dyn Fn(usize) -> f32) -> f32 {
+        weighted(&self.kernel.low, 0.0, at)
+    }
+
+    fn interpolate_columns(&self, place: usize, at: &dyn Fn(usize) -> f32) -> f32 {
+        weighted(&self.kernel.interpolate[place], 0.0, at)
+    }
+
+    fn interpolate_rows(&self, place: usize, at: &dyn Fn(usize) -> f32) -> f32 {
+        weighted(&self.kernel.interpolate[place], self.bias, at)
     }
 }
 

@@ -63,7 +63,7 @@ impl<S: Exact> Work<S> for StripWork<'_, '_> {
                 filter,
                 picture,
                 plane: strip.plane,
-                span: Span::new(&band, halo, place.width, filter.border),
+                span: Span::around(&band, halo, place.width, filter.border),
                 band,
                 height: place.height,
                 first_row: strip.first_row,

@@ -17,11 +17,13 @@
 //! Each sum is added up tap by tap, as the definition has it. What is done at once are sums of different
 //! samples: in the lanes of a vector, in several vectors side by side and in four rows.
 //!
-//! Planes are made in bands of columns where a ring of whole rows would leave the second-level cache.
+//! Planes are made in bands of columns where a ring of whole rows would leave the second-level cache. Gaussians
+//! that fit no mask are made of a smaller picture (pyramid.rs).
 
 mod finish;
 mod levels;
 mod lines;
+mod pyramid;
 mod strip;
 
 use super::rows::fused_sums::{self, ROWS, Taps};
@@ -35,6 +37,7 @@ use super::threads::Threads;
 use crate::filter::{FloatCombining, FloatKernel, FloatMask, FloatStep, Step, WeightedKernel};
 use crate::frame::{Channel, Layout, PixelFormat, Plane};
 use levels::{PlaneLevels, float_step};
+use pyramid::Pyramid;
 use std::collections::BTreeMap;
 use strip::{Memory, StripWork};
 
@@ -50,8 +53,14 @@ pub(super) struct FloatFilter {
     threshold: Option<Threshold>,
 }
 
+/// What results are made of.
+enum Kernel {
+    Masks(Masks),
+    Pyramid(Pyramid),
+}
+
 /// What sums are made of.
-struct Kernel {
+struct Masks {
     /// Weights of the pass along rows; `None` if there is none.
     row: Option<Vec<f32>>,
     /// The whole masks, of one size; one column after a pass along rows.
@@ -65,28 +74,72 @@ impl Kernel {
     fn new(kernel: &FloatKernel) -> Kernel {
         let taps = |mask: &FloatMask| Taps::new(&mask.weights, mask.width);
         let (row, masks, combining) = match kernel {
+            FloatKernel::Pyramid(kernel) => return Kernel::Pyramid(Pyramid::new(kernel)),
             FloatKernel::Direct(mask) => (None, vec![taps(mask)], None),
             FloatKernel::Combined { masks, combining } => {
                 (None, masks.iter().map(taps).collect(), Some(*combining))
             }
             FloatKernel::Separable { row, column } => (Some(row.clone()), vec![Taps::new(column, 1)], None),
         };
-        Kernel {
+        Kernel::Masks(Masks {
             row,
             masks,
             combining,
             size: kernel.size(),
-        }
+        })
     }
 
     /// Multiply-adds of a sample.
     fn taps(&self) -> usize {
-        self.row.as_ref().map_or(0, Vec::len) + self.masks.iter().map(Taps::len).sum::<usize>()
+        match self {
+            Kernel::Masks(masks) => {
+                masks.row.as_ref().map_or(0, Vec::len) + masks.masks.iter().map(Taps::len).sum::<usize>()
+            }
+            Kernel::Pyramid(_) => pyramid::COST,
+        }
     }
+}
 
+impl Masks {
     /// Lines that four output rows are made of.
     fn lines(&self) -> usize {
         self.size.1 + ROWS - 1
+    }
+
+    /// Pixels of the bands that a plane is made in.
+    fn band(&self, plane: &Plane) -> usize {
+        /// Samples of a ring that stays in the second-level cache.
+        const RING: usize = 1 << 16;
+        /// Samples of a ring of direct masks, which do enough with each to read it from further away.
+        const FAR_RING: usize = 1 << 20;
+        /// Samples of the sums of several masks.
+        const SUMS: usize = 1 << 15;
+        /// Samples of a line that are worth the loops' start.
+        const LEAST: usize = 128;
+        let halo = 2 * (self.size.0 / 2) * plane.channels;
+        let samples = if self.row.is_some() {
+            RING / self.lines()
+        } else {
+            let lines = (FAR_RING / self.lines()).saturating_sub(halo).max(halo);
+            lines.min(SUMS / self.masks.len())
+        };
+        let most = samples.max(LEAST).div_ceil(plane.channels);
+        let bands = plane.width.div_ceil(most);
+        plane.width.div_ceil(bands)
+    }
+
+    /// How a plane is made, in a few words, by so many vectors of a row at once of so many numbers.
+    fn plan(&self, place: &Plane, (lanes, vectors): (usize, usize)) -> String {
+        let way = match (&self.row, self.masks.len()) {
+            (Some(_), _) => "separable".to_owned(),
+            (None, 1) => "direct".to_owned(),
+            (None, masks) => format!("{masks} masks"),
+        };
+        let bands = match place.width.div_ceil(self.band(place)) {
+            1 => String::new(),
+            n => format!(", in {n} bands"),
+        };
+        format!("{way}, {ROWS} rows of {vectors} vectors of {lanes} at once{bands}")
     }
 }
 
@@ -134,52 +187,29 @@ impl FloatFilter {
         self.step.planes[plane].iter().any(|c| c.convolved().is_some())
     }
 
-    /// Pixels of the bands that a plane is made in.
-    fn band(&self, plane: &Plane) -> usize {
-        /// Samples of a ring that stays in the second-level cache.
-        const RING: usize = 1 << 16;
-        /// Samples of a ring of direct masks, which do enough with each to read it from further away.
-        const FAR_RING: usize = 1 << 20;
-        /// Samples of the sums of several masks.
-        const SUMS: usize = 1 << 15;
-        /// Samples of a line that are worth the loops' start.
-        const LEAST: usize = 128;
-        let halo = 2 * (self.kernel.size.0 / 2) * plane.channels;
-        let samples = if self.kernel.row.is_some() {
-            RING / self.kernel.lines()
-        } else {
-            let lines = (FAR_RING / self.kernel.lines()).saturating_sub(halo).max(halo);
-            lines.min(SUMS / self.kernel.masks.len())
-        };
-        let most = samples.max(LEAST).div_ceil(plane.channels);
-        let bands = plane.width.div_ceil(most);
-        plane.width.div_ceil(bands)
-    }
-
     /// How a plane is made, in one line.
     pub(super) fn plan(&self, plane: usize, place: &Plane) -> String {
         if !self.is_convolved(plane) {
             return "copied".to_owned();
         }
-        let (lanes, vectors) = match self.vectors {
+        let vectors = match self.vectors {
             Some(vectors) => with_simd!(vectors, simd => shape(simd.singles())),
             None => shape(Singles4),
         };
-        let way = match (&self.kernel.row, self.kernel.masks.len()) {
-            (Some(_), _) => "separable".to_owned(),
-            (None, 1) => "direct".to_owned(),
-            (None, masks) => format!("{masks} masks"),
+        let way = match &self.kernel {
+            Kernel::Masks(masks) => masks.plan(place, vectors),
+            Kernel::Pyramid(pyramid) => pyramid.plan(vectors),
         };
-        let bands = match place.width.div_ceil(self.band(place)) {
-            1 => String::new(),
-            n => format!(", in {n} bands"),
-        };
-        format!("float: {way}, {ROWS} rows of {vectors} vectors of {lanes} at once{bands}")
+        format!("float: {way}")
     }
 
     /// Carries out the step: `layout` is that of `output`.
     pub(super) fn apply(&self, threads: &Threads, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
-        let parts = Parts::new(self.kernel.size.1, self.kernel.row.is_some(), threads.share());
+        let (height, threads_to_use) = (self.step.kernel.size().1, threads.share());
+        let parts = match &self.kernel {
+            Kernel::Masks(masks) => Parts::new(height, masks.row.is_some(), threads_to_use),
+            Kernel::Pyramid(_) => Parts::of_pyramid(height, threads_to_use),
+        };
         let strips = strips(parts, layout, output, |_| ROWS);
         threads.each(self.together(strips), |scratch, strips| {
             let work = StripWork {
@@ -233,6 +263,6 @@ impl FloatFilter {
     pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
         let planes = layout.planes().iter().enumerate();
         let ways = planes.map(|(plane, place)| self.plan(plane, place));
-        explained(self.format, self.kernel.size, ways)
+        explained(self.format, self.step.kernel.size(), ways)
     }
 }

@@ -1,8 +1,9 @@
 //! The rows of a strip: which lines each four of them are made of, and when these are read.
 
-use super::FloatFilter;
 use super::finish::{Row, combine, needs_before};
 use super::lines::{Alpha, Reader, numbers};
+use super::pyramid::PyramidMemory;
+use super::{FloatFilter, Kernel, Masks};
 use crate::engine::cpu::rows::fused_sums::{Lines, Next, ROWS, along_row, sums};
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
@@ -20,12 +21,19 @@ pub(super) struct Memory {
     /// A line before the pass along it.
     line: Vec<f32>,
     /// What sums start from, and as many zeros.
-    starts: Vec<f32>,
+    pub(super) starts: Vec<f32>,
     sums: Vec<f32>,
+    pub(super) work: FinishMemory,
+    pub(super) pyramid: PyramidMemory,
+}
+
+/// What sums become samples in.
+#[derive(Default)]
+pub(super) struct FinishMemory {
     /// The samples of a row before the step.
     before: Vec<f32>,
     /// The alphas of a row.
-    alphas: Vec<f32>,
+    pub(super) alphas: Vec<f32>,
     /// The convolved alpha of a strip's rows, where it has a plane of its own.
     convolved: Vec<f32>,
 }
@@ -73,13 +81,21 @@ impl<S: Levels> Work<S> for StripWork<'_> {
                 continue;
             }
             let place = layout.planes()[strip.plane];
-            let pixels = filter.band(&place);
+            let masks = match &filter.kernel {
+                Kernel::Masks(masks) => masks,
+                Kernel::Pyramid(pyramid) => {
+                    let part = Part::new(filter, picture, &strip, (0..place.width, 0));
+                    part.make_pyramid(s, pyramid, layout, &mut strip, memory);
+                    continue;
+                }
+            };
+            let pixels = masks.band(&place);
             let mut first = 0;
             while first < place.width {
                 let band = first..(first + pixels).min(place.width);
                 first = band.end;
-                let mut part = Part::new(filter, picture, &strip, band);
-                part.make(s, layout, &mut strip, memory);
+                let part = Part::new(filter, picture, &strip, (band, masks.size.0 / 2));
+                part.make(s, masks, layout, &mut strip, memory);
             }
             if let Some(threshold) = &filter.threshold {
                 threshold.apply(picture, layout, &mut strip);
@@ -89,23 +105,29 @@ impl<S: Levels> Work<S> for StripWork<'_> {
 }
 
 /// A band of columns of a strip.
-struct Part<'a> {
-    filter: &'a FloatFilter,
-    reader: Reader<'a>,
+pub(super) struct Part<'a> {
+    pub(super) filter: &'a FloatFilter,
+    pub(super) reader: Reader<'a>,
     /// Where alpha lies that colours are divided by.
     alpha: Option<Alpha>,
     /// True if this is alpha, by which the colours of other planes are divided.
     is_alpha: bool,
     band: Range<usize>,
-    span: Span,
+    pub(super) span: Span,
     /// Rows of the plane.
     height: usize,
     /// The first row of the strip.
-    first_row: usize,
+    pub(super) first_row: usize,
 }
 
 impl<'a> Part<'a> {
-    fn new(filter: &'a FloatFilter, picture: Picture<'a>, strip: &Strip<'_>, band: Range<usize>) -> Part<'a> {
+    /// Of `band`, with so many pixels more on both sides of it.
+    fn new(
+        filter: &'a FloatFilter,
+        picture: Picture<'a>,
+        strip: &Strip<'_>,
+        (band, halo): (Range<usize>, usize),
+    ) -> Part<'a> {
         let place = picture.layout.planes()[strip.plane];
         let channels = &filter.step.planes[strip.plane];
         let alpha_plane = filter.alpha_plane();
@@ -118,12 +140,12 @@ impl<'a> Part<'a> {
                 None => Alpha::Component(component),
             });
         let outside = channels.iter().map(|c| c.convolved().map_or(0.0, |c| c.border));
-        let (border, halo) = (filter.step.border, filter.kernel.size.0 / 2);
+        let border = filter.step.border;
         Part {
             filter,
             alpha,
             is_alpha,
-            span: Span::new(&band, halo, place.width, border),
+            span: Span::around(&band, halo, place.width, border),
             reader: Reader {
                 picture,
                 plane: strip.plane,
@@ -139,7 +161,7 @@ impl<'a> Part<'a> {
     }
 
     /// What each sum of the band starts from, or several sums have added.
-    fn starts(&self, to: &mut [f32]) {
+    pub(super) fn starts(&self, to: &mut [f32]) {
         let channels = &self.filter.step.planes[self.reader.plane];
         for pixel in to.chunks_mut(channels.len()) {
             for (start, what) in pixel.iter_mut().zip(channels) {
@@ -150,8 +172,14 @@ impl<'a> Part<'a> {
 
     /// Makes the band of all rows of the strip.
     #[inline(always)]
-    fn make<S: Levels>(&mut self, s: S, layout: &Layout, strip: &mut Strip<'_>, memory: &mut Memory) {
-        let kernel = &self.filter.kernel;
+    fn make<S: Levels>(
+        &self,
+        s: S,
+        kernel: &Masks,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        memory: &mut Memory,
+    ) {
         let channels = self.reader.channels();
         let samples = self.band.len() * channels;
         let len = samples.next_multiple_of(S::LANES);
@@ -188,9 +216,9 @@ impl<'a> Part<'a> {
                 ring.held[slot] = number + 1;
                 let to = &mut lines[slot * pitch..][..pitch];
                 match &kernel.row {
-                    None => self.reader.line(s, y, &self.span, to, &mut memory.alphas),
+                    None => self.reader.line(s, y, &self.span, to, &mut memory.work.alphas),
                     Some(row) => {
-                        self.reader.line(s, y, &self.span, line, &mut memory.alphas);
+                        self.reader.line(s, y, &self.span, line, &mut memory.work.alphas);
                         along_row(s, (row, 0.0), line, channels, &mut to[..len], |sums| sums);
                     }
                 }
@@ -201,7 +229,7 @@ impl<'a> Part<'a> {
                 step: channels,
             };
             let starts = if kernel.combining.is_some() { zeros } else { biases };
-            let mut next = self.next(layout, strip, k + ROWS);
+            let mut next = self.next(layout, strip, (k + ROWS, kernel.size.1 / 2));
             for (taps, sums_of) in kernel.masks.iter().zip(all_sums.chunks_exact_mut(ROWS * len)) {
                 sums(s, taps, read, (starts, next), sums_of);
                 next.rows = [&[]; 2 * ROWS];
@@ -214,18 +242,18 @@ impl<'a> Part<'a> {
                 .take(ROWS.min(strip.rows - k))
                 .enumerate()
             {
-                let work = (&mut memory.before, &mut memory.alphas, &mut memory.convolved);
-                self.finish(s, layout, strip, k + r, (sums, samples), work);
+                self.finish(s, layout, strip, k + r, (sums, samples), &mut memory.work);
             }
         }
     }
 
-    /// What is read and written when the rows from row `k` of the strip on are made.
-    fn next<'b>(&'b self, layout: &Layout, strip: &'b Strip<'_>, k: usize) -> Next<'b> {
+    /// What is read and written when the rows from row `k` of the strip on are made, of which the rows so many
+    /// `below` are read for the first time.
+    fn next<'b>(&'b self, layout: &Layout, strip: &'b Strip<'_>, (k, below): (usize, usize)) -> Next<'b> {
         let (plane, bytes) = (self.reader.plane, self.filter.format.bytes_per_sample());
         let mut rows: [&[u8]; 2 * ROWS] = [&[]; 2 * ROWS];
         if k < strip.rows {
-            let (below, place) = (self.filter.kernel.size.1 / 2, layout.planes()[plane]);
+            let place = layout.planes()[plane];
             let from = self.band.start * place.channels * bytes;
             let len = self.band.len() * place.channels * bytes;
             let (picture, result) = rows.split_at_mut(ROWS);
@@ -244,14 +272,18 @@ impl<'a> Part<'a> {
 
     /// Writes row `k` of the strip, made of so many of these sums.
     #[inline(always)]
-    fn finish<S: Levels>(
+    pub(super) fn finish<S: Levels>(
         &self,
         s: S,
         layout: &Layout,
         strip: &mut Strip<'_>,
         k: usize,
         (all_sums, samples): (&mut [f32], usize),
-        (before, alphas, convolved): (&mut Vec<f32>, &mut Vec<f32>, &mut Vec<f32>),
+        FinishMemory {
+            before,
+            alphas,
+            convolved,
+        }: &mut FinishMemory,
     ) {
         let (step, plane, y) = (&self.filter.step, self.reader.plane, self.first_row + k);
         let place = layout.planes()[plane];

@@ -4,14 +4,14 @@ use super::low_rows::filter;
 use crate::engine::cpu::rows::sum::Sum;
 use crate::engine::cpu::rows::words::numbers::store;
 use crate::engine::cpu::simd::vector::Plain;
-use crate::filter::{Convolve, PyramidKernel};
+use crate::filter::{Convolve, PyramidGrid, PyramidKernel};
 use crate::frame::PixelFormat;
 
 /// Samples that are made at a time.
 const BLOCK: usize = 256;
 
 /// The weights of interpolation, turned: for each of the six low pixels those of all places behind one.
-pub(super) struct Taps([Vec<i32>; PyramidKernel::TAPS]);
+pub(super) struct Taps([Vec<i32>; PyramidGrid::TAPS]);
 
 impl Taps {
     pub(super) fn new(kernel: &PyramidKernel) -> Taps {
@@ -51,8 +51,8 @@ impl<S: Sum> Plain for MakeWideRow<'_, S> {
                 self.line_sums,
                 self.filtered,
             );
-            let pixels = self.to.chunks_mut(kernel.step * channels);
-            for (pixels, low) in pixels.zip(self.filtered.windows(PyramidKernel::TAPS)) {
+            let pixels = self.to.chunks_mut(kernel.grid.step * channels);
+            for (pixels, low) in pixels.zip(self.filtered.windows(PyramidGrid::TAPS)) {
                 for (place, pixel) in pixels.chunks_exact_mut(channels).enumerate() {
                     let mut sum = half;
                     for (taps, &low) in self.taps.0.iter().zip(low) {
@@ -67,8 +67,8 @@ impl<S: Sum> Plain for MakeWideRow<'_, S> {
 
 /// Makes a row of the result.
 pub(super) struct MakeRow<'a, S> {
-    rows: [&'a [i32]; PyramidKernel::TAPS],
-    weights: [S; PyramidKernel::TAPS],
+    rows: [&'a [i32]; PyramidGrid::TAPS],
+    weights: [S; PyramidGrid::TAPS],
     convolved: &'a [Convolve],
     shift: u32,
     format: PixelFormat,
@@ -78,7 +78,7 @@ pub(super) struct MakeRow<'a, S> {
 impl<'a, S: Sum> MakeRow<'a, S> {
     /// The row `place` behind a low one, of the six rows around it.
     pub(super) fn new(
-        rows: [&'a [i32]; PyramidKernel::TAPS],
+        rows: [&'a [i32]; PyramidGrid::TAPS],
         (kernel, convolved): (&'a PyramidKernel, &'a [Convolve]),
         (place, format): (usize, PixelFormat),
         out: &'a mut [u8],

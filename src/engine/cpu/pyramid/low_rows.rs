@@ -38,7 +38,7 @@ impl<S: Sum> Plain for MakeLowRow<'_, S> {
                 };
             }
             for (i, to) in self.decimated.iter_mut().enumerate() {
-                let window = &self.extended[i * kernel.step..][..kernel.columns.weights.len()];
+                let window = &self.extended[i * kernel.grid.step..][..kernel.columns.weights.len()];
                 *to = dot::<S>(&kernel.columns, window);
             }
             let to = &mut self.to[channel * columns..][..columns];

@@ -13,7 +13,8 @@
 //! row y      p p p p p p p p ..
 //! ```
 //!
-//! All but the first and the last step work on a D-th of the rows. The loops are plain Rust that the compiler
+//! All but the first and the last step work on a D-th of the rows; which rows belong to which sums is in
+//! `rows/decimator.rs`. The loops are plain Rust that the compiler
 //! makes vectors of, for each instruction set.
 
 mod decimate;
@@ -21,15 +22,16 @@ mod interpolate;
 mod low_rows;
 
 use crate::engine::cpu::rows::border::RowBorder;
+use crate::engine::cpu::rows::decimator::Decimator;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::rows::sum::Sum;
 use crate::engine::cpu::simd::scratch::{self, LineRing, room, spread};
 use crate::engine::cpu::simd::{Vectors, run_plain};
-use crate::filter::{Border, ChannelStep, Convolve, Kernel, PyramidKernel};
+use crate::filter::{Border, ChannelStep, Convolve, Kernel, PyramidGrid, PyramidKernel};
 use crate::frame::{Layout, PixelFormat, Plane};
-use decimate::Decimator;
+use decimate::AddRows;
 use interpolate::{MakeRow, MakeWideRow, Taps};
 use low_rows::MakeLowRow;
 
@@ -96,7 +98,7 @@ impl PlaneFilter for Pyramid {
         if self.convolved.is_empty() {
             return "copied or filled".to_owned();
         }
-        let (step, low) = (self.kernel.step, self.kernel.low.weights.len());
+        let (step, low) = (self.kernel.grid.step, self.kernel.low.weights.len());
         let bits = if self.kernel.is_wide() { 64 } else { 32 };
         format!("pyramid: {low}x{low} low pixels, {step} pixels apart, sums of {bits} bits")
     }
@@ -133,12 +135,12 @@ impl Pyramid {
             }
             return;
         }
-        let (kernel, step, radius) = (&self.kernel, self.kernel.step, self.kernel.low_radius());
+        let (kernel, PyramidGrid { step, low_radius }) = (&self.kernel, self.kernel.grid);
         let samples = plane.width * plane.channels;
         // The low pixels that results are interpolated from begin two before the one on or before the first
         // result and end three behind the one on or before the last.
         let first_low = first_row / step as i64 - 2;
-        let columns = kernel.low_pixels(plane.width);
+        let columns = kernel.grid.low_pixels(plane.width);
         let filtered = columns * plane.channels;
         self.find_places(plane.width, &mut scratch.places);
         let extended = scratch.places.len();
@@ -147,14 +149,19 @@ impl Pyramid {
             .iter()
             .map(|c| i32::from(c.border) << kernel.fraction_bits)
             .collect();
-        let low_slots = 2 * radius + 1;
+        let low_slots = 2 * low_radius + 1;
         let mut low_rows = LineRing::new(&mut scratch.low_rows, (low_slots, spread(filtered)), 0);
-        let mut wide_rows = LineRing::new(&mut scratch.wide_rows, (PyramidKernel::TAPS, spread(samples)), 0);
-        let mut decimator = Decimator::new(kernel, first_low - radius as i64, samples, &mut scratch.sums);
+        let mut wide_rows = LineRing::new(&mut scratch.wide_rows, (PyramidGrid::TAPS, spread(samples)), 0);
+        let mut decimator = Decimator::new(
+            &kernel.rows.weights,
+            first_low - low_radius as i64,
+            samples,
+            &mut scratch.sums,
+        );
         let [extended_line, low_line, filtered_line] = &mut scratch.lines;
         let [extended_line, low_line, filtered_line] = [
             room(extended_line, extended),
-            room(low_line, kernel.decimated(plane.width)),
+            room(low_line, kernel.grid.decimated(plane.width)),
             room(filtered_line, columns),
         ];
         let line_sums = room(&mut scratch.line_sums, columns);
@@ -163,17 +170,22 @@ impl Pyramid {
             let at = first_row + y as i64;
             // The first of the wide rows that this row is made of.
             let first = (at / step as i64 - 2 - first_low) as usize;
-            wide_rows.fill(first + PyramidKernel::TAPS, |k, wide| {
+            wide_rows.fill(first + PyramidGrid::TAPS, |k, wide| {
                 low_rows.fill(k + low_slots, |_, low| {
                     let sums = decimator.next(|block, target| {
                         let from = block - first_row;
-                        let block = [
+                        let rows = [
                             rows.row(from),
                             rows.row(from + 1),
                             rows.row(from + 2),
                             rows.row(from + 3),
                         ];
-                        run_plain(self.vectors, target.of_rows(block, self.format));
+                        let add = AddRows {
+                            rows,
+                            format: self.format,
+                            target,
+                        };
+                        run_plain(self.vectors, add);
                     });
                     let make = MakeLowRow {
                         kernel,
@@ -214,10 +226,8 @@ impl Pyramid {
     /// Where the pixels of a row are found that its low pixels are decimated from; `None` where the border
     /// holds a constant.
     fn find_places(&self, width: usize, places: &mut Vec<Option<usize>>) {
-        let (step, radius) = (self.kernel.step as i64, self.kernel.low_radius() as i64);
-        let first = (-2 - radius - 3) * step;
-        let count = (self.kernel.decimated(width) as i64 + 5) * step;
+        let pixels = self.kernel.grid.pixels(width);
         places.clear();
-        places.extend((first..first + count).map(|x| self.border.index(x, width)));
+        places.extend(pixels.map(|x| self.border.index(x, width)));
     }
 }

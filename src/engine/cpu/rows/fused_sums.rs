@@ -277,8 +277,8 @@ fn add<S: Sums, const V: usize, const FIRST: usize, const END: usize, const FOLD
     }
 }
 
-/// Sums along one line, `step` samples from tap to tap, from 0 on: as many as `to` takes, a multiple of a
-/// vector. They begin with `start`, and `end` makes of them what is stored.
+/// Sums along one line, `step` samples from tap to tap: as many as `to` takes, a multiple of a vector. They
+/// begin with `start`, and `end` makes of them what is stored.
 #[inline(always)]
 pub(in crate::engine::cpu) fn along_row<S: Sums>(
     s: S,
@@ -288,32 +288,41 @@ pub(in crate::engine::cpu) fn along_row<S: Sums>(
     to: &mut [S::Number],
     end: impl Fn(S::V) -> S::V,
 ) {
-    let at = along_tiles::<S, 8>(s, (weights, start), (line, step), to, 0, &end);
-    along_tiles::<S, 1>(s, (weights, start), (line, step), to, at, &end);
+    of_places(s, (weights, start), (line, |tap| tap * step), to, end);
+}
+
+/// The same of the numbers from `place` of each tap on.
+#[inline(always)]
+pub(in crate::engine::cpu) fn of_places<S: Sums>(
+    s: S,
+    (weights, start): (&[S::Number], S::Number),
+    (memory, place): (&[S::Number], impl Fn(usize) -> usize),
+    to: &mut [S::Number],
+    end: impl Fn(S::V) -> S::V,
+) {
+    let at = tiles_of_places::<S, 8>(s, (weights, start), (memory, &place), to, 0, &end);
+    tiles_of_places::<S, 1>(s, (weights, start), (memory, &place), to, at, &end);
 }
 
 #[inline(always)]
-fn along_tiles<S: Sums, const V: usize>(
+fn tiles_of_places<S: Sums, const V: usize>(
     s: S,
     (weights, start): (&[S::Number], S::Number),
-    (line, step): (&[S::Number], usize),
+    (memory, place): (&[S::Number], &impl Fn(usize) -> usize),
     to: &mut [S::Number],
     from: usize,
     end: &impl Fn(S::V) -> S::V,
 ) -> usize {
-    let reach = (weights.len() - 1) * step + V * S::LANES;
     let mut at = from;
     while at + V * S::LANES <= to.len() {
-        let line = &line[at..][..reach];
+        let memory = &memory[at..];
         let mut sums = [s.splat(start); V];
-        let mut tap = 0;
-        for &weight in weights {
-            let from = &line[tap..][..V * S::LANES];
+        for (tap, &weight) in weights.iter().enumerate() {
+            let from = &memory[place(tap)..][..V * S::LANES];
             let weight = s.splat(weight);
             for v in 0..V {
                 sums[v] = s.fused(weight, s.load(&from[v * S::LANES..]), sums[v]);
             }
-            tap += step;
         }
         for v in 0..V {
             s.store(end(sums[v]), &mut to[at + v * S::LANES..]);

@@ -16,11 +16,12 @@
 //! ```
 //!
 //! `plane_filter.rs` is what an algorithm is; `prefetch.rs` asks for the rows to come; `component.rs` is the
-//! way in for algorithms in plain Rust; `fused_sums.rs` makes sums of floating-point numbers, and `span.rs` says
-//! where the pixels of a part of a row come from.
+//! way in for algorithms in plain Rust; `decimator.rs` makes fewer rows; `fused_sums.rs` makes sums of
+//! floating-point numbers, and `span.rs` says where the pixels of a part of a row come from.
 
 pub(super) mod border;
 pub(super) mod component;
+pub(super) mod decimator;
 pub(super) mod fused_sums;
 pub(super) mod plane_filter;
 pub(super) mod plane_rows;

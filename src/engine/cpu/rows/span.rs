@@ -9,7 +9,7 @@
 use crate::filter::Border;
 use std::ops::Range;
 
-/// The pixels of a line: a band of a row, and a halo on both sides.
+/// The pixels of a line: some of a row, and a halo on both sides.
 pub(in crate::engine::cpu) struct Span {
     /// Pixels of the row that lie within the picture.
     pub(in crate::engine::cpu) inside: Range<usize>,
@@ -23,25 +23,30 @@ pub(in crate::engine::cpu) struct Span {
 }
 
 impl Span {
+    /// These pixels, which may begin before a row of `width` and end behind it.
+    pub(in crate::engine::cpu) fn new(pixels: Range<i64>, width: usize, border: Border) -> Span {
+        let within = |at: i64| at.clamp(0, width as i64) as usize;
+        let inside = within(pixels.start)..within(pixels.end);
+        let outside = (0..)
+            .zip(pixels.clone())
+            .filter(|(_, at)| !(0..width as i64).contains(at))
+            .map(|(place, at)| (place, border.index(at, width)));
+        Span {
+            lead: (inside.start as i64 - pixels.start) as usize,
+            pixels: (pixels.end - pixels.start) as usize,
+            outside: outside.collect(),
+            inside,
+        }
+    }
+
     /// `band` with so many pixels on both sides, in rows of `width`.
-    pub(in crate::engine::cpu) fn new(
+    pub(in crate::engine::cpu) fn around(
         band: &Range<usize>,
         halo: usize,
         width: usize,
         border: Border,
     ) -> Span {
-        let inside = band.start.saturating_sub(halo)..(band.end + halo).min(width);
-        let first = band.start as i64 - halo as i64;
-        let pixels = band.len() + 2 * halo;
-        let outside = (0..pixels)
-            .map(|place| (place, first + place as i64))
-            .filter(|(_, at)| !(0..width as i64).contains(at))
-            .map(|(place, at)| (place, border.index(at, width)));
-        Span {
-            lead: (inside.start + halo) - band.start,
-            pixels,
-            outside: outside.collect(),
-            inside,
-        }
+        let pixels = band.start as i64 - halo as i64..(band.end + halo) as i64;
+        Span::new(pixels, width, border)
     }
 }

@@ -119,12 +119,16 @@ impl Parts {
             Kernel::Direct(_) | Kernel::Combined(_) | Kernel::Weighted(_) => {
                 Parts::new(height, false, threads)
             }
-            // Each strip makes the low rows around it anew.
-            Kernel::Pyramid(_) => Parts {
-                threads,
-                most: threads,
-                least_rows: height / 2,
-            },
+            Kernel::Pyramid(_) => Parts::of_pyramid(height, threads),
+        }
+    }
+
+    /// For a pyramid whose results depend on so many rows: each strip makes the low rows around it anew.
+    pub(in crate::engine::cpu) fn of_pyramid(height: usize, threads: usize) -> Parts {
+        Parts {
+            threads,
+            most: threads,
+            least_rows: height / 2,
         }
     }
 

@@ -53,6 +53,8 @@ pub enum Source {
     FloatPasses,
     /// The sums of several masks of floating-point samples, or of one, and what is made of them.
     FloatCombined,
+    /// A Gaussian of floating-point sums that fits no mask, of a smaller picture.
+    FloatPyramid,
     /// Premultiplication of floating-point samples, and its inverse for all samples.
     FloatAlpha,
     /// Plain copies and bare multiply-adds, with which convolutions are compared.
@@ -67,13 +69,14 @@ macro_rules! text {
 }
 
 /// Texts that others include, each with the path that they include it by.
-const HEADERS: [(&str, &str); 24] = [
+const HEADERS: [(&str, &str); 25] = [
     text!("common/border.cuh"),
     text!("common/combining.cuh"),
     text!("common/interleave.cuh"),
     text!("common/offset.cuh"),
     text!("common/plane.cuh"),
     text!("common/ptx.cuh"),
+    text!("common/pyramid.cuh"),
     text!("common/types.cuh"),
     text!("float/plain.cuh"),
     text!("float/plane.cuh"),
@@ -96,7 +99,7 @@ const HEADERS: [(&str, &str); 24] = [
 
 impl Source {
     /// Every text.
-    const ALL: [Source; 15] = [
+    const ALL: [Source; 16] = [
         Source::Direct,
         Source::Separable,
         Source::Combined,
@@ -110,6 +113,7 @@ impl Source {
         Source::FloatSeparable,
         Source::FloatPasses,
         Source::FloatCombined,
+        Source::FloatPyramid,
         Source::FloatAlpha,
         Source::Ceiling,
     ];
@@ -129,6 +133,7 @@ impl Source {
             Source::FloatSeparable => text!("float/separable.cu"),
             Source::FloatPasses => text!("float/passes.cu"),
             Source::FloatCombined => text!("float/combined.cu"),
+            Source::FloatPyramid => text!("float/pyramid.cu"),
             Source::FloatAlpha => text!("float/alpha.cu"),
             Source::Ceiling => text!("common/ceiling.cu"),
         }

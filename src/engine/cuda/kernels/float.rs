@@ -2,29 +2,28 @@
 //! text, the shape of its blocks, its parameters.
 //!
 //! ```text
-//! up to four channels, a mask of up to 63x63      pixels in a tile           direct, combined, separable
+//! up to four channels, with room for the tile     pixels in a tile           direct, combined, separable
 //! anything else                                   pixels in global memory    direct, combined, passes
+//! Gaussians that fit no mask                      pixels in global memory    pyramid
 //!
 //! levels under alpha, alpha beside its colours    a tile becomes levels      one launch
 //! levels under alpha elsewhere                    sums, then levels          and alpha
 //! ```
 
 use super::plane_group::{Interleaving, border_number};
-use super::scalar::{Shape, checked};
+use super::scalar::{PYRAMID_BLOCK, Shape, checked};
 use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::filter::{
-    Border, ChannelStep, FloatChannelStep, FloatCombining, FloatKernel, FloatStep, Step, WeightedKernel,
+    Border, ChannelStep, FloatChannelStep, FloatCombining, FloatKernel, FloatPyramid, FloatStep, Step,
+    WeightedKernel,
 };
 use crate::frame::{Channel, PixelFormat};
 
 /// Components that a pixel of a tile has at most; of more, all get the same treatment.
 const MOST_CHANNELS: usize = 4;
-
-/// Columns or rows of a mask whose pixels come from a tile, at most.
-const MOST_TAPS: usize = 63;
 
 /// Samples of a row that a thread of a tile computes.
 const SAMPLES_A_THREAD: usize = 4;
@@ -35,9 +34,6 @@ const WRITTEN_OUT: usize = 2048;
 
 /// Blocks that a multiprocessor holds at least, where shared memory is large enough for their tiles.
 const BLOCKS_AT_LEAST: u32 = 3;
-
-/// Weights that lie in constant memory at most, where they may: those of one mask.
-const CONSTANT_WEIGHTS: usize = MOST_TAPS * MOST_TAPS;
 
 /// Planes of one interleaving in a step: what one kernel works on.
 pub(crate) struct FloatJob<'a> {
@@ -114,9 +110,6 @@ pub(crate) enum FloatUnfit {
     /// More components than a tile's pixel has.
     #[error("a tile has pixels of up to {MOST_CHANNELS} components")]
     Channels,
-    /// Rows or columns longer than a mask's.
-    #[error("a tile has room for masks of up to {MOST_TAPS}x{MOST_TAPS}")]
-    Taps,
     /// The tile with its halo is larger than a block's shared memory.
     #[error("the tile and its halo do not fit in shared memory")]
     SharedMemory,
@@ -210,6 +203,59 @@ pub(crate) fn treats(step: &FloatStep) -> bool {
         .all(|plane| plane.len() <= MOST_CHANNELS || is_alike(plane))
 }
 
+/// The launches of a Gaussian that fits no mask, which there is one way to make.
+pub(crate) fn pyramid(kernel: &FloatPyramid, job: &FloatJob<'_>) -> FloatTuned {
+    let mut parameters = sample_parameters(job, false, false);
+    parameters.extend([
+        ("BLOCK_W", i64::from(PYRAMID_BLOCK.0)),
+        ("BLOCK_H", i64::from(PYRAMID_BLOCK.1)),
+        ("STEP", kernel.grid.step as i64),
+        ("RADIUS", kernel.grid.low_radius as i64),
+    ]);
+    FloatTuned {
+        recipe: Recipe {
+            source: Source::FloatPyramid,
+            parameters,
+        },
+        shape: Shape {
+            block: PYRAMID_BLOCK,
+            outputs: 1,
+        },
+        shared: 0,
+        constant_weights: true,
+        is_tiled: false,
+        divides: false,
+    }
+}
+
+/// The parameters of every kernel that convolves. It makes of levels under alpha levels again if it `divides`,
+/// and reads them through textures or not.
+fn sample_parameters(job: &FloatJob<'_>, divides: bool, texture: bool) -> Vec<(&'static str, i64)> {
+    let mut parameters = vec![
+        ("LEVELS", i64::from(matches!(job.samples, Samples::Levels(_)))),
+        ("SAMPLE_BYTES", job.samples.bytes() as i64),
+        ("CHANNELS", job.interleaving.channels as i64),
+        ("CONVOLVED", i64::from(job.interleaving.convolved)),
+        ("BORDER", border_number(job.border)),
+        ("THRESHOLD", i64::from(job.compares)),
+    ];
+    if let Samples::Levels(levels) = job.samples {
+        parameters.extend([
+            ("SAMPLE_SHIFT", i64::from(levels.shift)),
+            ("ALPHA", levels.alpha.map_or(-1, |place| place as i64)),
+            ("DIVIDED", i64::from(divides)),
+            ("TEXTURE", i64::from(texture)),
+        ]);
+        if divides {
+            parameters.extend([
+                ("FILTERED", i64::from(levels.filtered)),
+                ("NORMALISE", i64::from(levels.normalise)),
+            ]);
+        }
+    }
+    parameters
+}
+
 /// The kernel of one job in a memory variant, with the user's block if there is one.
 pub(crate) fn tune(
     job: &FloatJob<'_>,
@@ -222,12 +268,8 @@ pub(crate) fn tune(
         (Pixels::Shared, _) => true,
         (Pixels::Global | Pixels::Texture, _) => false,
     };
-    let (width, height) = job.kernel.size();
     if is_tiled && job.interleaving.channels > MOST_CHANNELS {
         return Ok(Err(FloatUnfit::Channels));
-    }
-    if is_tiled && width.max(height) > MOST_TAPS {
-        return Ok(Err(FloatUnfit::Taps));
     }
     let rows = rows_a_thread(job, memory, is_tiled);
     let shared = |shape: Shape| if is_tiled { shared_bytes(job, shape) } else { 0 };
@@ -256,42 +298,19 @@ pub(crate) fn tune(
 fn tuned(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool, shape: Shape) -> FloatTuned {
     let (width, height) = job.kernel.size();
     let is_rolled = is_tiled && is_rolled(job.kernel, shape.outputs);
-    let constant_weights =
-        memory.has_constant_weights() && !is_rolled && width.max(height) <= CONSTANT_WEIGHTS.isqrt();
-    let mut parameters = vec![
+    let constant_weights = memory.has_constant_weights() && !is_rolled;
+    let divides = is_tiled && matches!(job.samples, Samples::Levels(levels) if levels.alpha.is_some());
+    let mut parameters = sample_parameters(job, divides, memory.pixels() == Pixels::Texture);
+    parameters.extend([
         ("CONSTANT_WEIGHTS", i64::from(constant_weights)),
-        ("LEVELS", i64::from(matches!(job.samples, Samples::Levels(_)))),
-        ("SAMPLE_BYTES", job.samples.bytes() as i64),
-        ("CHANNELS", job.interleaving.channels as i64),
-        ("CONVOLVED", i64::from(job.interleaving.convolved)),
-        ("BORDER", border_number(job.border)),
-        ("THRESHOLD", i64::from(job.compares)),
         ("MASK_W", width as i64),
         ("MASK_H", height as i64),
         ("BLOCK_W", i64::from(shape.block.0)),
         ("BLOCK_H", i64::from(shape.block.1)),
         ("OUTPUTS", i64::from(shape.outputs)),
-    ];
-    let divides = match job.samples {
-        Samples::Floats(_) => false,
-        Samples::Levels(levels) => {
-            let divides = is_tiled && levels.alpha.is_some();
-            parameters.extend([
-                ("SAMPLE_SHIFT", i64::from(levels.shift)),
-                ("ALPHA", levels.alpha.map_or(-1, |place| place as i64)),
-                ("DIVIDED", i64::from(divides)),
-                ("TEXTURE", i64::from(memory.pixels() == Pixels::Texture)),
-            ]);
-            if divides {
-                parameters.extend([
-                    ("FILTERED", i64::from(levels.filtered)),
-                    ("NORMALISE", i64::from(levels.normalise)),
-                ]);
-            }
-            divides
-        }
-    };
+    ]);
     let source = match job.kernel {
+        FloatKernel::Pyramid(kernel) => return pyramid(kernel, job),
         FloatKernel::Direct(_) => Source::FloatDirect,
         FloatKernel::Separable { .. } if is_tiled => Source::FloatSeparable,
         FloatKernel::Separable { .. } => Source::FloatPasses,
@@ -324,7 +343,7 @@ fn tuned(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool, shape: Shape
 fn masks(kernel: &FloatKernel) -> usize {
     match kernel {
         FloatKernel::Combined { masks, .. } => masks.len(),
-        FloatKernel::Direct(_) | FloatKernel::Separable { .. } => 1,
+        FloatKernel::Direct(_) | FloatKernel::Separable { .. } | FloatKernel::Pyramid(_) => 1,
     }
 }
 
@@ -464,16 +483,12 @@ mod tests {
     }
 
     #[test]
-    fn long_rows_many_channels_and_textures_have_no_tile() {
+    fn many_channels_and_textures_have_no_tile() {
         let unfit = |filter: &str, format: &str, memory| {
             let plan = plan(filter, format.parse().unwrap());
             tuned(&plan, memory, 227 << 10).err()
         };
         let registers = MemoryVariant::Registers;
-        assert_eq!(
-            unfit("gaussian:sigma=30", "grayf32", registers),
-            Some(FloatUnfit::Taps)
-        );
         assert_eq!(
             unfit("box:size=3", "f32x5", registers),
             Some(FloatUnfit::Channels)
@@ -482,7 +497,7 @@ mod tests {
         let texture = unfit("box:size=3", "grayf32", MemoryVariant::Texture);
         assert_eq!(texture, Some(FloatUnfit::Texture));
         for memory in [MemoryVariant::Global, MemoryVariant::Constant] {
-            assert_eq!(unfit("gaussian:sigma=1000", "f32x1024", memory), None);
+            assert_eq!(unfit("gaussian:size=63", "f32x1024", memory), None);
         }
     }
 

@@ -6,7 +6,7 @@ use super::{LaunchPlan, Request};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::picture::Places;
-use crate::filter::{Chain, FloatPlan, Plan};
+use crate::filter::{Chain, FloatPlan, Plan, PyramidGrid};
 use crate::frame::{Colour, Layout, PixelFormat, Plane};
 
 /// A chain with its kernels compiled, loaded and given their weights.
@@ -40,20 +40,33 @@ impl ChainLaunch {
         }
     }
 
-    /// True if some step has pictures of numbers of 32 bits: those of a Gaussian that fits no mask, or of
-    /// colour under alpha.
-    pub(crate) fn has_numbers(&self) -> bool {
+    /// True if some step multiplies floating-point colour by alpha into numbers of 32 bits.
+    pub(crate) fn weights_numbers(&self) -> bool {
         match self {
-            ChainLaunch::Integer(plan) => plan.has_numbers(),
+            ChainLaunch::Integer(_) => false,
             ChainLaunch::Float(plan) => plan.uses_alpha(),
         }
     }
 
-    /// Numbers in a row of such a picture of a plane, and rows.
-    pub(crate) fn numbers(&self, plane: &Plane) -> (usize, usize) {
+    /// True if some step makes sums of colour under alpha that a later launch divides.
+    pub(crate) fn has_weighted_sums(&self) -> bool {
         match self {
-            ChainLaunch::Integer(plan) => plan.numbers(plane),
-            ChainLaunch::Float(_) => (plane.width * plane.channels, plane.height),
+            ChainLaunch::Integer(plan) => plan.has_weighted_sums(),
+            ChainLaunch::Float(plan) => plan.uses_alpha(),
+        }
+    }
+
+    /// Numbers of 32 bits in a row, and rows, that hold what any pass of a Gaussian that fits no mask makes
+    /// of a plane; `None` if no step is one.
+    pub(crate) fn numbers(&self, plane: &Plane) -> Option<(usize, usize)> {
+        let size = |grid: PyramidGrid| {
+            let pixels = plane.width.max(grid.decimated(plane.width));
+            (pixels * plane.channels, grid.decimated(plane.height))
+        };
+        let larger = |a: (usize, usize), b: (usize, usize)| (a.0.max(b.0), a.1.max(b.1));
+        match self {
+            ChainLaunch::Integer(plan) => plan.pyramids().map(size).reduce(larger),
+            ChainLaunch::Float(plan) => plan.pyramids().map(size).reduce(larger),
         }
     }
 

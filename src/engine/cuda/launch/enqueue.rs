@@ -14,7 +14,9 @@ use crate::engine::cuda::driver::tensor_map::{TileSize, tensor_map};
 use crate::engine::cuda::kernels::plane_group::{PlaneWork, division, is_wide, plane_work};
 use crate::engine::cuda::kernels::scalar::{PYRAMID_BLOCK, Shape, THRESHOLD_BLOCK};
 use crate::engine::cuda::kernels::tensor::{self, Loader};
-use crate::filter::{ChannelStep, Convolve, Division, Kernel, PyramidKernel, SeparableKernel, Step};
+use crate::filter::{
+    ChannelStep, Convolve, Division, Kernel, PyramidGrid, PyramidKernel, SeparableKernel, Step,
+};
 use crate::frame::{Layout, PixelFormat};
 use cudarc::driver::sys;
 
@@ -95,40 +97,10 @@ impl Work<'_> {
         (source, result): (&Places, &Places),
         scratch: &Scratch,
     ) -> Result<(), EngineError> {
-        let [one, other] = &scratch.numbers;
-        let ways = [
-            (source, one),
-            (one, other),
-            (other, one),
-            (one, other),
-            (other, one),
-            (one, result),
-        ];
-        let layers = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        let planes = || group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        let ways = pyramid_ways(source, &scratch.numbers, result);
         for (index, (pass, (from, to))) in passes.iter().zip(ways).enumerate() {
-            // As scalar/pyramid.cu has it.
-            let size = |plane: &&crate::frame::Plane| {
-                let (width, height) = (plane.width, plane.height);
-                let (pixels, rows) = match index {
-                    0 => (width, kernel.decimated(height)),
-                    1 => (kernel.decimated(width), kernel.decimated(height)),
-                    2 => (kernel.low_pixels(width), kernel.decimated(height)),
-                    3 => (kernel.low_pixels(width), kernel.low_pixels(height)),
-                    4 => (width, kernel.low_pixels(height)),
-                    _ => (width, height),
-                };
-                (pixels * plane.channels, rows)
-            };
-            let (across, down) = PYRAMID_BLOCK;
-            let numbers = layers.clone().map(|plane| size(&plane).0).max().unwrap_or(0);
-            let rows = layers.clone().map(|plane| size(&plane).1).max().unwrap_or(0);
-            let grid = Grid {
-                x: numbers.div_ceil(across as usize),
-                y: rows.div_ceil(down as usize),
-                z: group.planes.len(),
-                block: PYRAMID_BLOCK,
-                shared: 0,
-            };
+            let grid = pyramid_grid(kernel.grid, index, planes());
             let division = Division::by_power_of_two(kernel.last_shift());
             let planes = self.planes(group, division, from, to, source, &|c| {
                 self.channel(c, &|c| i64::from(c.border))
@@ -355,6 +327,52 @@ impl Work<'_> {
                 ),
             }
         })
+    }
+}
+
+/// From where to where each pass of a pyramid goes.
+pub(super) fn pyramid_ways<'a>(
+    source: &'a Places,
+    [one, other]: &'a [Places; 2],
+    result: &'a Places,
+) -> [(&'a Places, &'a Places); 6] {
+    [
+        (source, one),
+        (one, other),
+        (other, one),
+        (one, other),
+        (other, one),
+        (one, result),
+    ]
+}
+
+/// The blocks of pass `index` of a pyramid of these planes, as common/pyramid.cuh has it.
+pub(super) fn pyramid_grid<'a>(
+    grid: PyramidGrid,
+    index: usize,
+    planes: impl Iterator<Item = &'a crate::frame::Plane>,
+) -> Grid {
+    let (mut numbers, mut rows, mut layers) = (0, 0, 0);
+    for plane in planes {
+        let (width, height) = (plane.width, plane.height);
+        let size = match index {
+            0 => (width, grid.decimated(height)),
+            1 => (grid.decimated(width), grid.decimated(height)),
+            2 => (grid.low_pixels(width), grid.decimated(height)),
+            3 => (grid.low_pixels(width), grid.low_pixels(height)),
+            4 => (width, grid.low_pixels(height)),
+            _ => (width, height),
+        };
+        (numbers, rows) = (numbers.max(size.0 * plane.channels), rows.max(size.1));
+        layers += 1;
+    }
+    let (across, down) = PYRAMID_BLOCK;
+    Grid {
+        x: numbers.div_ceil(across as usize),
+        y: rows.div_ceil(down as usize),
+        z: layers,
+        block: PYRAMID_BLOCK,
+        shared: 0,
     }
 }
 

@@ -7,9 +7,10 @@
 //!   source         weighted                     intermediate  convolved                     result
 //! ```
 //!
-//! Where no alpha weights colour, what is convolved goes from source to result at once.
+//! Where no alpha weights colour, what is convolved goes from source to result at once. Gaussians that fit no
+//! mask are six passes.
 
-use super::enqueue::copy_plane;
+use super::enqueue::{copy_plane, pyramid_grid, pyramid_ways};
 use super::float_parameters::{
     FloatChannel, FloatPicture, FloatPlane, FloatPlanes, FloatRows, convolve_floats, weight_by_alpha,
 };
@@ -24,7 +25,8 @@ use crate::engine::cuda::driver::picture::{Place, Places};
 use crate::engine::cuda::kernels::float::{FloatTuned, float_alpha_recipe, float_groups, treats};
 use crate::engine::cuda::select::float::{choose_float, float_job};
 use crate::filter::{
-    FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatPlan, FloatStep,
+    FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatPlan, FloatPyramid,
+    FloatStep, PyramidGrid,
 };
 use crate::frame::{Layout, Plane};
 use std::ffi::CStr;
@@ -101,6 +103,11 @@ impl FloatLaunchPlan {
         groups.any(FloatGroup::has_intermediate)
     }
 
+    /// The steps that are Gaussians which fit no mask.
+    pub(super) fn pyramids(&self) -> impl Iterator<Item = PyramidGrid> {
+        self.plan.steps.iter().filter_map(|step| step.kernel.grid())
+    }
+
     /// True if some step weights colour by alpha.
     pub(super) fn uses_alpha(&self) -> bool {
         self.steps.iter().any(|step| step.alpha.is_some())
@@ -170,7 +177,7 @@ impl FloatLaunchPlan {
             }
             return work.convolve(&prepared.groups, source, result, scratch);
         };
-        let [weighted, convolved] = &scratch.numbers;
+        let (weighted, convolved) = (&scratch.weighted, &scratch.sums);
         let mut picture = picture(layout, alpha, source, convolved, result);
         picture.threshold = step.threshold;
         picture.bias = [alpha.bias; 4];
@@ -226,7 +233,7 @@ impl AlphaKernels {
 impl FloatGroup {
     /// True if its passes have an intermediate in device memory.
     pub(super) fn has_intermediate(&self) -> bool {
-        self.passes.len() > 1
+        self.passes.len() == 2
     }
 
     pub(super) fn new(
@@ -264,6 +271,19 @@ impl FloatGroup {
                     false => vec![pass(c"row_pass", &[row])?, pass(c"column_pass", &[column])?],
                 }
             }
+            FloatKernel::Pyramid(kernel) => {
+                let decimation = [(c"decimation", &kernel.decimate[..])];
+                let low = [(c"low_weights", &kernel.low[..])];
+                let interpolation = [(c"interpolation", kernel.interpolate.as_flattened())];
+                vec![
+                    pass(c"decimate_rows", &decimation)?,
+                    pass(c"decimate_columns", &decimation)?,
+                    pass(c"filter_rows", &low)?,
+                    pass(c"filter_columns", &low)?,
+                    pass(c"interpolate_columns", &interpolation)?,
+                    pass(c"interpolate_rows", &interpolation)?,
+                ]
+            }
         };
         Ok(FloatGroup {
             planes,
@@ -296,21 +316,47 @@ impl FloatWork<'_> {
         result: &Places,
         scratch: &Scratch,
     ) -> Result<(), EngineError> {
+        let kept: &dyn Fn(f32) -> f32 = &|border| border;
         for group in groups {
-            match &group.passes[..] {
-                [row_pass, column_pass] => {
+            let launch = |pass, places, border| self.launch(group, pass, self.grid(group), places, border);
+            match (self.kernel, &group.passes[..]) {
+                (FloatKernel::Separable { row, .. }, [row_pass, column_pass]) => {
                     let between = &scratch.intermediate[1];
-                    self.launch(group, row_pass, (source, between, source), &|border| border)?;
-                    self.launch(group, column_pass, (between, result, source), &|border| {
-                        outside_after_rows(self.kernel, border)
+                    launch(row_pass, (source, between, source), kept)?;
+                    launch(column_pass, (between, result, source), &|border| {
+                        outside_after_rows(row, border)
                     })?;
                 }
-                passes => {
+                (FloatKernel::Pyramid(kernel), passes) => {
+                    self.pyramid(group, (kernel, passes), (source, result), scratch)?;
+                }
+                (_, passes) => {
                     for pass in passes {
-                        self.launch(group, pass, (source, result, source), &|border| border)?;
+                        launch(pass, (source, result, source), kept)?;
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// The passes of a pyramid.
+    fn pyramid(
+        &self,
+        group: &FloatGroup,
+        (kernel, passes): (&FloatPyramid, &[FloatPass]),
+        (source, result): (&Places, &Places),
+        scratch: &Scratch,
+    ) -> Result<(), EngineError> {
+        let planes = || group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        let ways = pyramid_ways(source, &scratch.numbers, result);
+        for (index, (pass, (from, to))) in passes.iter().zip(ways).enumerate() {
+            let grid = pyramid_grid(kernel.grid, index, planes());
+            let border: &dyn Fn(f32) -> f32 = match index {
+                1 => &|border| kernel.decimated_constant(border),
+                _ => &|border| border,
+            };
+            self.launch(group, pass, grid, (from, to, source), border)?;
         }
         Ok(())
     }
@@ -319,6 +365,7 @@ impl FloatWork<'_> {
         &self,
         group: &FloatGroup,
         pass: &FloatPass,
+        grid: Grid,
         (source, result, original): (&Places, &Places, &Places),
         border: &dyn Fn(f32) -> f32,
     ) -> Result<(), EngineError> {
@@ -367,7 +414,7 @@ impl FloatWork<'_> {
             .collect();
         convolve_floats(
             pass.function,
-            self.grid(group),
+            grid,
             self.sequence,
             group.waits,
             planes,
@@ -424,9 +471,6 @@ pub(super) fn picture(
 }
 
 /// The row pass's result for pixels that all hold the border's value.
-fn outside_after_rows(kernel: &FloatKernel, border: f32) -> f32 {
-    let FloatKernel::Separable { row, .. } = kernel else {
-        return border;
-    };
+fn outside_after_rows(row: &[f32], border: f32) -> f32 {
     row.iter().fold(0.0, |sum, weight| weight.mul_add(border, sum))
 }

@@ -38,8 +38,8 @@ use super::kernels::tensor::fused::{PLAIN, Pair};
 use super::kernels::tensor::{self, TensorKernel};
 use super::select::{Choice, Part, SelectContext, choose, parts};
 use crate::engine::EngineError;
-use crate::filter::{ChannelStep, Kernel, Plan, PyramidKernel, Step};
-use crate::frame::{Layout, PixelFormat, Plane};
+use crate::filter::{ChannelStep, Kernel, Plan, PyramidGrid, Step};
+use crate::frame::{Layout, PixelFormat};
 use cudarc::driver::sys;
 use enqueue::Work;
 use scratch::Scratch;
@@ -132,37 +132,19 @@ impl LaunchPlan {
         })
     }
 
-    fn pyramids(&self) -> impl Iterator<Item = &PyramidKernel> {
+    /// The steps that are Gaussians which fit no mask.
+    pub(crate) fn pyramids(&self) -> impl Iterator<Item = PyramidGrid> {
         self.plan.steps.iter().filter_map(|step| match &step.kernel {
-            Kernel::Pyramid(kernel) => Some(kernel),
+            Kernel::Pyramid(kernel) => Some(kernel.grid),
+            Kernel::Weighted(kernel) => kernel.kernel.grid(),
             _ => None,
         })
     }
 
-    fn has_weighted_numbers(&self) -> bool {
+    /// True if some step makes sums of colour under alpha that a later launch divides.
+    pub(crate) fn has_weighted_sums(&self) -> bool {
         let mut weighted = self.steps.iter().flat_map(|step| &step.weighted);
-        weighted.any(WeightedLaunch::has_numbers)
-    }
-
-    /// True if some step has pictures of numbers of 32 bits: a Gaussian that fits no mask, or sums of colour
-    /// under alpha.
-    pub(crate) fn has_numbers(&self) -> bool {
-        self.pyramids().next().is_some() || self.has_weighted_numbers()
-    }
-
-    /// Numbers of 32 bits in a row, and rows, that hold what any pass of such a step makes of a plane.
-    pub(crate) fn numbers(&self, plane: &Plane) -> (usize, usize) {
-        let sums = match self.has_weighted_numbers() {
-            true => (plane.width * plane.channels, plane.height),
-            false => (0, 0),
-        };
-        self.pyramids().fold(sums, |(across, rows), kernel| {
-            let pixels = plane.width.max(kernel.decimated(plane.width));
-            (
-                across.max(pixels * plane.channels),
-                rows.max(kernel.decimated(plane.height)),
-            )
-        })
+        weighted.any(WeightedLaunch::has_sums)
     }
 
     /// Steps, of which two that share a launch are one: how often a picture is written.

@@ -6,7 +6,7 @@ use crate::engine::EngineError;
 use crate::engine::cuda::driver::device::Device;
 use crate::engine::cuda::driver::picture::{Arrangement, Picture, Places};
 use crate::engine::cuda::driver::texture::Texel;
-use crate::frame::Layout;
+use crate::frame::{Layout, Plane};
 use std::sync::Arc;
 
 /// Where such pictures lie.
@@ -14,9 +14,12 @@ use std::sync::Arc;
 pub(crate) struct Scratch {
     /// Between row pass and column pass, for 16-bit and for 32-bit values.
     pub(crate) intermediate: [Places; 2],
-    /// What the passes of a pyramid make, each of what is in the other one; floating-point colour multiplied
-    /// by alpha, and what is made of it; or, in the first one, the sums of colour under alpha.
+    /// What the passes of a pyramid make, each of what is in the other one.
     pub(crate) numbers: [Places; 2],
+    /// Floating-point colour multiplied by alpha.
+    pub(crate) weighted: Places,
+    /// Sums of colour under alpha.
+    pub(crate) sums: Places,
 }
 
 /// Their memory, which grows to what the largest frames need.
@@ -24,6 +27,8 @@ pub(crate) struct Scratch {
 pub(crate) struct ScratchMemory {
     intermediate: [Picture; 2],
     numbers: [Picture; 2],
+    weighted: Picture,
+    sums: Picture,
 }
 
 /// The card is short of memory: so many bytes were needed.
@@ -48,10 +53,22 @@ impl ScratchMemory {
                 wanted.push((parts, Arrangement::between_passes(layout, bytes), Some(texel)));
             }
         }
-        if prepared.has_numbers() {
-            let arrangement = Arrangement::numbers(layout, |plane| prepared.numbers(plane));
+        if layout
+            .planes()
+            .iter()
+            .any(|plane| prepared.numbers(plane).is_some())
+        {
+            let size = |plane: &Plane| prepared.numbers(plane).unwrap_or_default();
+            let arrangement = Arrangement::numbers(layout, size);
             let numbers = self.numbers.iter_mut().zip(&mut scratch.numbers);
             wanted.extend(numbers.map(|parts| (parts, arrangement, None)));
+        }
+        let samples = Arrangement::numbers(layout, |plane| (plane.width * plane.channels, plane.height));
+        if prepared.weights_numbers() {
+            wanted.push(((&mut self.weighted, &mut scratch.weighted), samples, None));
+        }
+        if prepared.has_weighted_sums() {
+            wanted.push(((&mut self.sums, &mut scratch.sums), samples, None));
         }
         for ((picture, places), arrangement, texel) in wanted {
             if !picture.fit(device, arrangement.size())? {

@@ -60,8 +60,8 @@ impl WeightedLaunch {
         Ok(WeightedLaunch { groups, divide })
     }
 
-    /// True if it has pictures of numbers of 32 bits.
-    pub(super) fn has_numbers(&self) -> bool {
+    /// True if it makes sums that a launch of its own divides.
+    pub(super) fn has_sums(&self) -> bool {
         self.divide.is_some()
     }
 
@@ -114,7 +114,7 @@ impl WeightedLaunch {
         let Some(divide) = &self.divide else {
             return work.convolve(&self.groups, source, result, scratch);
         };
-        let sums = &scratch.numbers[0];
+        let sums = &scratch.sums;
         work.convolve(&self.groups, source, sums, scratch)?;
         let mut picture = picture(layout, &kernel.weighting, source, sums, result);
         picture.threshold = f32::from(step.threshold);

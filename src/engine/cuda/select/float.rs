@@ -5,12 +5,12 @@ use super::SelectContext;
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::Recipe;
 use crate::engine::cuda::kernels::float::{
-    FloatJob, FloatTuned, FloatUnfit, Samples, float_alpha_recipe, float_groups, tune, weighted_alpha_recipe,
-    weighted_jobs,
+    FloatJob, FloatTuned, FloatUnfit, Samples, float_alpha_recipe, float_groups, pyramid, tune,
+    weighted_alpha_recipe, weighted_jobs,
 };
 use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::engine::cuda::kernels::variant::MemoryVariant;
-use crate::filter::{FloatPlan, FloatStep, Step, WeightedKernel};
+use crate::filter::{FloatKernel, FloatPlan, FloatStep, Step, WeightedKernel};
 use crate::frame::PixelFormat;
 
 /// The job of a group of planes of `step`.
@@ -38,6 +38,12 @@ pub(crate) fn choose_float(
     terms: &SelectContext<'_>,
 ) -> Result<(FloatTuned, String), EngineError> {
     let memory = terms.memory;
+    if let FloatKernel::Pyramid(kernel) = job.kernel {
+        let tuned = pyramid(kernel, job);
+        let (shape, step) = (shape(&tuned), kernel.grid.step);
+        let why = format!("{shape}, of a picture {step} times smaller along each side: there is one way");
+        return Ok((tuned, why));
+    }
     let tune = |memory| tune(job, memory, terms.block, terms.card);
     if !memory.is_chosen() {
         let tuned = tune(memory)?.map_err(|unfit| {
@@ -78,6 +84,7 @@ fn shape(tuned: &FloatTuned) -> String {
     let each = match (tuned.is_tiled, tuned.shape.outputs) {
         (true, 1) => "4 samples a thread".to_owned(),
         (true, rows) => format!("4 samples in {rows} rows a thread"),
+        (false, 1) => "1 row a thread".to_owned(),
         (false, rows) => format!("{rows} rows a thread"),
     };
     format!(
@@ -166,16 +173,21 @@ mod tests {
                 && tiled.contains("memory variant registers"),
             "{tiled}"
         );
-        let long = auto("gaussian:sigma=30", "grayf16");
+        let many = auto("gaussian:sigma=2", "f32x5");
         assert!(
-            long.contains("float/passes.cu") && long.contains("memory variant constant, since"),
-            "{long}"
-        );
-        let many = auto("box:size=3", "f32x5");
-        assert!(
-            many.contains("float/direct.cu") && many.contains("up to 4 components"),
+            many.contains("float/passes.cu")
+                && many.contains("memory variant constant, since")
+                && many.contains("up to 4 components"),
             "{many}"
         );
+        for memory in MemoryVariant::ALL {
+            let wide = chosen("gaussian:sigma=30", "grayf16", memory).unwrap();
+            assert!(
+                wide.contains("float/pyramid.cu in blocks of 64x4 threads, 1 row a thread")
+                    && wide.contains("8 times smaller along each side: there is one way"),
+                "{wide}"
+            );
+        }
         let tensor = chosen("box:size=3", "grayf32", MemoryVariant::Tensor).unwrap();
         assert!(
             tensor.contains("without tensor cores, since they multiply integers"),
@@ -192,7 +204,6 @@ mod tests {
                 MemoryVariant::Texture,
                 "--memory texture cannot be had",
             ),
-            ("gaussian:sigma=30", "grayf32", MemoryVariant::Shared, "63x63"),
             ("box:size=3", "f16x5", MemoryVariant::Registers, "4 components"),
         ] {
             let error = chosen(filter, format, memory).unwrap_err().to_string();

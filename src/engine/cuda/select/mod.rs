@@ -89,7 +89,7 @@ pub(crate) fn choose(
     let memory = terms.memory;
     if let Kernel::Pyramid(kernel) = &job.step.kernel {
         let choice = Choice::Scalar(tune(job, MemoryVariant::Constant, terms.block, terms.card)?);
-        let (shape, step) = (choice.shape(), kernel.step);
+        let (shape, step) = (choice.shape(), kernel.grid.step);
         let why = format!("{shape}, of a picture {step} times smaller along each side: there is one way");
         return Ok((choice, why));
     }
