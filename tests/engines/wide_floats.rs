@@ -169,7 +169,7 @@ fn constant_pictures_stay_as_they_are_but_for_roundings() {
             for got in samples(&run(&mut Cpu::new(chain, 1).unwrap(), &frame, 1)) {
                 let off = (got / f64::from(value) - 1.0).abs();
                 worst = worst.max(off);
-                assert!(off < 1e-6, "sigma {sigma}: {got} for {value}");
+                assert!(off < 3e-6, "sigma {sigma}: {got} for {value}");
             }
         }
     }
