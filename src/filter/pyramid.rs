@@ -141,9 +141,9 @@ pub(super) struct PyramidWeights<W> {
 }
 
 impl<W: Copy + Into<f64>> PyramidWeights<W> {
-    /// Those of the Gaussian of `sigma` pixels, at least 10. `rows` makes numbers of the weights that decimate
-    /// rows, `others` of all others. They are given weights of any sum, and the place of the nearest pixel's:
-    /// it takes what rounding leaves of the sum.
+    /// Those of the Gaussian of `sigma` pixels, at least 10. `rows` makes numbers of the weights that
+    /// decimate rows, `others` of all others. They are given weights of any sum, and the place of the nearest
+    /// pixel's: it takes what rounding leaves of the sum.
     pub(super) fn new(
         sigma: f64,
         rows: impl Fn(&[f64], usize) -> Vec<W>,

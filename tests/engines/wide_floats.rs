@@ -132,7 +132,6 @@ fn results_are_as_close_to_the_real_gaussian_as_stated() {
     let white = gray(size, |_, _| random.below(1 << 24) as f32 / (1 << 24) as f32);
     // Steps of full height show what is wrong with a kernel best.
     let steps = gray(size, |x, y| if (x / 31 + y / 23) % 2 == 0 { 1.0 } else { 0.0 });
-    let mut worst: f64 = 0.0;
     for border in Border::ALL {
         for sigma in [10.4, 18.2, 30.0, 50.0, 100.0, 150.0] {
             let spec = format!("gaussian:sigma={sigma}");
@@ -146,7 +145,6 @@ fn results_are_as_close_to_the_real_gaussian_as_stated() {
                 let wanted = gaussian(&samples(frame), size, sigma, (border, outside));
                 for (at, (got, wanted)) in got.into_iter().zip(wanted).enumerate() {
                     let off = (got - wanted).abs();
-                    worst = worst.max(off);
                     assert!(
                         off < MOST_OFF,
                         "{border}, sigma {sigma}, pixel {at}: {got} for {wanted}"
@@ -155,12 +153,10 @@ fn results_are_as_close_to_the_real_gaussian_as_stated() {
             }
         }
     }
-    println!("worst {worst:e}");
 }
 
 #[test]
 fn constant_pictures_stay_as_they_are_but_for_roundings() {
-    let mut worst: f64 = 0.0;
     for sigma in [10.4, 14.0, 20.0, 41.0, 100.0, 150.0, 1000.0] {
         for value in [1.0, 0.7, -3.0e-7, 1.0e30] {
             let frame = gray((9, 7), |_, _| value);
@@ -168,12 +164,10 @@ fn constant_pictures_stay_as_they_are_but_for_roundings() {
             let chain = chain(&[&spec], Border::Mirror, "all", Algorithm::Auto);
             for got in samples(&run(&mut Cpu::new(chain, 1).unwrap(), &frame, 1)) {
                 let off = (got / f64::from(value) - 1.0).abs();
-                worst = worst.max(off);
                 assert!(off < 3e-6, "sigma {sigma}: {got} for {value}");
             }
         }
     }
-    println!("worst {worst:e}");
 }
 
 #[test]

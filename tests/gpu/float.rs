@@ -1,5 +1,5 @@
-//! Floating-point samples: every format and border, masks of every kind, colour under alpha, Gaussians that fit
-//! no mask, and what is no number.
+//! Floating-point samples: every format and border, masks of every kind, colour under alpha, Gaussians that
+//! fit no mask, and what is no number.
 
 use super::{EACH_BORDER, assert_same_rows, card, case, chain, hold_stream, is_stand_in, is_tried, options};
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant};
@@ -229,7 +229,8 @@ fn floating_point_colour_under_alpha() {
     });
 }
 
-/// Of every kind of sample, colour under alpha and without, pictures far smaller than what a result depends on.
+/// Of every kind of sample, colour under alpha and without, pictures far smaller than what a result depends
+/// on.
 #[test]
 fn floats_under_gaussians_that_fit_no_mask() {
     let Some(_card) = card() else { return };

@@ -17,8 +17,8 @@
 //! Each sum is added up tap by tap, as the definition has it. What is done at once are sums of different
 //! samples: in the lanes of a vector, in several vectors side by side and in four rows.
 //!
-//! Planes are made in bands of columns where a ring of whole rows would leave the second-level cache. Gaussians
-//! that fit no mask are made of a smaller picture (pyramid.rs).
+//! Planes are made in bands of columns where a ring of whole rows would leave the second-level cache.
+//! Gaussians that fit no mask are made of a smaller picture (pyramid.rs).
 
 mod finish;
 mod levels;

@@ -302,11 +302,16 @@ impl<S: Samples, F: Fn(usize) -> usize> Work<S> for MakeWideRow<'_, '_, F> {
         for channel in 0..channels {
             let from = channel * lines.columns;
             let place = |tap: usize| (self.slot)(tap) + from;
-            of_places(s, (&kernel.low, 0.0), (self.low, place), lines.filtered, |sums| {
-                sums
-            });
-            for (to, &low) in lines.stretched.chunks_mut(step).zip(&*lines.filtered) {
-                to.fill(low);
+            let low = (self.low, place);
+            of_places(s, (&kernel.low, 0.0), low, lines.filtered, |sums| sums);
+            match step {
+                4 => stretch::<4>(lines.filtered, lines.stretched),
+                8 => stretch::<8>(lines.filtered, lines.stretched),
+                _ => {
+                    for (to, &low) in lines.stretched.chunks_mut(step).zip(&*lines.filtered) {
+                        to.fill(low);
+                    }
+                }
             }
             if channels == 1 {
                 interpolate_columns(s, taps, lines.stretched, step, &mut self.to[..lines.samples]);
@@ -318,6 +323,14 @@ impl<S: Samples, F: Fn(usize) -> usize> Work<S> for MakeWideRow<'_, '_, F> {
                 *to = made;
             }
         }
+    }
+}
+
+/// Each low pixel `D` times.
+#[inline(always)]
+fn stretch<const D: usize>(low: &[f32], to: &mut [f32]) {
+    for (to, &low) in to.as_chunks_mut::<D>().0.iter_mut().zip(low) {
+        *to = [low; D];
     }
 }
 

@@ -247,8 +247,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// What is read and written when the rows from row `k` of the strip on are made, of which the rows so many
-    /// `below` are read for the first time.
+    /// What is read and written when the rows from row `k` of the strip on are made: the rows so many `below`
+    /// these are read for the first time.
     fn next<'b>(&'b self, layout: &Layout, strip: &'b Strip<'_>, (k, below): (usize, usize)) -> Next<'b> {
         let (plane, bytes) = (self.reader.plane, self.filter.format.bytes_per_sample());
         let mut rows: [&[u8]; 2 * ROWS] = [&[]; 2 * ROWS];
