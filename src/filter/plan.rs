@@ -97,8 +97,8 @@ pub enum Kernel {
 /// out = clamp(floor((P gain) / A + ((L + bias) + 1/2)), 0, max)       c where A is 0
 /// ```
 ///
-/// and `clamp(floor(A + 1/2), 0, max)` for alpha, if it is filtered. If not `weighting.normalise`, colours are
-/// over the alpha of the result in the place of A.
+/// and `clamp(floor(A + 1/2), 0, max)` for alpha, if it is filtered. If not `weighting.normalise`, colours
+/// are over the alpha of the result in the place of A.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WeightedKernel {
     /// The weights.
@@ -121,7 +121,8 @@ impl WeightedKernel {
         (f32::from(level) + bias) + 0.5
     }
 
-    /// What is summed up outside the plane, where the border holds a constant: a colour times alpha, or alpha.
+    /// What is summed up outside the plane, where the border holds a constant: a colour times alpha, or
+    /// alpha.
     pub fn outside(&self, convolve: &Convolve) -> f32 {
         if convolve.is_alpha {
             self.outside

@@ -91,7 +91,8 @@ impl Quantised {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
     "the mask's weights are too large for {depth}-bit pixels: results would be more than half a level off \
-     before they are rounded; the weights' magnitudes reach {largest} and add up to {total}; give it a divisor"
+     before they are rounded; the weights' magnitudes reach {largest} and add up to {total}; give it a \
+     divisor"
 )]
 pub struct QuantiseError {
     /// Bits of a pixel.
@@ -118,9 +119,10 @@ pub(super) fn magnitude_limit(depth: u32) -> i64 {
     if depth <= 12 { 1 << (30 - depth) } else { 1 << 22 }
 }
 
-/// Quantises a `width` x `height` matrix within `limits`. The scale is the largest that these allow. The integers add up to `round(2^shift * sum of weights)` exactly; what rounding left over goes to
-/// the largest remainders, to mirror images together, so that a symmetric matrix stays symmetric. Common
-/// factors of two are taken out at the end, which changes no result.
+/// Quantises a `width` x `height` matrix within `limits`. The scale is the largest that these allow. The
+/// integers add up to `round(2^shift * sum of weights)` exactly; what rounding left over goes to the largest
+/// remainders, to mirror images together, so that a symmetric matrix stays symmetric. Common factors of two
+/// are taken out at the end, which changes no result.
 pub fn quantise(
     weights: &[f64],
     width: usize,

@@ -2,6 +2,7 @@
 //! alpha keeps, and every instruction set against the reference.
 
 use super::oracle::{Random, compare, first_difference, format, frame_of, noise, put, run};
+use super::wide_gaussians::gaussian;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::reference::Reference;
 use framepipe::filter::{Border, Chain, Mask, Planes};
@@ -128,6 +129,40 @@ fn wide_pictures_give_the_references_bits() {
     }
 }
 
+/// Gaussians that fit no mask, at every border, of odd sizes, and in strips of several threads.
+#[test]
+fn wide_gaussians_give_the_references_bits() {
+    let mut random = Random::new(32);
+    let sizes = [(37, 29), (1, 1), (53, 17), (3, 71), (19, 61), (131, 5)];
+    for (f, name) in ["rgba", "ya8", "gbrap", "yuva444p", "rgba64le"]
+        .into_iter()
+        .enumerate()
+    {
+        for (b, border) in Border::ALL.into_iter().enumerate() {
+            for (k, spec) in ["gaussian:sigma=12:bias=-3.5", "gaussian:sigma=40"]
+                .into_iter()
+                .enumerate()
+            {
+                let (width, height) = sizes[(f + b + 2 * k) % sizes.len()];
+                let planes = ["all", "all+alpha", ["g", "y"][usize::from(name.starts_with('y'))]];
+                let mut chain = chain(spec, border, planes[(f + b + k) % 3]);
+                if (f + b) % 4 == 3 {
+                    chain.filters[0].threshold = 40.0;
+                }
+                let mut frame = noise(format(name), width, height, &mut random);
+                vary_alpha(&mut frame, &mut random);
+                compare(&chain, &frame, 1 + random.below(3) as usize, 1);
+            }
+        }
+    }
+    for (name, planes) in [("rgba", "all"), ("yuva444p", "all+alpha")] {
+        let mut frame = noise(format(name), 13, 457, &mut random);
+        vary_alpha(&mut frame, &mut random);
+        let chain = chain("sharpen|gaussian:sigma=12|laplacian8", Border::Mirror, planes);
+        compare(&chain, &frame, 4, 1);
+    }
+}
+
 /// Every colour under every alpha at 8 bits, and as many at random of more: nothing changes, on any set.
 #[test]
 fn the_identity_changes_no_colour_under_any_alpha() {
@@ -186,10 +221,16 @@ fn sums(mask: &Mask, border: Border, (width, height): (usize, usize), numbers: &
     sums
 }
 
-/// How many samples of a blur are compared with averages weighted by alpha in float64, and how many are
-/// equal: none is more than a level off where the result has 16/255 of the largest alpha.
-fn compare_with_averages(chain: &Chain, frame: &Frame, is_copied: bool) -> (usize, usize) {
-    let (format, mask, border) = (frame.format(), &chain.filters[0].mask, chain.border);
+/// How many samples of a blur are compared with averages weighted by alpha in float64, which `blur` makes,
+/// and how many are equal: none is more than `most` levels off where the result has 16/255 of the largest
+/// alpha.
+fn compare_with_averages(
+    chain: &Chain,
+    frame: &Frame,
+    is_copied: bool,
+    (blur, most): (&dyn Fn(&[f64]) -> Vec<f64>, f64),
+) -> (usize, usize) {
+    let format = frame.format();
     let max = f64::from(format.max_value());
     let (width, height) = (frame.layout().width(), frame.layout().height());
     let result = reference(chain, frame);
@@ -199,7 +240,7 @@ fn compare_with_averages(chain: &Chain, frame: &Frame, is_copied: bool) -> (usiz
     };
     let (alpha_plane, alpha_place) = format.place(Channel::Alpha).unwrap();
     let alpha = numbers(frame, alpha_plane, alpha_place);
-    let alphas = sums(mask, border, (width, height), &alpha);
+    let alphas = blur(&alpha);
     let (mut compared, mut equal) = (0, 0);
     for (p, plane) in format.planes().iter().enumerate() {
         for (c, &channel) in plane.channels.iter().enumerate() {
@@ -210,7 +251,7 @@ fn compare_with_averages(chain: &Chain, frame: &Frame, is_copied: bool) -> (usiz
             }
             let level = f64::from(frame.metadata.colour.zero_level(format, channel));
             let products: Vec<f64> = before.iter().zip(&alpha).map(|(c, a)| (c - level) * a).collect();
-            let sums = sums(mask, border, (width, height), &products);
+            let sums = blur(&products);
             for (at, found) in found.iter().enumerate() {
                 let real = match channel {
                     Channel::Alpha => alphas[at],
@@ -219,7 +260,7 @@ fn compare_with_averages(chain: &Chain, frame: &Frame, is_copied: bool) -> (usiz
                 };
                 let off = (found - (real + 0.5).floor().clamp(0.0, max)).abs();
                 assert!(
-                    off <= 1.0,
+                    off <= most,
                     "{format}, {channel:?} {at}: {found}, not {real}: {chain:?}"
                 );
                 compared += 1;
@@ -260,7 +301,9 @@ fn blurs_are_within_a_level_of_real_averages() {
             let chain = chain(spec, border, if is_copied { "all" } else { "all+alpha" });
             let mut frame = noise(format(name), width, height, &mut random);
             vary_alpha(&mut frame, &mut random);
-            let (more, same) = compare_with_averages(&chain, &frame, is_copied);
+            let mask = &chain.filters[0].mask;
+            let blur = |numbers: &[f64]| sums(mask, border, (width, height), numbers);
+            let (more, same) = compare_with_averages(&chain, &frame, is_copied, (&blur, 1.0));
             compared += more;
             equal += same;
         }
@@ -268,6 +311,48 @@ fn blurs_are_within_a_level_of_real_averages() {
             compared > 2000 && equal * 100 > compared * 97,
             "{name}: {equal} of {compared}"
         );
+    }
+}
+
+/// The same of Gaussians that fit no mask, to a level of 8 bits: of noise and of colours and alphas with
+/// steps of full height, which show best what is wrong with a kernel.
+#[test]
+fn wide_blurs_are_within_a_level_of_real_averages() {
+    let mut random = Random::new(33);
+    let size @ (width, height) = (121, 83);
+    for (k, name) in ["rgba", "ya8", "gbrap", "yuva444p", "rgba64le"]
+        .into_iter()
+        .enumerate()
+    {
+        let format = format(name);
+        let most = (format.max_value() / 255).into();
+        for (i, sigma) in [12.0, 40.0].into_iter().enumerate() {
+            let border = [Border::Mirror, Border::Zero, Border::Replicate][(i + k) % 3];
+            let is_copied = i % 2 == k % 2;
+            let planes = if is_copied { "all" } else { "all+alpha" };
+            let chain = chain(&format!("gaussian:sigma={sigma}"), border, planes);
+            let white = noise(format, width, height, &mut random);
+            let steps = frame_of(format, width, height, 1, |p, x, y, c| {
+                let is_alpha = format.planes()[p].channels[c] == Channel::Alpha;
+                let (across, down) = if is_alpha {
+                    (43, 29)
+                } else {
+                    (17 + 5 * (p + c), 23)
+                };
+                let of_eight = match ((x / across + y / down) % 2, is_alpha) {
+                    (0, true) => 9,
+                    (0, false) => 0,
+                    _ => 255,
+                };
+                of_eight * format.max_value() / 255
+            });
+            let blur = |numbers: &[f64]| gaussian(numbers, size, sigma, (border, 0.0));
+            for frame in [&white, &steps] {
+                let (compared, equal) = compare_with_averages(&chain, frame, is_copied, (&blur, most));
+                println!("{name} {sigma}: {equal} of {compared}");
+                assert!(compared > 10_000, "{name}, sigma {sigma}: {compared}");
+            }
+        }
     }
 }
 

@@ -53,19 +53,46 @@ fn colour_under_alpha_in_every_format_and_variant() {
                 (f + v) as u64,
             )
         });
-        // Rows of so many taps have no tile.
-        let tiled = [
-            MemoryVariant::Shared,
-            MemoryVariant::ConstantShared,
-            MemoryVariant::Registers,
-        ];
-        let options = if spec.contains("10.4") && tiled.contains(&memory) {
-            CudaOptions::default()
-        } else {
-            options(memory)
-        };
+        let options = options(memory);
         hold_against_reference(&list, algorithm, options);
         hold_rows_at(&list[0], algorithm, options, 1);
+    });
+}
+
+/// Gaussians that fit no mask, at every border and of odd sizes.
+#[test]
+fn wide_gaussians_of_colour_under_alpha() {
+    let Some(_card) = card() else { return };
+    let sizes = [(67, 45), (1, 1), (129, 33), (203, 7), (3, 91)];
+    let formats = ["rgba", "ya8", "gbrap", "yuva444p", "rgba64le"];
+    let works: Vec<_> = (0..formats.len())
+        .flat_map(|f| (0..BORDERS.len()).map(move |b| (f, b)))
+        .filter(|(f, b)| is_tried(f + b, 3))
+        .collect();
+    works.par_iter().for_each(|&(f, b)| {
+        let format = formats[f];
+        let sigma = ["gaussian:sigma=12:bias=9", "gaussian:sigma=40"][(f + b) % 2];
+        let green_or_luma = if format.starts_with('y') {
+            Planes::Luma
+        } else {
+            Planes::Only(vec![Channel::Green])
+        };
+        let planes = [Planes::All, Planes::AllWithAlpha, green_or_luma][(f + 2 * b) % 3].clone();
+        let list = [0, 1].map(|k| {
+            let mut chain = chain(&[sigma], BORDERS[b], planes.clone(), Algorithm::Auto);
+            if b == 2 {
+                chain.filters[0].threshold = 40.0;
+            }
+            case(
+                chain,
+                format,
+                sizes[(f + b + 2 * k) % sizes.len()],
+                (f + 9 * b) as u64,
+            )
+        });
+        let options = options(MemoryVariant::ALL[(f + 2 * b) % MemoryVariant::ALL.len()]);
+        hold_against_reference(&list, Algorithm::Auto, options);
+        hold_rows_at(&list[0], Algorithm::Auto, options, 1);
     });
 }
 

@@ -218,7 +218,7 @@ fn hold_stream(engine: &mut dyn Engine, list: &[Case], reference: &mut Reference
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 32] = [
+const ON_A_STAND_IN: [&str; 33] = [
     "divisors::sums_divided_by_a_multiplication_give_the_references_bits",
     "float::every_float_format_under_every_border",
     "float::floating_point_colour_under_alpha",
@@ -234,6 +234,7 @@ const ON_A_STAND_IN: [&str; 32] = [
     "alpha::every_colour_under_every_alpha",
     "alpha::colour_under_alpha_in_every_format_and_variant",
     "long::weights_of_three_bytes_and_more_give_the_references_bits",
+    "alpha::wide_gaussians_of_colour_under_alpha",
     "tiles::wide_separable_masks_on_tensor_cores",
     "fused::masks_that_share_a_launch_give_the_references_bits",
     "formats::choices_of_planes_copy_and_fill_the_others",

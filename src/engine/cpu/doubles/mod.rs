@@ -1,6 +1,6 @@
-//! Long weights, of three bytes or of 31 bits: their sums are below 2^53 (docs/arithmetic.md, Weights), so that
-//! those of 64-bit floating-point numbers are exact, in any order. Components stay interleaved, however many
-//! there are: a tap further on is a step of as many samples.
+//! Long weights, of three bytes or of 31 bits: their sums are below 2^53 (docs/arithmetic.md, Weights), so
+//! that those of 64-bit floating-point numbers are exact, in any order. Components stay interleaved, however
+//! many there are: a tap further on is a step of as many samples.
 //!
 //! ```text
 //! row of the picture     r g b r g b ..                      8 or 16 bits
@@ -8,7 +8,7 @@
 //! line           ..  b | r g b r g b ..  r g b | r  ..       a halo on both sides
 //!    |  rows/fused_sums.rs    separable: along the row, t = floor((sum + start) / 2^shift)
 //! ring of lines          as many as a mask has rows, and three more
-//!    |  rows/fused_sums.rs    four output rows at once, from one reading of the lines; symmetric masks folded
+//!    |  rows/fused_sums.rs    four output rows, from one reading of the lines; symmetric masks folded
 //! sums           r g b r g b ..                              one line a mask; bias and rounding are in them
 //!    |  strip.rs         largest or absolute value, floor(sum / 2^shift), clamp, 8 or 16 bits
 //! row of the result
@@ -163,8 +163,8 @@ impl Doubles {
 }
 
 impl PlaneFilter for Doubles {
-    /// `None` for kernels without long weights; every plane of a step with such a kernel otherwise, also where
-    /// nothing is convolved.
+    /// `None` for kernels without long weights; every plane of a step with such a kernel otherwise, also
+    /// where nothing is convolved.
     fn new(part: &PlanePart<'_>, before: Option<&Doubles>) -> Option<Doubles> {
         let integers = &part.step.kernel;
         if !integers.is_long() {

@@ -1,5 +1,5 @@
-//! The kernels whose sums are floating-point numbers, of samples that are such or of colour under alpha: which
-//! text, the shape of its blocks, its parameters.
+//! The kernels whose sums are floating-point numbers, of samples that are such or of colour under alpha:
+//! which text, the shape of its blocks, its parameters.
 //!
 //! ```text
 //! up to four channels, with room for the tile     pixels in a tile           direct, combined, separable
@@ -157,8 +157,8 @@ fn filtered<'a>(components: impl IntoIterator<Item = &'a ChannelStep>) -> u32 {
         .sum()
 }
 
-/// The sums that colours under alpha take: a bit for each component, of those that are filtered and, where the
-/// convolved alpha divides them, of alpha.
+/// The sums that colours under alpha take: a bit for each component, of those that are filtered and, where
+/// the convolved alpha divides them, of alpha.
 fn summed(step: &Step, kernel: &WeightedKernel, format: PixelFormat) -> u32 {
     let alpha = alpha_place(format).filter(|_| kernel.weighting.normalise);
     filtered(step.planes.iter().flatten()) | alpha.map_or(0, |place| 1 << place)
@@ -228,8 +228,8 @@ pub(crate) fn pyramid(kernel: &FloatPyramid, job: &FloatJob<'_>) -> FloatTuned {
     }
 }
 
-/// The parameters of every kernel that convolves. It makes of levels under alpha levels again if it `divides`,
-/// and reads them through textures or not.
+/// The parameters of every kernel that convolves. It makes of levels under alpha levels again if it
+/// `divides`, and reads them through textures or not.
 fn sample_parameters(job: &FloatJob<'_>, divides: bool, texture: bool) -> Vec<(&'static str, i64)> {
     let mut parameters = vec![
         ("LEVELS", i64::from(matches!(job.samples, Samples::Levels(_)))),
