@@ -24,10 +24,10 @@
 //! scaled, change nothing; another divisor rounds each weight once more, by u in 64 bits.
 //!
 //! In 64 bits E is below a quarter for all masks of weights of two bytes (none of them exceeds 32639, and
-//! their magnitudes add up to less than 2^22, or 2^30 / m for samples up to m of at most 12 bits, so that q is
-//! below 3.8 x 10^5): sums are integers, and so known exactly. In 32 bits E is some thousandths of a level for
-//! masks that blur: results that lie closer to the border between two levels are named, for the caller to find
-//! them in another way.
+//! their magnitudes add up to less than 2^22, or 2^30 / m for samples up to m of at most 12 bits, so that
+//! q is below 3.8 x 10^5): sums are integers, and so known exactly. In 32 bits E is some thousandths of a
+//! level for masks that blur: results that lie closer to the border between two levels are named, for the
+//! caller to find them in another way.
 
 use super::butterfly::Twiddles;
 use crate::engine::cpu::simd::float::{Complex, Doubles2, Float, Line, Work};

@@ -101,8 +101,8 @@ struct Scratch<T> {
 const COST: f64 = 1.0;
 
 impl PlaneFilter for Gradient {
-    /// `None` for other kernels and for long weights; every plane of a step with such a kernel otherwise, also where nothing is
-    /// convolved.
+    /// `None` for other kernels and for long weights; every plane of a step with such a kernel otherwise,
+    /// also where nothing is convolved.
     fn new(part: &PlanePart<'_>, before: Option<&Gradient>) -> Option<Gradient> {
         let Kernel::Combined(kernel) = &part.step.kernel else {
             return None;

@@ -10,9 +10,9 @@
 //! A vector of a line is loaded once for all output rows that it is part of, and a weight is broadcast once
 //! for all vectors of a row, so that multiply-adds, not loads, are what the loop waits for.
 //!
-//! [`sums`] adds in the order of the taps. [`exact_sums`] are sums that no order changes: where a mask's rows
-//! are symmetric, it is folded, `(line[x - i] + line[x + i]) w[i]`. Both samples are added once for all output
-//! rows that the line is part of, so that half the multiply-adds are spared.
+//! [`sums`] adds in the order of the taps. [`exact_sums`] are sums that no order changes: where a mask's
+//! rows are symmetric, it is folded, `(line[x - i] + line[x + i]) w[i]`. Both samples are added once for all
+//! output rows that the line is part of, so that half the multiply-adds are spared.
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
 #![allow(clippy::needless_range_loop)]
