@@ -20,8 +20,8 @@ pub(crate) struct TuneArguments {
     /// Masks by their size, each applied directly and separably [default: 3,5,7,9,11,15,21,31].
     #[arg(long, value_name = "K", value_delimiter = ',')]
     mask_sizes: Vec<usize>,
-    /// Pixel formats, each for its kind of samples and interleaving [default:
-    /// gray,gray10le,gray16le,rgb24,rgba].
+    /// Pixel formats, each for its kind of samples and interleaving [default: gray,gray10le,
+    /// gray16le,rgb24].
     #[arg(long, value_name = "FORMAT", value_delimiter = ',')]
     formats: Vec<PixelFormat>,
     /// Frame sizes [default: 1280x720,3840x2160].

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::engine::cpu::rows::plane_filter::samples;
     use crate::engine::cpu::simd::InstructionSet;
-    use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes, Step};
+    use crate::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Mask, Plan, Planes, Step};
     use crate::frame::Colour;
 
     /// What makes the first plane of a step with a set.
@@ -277,7 +277,7 @@ mod tests {
             border,
             planes: planes.parse::<Planes>().unwrap(),
             algorithm: Algorithm::Direct,
-            alpha: Default::default(),
+            alpha: AlphaWeighting::Straight,
         };
         let plan = Plan::new(&chain, format, &Colour::default()).ok()?;
         plan.steps.into_iter().next()

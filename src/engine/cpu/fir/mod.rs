@@ -447,9 +447,6 @@ mod tests {
         mask:rows=1 2 3;4 5 6;7 8 9 | gray16le | direct
             whole mask 2 rows unrolled<6>
             whole mask 2 rows unrolled<6>
-        gaussian:size=5 | gray16le | direct
-            whole mask 2 rows unrolled<15>, carry groups
-            whole mask 2 rows unrolled<15>, carry groups
         gaussian:size=7 | gray | direct
             whole mask 2 rows folded, pmulhrsw rounding
             whole mask 4 rows folded
@@ -474,18 +471,18 @@ mod tests {
         gaussian:size=7 | gray10le | separable
             row filter unrolled<4>, column filter 4 rows unrolled<4>
             row filter unrolled<4>, column filter 4 rows unrolled<4>
-        gaussian:size=7 | gray16le | separable
-            row filter in place, column filter 2 rows unrolled<4>, 2 limbs
-            row filter in place, column filter 4 rows unrolled<4>, 2 limbs
+        binomial:size=9 | gray16le | separable
+            row filter in place, column filter 2 rows unrolled<5>, 2 limbs
+            row filter in place, column filter 4 rows unrolled<5>, 2 limbs
         gaussian:size=25 | rgb24 | separable
             row filter unrolled<25>, column filter 4 rows unrolled<13>, pmulhrsw rounding
             row filter unrolled<13> of components apart, column filter 4 rows
         gaussian:size=63 | gray | separable
             row filter in place, column filter 2 rows, pmulhrsw rounding
             row filter in place, column filter 4 rows
-        gaussian:size=63 | gray16le | separable
-            row filter in carry groups, column filter 2 rows, 3 limbs
-            row filter in carry groups, column filter 2 rows, 3 limbs
+        gaussian:size=63 | gray12le | separable
+            row filter in place, column filter 2 rows, 3 limbs
+            row filter in place, column filter 2 rows, 3 limbs
     ";
 
     fn plan(filter: &str, format: &str, algorithm: &str, set: InstructionSet) -> Option<String> {
