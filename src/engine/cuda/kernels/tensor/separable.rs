@@ -21,8 +21,8 @@ const MOST_HELD_BY_TWO: usize = 150;
 const MOST_PIECES_BY_THREE: usize = 8;
 
 /// True if a wide kernel's sums may be joined in 32 bits, without the last 8 or 16 in the row pass and the
-/// last 16 or 24 in the column pass, where weights have up to two bytes or three. The column's sums lie within
-/// 2^45 then, or within 2^52.
+/// last 16 or 24 in the column pass, where weights have up to two bytes or three. The column's sums lie
+/// within 2^45 then, or within 2^52.
 fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize, column_bytes: usize) -> bool {
     let row = match row_bands {
         ..=2 => true,
