@@ -1,5 +1,5 @@
-//! Weights of three bytes and more, whose sums take 64 bits at any depth: every variant, and tensor cores where
-//! they have the registers.
+//! Weights of three bytes and more, whose sums take 64 bits at any depth: every variant, and tensor cores
+//! where they have the registers.
 
 use super::{BORDERS, card, case, chain, hold_against_reference, hold_packed_rows, is_tried, options};
 use framepipe::engine::cuda::MemoryVariant;
