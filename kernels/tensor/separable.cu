@@ -13,8 +13,8 @@
 //                   after the other, which divides STEPS
 //   SPLIT_SUM32     1: of a wide mask, the row pass shifts down by at least 8 and the column pass by at least
 //                   16, or by 16 and 24 where weights have three bytes, all components of a plane add the
-//                   same bias, and it is below 2^45, or 2^53; then sums are joined in 32 bits, of which the last 8 to
-//                   24 are shifted away before
+//                   same bias, and it is below 2^45, or 2^53; then sums are joined in 32 bits, of which the
+//                   last 8 to 24 are shifted away before
 #include "tensor/epilogue.cuh"
 #include "tensor/tile/pipeline.cuh"
 
