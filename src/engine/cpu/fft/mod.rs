@@ -277,6 +277,7 @@ mod tests {
             border,
             planes: planes.parse::<Planes>().unwrap(),
             algorithm: Algorithm::Direct,
+            // Weighted colours are no integers.
             alpha: AlphaWeighting::Straight,
         };
         let plan = Plan::new(&chain, format, &Colour::default()).ok()?;
