@@ -3,7 +3,7 @@
 
 use super::oracle::{Random, chain, compare, format, frame_of, noise, real, run};
 use framepipe::engine::reference::Reference;
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Kernel, Mask, Plan, factors};
+use framepipe::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Kernel, Mask, Plan, factors};
 use framepipe::frame::{Frame, PixelFormat};
 
 const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
@@ -14,10 +14,12 @@ fn kernel(chain: &Chain, frame: &Frame) -> Option<Kernel> {
     plan.steps.into_iter().next().map(|step| step.kernel)
 }
 
+/// A chain of one filter; colours are not weighted by alpha, so that they take its integers.
 fn one(spec: &str, border: Border, algorithm: Algorithm) -> Chain {
     let filter: Filter = spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"));
     Chain {
         filters: vec![filter],
+        alpha: AlphaWeighting::Straight,
         ..chain(Mask::new(1, 1, vec![1.0]).unwrap(), border, algorithm)
     }
 }

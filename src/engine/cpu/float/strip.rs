@@ -81,21 +81,21 @@ impl<S: Levels> Work<S> for StripWork<'_> {
                 continue;
             }
             let place = layout.planes()[strip.plane];
-            let masks = match &filter.kernel {
-                Kernel::Masks(masks) => masks,
+            match &filter.kernel {
+                Kernel::Masks(masks) => {
+                    let pixels = masks.band(&place);
+                    let mut first = 0;
+                    while first < place.width {
+                        let band = first..(first + pixels).min(place.width);
+                        first = band.end;
+                        let part = Part::new(filter, picture, &strip, (band, masks.size.0 / 2));
+                        part.make(s, masks, layout, &mut strip, memory);
+                    }
+                }
                 Kernel::Pyramid(pyramid) => {
                     let part = Part::new(filter, picture, &strip, (0..place.width, 0));
                     part.make_pyramid(s, pyramid, layout, &mut strip, memory);
-                    continue;
                 }
-            };
-            let pixels = masks.band(&place);
-            let mut first = 0;
-            while first < place.width {
-                let band = first..(first + pixels).min(place.width);
-                first = band.end;
-                let part = Part::new(filter, picture, &strip, (band, masks.size.0 / 2));
-                part.make(s, masks, layout, &mut strip, memory);
             }
             if let Some(threshold) = &filter.threshold {
                 threshold.apply(picture, layout, &mut strip);
