@@ -221,6 +221,9 @@ fn sums(mask: &Mask, border: Border, (width, height): (usize, usize), numbers: &
     sums
 }
 
+/// What makes a blurred picture of numbers.
+type Blur<'a> = &'a dyn Fn(&[f64]) -> Vec<f64>;
+
 /// How many samples of a blur are compared with averages weighted by alpha in float64, which `blur` makes,
 /// and how many are equal: none is more than `most` levels off where the result has 16/255 of the largest
 /// alpha.
@@ -228,7 +231,7 @@ fn compare_with_averages(
     chain: &Chain,
     frame: &Frame,
     is_copied: bool,
-    (blur, most): (&dyn Fn(&[f64]) -> Vec<f64>, f64),
+    (blur, most): (Blur<'_>, f64),
 ) -> (usize, usize) {
     let format = frame.format();
     let max = f64::from(format.max_value());

@@ -231,7 +231,12 @@ impl Part<'_> {
                 places: &memory.places,
                 step: channels,
             };
-            let mut next = self.next(layout, strip, k + ROWS);
+            let mut next = Next::of(
+                self.picture,
+                (layout, strip),
+                (k + ROWS, kernel.size.1 / 2),
+                &self.band,
+            );
             let each = starts
                 .chunks_exact(len)
                 .zip(all_sums.chunks_exact_mut(ROWS * len));
@@ -292,27 +297,5 @@ impl Part<'_> {
                 row,
             );
         }
-    }
-
-    /// What is read and written when the rows from row `k` of the strip on are made.
-    fn next<'b>(&'b self, layout: &Layout, strip: &'b Strip<'_>, k: usize) -> Next<'b> {
-        let bytes = self.filter.format.bytes_per_sample();
-        let mut rows: [&[u8]; 2 * ROWS] = [&[]; 2 * ROWS];
-        if k < strip.rows {
-            let (below, place) = (self.filter.kernel.size.1 / 2, layout.planes()[self.plane]);
-            let from = self.band.start * place.channels * bytes;
-            let len = self.band.len() * place.channels * bytes;
-            let (picture, result) = rows.split_at_mut(ROWS);
-            for (r, (read, written)) in picture.iter_mut().zip(result).enumerate() {
-                let y = self.first_row + k + r + below;
-                if y < self.height {
-                    *read = self.picture.pixels((self.plane, y), &self.band);
-                }
-                if k + r < strip.rows {
-                    *written = &strip.bytes[(k + r) * place.stride + from..][..len];
-                }
-            }
-        }
-        Next { rows, bytes }
     }
 }

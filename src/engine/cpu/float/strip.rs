@@ -229,7 +229,12 @@ impl<'a> Part<'a> {
                 step: channels,
             };
             let starts = if kernel.combining.is_some() { zeros } else { biases };
-            let mut next = self.next(layout, strip, (k + ROWS, kernel.size.1 / 2));
+            let mut next = Next::of(
+                self.reader.picture,
+                (layout, strip),
+                (k + ROWS, kernel.size.1 / 2),
+                &self.band,
+            );
             for (taps, sums_of) in kernel.masks.iter().zip(all_sums.chunks_exact_mut(ROWS * len)) {
                 sums(s, taps, read, (starts, next), sums_of);
                 next.rows = [&[]; 2 * ROWS];
@@ -245,29 +250,6 @@ impl<'a> Part<'a> {
                 self.finish(s, layout, strip, k + r, (sums, samples), &mut memory.work);
             }
         }
-    }
-
-    /// What is read and written when the rows from row `k` of the strip on are made: the rows so many `below`
-    /// these are read for the first time.
-    fn next<'b>(&'b self, layout: &Layout, strip: &'b Strip<'_>, (k, below): (usize, usize)) -> Next<'b> {
-        let (plane, bytes) = (self.reader.plane, self.filter.format.bytes_per_sample());
-        let mut rows: [&[u8]; 2 * ROWS] = [&[]; 2 * ROWS];
-        if k < strip.rows {
-            let place = layout.planes()[plane];
-            let from = self.band.start * place.channels * bytes;
-            let len = self.band.len() * place.channels * bytes;
-            let (picture, result) = rows.split_at_mut(ROWS);
-            for (r, (read, written)) in picture.iter_mut().zip(result).enumerate() {
-                let y = self.first_row + k + r + below;
-                if y < self.height {
-                    *read = self.reader.bytes(plane, y, &self.band);
-                }
-                if k + r < strip.rows {
-                    *written = &strip.bytes[(k + r) * place.stride + from..][..len];
-                }
-            }
-        }
-        Next { rows, bytes }
     }
 
     /// Writes row `k` of the strip, made of so many of these sums.

@@ -17,7 +17,10 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
+use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::simd::float::{Exact, Sums};
+use crate::frame::Layout;
+use std::ops::Range;
 
 /// Output rows that are made at once.
 pub(in crate::engine::cpu) const ROWS: usize = 4;
@@ -106,7 +109,34 @@ pub(in crate::engine::cpu) struct Next<'a> {
     pub(in crate::engine::cpu) bytes: usize,
 }
 
-impl Next<'_> {
+impl<'a> Next<'a> {
+    /// What is read and written when the rows from row `k` of a strip on are made, `layout` being that of the
+    /// result: the rows so many `below` these are read for the first time, the pixels of `band`.
+    pub(in crate::engine::cpu) fn of(
+        picture: Picture<'a>,
+        (layout, strip): (&Layout, &'a Strip<'_>),
+        (k, below): (usize, usize),
+        band: &Range<usize>,
+    ) -> Next<'a> {
+        let (place, bytes) = (layout.planes()[strip.plane], layout.format().bytes_per_sample());
+        let mut rows: [&[u8]; 2 * ROWS] = [&[]; 2 * ROWS];
+        if k < strip.rows {
+            let from = band.start * place.channels * bytes;
+            let len = band.len() * place.channels * bytes;
+            let (read, written) = rows.split_at_mut(ROWS);
+            for (r, (read, written)) in read.iter_mut().zip(written).enumerate() {
+                let y = strip.first_row + k + r + below;
+                if y < place.height {
+                    *read = picture.pixels((strip.plane, y), band);
+                }
+                if k + r < strip.rows {
+                    *written = &strip.bytes[(k + r) * place.stride + from..][..len];
+                }
+            }
+        }
+        Next { rows, bytes }
+    }
+
     /// Prefetches what belongs to so many samples from sample `at` on.
     #[inline(always)]
     fn prefetch<S: Sums>(&self, s: S, at: usize, samples: usize) {
