@@ -23,8 +23,8 @@ const MAX_SHIFT: u32 = 30;
 
 /// What signed numbers between the passes hold: bits without the sign, and what the column's magnitudes stay
 /// below.
-const NARROW: (u32, i64) = (15, 1 << 15);
-const WIDE: (u32, i64) = (23, 1 << 22);
+pub(super) const NARROW: (u32, i64) = (15, 1 << 15);
+pub(super) const WIDE: (u32, i64) = (23, 1 << 22);
 
 /// The numbers over what they are divided by, in lowest terms, as weights.
 fn lowest_terms(numerators: &[i128], divisor: i128) -> Option<(Vec<i32>, Division)> {

@@ -5,7 +5,7 @@
 
 use super::division::Division;
 use super::integers;
-use super::quantise::{Limits, MAX_WEIGHT, QuantiseError, Quantised};
+use super::quantise::{Limits, QuantiseError, Quantised};
 use super::{
     Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Factors, Filter, FloatAlpha, FloatKernel, Mask,
     NoSuchPlane, PyramidKernel, Response, Scale, factors, float_plan, quantise,
@@ -533,13 +533,9 @@ fn combined(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Combine
         Response::Largest { .. } => Combining::Largest,
         Response::Magnitude { scale, .. } => Combining::Magnitude(*scale),
     };
-    let max = ((1_i64 << depth) - 1) as f64;
     let within = |limits: &Limits| {
-        let quantised = |mask: &Mask| {
-            let q = quantise(mask.weights(), mask.width(), mask.height(), *limits, depth).ok()?;
-            (q.error(mask.weights()) * max <= MAX_ERROR).then_some(q)
-        };
-        let kernels: Vec<Quantised> = filter.masks().map(quantised).collect::<Option<_>>()?;
+        let masks = filter.masks().map(|mask| quantised(mask, *limits, depth));
+        let kernels: Vec<Quantised> = masks.collect::<Option<_>>()?;
         // One scale for all: what common factors were taken out of is multiplied again.
         let shift = kernels.iter().map(|k| k.shift).max()?;
         let scaled = |k: Quantised| {
@@ -553,7 +549,7 @@ fn combined(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Combine
             masks: kernels.into_iter().map(scaled).collect::<Option<_>>()?,
             shift,
             combining,
-            long: limits.weight > MAX_WEIGHT,
+            long: limits.is_long(),
         })
     };
     kinds(depth)
@@ -577,21 +573,31 @@ fn kinds(depth: u32) -> [Limits; 3] {
     ]
 }
 
+/// The integers of a whole mask; `None` where these limits, or samples of `depth` bits, leave too large an
+/// error.
+fn quantised(mask: &Mask, limits: Limits, depth: u32) -> Option<Quantised> {
+    let q = quantise(mask.weights(), mask.width(), mask.height(), limits, depth).ok()?;
+    (q.error(mask.weights()) * largest(depth) as f64 <= MAX_ERROR).then_some(q)
+}
+
+/// The largest sample of so many bits.
+fn largest(depth: u32) -> i64 {
+    (1 << depth) - 1
+}
+
 /// The whole mask: its own integers where these are known and fit.
 fn direct(mask: &Mask, depth: u32) -> Result<DirectKernel, QuantiseError> {
     if let Some(kernel) = integers::direct(mask, depth) {
         return Ok(kernel);
     }
-    let (width, height) = (mask.width(), mask.height());
-    let max = ((1_i64 << depth) - 1) as f64;
     let within = |limits: &Limits| {
-        let q = quantise(mask.weights(), width, height, *limits, depth).ok()?;
-        (q.error(mask.weights()) * max <= MAX_ERROR).then(|| DirectKernel {
-            width,
-            height,
+        let q = quantised(mask, *limits, depth)?;
+        Some(DirectKernel {
+            width: mask.width(),
+            height: mask.height(),
             weights: q.weights,
             division: Division::by_power_of_two(q.shift),
-            long: limits.weight > MAX_WEIGHT,
+            long: limits.is_long(),
         })
     };
     let kernel = kinds(depth).iter().find_map(within);
@@ -610,7 +616,7 @@ struct Passes {
 impl Passes {
     /// The cheapest first.
     fn kinds(depth: u32) -> [Passes; 3] {
-        let short = |wide, bits: u32, total| Passes {
+        let short = |wide, (bits, total)| Passes {
             wide,
             bits,
             row: Limits::short(depth),
@@ -620,8 +626,8 @@ impl Passes {
             },
         };
         [
-            short(false, 15, 1 << 15),
-            short(true, 23, 1 << 22),
+            short(false, integers::NARROW),
+            short(true, integers::WIDE),
             Passes {
                 wide: true,
                 bits: 23,
@@ -640,7 +646,7 @@ fn separable(mask: &Mask, factors: &Factors, depth: u32) -> Result<SeparableKern
     let (row, column) = balanced(factors);
     let products = column.iter().flat_map(|c| row.iter().map(move |r| c * r));
     let lack: f64 = products.zip(mask.weights()).map(|(p, w)| (p - w).abs()).sum();
-    let max = ((1_i64 << depth) - 1) as f64;
+    let max = largest(depth) as f64;
     let within = |kind: Passes| {
         // Sums of deeper samples need 64 bits.
         if depth > 12 && !kind.wide {
@@ -677,7 +683,7 @@ fn separable_with(
     column: &[f64],
     depth: u32,
 ) -> Result<(SeparableKernel, f64), QuantiseError> {
-    let max = (1_i64 << depth) - 1;
+    let max = largest(depth);
     let r = quantise(row, row.len(), 1, kind.row, depth)?;
     let (positive, negative) = r.gains();
     let fits = |f: &u32| {
@@ -722,7 +728,7 @@ fn separable_with(
             division: Division::by_power_of_two(c.shift + fraction_bits),
         },
         wide: kind.wide,
-        long: kind.row.weight > MAX_WEIGHT,
+        long: kind.row.is_long(),
         fraction_bits,
     };
     Ok((kernel, error))

@@ -40,6 +40,11 @@ impl Limits {
         }
     }
 
+    /// True if they allow weights of more than two bytes.
+    pub(super) fn is_long(&self) -> bool {
+        self.weight > MAX_WEIGHT
+    }
+
     /// Weights of 31 bits, likewise.
     pub(super) fn long(bits: u32) -> Limits {
         Limits {

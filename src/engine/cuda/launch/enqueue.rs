@@ -83,6 +83,7 @@ impl Work<'_> {
                 Kernel::Pyramid(kernel) => {
                     self.pyramid(group, (kernel, passes), (source, result), scratch)?;
                 }
+                // Has no groups here: `WeightedLaunch` enqueues it.
                 Kernel::Weighted(_) => {}
             }
         }
