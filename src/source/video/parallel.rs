@@ -58,7 +58,7 @@ pub struct Decoders {
 /// True if so many cores have decoded a video of `frames` frames of `pixels` pixels before a card's decoders
 /// have started.
 fn is_short(frames: u64, pixels: u64, cores: usize) -> bool {
-    (frames * pixels) as f64 <= START * PIXELS_OF_A_CORE * cores as f64
+    frames as f64 * pixels as f64 <= START * PIXELS_OF_A_CORE * cores as f64
 }
 
 /// Opens a video with the decoders that the options name, if it can be read by several: the summary's line
@@ -436,5 +436,7 @@ mod tests {
         assert!(is_short(300, full_hd, 16) && !is_short(300, full_hd, 2));
         assert!(!is_short(1000, full_hd, 16) && is_short(1000, full_hd, 32));
         assert!(!is_short(300, 4 * full_hd, 16));
+        // What a header claims.
+        assert!(!is_short(u64::MAX, full_hd, 16));
     }
 }
