@@ -142,12 +142,21 @@ fn devices_tells_of_the_cards() {
     assert!(none.said.contains("no CUDA device"), "{}", none.said);
 }
 
+/// Orders in which the card's threads and streams take turns.
+const SEEDS: [&str; 8] = ["0", "3", "5", "6", "1", "2", "4", "7"];
+
+/// The first `few` of them; with FRAMEPIPE_WHOLE_MATRIX=1 all.
+fn some<'a>(all: &'a [&'a str], few: usize) -> &'a [&'a str] {
+    let whole = std::env::var_os("FRAMEPIPE_WHOLE_MATRIX").is_some_and(|value| value == "1");
+    if whole { all } else { &all[..few] }
+}
+
 /// Every variant and algorithm, pixel format, border and odd size.
 #[test]
 fn every_variant_gives_the_references_bits() {
     let Some(runs) = Runs::new() else { return };
     let verify = ["verify", "--engine", "cuda", "--frames", "22"];
-    for seed in ["1", "2", "4", "7"] {
+    for seed in some(&["2", "7", "1", "4"], 2) {
         let (ended, report) = runs.reported(seed, &verify, &[("SEED", seed)]);
         assert_eq!(ended.code, Some(0), "seed {seed}: {}", ended.said);
         let text = String::from_utf8(ended.out).unwrap();
@@ -159,7 +168,7 @@ fn every_variant_gives_the_references_bits() {
 #[test]
 fn every_generation_of_cards_gives_the_references_bits() {
     let Some(runs) = Runs::new() else { return };
-    for capability in ["75", "80", "89", "120", "130"] {
+    for capability in some(&["75", "80", "120", "89", "130"], 3) {
         let ended = runs.run(
             &["verify", "--engine", "cuda", "--quick"],
             &[("CAPABILITY", capability)],
@@ -197,9 +206,8 @@ fn streams_in_any_order_give_the_same_frames() {
             "{}",
             expected.said
         );
-        for seed in 0..8 {
-            let seed = seed.to_string();
-            let got = runs.run(&ring(filters, "cuda"), &[("SEED", &seed)]);
+        for seed in some(&SEEDS, 4) {
+            let got = runs.run(&ring(filters, "cuda"), &[("SEED", seed)]);
             assert_eq!(got.code, Some(0), "seed {seed}: {}", got.said);
             assert!(got.out == expected.out, "seed {seed}: the frames differ");
         }
@@ -223,9 +231,8 @@ fn regions_in_any_order_give_the_same_frames() {
     };
     let expected = runs.run(&run("cpu"), &[]);
     assert_eq!(expected.code, Some(0), "{}", expected.said);
-    for seed in 0..8 {
-        let seed = seed.to_string();
-        let (got, report) = runs.reported("regions", &run("cuda"), &[("SEED", &seed)]);
+    for seed in some(&SEEDS, 4) {
+        let (got, report) = runs.reported("regions", &run("cuda"), &[("SEED", seed)]);
         assert_eq!(got.code, Some(0), "seed {seed}: {}", got.said);
         assert!(got.out == expected.out, "seed {seed}: the frames differ");
         assert!(report.is_clean(), "{:?} {:?}", report.left, report.complaints);

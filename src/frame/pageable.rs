@@ -23,7 +23,7 @@ const LINE: usize = 64;
 /// Ordinary memory that begins at a multiple of [`LINE`].
 struct Lines {
     /// Up to `LINE - 1` bytes longer than what is used of it.
-    block: Vec<u8>,
+    block: Box<[u8]>,
     start: usize,
     len: usize,
 }
@@ -40,19 +40,12 @@ impl Memory for Lines {
 impl Allocator for Pageable {
     fn allocate(&self, len: usize) -> Result<Box<dyn Memory>, AllocationError> {
         let more = len.saturating_add(LINE - 1);
-        // `vec!` cannot fail without ending the program, so that the same is tried before.
-        Vec::<u8>::new()
-            .try_reserve_exact(more)
-            .map_err(|e| AllocationError {
-                len,
-                kind: "ordinary",
-                reason: match isize::try_from(more) {
-                    Ok(_) => Shortage::Memory.to_string(),
-                    Err(_) => e.to_string(),
-                },
-            })?;
         // Zeroed by the system, page by page as they are written: memory that no frame reaches costs nothing.
-        let block = vec![0; more];
+        let block = bytemuck::try_zeroed_slice_box(more).map_err(|()| AllocationError {
+            len,
+            kind: "ordinary",
+            reason: Shortage::Memory.to_string(),
+        })?;
         // Where alignment cannot be found out, speed suffers, no result.
         let start = block.as_ptr().align_offset(LINE).min(LINE - 1);
         Ok(Box::new(Lines { block, start, len }))

@@ -788,7 +788,7 @@ const WHOLE: [Whole; 19] = [
 fn whole_files_are_not_called_incomplete() {
     let folder = tempfile::tempdir().unwrap();
     let mut problems = Vec::new();
-    for kind in WHOLE {
+    for (turn, kind) in WHOLE.into_iter().enumerate() {
         // Every picture moves, so that none is left out as a repetition.
         let video = "testsrc2=s=96x64:r=25:d=2";
         let still = "-frames:v";
@@ -806,8 +806,14 @@ fn whole_files_are_not_called_incomplete() {
             ),
             ("one", "null", &[still, "1"]),
         ];
+        // Of the two shapes of other rates, one in turn.
+        let left_out = if is_whole_matrix() {
+            ""
+        } else {
+            ["uneven", "long last"][turn % 2]
+        };
         for (shape, filter, more) in shapes {
-            if !kind.varies && !more.is_empty() && shape != "one" {
+            if !kind.varies && !more.is_empty() && shape != "one" || shape == left_out {
                 continue;
             }
             let path = folder
