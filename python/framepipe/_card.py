@@ -137,6 +137,18 @@ class _View:
         )
 
 
+def part(
+    memory: _framepipe.CardMemory,
+    offset: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: np.dtype[Any],
+) -> CardArray:
+    """The array that begins at a byte of this memory; strides in bytes."""
+    rest = memory.after(offset)
+    return CardArray(rest, _View(rest.pointer, shape, strides, dtype, rest.device, _DEFAULT_STREAM, True))
+
+
 def _tight(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     strides = []
     for count in reversed(shape):

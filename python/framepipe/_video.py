@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from . import _framepipe
 from ._arrays import Engine, Filters, specs
+from ._card import part
 
 
 class Colour(NamedTuple):
@@ -29,7 +30,8 @@ class Colour(NamedTuple):
 
 
 class Frame:
-    """A picture of a stream, with its samples in memory of its own.
+    """A picture of a stream, with its samples in memory of its own: the host's, or a card's if the reader was
+    opened for one.
 
     >>> with framepipe.open("samples/clip-720p.mp4") as reader:
     ...     frame = next(reader)
@@ -45,33 +47,50 @@ class Frame:
 
     def __init__(self, picture: _framepipe.Picture) -> None:
         self._picture = picture
-        self._planes: tuple[NDArray[Any], ...] | None = None
+        self._planes: tuple[Any, ...] | None = None
 
     @property
-    def planes(self) -> tuple[NDArray[Any], ...]:
+    def planes(self) -> tuple[Any, ...]:
         """The planes as they are stored: HxW, or HxWxC where components lie side by side, of `uint8` up to
         eight bits and `uint16` beyond, or of `float16` or `float32` where samples are such. They are views:
         what is stored in them is what `Writer.write` writes.
+
+        On the host they are arrays of NumPy. On a card they are `framepipe.CardArray`, which
+        `torch.from_dlpack` and `cupy.from_dlpack` take where they lie; the samples are there already, on
+        whatever stream they are used.
         """
         if self._planes is None:
+            data = self._picture.data
             dtype = np.dtype(self._picture.sample_type)
-            planes = []
-            for offset, height, width, samples in self._picture.planes:
-                count = height * width * samples
-                plane = np.frombuffer(self._picture.data, dtype, count, offset)
+            size = dtype.itemsize
+            planes: list[Any] = []
+            for offset, height, width, samples, stride in self._picture.planes:
                 shape = (height, width) if samples == 1 else (height, width, samples)
-                planes.append(plane.reshape(shape))
+                if isinstance(data, bytearray):
+                    count = height * width * samples
+                    planes.append(np.frombuffer(data, dtype, count, offset).reshape(shape))
+                    continue
+                strides = (stride, size) if samples == 1 else (stride, samples * size, size)
+                planes.append(part(data, offset, shape, strides, dtype))
             self._planes = tuple(planes)
         return self._planes
 
+    @property
+    def device(self) -> str:
+        """Where the samples lie: "cpu", or a card such as "cuda:0"."""
+        data = self._picture.data
+        return "cpu" if isinstance(data, bytearray) else f"cuda:{data.device}"
+
     def to_rgb(self) -> NDArray[Any]:
         """The picture as HxWx3, of `uint8`, or `uint16` at full scale where samples have more than eight
-        bits. Colours are converted by the frame's matrix and range; alpha is left out. A new array.
+        bits. Colours are converted by the frame's matrix and range; alpha is left out. A new array on the
+        host, by whose processor colours are converted.
 
         Raises `framepipe.Error` where the matrix is one that cannot be converted, and `ValueError` where
         samples are floating-point numbers.
         """
-        return Frame(self._picture.to_rgb()).planes[0]
+        rgb: NDArray[Any] = Frame(self._picture.to_rgb()).planes[0]
+        return rgb
 
     def with_rgb(self, rgb: NDArray[Any]) -> Frame:
         """Another frame with these colours, in this one's format, and with its time and facts.
@@ -277,6 +296,7 @@ def open(
     start: str | float | None = None,
     end: str | float | None = None,
     engine: Engine = "auto",
+    device: str = "auto",
     threads: int = 0,
     format: str | None = None,
     strict: bool = False,
@@ -287,6 +307,10 @@ def open(
     slow loop makes them wait, so that memory does not grow. `start` and `end` are seconds, clocks such as
     "1:02.5", or frames such as "120f". `format` has the frames converted, such as to "rgb24". `filters`,
     `border`, `planes`, `engine` ("auto" is the CPU) and `threads` are those of `framepipe.filter`.
+
+    `device` is where the frames are to lie: "auto" and "cpu" for the host's memory; "cuda", or "cuda:1" for
+    another card, for that of an NVIDIA card, where they are filtered and stay, and where long videos in H.264,
+    HEVC, VP9 and the like are decoded. The rest is decoded by the processor and uploaded.
 
     Damage is concealed where it can be, and reported as a `UserWarning` behind the last frame; `strict` makes
     it an error. Raises `OSError` where a file cannot be read, `ValueError` for filters, places and formats
@@ -309,6 +333,7 @@ def open(
         start=_point(start),
         end=_point(end),
         engine=engine,
+        device=device,
         threads=threads,
         format=format,
         strict=strict,

@@ -7,12 +7,12 @@
 
 use crate::dlpack::SampleType;
 use crate::failure::Failure;
-use crate::filtering::{Recipe, caveats, channels_of};
+use crate::filtering::{Recipe, caveats, channels_of, no_luma_on_card};
 use crate::idle::Idle;
 use framepipe::PixelFormat;
 use framepipe::engine::EngineError;
 use framepipe::engine::cuda::{self, CardFilter, CardPicture, keeping_context};
-use framepipe::frame::Layout;
+use framepipe::frame::{Frame, Layout};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) fn forget_idle() {
     IDLE.forget();
 }
 
-/// Memory of a card, for a result.
+/// Memory of a card, for a result or of a frame.
 #[pyclass(frozen, module = "framepipe._framepipe")]
 pub(crate) struct CardMemory {
     /// Its card's number.
@@ -44,24 +44,51 @@ pub(crate) struct CardMemory {
 
 /// The same, held by whoever was handed the array. Freed with the thread's own context current again after.
 #[derive(Clone)]
-pub(crate) struct SharedMemory(Option<Arc<cuda::CardMemory>>);
+pub(crate) struct SharedMemory {
+    memory: Option<Arc<cuda::CardMemory>>,
+    /// Bytes that are passed over.
+    offset: u64,
+}
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        if let Some(memory) = self.0.take().and_then(Arc::into_inner) {
+        if let Some(memory) = self.memory.take().and_then(Arc::into_inner) {
             keeping_context(|| drop(memory));
         }
     }
 }
 
 impl SharedMemory {
+    fn new(memory: cuda::CardMemory) -> SharedMemory {
+        SharedMemory {
+            memory: Some(Arc::new(memory)),
+            offset: 0,
+        }
+    }
+
     /// The address of its first byte.
     pub(crate) fn pointer(&self) -> u64 {
-        self.0.as_ref().map_or(0, |memory| memory.pointer())
+        self.memory.as_ref().map_or(0, |memory| memory.pointer()) + self.offset
     }
 }
 
 impl CardMemory {
+    /// The memory of a frame that lies on a card, whose picture is there when this returns; the frame itself
+    /// if it lies on none.
+    pub(crate) fn of_frame(frame: Frame) -> Result<Result<CardMemory, Frame>, Failure> {
+        let taken = keeping_context(|| cuda::CardMemory::of_frame(frame))?;
+        Ok(taken.map(|(memory, device)| CardMemory {
+            device,
+            memory: SharedMemory::new(memory),
+        }))
+    }
+
+    /// A copy on the host.
+    pub(crate) fn fetch(&self) -> Result<Vec<u8>, Failure> {
+        let memory = self.memory.memory.as_ref();
+        Ok(memory.map_or(Ok(Vec::new()), |memory| keeping_context(|| memory.fetch()))?)
+    }
+
     /// The memory itself, which lives as long as anybody holds it.
     pub(crate) fn shared(&self) -> SharedMemory {
         self.memory.clone()
@@ -75,8 +102,18 @@ impl CardMemory {
         let memory = py.detach(|| keeping_context(|| cuda::CardMemory::new(device, len)))?;
         Ok(CardMemory {
             device,
-            memory: SharedMemory(Some(Arc::new(memory))),
+            memory: SharedMemory::new(memory),
         })
+    }
+
+    /// The same memory, from a byte on.
+    fn after(&self, offset: u64) -> CardMemory {
+        let mut memory = self.shared();
+        memory.offset += offset;
+        CardMemory {
+            device: self.device,
+            memory,
+        }
     }
 
     /// The address of its first byte.
@@ -132,10 +169,7 @@ pub(crate) fn filter_on_card(
     channels_of(format.name(), format.bytes_per_sample(), format.is_float())?;
     let key = (Recipe::new(filters, border, planes, 0)?, device);
     if key.0.takes_luma_of(format) {
-        return Err(Failure::value(
-            "luma of RGB is computed by the processor, and the array lies on a card; filter it in the host's \
-             memory",
-        ));
+        return Err(no_luma_on_card("the array lies"));
     }
     let idle = IDLE.take(&key);
     py.detach(|| {

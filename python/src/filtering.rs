@@ -99,6 +99,13 @@ pub(crate) fn caveats(chain: &Chain) -> Vec<String> {
         .collect()
 }
 
+/// Why luma of RGB is not filtered where `it` is on a card.
+pub(crate) fn no_luma_on_card(it: &str) -> Failure {
+    Failure::value(format!(
+        "luma of RGB is computed by the processor, and {it} on a card; filter in the host's memory"
+    ))
+}
+
 /// Refuses names of no engine.
 pub(crate) fn check_engine(name: &str) -> Result<(), Failure> {
     match name {

@@ -1,11 +1,14 @@
-//! A frame as Python holds it: its samples in a `bytearray`, without padding, and what travels with them.
+//! A frame as Python holds it: its samples in a `bytearray`, without padding, or on a card, and what travels
+//! with them.
 //!
 //! ```text
-//!  data   | plane 0 | plane 1 | plane 2 |      views of NumPy are made of it by `planes`
+//!  data   | plane 0 | plane 1 | plane 2 |      views are made of it by `planes`
 //! ```
 //!
-//! The samples are a copy. Frames of the pipeline come from a pool that would run dry if Python kept them.
+//! The samples on the host are a copy: frames of the pipeline come from a pool that would run dry if Python
+//! kept them. Those on a card belong to no such pool.
 
+use crate::card::CardMemory;
 use crate::failure::Failure;
 use framepipe::convert::{ConvertError, Converter};
 use framepipe::frame::{Buffer, Colour, Frame, Image, Layout, Metadata, PixelFormat, Range, Rational};
@@ -21,9 +24,13 @@ pub(crate) struct Picture {
     /// The picture's number among those of its reader.
     #[pyo3(get)]
     index: u64,
-    /// The samples, plane after plane.
-    #[pyo3(get)]
-    data: Py<PyByteArray>,
+    samples: Samples,
+}
+
+/// The samples, plane after plane.
+enum Samples {
+    Host(Py<PyByteArray>),
+    Card(Py<CardMemory>),
 }
 
 impl Picture {
@@ -47,13 +54,34 @@ impl Picture {
             metadata: frame.metadata.clone(),
             time_base,
             index: frame.sequence,
-            data: bytes.unbind(),
+            samples: Samples::Host(bytes.unbind()),
         })
+    }
+
+    /// The frame itself where it lies on a card, else a copy.
+    pub(crate) fn taken(py: Python<'_>, frame: Frame, time_base: Rational) -> Result<Picture, Failure> {
+        let (layout, metadata, index) = (*frame.layout(), frame.metadata.clone(), frame.sequence);
+        match py.detach(|| CardMemory::of_frame(frame))? {
+            Ok(memory) => Ok(Picture {
+                layout,
+                metadata,
+                time_base,
+                index,
+                samples: Samples::Card(Py::new(py, memory)?),
+            }),
+            Err(frame) => Picture::of(py, &frame, time_base),
+        }
     }
 
     /// A frame of the library with a copy of the samples, number `sequence` of its stream.
     pub(crate) fn frame(&self, py: Python<'_>, sequence: u64) -> Result<Frame, Failure> {
-        let bytes = self.data.bind(py).to_vec();
+        let bytes = match &self.samples {
+            Samples::Host(bytes) => bytes.bind(py).to_vec(),
+            Samples::Card(memory) => {
+                let memory = memory.get();
+                py.detach(|| memory.fetch())?
+            }
+        };
         let mut frame = frame_of(self.layout, bytes)?;
         frame.sequence = sequence;
         frame.metadata = self.metadata.clone();
@@ -123,12 +151,29 @@ impl Picture {
         }
     }
 
-    /// Of each plane its first byte, rows, pixels in a row, samples of a pixel.
+    /// The samples: a `bytearray`, or memory of a card.
     #[getter]
-    fn planes(&self) -> Vec<(usize, usize, usize, usize)> {
+    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        match &self.samples {
+            Samples::Host(bytes) => bytes.bind(py).clone().into_any(),
+            Samples::Card(memory) => memory.bind(py).clone().into_any(),
+        }
+    }
+
+    /// Of each plane its first byte, rows, pixels in a row, samples of a pixel, and bytes from row to row.
+    #[getter]
+    fn planes(&self) -> Vec<(usize, usize, usize, usize, usize)> {
         let planes = self.layout.planes().iter();
         planes
-            .map(|plane| (plane.offset, plane.height, plane.width, plane.channels))
+            .map(|plane| {
+                (
+                    plane.offset,
+                    plane.height,
+                    plane.width,
+                    plane.channels,
+                    plane.stride,
+                )
+            })
             .collect()
     }
 

@@ -9,7 +9,7 @@
 use crate::failure::Failure;
 use crate::filtering::{self, Recipe};
 use crate::picture::Picture;
-use framepipe::PixelFormat;
+use framepipe::engine::cuda::{Cuda, CudaOptions, keeping_context};
 use framepipe::engine::none::NoFilter;
 use framepipe::engine::{Engine, luma};
 use framepipe::filter::Plan;
@@ -19,8 +19,9 @@ use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::{AnySink, Flow, Sink, SinkError, Written};
 use framepipe::source::images::{ImageSourceOptions, listing};
 use framepipe::source::range::{TimeRange, within};
-use framepipe::source::video::VideoSourceOptions;
+use framepipe::source::video::{Decoders, Place, VideoSourceOptions};
 use framepipe::source::{AnySource, StreamInfo, animation, images, y4m};
+use framepipe::{Chain, PixelFormat};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -92,8 +93,8 @@ pub(crate) struct Reader {
     process: u32,
 }
 
-/// Opens a video, an animation, or images.
-fn open_source(path: &Path, strict: bool) -> Result<AnySource, Failure> {
+/// Opens a video, an animation, or images; a video for frames on a card is decoded there if it can be.
+fn open_source(path: &Path, card: Option<usize>, strict: bool) -> Result<AnySource, Failure> {
     if listing::names_images(path) {
         let options = ImageSourceOptions {
             strict,
@@ -109,28 +110,100 @@ fn open_source(path: &Path, strict: bool) -> Result<AnySource, Failure> {
     }
     let options = VideoSourceOptions {
         strict,
+        decoders: card.map(|card| Decoders {
+            place: Place::Cards(vec![card]),
+            count: None,
+            memory: None,
+            only_long: true,
+        }),
         ..VideoSourceOptions::default()
     };
     Ok(AnySource::Stream(animation::open(path, &options)?))
 }
 
 /// The engine for frames such as `info` tells of, and what there is to say of the masks.
-fn start(recipe: &Recipe, name: &str, info: &StreamInfo) -> Result<(Box<dyn Engine>, Vec<String>), Failure> {
-    if recipe.is_empty() {
-        return Ok((Box::new(NoFilter::default()), Vec::new()));
-    }
-    let chain = recipe.chain()?;
+fn start(
+    recipe: &Recipe,
+    place: &FramePlace,
+    info: &StreamInfo,
+) -> Result<(Box<dyn Engine>, Vec<String>), Failure> {
+    let chain = match (recipe.is_empty(), place) {
+        (true, FramePlace::Host { .. }) => return Ok((Box::new(NoFilter::default()), Vec::new())),
+        // Which brings to the card what was not decoded there.
+        (true, FramePlace::Card(_)) => Chain::parse("identity")?,
+        (false, _) => recipe.chain()?,
+    };
     // Tells now what the engine would tell at the first frame.
     let format = luma::filtered_format(info.format, &chain.planes);
     Plan::new(&chain, format, &info.colour).map_err(framepipe::engine::EngineError::from)?;
     let caveats = filtering::caveats(&chain);
-    Ok((filtering::engine(name, chain, recipe.threads())?, caveats))
+    let engine = match place {
+        FramePlace::Host { engine } => filtering::engine(engine, chain, recipe.threads())?,
+        FramePlace::Card(_) if format != info.format => {
+            return Err(filtering::no_luma_on_card("the frames lie"));
+        }
+        FramePlace::Card(device) => {
+            let options = CudaOptions {
+                device: *device,
+                keeps_results: true,
+                samples_times: true,
+                ..CudaOptions::default()
+            };
+            Box::new(Cuda::new(chain, options)?)
+        }
+    };
+    Ok((engine, caveats))
+}
+
+/// Where the frames lie that come out.
+enum FramePlace {
+    /// In the host's memory, filtered by an engine.
+    Host { engine: String },
+    /// On the card of that number, where they are filtered.
+    Card(usize),
+}
+
+impl FramePlace {
+    /// Reads Python's words.
+    fn new(device: &str, engine: &str, format: Option<&str>) -> Result<FramePlace, Failure> {
+        filtering::check_engine(engine)?;
+        let number = match device.split_once(':') {
+            _ if matches!(device, "auto" | "cpu") => None,
+            None if device == "cuda" => Some(0),
+            Some(("cuda", number)) if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok(),
+            _ => None,
+        };
+        match number {
+            None if !matches!(device, "auto" | "cpu") => Err(Failure::value(format!(
+                "'{device}' is no device; use auto, cpu, cuda, or cuda:1 for another card"
+            ))),
+            None => Ok(FramePlace::Host {
+                engine: engine.to_owned(),
+            }),
+            Some(_) if !matches!(engine, "auto" | "cuda") => Err(Failure::value(format!(
+                "frames on a card are filtered there, and not by the engine '{engine}'; leave it out, or read \
+                 to the host's memory"
+            ))),
+            Some(_) if format.is_some() => Err(Failure::value(
+                "formats are converted by the processor, and the frames lie on a card; leave `format` out, or \
+                 read to the host's memory",
+            )),
+            Some(number) => Ok(FramePlace::Card(number)),
+        }
+    }
+
+    fn card(&self) -> Option<usize> {
+        match self {
+            FramePlace::Host { .. } => None,
+            FramePlace::Card(number) => Some(*number),
+        }
+    }
 }
 
 #[pymethods]
 impl Reader {
     #[new]
-    #[pyo3(signature = (path, filters, *, border, planes, start, end, engine, threads, format, strict))]
+    #[pyo3(signature = (path, filters, *, border, planes, start, end, engine, device, threads, format, strict))]
     // Python's arguments come as values.
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
     fn new(
@@ -142,16 +215,17 @@ impl Reader {
         start: Option<&str>,
         end: Option<&str>,
         engine: &str,
+        device: &str,
         threads: i64,
         format: Option<&str>,
         strict: bool,
     ) -> Result<Reader, Failure> {
         let recipe = Recipe::new(filters, border, planes, threads)?;
-        filtering::check_engine(engine)?;
+        let place = FramePlace::new(device, engine, format)?;
         let point = |text: Option<&str>| text.map(str::parse::<Point>).transpose();
         let range = TimeRange::new(point(start)?, point(end)?, None, None)?;
         let format = format.map(str::parse::<PixelFormat>).transpose()?;
-        py.detach(|| Reader::open(&path, &recipe, engine, range, format, strict))
+        py.detach(|| keeping_context(|| Reader::open(&path, &recipe, &place, range, format, strict)))
     }
 
     /// The next picture; `None` behind the last one.
@@ -164,7 +238,7 @@ impl Reader {
         }
         loop {
             match py.detach(|| self.step()) {
-                Step::Frame(frame) => return Picture::of(py, &frame, self.info.time_base).map(Some),
+                Step::Frame(frame) => return Picture::taken(py, *frame, self.info.time_base).map(Some),
                 Step::Nothing => py.check_signals()?,
                 Step::End(None) => return Ok(None),
                 Step::End(Some(running)) => {
@@ -221,13 +295,13 @@ impl Reader {
     fn open(
         path: &Path,
         recipe: &Recipe,
-        engine: &str,
+        place: &FramePlace,
         range: TimeRange,
         format: Option<PixelFormat>,
         strict: bool,
     ) -> Result<Reader, Failure> {
-        let source = within(open_source(path, strict)?, range)?;
-        let (engine, caveats) = start(recipe, engine, source.info())?;
+        let source = within(open_source(path, place.card(), strict)?, range)?;
+        let (engine, caveats) = start(recipe, place, source.info())?;
         let (sender, frames) = sync_channel(QUEUE);
         let mut sink = AnySink::stream(Delivery(sender));
         let mut info = source.info().clone();

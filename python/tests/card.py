@@ -12,6 +12,7 @@ import argparse
 import ctypes
 import itertools
 import sys
+import tempfile
 import time
 import types
 
@@ -413,6 +414,105 @@ def check_context_and_memory():
     assert driver.free_bytes() == before
 
 
+def y4m(path, frames):
+    """A small video of noise, without a codec."""
+    with open(path, "wb") as file:
+        file.write(b"YUV4MPEG2 W50 H38 F25:1 Ip A1:1 C420jpeg\n")
+        for frame in noise(frames, 50 * 38 * 3 // 2):
+            file.write(b"FRAME\n" + frame.tobytes())
+    return path
+
+
+def assert_same_frames(path, **options):
+    """Frames that stay on the card are those of the processor; all are kept until the end."""
+    with framepipe.open(path, device="cuda", **options) as reader:
+        found = list(reader)
+    with framepipe.open(path, **options) as reader:
+        expected = list(reader)
+    assert len(found) == len(expected) > 0
+    for on_card, frame in zip(found, expected):
+        assert (on_card.device, frame.device) == ("cuda:0", "cpu")
+        assert (on_card.pts, on_card.index, on_card.format) == (frame.pts, frame.index, frame.format)
+        for plane, wanted in zip(on_card.planes, frame.planes, strict=True):
+            assert isinstance(plane, framepipe.CardArray)
+            same(plane, wanted)
+    np.testing.assert_array_equal(found[-1].to_rgb(), expected[-1].to_rgb())
+    return found[0], expected[0]
+
+
+def check_frames():
+    with tempfile.TemporaryDirectory() as folder:
+        path = y4m(f"{folder}/noise.y4m", 40)
+        assert_same_frames(path)
+        on_card, frame = assert_same_frames(path, filters=FILTERS[0], start="3f", end="30f")
+        # Where it lies, filtered again; then written, which fetches it.
+        same(framepipe.filter(on_card.planes[1], FILTERS[0]), framepipe.filter(frame.planes[1], FILTERS[0]))
+        with framepipe.open(path, device="cuda") as reader:
+            with framepipe.write(f"{folder}/again.mkv", like=reader, encoder="ffv1") as writer:
+                for frame in reader:
+                    writer.write(frame)
+        with framepipe.open(f"{folder}/again.mkv") as again, framepipe.open(path) as reader:
+            for left, right in zip(again, reader, strict=True):
+                for plane, wanted in zip(left.planes, right.planes, strict=True):
+                    np.testing.assert_array_equal(plane, wanted)
+        # A frame outlives its reader, and gives its memory back.
+        with framepipe.open(path, device="cuda:0") as reader:
+            kept = [next(reader) for _ in range(12)]
+        same(kept[11].planes[0], frames_of(path)[11].planes[0])
+        for words, options in (
+            ("'gpu' is no device", {"device": "gpu"}),
+            ("not by the engine 'cpu'", {"device": "cuda", "engine": "cpu"}),
+            ("leave `format` out", {"device": "cuda", "format": "rgb24"}),
+            ("there is no", {"device": "cuda:99"}),
+        ):
+            try:
+                framepipe.open(path, **options)
+            except (ValueError, framepipe.Error) as raised:
+                assert words in str(raised), raised
+            else:
+                raise AssertionError(words)
+        if not few_kernels:
+            # Long enough for the card's own decoders.
+            long = f"{folder}/long.mp4"
+            framepipe.run("synthetic:1280x720:yuv420p:30:2400", long, preset="veryfast")
+            with framepipe.open(long, device="cuda", filters=FILTERS[0]) as reader:
+                print(f"        {reader.description}")
+                found = {frame.index: frame for frame in reader if frame.index % 300 == 7}
+            with framepipe.open(long, filters=FILTERS[0]) as reader:
+                for frame in reader:
+                    if frame.index in found:
+                        for plane, wanted in zip(found.pop(frame.index).planes, frame.planes, strict=True):
+                            same(plane, wanted)
+            assert not found
+
+
+def frames_of(path):
+    with framepipe.open(path) as reader:
+        return list(reader)
+
+
+def check_frames_in_use():
+    """Memory of a frame that is dropped is written to again only when what reads it is done."""
+    stream = driver.stream()
+    with tempfile.TemporaryDirectory() as folder:
+        path = y4m(f"{folder}/noise.y4m", 60)
+        expected = [frame.planes[0] for frame in frames_of(path)]
+        copies = []
+        with framepipe.open(path, device="cuda") as reader:
+            for frame in reader:
+                plane = frame.planes[0].__cuda_array_interface__
+                copy = driver.allocate(plane["strides"][0] * 38)
+                driver.call("cuMemcpyDtoDAsync_v2", ctypes.c_uint64(copy), ctypes.c_uint64(plane["data"][0]),
+                            ctypes.c_size_t(plane["strides"][0] * 38), ctypes.c_void_p(stream))
+                copies.append((copy, plane["strides"][0]))
+        driver.call("cuStreamSynchronize", ctypes.c_void_p(stream))
+        for (copy, pitch), wanted in zip(copies, expected, strict=True):
+            host = np.empty((38, pitch), np.uint8)
+            driver.down(host, copy)
+            np.testing.assert_array_equal(host[:, :50], wanted)
+            driver.free(copy)
+
+
 def check_torch():
     try:
         import torch
@@ -442,7 +542,42 @@ def check_torch():
     )
     handed = torch.from_dlpack(framepipe.filter(Array(picture[0, 0]), FILTERS[0]))
     same(handed.cpu().numpy(), framepipe.filter(picture[0, 0], FILTERS[0]))
+    with tempfile.TemporaryDirectory() as folder:
+        path = y4m(f"{folder}/noise.y4m", 40)
+        with framepipe.open(path, device="cuda") as reader:
+            planes = [[torch.from_dlpack(plane) for plane in frame.planes] for frame in reader]
+        for tensors, frame in zip(planes, frames_of(path), strict=True):
+            for tensor, wanted in zip(tensors, frame.planes, strict=True):
+                assert tensor.is_cuda
+                same(tensor.cpu().numpy(), wanted)
     return None
+
+
+def check_other_libraries():
+    """JAX and Numba take frames and results, and their arrays are filtered where they lie."""
+    tried = []
+    picture = noise(60, 81, 3)
+    expected = framepipe.filter(picture, FILTERS[2])
+    try:
+        import jax
+        import jax.numpy
+
+        if jax.default_backend() == "gpu":
+            result = framepipe.filter(jax.numpy.asarray(picture), FILTERS[2])
+            np.testing.assert_array_equal(np.asarray(jax.dlpack.from_dlpack(result)), expected)
+            tried.append("JAX")
+    except ImportError:
+        pass
+    try:
+        from numba import cuda
+
+        if cuda.is_available():
+            result = framepipe.filter(cuda.to_device(picture), FILTERS[2])
+            same(cuda.as_cuda_array(result).copy_to_host(), expected)
+            tried.append("Numba")
+    except ImportError:
+        pass
+    return None if len(tried) == 2 else f"only {', '.join(tried) or 'none of them'}"
 
 
 def check_cupy():
@@ -462,8 +597,8 @@ def check_cupy():
 
 CHECKS = [
     check_shapes, check_borders, check_views, check_planes_side_by_side, check_batches_of_any_step,
-    check_dlpack, check_streams, check_copies, check_refusals, check_context_and_memory, check_torch,
-    check_cupy,
+    check_dlpack, check_streams, check_copies, check_refusals, check_context_and_memory, check_frames,
+    check_frames_in_use, check_torch, check_cupy, check_other_libraries,
 ]
 
 

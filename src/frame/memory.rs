@@ -103,6 +103,15 @@ impl Buffer {
         self.guest = Some(guest);
     }
 
+    /// The guest in a buffer of its own, while this one goes back to its pool; without a guest the buffer as
+    /// it is.
+    pub fn detached(mut self) -> Buffer {
+        match self.guest.take() {
+            Some(guest) => Buffer::unpooled(guest),
+            None => self,
+        }
+    }
+
     /// Makes sure that the buffer holds at least `len` bytes; what it held may be lost. A pooled buffer keeps
     /// the larger block from then on.
     pub fn fit(&mut self, len: usize) -> Result<(), AllocationError> {

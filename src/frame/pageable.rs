@@ -41,7 +41,7 @@ impl Allocator for Pageable {
     fn allocate(&self, len: usize) -> Result<Box<dyn Memory>, AllocationError> {
         let more = len.saturating_add(LINE - 1);
         // Zeroed by the system, page by page as they are written: memory that no frame reaches costs nothing.
-        let block = bytemuck::try_zeroed_slice_box(more).map_err(|()| AllocationError {
+        let block = bytemuck::try_zeroed_slice_box::<u8>(more).map_err(|()| AllocationError {
             len,
             kind: "ordinary",
             reason: Shortage::Memory.to_string(),

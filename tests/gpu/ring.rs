@@ -1,7 +1,8 @@
 //! The ring of slots: order, changing sizes, a full card, memory over time, several engines.
 
 use super::{
-    card, card_alone, case, chain, hold_against_reference, hold_stream, is_stand_in, options, stream,
+    card, card_alone, case, chain, hold_against_reference, hold_stream, is_stand_in, is_tried, options,
+    stream,
 };
 use framepipe::engine::Engine;
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant, Overlap, Reservation, devices};
@@ -85,7 +86,10 @@ fn a_ring_of_changing_sizes_and_formats_keeps_order_and_bits() {
         .collect();
     let mut reference = Reference::new(chain.clone());
     for memory in [MemoryVariant::Auto, MemoryVariant::Texture] {
-        for slots in [2, 3, 5] {
+        for (turn, slots) in [2, 3, 5].into_iter().enumerate() {
+            if !is_tried(turn, 2) {
+                continue;
+            }
             let options = CudaOptions {
                 slots,
                 ..options(memory)

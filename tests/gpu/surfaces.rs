@@ -4,7 +4,7 @@
 use super::{assert_same_rows, card, case, chain, is_tried, options, standin};
 use framepipe::engine::Engine;
 use framepipe::engine::cuda::decode::{DecoderCard, DecoderStream, Surface};
-use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant};
+use framepipe::engine::cuda::{CardMemory, Cuda, CudaOptions, MemoryVariant};
 use framepipe::engine::reference::Reference;
 use framepipe::engine::several::Several;
 use framepipe::engine::verify::Case;
@@ -145,20 +145,38 @@ fn several_decoders_share_blocks_and_an_engine() {
         done += 1;
     }
     assert_eq!(done, cases.len());
-    // Results that stay on the card leave the buffers of the host alone.
+    // Results that stay on the card: of frames that lie there, and of those that are uploaded, in turn.
     let keeps = CudaOptions {
         keeps_results: true,
         ..CudaOptions::default()
     };
     let mut engine = Cuda::new(chain, keeps).unwrap();
-    let frame = on_card(&mut streams[1], &card, &cases[0], &cases[0].frame().unwrap());
-    engine
-        .submit(frame, Buffer::unpooled(Box::new(Vec::new())), 1)
-        .unwrap();
-    let got = engine.collect().unwrap().unwrap();
-    assert!(got.bytes().iter().all(|&byte| byte == 0));
+    let pool = FramePool::new(2, engine.output_allocator());
+    let mut kept = Vec::new();
+    for (number, of) in cases.iter().enumerate() {
+        let mut frame = of.frame().unwrap();
+        if number % 2 == 0 {
+            frame = on_card(&mut streams[1], &card, of, &frame);
+        }
+        engine.submit(frame, pool.try_take().unwrap(), 1).unwrap();
+        let got = engine.collect().unwrap().unwrap();
+        assert!(got.on_device().is_some());
+        let layout = *got.layout();
+        let (memory, ordinal) = CardMemory::of_frame(got).unwrap().ok().unwrap();
+        assert_eq!(ordinal, 0);
+        kept.push((layout, memory));
+        // Lent memory is taken anew when the card was waited for.
+        if kept.len() == 12 {
+            for ((layout, memory), of) in kept.drain(..).zip(&cases[number - 11..]) {
+                let bytes = memory.fetch().unwrap();
+                let got = Frame::new(layout, Buffer::unpooled(Box::new(bytes))).unwrap();
+                assert_same_rows(&expected(of), &got, format_args!("a frame on the card"));
+            }
+        }
+    }
     let times = engine.device_times().unwrap();
-    assert_eq!((times.bytes_up, times.bytes_down, times.count), (0, 0, 1));
+    assert_eq!((times.bytes_down, times.count), (0, 24));
+    assert!(CardMemory::of_frame(cases[0].frame().unwrap()).unwrap().is_err());
 }
 
 /// On two cards, with a decoder and an engine on each.

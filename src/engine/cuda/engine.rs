@@ -4,7 +4,7 @@
 pub(crate) mod resident;
 
 use super::compile::cache::Cache;
-use super::decode::CardFrame;
+use super::driver::card_frame::{Blocks, CardFrame};
 use super::driver::device::{Device, nvrtc_version};
 use super::driver::memory::Pinned;
 use super::driver::nvtx;
@@ -59,6 +59,8 @@ pub struct Cuda {
     scratch: ScratchMemory,
     /// The layout of the frames that it serves now.
     scratch_layout: Option<Layout>,
+    /// Where results lie that stay on the card.
+    results: Option<Arc<Blocks>>,
     /// Least recently used first.
     slots: VecDeque<Slot>,
     idle: Vec<Flight>,
@@ -153,6 +155,7 @@ impl Cuda {
             explanation: Vec::new(),
             scratch: ScratchMemory::default(),
             scratch_layout: None,
+            results: None,
             slots: (0..slots).map(Slot::new).collect(),
             idle: idle.collect::<Result<_, _>>()?,
             in_flight: VecDeque::new(),
@@ -381,7 +384,9 @@ impl Cuda {
             Some(input) => input.bytes().as_ptr(),
             None => [].as_ptr(),
         };
-        let to = if buffers.staged {
+        let to = if !flight.is_downloaded {
+            std::ptr::null_mut()
+        } else if buffers.staged {
             flight.stage_output(&self.device, output.size())?
         } else {
             buffers.output.bytes_mut().as_mut_ptr()
@@ -453,8 +458,15 @@ impl Cuda {
         if let Some(before) = before.filter(|before| before.is_downloaded) {
             compute.wait_for(before.marks.download.done())?;
         }
+        let result = slot.pictures[prepared.step_count() % 2].pointer();
         marks.kernel.begin(timed, compute)?;
         slot.launches.run(work, compute)?;
+        if let Some(frame) = card_frame(&buffers.output) {
+            // SAFETY: the slot's picture and the frame's block are as large as the layout says, and whoever
+            // writes to either waits for this stream.
+            unsafe { slot::copy(compute, result, frame.pointer(), geometry.device_output.size()) }?;
+            frame.ready().record(compute)?;
+        }
         marks.kernel.end(compute, compute, timed)?;
         pause(compute)?;
         if !flight.is_downloaded {
@@ -465,7 +477,6 @@ impl Cuda {
         let follows = timed && is_known && !serial && is_pending(Some(marks.kernel.done()))?;
         down.wait_for(marks.kernel.done())?;
         marks.download.begin(timed && !follows, down)?;
-        let result = slot.pictures[prepared.step_count() % 2].pointer();
         // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it before
         // the download's end was seen.
         unsafe { slot::download(down, result, &geometry.device_output, to, &geometry.host_output)? };
@@ -520,6 +531,15 @@ impl Cuda {
             }
         }
         Ok(())
+    }
+
+    /// A frame whose picture lies on the card, as the guest of `buffer`.
+    fn frame_on_card(&mut self, layout: &Layout, mut buffer: Buffer) -> Result<Frame, EngineError> {
+        let fitting = self.results.take_if(|blocks| blocks.size() == layout.size());
+        let blocks = fitting.unwrap_or_else(|| Arc::new(Blocks::new(&self.device, layout.size())));
+        buffer.host(Box::new(blocks.take(&self.streams.compute)?));
+        self.results = Some(blocks);
+        Ok(Frame::new(*layout, buffer)?)
     }
 
     fn wait_for_everything(&self) {
@@ -577,7 +597,11 @@ impl Engine for Cuda {
     }
 
     fn output_allocator(&self) -> Arc<dyn Allocator> {
-        self.allocator(false)
+        match self.options.keeps_results {
+            // Which nobody writes to, so that it costs nothing.
+            true => Arc::new(Pageable),
+            false => self.allocator(false),
+        }
     }
 
     fn expect(&mut self, frame: &Layout, colour: &Colour) {
@@ -606,7 +630,11 @@ impl Engine for Cuda {
         let key = self.plan_key(input.layout(), &input.metadata.colour);
         let memory = key.memory;
         let prepared = self.prepare(key, (input.layout().width(), input.layout().height()))?;
-        let mut result = Frame::new(geometry.host_output, output)?;
+        let downloads = !self.options.keeps_results;
+        let mut result = match downloads {
+            true => Frame::new(geometry.host_output, output)?,
+            false => self.frame_on_card(&geometry.device_output, output)?,
+        };
         result.sequence = input.sequence;
         result.born = input.born;
         result.metadata = input.metadata.clone();
@@ -622,7 +650,6 @@ impl Engine for Cuda {
             true => bytes_moved(host, device),
             false => 0,
         };
-        let downloads = !self.options.keeps_results;
         let mut buffers = FrameBuffers {
             amount: Amount {
                 bytes_up: moved(!is_resident, &geometry.host_input, &geometry.device_input),

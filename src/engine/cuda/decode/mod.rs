@@ -7,19 +7,18 @@
 //! ```text
 //! decoder's stream   surface 0 -> frame 0 | surface 1 -> frame 1 | ...      `DecoderStream`
 //!                         '- given back when the kernel is done
-//! engine                  waits, on the card, for `ready` of a frame        `CardFrame`
+//! engine                  waits, on the card, for `ready` of a frame        `driver::card_frame`
 //! ```
 //!
 //! All decoders of a card share the blocks that frames lie in.
 
 mod capabilities;
-mod frame;
 
 pub use capabilities::{Capabilities, Codec, capabilities};
-pub(crate) use frame::CardFrame;
 
 use super::compile::cache::Cache;
 use super::compile::{Recipe, Source};
+use super::driver::card_frame::{Blocks, Ready};
 use super::driver::device::Device;
 use super::driver::memory::DeviceMemory;
 use super::driver::module::{Function, Module};
@@ -28,7 +27,6 @@ use super::driver::texture::ALIGNMENT;
 use super::launch::parameters;
 use crate::engine::EngineError;
 use crate::frame::{Layout, Memory, PixelFormat};
-use frame::{Blocks, Ready};
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Arc;

@@ -320,6 +320,13 @@ impl Device {
         }
     }
 
+    /// Waits for all that was enqueued on the card, by whomever.
+    pub(crate) fn synchronise(&self) -> Result<(), EngineError> {
+        self.bind()?;
+        // SAFETY: a context is current.
+        check("waiting for the CUDA device", unsafe { sys::cuCtxSynchronize() })
+    }
+
     fn attribute(&self, attribute: Attribute) -> Result<u32, EngineError> {
         let mut value = 0;
         // SAFETY: the handle is valid and the pointer is to a live integer.

@@ -11,8 +11,9 @@
 //! stream waits for the call before it, which may still be using them.
 #![allow(unsafe_code)]
 
-use super::{Cuda, places_in};
+use super::{Cuda, card_frame, places_in};
 use crate::engine::cuda::CudaOptions;
+use crate::engine::cuda::driver::card_frame::CardFrame;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::Device;
 use crate::engine::cuda::driver::memory::DeviceMemory;
@@ -22,7 +23,8 @@ use crate::engine::cuda::driver::texture::ALIGNMENT;
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::{EngineError, luma};
 use crate::filter::Chain;
-use crate::frame::{Colour, Layout, Plane};
+use crate::frame::{Buffer, Colour, Frame, Layout, Plane};
+use std::any::Any;
 
 /// Where a picture lies on a card.
 #[derive(Debug, Clone, Copy)]
@@ -173,22 +175,66 @@ impl CardFilter {
     }
 }
 
-/// A block of a card's memory, for results.
-pub struct CardMemory(DeviceMemory);
+/// A block of a card's memory that other libraries are told of.
+pub struct CardMemory(Held);
+
+/// Whose block it is.
+enum Held {
+    Own(DeviceMemory),
+    /// A frame's, and where it lies.
+    Frame {
+        buffer: Buffer,
+        pointer: u64,
+    },
+}
 
 impl CardMemory {
-    /// `len` bytes on card number `device`, which hold nothing sensible.
+    /// `len` bytes on card number `device`, for a result, which hold nothing sensible.
     pub fn new(device: usize, len: usize) -> Result<CardMemory, EngineError> {
         let device = Device::open(device)?;
         let memory = DeviceMemory::uncleared(&device, len)?;
-        memory.map(CardMemory).ok_or_else(|| EngineError::Device {
+        let own = memory.map(|memory| CardMemory(Held::Own(memory)));
+        own.ok_or_else(|| EngineError::Device {
             doing: format!("making room for a result of {len} bytes on the CUDA device"),
             reason: "it has not got as much".to_owned(),
         })
     }
 
+    /// The memory of a frame, and the number of its card; the frame itself if it lies on none. The frame's
+    /// buffer goes back to its pool. Waits until the picture is there.
+    pub fn of_frame(frame: Frame) -> Result<Result<(CardMemory, usize), Frame>, EngineError> {
+        let Some(card) = card_frame(&frame) else {
+            return Ok(Err(frame));
+        };
+        card.wait()?;
+        let (pointer, ordinal) = (card.lend(), card.ordinal());
+        let buffer = frame.into_parts().1.detached();
+        Ok(Ok((CardMemory(Held::Frame { buffer, pointer }), ordinal)))
+    }
+
     /// The address of its first byte.
     pub fn pointer(&self) -> u64 {
-        self.0.pointer()
+        match &self.0 {
+            Held::Own(memory) => memory.pointer(),
+            Held::Frame { pointer, .. } => *pointer,
+        }
+    }
+
+    /// A copy on the host, after all work on the card that was enqueued before.
+    pub fn fetch(&self) -> Result<Vec<u8>, EngineError> {
+        match &self.0 {
+            Held::Own(memory) => {
+                let mut bytes = vec![0; memory.len()];
+                memory.read(memory.pointer(), &mut bytes)?;
+                Ok(bytes)
+            }
+            Held::Frame { buffer, .. } => match buffer.on_device().and_then(<dyn Any>::downcast_ref) {
+                Some(card) => {
+                    CardFrame::wait_for_all(card)?;
+                    card.fetch()
+                }
+                None => Ok(buffer.bytes().to_vec()),
+            },
+        }
     }
 }

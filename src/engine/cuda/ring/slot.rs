@@ -289,6 +289,18 @@ pub(crate) unsafe fn upload(
     Ok(())
 }
 
+/// Enqueues a copy of `len` bytes from one place on the card to another.
+///
+/// # Safety
+/// Both hold `len` bytes of the card's memory until the copy is done; they do not overlap, and nobody uses the
+/// second until then.
+pub(crate) unsafe fn copy(stream: &Stream, from: u64, to: u64, len: usize) -> Result<(), EngineError> {
+    // SAFETY: by the contract of `copy` both hold as many bytes and stay there.
+    check("keeping a frame on the CUDA device", unsafe {
+        sys::cuMemcpyDtoDAsync_v2(to, from, len, stream.handle())
+    })
+}
+
 /// Enqueues the download of a picture from the card at `from` to the host at `to`.
 ///
 /// # Safety

@@ -1,12 +1,20 @@
 //! Frames in the card's memory, and the blocks that they lie in.
+//!
+//! ```text
+//!  take ──> frame ──dropped──> free ─────────────────────────────> take
+//!             '────lent to another library, dropped──> lent ──┘ when all work on the card is done
+//! ```
+//!
+//! A block may be written to anew when what reads it is done. Work of this library says so by events; what
+//! another library has enqueued it tells to nobody.
 
+use super::device::Device;
+use super::memory::DeviceMemory;
+use super::stream::{Event, Stream};
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::device::Device;
-use crate::engine::cuda::driver::memory::DeviceMemory;
-use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::frame::Memory;
 use std::any::Any;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes that are allocated at once: each allocation holds up all that the card and its decoders do.
@@ -14,6 +22,9 @@ const SLAB: usize = 256 << 20;
 
 /// The most frames in them.
 const MOST_IN_SLAB: usize = 64;
+
+/// Blocks that were lent are taken back when there are so many, since all work on the card is waited for then.
+const FEWEST_LENT: usize = 8;
 
 /// Happens when what was last written to a block is there. Who has seen that spares the driver a call.
 pub(crate) struct Ready {
@@ -33,14 +44,14 @@ impl Ready {
     }
 
     /// Records the end of what was enqueued on `stream`; the result is for [`Ready::wait`].
-    pub(super) fn record(&self, stream: &Stream) -> Result<u64, EngineError> {
+    pub(crate) fn record(&self, stream: &Stream) -> Result<u64, EngineError> {
         self.event.record(stream)?;
         // Only now: whoever sees the event happen before knows of the one before alone.
         Ok(self.recorded.fetch_add(1, Ordering::AcqRel) + 1)
     }
 
     /// Waits on the host for the record of that number.
-    pub(super) fn wait(&self, number: u64) -> Result<(), EngineError> {
+    pub(crate) fn wait(&self, number: u64) -> Result<(), EngineError> {
         if self.seen.load(Ordering::Acquire) < number {
             self.event.wait_asleep()?;
             self.saw(number);
@@ -49,7 +60,7 @@ impl Ready {
     }
 
     /// Notes that the record of that number has happened.
-    pub(super) fn saw(&self, number: u64) {
+    pub(crate) fn saw(&self, number: u64) {
         self.seen.fetch_max(number, Ordering::AcqRel);
     }
 
@@ -71,31 +82,57 @@ struct Block {
 
 /// Blocks that frames of one size lie in. There are as many as were needed at a time, since those that wait
 /// are bounded elsewhere.
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     device: Arc<Device>,
     size: usize,
     free: Mutex<Vec<Block>>,
+    /// Those that another library may still be reading.
+    lent: Mutex<Vec<Block>>,
 }
 
 impl Blocks {
     /// None yet, of `size` bytes each.
-    pub(super) fn new(device: &Arc<Device>, size: usize) -> Blocks {
+    pub(crate) fn new(device: &Arc<Device>, size: usize) -> Blocks {
         Blocks {
             device: Arc::clone(device),
             size,
             free: Mutex::default(),
+            lent: Mutex::default(),
         }
+    }
+
+    /// Bytes of a block.
+    pub(crate) fn size(&self) -> usize {
+        self.size
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<Block>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lent(&self) -> MutexGuard<'_, Vec<Block>> {
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Blocks for when none is free: those that were lent, once there are some, or new ones.
+    fn more(&self) -> Result<Vec<Block>, EngineError> {
+        if self.lent().len() < FEWEST_LENT {
+            match self.slab() {
+                Err(_) if !self.lent().is_empty() => {}
+                made => return made,
+            }
+        }
+        // Those that are dropped from now on may be read by work that is not waited for.
+        let blocks = std::mem::take(&mut *self.lent());
+        self.device.synchronise()?;
+        Ok(blocks)
+    }
+
     /// A block that `stream` may write to.
-    pub(super) fn take(self: &Arc<Blocks>, stream: &Stream) -> Result<CardFrame, EngineError> {
+    pub(crate) fn take(self: &Arc<Blocks>, stream: &Stream) -> Result<CardFrame, EngineError> {
         let mut free = self.free();
         if free.is_empty() {
-            *free = self.slab()?;
+            *free = self.more()?;
         }
         let block = free.pop().ok_or_else(|| self.short())?;
         drop(free);
@@ -106,6 +143,7 @@ impl Blocks {
             home: Arc::clone(self),
             fetched: OnceLock::new(),
             is_written: false,
+            is_lent: AtomicBool::new(false),
         })
     }
 
@@ -130,13 +168,14 @@ impl Blocks {
 
     fn short(&self) -> EngineError {
         EngineError::Device {
-            doing: "making room on the card for decoded frames".to_owned(),
-            reason: "it has no memory left; --decoder-memory sets how much they may take".to_owned(),
+            doing: "making room on the card for a frame".to_owned(),
+            reason: "it has no memory left; --decoder-memory sets how much decoded frames may take"
+                .to_owned(),
         }
     }
 }
 
-/// A frame's memory on the card. When it is dropped, nothing may be reading it any more.
+/// A frame's memory on the card. When it is dropped, nothing of this library may be reading it any more.
 pub(crate) struct CardFrame {
     block: Option<Block>,
     home: Arc<Blocks>,
@@ -144,6 +183,8 @@ pub(crate) struct CardFrame {
     fetched: OnceLock<Vec<u8>>,
     /// Somebody wrote into the host's copy, which is the frame from then on.
     is_written: bool,
+    /// Another library was told where it lies.
+    is_lent: AtomicBool,
 }
 
 impl CardFrame {
@@ -159,6 +200,17 @@ impl CardFrame {
         self.block().pointer
     }
 
+    /// Where it lies, for another library, whose work may go on reading it when the frame is dropped.
+    pub(crate) fn lend(&self) -> u64 {
+        self.is_lent.store(true, Ordering::Relaxed);
+        self.pointer()
+    }
+
+    /// The card's number.
+    pub(crate) fn ordinal(&self) -> usize {
+        self.home.device.info.ordinal
+    }
+
     /// Happens when the frame is there.
     pub(crate) fn ready(&self) -> &Arc<Ready> {
         &self.block().ready
@@ -166,12 +218,23 @@ impl CardFrame {
 
     /// True if it lies on that card.
     pub(crate) fn is_on(&self, device: &Device) -> bool {
-        self.home.device.info.ordinal == device.info.ordinal
+        self.ordinal() == device.info.ordinal
     }
 
-    fn fetch(&self) -> Result<Vec<u8>, EngineError> {
+    /// Waits on the host until the frame is there.
+    pub(crate) fn wait(&self) -> Result<(), EngineError> {
         self.home.device.bind()?;
-        self.ready().event.wait()?;
+        self.ready().event.wait()
+    }
+
+    /// Waits on the host for all work on its card, also of the libraries that it was lent to.
+    pub(crate) fn wait_for_all(&self) -> Result<(), EngineError> {
+        self.home.device.synchronise()
+    }
+
+    /// A copy on the host.
+    pub(crate) fn fetch(&self) -> Result<Vec<u8>, EngineError> {
+        self.wait()?;
         let mut bytes = vec![0; self.home.size];
         let block = self.block();
         block.slab.read(block.pointer, &mut bytes)?;
@@ -206,7 +269,10 @@ impl Memory for CardFrame {
 impl Drop for CardFrame {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
-            self.home.free().push(block);
+            match *self.is_lent.get_mut() {
+                true => self.home.lent().push(block),
+                false => self.home.free().push(block),
+            }
         }
     }
 }
