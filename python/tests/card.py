@@ -491,7 +491,7 @@ def frames_of(path):
         return list(reader)
 
 
-def check_frames_in_use():
+def check_frames_on_other_streams():
     """Memory of a frame that is dropped is written to again only when what reads it is done."""
     stream = driver.stream()
     with tempfile.TemporaryDirectory() as folder:
@@ -598,7 +598,7 @@ def check_cupy():
 CHECKS = [
     check_shapes, check_borders, check_views, check_planes_side_by_side, check_batches_of_any_step,
     check_dlpack, check_streams, check_copies, check_refusals, check_context_and_memory, check_frames,
-    check_frames_in_use, check_torch, check_cupy, check_other_libraries,
+    check_frames_on_other_streams, check_torch, check_cupy, check_other_libraries,
 ]
 
 
