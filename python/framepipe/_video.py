@@ -309,8 +309,8 @@ def open(
     `border`, `planes`, `engine` ("auto" is the CPU) and `threads` are those of `framepipe.filter`.
 
     `device` is where the frames are to lie: "auto" and "cpu" for the host's memory; "cuda", or "cuda:1" for
-    another card, for that of an NVIDIA card, where they are filtered and stay, and where long videos in H.264,
-    HEVC, VP9 and the like are decoded. The rest is decoded by the processor and uploaded.
+    another card, for that of an NVIDIA card, where they are filtered and stay, and where long videos in
+    H.264, HEVC, VP9 and the like are decoded. The rest is decoded by the processor and uploaded.
 
     Damage is concealed where it can be, and reported as a `UserWarning` behind the last frame; `strict` makes
     it an error. Raises `OSError` where a file cannot be read, `ValueError` for filters, places and formats

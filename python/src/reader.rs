@@ -181,12 +181,12 @@ impl FramePlace {
                 engine: engine.to_owned(),
             }),
             Some(_) if !matches!(engine, "auto" | "cuda") => Err(Failure::value(format!(
-                "frames on a card are filtered there, and not by the engine '{engine}'; leave it out, or read \
-                 to the host's memory"
+                "frames on a card are filtered there, and not by the engine '{engine}'; leave it out, or \
+                 read to the host's memory"
             ))),
             Some(_) if format.is_some() => Err(Failure::value(
-                "formats are converted by the processor, and the frames lie on a card; leave `format` out, or \
-                 read to the host's memory",
+                "formats are converted by the processor, and the frames lie on a card; leave `format` out, \
+                 or read to the host's memory",
             )),
             Some(number) => Ok(FramePlace::Card(number)),
         }
@@ -203,7 +203,9 @@ impl FramePlace {
 #[pymethods]
 impl Reader {
     #[new]
-    #[pyo3(signature = (path, filters, *, border, planes, start, end, engine, device, threads, format, strict))]
+    #[pyo3(signature = (
+        path, filters, *, border, planes, start, end, engine, device, threads, format, strict
+    ))]
     // Python's arguments come as values.
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
     fn new(

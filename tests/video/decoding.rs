@@ -4,8 +4,8 @@
 //!
 //! A decoder that predicts from earlier pictures shows what is wrong with the memory that it was given. So
 //! each clip is decoded with one thread and with several, and frames are looked at only when others have been
-//! decoded after them. FRAMEPIPE_WHOLE_MATRIX=1 tries everything, twice, and prints how many clips were equal;
-//! otherwise a part of it that takes a minute.
+//! decoded after them. FRAMEPIPE_WHOLE_MATRIX=1 tries everything, twice, and prints how many clips were
+//! equal; otherwise a part of it that takes a minute.
 
 use crate::common::is_whole_matrix;
 use crossbeam_channel::bounded;

@@ -92,8 +92,8 @@ pub struct CudaOptions {
     /// Input memory is write-combined: a little faster to upload, ruinous for a source that reads what it
     /// wrote (decoders do).
     pub write_combined: bool,
-    /// Results stay on the card, in memory that the frames that come back hold: they are sent to the host when
-    /// somebody asks for their bytes.
+    /// Results stay on the card, in memory that the frames that come back hold: they are sent to the host
+    /// when somebody asks for their bytes.
     pub keeps_results: bool,
     /// Of frames that the card's decoders made only some are timed. The driver lets in one call at a time, so
     /// that the clock's calls would hold the decoders up.

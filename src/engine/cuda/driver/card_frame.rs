@@ -23,7 +23,8 @@ const SLAB: usize = 256 << 20;
 /// The most frames in them.
 const MOST_IN_SLAB: usize = 64;
 
-/// Blocks that were lent are taken back when there are so many, since all work on the card is waited for then.
+/// Blocks that were lent are taken back when there are so many, since all work on the card is waited for
+/// then.
 const FEWEST_LENT: usize = 8;
 
 /// Happens when what was last written to a block is there. Who has seen that spares the driver a call.

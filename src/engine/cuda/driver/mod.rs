@@ -11,8 +11,9 @@
 //! tensor map  tells the card how to copy a tile of them at once      tensor_map
 //! ```
 //!
-//! `card_frame` is a frame's memory that outlives the launch that fills it. `stream` orders work, `dependency` tells which launches of a stream may overlap, `module` holds compiled
-//! kernels, and `nvtx` names ranges of time for NVIDIA's profilers.
+//! `card_frame` is the memory of a frame that outlives the ring's slots. `stream` orders work, `dependency`
+//! tells which launches of a stream may overlap, `module` holds compiled kernels, and `nvtx` names ranges of
+//! time for NVIDIA's profilers.
 
 pub(crate) mod card_frame;
 pub(crate) mod dependency;

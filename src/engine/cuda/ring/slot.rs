@@ -292,8 +292,8 @@ pub(crate) unsafe fn upload(
 /// Enqueues a copy of `len` bytes from one place on the card to another.
 ///
 /// # Safety
-/// Both hold `len` bytes of the card's memory until the copy is done; they do not overlap, and nobody uses the
-/// second until then.
+/// Both hold `len` bytes of the card's memory until the copy is done; they do not overlap, and nobody uses
+/// the second until then.
 pub(crate) unsafe fn copy(stream: &Stream, from: u64, to: u64, len: usize) -> Result<(), EngineError> {
     // SAFETY: by the contract of `copy` both hold as many bytes and stay there.
     check("keeping a frame on the CUDA device", unsafe {
