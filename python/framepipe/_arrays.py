@@ -69,7 +69,9 @@ Filters: TypeAlias = str | Mask | Sequence[str | Mask]
 
 def specs(filters: Filters) -> list[str]:
     """The filters in the program's words, in order."""
-    each = [filters] if isinstance(filters, (str, Mask)) else list(filters)
+    if isinstance(filters, str):
+        return [filters]
+    each = [filters] if isinstance(filters, Mask) else list(filters)
     for item in each:
         if not isinstance(item, (str, Mask)):
             raise TypeError(f"a filter is a text or a framepipe.Mask, and not {type(item).__name__}")

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Protocol, final
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
@@ -90,33 +89,60 @@ class CardArray:
         return f"<framepipe.CardArray of {self.dtype} {self.shape} on card {self._memory.device}>"
 
 
-@dataclass(frozen=True)
+class _Pictures(NamedTuple):
+    """Shape and strides with four axes: pictures, rows, pixels, samples."""
+
+    shape: tuple[int, int, int, int]
+    strides: tuple[int, int, int, int]
+
+
+# Made several times a call, and so no dataclass: those that are frozen take microseconds to make.
+@final
 class _View:
-    """Where an array lies, as it says itself; strides in bytes."""
+    """Where an array lies, as it says itself; strides in bytes. `holds` must be held while it is used."""
 
-    pointer: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: np.dtype[Any]
-    device: int
-    stream: int
-    is_writable: bool
-    # What must be held while the array is used.
-    holds: object = None
+    __slots__ = ("_pictures", "device", "dtype", "holds", "is_writable", "pointer", "shape", "stream", "strides")
 
-    @cached_property
-    def pictures(self) -> _View:
-        """With four axes: pictures, rows, pixels, samples."""
-        shape, strides = self.shape, self.strides
-        if len(shape) == 2:
-            shape, strides = (1, *shape, 1), (0, *strides, self.dtype.itemsize)
-        elif len(shape) == 3:
-            shape, strides = (1, *shape), (0, *strides)
-        if len(shape) != 4:
-            raise ValueError(f"an array of shape {self.shape} is no picture; give HxW, HxWxC or NxHxWxC")
-        return replace(self, shape=shape, strides=strides)
+    def __init__(
+        self,
+        pointer: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        dtype: np.dtype[Any],
+        device: int,
+        stream: int,
+        is_writable: bool,
+        holds: object = None,
+    ) -> None:
+        self.pointer = pointer
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.device = device
+        self.stream = stream
+        self.is_writable = is_writable
+        self.holds = holds
+        self._pictures: _Pictures | None = None
 
-    @cached_property
+    def at(self, pointer: int, strides: tuple[int, ...], holds: object = None) -> _View:
+        """An array like this one in other memory that can be written to."""
+        return _View(pointer, self.shape, strides, self.dtype, self.device, self.stream, True, holds)
+
+    @property
+    def pictures(self) -> _Pictures:
+        """With four axes."""
+        if self._pictures is None:
+            shape, strides = self.shape, self.strides
+            if len(shape) == 2:
+                shape, strides = (1, *shape, 1), (0, *strides, self.dtype.itemsize)
+            elif len(shape) == 3:
+                shape, strides = (1, *shape), (0, *strides)
+            if len(shape) != 4 or len(strides) != 4:
+                raise ValueError(f"an array of shape {self.shape} is no picture; give HxW, HxWxC or NxHxWxC")
+            self._pictures = _Pictures(shape, strides)
+        return self._pictures
+
+    @property
     def extent(self) -> tuple[int, int]:
         """The first byte's address, and that behind the last one's."""
         steps = [(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]
@@ -125,15 +151,14 @@ class _View:
         return first, last
 
     def has_rows(self, samples: int) -> bool:
-        """True if, of pictures, rows go down and in them so many samples a pixel stand side by side."""
-        _, height, width, count = self.shape
-        _, row, pixel, sample = self.strides
+        """True if, of its pictures, rows go down and in them so many samples a pixel stand side by side."""
+        (_, height, width, count), (_, row, pixel, sample) = self.pictures
         size = self.dtype.itemsize
         return (
             (samples == 1 or sample == size)
             and (width == 1 or pixel == samples * size)
             and (height == 1 or row >= width * samples * size)
-            and samples in (1, count)
+            and (samples == 1 or samples == count)
         )
 
 
@@ -157,10 +182,10 @@ def _tight(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def _view(array: Any) -> _View:
+def _view(array: Any, library: _Library | None) -> _View:
     """Where any array lies on a card."""
-    if (known := _library(array)) is not None:
-        return known.view(array)
+    if library is not None:
+        return library.view(array)
     interface = getattr(array, "__cuda_array_interface__", None)
     return _by_dlpack(array) if interface is None else _by_interface(interface, None)
 
@@ -168,17 +193,25 @@ def _view(array: Any) -> _View:
 def _by_interface(interface: dict[str, Any], stream: int | None) -> _View:
     if interface.get("mask") is not None:
         raise ValueError("arrays with a mask of their own are not filtered")
-    pointer, is_read_only = interface["data"]
+    is_read_only = interface["data"][1]
     dtype = np.dtype(interface["typestr"])
     shape = tuple(interface["shape"])
-    strides = interface.get("strides") or _tight(shape, dtype.itemsize)
+    pointer, strides = _place(interface)
     # Of an empty array nobody asks where it lies.
     device = _framepipe.card_of(pointer) if 0 not in shape else 0
     if device is None:
         raise ValueError(f"the array's address, {pointer:#x}, is none of a card's memory")
     if stream is None:
         stream = interface.get("stream") or _DEFAULT_STREAM
-    return _View(pointer, shape, tuple(strides), dtype, device, stream, not is_read_only)
+    return _View(pointer, shape, strides, dtype, device, stream, not is_read_only)
+
+
+def _place(interface: dict[str, Any]) -> tuple[int, tuple[int, ...]]:
+    """The address and the strides of an array."""
+    strides = interface.get("strides")
+    if strides is None:
+        strides = _tight(tuple(interface["shape"]), np.dtype(interface["typestr"]).itemsize)
+    return interface["data"][0], tuple(strides)
 
 
 def _by_dlpack(array: Any) -> _View:
@@ -198,52 +231,76 @@ class _Library:
     """What is needed of a library whose arrays are filtered as it would itself: on its current stream, with
     its own memory."""
 
+    module: Any
     view: Callable[[Any], _View]
-    empty_like: Callable[[Any], Any]
+    # The address and the strides in bytes of an array that the library has just made.
+    place: Callable[[Any], tuple[int, tuple[int, ...]]]
     # A copy without gaps, its last axis the fastest.
     tight_copy: Callable[[Any], Any]
-    moveaxis: Callable[[Any, int, int], Any]
 
     def copy(self, array: Any, is_apart: bool) -> Any:
         """A copy whose samples, or those of each component, lie side by side."""
         if not is_apart or array.ndim == 2:
             return self.tight_copy(array)
-        return self.moveaxis(self.tight_copy(self.moveaxis(array, -1, -3)), -3, -1)
+        moveaxis = self.module.moveaxis
+        return moveaxis(self.tight_copy(moveaxis(array, -1, -3)), -3, -1)
+
+
+# By name; a module may have been loaded anew since.
+_LIBRARIES: dict[str, _Library] = {}
 
 
 def _library(array: Any) -> _Library | None:
     root = type(array).__module__.partition(".")[0]
-    module: Any = sys.modules.get(root)
+    if root not in ("torch", "cupy"):
+        return None
+    module, known = sys.modules.get(root), _LIBRARIES.get(root)
+    if known is None or known.module is not module:
+        known = _LIBRARIES[root] = _of_module(root, module)
+    return known
+
+
+def _of_module(root: str, module: Any) -> _Library:
     if root == "torch":
         return _Library(
+            module,
             lambda tensor: _of_torch(tensor, module),
-            lambda tensor: module.empty_like(tensor),
+            lambda tensor: (tensor.data_ptr(), _strides_of_torch(tensor, tensor.element_size())),
             lambda tensor: tensor.clone(memory_format=module.contiguous_format),
-            module.moveaxis,
         )
-    if root == "cupy":
-        return _Library(
-            lambda array: _of_cupy(array, module),
-            lambda array: module.empty_like(array),
-            lambda array: array.copy(order="C"),
-            module.moveaxis,
-        )
-    return None
+    return _Library(
+        module,
+        lambda array: _of_cupy(array, module),
+        lambda array: _place(array.__cuda_array_interface__),
+        lambda array: array.copy(order="C"),
+    )
+
+
+# NumPy's types of PyTorch's.
+_TYPES_OF_TORCH: dict[Any, np.dtype[Any]] = {}
 
 
 def _of_torch(tensor: Any, torch: Any) -> _View:
     if tensor.requires_grad:
         raise ValueError("filters have no gradient; give tensor.detach()")
-    # Of torch.uint8 and the like the name is NumPy's.
-    name = str(tensor.dtype).partition(".")[2]
-    try:
-        dtype = np.dtype(name)
-    except TypeError:
-        raise TypeError(f"tensors of {name} are not filtered; convert them to uint8 first") from None
-    strides = tuple(stride * dtype.itemsize for stride in tensor.stride())
-    stream = torch.cuda.current_stream(tensor.device).cuda_stream
-    index = tensor.device.index
-    return _View(tensor.data_ptr(), tuple(tensor.shape), strides, dtype, index, stream, True)
+    dtype = _TYPES_OF_TORCH.get(tensor.dtype)
+    if dtype is None:
+        # Of torch.uint8 and the like the name is NumPy's.
+        name = str(tensor.dtype).partition(".")[2]
+        try:
+            dtype = _TYPES_OF_TORCH[tensor.dtype] = np.dtype(name)
+        except TypeError:
+            raise TypeError(f"tensors of {name} are not filtered; convert them to uint8 first") from None
+    device = tensor.device
+    stream = torch.cuda.current_stream(device).cuda_stream
+    strides = _strides_of_torch(tensor, dtype.itemsize)
+    return _View(tensor.data_ptr(), tuple(tensor.shape), strides, dtype, device.index, stream, True)
+
+
+def _strides_of_torch(tensor: Any, size: int) -> tuple[int, ...]:
+    """In bytes."""
+    strides: tuple[int, ...] = tensor.stride()
+    return strides if size == 1 else tuple([stride * size for stride in strides])
 
 
 def _of_cupy(array: Any, cupy: Any) -> _View:
@@ -262,7 +319,7 @@ def filter(
     if engine not in ("auto", "cuda"):
         raise ValueError(f"the array lies on a card, and engine={engine!r} filters in the host's memory")
     library = _library(array)
-    source = _view(array)
+    source = _view(array, library)
     check_type_on_card(source.dtype)
     pictures = source.pictures
     given = None if out is None else _check_out(out, source)
@@ -275,23 +332,22 @@ def filter(
         raise ValueError(
             f"samples of {word} end at {most}, which is not checked on a card; filter the array on the host"
         )
-    if samples == 3 and planes in ("all", "all+alpha") and not pictures.has_rows(3) and pictures.has_rows(1):
+    if samples == 3 and planes in ("all", "all+alpha") and not source.has_rows(3) and source.has_rows(1):
         # Three planes side by side, as tensors often have them, are three gray pictures.
         word, is_apart = format_of(1, source.dtype, None)[0], True
     group = 1 if is_apart else samples
     overlaps = given is not None and given.extent[0] < source.extent[1] and source.extent[0] < given.extent[1]
-    if overlaps or not pictures.has_rows(group):
+    if overlaps or not source.has_rows(group):
         if library is None:
             raise ValueError(_why(overlaps, group, source))
         array = library.copy(array, is_apart)
         source = library.view(array)
     result, view = out, given
-    if view is None or not view.pictures.has_rows(group):
+    if view is None or not view.has_rows(group):
         if given is not None and library is None:
             raise ValueError(_why(False, group, given))
         result, view = _new(array, library, source, is_apart)
-    words = {"border": border, "planes": planes, "format": word}
-    remarks = _enqueue(source, view, group, names, words, library is None)
+    remarks = _enqueue(source, view, group, names, (border, planes, word), library is None)
     if out is None:
         return _as_kind_of(array, result) if library is None else result, remarks
     if result is not out:
@@ -303,7 +359,7 @@ def _check_out(out: Any, source: _View) -> _View:
     if not is_on_card(out):
         kind = type(out).__name__
         raise TypeError(f"out must lie on the card, as the array does, and this {kind} does not")
-    view = _view(out)
+    view = _view(out, _library(out))
     if (view.shape, view.dtype, view.device) != (source.shape, source.dtype, source.device):
         raise ValueError(
             f"out is of shape {view.shape} and type {view.dtype}, on card {view.device}, and the result of "
@@ -328,12 +384,12 @@ def _new(array: Any, library: _Library | None, like: _View, is_apart: bool) -> t
     """A new array in the card's memory, and where it lies."""
     size = like.dtype.itemsize
     if library is not None:
-        result = library.empty_like(array)
-        view = library.view(result)
+        result = library.module.empty_like(array)
+        view = like.at(*library.place(result))
         group = 1 if is_apart else view.pictures.shape[3]
-        if not view.pictures.has_rows(group):
+        if not view.has_rows(group):
             result = library.copy(result, is_apart)
-            view = library.view(result)
+            view = like.at(*library.place(result))
         return result, view
     shape = like.shape
     if is_apart and len(shape) > 2:
@@ -343,15 +399,16 @@ def _new(array: Any, library: _Library | None, like: _View, is_apart: bool) -> t
     else:
         strides = _tight(shape, size)
     memory = _framepipe.CardMemory(like.device, size * math.prod(shape))
-    view = replace(like, pointer=memory.pointer, strides=strides, is_writable=True, holds=memory)
+    view = like.at(memory.pointer, strides, memory)
     return CardArray(memory, view), view
 
 
 def _enqueue(
-    source: _View, target: _View, group: int, names: list[str], settings: dict[str, str], wait: bool
+    source: _View, target: _View, group: int, names: list[str], settings: tuple[str, str, str], wait: bool
 ) -> list[str]:
     """Filters pictures whose rows have so many samples a pixel."""
     count, height, width, samples = source.pictures.shape
+    border, planes, format = settings
 
     def place(view: _View, component: int) -> tuple[int, int, int]:
         picture, row, _, sample = view.pictures.strides
@@ -369,10 +426,12 @@ def _enqueue(
             place(target, component),
             (count, height, width),
             names,
+            border=border,
+            planes=planes,
+            format=format,
             device=source.device,
             stream=source.stream,
             wait=wait,
-            **settings,
         )
     return remarks
 

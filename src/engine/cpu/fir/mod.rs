@@ -13,15 +13,13 @@
 //!
 //! A direct mask skips the row filter: its lines are the rows themselves. `plan.rs` picks the loops and
 //! proves that 32 bits hold the sums; `taps.rs` are the weights in pairs; `folded.rs` makes a division a part
-//! of them; `carry.rs` is for sums that 32 bits hold in groups only. `mask_3x3/` makes small
-//! masks of bytes where they lie in the picture, without lines.
+//! of them. `mask_3x3/` makes small masks of bytes where they lie in the picture, without lines.
 //!
 //! Interleaved components are convolved all at once: neighbouring pixels are `channels` samples apart, unless
 //! a row filter is faster on rows of one component after the other (`rows/words/deinterleave.rs`). The row
 //! filter pairs neighbours of a component that lie side by side; others are brought together in registers,
 //! the two halves of a symmetric row of weights added up first.
 
-mod carry;
 mod column_filter;
 mod folded;
 pub(super) mod mask_3x3;
@@ -406,7 +404,6 @@ impl Fir {
         match row {
             Row::General(pass) => row_filter::row_filter(simd, words, (limbs, padded), pass, out, form.limbs),
             Row::Unrolled(few) => few.make(simd, words, out),
-            Row::Grouped(grouped) => grouped.make(simd, words, (out, form.limbs)),
         }
     }
 }

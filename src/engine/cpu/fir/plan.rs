@@ -6,7 +6,6 @@ use super::folded::folded;
 use super::row_filter::{InterleavedTerms, Pairing, RowFilter};
 use super::taps::{self, TapTable, pack, vertical, vertical_deltas};
 use crate::engine::cpu::fir::column_filter::unrolled::{self, UniformRequantize};
-use crate::engine::cpu::fir::row_filter::sixteen_bit::SixteenBit;
 use crate::engine::cpu::fir::row_filter::unrolled::UnrolledRow;
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::requantize::{self, Requantize, Sums};
@@ -51,8 +50,7 @@ impl FirPlan {
                     Some((kernel, channels)) => (kernel, &channels[..]),
                     None => (k, channels),
                 };
-                let parts = direct(vectors, k, format, channels)?;
-                in_groups(&parts, vectors, k, format, channels).unwrap_or(parts)
+                direct(vectors, k, format, channels)?
             }
             Kernel::Separable(k) => separable(vectors, k, format, channels)?,
             Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => return None,
@@ -116,7 +114,6 @@ impl fmt::Display for FirPlan {
             write!(f, ", {limbs} limbs")?;
         }
         f.write_str(match self.column_loops {
-            ColumnLoops::Unrolled { uniform, .. } if uniform.has_groups() => ", carry groups",
             _ if self.high_words => ", pmulhrsw rounding",
             _ => "",
         })
@@ -140,7 +137,6 @@ pub(super) enum Work {
 pub(super) enum Row {
     General(RowFilter),
     Unrolled(UnrolledRow),
-    Grouped(SixteenBit),
 }
 
 impl fmt::Display for Row {
@@ -151,7 +147,6 @@ impl fmt::Display for Row {
                 Pairing::Interleaved(_) => "interleaved",
             }),
             Row::Unrolled(few) => write!(f, "unrolled<{}>", few.terms()),
-            Row::Grouped(_) => f.write_str("in carry groups"),
         }
     }
 }
@@ -190,8 +185,6 @@ struct Parts {
     work: Work,
     taps: TapTable,
     deltas: Option<TapTable>,
-    /// The taps that end groups (see `carry`), where these are groups.
-    ends: u32,
     finish: Requantize,
 }
 
@@ -299,36 +292,18 @@ fn separable(
         .into_iter()
         .filter(|&(limbs, _)| limbs > 1 || fits_words)
         .find_map(|(limbs, bits)| Some((limbs, bits, sums(limbs, bits).finish(format, channels, order)?)))?;
-    let start = |encoding: SampleEncoding| r.start() + encoding.correction(total(&r.weights));
-    let terms = |encoding| pairing(&r.weights, channels.len(), encoding);
-    let (words, values) = SampleEncoding::whole_words(format);
-    let grouped = (encoding == SampleEncoding::SplitBytes)
-        .then(|| {
-            SixteenBit::of(
-                &terms(SampleEncoding::Biased),
-                values,
-                (start(words), r.shift),
-                bits,
-            )
-        })
-        .flatten();
-    let (encoding, row) = match grouped {
-        Some(grouped) => (words, Row::Grouped(grouped)),
-        None => {
-            let pass = RowFilter {
-                pairing: terms(encoding),
-                start: missing.map_or(start(encoding), |_| r.start()) as i32,
-                shift: r.shift,
-                bits,
-            };
-            let is_narrow = (encoding.limbs(), limbs) == (1, 1);
-            let few: Option<UnrolledRow> = with_simd!(vectors, simd => UnrolledRow::of(simd, &pass));
-            let few = few.filter(|_| is_narrow);
-            (encoding, few.map_or(Row::General(pass), Row::Unrolled))
-        }
+    let correction = missing.map_or_else(|| encoding.correction(total(&r.weights)), |_| 0);
+    let pass = RowFilter {
+        pairing: pairing(&r.weights, channels.len(), encoding),
+        start: (r.start() + correction) as i32,
+        shift: r.shift,
+        bits,
     };
+    let is_narrow = (encoding.limbs(), limbs) == (1, 1);
+    let few: Option<UnrolledRow> = with_simd!(vectors, simd => UnrolledRow::of(simd, &pass));
+    let few = few.filter(|_| is_narrow);
     let work = Work::Separable {
-        row,
+        row: few.map_or(Row::General(pass), Row::Unrolled),
         columns: r.weights.len(),
         limbs,
         planar: planar.is_some(),
@@ -341,7 +316,6 @@ fn separable(
         work,
         taps,
         deltas,
-        ends: 0,
         finish,
     })
 }
@@ -386,45 +360,8 @@ fn direct(
         work: Work::Direct { columns },
         taps,
         deltas,
-        ends: 0,
         finish,
     })
-}
-
-/// The same as `limbs`, with taps in carry groups where that is faster than words in two limbs.
-fn in_groups(
-    limbs: &Parts,
-    vectors: Vectors,
-    kernel: &DirectKernel,
-    format: PixelFormat,
-    channels: &[ChannelStep],
-) -> Option<Parts> {
-    if limbs.encoding != SampleEncoding::SplitBytes || kernel.division.factor().is_some() {
-        return None;
-    }
-    let shift = kernel.division.shift();
-    let (encoding, values) = SampleEncoding::whole_words(format);
-    // The only loops that know groups are those of few taps.
-    let (taps, _) = taps::direct(kernel, channels.len(), encoding, unrolled::MOST_GROUPED)?;
-    if taps.len() > unrolled::MOST_GROUPED {
-        return None;
-    }
-    let (taps, ends) = taps.grouped(values, shift)?;
-    let groups = ends.count_ones() as usize;
-    if !with_simd!(vectors, simd => unrolled::suit_groups(simd, taps.len(), groups)) {
-        return None;
-    }
-    let correction = encoding.correction(total(&kernel.weights));
-    let columns = kernel.width;
-    let parts = Parts {
-        encoding,
-        work: Work::Direct { columns },
-        taps,
-        deltas: None,
-        ends,
-        finish: requantize::finish_groups(format, channels, shift, correction)?,
-    };
-    parts.uniform(vectors, format).map(|_| parts)
 }
 
 impl Parts {
@@ -439,7 +376,7 @@ impl Parts {
     fn uniform(&self, vectors: Vectors, format: PixelFormat) -> Option<UniformRequantize> {
         let (limbs, bytes) = (self.limbs(), format.bytes_per_sample());
         let uniform: Option<UniformRequantize> =
-            with_simd!(vectors, simd => UniformRequantize::of(simd, &self.finish, self.ends, limbs, bytes));
+            with_simd!(vectors, simd => UniformRequantize::of(simd, &self.finish, limbs, bytes));
         uniform.filter(|_| self.deltas.is_none())
     }
 
@@ -447,12 +384,7 @@ impl Parts {
     fn column_loops(&self, vectors: Vectors, format: PixelFormat) -> ColumnLoops {
         let (limbs, folded) = (self.limbs(), self.taps.folded());
         if let Some(uniform) = self.uniform(vectors, format) {
-            let most = if self.ends != 0 {
-                unrolled::MOST_GROUPED
-            } else {
-                unrolled::MOST
-            };
-            let two = folded == 0 && (2..=most).contains(&self.taps.len());
+            let two = folded == 0 && (2..=unrolled::MOST).contains(&self.taps.len());
             let four = self.makes_four_rows(vectors, format);
             if two || four {
                 return ColumnLoops::Unrolled { uniform, two, four };

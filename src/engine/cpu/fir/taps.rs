@@ -1,7 +1,6 @@
 //! Tap tables of masks: for each tap its line, the element in the line, and packed pairs of weights. Where
 //! lines are in memory is filled in for each row (see `fir`).
 
-use super::carry::{ends, groups};
 use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::filter::DirectKernel;
 
@@ -157,14 +156,6 @@ impl TapTable {
             groups: [upper, LineTaps::default(), LineTaps::default()],
             fold,
         }
-    }
-
-    /// Those of two rows in groups (see `carry`), and a bit for each that ends one, where they are all alone.
-    pub(super) fn grouped(&self, values: (i64, i64), shift: u32) -> Option<(TapTable, u32)> {
-        let single = self.groups[0].single.clone();
-        let groups = groups(single, |p| &p.weights[..2], values, shift).filter(|_| self.folded() == 0)?;
-        let ends = ends(&groups);
-        Some((TapTable::single(groups.concat()), ends))
     }
 
     /// Those of two rows for these and the next two as well, which read everything one line further down.

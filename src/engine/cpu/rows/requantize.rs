@@ -288,24 +288,6 @@ impl Sums {
     }
 }
 
-/// Requantization of sums in carry groups (see `carry`); `correction` makes up for an offset of the values.
-pub(in crate::engine::cpu) fn finish_groups(
-    format: PixelFormat,
-    channels: &[ChannelStep],
-    shift: u32,
-    correction: i64,
-) -> Option<Requantize> {
-    let below = (1_i64 << shift) - 1;
-    let each = convolved(channels, 0)?;
-    let start = |c: &Convolve| c.low + correction;
-    let pattern = |value: &dyn Fn(&Convolve) -> i64| pattern(&each, (Order::Plain, 1), value);
-    Some(Requantize {
-        start: [pattern(&|c| start(c) & below), pattern(&|_| 0), pattern(&|_| 0)],
-        high: pattern(&|c| c.high + (start(c) >> shift)),
-        ..unbiased(format, channels, shift)
-    })
-}
-
 /// The constants of the channels' samples, with `raise` added. Channels that are not convolved are computed
 /// along with the others and then replaced.
 fn convolved(channels: &[ChannelStep], raise: i64) -> Option<Vec<Convolve>> {

@@ -7,31 +7,19 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::Lines;
-use crate::engine::cpu::fir::carry::CarrySave;
 use crate::engine::cpu::fir::taps::Tap;
 use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::rows::requantize::{Divide, HighWordRounding, JoinLimbs, Requantize};
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers};
 
-/// How samples are made: from one sum of all taps, from the high words of such sums, from a sum for each
-/// carry group, or from one sum that a multiplication divides.
+/// How samples are made: from one sum of all taps, from the high words of such sums, or from one sum that a
+/// multiplication divides.
 const SUMS: u8 = 0;
 
 const HIGH_WORDS: u8 = 1;
 
-const GROUPS: u8 = 2;
-
-const DIVIDED: u8 = 3;
-
-/// Taps of whole masks in groups (see `carry`), at most.
-pub(in crate::engine::cpu::fir) const MOST_GROUPED: usize = 15;
-
-/// True if so many taps in so many carry groups are faster than two limbs.
-pub(in crate::engine::cpu::fir) fn suit_groups<L: Simd>(_: L, taps: usize, groups: usize) -> bool {
-    // A product that is added for nothing saves less than what a group hands on costs.
-    !L::FUSED_MULTIPLY_ADD || groups <= taps / 2
-}
+const DIVIDED: u8 = 2;
 
 /// Taps in one sum for each limb whose weights registers can hold, at most.
 pub(in crate::engine::cpu::fir) const MOST: usize = 8;
@@ -89,27 +77,17 @@ pub(in crate::engine::cpu::fir) struct UniformRequantize {
     start: [i32; LIMBS],
     /// What is added after the shift.
     high: i32,
-    /// A bit for each tap that is the last one of its group (see `carry`); none where the sums of all taps
-    /// fit 32 bits.
-    ends: u32,
 }
 
 /// Limbs of a sample, at most.
 const LIMBS: usize = 2;
 
 impl UniformRequantize {
-    /// True if taps are in groups.
-    pub(in crate::engine::cpu::fir) fn has_groups(&self) -> bool {
-        self.ends != 0
-    }
-
     /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so
-    /// many limbs in a way that such loops know. `ends` has a bit for each tap that is the last one of its
-    /// group, or none.
+    /// many limbs in a way that such loops know.
     pub(in crate::engine::cpu::fir) fn of<L: Simd>(
         _: L,
         finish: &Requantize,
-        ends: u32,
         limbs: usize,
         bytes: usize,
     ) -> Option<UniformRequantize> {
@@ -124,7 +102,6 @@ impl UniformRequantize {
             } else {
                 only(&finish.high)?
             },
-            ends,
         };
         // Bytes are rounded once they are words where that spares an addition.
         let rounds_late = finish.fits_alone && finish.half() == Some(uniform.start[0]);
@@ -142,15 +119,8 @@ impl Unrolled<'_> {
         simd: L,
         out: [&mut [u8]; 2],
     ) {
-        if self.uniform.ends != 0 {
-            // Bytes have no groups.
-            unroll!(
-                self.taps.len(),
-                [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
-                N => self.enter::<L, 2, 1, N, GROUPS, 2>(simd, out)
-            );
-        } else if self.finish.factor.is_some() {
-            // Nor are they divided so.
+        if self.finish.factor.is_some() {
+            // Bytes are not divided so.
             if self.lines.limbs > 1 {
                 self.of_few::<L, 2, LIMBS, DIVIDED>(simd, out);
             } else {
@@ -256,7 +226,6 @@ struct Constants<T, const P: usize, const N: usize> {
     high_words: HighWordRounding<T>,
     /// The factor that halves words and rounds them up.
     half: T,
-    carrying: CarrySave<T>,
 }
 
 impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>
@@ -291,7 +260,6 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             high: simd.splat(self.uniform.high),
             high_words: HighWordRounding::new(simd, finish.shift),
             half: simd.splat(1 << 30 | 1 << 14),
-            carrying: CarrySave::new(simd, finish.shift),
         }
     }
 
@@ -313,11 +281,9 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             joining,
             dividing,
             high,
-            carrying,
             ..
         } = constants;
         let mut sums = [[start; R]; M];
-        // The start of the results, to which groups have added.
         let mut results = [[high; R]; M];
         for line in 0..N + R / 2 - 1 {
             let from = if line < N { self.from[line] } else { self.beyond };
@@ -343,21 +309,12 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                     }
                 }
             }
-            // The last one always ends a group.
-            if WAY == GROUPS && (line + 1 == N || self.uniform.ends >> line & 1 == 1) {
-                for m in 0..M {
-                    for row in 0..R {
-                        let (result, sum) = (results[m][row], sums[m][row][0]);
-                        (results[m][row], sums[m][row][0]) = carrying.carry(simd, result, sum);
-                    }
-                }
-            }
         }
         for m in 0..M {
             for row in 0..R {
                 if WAY == HIGH_WORDS {
                     results[m][row] = sums[m][row][0];
-                } else if WAY != GROUPS {
+                } else {
                     results[m][row] = if WAY == DIVIDED {
                         dividing.of(simd, joining.sum(simd, sums[m][row]))
                     } else {
@@ -485,7 +442,6 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             // Of whole masks, of which two rows are made.
             Order::Plain if R == 2 => self.in_order(simd, Order::Plain),
             Order::Plain => unreachable!("columns lie in another order"),
-            _ if const { WAY == GROUPS } => unreachable!("columns are in no groups"),
             Order::Interleaved => self.in_order(simd, Order::Interleaved),
             Order::Alternate => self.in_order(simd, Order::Alternate),
         }

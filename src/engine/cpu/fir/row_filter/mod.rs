@@ -5,7 +5,6 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
-pub(super) mod sixteen_bit;
 pub(super) mod unrolled;
 
 use crate::engine::cpu::rows::requantize::JoinLimbs;

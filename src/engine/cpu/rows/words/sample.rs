@@ -49,14 +49,6 @@ impl SampleEncoding {
         (plain, None)
     }
 
-    /// The encoding of whole words as signed ones, and between which numbers they lie then.
-    pub(in crate::engine::cpu) fn whole_words(format: PixelFormat) -> (SampleEncoding, (i64, i64)) {
-        match format.depth() {
-            16 => (SampleEncoding::Biased, (i16::MIN.into(), i16::MAX.into())),
-            _ => (SampleEncoding::Words, (0, format.max_value().into())),
-        }
-    }
-
     /// What is missing in sums of offset words once they are shifted down, if 32 bits hold them that way:
     /// without what makes up for the offset, and with up to `added` more. They reach twice as far as sums
     /// that are made up for from the start.
