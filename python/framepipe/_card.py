@@ -101,7 +101,9 @@ class _Pictures(NamedTuple):
 class _View:
     """Where an array lies, as it says itself; strides in bytes. `holds` must be held while it is used."""
 
-    __slots__ = ("_pictures", "device", "dtype", "holds", "is_writable", "pointer", "shape", "stream", "strides")
+    __slots__ = (
+        "_pictures", "device", "dtype", "holds", "is_writable", "pointer", "shape", "stream", "strides",
+    )
 
     def __init__(
         self,

@@ -10,7 +10,9 @@ use framepipe::engine::cpu::Cpu;
 use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes, factors};
 use framepipe::frame::{Buffer, Colour, Frame, Layout, PixelFormat, Range};
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 const WIDTH: usize = 83;
 const HEIGHT: usize = 61;
@@ -128,9 +130,15 @@ fn integer_masks_equal_ffmpegs_convolution() {
     assert!(compared > 1_000_000, "{compared}");
 }
 
-/// How FFmpeg treats the right and bottom edge for masks of this size: found with a mask that moves the
-/// picture to the left.
+/// How FFmpeg treats the right and bottom edge for masks of this size; each is asked for once.
 fn far_border(size: usize) -> Border {
+    static FOUND: Mutex<BTreeMap<usize, Border>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    *found.entry(size).or_insert_with(|| find_far_border(size))
+}
+
+/// The same, found with a mask that moves the picture to the left.
+fn find_far_border(size: usize) -> Border {
     let mut weights = vec![0; size * size];
     weights[size * (size / 2) + size - 1] = 1;
     let format = PixelFormat::from_name("gray").unwrap();

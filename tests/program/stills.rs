@@ -1,7 +1,7 @@
 //! Stills and sequences of them through the program: right pixels or a word about them, nothing lost in
 //! silence.
 
-use crate::common::{PROGRAM, ffmpeg, names, said};
+use crate::common::{PROGRAM, ffmpeg, is_whole_matrix, names, said};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -532,11 +532,20 @@ fn files_of_ffmpegs_encoders_hold_the_samples() {
         if !has_encoder(encoder) {
             continue;
         }
-        for format in formats.split(' ') {
+        for (turn, format) in formats.split(' ').enumerate() {
             let channels = FORMATS.iter().find(|(name, _)| *name == format).unwrap().1;
             let is_deep = format.contains("le");
             let bytes = channels * if is_deep { 2 } else { 1 };
+            // Of the pictures of one column, one in turn.
+            let left_out = if is_whole_matrix() {
+                (0, 0)
+            } else {
+                [(1, 1), (1, 7)][turn % 2]
+            };
             for size in [(1, 1), (1, 7), (17, 5)] {
+                if size == left_out {
+                    continue;
+                }
                 compared += 1;
                 let input = folder.path().join("in.png");
                 let output = folder.path().join(format!("out.{kind}"));
@@ -565,8 +574,8 @@ fn files_of_ffmpegs_encoders_hold_the_samples() {
             }
         }
     }
-    // Every FFmpeg has OpenEXR, DPX and TGA: 13 formats in three sizes.
-    assert!(compared >= 39, "{compared}");
+    // Every FFmpeg has OpenEXR, DPX and TGA: 13 formats in two sizes or three.
+    assert!(compared >= 26, "{compared}");
 }
 
 #[test]

@@ -460,11 +460,18 @@ fn decoded_pictures_are_ffmpegs_whatever_the_codec_the_format_and_the_width() {
     let whole = is_whole_matrix();
     let mut pairs = pairs();
     if !whole {
-        // Pictures that depend on no other show little; every eleventh of them will do.
-        let mut intra = 0;
+        // Pictures that depend on no other show little; every eleventh of them will do. Of the others each
+        // encoder has every second format.
+        let (mut intra, mut met) = (0, BTreeMap::<String, usize>::new());
         pairs.retain(|pair| {
             intra += usize::from(pair.intra);
-            !pair.intra || intra % 11 == 1
+            let turn = met.entry(pair.encoder.clone()).or_default();
+            *turn += 1;
+            if pair.intra {
+                intra % 11 == 1
+            } else {
+                *turn % 2 == 1
+            }
         });
     }
     // The slow encoders first, so that no thread is left alone with them.
