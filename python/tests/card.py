@@ -474,7 +474,7 @@ def check_frames():
         if not few_kernels:
             # Long enough for the card's own decoders.
             long = f"{folder}/long.mp4"
-            framepipe.run("synthetic:1280x720:yuv420p:30:2400", long, preset="veryfast")
+            framepipe.run("synthetic:1280x720:yuv420p:30:2400", long, filters="identity", preset="veryfast")
             with framepipe.open(long, device="cuda", filters=FILTERS[0]) as reader:
                 print(f"        {reader.description}")
                 found = {frame.index: frame for frame in reader if frame.index % 300 == 7}
