@@ -2,10 +2,12 @@
 //! that streams and threads allow, one sentence whatever call fails, and proof that faults are found.
 #![allow(clippy::unwrap_used)]
 
+mod common;
 mod standin;
 #[path = "standin/start.rs"]
 mod start;
 
+use common::is_whole_matrix;
 use standin::{StandIn, stand_in};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -147,8 +149,7 @@ const SEEDS: [&str; 8] = ["0", "3", "5", "6", "1", "2", "4", "7"];
 
 /// The first `few` of them; with FRAMEPIPE_WHOLE_MATRIX=1 all.
 fn some<'a>(all: &'a [&'a str], few: usize) -> &'a [&'a str] {
-    let whole = std::env::var_os("FRAMEPIPE_WHOLE_MATRIX").is_some_and(|value| value == "1");
-    if whole { all } else { &all[..few] }
+    if is_whole_matrix() { all } else { &all[..few] }
 }
 
 /// Every variant and algorithm, pixel format, border and odd size.

@@ -167,19 +167,20 @@ impl FramePlace {
     /// Reads Python's words.
     fn new(device: &str, engine: &str, format: Option<&str>) -> Result<FramePlace, Failure> {
         filtering::check_engine(engine)?;
+        if matches!(device, "auto" | "cpu") {
+            return Ok(FramePlace::Host {
+                engine: engine.to_owned(),
+            });
+        }
         let number = match device.split_once(':') {
-            _ if matches!(device, "auto" | "cpu") => None,
             None if device == "cuda" => Some(0),
             Some(("cuda", number)) if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok(),
             _ => None,
         };
         match number {
-            None if !matches!(device, "auto" | "cpu") => Err(Failure::value(format!(
+            None => Err(Failure::value(format!(
                 "'{device}' is no device; use auto, cpu, cuda, or cuda:1 for another card"
             ))),
-            None => Ok(FramePlace::Host {
-                engine: engine.to_owned(),
-            }),
             Some(_) if !matches!(engine, "auto" | "cuda") => Err(Failure::value(format!(
                 "frames on a card are filtered there, and not by the engine '{engine}'; leave it out, or \
                  read to the host's memory"

@@ -113,9 +113,10 @@ impl fmt::Display for FirPlan {
         if limbs > 1 {
             write!(f, ", {limbs} limbs")?;
         }
-        f.write_str(match self.column_loops {
-            _ if self.high_words => ", pmulhrsw rounding",
-            _ => "",
+        f.write_str(if self.high_words {
+            ", pmulhrsw rounding"
+        } else {
+            ""
         })
     }
 }

@@ -1,12 +1,12 @@
 //! Frames in the card's memory, and the blocks that they lie in.
 //!
 //! ```text
-//!  take ──> frame ──dropped──> free ─────────────────────────────> take
-//!             '────lent to another library, dropped──> lent ──┘ when all work on the card is done
+//!  take --> frame --dropped--> free -------------------------------> take
+//!             '--lent to another library, dropped--> lent --' when all work on the card is done
 //! ```
 //!
 //! A block may be written to anew when what reads it is done. Work of this library says so by events; what
-//! another library has enqueued it tells to nobody.
+//! another library has enqueued is not known here.
 
 use super::device::Device;
 use super::memory::DeviceMemory;
@@ -184,7 +184,7 @@ pub(crate) struct CardFrame {
     fetched: OnceLock<Vec<u8>>,
     /// Somebody wrote into the host's copy, which is the frame from then on.
     is_written: bool,
-    /// Another library was told where it lies.
+    /// Its address was handed to another library.
     is_lent: AtomicBool,
 }
 

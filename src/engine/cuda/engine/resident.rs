@@ -175,7 +175,7 @@ impl CardFilter {
     }
 }
 
-/// A block of a card's memory that other libraries are told of.
+/// A block of a card's memory whose address other libraries use.
 pub struct CardMemory(Held);
 
 /// Whose block it is.
