@@ -140,7 +140,7 @@ impl PlaneFilter for BoxBlur {
         scratch: &mut scratch::Scratch,
     ) {
         let scratch = scratch.of();
-        with_simd!(self.vectors, simd => self.convolve_with(simd, picture, layout, strip, scratch));
+        with_simd!(self.vectors, simd => self.convolve_with(simd.unfused(), picture, layout, strip, scratch));
     }
 }
 

@@ -71,7 +71,7 @@ impl Recheck {
             tile,
         };
         if let Some(vectors) = self.vectors {
-            with_simd!(vectors, simd => simd.enter(rechecking));
+            with_simd!(vectors, simd => simd.unfused().enter(rechecking));
             return;
         }
         rechecking.each(ScalarDot);

@@ -4,7 +4,7 @@
 use super::levels::PlaneLevels;
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::Picture;
-use crate::engine::cpu::simd::float::Samples;
+use crate::engine::cpu::simd::float::{Samples, Work};
 use crate::engine::cpu::simd::levels::Levels;
 use crate::filter::Border;
 use half::f16;
@@ -75,39 +75,6 @@ impl Reader<'_> {
         self.picture.pixels((plane, y), pixels)
     }
 
-    /// Some pixels of a row of the picture, colours times alpha; `alphas` is to work in.
-    #[inline(always)]
-    fn pixels<S: Levels>(
-        &self,
-        s: S,
-        y: usize,
-        pixels: &Range<usize>,
-        to: &mut [f32],
-        alphas: &mut Vec<f32>,
-    ) {
-        if let Some(levels) = self.levels {
-            let alpha = match self.alpha {
-                Some(Alpha::Plane(plane)) => Some(self.bytes(plane, y, pixels)),
-                Some(Alpha::Component(_)) | None => None,
-            };
-            levels.read(s, self.bytes(self.plane, y, pixels), alpha, to);
-            return;
-        }
-        numbers(s, self.bytes(self.plane, y, pixels), to);
-        match (self.alpha, self.channels()) {
-            (None, _) => {}
-            (Some(Alpha::Component(place)), 4) => multiply_pixels(to, 4, place),
-            (Some(Alpha::Component(place)), channels) => multiply_pixels(to, channels, place),
-            (Some(Alpha::Plane(plane)), _) => {
-                alphas.resize(pixels.len(), 0.0);
-                numbers(s, self.bytes(plane, y, pixels), alphas);
-                for (colour, alpha) in to.iter_mut().zip(alphas) {
-                    *colour *= *alpha;
-                }
-            }
-        }
-    }
-
     /// The line of row `y`, which may lie outside of the picture.
     #[inline(always)]
     pub(super) fn line<S: Levels>(&self, s: S, y: i64, span: &Span, to: &mut [f32], alphas: &mut Vec<f32>) {
@@ -119,7 +86,13 @@ impl Reader<'_> {
             return;
         };
         let inside = span.lead * channels..(span.lead + span.inside.len()) * channels;
-        self.pixels(s, y, &span.inside, &mut to[inside], alphas);
+        s.enter(ReadPixels {
+            reader: self,
+            y,
+            pixels: &span.inside,
+            to: &mut to[inside],
+            alphas,
+        });
         for &(place, from) in &span.outside {
             let at = place * channels;
             match from {
@@ -128,7 +101,58 @@ impl Reader<'_> {
                     let from = (span.lead + x - span.inside.start) * channels;
                     to.copy_within(from..from + channels, at);
                 }
-                Some(x) => self.pixels(s, y, &(x..x + 1), &mut to[at..at + channels], alphas),
+                Some(x) => s.enter(ReadPixels {
+                    reader: self,
+                    y,
+                    pixels: &(x..x + 1),
+                    to: &mut to[at..at + channels],
+                    alphas,
+                }),
+            }
+        }
+    }
+}
+
+/// Reads some pixels of a row of the picture, colours times alpha. Entered by itself, so that it is compiled
+/// once.
+struct ReadPixels<'a, 'b> {
+    reader: &'a Reader<'b>,
+    y: usize,
+    pixels: &'a Range<usize>,
+    to: &'a mut [f32],
+    /// To work in.
+    alphas: &'a mut Vec<f32>,
+}
+
+impl<S: Levels> Work<S> for ReadPixels<'_, '_> {
+    #[inline(always)]
+    fn run(self, s: S) {
+        let ReadPixels {
+            reader,
+            y,
+            pixels,
+            to,
+            alphas,
+        } = self;
+        if let Some(levels) = reader.levels {
+            let alpha = match reader.alpha {
+                Some(Alpha::Plane(plane)) => Some(reader.bytes(plane, y, pixels)),
+                Some(Alpha::Component(_)) | None => None,
+            };
+            levels.read(s, reader.bytes(reader.plane, y, pixels), alpha, to);
+            return;
+        }
+        numbers(s, reader.bytes(reader.plane, y, pixels), to);
+        match (reader.alpha, reader.channels()) {
+            (None, _) => {}
+            (Some(Alpha::Component(place)), 4) => multiply_pixels(to, 4, place),
+            (Some(Alpha::Component(place)), channels) => multiply_pixels(to, channels, place),
+            (Some(Alpha::Plane(plane)), _) => {
+                alphas.resize(pixels.len(), 0.0);
+                numbers(s, reader.bytes(plane, y, pixels), alphas);
+                for (colour, alpha) in to.iter_mut().zip(alphas) {
+                    *colour *= *alpha;
+                }
             }
         }
     }

@@ -21,7 +21,7 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::strip::{Memory, Part};
+use super::strip::{FinishRow, Memory, Part};
 use crate::engine::cpu::rows::decimator::{Decimator, ROWS_AT_ONCE, Target};
 use crate::engine::cpu::rows::fused_sums::{ROWS, along_row, of_places};
 use crate::engine::cpu::rows::span::Span;
@@ -169,7 +169,14 @@ impl Part<'_> {
             let made = &mut rows[..ROWS * len];
             interpolate_rows(s, weights, (wide_rows.all(), six), &starts[..len], made);
             for (r, sums) in made.chunks_exact_mut(len).take(strip.rows - k).enumerate() {
-                self.finish(s, layout, strip, k + r, (sums, samples), &mut memory.work);
+                s.enter(FinishRow {
+                    part: self,
+                    layout,
+                    strip,
+                    k: k + r,
+                    sums: (sums, samples),
+                    memory: &mut memory.work,
+                });
             }
         }
     }

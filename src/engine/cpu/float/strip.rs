@@ -247,47 +247,67 @@ impl<'a> Part<'a> {
                 .take(ROWS.min(strip.rows - k))
                 .enumerate()
             {
-                self.finish(s, layout, strip, k + r, (sums, samples), &mut memory.work);
+                s.enter(FinishRow {
+                    part: self,
+                    layout,
+                    strip,
+                    k: k + r,
+                    sums: (sums, samples),
+                    memory: &mut memory.work,
+                });
             }
         }
     }
+}
 
-    /// Writes row `k` of the strip, made of so many of these sums.
+/// Writes row `k` of the strip. Entered by itself, so that it is compiled once.
+pub(super) struct FinishRow<'a, 'b, 'c> {
+    pub(super) part: &'a Part<'b>,
+    pub(super) layout: &'a Layout,
+    pub(super) strip: &'a mut Strip<'c>,
+    pub(super) k: usize,
+    /// The row's sums, up to a multiple of a vector, and how many there are.
+    pub(super) sums: (&'a mut [f32], usize),
+    pub(super) memory: &'a mut FinishMemory,
+}
+
+impl<S: Levels> Work<S> for FinishRow<'_, '_, '_> {
     #[inline(always)]
-    pub(super) fn finish<S: Levels>(
-        &self,
-        s: S,
-        layout: &Layout,
-        strip: &mut Strip<'_>,
-        k: usize,
-        (all_sums, samples): (&mut [f32], usize),
-        FinishMemory {
+    fn run(self, s: S) {
+        let FinishRow {
+            part,
+            layout,
+            strip,
+            k,
+            sums: (all_sums, samples),
+            memory,
+        } = self;
+        let FinishMemory {
             before,
             alphas,
             convolved,
-        }: &mut FinishMemory,
-    ) {
-        let (step, plane, y) = (&self.filter.step, self.reader.plane, self.first_row + k);
+        } = memory;
+        let (step, plane, y) = (&part.filter.step, part.reader.plane, part.first_row + k);
         let place = layout.planes()[plane];
-        let stored = self.reader.bytes(plane, y, &self.band);
-        let bytes = self.filter.format.bytes_per_sample();
-        let start = k * place.stride + self.band.start * place.channels * bytes;
+        let stored = part.reader.bytes(plane, y, &part.band);
+        let bytes = part.filter.format.bytes_per_sample();
+        let start = k * place.stride + part.band.start * place.channels * bytes;
         let to = &mut strip.bytes[start..start + stored.len()];
         let sums = &mut all_sums[..samples];
-        let own = k * place.width + self.band.start..k * place.width + self.band.end;
-        if self.is_alpha {
+        let own = k * place.width + part.band.start..k * place.width + part.band.end;
+        if part.is_alpha {
             let divisors = &mut room(convolved, own.end)[own.clone()];
             divisors.copy_from_slice(sums);
-            if let Some(levels) = self.reader.levels {
+            if let Some(levels) = part.reader.levels {
                 levels.divisors(divisors);
             }
         }
-        let by: Option<&[f32]> = match self.alpha {
-            Some(Alpha::Plane(alpha)) if self.filter.is_convolved(alpha) => Some(&convolved[own]),
+        let by: Option<&[f32]> = match part.alpha {
+            Some(Alpha::Plane(alpha)) if part.filter.is_convolved(alpha) => Some(&convolved[own]),
             Some(Alpha::Plane(alpha)) => {
-                let stored = self.reader.bytes(alpha, y, &self.band);
+                let stored = part.reader.bytes(alpha, y, &part.band);
                 let alphas = room(alphas, samples);
-                match &self.filter.levels {
+                match &part.filter.levels {
                     Some(levels) => levels[alpha].read(s, stored, None, alphas),
                     None => numbers(s, stored, alphas),
                 }
@@ -295,7 +315,7 @@ impl<'a> Part<'a> {
             }
             Some(Alpha::Component(_)) | None => None,
         };
-        if let Some(levels) = self.reader.levels {
+        if let Some(levels) = part.reader.levels {
             levels.finish(s, all_sums, by, (stored, to));
             return;
         }
@@ -304,14 +324,14 @@ impl<'a> Part<'a> {
             numbers(s, stored, before);
         }
         let filters_alpha = step.alpha.is_some_and(|alpha| alpha.filter_alpha);
-        if self.is_alpha && !filters_alpha {
+        if part.is_alpha && !filters_alpha {
             sums.copy_from_slice(before);
         }
         let row = Row {
             step,
             channels: &step.planes[plane],
             bytes,
-            alpha: self.alpha,
+            alpha: part.alpha,
             stored,
             before,
             by: by.unwrap_or_default(),

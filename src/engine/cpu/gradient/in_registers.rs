@@ -132,7 +132,7 @@ impl<W: Lanes> InRegisters<W> {
             out,
             next,
         };
-        with_simd!(self.vectors, simd => simd.enter(row));
+        with_simd!(self.vectors, simd => simd.unfused().enter(row));
     }
 }
 

@@ -45,7 +45,7 @@ impl<P: Plain> Work for Entered<P> {
 /// Runs a loop as compiled for these vectors, or for any machine.
 pub(super) fn run_plain(vectors: Option<Vectors>, plain: impl Plain) {
     match vectors {
-        Some(vectors) => with_simd!(vectors, simd => simd.enter(Entered(plain))),
+        Some(vectors) => with_simd!(vectors, simd => simd.unfused().enter(Entered(plain))),
         None => plain.run(),
     }
 }

@@ -61,11 +61,17 @@ impl Simd for NoVectors {
 
     const LATENCY_BOUND: bool = false;
 
+    type Unfused = NoVectors;
+
     type Singles = Singles4;
 
     type Doubles = Doubles2;
 
     const TRANSFORM_TERMS: TransformTerms = TransformTerms::PLAIN;
+
+    fn unfused(self) -> NoVectors {
+        self
+    }
 
     fn singles(self) -> Singles4 {
         match self.0 {}

@@ -53,6 +53,9 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// of as many vectors as fill that time.
     const LATENCY_BOUND: bool;
 
+    /// The same vectors without the instruction that adds products to sums.
+    type Unfused: Simd<V = Self::V>;
+
     /// Vectors of real numbers of 32 bits.
     type Singles: Samples;
 
@@ -61,6 +64,9 @@ pub(in crate::engine::cpu) trait Simd: Copy {
 
     /// What Fourier transforms take with these.
     const TRANSFORM_TERMS: TransformTerms;
+
+    /// The same proof for loops that hardly multiply and add: both sets share what is compiled of these.
+    fn unfused(self) -> Self::Unfused;
 
     /// The same proof for real numbers of 32 bits.
     fn singles(self) -> Self::Singles;

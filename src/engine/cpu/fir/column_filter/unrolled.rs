@@ -171,6 +171,14 @@ impl Unrolled<'_> {
         unroll!(self.taps.len(), [2, 3, 4, 5, 6, 7, 8], N => self.enter::<L, BYTES, P, N, WAY, 2>(simd, out));
     }
 
+    /// Asserts that the lines go on to a multiple of [`TILE`] in each of so many limbs.
+    fn check(&self, limbs: usize) {
+        let places = self.taps.iter().map(|tap| tap.at);
+        let furthest = places.chain([self.beyond]).max().unwrap_or(0);
+        let last = furthest + (limbs - 1) * self.lines.limb_stride + self.samples.next_multiple_of(TILE);
+        assert!(limbs == self.lines.limbs && last <= self.lines.elements.len());
+    }
+
     fn enter<L: Simd, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>(
         &self,
         simd: L,
@@ -178,16 +186,10 @@ impl Unrolled<'_> {
     ) {
         let samples = self.samples;
         let taps = <[Tap; N]>::try_from(self.taps).unwrap_or_else(|_| unreachable!("{N} taps"));
-        let furthest = taps
-            .iter()
-            .map(|tap| tap.at)
-            .chain([self.beyond])
-            .max()
-            .unwrap_or(0);
-        let last = furthest + (P - 1) * self.lines.limb_stride + samples.next_multiple_of(TILE);
-        assert!(P == self.lines.limbs && last <= self.lines.elements.len());
+        self.check(P);
         assert!(out.iter().all(|row| row.len() >= samples * BYTES));
-        // The assertions bound every read, which goes up to a multiple of TILE, and every write.
+        // What is asserted here and there bounds every read, which goes up to a multiple of TILE, and every
+        // write.
         let rows = Rows::<BYTES, P, N, WAY, R> {
             from: taps.map(|tap| self.lines.elements[tap.at..].as_ptr()),
             beyond: self.lines.elements[self.beyond..].as_ptr(),
@@ -399,35 +401,39 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         }
     }
 
+    /// Makes all samples. One loop, compiled once, for whole steps and for the rest, which goes elsewhere and
+    /// is copied: the step is most of its code.
     #[inline(always)]
-    fn in_order<L: Simd>(mut self, simd: L, order: Order) {
+    fn make<L: Simd>(mut self, simd: L) {
         let constants = self.constants(simd);
         let (samples, step) = (self.samples, 4 * L::LANES);
         let whole = samples / step * step;
-        let to = self.out.each_mut().map(|row| row.as_mut_ptr());
-        for x in (0..whole).step_by(step) {
-            prefetch(simd, self.lines.next, R * x * BYTES, R * step * BYTES);
-            // SAFETY: the step ends within the samples, for which there is room.
-            unsafe {
-                self.step(simd, &constants, order, x, to.map(|row| row.add(x * BYTES)));
+        let mut last = [[0_u8; 2 * TILE]; R];
+        let parts = [
+            (0..whole, self.out.each_mut().map(|row| row.as_mut_ptr())),
+            (whole..samples, last.each_mut().map(|row| row.as_mut_ptr())),
+        ];
+        for (part, to) in parts {
+            let to = to.map(|to| to.wrapping_sub(part.start * BYTES));
+            for x in part.step_by(step) {
+                prefetch(simd, self.lines.next, R * x * BYTES, R * step * BYTES);
+                // SAFETY: lines go on to a multiple of TILE. The step ends within the samples, for which
+                // there is room, or is the first one in `last`, where as many as TILE samples of two bytes
+                // fit.
+                unsafe {
+                    self.step(
+                        simd,
+                        &constants,
+                        self.lines.order,
+                        x,
+                        to.map(|row| row.wrapping_add(x * BYTES)),
+                    );
+                }
             }
         }
-        if whole < samples {
-            let mut last = [[0_u8; 2 * TILE]; R];
-            // SAFETY: lines go on to a multiple of TILE, and as many as TILE samples of two bytes fit.
-            unsafe {
-                self.step(
-                    simd,
-                    &constants,
-                    order,
-                    whole,
-                    last.each_mut().map(|row| row.as_mut_ptr()),
-                );
-            }
-            for (row, last) in self.out.iter_mut().zip(&last) {
-                let rest = whole * BYTES..samples * BYTES;
-                row[rest.clone()].copy_from_slice(&last[..rest.len()]);
-            }
+        let rest = (samples - whole) * BYTES;
+        for (row, last) in self.out.iter_mut().zip(&last) {
+            row[whole * BYTES..][..rest].copy_from_slice(&last[..rest]);
         }
     }
 }
@@ -437,13 +443,10 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
 {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        // Known in each loop, so that no step tests it.
-        match self.lines.order {
-            // Of whole masks, of which two rows are made.
-            Order::Plain if R == 2 => self.in_order(simd, Order::Plain),
-            Order::Plain => unreachable!("columns lie in another order"),
-            Order::Interleaved => self.in_order(simd, Order::Interleaved),
-            Order::Alternate => self.in_order(simd, Order::Alternate),
-        }
+        assert!(
+            R == 2 || self.lines.order != Order::Plain,
+            "columns lie in another order"
+        );
+        self.make(simd);
     }
 }

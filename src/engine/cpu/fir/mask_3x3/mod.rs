@@ -228,19 +228,12 @@ pub(super) struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    /// The samples beside the first and the last one of a row of pixels of `C` components.
-    #[inline(always)]
-    fn of<const C: usize>(&self, row: &'a [u8]) -> [&'a [u8]; 2] {
-        let [before, after] = self.pixels;
-        [self.samples::<C>(row, before), self.samples::<C>(row, after)]
-    }
-
-    #[inline(always)]
-    fn samples<const C: usize>(&self, row: &'a [u8], pixel: Option<usize>) -> &'a [u8] {
-        match pixel {
-            Some(x) => &row[x * C..x * C + C],
-            None => &self.constant[..C],
-        }
+    /// The samples beside the first and the last one of a row of pixels of so many `channels`.
+    fn of(&self, row: &'a [u8], channels: usize) -> [&'a [u8]; 2] {
+        self.pixels.map(|pixel| match pixel {
+            Some(x) => &row[x * channels..][..channels],
+            None => &self.constant[..channels],
+        })
     }
 }
 
@@ -257,65 +250,110 @@ fn make<L: Simd>(
     let samples = rows[0].len();
     assert!(rows.iter().all(|row| row.len() == samples));
     assert!(out.iter().all(|row| row.len() == samples));
-    match channels {
-        1 => simd.enter(Make::<1> {
-            sums,
-            rows,
-            next,
-            ends,
-            out,
-        }),
-        2 => simd.enter(Make::<2> {
-            sums,
-            rows,
-            next,
-            ends,
-            out,
-        }),
-        3 => simd.enter(Make::<3> {
-            sums,
-            rows,
-            next,
-            ends,
-            out,
-        }),
-        4 => simd.enter(Make::<4> {
-            sums,
-            rows,
-            next,
-            ends,
-            out,
-        }),
-        _ => unreachable!("{channels} components"),
+    let rows = Make {
+        channels,
+        rows,
+        next,
+        ends,
+        out,
+    };
+    assert!((1..=MOST_CHANNELS).contains(&channels));
+    match (sums, channels) {
+        (Sums::Words(mask), 1) => simd.unfused().enter(Rows::<_, true>(mask, rows)),
+        (Sums::Words(mask), _) => simd.unfused().enter(Rows::<_, false>(mask, rows)),
+        (Sums::Numbers(mask), 1) => simd.enter(Rows::<_, true>(mask, rows)),
+        (Sums::Numbers(mask), _) => simd.enter(Rows::<_, false>(mask, rows)),
     }
 }
 
-/// What [`make`] has checked, for pixels of `C` components.
-struct Make<'a, const C: usize> {
-    sums: Sums,
+/// What [`make`] has checked.
+struct Make<'a> {
+    channels: usize,
     rows: [&'a [u8]; READ],
     next: NextRows<'a>,
     ends: Ends<'a>,
     out: [&'a mut [u8]; ROWS],
 }
 
+/// Rows of one component if `IS_GRAY`, whose neighbours at odd places are those at even ones.
+struct Rows<'a, M, const IS_GRAY: bool>(M, Make<'a>);
+
+impl<M: Weighting, const IS_GRAY: bool> Work for Rows<'_, M, IS_GRAY> {
+    #[inline(always)]
+    fn run<L: Simd>(self, simd: L) {
+        let Rows(mask, rows) = self;
+        mask.make::<L, IS_GRAY>(simd, rows);
+    }
+}
+
+/// A mask, and the loops that make its sums.
+trait Weighting {
+    fn make<L: Simd, const IS_GRAY: bool>(self, simd: L, rows: Make<'_>);
+}
+
+impl Weighting for SymmetricMask {
+    #[inline(always)]
+    fn make<L: Simd, const IS_GRAY: bool>(self, simd: L, rows: Make<'_>) {
+        rows.with::<L, IS_GRAY>(simd, NumberConstants::new(simd, self));
+    }
+}
+
+impl Weighting for WordMask {
+    #[inline(always)]
+    fn make<L: Simd, const IS_GRAY: bool>(self, simd: L, rows: Make<'_>) {
+        if Sum::<false>::suit(&self) {
+            self.of_terms::<L, Sum<false>, IS_GRAY>(simd, rows);
+        } else if Sum::<true>::suit(&self) {
+            self.of_terms::<L, Sum<true>, IS_GRAY>(simd, rows);
+        } else if Difference::suit(&self) {
+            self.of_terms::<L, Difference, IS_GRAY>(simd, rows);
+        } else {
+            self.of_terms::<L, Each, IS_GRAY>(simd, rows);
+        }
+    }
+}
+
+impl WordMask {
+    #[inline(always)]
+    fn of_terms<L: Simd, R: Terms, const IS_GRAY: bool>(self, simd: L, rows: Make<'_>) {
+        if self.rows[0] == self.rows[2] {
+            rows.with::<L, IS_GRAY>(simd, WordConstants::<_, R, true>::new(simd, self));
+        } else {
+            rows.with::<L, IS_GRAY>(simd, WordConstants::<_, R, false>::new(simd, self));
+        }
+    }
+}
+
+/// Places in a row: where a step's results are, and its samples' neighbours on the left and on the right.
+type Places = [usize; 3];
+
 /// A row's samples left of the results at even places, under them and right of them, and the same at odd
-/// places.
+/// places; `IS_GRAY` if neighbours are next to each other.
 ///
 /// # Safety
-/// A step's bytes are readable at `from`, and `C` before and after them.
+/// A step's bytes are readable from each of the places in `row` on.
 #[inline(always)]
-unsafe fn samples_of<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u8) -> [[L::V; 3]; 2] {
-    // SAFETY: 4 LANES bytes are readable from C bytes before `from` on, from there, and from C bytes after
-    // it.
-    let words = unsafe { [simd.load(from.sub(C)), simd.load(from), simd.load(from.add(C))] };
+unsafe fn samples_of<L: Simd, const IS_GRAY: bool>(
+    simd: L,
+    low: L::V,
+    row: *const u8,
+    [left, middle, right]: Places,
+) -> [[L::V; 3]; 2] {
+    // SAFETY: 4 LANES bytes are readable at each place.
+    let words = unsafe {
+        [
+            simd.load(row.wrapping_add(left)),
+            simd.load(row.wrapping_add(middle)),
+            simd.load(row.wrapping_add(right)),
+        ]
+    };
     // No closures: they would not be compiled for the set.
     let mut apart = [[low; 2]; 3];
     for k in 0..3 {
         apart[k] = [simd.and(words[k], low), simd.shift_words_down(words[k], 8)];
     }
     let [left, mut middle, right] = apart;
-    if C == 1 {
+    if IS_GRAY {
         // Either neighbour's bytes at the other places.
         middle = [left[1], right[0]];
     }
@@ -324,108 +362,87 @@ unsafe fn samples_of<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u
 
 /// The sums of one width, with what they take in registers.
 trait Step<V: Copy>: Copy {
-    /// Makes a step of each row from place `x` on.
+    /// Makes a step of each row.
     ///
     /// # Safety
-    /// From there on a step's bytes are readable in `from`, and `C` before and after them, and a step's bytes
-    /// are writable in `to`.
-    unsafe fn make<L: Simd<V = V>, const C: usize>(
+    /// A step's bytes are readable from each place in the rows of `from` on, and writable from the middle one
+    /// in those of `to`.
+    unsafe fn make<L: Simd<V = V>, const IS_GRAY: bool>(
         &self,
         simd: L,
         from: [*const u8; READ],
         to: [*mut u8; ROWS],
-        x: usize,
+        places: Places,
     );
 }
 
-impl<const C: usize> Make<'_, C> {
-    /// Makes up to a step's samples from place `x` on, from copies of the rows with their aprons.
+/// Copies of parts of the rows with their aprons.
+type Copies = [[u8; TILE + 2 * MOST_CHANNELS]; READ];
+
+impl Make<'_> {
+    /// Copies up to a step's samples of each row from place `x` on, and a pixel before and after them.
     #[inline(always)]
-    fn step_apart<L: Simd>(&mut self, simd: L, constants: &impl Step<L::V>, x: usize) {
-        let most = 4 * L::LANES;
-        let made = most.min(self.rows[0].len() - x);
-        let mut copies = [[0_u8; TILE + 2 * MOST_CHANNELS]; READ];
-        for (copy, row) in copies.iter_mut().zip(&self.rows) {
-            let [before, after] = self.ends.of::<C>(row);
-            match x {
-                0 => copy[..C].copy_from_slice(before),
-                _ => copy[..C].copy_from_slice(&row[x - C..x]),
-            }
-            if made == most {
-                // SAFETY: a step ends within the row, and there is room for one.
-                unsafe { simd.store(copy[C..].as_mut_ptr(), simd.load(row[x..].as_ptr())) };
+    fn copy<L: Simd>(&self, simd: L, channels: usize, x: usize, copies: &mut Copies) {
+        let size = 4 * L::LANES;
+        for k in 0..READ {
+            let (row, copy) = (self.rows[k], &mut copies[k]);
+            let [before, after] = self.ends.of(row, channels);
+            let end = row.len().min(x + size);
+            if end == x + size {
+                // SAFETY: a step ends within the row, and the copy has room for a pixel and a step.
+                unsafe { simd.store(copy[channels..].as_mut_ptr(), simd.load(row[x..].as_ptr())) };
             } else {
-                copy[C..C + made].copy_from_slice(&row[x..]);
+                copy[channels..][..end - x].copy_from_slice(&row[x..]);
             }
-            let beyond = row[x + made..].iter().chain(after);
-            copy[C + made..][..C]
-                .iter_mut()
-                .zip(beyond)
-                .for_each(|(to, from)| *to = *from);
-        }
-        let from = copies.each_ref().map(|copy| copy[C..].as_ptr());
-        let mut last = [[0_u8; TILE]; ROWS];
-        let is_whole = made == most;
-        let to = if is_whole {
-            self.out.each_mut().map(|row| row[x..].as_mut_ptr())
-        } else {
-            last.each_mut().map(|row| row.as_mut_ptr())
-        };
-        // SAFETY: copies hold a step and C more on either side; a whole step ends within the rows, and others
-        // go where there is room for one.
-        unsafe { constants.make::<L, C>(simd, from, to, 0) };
-        if !is_whole {
-            for (row, last) in self.out.iter_mut().zip(&last) {
-                row[x..].copy_from_slice(&last[..made]);
+            // Pixels are too small to be worth a call that copies them.
+            for c in 0..channels {
+                copy[c] = if x == 0 { before[c] } else { row[x - channels + c] };
+                copy[channels + end - x + c] = match row.get(end + c) {
+                    Some(&sample) => sample,
+                    None => after[end + c - row.len()],
+                };
             }
         }
     }
-}
 
-impl<const C: usize> Make<'_, C> {
+    /// Makes all samples. Steps at either end of the rows read copies, and one that ends within a row writes
+    /// elsewhere. One loop, compiled once, for these and for those between them: the step is most of its
+    /// code.
     #[inline(always)]
-    fn with<L: Simd>(mut self, simd: L, constants: impl Step<L::V>) {
+    fn with<L: Simd, const IS_GRAY: bool>(mut self, simd: L, constants: impl Step<L::V>) {
         let (samples, size) = (self.rows[0].len(), 4 * L::LANES);
-        self.step_apart(simd, &constants, 0);
-        let from = self.rows.map(<[u8]>::as_ptr);
-        let to = self.out.each_mut().map(|row| row.as_mut_ptr());
-        let mut x = size;
-        while x + size + C <= samples {
-            prefetch(simd, self.next, ROWS * x, ROWS * size);
-            // SAFETY: C bytes before the step and C after it are within the rows, which `make` has found as
-            // long as each other.
-            unsafe {
-                constants.make::<L, C>(simd, from, to, x);
-            }
-            x += size;
-        }
+        let channels = if IS_GRAY { 1 } else { self.channels };
+        let mut copies: Copies = [[0; TILE + 2 * MOST_CHANNELS]; READ];
+        let mut last = [[0_u8; TILE]; ROWS];
+        let mut x = 0;
         while x < samples {
-            self.step_apart(simd, &constants, x);
-            x += size;
+            let mut from = self.rows.map(<[u8]>::as_ptr);
+            let mut to = self.out.each_mut().map(|row| row.as_mut_ptr());
+            let mut end = samples.saturating_sub(size + channels - 1);
+            if x == 0 || x >= end {
+                end = x + size;
+                self.copy(simd, channels, x, &mut copies);
+                for k in 0..READ {
+                    from[k] = copies[k][channels..].as_ptr().wrapping_sub(x);
+                }
+                if end > samples {
+                    for k in 0..ROWS {
+                        to[k] = last[k].as_mut_ptr().wrapping_sub(x);
+                    }
+                }
+            }
+            while x < end {
+                prefetch(simd, self.next, ROWS * x, ROWS * size);
+                let places = [x.wrapping_sub(channels), x, x + channels];
+                // SAFETY: a step and `channels` bytes before and after it are within the rows, or in copies
+                // that hold as many; it ends within the results, or goes where there is room for one.
+                unsafe { constants.make::<L, IS_GRAY>(simd, from, to, places) };
+                x += size;
+            }
         }
-    }
-}
-
-impl<const C: usize> Make<'_, C> {
-    #[inline(always)]
-    fn with_terms<L: Simd, R: Terms>(self, simd: L, mask: WordMask) {
-        if mask.rows[0] == mask.rows[2] {
-            self.with(simd, WordConstants::<_, R, true>::new(simd, mask));
-        } else {
-            self.with(simd, WordConstants::<_, R, false>::new(simd, mask));
-        }
-    }
-}
-
-impl<const C: usize> Work for Make<'_, C> {
-    #[inline(always)]
-    fn run<L: Simd>(self, simd: L) {
-        match self.sums {
-            Sums::Numbers(mask) => self.with(simd, NumberConstants::new(simd, mask)),
-            Sums::Words(mask) if Sum::<false>::suit(&mask) => self.with_terms::<L, Sum<false>>(simd, mask),
-            Sums::Words(mask) if Sum::<true>::suit(&mask) => self.with_terms::<L, Sum<true>>(simd, mask),
-            Sums::Words(mask) if Difference::suit(&mask) => self.with_terms::<L, Difference>(simd, mask),
-            Sums::Words(mask) => self.with_terms::<L, Each>(simd, mask),
+        let rest = samples % size;
+        for (row, last) in self.out.iter_mut().zip(&last) {
+            row[samples - rest..].copy_from_slice(&last[..rest]);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! a pair of weights makes what a row adds.
 #![allow(unsafe_code)]
 
-use super::{READ, ROWS, Step, SymmetricMask, samples_of};
+use super::{Places, READ, ROWS, Step, SymmetricMask, samples_of};
 use crate::engine::cpu::fir::taps::pack;
 use crate::engine::cpu::simd::vector::Simd;
 
@@ -45,12 +45,12 @@ type Sums<T> = [[T; 2]; 2];
 
 impl<V: Copy> Step<V> for NumberConstants<V> {
     #[inline(always)]
-    unsafe fn make<L: Simd<V = V>, const C: usize>(
+    unsafe fn make<L: Simd<V = V>, const IS_GRAY: bool>(
         &self,
         simd: L,
         from: [*const u8; READ],
         to: [*mut u8; ROWS],
-        x: usize,
+        places: Places,
     ) {
         let &NumberConstants {
             outer,
@@ -63,8 +63,8 @@ impl<V: Copy> Step<V> for NumberConstants<V> {
         // Of the row of the result that the row read is the last one of, and of the next one.
         let mut sums: [Sums<L::V>; 2] = [[[start; 2]; 2]; 2];
         for y in 0..READ {
-            // SAFETY: 4 LANES bytes, and C before and after them, are readable at x in each row of `from`.
-            let row = unsafe { samples_of::<L, C>(simd, low, from[y].add(x)) };
+            // SAFETY: 4 LANES bytes are readable from each place in each row of `from` on.
+            let row = unsafe { samples_of::<L, IS_GRAY>(simd, low, from[y], places) };
             let mut pairs = [[low; 2]; 2];
             for odd in 0..2 {
                 let [left, middle, right] = row[odd];
@@ -99,8 +99,8 @@ impl<V: Copy> Step<V> for NumberConstants<V> {
                 }
             }
             if let Some(row) = y.checked_sub(2) {
-                // SAFETY: 4 LANES bytes are writable at x in each row of `to`.
-                unsafe { simd.store_even_odd(words, to[row].add(x)) };
+                // SAFETY: 4 LANES bytes are writable from the middle place in each row of `to` on.
+                unsafe { simd.store_even_odd(words, to[row].wrapping_add(places[1])) };
             }
         }
     }

@@ -2,7 +2,7 @@
 //! one fits.
 #![allow(unsafe_code)]
 
-use super::{READ, ROWS, Step, WordMask, samples_of};
+use super::{Places, READ, ROWS, Step, WordMask, samples_of};
 use crate::engine::cpu::simd::vector::Simd;
 use std::marker::PhantomData;
 
@@ -130,19 +130,19 @@ impl<T: Copy, R: Terms, const MIRRORED: bool> WordConstants<T, R, MIRRORED> {
 
 impl<V: Copy, R: Terms, const MIRRORED: bool> Step<V> for WordConstants<V, R, MIRRORED> {
     #[inline(always)]
-    unsafe fn make<L: Simd<V = V>, const C: usize>(
+    unsafe fn make<L: Simd<V = V>, const IS_GRAY: bool>(
         &self,
         simd: L,
         from: [*const u8; READ],
         to: [*mut u8; ROWS],
-        x: usize,
+        places: Places,
     ) {
         // At even places and at odd ones: of the row of the result that the row read is the last one of, and
         // of the next one.
         let mut sums = [[self.low; 2]; 2];
         for y in 0..READ {
-            // SAFETY: 4 LANES bytes, and C before and after them, are readable at x in each row of `from`.
-            let row = unsafe { samples_of::<L, C>(simd, self.low, from[y].add(x)) };
+            // SAFETY: 4 LANES bytes are readable from each place in each row of `from` on.
+            let row = unsafe { samples_of::<L, IS_GRAY>(simd, self.low, from[y], places) };
             let mut words = [self.low; 2];
             for odd in 0..2 {
                 let terms = R::of(simd, row[odd]);
@@ -160,8 +160,8 @@ impl<V: Copy, R: Terms, const MIRRORED: bool> Step<V> for WordConstants<V, R, MI
                 }
             }
             if let Some(row) = y.checked_sub(2) {
-                // SAFETY: 4 LANES bytes are writable at x in each row of `to`.
-                unsafe { simd.store_even_odd(words, to[row].add(x)) };
+                // SAFETY: 4 LANES bytes are writable from the middle place in each row of `to` on.
+                unsafe { simd.store_even_odd(words, to[row].wrapping_add(places[1])) };
             }
         }
     }

@@ -42,12 +42,12 @@ pub(in crate::engine::cpu) struct Planar {
 macro_rules! with_form {
     ($channels:expr, $bytes:expr, $work:ident($($argument:expr),*), $simd:expr) => {
         match ($channels, $bytes) {
-            (2, 1) => $simd.enter_with_bytes($work::<2, 1>($($argument),*)),
-            (3, 1) => $simd.enter_with_bytes($work::<3, 1>($($argument),*)),
-            (4, 1) => $simd.enter_with_bytes($work::<4, 1>($($argument),*)),
-            (2, 2) => $simd.enter_with_bytes($work::<2, 2>($($argument),*)),
-            (3, 2) => $simd.enter_with_bytes($work::<3, 2>($($argument),*)),
-            (4, 2) => $simd.enter_with_bytes($work::<4, 2>($($argument),*)),
+            (2, 1) => $simd.unfused().enter_with_bytes($work::<2, 1>($($argument),*)),
+            (3, 1) => $simd.unfused().enter_with_bytes($work::<3, 1>($($argument),*)),
+            (4, 1) => $simd.unfused().enter_with_bytes($work::<4, 1>($($argument),*)),
+            (2, 2) => $simd.unfused().enter_with_bytes($work::<2, 2>($($argument),*)),
+            (3, 2) => $simd.unfused().enter_with_bytes($work::<3, 2>($($argument),*)),
+            (4, 2) => $simd.unfused().enter_with_bytes($work::<4, 2>($($argument),*)),
             (channels, bytes) => unreachable!("{channels} components of {bytes} bytes"),
         }
     };
@@ -259,9 +259,9 @@ mod tests {
             together: &mut together,
         };
         if permutes_bytes {
-            simd.enter_with_bytes(work);
+            simd.unfused().enter_with_bytes(work);
         } else {
-            simd.enter(work);
+            simd.unfused().enter(work);
         }
         let sample = |bytes: &[u8], at: usize| match BYTES {
             1 => u16::from(bytes[at]),

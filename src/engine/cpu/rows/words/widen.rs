@@ -97,9 +97,11 @@ pub(in crate::engine::cpu) fn pair_rows<L: Simd>(
     let limbs = if widening.split_bytes { 2 } else { 1 };
     assert!(rows[0].len() == rows[1].len() && (limbs - 1) * stride + reach <= out.len());
     if widening.bytes == 1 {
-        simd.enter(PairRows::<1>(widening, rows, out.as_mut_ptr(), stride));
+        simd.unfused()
+            .enter(PairRows::<1>(widening, rows, out.as_mut_ptr(), stride));
     } else {
-        simd.enter(PairRows::<2>(widening, rows, out.as_mut_ptr(), stride));
+        simd.unfused()
+            .enter(PairRows::<2>(widening, rows, out.as_mut_ptr(), stride));
     }
 }
 
@@ -179,9 +181,11 @@ pub(in crate::engine::cpu) fn load_row<L: Simd>(
     let limbs = if widening.split_bytes { 2 } else { 1 };
     assert!((limbs - 1) * stride + reach <= out.len());
     if widening.bytes == 1 {
-        simd.enter(LoadRow::<1>(widening, row, out.as_mut_ptr(), stride));
+        simd.unfused()
+            .enter(LoadRow::<1>(widening, row, out.as_mut_ptr(), stride));
     } else {
-        simd.enter(LoadRow::<2>(widening, row, out.as_mut_ptr(), stride));
+        simd.unfused()
+            .enter(LoadRow::<2>(widening, row, out.as_mut_ptr(), stride));
     }
 }
 

@@ -161,6 +161,8 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     // Sixteen registers are too few for a second chain of sums.
     const LATENCY_BOUND: bool = false;
 
+    type Unfused = Avx2<false>;
+
     type Singles = Singles8;
 
     type Doubles = Doubles4;
@@ -169,6 +171,11 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
         singles: [0.42e6, 2.3e6, 12e6],
         doubles: [0.7e6, 3.6e6, 22e6],
     };
+
+    #[inline]
+    fn unfused(self) -> Avx2<false> {
+        Avx2(())
+    }
 
     fn singles(self) -> Singles8 {
         // SAFETY: `self` proves AVX2, fused multiply-adds and F16C.

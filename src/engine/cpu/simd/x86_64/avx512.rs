@@ -231,6 +231,8 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
 
     const LATENCY_BOUND: bool = VNNI;
 
+    type Unfused = Avx512<false, VBMI>;
+
     type Singles = Singles16;
 
     type Doubles = Doubles8;
@@ -247,6 +249,11 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
             doubles: [0.78e6, 4.0e6, 24e6],
         }
     };
+
+    #[inline]
+    fn unfused(self) -> Avx512<false, VBMI> {
+        Avx512(())
+    }
 
     fn singles(self) -> Singles16 {
         // SAFETY: `self` proves AVX-512F.
