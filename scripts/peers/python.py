@@ -3,7 +3,7 @@
 machine, one run, turn by turn, one call after another.
 
     scripts/peers/python.py [--rounds 15] [--sizes 256x256,1920x1080,3840x2160] [--types u8,u16]
-        [--formats gray,rgb] [--filters box3,...] [--threads 1,2] [--seconds 0.05]
+        [--formats gray,rgb] [--filters box3,...] [--threads 1,2] [--seconds 0.05] [--only host|card]
 
 Each call gets an array that was copied just before, and makes a new result, as calls of programs do. Numbers
 are medians: microseconds a call, and the median over the rounds of peer / framepipe, so that more than 1
@@ -279,6 +279,7 @@ def main():
     parser.add_argument("--filters", default="box3,box15,gaussian,mask5x5")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--seconds", type=float, default=0.05, help="of one library's calls in a round")
+    parser.add_argument("--only", choices=["host", "card"], help="arrays that lie there [default: both]")
     options = parser.parse_args()
     chosen = [f for f in filters() if f.name in options.filters.split(",")]
     print(f"{processor()}, {datetime.date.today()}, Python {platform.python_version()}")
@@ -290,7 +291,10 @@ def main():
         version = getattr(__import__(module.__name__.partition(".")[0]), "__version__", "?")
         print(f"{name} {version}, to {bound} levels of 8 bits")
     options.types = [kind for kind in options.types.split(",") if takes(kind)]
-    table(options, PEERS, chosen, False)
+    if options.only != "card":
+        table(options, PEERS, chosen, False)
+    if options.only == "host":
+        return
     if cupy is None:
         print("no CuPy with a card: arrays on one are not timed")
         return
