@@ -401,10 +401,10 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         }
     }
 
-    /// Makes all samples. One loop, compiled once, for whole steps and for the rest, which goes elsewhere and
-    /// is copied: the step is most of its code.
+    /// Makes all samples. One loop, compiled once for an order, for whole steps and for the rest, which goes
+    /// elsewhere and is copied: the step is most of its code.
     #[inline(always)]
-    fn make<L: Simd>(mut self, simd: L) {
+    fn make<L: Simd>(mut self, simd: L, order: Order) {
         let constants = self.constants(simd);
         let (samples, step) = (self.samples, 4 * L::LANES);
         let whole = samples / step * step;
@@ -424,7 +424,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                     self.step(
                         simd,
                         &constants,
-                        self.lines.order,
+                        order,
                         x,
                         to.map(|row| row.wrapping_add(x * BYTES)),
                     );
@@ -443,10 +443,13 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
 {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        assert!(
-            R == 2 || self.lines.order != Order::Plain,
-            "columns lie in another order"
-        );
-        self.make(simd);
+        // Known in each loop, so that no step tests it.
+        match self.lines.order {
+            // Of whole masks, of which two rows are made.
+            Order::Plain if R == 2 => self.make(simd, Order::Plain),
+            Order::Plain => unreachable!("columns lie in another order"),
+            Order::Interleaved => self.make(simd, Order::Interleaved),
+            Order::Alternate => self.make(simd, Order::Alternate),
+        }
     }
 }
