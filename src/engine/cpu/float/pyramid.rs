@@ -21,7 +21,7 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::strip::{FinishRow, Memory, Part};
+use super::strip::{Memory, Part};
 use crate::engine::cpu::rows::decimator::{Decimator, ROWS_AT_ONCE, Target};
 use crate::engine::cpu::rows::fused_sums::{ROWS, along_row, of_places};
 use crate::engine::cpu::rows::span::Span;
@@ -168,16 +168,7 @@ impl Part<'_> {
             let six = std::array::from_fn(|tap| wide_rows.slot(first + tap));
             let made = &mut rows[..ROWS * len];
             interpolate_rows(s, weights, (wide_rows.all(), six), &starts[..len], made);
-            for (r, sums) in made.chunks_exact_mut(len).take(strip.rows - k).enumerate() {
-                s.enter(FinishRow {
-                    part: self,
-                    layout,
-                    strip,
-                    k: k + r,
-                    sums: (sums, samples),
-                    memory: &mut memory.work,
-                });
-            }
+            self.finish(s, layout, strip, k, (made, samples), &mut memory.work);
         }
     }
 }

@@ -242,33 +242,45 @@ impl<'a> Part<'a> {
             if let Some(combining) = kernel.combining {
                 combine(combining, all_sums, ROWS * len, biases);
             }
-            for (r, sums) in all_sums
-                .chunks_exact_mut(len)
-                .take(ROWS.min(strip.rows - k))
-                .enumerate()
-            {
-                s.enter(FinishRow {
-                    part: self,
-                    layout,
-                    strip,
-                    k: k + r,
-                    sums: (sums, samples),
-                    memory: &mut memory.work,
-                });
-            }
+            let made = (&mut all_sums[..ROWS * len], samples);
+            self.finish(s, layout, strip, k, made, &mut memory.work);
+        }
+    }
+
+    /// Writes the rows of the strip from row `k` on, at most [`ROWS`], which have so many of these sums each.
+    #[inline(always)]
+    pub(super) fn finish<S: Levels>(
+        &self,
+        s: S,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        k: usize,
+        (made, samples): (&mut [f32], usize),
+        memory: &mut FinishMemory,
+    ) {
+        let rows = made.chunks_exact_mut(made.len() / ROWS);
+        for (r, sums) in rows.take(strip.rows - k).enumerate() {
+            s.enter(FinishRow {
+                part: self,
+                layout,
+                strip,
+                k: k + r,
+                sums: (sums, samples),
+                memory,
+            });
         }
     }
 }
 
 /// Writes row `k` of the strip. Entered by itself, so that it is compiled once.
-pub(super) struct FinishRow<'a, 'b, 'c> {
-    pub(super) part: &'a Part<'b>,
-    pub(super) layout: &'a Layout,
-    pub(super) strip: &'a mut Strip<'c>,
-    pub(super) k: usize,
+struct FinishRow<'a, 'b, 'c> {
+    part: &'a Part<'b>,
+    layout: &'a Layout,
+    strip: &'a mut Strip<'c>,
+    k: usize,
     /// The row's sums, up to a multiple of a vector, and how many there are.
-    pub(super) sums: (&'a mut [f32], usize),
-    pub(super) memory: &'a mut FinishMemory,
+    sums: (&'a mut [f32], usize),
+    memory: &'a mut FinishMemory,
 }
 
 impl<S: Levels> Work<S> for FinishRow<'_, '_, '_> {

@@ -324,7 +324,7 @@ impl WordMask {
     }
 }
 
-/// Places in a row: where a step's results are, and its samples' neighbours on the left and on the right.
+/// Places in a row: of the left neighbours of a step's results, of these, and of the right neighbours.
 type Places = [usize; 3];
 
 /// A row's samples left of the results at even places, under them and right of them, and the same at odd

@@ -40,17 +40,18 @@ pub(in crate::engine::cpu) struct Planar {
 
 /// Calls a loop of so many components and bytes of a sample.
 macro_rules! with_form {
-    ($channels:expr, $bytes:expr, $work:ident($($argument:expr),*), $simd:expr) => {
+    ($channels:expr, $bytes:expr, $work:ident($($argument:expr),*), $simd:expr) => {{
+        let simd = $simd.unfused();
         match ($channels, $bytes) {
-            (2, 1) => $simd.unfused().enter_with_bytes($work::<2, 1>($($argument),*)),
-            (3, 1) => $simd.unfused().enter_with_bytes($work::<3, 1>($($argument),*)),
-            (4, 1) => $simd.unfused().enter_with_bytes($work::<4, 1>($($argument),*)),
-            (2, 2) => $simd.unfused().enter_with_bytes($work::<2, 2>($($argument),*)),
-            (3, 2) => $simd.unfused().enter_with_bytes($work::<3, 2>($($argument),*)),
-            (4, 2) => $simd.unfused().enter_with_bytes($work::<4, 2>($($argument),*)),
+            (2, 1) => simd.enter_with_bytes($work::<2, 1>($($argument),*)),
+            (3, 1) => simd.enter_with_bytes($work::<3, 1>($($argument),*)),
+            (4, 1) => simd.enter_with_bytes($work::<4, 1>($($argument),*)),
+            (2, 2) => simd.enter_with_bytes($work::<2, 2>($($argument),*)),
+            (3, 2) => simd.enter_with_bytes($work::<3, 2>($($argument),*)),
+            (4, 2) => simd.enter_with_bytes($work::<4, 2>($($argument),*)),
             (channels, bytes) => unreachable!("{channels} components of {bytes} bytes"),
         }
-    };
+    }};
 }
 
 /// Reads a row of pixels into words of one component after the other, and a second limb `stride` words on if

@@ -96,12 +96,11 @@ pub(in crate::engine::cpu) fn pair_rows<L: Simd>(
     let reach = (rows[0].len() / widening.bytes).next_multiple_of(TILE / 2);
     let limbs = if widening.split_bytes { 2 } else { 1 };
     assert!(rows[0].len() == rows[1].len() && (limbs - 1) * stride + reach <= out.len());
+    let simd = simd.unfused();
     if widening.bytes == 1 {
-        simd.unfused()
-            .enter(PairRows::<1>(widening, rows, out.as_mut_ptr(), stride));
+        simd.enter(PairRows::<1>(widening, rows, out.as_mut_ptr(), stride));
     } else {
-        simd.unfused()
-            .enter(PairRows::<2>(widening, rows, out.as_mut_ptr(), stride));
+        simd.enter(PairRows::<2>(widening, rows, out.as_mut_ptr(), stride));
     }
 }
 
@@ -180,12 +179,11 @@ pub(in crate::engine::cpu) fn load_row<L: Simd>(
     let reach = (row.len() / widening.bytes).next_multiple_of(TILE / 2);
     let limbs = if widening.split_bytes { 2 } else { 1 };
     assert!((limbs - 1) * stride + reach <= out.len());
+    let simd = simd.unfused();
     if widening.bytes == 1 {
-        simd.unfused()
-            .enter(LoadRow::<1>(widening, row, out.as_mut_ptr(), stride));
+        simd.enter(LoadRow::<1>(widening, row, out.as_mut_ptr(), stride));
     } else {
-        simd.unfused()
-            .enter(LoadRow::<2>(widening, row, out.as_mut_ptr(), stride));
+        simd.enter(LoadRow::<2>(widening, row, out.as_mut_ptr(), stride));
     }
 }
 
