@@ -425,8 +425,8 @@ fn every_kernel_variant_compiles_without_a_warning() {
                 // Hopper has the instructions of all; what differs is what older cards do without and which
                 // shapes a card's memory allows.
                 (true, _) => 7,
-                (false, 90) => 29,
-                (false, _) => 71,
+                (false, 90) => 53,
+                (false, _) => 131,
             };
             let mut chosen = sample(architecture, &all, step, &mut met);
             // What they are held against compiles everywhere too.

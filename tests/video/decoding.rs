@@ -5,7 +5,7 @@
 //! A decoder that predicts from earlier pictures shows what is wrong with the memory that it was given. So
 //! each clip is decoded with one thread and with several, and frames are looked at only when others have been
 //! decoded after them. FRAMEPIPE_WHOLE_MATRIX=1 tries everything, twice, and prints how many clips were
-//! equal; otherwise a part of it that takes a minute.
+//! equal; otherwise a part of it.
 
 use crate::common::is_whole_matrix;
 use crossbeam_channel::bounded;
@@ -460,17 +460,17 @@ fn decoded_pictures_are_ffmpegs_whatever_the_codec_the_format_and_the_width() {
     let whole = is_whole_matrix();
     let mut pairs = pairs();
     if !whole {
-        // Pictures that depend on no other show little; every eleventh of them will do. Of the others each
-        // encoder has every second format.
+        // Pictures that depend on no other show little; every seventeenth of them will do. Of the others each
+        // encoder has every third format.
         let (mut intra, mut met) = (0, BTreeMap::<String, usize>::new());
         pairs.retain(|pair| {
             intra += usize::from(pair.intra);
             let turn = met.entry(pair.encoder.clone()).or_default();
             *turn += 1;
             if pair.intra {
-                intra % 11 == 1
+                intra % 17 == 1
             } else {
-                *turn % 2 == 1
+                *turn % 3 == 1
             }
         });
     }

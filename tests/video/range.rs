@@ -225,8 +225,8 @@ fn pieces_of_other_containers_are_the_whole_too() {
     put_together(&CASES[CASES.len() / 2..]);
 }
 
-/// Cuts each clip into 2 and 7 pieces and into single frames. Without FRAMEPIPE_WHOLE_MATRIX=1 every second
-/// clip is cut into 2, and fewer frames are taken singly.
+/// Cuts each clip into 2 and 7 pieces and into single frames. Without FRAMEPIPE_WHOLE_MATRIX=1 clips in turn
+/// are cut into 7 and into 2, and one frame is taken singly.
 fn put_together(cases: &[(&str, &[&str])]) {
     let folder = tempfile::tempdir().unwrap();
     for (turn, (name, options)) in cases.iter().enumerate() {
@@ -234,8 +234,12 @@ fn put_together(cases: &[(&str, &[&str])]) {
         let expected = whole(&input);
         assert!(expected.len() >= 95, "{name}: {} frames", expected.len());
         let cuts = [&[0.0, 0.5, 0.81, 1.6, 2.4, 3.0, 3.9][..], &[0.0, 2.02]];
-        let tried = if is_whole_matrix() { 2 } else { 1 + turn % 2 };
-        for starts in &cuts[..tried] {
+        let tried = if is_whole_matrix() {
+            &cuts[..]
+        } else {
+            &cuts[turn % 2..][..1]
+        };
+        for starts in tried {
             assert_same(
                 name,
                 &expected,
@@ -244,7 +248,7 @@ fn put_together(cases: &[(&str, &[&str])]) {
         }
         // Single frames, at and between key frames; times of the whole lie half a frame apart at least.
         let singles = [20 + turn % 2, 94, 0, 19, 20, 21];
-        let tried = if is_whole_matrix() { singles.len() } else { 2 };
+        let tried = if is_whole_matrix() { singles.len() } else { 1 };
         for &number in &singles[..tried] {
             let start = (expected[number].0 as f64 - 10_000.0).max(0.0) / 1e6;
             let output = input.with_extension("single.mkv");

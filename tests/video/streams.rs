@@ -1,7 +1,7 @@
 //! Sound, subtitles, data, covers, chapters and texts through `framepipe filter`, judged by FFmpeg's own
 //! programs.
 
-use crate::common::probe;
+use crate::common::{is_whole_matrix, probe};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -257,7 +257,12 @@ fn every_stream_is_in_every_container_or_named() {
         .collect();
     let mut cases: Vec<(usize, &str)> = Vec::new();
     for at in 0..inputs.len() {
-        cases.extend(CONTAINERS.iter().map(|&to| (at, to)));
+        // Of each kind of sound every second container, the others for the next kind.
+        let chosen = CONTAINERS
+            .iter()
+            .enumerate()
+            .filter(|(to, _)| is_whole_matrix() || (at + to) % 2 == 0);
+        cases.extend(chosen.map(|(_, &to)| (at, to)));
     }
     for at in [0, 3] {
         cases.extend(VIDEO_ONLY.iter().map(|&to| (at, to)));
