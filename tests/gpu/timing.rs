@@ -50,8 +50,8 @@ fn kernels_that_are_timed_make_the_references_bits() {
         let chosen = if index == 0 { &chains[..] } else { &chains[1..2] };
         for (turn, chain) in chosen.iter().enumerate() {
             // A case takes some 30 frames.
-            let tried = MemoryVariant::ALL.into_iter().enumerate();
-            let tried = tried.filter(|(memory, _)| is_tried(index + turn + memory, 4));
+            let variants = MemoryVariant::ALL.into_iter().enumerate();
+            let tried = variants.filter(|(at, _)| is_tried(index + turn + at, 4));
             let cases = tried.map(|(_, memory)| KernelCase {
                 chain,
                 format,
@@ -61,7 +61,7 @@ fn kernels_that_are_timed_make_the_references_bits() {
                 block: None,
                 fuse: true,
             });
-            let cases: Vec<KernelCase<'_>> = cases.collect();
+            let cases: Vec<_> = cases.collect();
             timer.compile(&cases);
             for case in cases {
                 hold_timed(&mut timer, &case, effort);
