@@ -19,7 +19,7 @@ use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::{AnySink, Flow, Sink, SinkError, Written};
 use framepipe::source::images::{ImageSourceOptions, listing};
 use framepipe::source::range::{TimeRange, within};
-use framepipe::source::video::{Decoders, Place, VideoSourceOptions};
+use framepipe::source::video::{Consent, Decoders, Place, VideoSourceOptions};
 use framepipe::source::{AnySource, StreamInfo, animation, images, y4m};
 use framepipe::{Chain, PixelFormat};
 use pyo3::prelude::*;
@@ -93,8 +93,14 @@ pub(crate) struct Reader {
     process: u32,
 }
 
-/// Opens a video, an animation, or images; a video for frames on a card is decoded there if it can be.
-fn open_source(path: &Path, card: Option<usize>, strict: bool) -> Result<AnySource, Failure> {
+/// Opens a video, an animation, or images; a video for frames on a card is decoded there if it can be and
+/// `range` of it is long.
+fn open_source(
+    path: &Path,
+    card: Option<usize>,
+    range: TimeRange,
+    strict: bool,
+) -> Result<AnySource, Failure> {
     if listing::names_images(path) {
         let options = ImageSourceOptions {
             strict,
@@ -114,7 +120,8 @@ fn open_source(path: &Path, card: Option<usize>, strict: bool) -> Result<AnySour
             place: Place::Cards(vec![card]),
             count: None,
             memory: None,
-            only_long: true,
+            consent: Some(Consent::if_long(range)),
+            is_expected: true,
         }),
         ..VideoSourceOptions::default()
     };
@@ -303,7 +310,7 @@ impl Reader {
         format: Option<PixelFormat>,
         strict: bool,
     ) -> Result<Reader, Failure> {
-        let source = within(open_source(path, place.card(), strict)?, range)?;
+        let source = within(open_source(path, place.card(), range, strict)?, range)?;
         let (engine, caveats) = start(recipe, place, source.info())?;
         let (sender, frames) = sync_channel(QUEUE);
         let mut sink = AnySink::stream(Delivery(sender));

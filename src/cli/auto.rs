@@ -1,15 +1,18 @@
 //! `--engine auto`: a card where the run is long enough for it, and the card's start while the input is being
 //! opened.
 
-use super::engine::{EngineArguments, EngineName, SimdName};
+use super::engine::{EngineArguments, EngineName, SimdName, check_card, integer_plan};
 use super::origin;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
-use framepipe::engine::cuda::{RunEstimate, SourcedCrossover, Verdict, has_driver};
+use framepipe::engine::cuda::{DecodingEstimate, RunEstimate, SourcedCrossover, Verdict, has_driver};
 use framepipe::engine::{Engine, EngineError, luma};
 use framepipe::filter::Chain;
 use framepipe::frame::Layout;
 use framepipe::source::StreamInfo;
+use framepipe::source::range::TimeRange;
+use framepipe::source::video::Consent;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -17,24 +20,43 @@ use std::thread::{self, JoinHandle};
 /// An engine, or why it does not start.
 pub(super) type Started = Result<Box<dyn Engine>, EngineError>;
 
-/// An engine that is being started on a thread of its own. Clones are the same one, which is there for
+/// An engine that is being started on a thread of its own, once. Clones are the same one, which is there for
 /// whoever takes it first.
 #[derive(Clone, Default)]
-pub(crate) struct Starting(Arc<Mutex<Option<JoinHandle<Started>>>>);
+pub(crate) struct Starting(Arc<Mutex<Start>>);
+
+#[derive(Default)]
+enum Start {
+    #[default]
+    NotBegun,
+    Running(JoinHandle<Started>),
+    Taken,
+}
 
 impl Starting {
     /// Begins with it, unless it was begun before. Without another thread to be had nothing is begun, and the
     /// engine is started when it is needed.
     fn begin(&self, start: impl FnOnce() -> Started + Send + 'static) {
-        let mut thread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if thread.is_none() {
-            *thread = thread::Builder::new().name("start".to_owned()).spawn(start).ok();
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Start::NotBegun = *state
+            && let Ok(thread) = thread::Builder::new().name("start".to_owned()).spawn(start)
+        {
+            *state = Start::Running(thread);
         }
     }
 
     /// Waits for it; `None` if none was begun, or it was taken before.
     pub(super) fn take(&self) -> Option<Started> {
-        let thread = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = match std::mem::take(&mut *state) {
+            Start::Running(thread) => thread,
+            other => {
+                *state = other;
+                return None;
+            }
+        };
+        *state = Start::Taken;
+        drop(state);
         Some(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     }
 }
@@ -80,14 +102,38 @@ impl EngineArguments {
         self.starting.begin(move || own.cuda(&chain));
     }
 
+    /// For `auto`: a card decodes `range` of a video if it filters as well and its decoders save time. It is
+    /// begun with then.
+    pub(super) fn decoding_consent(&self, chain: Chain, range: TimeRange) -> Consent {
+        let own = self.clone();
+        Consent::by(move |info| {
+            let mut part = info.clone();
+            part.frames = range.count(info);
+            let verdict = own.judge(&chain, &part, true);
+            let takes_card = verdict.takes_card || own.cuda_option().is_some();
+            if !(takes_card && verdict.decodes) {
+                return Err(verdict.why);
+            }
+            let plan = integer_plan(&chain, info).map_err(|e| e.to_string())?;
+            check_card(plan.as_ref()).map_err(|e| e.to_string())?;
+            own.begin_card(&chain);
+            Ok(())
+        })
+    }
+
     /// Whether `auto` takes a card, and why.
     pub(super) fn verdict(&self, chain: &Chain, info: &StreamInfo) -> Verdict {
+        let mut verdict = self.judge(chain, info, info.is_on_card);
+        verdict.takes_card |= info.is_on_card;
         if let Some(option) = self.cuda_option() {
-            return Verdict {
-                takes_card: true,
-                why: format!("{option} is an option of a card's"),
-            };
+            verdict.takes_card = true;
+            verdict.why = format!("{option} is an option of a card's");
         }
+        verdict
+    }
+
+    /// The same by what is saved alone; a card decodes the input if it `may` and that saves time.
+    fn judge(&self, chain: &Chain, info: &StreamInfo, may: bool) -> Verdict {
         let format = luma::filtered_format(info.format, &chain.planes);
         let set = self.simd.map_or_else(InstructionSet::detect, SimdName::set);
         let known = Layout::new(format, info.width, info.height, 1)
@@ -98,12 +144,19 @@ impl EngineArguments {
             });
         // What cannot be filtered is reported when an engine is started.
         let (frame_bytes, terms) = known.unwrap_or((0, 0.0));
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let decoding = info.decoding_cost.filter(|_| may);
         SourcedCrossover::of_user(&origin::machine()).judge(&RunEstimate {
-            frames: info.frames.map(|frames| frames.saturating_mul(self.runs.max(1))),
+            frames: info.frames,
+            runs: self.runs,
             frame_bytes,
             terms,
             cores: self.threads(),
             is_decoded: info.origin.is_some() || !info.uniform,
+            decoding: decoding.map(|cost| DecodingEstimate {
+                frame_seconds: cost.saved_by_card(cores),
+                start_seconds: cost.card_start_seconds,
+            }),
         })
     }
 }
@@ -131,12 +184,16 @@ mod tests {
         }
         drop(same);
         assert_eq!(starting.take().unwrap().unwrap().name(), "none");
+        // Not once more for whoever comes later.
+        starting.begin(|| Err(EngineError::Unavailable("twice".to_owned())));
         assert!(starting.take().is_none());
         assert_eq!(started.load(Ordering::SeqCst), 1);
+        let starting = Starting::default();
         starting.begin(|| Err(EngineError::Unavailable("no card".to_owned())));
         let error = starting.take().unwrap().err().unwrap();
         assert_eq!(error.to_string(), "no card");
         // One that nobody takes is waited for.
+        let starting = Starting::default();
         let ended = started.clone();
         starting.begin(move || {
             thread::sleep(std::time::Duration::from_millis(50));

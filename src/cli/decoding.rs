@@ -1,14 +1,17 @@
 //! Which decoders read a video: `--decoder` and what belongs to it.
 
+use super::engine::{EngineArguments, EngineName};
 use super::filter::size;
 use clap::{Args, ValueEnum};
-use framepipe::source::video::{Decoders, Place};
+use framepipe::filter::Chain;
+use framepipe::source::range::TimeRange;
+use framepipe::source::video::{Consent, Decoders, Place};
 use std::num::NonZeroUsize;
 
 /// Where videos are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum DecoderName {
-    /// On the card with --engine cuda if it can decode the file and that is long, else on the CPU.
+    /// On the card that filters if it can decode the file and that is long, else on the CPU.
     #[default]
     Auto,
     /// On the CPU.
@@ -36,19 +39,35 @@ pub(crate) struct DecodingArguments {
 }
 
 impl DecodingArguments {
-    /// The decoders for a video whose frames go to `cards` as they are, if they go to any.
-    pub(crate) fn decoders(&self, cards: Option<Vec<usize>>) -> Option<Decoders> {
-        let place = match (self.decoder, cards) {
-            (DecoderName::Nvdec, cards) => Place::Cards(cards.unwrap_or_else(|| vec![0])),
-            (DecoderName::Auto, Some(cards)) => Place::Cards(cards),
-            (DecoderName::Auto | DecoderName::Cpu, _) => Place::Cpu,
+    /// The decoders for a video. Its frames go as they are to `engine`'s cards, if it `goes_straight`, which
+    /// then decode `range` of it where that saves time.
+    pub(crate) fn decoders(
+        &self,
+        engine: &EngineArguments,
+        goes_straight: bool,
+        chain: Chain,
+        range: TimeRange,
+    ) -> Option<Decoders> {
+        let cards = goes_straight.then(|| engine.possible_cards()).flatten();
+        let is_cuda = engine.engine == EngineName::Cuda;
+        let (place, consent) = match (self.decoder, cards) {
+            (DecoderName::Nvdec, cards) => (Place::Cards(cards.unwrap_or_else(|| vec![0])), None),
+            (DecoderName::Auto, Some(cards)) if is_cuda => {
+                let consent = self.decoders.is_none().then(|| Consent::if_long(range));
+                (Place::Cards(cards), consent)
+            }
+            (DecoderName::Auto, Some(cards)) if self.decoders.is_none() => {
+                (Place::Cards(cards), Some(engine.decoding_consent(chain, range)))
+            }
+            (DecoderName::Auto | DecoderName::Cpu, _) => (Place::Cpu, None),
         };
         let is_wanted = place != Place::Cpu || self.decoders.is_some();
         is_wanted.then_some(Decoders {
             place,
             count: self.decoders,
             memory: self.decoder_memory,
-            only_long: self.decoder == DecoderName::Auto && self.decoders.is_none(),
+            consent,
+            is_expected: is_cuda || self.decoder == DecoderName::Nvdec,
         })
     }
 }

@@ -292,13 +292,21 @@ impl EngineArguments {
         }
     }
 
-    /// The cards that filter; `None` if that is not settled yet.
-    pub(crate) fn filtering_cards(&self) -> Option<Vec<usize>> {
-        let cards = match &self.devices {
-            Some(cards) => cards.numbers().ok()?,
-            None => vec![self.device.unwrap_or(CudaOptions::default().device)],
+    /// The cards that filter, or that `auto` may take; `None` if no card will.
+    pub(crate) fn possible_cards(&self) -> Option<Vec<usize>> {
+        let is_possible = match self.engine {
+            EngineName::Cuda => true,
+            EngineName::Auto => cuda::has_driver(),
+            EngineName::Reference | EngineName::Cpu | EngineName::None => false,
         };
-        (self.engine == EngineName::Cuda && !cards.is_empty()).then_some(cards)
+        let numbers = || match &self.devices {
+            Some(cards) => cards.numbers().ok(),
+            None => Some(vec![self.device.unwrap_or(CudaOptions::default().device)]),
+        };
+        is_possible
+            .then(numbers)
+            .flatten()
+            .filter(|cards| !cards.is_empty())
     }
 
     /// True if a card is needed.
@@ -320,7 +328,13 @@ impl EngineArguments {
         pool: &EnginePool,
     ) -> Result<Box<dyn Engine>, EngineError> {
         self.start_by(chain, info, |chain, plan| {
-            pool.take(|| self.choose(chain, plan, info))
+            // Of an input that the CPU was right for there may be one, and this one is for a card.
+            let needs_card = self.engine == EngineName::Auto
+                && cuda::has_driver()
+                && self.verdict(&chain, info).takes_card
+                && check_card(plan).is_ok();
+            let fits = |engine: &dyn Engine| !needs_card || engine.name() == "cuda";
+            pool.take(fits, || self.choose(chain, plan, info))
         })
     }
 
@@ -332,13 +346,7 @@ impl EngineArguments {
     ) -> Result<Box<dyn Engine>, EngineError> {
         let planes = chain.planes.clone();
         // Tells before anything is written what the engine would tell at the first frame.
-        let format = luma::filtered_format(info.format, &planes);
-        let plan = if format.is_float() {
-            FloatPlan::new(&chain, format, &info.colour)?;
-            None
-        } else {
-            Some(Plan::new(&chain, format, &info.colour)?)
-        };
+        let plan = integer_plan(&chain, info)?;
         let may_be_rgb = info.format.model() == ColourModel::Rgb || !info.uniform;
         let engine = luma::around(start(chain, plan.as_ref())?, &planes, may_be_rgb);
         tracing::info!(target: EXPLAIN_TARGET, "{}", engine.description());
@@ -376,12 +384,13 @@ impl EngineArguments {
         if let Some(Verdict {
             takes_card: false,
             why,
+            ..
         }) = verdict
         {
             tracing::info!(target: EXPLAIN_TARGET, "auto: cpu, because {why}");
             return self.cpu(chain);
         }
-        if let Err(reason) = cuda::available().and_then(|()| plan.map_or(Ok(()), cuda::check)) {
+        if let Err(reason) = check_card(plan) {
             tracing::info!(target: EXPLAIN_TARGET, "no CUDA: {reason}");
             if let Some(option) = self.cuda_option() {
                 tracing::warn!("{option} has no effect on the cpu engine, which was chosen: {reason}");
@@ -457,6 +466,23 @@ impl EngineArguments {
             .or_else(|| std::thread::available_parallelism().ok())
             .map_or(1, NonZeroUsize::get)
     }
+}
+
+/// What is computed for frames such as `info` tells of; `None` for floating-point samples, which have no plan
+/// of integers.
+pub(super) fn integer_plan(chain: &Chain, info: &StreamInfo) -> Result<Option<Plan>, EngineError> {
+    let format = luma::filtered_format(info.format, &chain.planes);
+    if format.is_float() {
+        FloatPlan::new(chain, format, &info.colour)?;
+        return Ok(None);
+    }
+    Ok(Some(Plan::new(chain, format, &info.colour)?))
+}
+
+/// Refuses a card that cannot be used, and a plan for which it has no kernel.
+pub(super) fn check_card(plan: Option<&Plan>) -> Result<(), EngineError> {
+    cuda::available()?;
+    plan.map_or(Ok(()), cuda::check)
 }
 
 #[cfg(test)]

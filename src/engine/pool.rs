@@ -16,13 +16,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct EnginePool(Arc<Mutex<Vec<Box<dyn Engine>>>>);
 
 impl EnginePool {
-    /// An engine that has ended its run, or a new one from `start`. It comes back by itself when it is
-    /// dropped, if its run took back every frame and met no error.
+    /// An engine that has ended its run and `fits`, or a new one from `start`. It comes back by itself when
+    /// it is dropped, if its run took back every frame and met no error.
     pub fn take(
         &self,
+        fits: impl Fn(&dyn Engine) -> bool,
         start: impl FnOnce() -> Result<Box<dyn Engine>, EngineError>,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        let pooled = self.engines().pop();
+        let pooled = {
+            let mut engines = self.engines();
+            let place = engines.iter().rposition(|engine| fits(engine.as_ref()));
+            place.map(|place| engines.remove(place))
+        };
         let engine = match pooled {
             Some(mut engine) => {
                 engine.restart()?;
@@ -147,13 +152,14 @@ mod tests {
     #[test]
     fn an_engine_comes_back_unless_frames_or_trust_were_lost() {
         let (pool, started) = (EnginePool::default(), AtomicUsize::new(0));
-        let take = || {
-            pool.take(|| {
+        let take_fit = |fits: fn(&dyn Engine) -> bool| {
+            let start = || -> Result<Box<dyn Engine>, EngineError> {
                 started.fetch_add(1, Ordering::Relaxed);
                 Ok(Box::new(NoFilter::default()))
-            })
-            .unwrap()
+            };
+            pool.take(fits, start).unwrap()
         };
+        let take = || take_fit(|_| true);
         for _ in 0..3 {
             let mut engine = take();
             engine.submit(frame(), buffer(), 1).unwrap();
@@ -165,6 +171,10 @@ mod tests {
         assert_eq!(started.load(Ordering::Relaxed), 2);
         drop(two);
         assert_eq!(pool.engines().len(), 2);
+        // Those that do not fit stay.
+        drop(take_fit(|engine| engine.name() != "none"));
+        assert_eq!((pool.engines().len(), started.load(Ordering::Relaxed)), (3, 3));
+        drop(pool.engines().pop());
         // One is dropped with a frame in flight.
         let mut busy = take();
         busy.submit(frame(), buffer(), 1).unwrap();

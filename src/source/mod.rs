@@ -5,6 +5,7 @@
 pub mod animation;
 mod byte_reader;
 mod cuts;
+pub mod decoding_cost;
 pub mod fields;
 #[cfg(feature = "ffmpeg")]
 #[doc(hidden)]
@@ -31,6 +32,7 @@ use crate::frame::{
 };
 use crossbeam_channel::Receiver;
 pub use cuts::{CutRequest, Cuts};
+use decoding_cost::DecodingCost;
 #[cfg(feature = "ffmpeg")]
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -83,6 +85,10 @@ pub struct StreamInfo {
     /// Where each of several decoders works that share the input, such as `card 0`: each frame then says
     /// which of them made it ([`Frame::decoded`]). Empty if the thread that asks for a frame decodes it.
     pub decoders: Vec<String>,
+    /// True if frames come in a card's memory, where its decoders leave them.
+    pub is_on_card: bool,
+    /// What a frame costs to decode, on the mean; `None` where that is not known.
+    pub decoding_cost: Option<DecodingCost>,
     /// Nominal frames a second; `None` if the source has no time (image files without `--fps`).
     pub frame_rate: Option<Rational>,
     /// Seconds that one tick of a timestamp stands for.
@@ -116,6 +122,8 @@ impl StreamInfo {
             brings_memory: false,
             pictures: 0,
             decoders: Vec::new(),
+            is_on_card: false,
+            decoding_cost: None,
             frame_rate: None,
             time_base: Rational {
                 num: 1,

@@ -124,6 +124,17 @@ impl TimeRange {
         ends.extend(self.frames.map(|frames| first.saturating_add(frames)));
         Some((first, ends.into_iter().min()))
     }
+
+    /// How many frames are in it of an input that `info` tells of, as far as that is known.
+    pub fn count(&self, info: &StreamInfo) -> Option<u64> {
+        match self.numbers(info.frame_rate) {
+            Some((first, end)) => {
+                let end = [end, info.frames].into_iter().flatten().min();
+                end.map(|end| end.saturating_sub(first))
+            }
+            None => self.frames,
+        }
+    }
 }
 
 /// The frames of `source` that are in `range`, on a clock that begins with it.
@@ -215,14 +226,7 @@ impl Ranged {
                 is_limited: range.end.is_some() || range.duration.is_some() || range.frames.is_some(),
             };
         }
-        let bounds = range.numbers(info.frame_rate);
-        info.frames = match (bounds, info.frames) {
-            (Some((first, end)), frames) => {
-                let end = [end, frames].into_iter().flatten().min();
-                end.map(|end| end.saturating_sub(first))
-            }
-            (None, _) => range.frames,
-        };
+        info.frames = range.count(&info);
         Ok(Ranged {
             inner,
             info,

@@ -16,11 +16,12 @@ mod skip;
 mod steps;
 mod unfit;
 
-pub use parallel::{Decoders, Place, open};
+pub use parallel::{Consent, Decoders, Place, open};
 
 #[doc(hidden)]
 pub use crate::ffmpeg::version_name as ffmpeg_version;
 
+use super::decoding_cost::DecodingCost;
 use super::{
     Access, CutRequest, Cuts, MOST_PIXELS, Origin, Source, SourceError, StreamInfo, Stretch, Supply,
     check_pixels,
@@ -63,7 +64,7 @@ const MARKED: &str = "a packet is marked as damaged";
 const NO_VIDEO: &str = "give a video file, an image, a directory of images, or '-' for a pipe";
 
 /// How a video is to be read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct VideoSourceOptions {
     /// Index of the stream to filter; `None` takes the one that a player would show.
     pub stream: Option<usize>,
@@ -372,6 +373,12 @@ impl VideoSource {
         }
         self.info.field_order = facts.field_order;
         self.info.frames = self.expected_frames();
+        let length = self.demuxer.length();
+        let frames = self.info.frames.filter(|&frames| frames > 0);
+        self.info.decoding_cost = length.zip(frames).map(|(bytes, frames)| {
+            let pixels = width as f64 * height as f64;
+            DecodingCost::new(&self.decoder.codec_name(), pixels, bytes as f64 / frames as f64)
+        });
         // Without a second stream there is nothing that a sink could copy from a pipe.
         if self.path.is_file() || self.demuxer.stream_count() > 1 {
             self.info.origin = Some(Origin {

@@ -89,6 +89,47 @@ fn long_runs_and_options_of_the_cards_take_it() {
 }
 
 #[test]
+fn what_decoding_costs_counts_and_a_range_is_no_whole_film() {
+    let Some(runs) = Runs::new() else { return };
+    let clip = runs.folder.path().join("clip.mp4");
+    let clip = clip.to_str().unwrap();
+    // About 2 MB of edges for each core, which takes it two seconds.
+    let cores = std::thread::available_parallelism().unwrap();
+    let made = format!("synthetic:640x360:yuv420p:25:{}", 12 * cores.get());
+    let encoder = ["--encoder", "libx264", "--preset", "ultrafast", "--quality", "1"];
+    let edges = ["--filter", "laplacian8", "--engine", "cpu"];
+    let ended = runs.run(&[&["filter", &made, clip][..], &edges, &encoder].concat(), &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert!(fs::metadata(clip).unwrap().len() > 1_500_000 * cores.get() as u64);
+    let explained = |more: &[&str]| {
+        let plain = [
+            "filter",
+            clip,
+            "null:",
+            "--explain",
+            "--dry-run",
+            "--filter",
+            "soft",
+        ];
+        let ended = runs.run(&[&plain[..], more].concat(), &[]);
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        ended.said
+    };
+    // The stand-in has no decoders, which is known once the driver has started.
+    let said = explained(&[]);
+    let whole = "decode: on the CPU, because the ";
+    assert!(said.contains(whole) && !said.contains("by decoding"), "{said}");
+    let said = explained(&["--frames", "3"]);
+    let part = "decode: on the CPU, because a card saves nothing with 3 frames";
+    assert!(said.contains(part), "{said}");
+    assert!(
+        choice(&said).contains("auto: cpu, because a card saves nothing with 3 frames"),
+        "{said}"
+    );
+    assert!(!explained(&["--decoder", "cpu"]).contains("decode: "));
+}
+
+#[test]
 fn a_card_starts_while_the_input_is_being_opened() {
     let Some(runs) = Runs::new() else { return };
     let folder = runs.folder.path();

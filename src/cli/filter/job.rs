@@ -75,9 +75,9 @@ impl Single<'_> {
     /// Opens the input and checks what it holds.
     pub(super) fn open(&self) -> Result<Opened, Failure> {
         let rate = self.input.rate_for(&self.output, self.reading.fps);
-        let opened = self
-            .input
-            .open(rate, &self.reading_options(), &self.file_choice()?);
+        let choice = self.file_choice()?;
+        let options = self.reading_options(choice.range);
+        let opened = self.input.open(rate, &options, &choice);
         if matches!(opened, Err(Failure::NothingToDo)) {
             self.say(&format!("nothing to do: {} has all of it", self.output));
         }

@@ -9,6 +9,7 @@ use framepipe::pipeline::Stop;
 use framepipe::sink::hashes::FrameLog;
 use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Selection;
+use framepipe::source::range::TimeRange;
 use framepipe::source::video::VideoSourceOptions;
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -237,19 +238,20 @@ impl<'a> Single<'a> {
         self.reading.decoder_threads(encodes)
     }
 
-    /// How a video is read. Of a card's decoders frames go to the engine as they are, so that they are taken
-    /// by themselves only where nothing but the card looks at a frame.
-    pub(super) fn reading_options(&self) -> VideoSourceOptions {
+    /// How `range` of a video is read. Of a card's decoders frames go to the engine as they are, so that they
+    /// are taken by themselves only where nothing but the card looks at a frame.
+    pub(super) fn reading_options(&self, range: TimeRange) -> VideoSourceOptions {
         let goes_straight = !self.filtering.fields
             && !self.region.is_given()
             && !self.comparison.is_given()
             && self.piece.is_none();
-        let cards = self
-            .engine
-            .filtering_cards()
-            .filter(|_| goes_straight && !self.reading.untrusted);
         VideoSourceOptions {
-            decoders: self.decoding.decoders(cards),
+            decoders: self.decoding.decoders(
+                &self.engine,
+                goes_straight && !self.reading.untrusted,
+                self.filtering.chain(),
+                range,
+            ),
             ..self.reading.options(self.decoder_threads())
         }
     }

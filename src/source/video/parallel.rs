@@ -14,23 +14,20 @@ use super::{VideoSource, VideoSourceOptions};
 use crate::engine::EXPLAIN_TARGET;
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, Metadata, Rational, Remarks};
+use crate::source::range::TimeRange;
 use crate::source::stretches::{Cutter, Next, Open, Stretches};
 use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
 use reader::{Reading, VideoReader};
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Frames of a stretch, at least: at each one's end a decoder may make a picture that is not used.
 const SHORTEST: f64 = 48.0;
 
 /// Frames that a stretch is taken to have where nothing is known.
 const USUAL: usize = 250;
-
-/// Seconds that a card's decoders take to start, on an H100.
-const START: f64 = 0.5;
-
-/// Pixels that a core decodes in a second: those of 80 frames of 1920x1080.
-const PIXELS_OF_A_CORE: f64 = 1.7e8;
 
 /// Where decoders work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +39,7 @@ pub enum Place {
 }
 
 /// Several decoders for one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Decoders {
     /// Where they work.
     pub place: Place,
@@ -51,14 +48,50 @@ pub struct Decoders {
     /// Bytes that frames may take that wait for their turn; `None` takes half of what the card has free (of
     /// several the fullest), or 1 GiB of the host's.
     pub memory: Option<u64>,
-    /// True if cards decode only what takes the CPU longer than they take to start.
-    pub only_long: bool,
+    /// Asked before a card decodes; without it a card decodes whatever it can.
+    pub consent: Option<Consent>,
+    /// True if the summary is to say why a card does not decode.
+    pub is_expected: bool,
 }
 
-/// True if so many cores have decoded a video of `frames` frames of `pixels` pixels before a card's decoders
-/// have started.
-fn is_short(frames: u64, pixels: u64, cores: usize) -> bool {
-    frames as f64 * pixels as f64 <= START * PIXELS_OF_A_CORE * cores as f64
+/// Whether a card is to decode an open video that it can: an error is the end of a sentence about why the CPU
+/// does.
+#[derive(Clone)]
+#[cfg_attr(
+    not(feature = "cuda"),
+    expect(dead_code, reason = "nothing is asked without cards")
+)]
+pub struct Consent(Arc<Answer>);
+
+type Answer = dyn Fn(&StreamInfo) -> Result<(), String> + Send + Sync;
+
+impl Consent {
+    /// Asks `consent`, which is given what is known of the whole video.
+    pub fn by(consent: impl Fn(&StreamInfo) -> Result<(), String> + Send + Sync + 'static) -> Consent {
+        Consent(Arc::new(consent))
+    }
+
+    /// A card decodes `range` of a video if its decoders save more time than they take to start.
+    pub fn if_long(range: TimeRange) -> Consent {
+        Consent::by(move |info| {
+            let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            match (info.decoding_cost, range.count(info)) {
+                (Some(cost), Some(frames)) if !cost.is_worth_card(frames, cores) => {
+                    let noun = if frames == 1 { "frame" } else { "frames" };
+                    Err(format!(
+                        "a card's decoders take longer to start than {frames} {noun} here"
+                    ))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Consent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Consent")
+    }
 }
 
 /// Opens a video with the decoders that the options name, if it can be read by several: the summary's line
@@ -72,11 +105,15 @@ pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<Box<dyn Source>
         Ok((plan, ends)) => Box::new(ParallelVideo::new(front, plan, ends, options)),
         Err(reason) => {
             let mut front = front;
-            if let Place::Cards(_) = decoders.place {
-                front
-                    .info
-                    .description
-                    .push_str(&format!(", decoded on the CPU: {reason}"));
+            match decoders.place {
+                Place::Cards(_) if decoders.is_expected => {
+                    let why = format!(", decoded on the CPU: {reason}");
+                    front.info.description.push_str(&why);
+                }
+                Place::Cards(_) => {
+                    tracing::info!(target: EXPLAIN_TARGET, "decode: on the CPU, because {reason}");
+                }
+                Place::Cpu => {}
             }
             Box::new(front)
         }
@@ -106,18 +143,7 @@ impl Plan {
         {
             return Err("its first pictures cannot be decoded".to_owned());
         }
-        if let (true, Place::Cards(_), Some(frames)) =
-            (decoders.only_long, &decoders.place, front.info.frames)
-        {
-            let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            let pixels = front.info.width as u64 * front.info.height as u64;
-            if is_short(frames, pixels, cores) {
-                let noun = if frames == 1 { "frame" } else { "frames" };
-                let why = format!("a card's decoders take longer to start than {frames} {noun} here");
-                return Err(why);
-            }
-        }
-        let reading = Reading::new(front, &decoders.place)?;
+        let reading = Reading::new(front, decoders)?;
         let memory = decoders.memory.unwrap_or_else(|| reading.usual_memory());
         let affordable = memory / reading.frame_bytes(&front.info).max(1);
         let affordable = usize::try_from(affordable).unwrap_or(usize::MAX);
@@ -170,6 +196,8 @@ struct ParallelVideo {
     /// When the frame that came last is shown.
     last: Option<i64>,
     fallen_back: Option<String>,
+    /// A card decodes that the user did not ask to, and that is still to be said.
+    looks_for_no_damage: bool,
 }
 
 /// Who decodes, which is settled with the first frame that is asked for.
@@ -199,8 +227,14 @@ impl ParallelVideo {
             .description
             .push_str(&format!(", {decoders} on the {place}"));
         front.info.brings_memory = true;
+        front.info.is_on_card = plan.reading.is_on_card();
         front.info.decoders = (0..plan.count).map(|number| plan.reading.name(number)).collect();
         let first = front.metadata();
+        let asked = options
+            .decoders
+            .as_ref()
+            .is_some_and(|decoders| decoders.consent.is_none());
+        let looks_for_no_damage = front.info.is_on_card && !asked;
         ParallelVideo {
             first,
             front,
@@ -215,6 +249,7 @@ impl ParallelVideo {
             held: None,
             last: None,
             fallen_back: None,
+            looks_for_no_damage,
         }
     }
 
@@ -383,6 +418,11 @@ impl Source for ParallelVideo {
     fn remarks(&mut self) -> Remarks {
         let mut remarks = self.front.remarks();
         let name = &self.front.name;
+        if std::mem::take(&mut self.looks_for_no_damage) {
+            remarks.notes.push(format!(
+                "{name}: a card decoded it, which does not report damage within a picture; --decoder cpu does"
+            ));
+        }
         remarks.notes.extend(
             self.fallen_back
                 .take()
@@ -422,21 +462,5 @@ impl Cutter for StretchEnds {
     fn end_of(&mut self, start: Option<i64>) -> Result<Option<i64>, SourceError> {
         let least = start.unwrap_or(self.first) + self.shortest;
         Ok(self.keys.first_from(least, (least, i64::MAX)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_cores_decode_in_half_a_second_is_short() {
-        let full_hd = 1920 * 1080;
-        assert!(is_short(1, full_hd, 1));
-        assert!(is_short(300, full_hd, 16) && !is_short(300, full_hd, 2));
-        assert!(!is_short(1000, full_hd, 16) && is_short(1000, full_hd, 32));
-        assert!(!is_short(300, 4 * full_hd, 16));
-        // What a header claims.
-        assert!(!is_short(u64::MAX, full_hd, 16));
     }
 }

@@ -52,6 +52,15 @@ pub struct Surface {
     pub pitches: [usize; 2],
 }
 
+/// Bits by which samples of a surface are shifted for frames of `format`; an error says that decoders of a
+/// card make no such frames.
+pub fn shift_for(format: PixelFormat) -> Result<i64, EngineError> {
+    let known = FORMATS.iter().find(|(known, _)| *known == format);
+    known
+        .map(|&(_, shift)| shift)
+        .ok_or_else(|| EngineError::Unavailable(format!("the card's decoders make no frames of {format}")))
+}
+
 /// A card, and what its decoders share.
 #[derive(Clone)]
 pub struct DecoderCard {
@@ -72,11 +81,7 @@ impl DecoderCard {
         format: PixelFormat,
         (width, height): (usize, usize),
     ) -> Result<DecoderCard, EngineError> {
-        let known = FORMATS.iter().find(|(known, _)| *known == format);
-        let shift = known.map(|&(_, shift)| shift);
-        let shift = shift.ok_or_else(|| {
-            EngineError::Unavailable(format!("the card's decoders make no frames of {format}"))
-        })?;
+        let shift = shift_for(format)?;
         let layout = Layout::new(format, width, height, ALIGNMENT)?;
         let device = Device::open(ordinal)?;
         let recipe = Recipe {

@@ -9,6 +9,9 @@
 //!         |,'________^_________ frames   frames = start / (cpu - card)
 //! ```
 //!
+//! Where a card's decoders can read the input, they have a start and a saving of their own, which count where
+//! they decode enough frames to save time at all.
+//!
 //! `framepipe bench tune` measures start, terms and link, and keeps them beside the tuning table. They are
 //! looked up by processor and not by card, because asking for the card's name starts the driver.
 
@@ -41,8 +44,10 @@ enum Source {
 /// A run before it begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunEstimate {
-    /// Frames, if that is known.
+    /// Frames of each input, if that is known.
     pub frames: Option<u64>,
+    /// Inputs of about as many frames, for which a card is started once.
+    pub runs: u64,
     /// Bytes of a frame.
     pub frame_bytes: usize,
     /// Terms of the whole chain in a frame.
@@ -51,6 +56,17 @@ pub struct RunEstimate {
     pub cores: usize,
     /// True if frames are decoded from compressed ones, which takes longer than moving them to a card.
     pub is_decoded: bool,
+    /// What a card's decoders save, if they can decode the input.
+    pub decoding: Option<DecodingEstimate>,
+}
+
+/// What a card's decoders save.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DecodingEstimate {
+    /// Seconds for each frame; below 0 where the CPU is faster.
+    pub frame_seconds: f64,
+    /// Seconds that they take to start, for each input.
+    pub start_seconds: f64,
 }
 
 /// Whether a run is one for a card, and why, as the end of a sentence.
@@ -58,6 +74,8 @@ pub struct RunEstimate {
 pub struct Verdict {
     /// A card is worth its start.
     pub takes_card: bool,
+    /// Where it is taken, its decoders are worth theirs, too.
+    pub decodes: bool,
     /// For `--explain`.
     pub why: String,
 }
@@ -144,26 +162,47 @@ impl SourcedCrossover {
     /// Whether `run` is one for a card.
     pub fn judge(&self, run: &RunEstimate) -> Verdict {
         let start = self.figures.start_seconds;
-        let verdict = |takes_card, why| Verdict { takes_card, why };
         let Some(frames) = run.frames else {
-            return verdict(true, "it is not known how many frames will come".to_owned());
+            return Verdict {
+                takes_card: true,
+                decodes: run.decoding.is_some(),
+                why: "it is not known how many frames will come".to_owned(),
+            };
         };
-        let saving = self.figures.saving(run);
-        let saved = saving * frames as f64;
-        let crossing = match saving > 0.0 {
-            true => format!("; they are even at {:.0} frames", (start / saving).ceil()),
+        let (runs, saving) = (run.runs.max(1) as f64, self.figures.saving(run));
+        let all = frames as f64 * runs;
+        let decoding = run.decoding.map_or(0.0, |decoding| {
+            (decoding.frame_seconds * all - decoding.start_seconds * runs).max(0.0)
+        });
+        let saved = saving * all + decoding;
+        // How many frames save `seconds`.
+        let even = |seconds: f64, saving: f64| (saving > 0.0).then(|| (seconds / saving).ceil());
+        let with_decoders = run.decoding.and_then(|decoding| {
+            even(
+                start + decoding.start_seconds * runs,
+                saving + decoding.frame_seconds.max(0.0),
+            )
+        });
+        let crossing = [even(start, saving), with_decoders].into_iter().flatten();
+        let crossing = match crossing.reduce(f64::min) {
+            Some(frames) => format!("; they are even at {frames:.0} frames"),
+            None => String::new(),
+        };
+        let by_decoding = match decoding > 0.0 {
+            true => format!(" ({} of it by decoding)", Seconds(decoding)),
             false => String::new(),
         };
-        let noun = if frames == 1 { "frame" } else { "frames" };
-        verdict(
-            saved > start,
-            format!(
-                "a card saves {} with {frames} {noun} and takes {} to start{crossing} ({})",
+        let noun = if all == 1.0 { "frame" } else { "frames" };
+        Verdict {
+            takes_card: saved > start,
+            decodes: decoding > 0.0,
+            why: format!(
+                "a card saves {}{by_decoding} with {all} {noun} and takes {} to start{crossing} ({})",
                 Seconds(saved),
                 Seconds(start),
                 self.source
             ),
-        )
+        }
     }
 }
 
@@ -253,10 +292,12 @@ mod tests {
     fn estimate(frames: Option<u64>) -> RunEstimate {
         RunEstimate {
             frames,
+            runs: 1,
             frame_bytes: 2_000_000,
             terms: 4e8,
             cores: 4,
             is_decoded: false,
+            decoding: None,
         }
     }
 
@@ -283,6 +324,47 @@ mod tests {
         // 0.5 s over 10 ms.
         assert!(!sourced().judge(&decoded(50)).takes_card);
         assert!(sourced().judge(&decoded(51)).takes_card);
+    }
+
+    #[test]
+    fn decoders_count_where_they_save_more_than_their_start() {
+        let estimate = |frames, runs| RunEstimate {
+            is_decoded: true,
+            runs,
+            terms: 4e7,
+            decoding: Some(DecodingEstimate {
+                frame_seconds: 0.004,
+                start_seconds: 0.25,
+            }),
+            ..estimate(Some(frames))
+        };
+        let judge = |frames, runs| sourced().judge(&estimate(frames, runs));
+        // 0.75 s over 1 ms of filtering and 4 ms of decoding.
+        let verdict = judge(200, 1);
+        assert!(verdict.takes_card && verdict.decodes);
+        assert_eq!(
+            verdict.why,
+            "a card saves 0.75 s (0.55 s of it by decoding) with 200 frames and takes 0.50 s to start; they \
+             are even at 150 frames (measured here on a date)"
+        );
+        assert!(judge(151, 1).decodes && !judge(149, 1).takes_card);
+        // The decoders start for each input, the card once: 100 inputs of 50 frames save 5 s of filtering.
+        let verdict = judge(50, 100);
+        assert!(verdict.takes_card && !verdict.decodes && verdict.why.contains("with 5000 frames"));
+        assert!(judge(100, 5).decodes);
+        // Decoders that are slower than the CPU change nothing.
+        let slow = RunEstimate {
+            decoding: Some(DecodingEstimate {
+                frame_seconds: -0.001,
+                start_seconds: 0.25,
+            }),
+            ..estimate(200, 1)
+        };
+        let without = RunEstimate {
+            decoding: None,
+            ..slow
+        };
+        assert_eq!(sourced().judge(&slow), sourced().judge(&without));
     }
 
     #[test]

@@ -10,7 +10,9 @@
 //! FFmpeg makes the card's H.264 decoder anew after each flush, which takes a tenth of a second and stops all
 //! others. So there stretches follow one another without one, and pictures are known by their times.
 
-use super::Place;
+#[cfg(feature = "cuda")]
+use super::Consent;
+use super::{Decoders, Place};
 use crate::ffmpeg::Received;
 #[cfg(feature = "cuda")]
 use crate::ffmpeg::{AvFormat, Decoder, HardwareDevice, OnCard, Picture};
@@ -54,20 +56,24 @@ pub(super) enum Reading {
 }
 
 impl Reading {
-    /// What reads an open video at `place`, or why it cannot be read there.
-    pub(super) fn new(front: &VideoSource, place: &Place) -> Result<Reading, String> {
-        match place {
+    /// What reads an open video where `decoders` work, or why it is not read there.
+    pub(super) fn new(front: &VideoSource, decoders: &Decoders) -> Result<Reading, String> {
+        match &decoders.place {
             Place::Cpu if front.info.brings_memory => Ok(Reading::OnCpu),
             Place::Cpu => Err("its pictures are converted".to_owned()),
             #[cfg(feature = "cuda")]
-            Place::Cards(ordinals) => Reading::on_cards(front, ordinals),
+            Place::Cards(ordinals) => Reading::on_cards(front, ordinals, decoders.consent.as_ref()),
             #[cfg(not(feature = "cuda"))]
             Place::Cards(_) => Err("this framepipe was built without CUDA".to_owned()),
         }
     }
 
     #[cfg(feature = "cuda")]
-    fn on_cards(front: &VideoSource, ordinals: &[usize]) -> Result<Reading, String> {
+    fn on_cards(
+        front: &VideoSource,
+        ordinals: &[usize],
+        consent: Option<&Consent>,
+    ) -> Result<Reading, String> {
         let name = front.decoder.codec_name();
         let Some(codec) = Codec::from_name(&name) else {
             return Err(format!("no card decodes {name} to the bit"));
@@ -79,6 +85,9 @@ impl Reading {
             return Err("--strict looks for damage, which a card does not report".to_owned());
         }
         let format = front.info.format;
+        decode::shift_for(format).map_err(|e| e.to_string())?;
+        // Whatever follows starts the driver.
+        consent.map_or(Ok(()), |consent| consent.0(&front.info))?;
         let depth = format.depth();
         let (width, height) = (front.info.width, front.info.height);
         let (mut cards, mut engines) = (Vec::new(), 0);
@@ -109,6 +118,11 @@ impl Reading {
             #[cfg(feature = "cuda")]
             Reading::OnCards { .. } => "card".to_owned(),
         }
+    }
+
+    /// True if its frames come in a card's memory.
+    pub(super) fn is_on_card(&self) -> bool {
+        !matches!(self, Reading::OnCpu)
     }
 
     /// Where reader `number` works, for a report.
@@ -158,7 +172,7 @@ impl Reading {
 
     /// True if a decoder of `codec` goes from stretch to stretch without a flush.
     pub(super) fn goes_through(&self, codec: &str) -> bool {
-        !matches!(self, Reading::OnCpu) && codec == "h264"
+        self.is_on_card() && codec == "h264"
     }
 }
 
