@@ -120,7 +120,8 @@ fn open_source(
             place: Place::Cards(vec![card]),
             count: None,
             memory: None,
-            consent: Some(Consent::if_long(range)),
+            range,
+            consent: Some(Consent::if_long()),
             is_expected: true,
         }),
         ..VideoSourceOptions::default()

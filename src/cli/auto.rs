@@ -4,12 +4,11 @@
 use super::engine::{EngineArguments, EngineName, SimdName, check_card, integer_plan};
 use super::origin;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
-use framepipe::engine::cuda::{DecodingEstimate, RunEstimate, SourcedCrossover, Verdict, has_driver};
+use framepipe::engine::cuda::{RunEstimate, SourcedCrossover, Verdict, has_driver};
 use framepipe::engine::{Engine, EngineError, luma};
 use framepipe::filter::Chain;
 use framepipe::frame::Layout;
 use framepipe::source::StreamInfo;
-use framepipe::source::range::TimeRange;
 use framepipe::source::video::Consent;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -102,14 +101,12 @@ impl EngineArguments {
         self.starting.begin(move || own.cuda(&chain));
     }
 
-    /// For `auto`: a card decodes `range` of a video if it filters as well and its decoders save time. It is
-    /// begun with then.
-    pub(super) fn decoding_consent(&self, chain: Chain, range: TimeRange) -> Consent {
+    /// For `auto`: a card decodes a video if it filters as well and its decoders save time. It is begun with
+    /// then.
+    pub(super) fn decoding_consent(&self, chain: Chain) -> Consent {
         let own = self.clone();
         Consent::by(move |info| {
-            let mut part = info.clone();
-            part.frames = range.count(info);
-            let verdict = own.judge(&chain, &part, true);
+            let verdict = own.judge(&chain, info, true);
             let takes_card = verdict.takes_card || own.cuda_option().is_some();
             if !(takes_card && verdict.decodes) {
                 return Err(verdict.why);
@@ -145,19 +142,19 @@ impl EngineArguments {
         // What cannot be filtered is reported when an engine is started.
         let (frame_bytes, terms) = known.unwrap_or((0, 0.0));
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let decoding = info.decoding_cost.filter(|_| may);
-        SourcedCrossover::of_user(&origin::machine()).judge(&RunEstimate {
+        let saved = |frames| match info.decoding_cost.filter(|_| may) {
+            Some(cost) => cost.saved_by_card(frames, cores),
+            None => 0.0,
+        };
+        let run = RunEstimate {
             frames: info.frames,
             runs: self.runs,
             frame_bytes,
             terms,
             cores: self.threads(),
             is_decoded: info.origin.is_some() || !info.uniform,
-            decoding: decoding.map(|cost| DecodingEstimate {
-                frame_seconds: cost.saved_by_card(cores),
-                start_seconds: cost.card_start_seconds,
-            }),
-        })
+        };
+        SourcedCrossover::of_user(&origin::machine()).judge(&run, &saved)
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct DecodingArguments {
     #[arg(long, value_enum, default_value_t)]
     decoder: DecoderName,
     /// How many decoders read a file at once, each another stretch of it [default: as many as the card has
-    /// and one more; one on the CPU].
+    /// and one more, fewer for a short one; one on the CPU].
     #[arg(long, value_name = "N")]
     decoders: Option<NonZeroUsize>,
     /// The most memory for frames that wait for their turn, such as 2G; with less, fewer decoders work
@@ -53,11 +53,11 @@ impl DecodingArguments {
         let (place, consent) = match (self.decoder, cards) {
             (DecoderName::Nvdec, cards) => (Place::Cards(cards.unwrap_or_else(|| vec![0])), None),
             (DecoderName::Auto, Some(cards)) if is_cuda => {
-                let consent = self.decoders.is_none().then(|| Consent::if_long(range));
+                let consent = self.decoders.is_none().then(Consent::if_long);
                 (Place::Cards(cards), consent)
             }
             (DecoderName::Auto, Some(cards)) if self.decoders.is_none() => {
-                (Place::Cards(cards), Some(engine.decoding_consent(chain, range)))
+                (Place::Cards(cards), Some(engine.decoding_consent(chain)))
             }
             (DecoderName::Auto | DecoderName::Cpu, _) => (Place::Cpu, None),
         };
@@ -66,6 +66,7 @@ impl DecodingArguments {
             place,
             count: self.decoders,
             memory: self.decoder_memory,
+            range,
             consent,
             is_expected: is_cuda || self.decoder == DecoderName::Nvdec,
         })

@@ -1,69 +1,104 @@
-//! What a frame costs to decode, on the CPU and by a card's decoders, as far as is known before.
+//! What a video costs to decode, on the CPU and by a card's decoders, as far as is known before.
 //!
 //! ```text
-//! a frame   CPU    pixels / 8.5e8 + bytes / 0.9e6   seconds of one core; cores share frames (H.264)
-//!           card   pixels / 9e9   + bytes / 90e6    all its decoders together
-//! a video   card   0.6 + pixels / 2e7               until its decoders have their surfaces
+//! a frame   a core      pixels / 8.5e8 + bytes / 0.9e6   seconds; cores share frames (H.264)
+//!           a decoder   pixels / 1.7e9 + bytes / 75e6    of a card's, which share frames, too (H.264)
+//! a video   a card      0.05 + pixels / 2e7 + 0.11 for each decoder, which are made one after another
 //! ```
 //!
-//! Bytes cost more than pixels: an ordinary film of 1920x1080 at 6 Mbit/s has 31 KB in each of 24 frames a
-//! second, which take a core 34 ms, and its pixels 2 ms. The figures were fitted to H.264 and HEVC of 720 to
-//! 2160 rows and 3 to 48 KB a frame, decoded by an H100 and by the 16 cores beside it
+//! Bytes cost a core more than pixels: an ordinary film of 1920x1080 at 6 Mbit/s has 31 KB in each of 24
+//! frames a second, which take 34 ms, and its pixels 2 ms. The figures were fitted to H.264 and HEVC of 720
+//! to 2160 rows and 3 to 48 KB a frame, decoded by an H100 and by the 16 cores beside it
 //! (docs/lab/2026-11-27-auto-decoding.md).
 
-/// Bytes that are decoded in a second, if they made no pixels: by a core, and by a card.
-const BYTES: (f64, f64) = (0.9e6, 90e6);
+/// Pixels that are decoded in a second if they took no bytes, and bytes if they made no pixels.
+struct Rates {
+    pixels: f64,
+    bytes: f64,
+}
 
-/// Pixels of H.264 that are decoded in a second, if they took no bytes.
-const H264_PIXELS: (f64, f64) = (8.5e8, 9e9);
+/// Of H.264, by a core and by one decoder of a card.
+const H264: [Rates; 2] = [
+    Rates {
+        pixels: 8.5e8,
+        bytes: 0.9e6,
+    },
+    Rates {
+        pixels: 1.7e9,
+        bytes: 75e6,
+    },
+];
 
-/// The same of later codecs.
-const LATER_PIXELS: (f64, f64) = (2.3e8, 18e9);
+/// Of HEVC, for which later codecs are taken.
+const LATER: [Rates; 2] = [
+    Rates {
+        pixels: 2.3e8,
+        bytes: 0.9e6,
+    },
+    Rates {
+        pixels: 5.4e9,
+        bytes: 22e6,
+    },
+];
 
-/// Seconds until a card's decoders work, for small pictures.
-const START: f64 = 0.6;
+/// Seconds until a card's first decoder is made, for small pictures.
+const START: f64 = 0.05;
 
 /// Pixels of a picture for each second more, which their surfaces take.
 const START_PIXELS: f64 = 2e7;
 
-/// How long decoding takes.
+/// Seconds in which each decoder of a card is made and taken down.
+const EACH: f64 = 0.11;
+
+/// Decoders of a card that is not asked before it is started: those of an H100, and one more.
+const USUAL: usize = 8;
+
+/// Seconds that decoding takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DecodingCost {
-    /// Seconds of one core, for a frame.
-    pub core_seconds: f64,
-    /// Seconds of all decoders of a card together, for a frame.
-    pub card_seconds: f64,
-    /// Seconds until a card's decoders have started.
-    pub card_start_seconds: f64,
+    /// A frame takes a core.
+    core: f64,
+    /// A frame takes a decoder of a card.
+    decoder: f64,
+    /// The first decoder takes to be made.
+    start: f64,
 }
 
 impl DecodingCost {
     /// For frames of so many pixels and bytes, by FFmpeg's name of the codec.
     pub fn new(codec: &str, pixels: f64, bytes: f64) -> DecodingCost {
-        let rates = match codec {
-            "h264" => H264_PIXELS,
-            _ => LATER_PIXELS,
+        let [core, decoder] = match codec {
+            "h264" => H264,
+            _ => LATER,
         };
+        let seconds = |rates: Rates| pixels / rates.pixels + bytes / rates.bytes;
         DecodingCost {
-            core_seconds: pixels / rates.0 + bytes / BYTES.0,
-            card_seconds: pixels / rates.1 + bytes / BYTES.1,
-            card_start_seconds: START + pixels / START_PIXELS,
+            core: seconds(core),
+            decoder: seconds(decoder),
+            start: START + pixels / START_PIXELS,
         }
     }
 
-    /// Seconds by which a card decodes a frame faster than so many cores; below 0 where they are faster.
-    pub fn saved_by_card(&self, cores: usize) -> f64 {
-        self.core_seconds / cores.max(1) as f64 - self.card_seconds
+    /// How many decoders of a card, at most `most`, have decoded so many frames first. If one would take all
+    /// seconds, n take n EACH + all / n, which is least where n is the root of all / EACH.
+    pub fn decoders(&self, frames: u64, most: usize) -> usize {
+        let all = self.decoder * frames as f64;
+        ((all / EACH).sqrt().round() as usize).clamp(1, most.max(1))
     }
 
-    /// True if a card saves more with so many frames than its decoders take to start.
-    pub fn is_worth_card(&self, frames: u64, cores: usize) -> bool {
-        self.saved_by_card(cores) * frames as f64 > self.card_start_seconds
+    /// Seconds by which a card decodes so many frames faster than `cores`, its decoders' start and end
+    /// included; below 0 where the cores are faster.
+    pub fn saved_by_card(&self, frames: u64, cores: usize) -> f64 {
+        let decoders = self.decoders(frames, USUAL) as f64;
+        let card = self.start + decoders * EACH + self.decoder * frames as f64 / decoders;
+        self.core * frames as f64 / cores.max(1) as f64 - card
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     /// Seconds of whole runs, on the CPU and on the card, whose own start is in the latter: what is chosen is
@@ -87,8 +122,7 @@ mod tests {
         ];
         for (codec, width, height, kilobytes, frames, cpu, card) in measured {
             let cost = DecodingCost::new(codec, f64::from(width * height), 1024.0 * kilobytes);
-            let saved = cost.saved_by_card(16) * f64::from(frames);
-            let chosen = if saved > cost.card_start_seconds + 0.44 {
+            let chosen = if cost.saved_by_card(frames, 16) > 0.44 {
                 card
             } else {
                 cpu
@@ -100,13 +134,40 @@ mod tests {
         }
     }
 
+    /// Seconds of whole runs by so many decoders of the card.
+    #[test]
+    fn as_many_decoders_are_taken_as_were_about_the_fastest() {
+        let counts = [1, 2, 3, 4, 5, 6, 8];
+        let h264 = DecodingCost::new("h264", 1920.0 * 1080.0, 34.3e3);
+        let hevc = DecodingCost::new("hevc", 3840.0 * 2160.0, 18.6e3);
+        let measured = [
+            (h264, 600, [1.72, 1.41, 1.18, 1.10, 1.39, 1.41, 1.66]),
+            (h264, 1200, [2.70, 1.88, 1.64, 1.47, 1.48, 1.66, 1.65]),
+            (h264, 2400, [4.69, 2.92, 2.14, 1.89, 1.91, 1.89, 1.89]),
+            (hevc, 180, [1.52, 1.23, 1.20, 1.22, 1.49, 1.49, 1.70]),
+            (hevc, 300, [1.79, 1.44, 1.42, 1.49, 1.50, 1.75, 1.76]),
+            (hevc, 600, [2.49, 1.75, 1.76, 1.77, 1.50, 1.65, 1.77]),
+        ];
+        for (cost, frames, seconds) in measured {
+            let count = cost.decoders(frames, 8);
+            let least = seconds.iter().copied().fold(f64::MAX, f64::min);
+            let nearest = counts.iter().position(|&k| k >= count).unwrap();
+            let by = seconds[nearest] / least;
+            assert!(
+                by < 1.2,
+                "{frames} frames by {count} decoders: {by:.2} times the least"
+            );
+        }
+    }
+
     #[test]
     fn more_cores_need_more_frames_to_be_worth_a_start() {
         let cost = DecodingCost::new("h264", 1920.0 * 1080.0, 30e3);
-        assert!(cost.saved_by_card(2) > cost.saved_by_card(64));
-        assert!(cost.is_worth_card(60, 2) && !cost.is_worth_card(10, 2));
-        assert!(!cost.is_worth_card(600, 64));
+        let saved = |frames, cores| cost.saved_by_card(frames, cores);
+        assert!(saved(60, 2) > 0.0 && saved(10, 2) < 0.0);
+        assert!(saved(600, 16) > 0.0 && saved(600, 64) < 0.0);
         // What a header claims.
-        assert!(cost.is_worth_card(u64::MAX, 16));
+        assert!(saved(u64::MAX, 16) > 0.0 && cost.decoders(u64::MAX, 8) == 8);
+        assert_eq!((cost.decoders(0, 8), cost.decoders(1000, 0)), (1, 1));
     }
 }

@@ -119,11 +119,11 @@ fn what_decoding_costs_counts_and_a_range_is_no_whole_film() {
     let said = explained(&[]);
     let whole = "decode: on the CPU, because the ";
     assert!(said.contains(whole) && !said.contains("by decoding"), "{said}");
-    let said = explained(&["--frames", "3"]);
-    let part = "decode: on the CPU, because a card saves nothing with 3 frames";
+    let said = explained(&["--frames", "1"]);
+    let part = "decode: on the CPU, because a card saves nothing with 1 frame";
     assert!(said.contains(part), "{said}");
     assert!(
-        choice(&said).contains("auto: cpu, because a card saves nothing with 3 frames"),
+        choice(&said).contains("auto: cpu, because a card saves nothing with 1 frame"),
         "{said}"
     );
     assert!(!explained(&["--decoder", "cpu"]).contains("decode: "));

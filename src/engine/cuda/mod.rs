@@ -42,7 +42,7 @@ pub use engine::Cuda;
 pub use engine::resident::{CardFilter, CardMemory, CardPicture};
 pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
 #[doc(hidden)]
-pub use select::crossover::{Crossover, DecodingEstimate, RunEstimate, SourcedCrossover, Verdict};
+pub use select::crossover::{Crossover, RunEstimate, SourcedCrossover, Verdict};
 #[doc(hidden)]
 pub use select::table::{Origin, Table, TableCell, VariantTime};
 #[doc(hidden)]

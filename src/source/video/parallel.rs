@@ -48,6 +48,8 @@ pub struct Decoders {
     /// Bytes that frames may take that wait for their turn; `None` takes half of what the card has free (of
     /// several the fullest), or 1 GiB of the host's.
     pub memory: Option<u64>,
+    /// What will be read of the video: decoders that are not worth their start for that are not started.
+    pub range: TimeRange,
     /// Asked before a card decodes; without it a card decodes whatever it can.
     pub consent: Option<Consent>,
     /// True if the summary is to say why a card does not decode.
@@ -66,17 +68,17 @@ pub struct Consent(Arc<Answer>);
 type Answer = dyn Fn(&StreamInfo) -> Result<(), String> + Send + Sync;
 
 impl Consent {
-    /// Asks `consent`, which is given what is known of the whole video.
+    /// Asks `consent`, which is given what is known of the part of the video that will be read.
     pub fn by(consent: impl Fn(&StreamInfo) -> Result<(), String> + Send + Sync + 'static) -> Consent {
         Consent(Arc::new(consent))
     }
 
-    /// A card decodes `range` of a video if its decoders save more time than they take to start.
-    pub fn if_long(range: TimeRange) -> Consent {
-        Consent::by(move |info| {
+    /// A card decodes what its decoders save more time with than they take to start.
+    pub fn if_long() -> Consent {
+        Consent::by(|info| {
             let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            match (info.decoding_cost, range.count(info)) {
-                (Some(cost), Some(frames)) if !cost.is_worth_card(frames, cores) => {
+            match (info.decoding_cost, info.frames) {
+                (Some(cost), Some(frames)) if cost.saved_by_card(frames, cores) <= 0.0 => {
                     let noun = if frames == 1 { "frame" } else { "frames" };
                     Err(format!(
                         "a card's decoders take longer to start than {frames} {noun} here"
@@ -143,7 +145,9 @@ impl Plan {
         {
             return Err("its first pictures cannot be decoded".to_owned());
         }
-        let reading = Reading::new(front, decoders)?;
+        let mut part = front.info.clone();
+        part.frames = decoders.range.count(&front.info);
+        let reading = Reading::new(front, decoders, &part)?;
         let memory = decoders.memory.unwrap_or_else(|| reading.usual_memory());
         let affordable = memory / reading.frame_bytes(&front.info).max(1);
         let affordable = usize::try_from(affordable).unwrap_or(usize::MAX);
@@ -164,7 +168,7 @@ impl Plan {
             .map_or(usize::MAX, |n| (n as usize).div_ceil(stretch).max(1));
         let wanted = decoders
             .count
-            .map_or_else(|| reading.usual_count(), NonZeroUsize::get);
+            .map_or_else(|| reading.usual_count(&part), NonZeroUsize::get);
         let count = wanted.min(stretches).min((affordable / stretch).max(1));
         // A stretch for each decoder and one that is given out; they differ in length.
         let most_waiting = affordable.min((count + 2) * stretch);

@@ -56,17 +56,6 @@ pub struct RunEstimate {
     pub cores: usize,
     /// True if frames are decoded from compressed ones, which takes longer than moving them to a card.
     pub is_decoded: bool,
-    /// What a card's decoders save, if they can decode the input.
-    pub decoding: Option<DecodingEstimate>,
-}
-
-/// What a card's decoders save.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DecodingEstimate {
-    /// Seconds for each frame; below 0 where the CPU is faster.
-    pub frame_seconds: f64,
-    /// Seconds that they take to start, for each input.
-    pub start_seconds: f64,
 }
 
 /// Whether a run is one for a card, and why, as the end of a sentence.
@@ -159,51 +148,61 @@ impl SourcedCrossover {
         }
     }
 
-    /// Whether `run` is one for a card.
-    pub fn judge(&self, run: &RunEstimate) -> Verdict {
+    /// Whether `run` is one for a card, whose decoders save as many seconds as `decoding` says with a number
+    /// of frames of an input, their start taken off; 0 or less where they do not.
+    pub fn judge(&self, run: &RunEstimate, decoding: &dyn Fn(u64) -> f64) -> Verdict {
         let start = self.figures.start_seconds;
         let Some(frames) = run.frames else {
             return Verdict {
                 takes_card: true,
-                decodes: run.decoding.is_some(),
+                decodes: decoding(FAR) > 0.0,
                 why: "it is not known how many frames will come".to_owned(),
             };
         };
-        let (runs, saving) = (run.runs.max(1) as f64, self.figures.saving(run));
-        let all = frames as f64 * runs;
-        let decoding = run.decoding.map_or(0.0, |decoding| {
-            (decoding.frame_seconds * all - decoding.start_seconds * runs).max(0.0)
-        });
-        let saved = saving * all + decoding;
-        // How many frames save `seconds`.
-        let even = |seconds: f64, saving: f64| (saving > 0.0).then(|| (seconds / saving).ceil());
-        let with_decoders = run.decoding.and_then(|decoding| {
-            even(
-                start + decoding.start_seconds * runs,
-                saving + decoding.frame_seconds.max(0.0),
-            )
-        });
-        let crossing = [even(start, saving), with_decoders].into_iter().flatten();
-        let crossing = match crossing.reduce(f64::min) {
-            Some(frames) => format!("; they are even at {frames:.0} frames"),
+        let (runs, saving) = (run.runs.max(1), self.figures.saving(run));
+        let by_decoding = |frames| decoding(frames).max(0.0) * runs as f64;
+        let saved = |frames| saving * frames as f64 * runs as f64 + by_decoding(frames);
+        let crossing = match first(|frames| saved(frames) > start) {
+            Some(frames) => format!("; they are even at {} frames", frames.saturating_mul(runs)),
             None => String::new(),
         };
-        let by_decoding = match decoding > 0.0 {
-            true => format!(" ({} of it by decoding)", Seconds(decoding)),
+        let decodes = by_decoding(frames) > 0.0;
+        let by_decoding = match decodes {
+            true => format!(" ({} of it by decoding)", Seconds(by_decoding(frames))),
             false => String::new(),
         };
-        let noun = if all == 1.0 { "frame" } else { "frames" };
+        let all = frames.saturating_mul(runs);
+        let noun = if all == 1 { "frame" } else { "frames" };
         Verdict {
-            takes_card: saved > start,
-            decodes: decoding > 0.0,
+            takes_card: saved(frames) > start,
+            decodes,
             why: format!(
                 "a card saves {}{by_decoding} with {all} {noun} and takes {} to start{crossing} ({})",
-                Seconds(saved),
+                Seconds(saved(frames)),
                 Seconds(start),
                 self.source
             ),
         }
     }
+}
+
+/// More frames than any input has.
+const FAR: u64 = 1 << 40;
+
+/// The least number of frames of which `holds` is true, as it is of all greater ones, if there is one.
+fn first(holds: impl Fn(u64) -> bool) -> Option<u64> {
+    let (mut below, mut above) = (0, FAR);
+    if !holds(above) {
+        return None;
+    }
+    while above - below > 1 {
+        let middle = below.midpoint(above);
+        match holds(middle) {
+            true => above = middle,
+            false => below = middle,
+        }
+    }
+    Some(above)
 }
 
 impl fmt::Display for Source {
@@ -297,14 +296,13 @@ mod tests {
             terms: 4e8,
             cores: 4,
             is_decoded: false,
-            decoding: None,
         }
     }
 
     #[test]
     fn a_card_is_taken_from_the_crossing_on() {
         // 0.5 s over 8 ms are 62.5 frames.
-        let judge = |frames| sourced().judge(&estimate(Some(frames)));
+        let judge = |frames| sourced().judge(&estimate(Some(frames)), &|_| 0.0);
         assert!(!judge(1).takes_card && !judge(62).takes_card);
         assert!(judge(63).takes_card && judge(1_000_000).takes_card);
         let why = judge(50).why;
@@ -321,9 +319,10 @@ mod tests {
             is_decoded: true,
             ..estimate(Some(frames))
         };
+        let judge = |frames| sourced().judge(&decoded(frames), &|_| 0.0);
         // 0.5 s over 10 ms.
-        assert!(!sourced().judge(&decoded(50)).takes_card);
-        assert!(sourced().judge(&decoded(51)).takes_card);
+        assert!(!judge(50).takes_card);
+        assert!(judge(51).takes_card);
     }
 
     #[test]
@@ -332,39 +331,26 @@ mod tests {
             is_decoded: true,
             runs,
             terms: 4e7,
-            decoding: Some(DecodingEstimate {
-                frame_seconds: 0.004,
-                start_seconds: 0.25,
-            }),
             ..estimate(Some(frames))
         };
-        let judge = |frames, runs| sourced().judge(&estimate(frames, runs));
+        let decoding = |frames| 0.004 * frames as f64 - 0.25;
+        let judge = |frames, runs| sourced().judge(&estimate(frames, runs), &decoding);
         // 0.75 s over 1 ms of filtering and 4 ms of decoding.
         let verdict = judge(200, 1);
         assert!(verdict.takes_card && verdict.decodes);
         assert_eq!(
             verdict.why,
             "a card saves 0.75 s (0.55 s of it by decoding) with 200 frames and takes 0.50 s to start; they \
-             are even at 150 frames (measured here on a date)"
+             are even at 151 frames (measured here on a date)"
         );
-        assert!(judge(151, 1).decodes && !judge(149, 1).takes_card);
+        assert!(judge(151, 1).takes_card && !judge(149, 1).takes_card);
         // The decoders start for each input, the card once: 100 inputs of 50 frames save 5 s of filtering.
         let verdict = judge(50, 100);
         assert!(verdict.takes_card && !verdict.decodes && verdict.why.contains("with 5000 frames"));
         assert!(judge(100, 5).decodes);
         // Decoders that are slower than the CPU change nothing.
-        let slow = RunEstimate {
-            decoding: Some(DecodingEstimate {
-                frame_seconds: -0.001,
-                start_seconds: 0.25,
-            }),
-            ..estimate(200, 1)
-        };
-        let without = RunEstimate {
-            decoding: None,
-            ..slow
-        };
-        assert_eq!(sourced().judge(&slow), sourced().judge(&without));
+        let slow = sourced().judge(&estimate(200, 1), &|frames| -(frames as f64));
+        assert_eq!(slow, sourced().judge(&estimate(200, 1), &|_| 0.0));
     }
 
     #[test]
@@ -373,7 +359,7 @@ mod tests {
             terms: 4e7,
             ..estimate(Some(u64::MAX))
         };
-        let verdict = sourced().judge(&light);
+        let verdict = sourced().judge(&light, &|_| 0.0);
         assert!(!verdict.takes_card);
         assert!(verdict.why.starts_with("a card saves nothing"), "{}", verdict.why);
         // More cores do the same.
@@ -381,12 +367,12 @@ mod tests {
             cores: 40,
             ..estimate(Some(1_000_000))
         };
-        assert!(!sourced().judge(&many).takes_card);
+        assert!(!sourced().judge(&many, &|_| 0.0).takes_card);
     }
 
     #[test]
     fn an_unknown_end_is_far_away() {
-        let verdict = sourced().judge(&estimate(None));
+        let verdict = sourced().judge(&estimate(None), &|_| -1.0);
         assert!(verdict.takes_card && verdict.why.contains("not known"));
     }
 

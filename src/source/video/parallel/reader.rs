@@ -10,8 +10,6 @@
 //! FFmpeg makes the card's H.264 decoder anew after each flush, which takes a tenth of a second and stops all
 //! others. So there stretches follow one another without one, and pictures are known by their times.
 
-#[cfg(feature = "cuda")]
-use super::Consent;
 use super::{Decoders, Place};
 use crate::ffmpeg::Received;
 #[cfg(feature = "cuda")]
@@ -56,13 +54,25 @@ pub(super) enum Reading {
 }
 
 impl Reading {
-    /// What reads an open video where `decoders` work, or why it is not read there.
-    pub(super) fn new(front: &VideoSource, decoders: &Decoders) -> Result<Reading, String> {
+    /// What reads `part` of an open video where `decoders` work, or why it is not read there.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(unused_variables, reason = "only cards are asked about")
+    )]
+    pub(super) fn new(
+        front: &VideoSource,
+        decoders: &Decoders,
+        part: &StreamInfo,
+    ) -> Result<Reading, String> {
         match &decoders.place {
             Place::Cpu if front.info.brings_memory => Ok(Reading::OnCpu),
             Place::Cpu => Err("its pictures are converted".to_owned()),
             #[cfg(feature = "cuda")]
-            Place::Cards(ordinals) => Reading::on_cards(front, ordinals, decoders.consent.as_ref()),
+            Place::Cards(ordinals) => {
+                let consent = decoders.consent.as_ref();
+                let ask = || consent.map_or(Ok(()), |consent| consent.0(part));
+                Reading::on_cards(front, ordinals, ask)
+            }
             #[cfg(not(feature = "cuda"))]
             Place::Cards(_) => Err("this framepipe was built without CUDA".to_owned()),
         }
@@ -72,7 +82,7 @@ impl Reading {
     fn on_cards(
         front: &VideoSource,
         ordinals: &[usize],
-        consent: Option<&Consent>,
+        ask: impl FnOnce() -> Result<(), String>,
     ) -> Result<Reading, String> {
         let name = front.decoder.codec_name();
         let Some(codec) = Codec::from_name(&name) else {
@@ -87,7 +97,7 @@ impl Reading {
         let format = front.info.format;
         decode::shift_for(format).map_err(|e| e.to_string())?;
         // Whatever follows starts the driver.
-        consent.map_or(Ok(()), |consent| consent.0(&front.info))?;
+        ask()?;
         let depth = format.depth();
         let (width, height) = (front.info.width, front.info.height);
         let (mut cards, mut engines) = (Vec::new(), 0);
@@ -138,12 +148,20 @@ impl Reading {
         }
     }
 
-    /// How many readers keep it busy.
-    pub(super) fn usual_count(&self) -> usize {
+    /// How many readers keep it busy, or have decoded `part` of a video before more of them have started.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(unused_variables, reason = "only cards take long to start")
+    )]
+    pub(super) fn usual_count(&self, part: &StreamInfo) -> usize {
         match self {
             Reading::OnCpu => std::thread::available_parallelism().map_or(1, usize::from),
             #[cfg(feature = "cuda")]
-            Reading::OnCards { cards, engines } => engines + MORE_THAN_ENGINES * cards.len(),
+            Reading::OnCards { cards, engines } => {
+                let most = engines + MORE_THAN_ENGINES * cards.len();
+                let known = part.decoding_cost.zip(part.frames);
+                known.map_or(most, |(cost, frames)| cost.decoders(frames, most))
+            }
         }
     }
 
