@@ -328,7 +328,7 @@ impl EngineArguments {
         pool: &EnginePool,
     ) -> Result<Box<dyn Engine>, EngineError> {
         self.start_by(chain, info, |chain, plan| {
-            // Of an input that the CPU was right for there may be one, and this one is for a card.
+            // The pool may hold a CPU engine of a short input, while this input is for a card.
             let needs_card = self.engine == EngineName::Auto
                 && cuda::has_driver()
                 && self.verdict(&chain, info).takes_card
