@@ -120,13 +120,18 @@ impl EngineArguments {
 
     /// Whether `auto` takes a card, and why.
     pub(super) fn verdict(&self, chain: &Chain, info: &StreamInfo) -> Verdict {
-        let mut verdict = self.judge(chain, info, info.is_on_card);
-        verdict.takes_card |= info.is_on_card;
         if let Some(option) = self.cuda_option() {
-            verdict.takes_card = true;
-            verdict.why = format!("{option} is an option of a card's");
+            return Verdict {
+                takes_card: true,
+                decodes: info.is_on_card,
+                why: format!("{option} is an option of a card's"),
+            };
         }
-        verdict
+        let verdict = self.judge(chain, info, info.is_on_card);
+        Verdict {
+            takes_card: verdict.takes_card || info.is_on_card,
+            ..verdict
+        }
     }
 
     /// The same by what is saved alone; a card decodes the input if it `may` and that saves time.

@@ -299,14 +299,16 @@ impl EngineArguments {
             EngineName::Auto => cuda::has_driver(),
             EngineName::Reference | EngineName::Cpu | EngineName::None => false,
         };
-        let numbers = || match &self.devices {
-            Some(cards) => cards.numbers().ok(),
-            None => Some(vec![self.device.unwrap_or(CudaOptions::default().device)]),
-        };
-        is_possible
-            .then(numbers)
-            .flatten()
-            .filter(|cards| !cards.is_empty())
+        let numbers = || self.cards().ok().filter(|cards| !cards.is_empty());
+        is_possible.then(numbers).flatten()
+    }
+
+    /// The cards that the user names, or the usual one.
+    fn cards(&self) -> Result<Vec<usize>, EngineError> {
+        match &self.devices {
+            Some(cards) => cards.numbers(),
+            None => Ok(vec![self.device.unwrap_or(CudaOptions::default().device)]),
+        }
     }
 
     /// True if a card is needed.
@@ -329,12 +331,14 @@ impl EngineArguments {
     ) -> Result<Box<dyn Engine>, EngineError> {
         self.start_by(chain, info, |chain, plan| {
             // The pool may hold a CPU engine of a short input, while this input is for a card.
-            let needs_card = self.engine == EngineName::Auto
-                && cuda::has_driver()
-                && self.verdict(&chain, info).takes_card
-                && check_card(plan).is_ok();
-            let fits = |engine: &dyn Engine| !needs_card || engine.name() == "cuda";
-            pool.take(fits, || self.choose(chain, plan, info))
+            let needs_card = || {
+                self.engine == EngineName::Auto
+                    && cuda::has_driver()
+                    && self.verdict(&chain, info).takes_card
+                    && check_card(plan).is_ok()
+            };
+            let fits = |engine: &dyn Engine| engine.name() == "cuda" || !needs_card();
+            pool.take(fits, || self.choose(chain.clone(), plan, info))
         })
     }
 
@@ -414,12 +418,9 @@ impl EngineArguments {
     }
 
     pub(super) fn cuda(&self, chain: &Chain) -> Result<Box<dyn Engine>, EngineError> {
-        let devices = match &self.devices {
-            Some(cards) => cards.numbers()?,
-            None => vec![self.device.unwrap_or(CudaOptions::default().device)],
-        };
         let start = |device: usize| self.cuda_on(device, chain.clone());
-        let mut engines = devices
+        let mut engines = self
+            .cards()?
             .into_iter()
             .map(start)
             .collect::<Result<Vec<_>, _>>()?

@@ -168,7 +168,7 @@ impl Plan {
             .map_or(usize::MAX, |n| (n as usize).div_ceil(stretch).max(1));
         let wanted = decoders
             .count
-            .map_or_else(|| reading.usual_count(&part), NonZeroUsize::get);
+            .map_or_else(|| reading.usual_count(), NonZeroUsize::get);
         let count = wanted.min(stretches).min((affordable / stretch).max(1));
         // A stretch for each decoder and one that is given out; they differ in length.
         let most_waiting = affordable.min((count + 2) * stretch);

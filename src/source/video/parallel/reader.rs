@@ -10,6 +10,8 @@
 //! FFmpeg makes the card's H.264 decoder anew after each flush, which takes a tenth of a second and stops all
 //! others. So there stretches follow one another without one, and pictures are known by their times.
 
+#[cfg(feature = "cuda")]
+use super::Consent;
 use super::{Decoders, Place};
 use crate::ffmpeg::Received;
 #[cfg(feature = "cuda")]
@@ -48,8 +50,9 @@ pub(super) enum Reading {
     OnCards {
         /// At least one; readers take them in turn.
         cards: Vec<DecoderCard>,
-        /// Of all cards.
-        engines: usize,
+        /// How many readers keep all their engines busy, or have read what is wanted before more of them have
+        /// started.
+        count: usize,
     },
 }
 
@@ -68,11 +71,7 @@ impl Reading {
             Place::Cpu if front.info.brings_memory => Ok(Reading::OnCpu),
             Place::Cpu => Err("its pictures are converted".to_owned()),
             #[cfg(feature = "cuda")]
-            Place::Cards(ordinals) => {
-                let consent = decoders.consent.as_ref();
-                let ask = || consent.map_or(Ok(()), |consent| consent.0(part));
-                Reading::on_cards(front, ordinals, ask)
-            }
+            Place::Cards(ordinals) => Reading::on_cards(front, part, ordinals, decoders.consent.as_ref()),
             #[cfg(not(feature = "cuda"))]
             Place::Cards(_) => Err("this framepipe was built without CUDA".to_owned()),
         }
@@ -81,8 +80,9 @@ impl Reading {
     #[cfg(feature = "cuda")]
     fn on_cards(
         front: &VideoSource,
+        part: &StreamInfo,
         ordinals: &[usize],
-        ask: impl FnOnce() -> Result<(), String>,
+        consent: Option<&Consent>,
     ) -> Result<Reading, String> {
         let name = front.decoder.codec_name();
         let Some(codec) = Codec::from_name(&name) else {
@@ -97,7 +97,7 @@ impl Reading {
         let format = front.info.format;
         decode::shift_for(format).map_err(|e| e.to_string())?;
         // Whatever follows starts the driver.
-        ask()?;
+        consent.map_or(Ok(()), |consent| consent.0(part))?;
         let depth = format.depth();
         let (width, height) = (front.info.width, front.info.height);
         let (mut cards, mut engines) = (Vec::new(), 0);
@@ -113,10 +113,13 @@ impl Reading {
             cards.push(DecoderCard::open(ordinal, format, (width, height)).map_err(|e| e.to_string())?);
             engines += caps.engines;
         }
-        match cards.is_empty() {
-            true => Err("there is no card".to_owned()),
-            false => Ok(Reading::OnCards { cards, engines }),
+        if cards.is_empty() {
+            return Err("there is no card".to_owned());
         }
+        let most = engines + MORE_THAN_ENGINES * cards.len();
+        let known = part.decoding_cost.zip(part.frames);
+        let count = known.map_or(most, |(cost, frames)| cost.decoders(frames, most));
+        Ok(Reading::OnCards { cards, count })
     }
 
     /// Where its readers work, for a sentence.
@@ -148,20 +151,12 @@ impl Reading {
         }
     }
 
-    /// How many readers keep it busy, or have decoded `part` of a video before more of them have started.
-    #[cfg_attr(
-        not(feature = "cuda"),
-        expect(unused_variables, reason = "only cards take long to start")
-    )]
-    pub(super) fn usual_count(&self, part: &StreamInfo) -> usize {
+    /// How many readers it takes where the user says nothing.
+    pub(super) fn usual_count(&self) -> usize {
         match self {
             Reading::OnCpu => std::thread::available_parallelism().map_or(1, usize::from),
             #[cfg(feature = "cuda")]
-            Reading::OnCards { cards, engines } => {
-                let most = engines + MORE_THAN_ENGINES * cards.len();
-                let known = part.decoding_cost.zip(part.frames);
-                known.map_or(most, |(cost, frames)| cost.decoders(frames, most))
-            }
+            Reading::OnCards { count, .. } => *count,
         }
     }
 
