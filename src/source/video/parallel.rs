@@ -422,7 +422,7 @@ impl Source for ParallelVideo {
     fn remarks(&mut self) -> Remarks {
         let mut remarks = self.front.remarks();
         let name = &self.front.name;
-        if std::mem::take(&mut self.looks_for_no_damage) {
+        if self.last.is_some() && std::mem::take(&mut self.looks_for_no_damage) {
             remarks.notes.push(format!(
                 "{name}: a card decoded it, which does not report damage within a picture; --decoder cpu does"
             ));
