@@ -215,13 +215,15 @@ impl Part<'_> {
         let top = self.first_row as i64 - (kernel.size.1 / 2) as i64;
         for k in (0..strip.rows).step_by(ROWS) {
             // Line j is row j of those that the strip is made of.
-            ring.fill(k + kernel.lines(), |j, to| match &kernel.row {
-                None => self.line(top + j as i64, to),
-                Some(row) => {
-                    self.line(top + j as i64, line);
-                    along(s, row, line, channels, &mut to[..len]);
+            while let Some((j, to)) = ring.next_before(k + kernel.lines()) {
+                match &kernel.row {
+                    None => self.line(top + j as i64, to),
+                    Some(row) => {
+                        self.line(top + j as i64, line);
+                        along(s, row, line, channels, &mut to[..len]);
+                    }
                 }
-            });
+            }
             memory.places.clear();
             memory
                 .places

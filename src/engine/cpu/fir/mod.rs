@@ -169,9 +169,9 @@ impl Fir {
         while row < strip.rows {
             let is_four = makes_four && row + 2 < strip.rows;
             let end = row / 2 + reach + usize::from(is_four);
-            ring.fill(end, |line, to| {
+            while let Some((line, to)) = ring.next_before(end) {
                 self.fill(simd, (&rows, first(line)), &form, to, input);
-            });
+            }
             let at_once = if is_four { 4 } else { 2 };
             let made = strip.rows.min(row + at_once) - row;
             let place = |k: usize| (row + k) * plane.stride;

@@ -141,9 +141,9 @@ impl Part<'_> {
             let at = self.first_row + k;
             // The first of the wide rows that these rows are made of.
             let first = (at as i64 / step as i64 - 2 - first_low) as usize;
-            // What rings call is not inlined: it enters the instructions anew.
-            wide_rows.fill(first + TAPS, |k, wide| {
-                low_rows.fill(k + low_slots, |_, low| {
+            // Loops that are long enough to enter the instructions anew, as what a decimator calls has to.
+            while let Some((k, wide)) = wide_rows.next_before(first + TAPS) {
+                while let Some((_, to)) = low_rows.next_before(k + low_slots) {
                     let sums = decimator.next(|first, target| {
                         s.enter(AddRows {
                             part: self,
@@ -153,9 +153,9 @@ impl Part<'_> {
                             target,
                         });
                     });
-                    let (lines, to) = (&mut lines, low);
+                    let lines = &mut lines;
                     s.enter(MakeLowRow { lines, sums, to });
-                });
+                }
                 let slot = low_rows.slots_from(k);
                 s.enter(MakeWideRow {
                     lines: &mut lines,
@@ -163,7 +163,7 @@ impl Part<'_> {
                     slot,
                     to: wide,
                 });
-            });
+            }
             let weights = &pyramid.kernel.interpolate[at % step..][..ROWS];
             let six = std::array::from_fn(|tap| wide_rows.slot(first + tap));
             let made = &mut rows[..ROWS * len];

@@ -235,12 +235,12 @@ impl Gradient {
             let out = &mut now[place..];
             if self.convolves {
                 // Line k is row k - above of the strip.
-                ring.fill(y + self.rows, |k, line| {
+                while let Some((k, line)) = ring.next_before(y + self.rows) {
                     let from = rows.row(k as i64 - above);
                     let to = &mut line[origin..origin + samples];
                     run_plain(self.vectors, Widen::new(self.format, from, to));
                     RowBorder::fill(apron, line, T::of_sample);
-                });
+                }
                 starts.clear();
                 let lead = self.border.lead();
                 starts.extend((y..y + self.rows).map(|k| ring.slot(k) + lead));

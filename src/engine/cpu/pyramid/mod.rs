@@ -170,8 +170,8 @@ impl Pyramid {
             let at = first_row + y as i64;
             // The first of the wide rows that this row is made of.
             let first = (at / step as i64 - 2 - first_low) as usize;
-            wide_rows.fill(first + PyramidGrid::TAPS, |k, wide| {
-                low_rows.fill(k + low_slots, |_, low| {
+            while let Some((k, wide)) = wide_rows.next_before(first + PyramidGrid::TAPS) {
+                while let Some((_, low)) = low_rows.next_before(k + low_slots) {
                     let sums = decimator.next(|block, target| {
                         let from = block - first_row;
                         let rows = [
@@ -198,7 +198,7 @@ impl Pyramid {
                         to: &mut low[..filtered],
                     };
                     run_plain(self.vectors, make);
-                });
+                }
                 let starts: Vec<usize> = (k..k + low_slots).map(|line| low_rows.slot(line)).collect();
                 let make = MakeWideRow {
                     kernel,
@@ -211,7 +211,7 @@ impl Pyramid {
                     to: &mut wide[..samples],
                 };
                 run_plain(self.vectors, make);
-            });
+            }
             let make = MakeRow::<S>::new(
                 std::array::from_fn(|tap| &wide_rows.line(first + tap)[..samples]),
                 (kernel, &self.convolved),

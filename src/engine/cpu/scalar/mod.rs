@@ -138,9 +138,9 @@ impl Component<'_> {
         strip.each_row(layout, |position, row| {
             // Line k is row k - ry of the strip.
             let above = position.row - first;
-            ring.fill(above + kernel.height, |k, line| {
+            while let Some((k, line)) = ring.next_before(above + kernel.height) {
                 self.load((first + k) as i64 - ry, rx, line);
-            });
+            }
             sums.fill(S::from_bias(self.c.low));
             for (weights, k) in kernel.weights.chunks(kernel.width).zip(above..) {
                 accumulate(&mut sums, weights, ring.line(k));
@@ -166,12 +166,12 @@ impl Component<'_> {
         strip.each_row(layout, |position, row| {
             // Line k is row k - ry of the strip.
             let above = position.row - first;
-            ring.fill(above + rows, |k, t| {
+            while let Some((k, t)) = ring.next_before(above + rows) {
                 self.load((first + k) as i64 - ry, rx, &mut line);
                 row_sums.fill(R::from_bias(kernel.row.start()));
                 accumulate(&mut row_sums, &kernel.row.weights, &line);
                 intermediate(&row_sums, kernel.row.shift, t);
-            });
+            }
             sums.fill(C::from_bias(self.c.low));
             for (&q, k) in kernel.column.weights.iter().zip(above..) {
                 accumulate_column(&mut sums, q, ring.line(k));

@@ -71,15 +71,16 @@ impl<'a, T: Clone + Default> LineRing<'a, T> {
         }
     }
 
-    /// Makes the lines that are not there yet, up to and without line `end`: `make` is called with each
-    /// one's number and slot.
+    /// The number and the slot of the next line that is to be made, until all up to and without line `end`
+    /// are.
     #[inline]
-    pub(in crate::engine::cpu) fn fill(&mut self, end: usize, mut make: impl FnMut(usize, &mut [T])) {
-        while self.next < end {
-            let at = self.slot(self.next);
-            make(self.next, &mut self.memory[at..at + self.slot]);
+    pub(in crate::engine::cpu) fn next_before(&mut self, end: usize) -> Option<(usize, &mut [T])> {
+        let line = self.next;
+        (line < end).then(|| {
             self.next += 1;
-        }
+            let at = self.slot(line);
+            (line, &mut self.memory[at..at + self.slot])
+        })
     }
 
     /// Where a line's slot begins.
@@ -129,10 +130,10 @@ mod tests {
         let mut ring = LineRing::new(&mut memory, (3, 4), 2);
         let mut made = Vec::new();
         for end in [2, 2, 5] {
-            ring.fill(end, |k, line| {
+            while let Some((k, line)) = ring.next_before(end) {
                 line.fill(k);
                 made.push(k);
-            });
+            }
         }
         assert_eq!((made, ring.next()), (vec![0, 1, 2, 3, 4], 5));
         let slot = ring.slots_from(2);

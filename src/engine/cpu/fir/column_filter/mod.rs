@@ -145,7 +145,8 @@ unsafe fn add_taps<
     taps: &[Tap],
 ) -> Sums<L::V, P, V, R> {
     for tap in taps {
-        let weights = tap.weights.map(|pair| simd.splat(pair));
+        let [a, b, c, d] = tap.weights;
+        let weights = [simd.splat(a), simd.splat(b), simd.splat(c), simd.splat(d)];
         for p in 0..P {
             for v in 0..V {
                 let step = p * limb_stride + L::LANES * v;

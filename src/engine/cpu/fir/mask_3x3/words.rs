@@ -108,8 +108,15 @@ impl<T: Copy, R: Terms, const MIRRORED: bool> WordConstants<T, R, MIRRORED> {
     #[inline(always)]
     pub(super) fn new<L: Simd<V = T>>(simd: L, mask: WordMask) -> Self {
         let both = |word: i16| simd.splat(i32::from(word) << 16 | i32::from(word) & 0xFFFF);
+        let mut rows = [[both(0); 3]; 3];
+        for y in 0..3 {
+            let weights = R::weights(mask.rows[y]);
+            for k in 0..3 {
+                rows[y][k] = both(weights[k]);
+            }
+        }
         WordConstants {
-            rows: mask.rows.map(|row| R::weights(row).map(both)),
+            rows,
             low: both(255),
             factor: both(1 << (15 - mask.shift)),
             high: both(mask.high),
