@@ -137,13 +137,18 @@ impl<'a> Next<'a> {
         Next { rows, bytes }
     }
 
-    /// Prefetches what belongs to so many samples from sample `at` on.
+    /// Prefetches the cache lines that begin within so many samples from sample `at` on.
     #[inline(always)]
     fn prefetch<S: Sums>(&self, s: S, at: usize, samples: usize) {
         const CACHE_LINE: usize = 64;
+        let first = (at * self.bytes).next_multiple_of(CACHE_LINE);
+        let end = (at + samples) * self.bytes;
+        if first >= end {
+            return;
+        }
         for n in 0..2 * ROWS {
-            let mut byte = at * self.bytes;
-            while byte < self.rows[n].len().min((at + samples) * self.bytes) {
+            let mut byte = first;
+            while byte < self.rows[n].len().min(end) {
                 s.prefetch(self.rows[n][byte..].as_ptr());
                 byte += CACHE_LINE;
             }
@@ -161,11 +166,11 @@ pub(in crate::engine::cpu) fn sums<S: Sums>(
     (starts, next): (&[S::Number], Next<'_>),
     to: &mut [S::Number],
 ) {
-    // Of a column the one tap of a line is a constant of the loop.
-    if taps.width == 1 {
-        all_tiles::<S, 1, false>(s, taps, lines, (starts, next), to);
-    } else {
-        all_tiles::<S, 0, false>(s, taps, lines, (starts, next), to);
+    // Of a column the one tap of a line is a constant of the loop, and of three columns the three taps are.
+    match taps.width {
+        1 => all_tiles::<S, 1, false>(s, taps, lines, (starts, next), to),
+        3 => all_tiles::<S, 3, false>(s, taps, lines, (starts, next), to),
+        _ => all_tiles::<S, 0, false>(s, taps, lines, (starts, next), to),
     }
 }
 
