@@ -20,7 +20,8 @@ pub(super) fn combine(combining: FloatCombining, sums: &mut [f32], of: usize, st
         FloatCombining::Largest => {
             for other in others {
                 for (m, &s) in first.iter_mut().zip(other) {
-                    *m = if s > *m || s.is_nan() { s } else { *m };
+                    // Both comparisons at once, as a vector makes them.
+                    *m = if (s > *m) | s.is_nan() { s } else { *m };
                 }
             }
         }
