@@ -135,7 +135,8 @@ impl Transforms {
         let side = |k: usize| {
             let points = SIDES[k];
             // Sums that results are rechecked by have 32 bits up to 12-bit pixels.
-            let is_fast = format.depth() <= 12
+            let is_fast = !kernel.long
+                && format.depth() <= 12
                 && uncertain_share(kernel, f64::from(format.max_value()), points, lanes)
                     <= MAX_UNCERTAIN_VECTORS;
             let terms = if is_fast { terms.singles } else { terms.doubles };
@@ -201,7 +202,7 @@ impl PlaneFilter for Fft {
             return None;
         };
         let channels = part.channels();
-        if kernel.weights.len() < LEAST_WEIGHTS || kernel.long || convolved(channels).next().is_none() {
+        if kernel.weights.len() < LEAST_WEIGHTS || convolved(channels).next().is_none() {
             return None;
         }
         let transforms = match before {
@@ -225,12 +226,13 @@ impl PlaneFilter for Fft {
 
     fn plan(&self, plane: &Plane) -> String {
         let Side { points, is_fast, .. } = self.cheapest(plane).0;
-        let numbers = if *is_fast {
-            "32 bits, uncertain results rechecked"
+        let bits = if *is_fast { 32 } else { 64 };
+        let rechecked = if *is_fast || self.transforms.kernel.long {
+            ", uncertain results rechecked"
         } else {
-            "64 bits"
+            ""
         };
-        format!("fft: overlap-save, tiles of {points}x{points} in {numbers}")
+        format!("fft: overlap-save, tiles of {points}x{points} in {bits} bits{rechecked}")
     }
 
     fn filter(&self, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch) {

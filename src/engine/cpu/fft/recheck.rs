@@ -1,4 +1,4 @@
-//! Recomputes the results that a 32-bit FFT could have rounded wrongly, as docs/arithmetic.md says: a sum of
+//! Recomputes the results that an FFT could have rounded wrongly, as docs/arithmetic.md says: a sum of
 //! products for each.
 #![allow(unsafe_code)]
 
@@ -13,12 +13,18 @@ const TOGETHER: usize = 32;
 /// A mask's weights as sums are made with them.
 pub(super) struct Recheck {
     vectors: Option<Vectors>,
-    /// Row by row, each filled up.
-    weights: Vec<i16>,
+    weights: Weights,
     /// Weights of a row with those that fill it up.
     across: usize,
     division: Division,
     largest: i64,
+}
+
+/// Row by row, each filled up.
+enum Weights {
+    Words(Vec<i16>),
+    /// Long ones, whose sums are exact as doubles.
+    Doubles(Vec<f64>),
 }
 
 /// A tile with its results.
@@ -37,17 +43,21 @@ pub(super) struct Tile<'a> {
 }
 
 impl Recheck {
-    /// That of a mask for samples up to `largest` of at most 12 bits.
+    /// That of a mask for samples up to `largest`, of at most 12 bits where weights are not long.
     pub(super) fn new(kernel: &DirectKernel, largest: u32, vectors: Option<Vectors>) -> Recheck {
         let across = kernel.width.next_multiple_of(TOGETHER);
-        let mut weights = vec![0; across * kernel.height];
-        for (filled, row) in weights
-            .chunks_exact_mut(across)
-            .zip(kernel.weights.chunks(kernel.width))
-        {
+        let rows = kernel.weights.chunks(kernel.width);
+        let filled = rows.flat_map(|row| {
+            row.iter()
+                .copied()
+                .chain(std::iter::repeat_n(0, across - row.len()))
+        });
+        let weights = if kernel.long {
+            Weights::Doubles(filled.map(f64::from).collect())
+        } else {
             // Quantised weights are no larger than two signed bytes hold.
-            filled.iter_mut().zip(row).for_each(|(q, &of)| *q = of as i16);
-        }
+            Weights::Words(filled.map(|q| q as i16).collect())
+        };
         Recheck {
             vectors,
             weights,
@@ -74,7 +84,10 @@ impl Recheck {
             with_simd!(vectors, simd => simd.unfused().enter(rechecking));
             return;
         }
-        rechecking.each(ScalarDot);
+        match &self.weights {
+            Weights::Words(weights) => rechecking.each(ScalarDot { weights }),
+            Weights::Doubles(weights) => rechecking.each(DoubleDot { weights }),
+        }
     }
 }
 
@@ -90,29 +103,56 @@ struct Rechecking<'a> {
 trait Dot: Copy {
     /// The sum of the products of the weights, in rows of `across`, and of the samples, whose rows begin
     /// `stride` apart.
-    fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32;
+    fn dot(self, across: usize, samples: &[u16], stride: usize) -> i64;
 }
 
 /// In plain Rust.
 #[derive(Clone, Copy)]
-struct ScalarDot;
+struct ScalarDot<'a> {
+    weights: &'a [i16],
+}
 
-impl Dot for ScalarDot {
-    fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32 {
-        let rows = weights.chunks_exact(across).zip(samples.chunks(stride));
+impl Dot for ScalarDot<'_> {
+    fn dot(self, across: usize, samples: &[u16], stride: usize) -> i64 {
+        let rows = self.weights.chunks_exact(across).zip(samples.chunks(stride));
         let products = rows.flat_map(|(q, p)| q.iter().zip(p).map(|(&q, &p)| i32::from(q) * i32::from(p)));
-        products.sum()
+        products.map(i64::from).sum()
+    }
+}
+
+/// In doubles, which are exact below 2^53 in any order.
+#[derive(Clone, Copy)]
+struct DoubleDot<'a> {
+    weights: &'a [f64],
+}
+
+impl Dot for DoubleDot<'_> {
+    #[inline(always)]
+    fn dot(self, across: usize, samples: &[u16], stride: usize) -> i64 {
+        const LANES: usize = 8;
+        let mut sums = [0.0; LANES];
+        for (q, p) in self.weights.chunks_exact(across).zip(samples.chunks(stride)) {
+            for (q, p) in q.as_chunks::<LANES>().0.iter().zip(p.as_chunks::<LANES>().0) {
+                for lane in 0..LANES {
+                    sums[lane] += q[lane] * f64::from(p[lane]);
+                }
+            }
+        }
+        sums.iter().sum::<f64>() as i64
     }
 }
 
 /// By the multiply-add of pairs of words.
 #[derive(Clone, Copy)]
-struct PairDot<L>(L);
+struct PairDot<'a, L> {
+    simd: L,
+    weights: &'a [i16],
+}
 
-impl<L: Simd> Dot for PairDot<L> {
+impl<L: Simd> Dot for PairDot<'_, L> {
     #[inline(always)]
-    fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32 {
-        let PairDot(simd) = self;
+    fn dot(self, across: usize, samples: &[u16], stride: usize) -> i64 {
+        let PairDot { simd, weights } = self;
         let rows = weights.len() / across;
         assert!(across.is_multiple_of(TOGETHER) && samples.len() >= (rows - 1) * stride + across);
         let mut sums = [simd.splat(0); 2];
@@ -133,7 +173,7 @@ impl<L: Simd> Dot for PairDot<L> {
         let mut numbers = [0; TOGETHER];
         // SAFETY: a vector of any set has no more than half as many numbers.
         unsafe { simd.store(numbers.as_mut_ptr(), simd.add(sums[0], sums[1])) };
-        numbers.iter().sum()
+        numbers.iter().copied().map(i64::from).sum()
     }
 }
 
@@ -157,8 +197,8 @@ impl Rechecking<'_> {
                     break;
                 }
                 let samples = &tile.samples[y * tile.stride + x..];
-                let sum = by.dot(&recheck.weights, recheck.across, samples, tile.stride);
-                let result = recheck.division.of(i64::from(sum) + c.low) + c.high;
+                let sum = by.dot(recheck.across, samples, tile.stride);
+                let result = recheck.division.of(sum + c.low) + c.high;
                 tile.made[y * row_of_results(tile.side) + x] = result.clamp(0, recheck.largest) as u16;
             }
         }
@@ -168,6 +208,85 @@ impl Rechecking<'_> {
 impl Work for Rechecking<'_> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        self.each(PairDot(simd));
+        match &self.by.weights {
+            Weights::Words(weights) => self.each(PairDot { simd, weights }),
+            Weights::Doubles(weights) => self.each(DoubleDot { weights }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::engine::cpu::fft::tests::step;
+    use crate::engine::cpu::simd::InstructionSet;
+    use crate::filter::{Border, Kernel, Mask};
+    use crate::frame::PixelFormat;
+
+    /// Of whole tiles that are uncertain, and hold anything before.
+    #[test]
+    fn every_uncertain_result_is_that_of_integers() {
+        const SIDE: usize = 64;
+        let stride = SIDE + Recheck::beyond();
+        for (format, is_long) in [("gray", false), ("gray12le", true), ("gray16le", true)] {
+            let format: PixelFormat = format.parse().unwrap();
+            let largest = format.max_value();
+            let samples: Vec<u16> = (0..SIDE * stride)
+                .map(|k| (k as u32 * 40_503 % (largest + 1)) as u16)
+                .collect();
+            let (width, height) = (25, 31);
+            let weights: Vec<f64> = (0..width * height)
+                .map(|k| (k * 7919 % 1000) as f64 - 200.0)
+                .collect();
+            let total: f64 = weights.iter().sum();
+            let weights = weights.iter().map(|w| w / total).collect();
+            let mask = Mask::new(width, height, weights).unwrap();
+            let step = step(mask, Border::Replicate, 1.5, "all", format).unwrap();
+            let Kernel::Direct(kernel) = &step.kernel else {
+                panic!("{:?}", step.kernel)
+            };
+            assert_eq!(kernel.long, is_long, "{format}");
+            let c = step.planes[0][0].convolved().unwrap();
+            let (columns, rows) = (SIDE + 1 - width, SIDE + 1 - height);
+            let expected = |y: usize, x: usize| {
+                let at = |k: usize| i64::from(samples[(y + k / width) * stride + x + k % width]);
+                let products = kernel
+                    .weights
+                    .iter()
+                    .enumerate()
+                    .map(|(k, &q)| i64::from(q) * at(k));
+                let numerator = products.sum::<i64>() + c.low;
+                let result = numerator.div_euclid(kernel.division.divisor()) + c.high;
+                result.clamp(0, i64::from(largest)) as u16
+            };
+            let uncertain: Vec<Uncertain> = (0..rows)
+                .flat_map(|row| {
+                    (0..columns).step_by(8).map(move |column| Uncertain {
+                        row: row as u16,
+                        column: column as u16,
+                        lanes: [0, 0xFF],
+                    })
+                })
+                .collect();
+            let sets = InstructionSet::available().map(Vectors::of);
+            for vectors in sets {
+                let mut made = vec![0xA5A5; rows * row_of_results(SIDE)];
+                let tile = Tile {
+                    number: 1,
+                    side: SIDE,
+                    wanted: (columns, rows),
+                    samples: &samples,
+                    stride,
+                    made: &mut made,
+                };
+                Recheck::new(kernel, largest, vectors).recheck(&uncertain, c, tile);
+                for (y, row) in made.chunks(row_of_results(SIDE)).enumerate() {
+                    for (x, &result) in row[..columns].iter().enumerate() {
+                        assert_eq!(result, expected(y, x), "{format} {x} {y}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -27,7 +27,8 @@
 //! their magnitudes add up to less than 2^22, or 2^30 / m for samples up to m of at most 12 bits, so that
 //! q is below 3.8 x 10^5): sums are integers, and so known exactly. In 32 bits E is some thousandths of a
 //! level for masks that blur: results that lie closer to the border between two levels are named, for the
-//! caller to find them in another way.
+//! caller to find them in another way. So they are of long weights, whose sums reach 2^53: in 64 bits E is
+//! some units then, and below a millionth of a level for masks that blur.
 
 use super::butterfly::Twiddles;
 use crate::engine::cpu::simd::float::{Complex, Doubles2, Float, Line, Work};
@@ -108,6 +109,8 @@ pub(super) struct Spectrum<R: Float, const N: usize> {
     /// The sum of the weights, and the root of the sum of their squares.
     gain: f64,
     norm: f64,
+    /// True if sums may be off by a unit or more.
+    is_rounded: bool,
 }
 
 /// The spectrum of a mask's weights over tiles of `N` x `N` points, divided by the number of points: row by
@@ -173,6 +176,7 @@ impl<R: Float, const N: usize> Spectrum<R, N> {
             kept: (N - kernel.width + 1, N - kernel.height + 1),
             gain: sum / scale,
             norm: norm(&kernel.weights) / scale,
+            is_rounded: !R::IS_EXACT || kernel.long,
         }
     }
 }
@@ -248,6 +252,8 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
             pair,
         } = self;
         let twiddles = &spectrum.twiddles;
+        // Of numbers of 32 bits a constant.
+        let is_rounded = !R::IS_EXACT || spectrum.is_rounded;
         let zero = reals.splat(R::number(0.0));
         // The tile in blocks of as many columns as a vector holds, and a line of as many rows.
         let blocks = N / R::LANES * (N + APART);
@@ -267,7 +273,7 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
             for (block, points) in tile.chunks_exact_mut(N + APART).enumerate() {
                 let re = reals.sub(reals.of_words(&rows[0][block * R::LANES..]), taken_off[0]);
                 let im = reals.sub(reals.of_words(&rows[1][block * R::LANES..]), taken_off[1]);
-                if !R::IS_EXACT {
+                if is_rounded {
                     squares = reals.mul_add(re, re, reals.mul_add(im, im, squares));
                 }
                 points[y] = Complex { re, im };
@@ -300,7 +306,7 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
         let (columns, rows) = spectrum.kept;
         let [first, second] = pair.outputs;
         let mut found = 0;
-        if !R::IS_EXACT {
+        if is_rounded {
             pair.uncertain
                 .resize(rows * columns.div_ceil(R::LANES), Uncertain::default());
         }
@@ -315,7 +321,7 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
                 let (re, im) = (reals.add(point.re, add[0]), reals.add(point.im, add[1]));
                 reals.put_whole(re, largest, &mut first[column..]);
                 reals.put_whole(im, largest, &mut second[column..]);
-                if !R::IS_EXACT {
+                if is_rounded {
                     let lanes = [
                         reals.far_from_halves(re, within) as u16,
                         reals.far_from_halves(im, within) as u16,

@@ -32,7 +32,7 @@ pub(in crate::engine::cpu) trait Float: Copy + Send + Sync + 'static {
     /// The unit of rounding: half of what lies between one and the next larger number.
     const UNIT: f64;
 
-    /// True if sums of samples and quantised weights come out exact.
+    /// True if sums of samples and weights that are not long come out exact.
     const IS_EXACT: bool = Self::UNIT < 1e-15;
 
     /// Runs a loop, compiled for this set.
