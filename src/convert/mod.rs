@@ -16,7 +16,7 @@ use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 use crate::frame::fact::matrix_name;
 use crate::frame::{
     AllocationError, AlphaKind, Buffer, Colour, ColourModel, Frame, Layout, LayoutError, Pageable,
-    PixelFormat, Range,
+    PixelFormat, Range, UnknownMatrix, YCGCO, usual_matrix,
 };
 
 /// A conversion that cannot be.
@@ -34,14 +34,8 @@ pub enum ConvertError {
         reason: String,
     },
     /// The matrix between RGB and YUV is one whose formula is not known here.
-    #[error(
-        "pictures with the matrix {matrix} cannot be converted to RGB here, and another matrix would give \
-         wrong colours; keep them in YUV (such as ffv1 in .mkv), or bring them to bt709 or bt2020nc first"
-    )]
-    Matrix {
-        /// FFmpeg's name of it.
-        matrix: String,
-    },
+    #[error(transparent)]
+    Matrix(#[from] UnknownMatrix),
     /// No formula leads from one format to the other.
     #[error(
         "{from} cannot be converted to {to}: no formula is known for it; OpenEXR (.exr) and raw: hold {from} \
@@ -67,12 +61,6 @@ pub enum ConvertError {
     /// No memory for a frame.
     #[error(transparent)]
     Allocation(#[from] AllocationError),
-}
-
-/// The matrix between RGB and YUV that untagged pictures of this height use: BT.709 from 720 rows on, else
-/// BT.601.
-pub fn usual_matrix(height: usize) -> u8 {
-    if height >= 720 { 1 } else { 6 }
 }
 
 /// The colour facts of a frame after its format changed from `from` to `to`: range, matrix and alpha follow
@@ -118,22 +106,6 @@ pub(crate) fn written_matrix(matrix: u8, height: usize) -> u8 {
     match matrix {
         1 | 4 | 5 | 6 | 7 | 9 => matrix,
         _ => usual_matrix(height),
-    }
-}
-
-/// H.273's number of YCgCo.
-pub(crate) const YCGCO: u8 = 8;
-
-/// The matrix by which swscale makes RGB of YUV: the one given, or the usual one where nothing is said. YCgCo
-/// has a formula of its own in [`Converter`]; the others are refused, since any other matrix would give wrong
-/// colours.
-pub(crate) fn read_matrix(matrix: u8, height: usize) -> Result<u8, ConvertError> {
-    match matrix {
-        0 | 2 | 3 => Ok(usual_matrix(height)),
-        1 | 4..=7 | 9 => Ok(matrix),
-        _ => Err(ConvertError::Matrix {
-            matrix: matrix_name(matrix),
-        }),
     }
 }
 
@@ -229,7 +201,8 @@ impl Converter {
                     cut: CutSamples::default(),
                 });
             }
-            read_matrix(colour.matrix, height)?;
+            // swscale takes any other matrix for one that it knows. YCgCo has a formula of its own.
+            colour.read_matrix(height)?;
         }
         let end = |av: AvFormat, format: PixelFormat, colour: Colour| ScalerEnd {
             format: av,
@@ -350,9 +323,7 @@ fn planar_444(
     match PixelFormat::from_name(&format!("{family}{depth}")) {
         Some(planar) if planar == format => Ok(None),
         Some(planar) => Converter::new((format, colour), planar, width, height).map(Some),
-        None => Err(ConvertError::Matrix {
-            matrix: matrix_name(YCGCO),
-        }),
+        None => Err(UnknownMatrix(matrix_name(YCGCO)).into()),
     }
 }
 

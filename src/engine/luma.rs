@@ -12,7 +12,7 @@ use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::Planes;
 use crate::frame::{
     Allocator, Buffer, Channel, Colour, ColourModel, Frame, FramePool, Layout, Pageable, PixelFormat, Range,
-    Remarks,
+    Remarks, luma_weights,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -229,22 +229,19 @@ impl Weights {
     /// Those of the matrix that a picture's colour facts name, else those of its primaries, else BT.709's
     /// (H.273, tables 2 and 4).
     fn of(colour: &Colour) -> Weights {
-        const BT709: (f64, f64) = (0.2126, 0.0722);
-        const BT601: (f64, f64) = (0.299, 0.114);
-        const FCC: (f64, f64) = (0.30, 0.11);
-        const SMPTE240: (f64, f64) = (0.212, 0.087);
-        const BT2020: (f64, f64) = (0.2627, 0.0593);
-        let (red, blue) = match (colour.matrix, colour.primaries) {
-            (1, _) => BT709,
-            (4, _) => FCC,
-            (5 | 6, _) => BT601,
-            (7, _) => SMPTE240,
-            (9 | 10, _) => BT2020,
-            (_, 5 | 6) => BT601,
-            (_, 7) => SMPTE240,
-            (_, 9) => BT2020,
-            _ => BT709,
+        let of_primaries = match colour.primaries {
+            5 | 6 => Some(6),
+            7 => Some(7),
+            9 => Some(9),
+            _ => None,
         };
+        // BT.709's are always known.
+        let matrices = [Some(colour.matrix), of_primaries, Some(1)];
+        let (red, blue) = matrices
+            .into_iter()
+            .flatten()
+            .find_map(luma_weights)
+            .unwrap_or_default();
         let whole = |weight: f64| (weight * 65536.0).round() as u32;
         let (red, blue) = (whole(red), whole(blue));
         Weights([red, 65536 - red - blue, blue])

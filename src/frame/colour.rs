@@ -1,6 +1,10 @@
 //! Facts about a picture's colour that pass through a run unchanged.
 
+use super::fact::matrix_name;
 use super::{Channel, ColourModel, PixelFormat};
+
+/// H.273's number of YCgCo.
+pub(crate) const YCGCO: u8 = 8;
 
 /// Which sample values stand for black and white.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -57,7 +61,45 @@ impl Default for Colour {
     }
 }
 
+/// A matrix between RGB and YUV, by FFmpeg's name of it, whose formula is not known here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "pictures with the matrix {0} cannot be converted to RGB here, and another matrix would give wrong \
+     colours; keep them in YUV (such as ffv1 in .mkv), or bring them to bt709 or bt2020nc first"
+)]
+pub struct UnknownMatrix(pub String);
+
+/// The matrix between RGB and YUV that untagged pictures of this height use: BT.709 from 720 rows on, else
+/// BT.601.
+pub(crate) fn usual_matrix(height: usize) -> u8 {
+    if height >= 720 { 1 } else { 6 }
+}
+
+/// What red and blue count in luma by a matrix, its KR and KB in H.273; `None` for those without such numbers
+/// there.
+pub(crate) fn luma_weights(matrix: u8) -> Option<(f64, f64)> {
+    Some(match matrix {
+        1 => (0.2126, 0.0722),
+        4 => (0.30, 0.11),
+        5 | 6 => (0.299, 0.114),
+        7 => (0.212, 0.087),
+        9 | 10 => (0.2627, 0.0593),
+        _ => return None,
+    })
+}
+
 impl Colour {
+    /// The matrix by which RGB is made of YUV pictures of this height: the one that is stated, or the usual
+    /// one where nothing is said. [`YCGCO`] is refused with the others that have no luma weights, since it
+    /// has a formula of its own.
+    pub(crate) fn read_matrix(&self, height: usize) -> Result<u8, UnknownMatrix> {
+        match self.matrix {
+            0 | 2 | 3 => Ok(usual_matrix(height)),
+            matrix @ (1 | 4..=7 | 9) => Ok(matrix),
+            matrix => Err(UnknownMatrix(matrix_name(matrix))),
+        }
+    }
+
     /// The sample value that stands for "no signal" in `channel`: black for luma, the centre for chroma, 0
     /// for the rest, floating-point samples among them. Scaled to the format's depth.
     pub fn zero_level(&self, format: PixelFormat, channel: Channel) -> u32 {

@@ -18,7 +18,8 @@ mod shared;
 mod stall_timeout;
 mod turn;
 
-pub use colour::{AlphaKind, Colour, Range};
+pub use colour::{AlphaKind, Colour, Range, UnknownMatrix};
+pub(crate) use colour::{YCGCO, luma_weights, usual_matrix};
 pub use decoded::Decoded;
 pub use hash::{ContentHash, content_hash};
 pub use image::{Image, ImageMut};

@@ -6,13 +6,13 @@
 use super::choice::{self, FormatChoice, Hdr, RequestedSettings};
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
 use super::{Running, VideoSink, alpha};
-use crate::convert::{self, Converter, YCGCO};
+use crate::convert::{self, Converter};
 use crate::ffmpeg::{
     Access, AvError, AvFormat, Demuxer, Encoder, EncoderSetup, Picture, Scaler, ScalerEnd, for_stream, log,
 };
 use crate::frame::fact::{self, Fact, Facts, Samples};
 use crate::frame::{
-    Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Range, RangeChange, SideData, Turn,
+    Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Range, RangeChange, SideData, Turn, YCGCO,
 };
 use crate::sink::ledger::{Ledger, Outcome, merged, stated};
 use crate::sink::{Rules, SinkError};
@@ -336,7 +336,7 @@ impl VideoSink {
                 format = rgb;
                 steps.to_rgb = Some(converter);
             } else {
-                convert::read_matrix(colour.matrix, height).map_err(problem)?;
+                colour.read_matrix(height).map_err(|e| problem(e.into()))?;
             }
         }
         if !choice.converts {
