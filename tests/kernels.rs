@@ -4,7 +4,7 @@
 
 use framepipe::engine::EngineError;
 use framepipe::engine::cuda::{
-    DeviceInfo, MemoryVariant, Recipe, SelectContext, Source, Table, chain_recipes, nvrtc_version,
+    DeviceInfo, MemoryVariant, Recipe, SelectContext, Source, Table, chain_recipes, nvrtc_version, rgb_recipe,
 };
 use framepipe::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Mask, Plan, Planes};
 use framepipe::frame::{Colour, PixelFormat};
@@ -134,7 +134,8 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
         .into_iter()
         .chain(combined_recipes(limits))
         .chain(float_recipes(limits))
-        .chain(weighted_recipes(limits));
+        .chain(weighted_recipes(limits))
+        .chain(PixelFormat::all().map(|format| rgb_recipe(format).unwrap()));
     list.extend(more.filter(|r| seen.insert(r.clone())));
     list
 }
@@ -369,7 +370,7 @@ type Kind = (Source, &'static str, i64);
 
 /// Each text on each card, and each border and kind of sample of each text on one of them.
 fn kinds(architecture: u32, recipe: &Recipe) -> Vec<Kind> {
-    let named = ["BORDER", "SAMPLE_BYTES", "CHANNELS", "LOADER"];
+    let named = ["BORDER", "SAMPLE_BYTES", "CHANNELS", "COMPONENTS", "LOADER"];
     let parameters = recipe.parameters.iter().copied();
     let known = parameters.filter(|(name, _)| named.contains(name));
     known

@@ -10,6 +10,8 @@ pub mod none;
 pub mod pool;
 pub mod reference;
 pub mod region;
+#[doc(hidden)]
+pub mod rgb;
 pub mod several;
 #[doc(hidden)]
 pub mod verify;
@@ -17,6 +19,7 @@ pub mod verify;
 use crate::filter::PlanError;
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, PixelFormat, Remarks,
+    UnknownMatrix,
 };
 use std::ffi::CStr;
 use std::fmt;
@@ -196,6 +199,9 @@ pub enum EngineError {
     /// A part of the picture cannot be filtered.
     #[error(transparent)]
     Region(#[from] region::RegionError),
+    /// RGB is wanted of pictures whose matrix is not known.
+    #[error(transparent)]
+    Matrix(#[from] UnknownMatrix),
     /// The engine cannot be started on this machine: what is missing and what to do.
     #[error("{0}")]
     Unavailable(String),

@@ -13,5 +13,6 @@ mod instruction_sets;
 mod long_weights;
 mod oracle;
 mod region;
+mod rgb;
 mod wide_floats;
 mod wide_gaussians;

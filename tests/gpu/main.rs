@@ -11,6 +11,7 @@ mod fused;
 mod long;
 mod options;
 mod program;
+mod rgb;
 mod ring;
 #[path = "../standin/mod.rs"]
 mod standin;
@@ -35,7 +36,7 @@ use std::process::Command;
 use std::sync::{LazyLock, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Tests of this folder that need a card.
-const TESTS: usize = 54;
+const TESTS: usize = 56;
 
 /// Held to read by tests that compare bits, side by side, and to write by those that fill the card's memory,
 /// count it or take times.
@@ -218,7 +219,7 @@ fn hold_stream(engine: &mut dyn Engine, list: &[Case], reference: &mut Reference
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 33] = [
+const ON_A_STAND_IN: [&str; 35] = [
     "timing::kernels_that_are_timed_make_the_references_bits",
     "divisors::sums_divided_by_a_multiplication_give_the_references_bits",
     "float::every_float_format_under_every_border",
@@ -252,6 +253,8 @@ const ON_A_STAND_IN: [&str; 33] = [
     "surfaces::surfaces_are_filtered_where_they_lie",
     "surfaces::several_decoders_share_blocks_and_an_engine",
     "surfaces::frames_in_a_row_come_back_right",
+    "rgb::rgb_of_frames_on_the_card_has_the_references_bits",
+    "rgb::rgb_that_cannot_be_made_is_refused",
 ];
 
 /// True where the card is the stand-in that the test below starts this program with.

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod resident;
+pub(crate) mod rgb;
 
 use super::compile::cache::Cache;
 use super::driver::card_frame::{Blocks, CardFrame};

@@ -10,8 +10,9 @@
 //!
 //! ```text
 //! engine      frames in, frames out, in order;            timing     what benchmarks time
-//!             pictures of others filtered where they lie
-//!                                                         decode     frames of the card's decoders
+//!             pictures of others filtered where they lie  decode     frames of the card's decoders
+//!             RGB of frames made where they lie
+//!
 //! ring        several frames in flight at a time
 //! launch      a plan with its kernels, enqueued
 //! select      which kernel does a job
@@ -40,6 +41,9 @@ pub use driver::device::{
 pub use driver::memory::Reservation;
 pub use engine::Cuda;
 pub use engine::resident::{CardFilter, CardMemory, CardPicture};
+pub use engine::rgb::CardRgb;
+#[doc(hidden)]
+pub use engine::rgb::rgb_recipe;
 pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
 #[doc(hidden)]
 pub use select::crossover::{Crossover, RunEstimate, SourcedCrossover, Verdict};

@@ -39,6 +39,8 @@ pub enum Source {
     Threshold,
     /// A decoder's surface becomes the planes of a frame.
     Surface,
+    /// Colours of a frame become packed RGB.
+    Rgb,
     /// The whole mask at each pixel, on tensor cores.
     TensorDirect,
     /// Two whole masks one after the other in one launch, on tensor cores.
@@ -99,13 +101,14 @@ const HEADERS: [(&str, &str); 25] = [
 
 impl Source {
     /// Every text.
-    const ALL: [Source; 16] = [
+    const ALL: [Source; 17] = [
         Source::Direct,
         Source::Separable,
         Source::Combined,
         Source::Pyramid,
         Source::Threshold,
         Source::Surface,
+        Source::Rgb,
         Source::TensorDirect,
         Source::TensorFused,
         Source::TensorSeparable,
@@ -126,6 +129,7 @@ impl Source {
             Source::Pyramid => text!("scalar/pyramid.cu"),
             Source::Threshold => text!("scalar/threshold.cu"),
             Source::Surface => text!("scalar/surface.cu"),
+            Source::Rgb => text!("scalar/rgb.cu"),
             Source::TensorDirect => text!("tensor/direct.cu"),
             Source::TensorFused => text!("tensor/fused.cu"),
             Source::TensorSeparable => text!("tensor/separable.cu"),

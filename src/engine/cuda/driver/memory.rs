@@ -93,6 +93,11 @@ impl DeviceMemory {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
+
+    /// True if it lies on that card.
+    pub(crate) fn is_on(&self, device: &Device) -> bool {
+        self.device.info.ordinal == device.info.ordinal
+    }
 }
 
 /// Copies `values` to the card, and waits until they are there: a copy from ordinary memory may still be

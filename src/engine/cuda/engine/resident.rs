@@ -23,8 +23,7 @@ use crate::engine::cuda::driver::texture::ALIGNMENT;
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::{EngineError, luma};
 use crate::filter::Chain;
-use crate::frame::{Buffer, Colour, Frame, Layout, Plane};
-use std::any::Any;
+use crate::frame::{Buffer, Colour, Frame, Layout, Memory, Plane};
 
 /// Where a picture lies on a card.
 #[derive(Debug, Clone, Copy)]
@@ -212,6 +211,23 @@ impl CardMemory {
         Ok(Ok((CardMemory(Held::Frame { buffer, pointer }), ordinal)))
     }
 
+    /// A block whose content is there.
+    pub(super) fn lent(card: CardFrame) -> CardMemory {
+        let pointer = card.lend();
+        let buffer = Buffer::unpooled(Box::new(card));
+        CardMemory(Held::Frame { buffer, pointer })
+    }
+
+    /// True if it lies on that card and has so many bytes.
+    pub(super) fn holds(&self, device: &Device, len: usize) -> bool {
+        match &self.0 {
+            Held::Own(memory) => memory.is_on(device) && memory.len() >= len,
+            Held::Frame { buffer, .. } => {
+                card_frame_in(buffer).is_some_and(|card| card.is_on(device) && card.size() >= len)
+            }
+        }
+    }
+
     /// The address of its first byte.
     pub fn pointer(&self) -> u64 {
         match &self.0 {
@@ -228,13 +244,18 @@ impl CardMemory {
                 memory.read(memory.pointer(), &mut bytes)?;
                 Ok(bytes)
             }
-            Held::Frame { buffer, .. } => match buffer.on_device().and_then(<dyn Any>::downcast_ref) {
+            Held::Frame { buffer, .. } => match card_frame_in(buffer) {
                 Some(card) => {
-                    CardFrame::wait_for_all(card)?;
+                    card.wait_for_all()?;
                     card.fetch()
                 }
                 None => Ok(buffer.bytes().to_vec()),
             },
         }
     }
+}
+
+/// What a buffer holds if that lies on a card.
+fn card_frame_in(buffer: &Buffer) -> Option<&CardFrame> {
+    buffer.on_device()?.downcast_ref()
 }

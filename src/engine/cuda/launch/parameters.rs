@@ -106,6 +106,23 @@ pub(crate) struct Surface {
     pub(crate) height: i32,
 }
 
+/// `struct Rgb` of scalar/rgb.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Rgb {
+    pub(crate) component: [u64; 3],
+    pub(crate) pitch: [i64; 3],
+    pub(crate) result: u64,
+    pub(crate) result_pitch: i64,
+    pub(crate) step: [i32; 3],
+    pub(crate) zero: [i32; 3],
+    pub(crate) factor: [[i32; 3]; 3],
+    pub(crate) origin: [i32; 2],
+    pub(crate) shift: i32,
+    pub(crate) width: i32,
+    pub(crate) height: i32,
+}
+
 /// Blocks and threads of a launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grid {
@@ -280,6 +297,23 @@ pub(crate) fn to_planes(
     launch(function, grid, stream, &mut [(&raw mut surface).cast()])
 }
 
+/// Launches `to_rgb` of scalar/rgb.cu with blocks of such threads, each of which makes four pixels.
+pub(crate) fn to_rgb(
+    function: Function,
+    block: (u32, u32),
+    stream: sys::CUstream,
+    mut rgb: Rgb,
+) -> Result<(), EngineError> {
+    let grid = Grid {
+        x: (rgb.width as usize).div_ceil(4 * block.0 as usize),
+        y: (rgb.height as usize).div_ceil(block.1 as usize),
+        z: 1,
+        block,
+        shared: 0,
+    };
+    launch(function, grid, stream, &mut [(&raw mut rgb).cast()])
+}
+
 /// Launches `copy_words` of common/ceiling.cu: `words` of 16 bytes, which nothing enqueued on `sequence`
 /// writes.
 pub(crate) fn copy_words(
@@ -378,6 +412,10 @@ mod tests {
         mirrors!(
             "scalar/surface.cu", Surface, 88, luma: 0, chroma: 8, luma_pitch: 16, chroma_pitch: 24, plane: 32,
             pitch: 56, width: 80, height: 84
+        );
+        mirrors!(
+            "scalar/rgb.cu", Rgb, 144, component: 0, pitch: 24, result: 48, result_pitch: 56, step: 64,
+            zero: 76, factor: 88, origin: 124, shift: 132, width: 136, height: 140
         );
     }
 }

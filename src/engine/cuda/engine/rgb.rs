@@ -1,0 +1,143 @@
+//! RGB of frames that lie on a card, made there (docs/arithmetic.md).
+//!
+//! ```text
+//! frame's memory  | Y | U | V |  --kernel-->  | R G B R G B ...      a block of this card's, lent at once
+//! ```
+//!
+//! The host waits for the kernel, so that whoever gets the result may use it on any stream.
+
+use super::MAX_ROW;
+use super::resident::CardMemory;
+use crate::engine::EngineError;
+use crate::engine::cuda::compile::cache::Cache;
+use crate::engine::cuda::compile::{Recipe, Source};
+use crate::engine::cuda::driver::card_frame::Blocks;
+use crate::engine::cuda::driver::device::Device;
+use crate::engine::cuda::driver::module::Module;
+use crate::engine::cuda::driver::stream::Stream;
+use crate::engine::cuda::launch::parameters;
+use crate::engine::rgb::{FACTOR_BITS, RgbIntegers};
+use crate::frame::{Colour, Layout, PixelFormat};
+use std::sync::Arc;
+
+/// Threads of a block.
+const BLOCK: (u32, u32) = (64, 4);
+
+/// The kernel for frames of `format`.
+fn recipe(format: PixelFormat, integers: &RgbIntegers) -> Recipe {
+    Recipe {
+        source: Source::Rgb,
+        parameters: vec![
+            ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
+            ("COMPONENTS", integers.count as i64),
+            ("LOG2_X", i64::from(integers.log2.0)),
+            ("LOG2_Y", i64::from(integers.log2.1)),
+            ("FACTOR_BITS", i64::from(FACTOR_BITS)),
+            ("BLOCK_W", i64::from(BLOCK.0)),
+            ("BLOCK_H", i64::from(BLOCK.1)),
+        ],
+    }
+}
+
+/// The kernel that makes RGB of frames of `format`; an error if there is none.
+pub fn rgb_recipe(format: PixelFormat) -> Result<Recipe, EngineError> {
+    RgbIntegers::new(format, &Colour::default(), 1).map(|integers| recipe(format, &integers))
+}
+
+/// Makes RGB of frames that lie on one card, one after another, of any sizes and formats.
+pub struct CardRgb {
+    // Each call waits for its kernel, so that nothing is in flight when this is dropped.
+    device: Arc<Device>,
+    stream: Stream,
+    cache: Cache,
+    /// The kernel that was used last.
+    kernel: Option<(Recipe, Module)>,
+    /// What results lie in.
+    blocks: Option<Arc<Blocks>>,
+}
+
+impl CardRgb {
+    /// For frames on card number `device`.
+    pub fn new(device: usize) -> Result<CardRgb, EngineError> {
+        let device = Device::open(device)?;
+        Ok(CardRgb {
+            stream: Stream::new(&device)?,
+            cache: Cache::of_user(),
+            kernel: None,
+            blocks: None,
+            device,
+        })
+    }
+
+    /// Waits until all is done that was enqueued on the card, by whomever: for frames that others may have
+    /// written to.
+    pub fn wait_for_others(&self) -> Result<(), EngineError> {
+        self.device.synchronise()
+    }
+
+    /// RGB of the frame in `memory`, of this layout and with these facts: rows without padding, of 8 bits a
+    /// sample for samples of 8 and of 16 at full scale for all others; alpha is left out. It is there when
+    /// this returns.
+    ///
+    /// An error if samples are floating-point numbers, if the matrix is not known, if the memory is another
+    /// card's or too small, or if the card is short of memory or fails.
+    pub fn convert(
+        &mut self,
+        memory: &CardMemory,
+        layout: &Layout,
+        colour: &Colour,
+    ) -> Result<(Layout, CardMemory), EngineError> {
+        let (format, width, height) = (layout.format(), layout.width(), layout.height());
+        let failed = |reason: String| EngineError::Device {
+            doing: format!("making RGB of a frame of {width}x{height} pixels on the CUDA device"),
+            reason,
+        };
+        if 3 * width.max(height) > MAX_ROW {
+            return Err(failed(format!(
+                "kernels count the samples of a row up to {MAX_ROW}"
+            )));
+        }
+        if !memory.holds(&self.device, layout.size()) {
+            return Err(failed(
+                "its memory is another card's, or smaller than it".to_owned(),
+            ));
+        }
+        let integers = RgbIntegers::new(format, colour, height)?;
+        let result = Layout::new(integers.result, width, height, 1)?;
+        self.device.bind()?;
+        let wanted = recipe(format, &integers);
+        let kernel = match self.kernel.take_if(|(recipe, _)| *recipe == wanted) {
+            Some(kernel) => kernel,
+            None => {
+                let image = wanted.image(&self.device, &self.cache)?;
+                (wanted, Module::load(&self.device, &image)?)
+            }
+        };
+        let function = self.kernel.insert(kernel).1.function(c"to_rgb")?;
+        let fitting = self.blocks.take_if(|blocks| blocks.size() == result.size());
+        let blocks = fitting.unwrap_or_else(|| Arc::new(Blocks::new(&self.device, result.size())));
+        let rgb = self.blocks.insert(blocks).take(&self.stream)?;
+        let mut launch = parameters::Rgb {
+            result: rgb.pointer(),
+            result_pitch: result.planes()[0].stride as i64,
+            zero: integers.zeros,
+            factor: integers.factors,
+            origin: integers.origin.into(),
+            shift: format.shift() as i32,
+            width: width as i32,
+            height: height as i32,
+            ..parameters::Rgb::default()
+        };
+        for (k, (plane, channel)) in integers.places.into_iter().enumerate() {
+            let plane = &layout.planes()[plane];
+            let before = plane.offset + channel * format.bytes_per_sample();
+            launch.component[k] = memory.pointer() + before as u64;
+            launch.pitch[k] = plane.stride as i64;
+            launch.step[k] = plane.channels as i32;
+        }
+        parameters::to_rgb(function, BLOCK, self.stream.handle(), launch)?;
+        rgb.ready().record(&self.stream)?;
+        rgb.wait()?;
+        Ok((result, CardMemory::lent(rgb)))
+    }
+}

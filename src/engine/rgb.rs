@@ -1,0 +1,246 @@
+//! RGB of frames that lie on a card: the integers that define it, and the plain loop that the kernel
+//! (`kernels/scalar/rgb.cu`) is held to.
+//!
+//! It follows docs/arithmetic.md sentence by sentence. On the host swscale converts (`convert`), with filters
+//! and roundings of its own.
+
+use super::EngineError;
+use crate::frame::{Channel, Colour, ColourModel, Frame, Layout, PixelFormat, YCGCO, luma_weights};
+
+/// The factors are times two to this power: with it they fit 31 bits whatever the depths.
+pub(crate) const FACTOR_BITS: u32 = 22;
+
+/// How the colours of one format with certain facts become RGB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RgbIntegers {
+    /// RGB of 8 or 16 bits.
+    pub(crate) result: PixelFormat,
+    /// How many components colours are made of: luma alone, or three.
+    pub(crate) count: usize,
+    /// Where each lies: its plane, and its place among those that the plane interleaves.
+    pub(crate) places: [(usize, usize); 3],
+    /// What is taken away from each.
+    pub(crate) zeros: [i32; 3],
+    /// What each counts in red, in green and in blue, times `2^FACTOR_BITS`.
+    pub(crate) factors: [[i32; 3]; 3],
+    /// log2 of how many pixels a sample of the last two stands for, across and down.
+    pub(crate) log2: (u32, u32),
+    /// Where their first sample lies, in halves of a pixel right of the first pixel and below it.
+    pub(crate) origin: (i32, i32),
+}
+
+impl RgbIntegers {
+    /// For frames of `format` with these facts and so many rows. An error if samples are floating-point
+    /// numbers, or if the matrix is not known.
+    pub(crate) fn new(
+        format: PixelFormat,
+        colour: &Colour,
+        height: usize,
+    ) -> Result<RgbIntegers, EngineError> {
+        let channels = match format.model() {
+            _ if format.is_float() => None,
+            ColourModel::Data => None,
+            ColourModel::Gray => Some([Channel::Luma; 3]),
+            ColourModel::Yuv => Some([Channel::Luma, Channel::Cb, Channel::Cr]),
+            ColourModel::Rgb => Some([Channel::Red, Channel::Green, Channel::Blue]),
+        };
+        let channels = channels.ok_or_else(|| {
+            EngineError::Unfit(format!(
+                "samples of {format} are floating-point numbers, of which no RGB of integers is made"
+            ))
+        })?;
+        let result = match format.bytes_per_sample() {
+            1 => PixelFormat::RGB24,
+            _ => PixelFormat::RGB48,
+        };
+        // Every format has its model's components.
+        let places = channels.map(|channel| format.place(channel).unwrap_or_default());
+        let factor = |weight: f64, channel: Channel| {
+            let whole = match (colour.is_limited(format), channel.is_chroma()) {
+                (false, _) => format.max_value(),
+                (true, false) => 219 << (format.depth() - 8),
+                (true, true) => 224 << (format.depth() - 8),
+            };
+            let white = f64::from(result.max_value()) / f64::from(whole);
+            (weight * white * f64::from(1 << FACTOR_BITS)).round() as i32
+        };
+        let weights = weights(format.model(), colour, height)?;
+        let subsampled = &format.planes()[places[1].0];
+        let log2 = (u32::from(subsampled.log2_x), u32::from(subsampled.log2_y));
+        Ok(RgbIntegers {
+            result,
+            count: if format.model() == ColourModel::Gray { 1 } else { 3 },
+            places,
+            zeros: channels.map(|channel| colour.zero_level(format, channel) as i32),
+            factors: weights.map(|row| [0, 1, 2].map(|k| factor(row[k], channels[k]))),
+            log2,
+            origin: origin(colour.chroma_location, log2),
+        })
+    }
+
+    /// Bits that the numbers have below a level, besides those of the factors: those of the places between
+    /// chroma samples.
+    fn place_bits(&self) -> u32 {
+        self.log2.0 + self.log2.1 + 2
+    }
+
+    /// The components of a pixel above their zeros, times `2^place_bits`.
+    fn components(&self, frame: &Frame, x: usize, y: usize) -> [i64; 3] {
+        let at = |k: usize, x: usize, y: usize| {
+            let (plane, channel) = self.places[k];
+            i64::from(frame.sample(plane, x, y, channel)) - i64::from(self.zeros[k])
+        };
+        let chroma = &frame.layout().planes()[self.places[1].0];
+        let (left, right, across) = between(x, self.origin.0, self.log2.0, chroma.width);
+        let (above, below, down) = between(y, self.origin.1, self.log2.1, chroma.height);
+        let (width, height) = (2 << self.log2.0, 2 << self.log2.1);
+        let mixed = |k: usize| {
+            let row = |y: usize| (width - across) * at(k, left, y) + across * at(k, right, y);
+            (height - down) * row(above) + down * row(below)
+        };
+        match self.count {
+            1 => [at(0, x, y) << self.place_bits(), 0, 0],
+            _ => [at(0, x, y) << self.place_bits(), mixed(1), mixed(2)],
+        }
+    }
+}
+
+/// The two samples between which place `at` lies along one side, and how far behind the first, in parts of
+/// `2^(log2 + 1)`. Beyond the ends the last sample stands for those that there are not.
+fn between(at: usize, origin: i32, log2: u32, count: usize) -> (usize, usize, i64) {
+    let place = 2 * at as i64 - i64::from(origin);
+    let first = place >> (log2 + 1);
+    let within = |index: i64| index.clamp(0, count as i64 - 1) as usize;
+    let part = place - (first << (log2 + 1));
+    (within(first), within(first + 1), part)
+}
+
+/// What the components, each from 0 to 1 or -1/2 to 1/2, count in red, in green and in blue.
+fn weights(model: ColourModel, colour: &Colour, height: usize) -> Result<[[f64; 3]; 3], EngineError> {
+    Ok(match model {
+        ColourModel::Rgb => [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        ColourModel::Gray | ColourModel::Data => [[1.0, 0.0, 0.0]; 3],
+        ColourModel::Yuv if colour.matrix == YCGCO => [[1.0, -1.0, 1.0], [1.0, 1.0, 0.0], [1.0, -1.0, -1.0]],
+        ColourModel::Yuv => {
+            let matrix = colour.read_matrix(height)?;
+            // Each that is read has them.
+            let (red, blue) = luma_weights(matrix).unwrap_or_default();
+            let green = 1.0 - red - blue;
+            let (of_cr, of_cb) = (2.0 * (1.0 - red), 2.0 * (1.0 - blue));
+            [
+                [1.0, 0.0, of_cr],
+                [1.0, -of_cb * blue / green, -of_cr * red / green],
+                [1.0, of_cb, 0.0],
+            ]
+        }
+    })
+}
+
+/// Where the first chroma sample lies, by FFmpeg's number of the chroma location, in halves of a pixel. Left
+/// is what is taken where nothing is said.
+fn origin(location: u8, (log2_x, log2_y): (u32, u32)) -> (i32, i32) {
+    let [centre_x, centre_y] = [log2_x, log2_y].map(|log2| (1 << log2) - 1);
+    match location {
+        2 => (centre_x, centre_y),
+        3 => (0, 0),
+        4 => (centre_x, 0),
+        5 => (0, 2 * centre_y),
+        6 => (centre_x, 2 * centre_y),
+        _ => (0, centre_y),
+    }
+}
+
+/// Red, green and blue of each pixel of a frame, row by row, of 8 bits for samples of 8 and of 16 for all
+/// others. An error if samples are floating-point numbers, or if the matrix is not known.
+pub fn to_rgb(frame: &Frame) -> Result<Vec<u16>, EngineError> {
+    let layout: &Layout = frame.layout();
+    let integers = RgbIntegers::new(layout.format(), &frame.metadata.colour, layout.height())?;
+    let bits = FACTOR_BITS + integers.place_bits();
+    let most = i64::from(integers.result.max_value());
+    let mut rgb = Vec::with_capacity(3 * layout.width() * layout.height());
+    for y in 0..layout.height() {
+        for x in 0..layout.width() {
+            let components = integers.components(frame, x, y);
+            for factors in &integers.factors {
+                let terms = factors.iter().zip(components).map(|(&f, c)| i64::from(f) * c);
+                let sum: i64 = terms.sum();
+                let level = (sum + (1 << (bits - 1))) >> bits;
+                rgb.push(level.clamp(0, most) as u16);
+            }
+        }
+    }
+    Ok(rgb)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::frame::Range;
+
+    /// Sums fit the numbers that the kernel makes them in.
+    #[test]
+    fn factors_fit_31_bits_and_grays_have_no_colour() {
+        for format in PixelFormat::all() {
+            for range in [Range::Limited, Range::Full] {
+                for matrix in [1, 4, 5, 6, 7, 8, 9] {
+                    let colour = Colour {
+                        range,
+                        matrix,
+                        ..Colour::default()
+                    };
+                    let integers = RgbIntegers::new(format, &colour, 480).unwrap();
+                    for row in integers.factors {
+                        assert!(
+                            row.iter().all(|&f| f.unsigned_abs() < 1 << 31),
+                            "{format} {row:?}"
+                        );
+                    }
+                    if format.model() != ColourModel::Rgb {
+                        let luma = integers.factors.map(|row| row[0]);
+                        assert_eq!(luma, [luma[0]; 3], "{format}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_between_samples_follow_the_location() {
+        // Pixels of 4:2:0, whose chroma lies left: on every other pixel, and half-way between two.
+        assert_eq!(between(0, 0, 1, 3), (0, 1, 0));
+        assert_eq!(between(1, 0, 1, 3), (0, 1, 2));
+        assert_eq!(between(5, 0, 1, 3), (2, 2, 2));
+        // In the centre: a quarter and three quarters.
+        assert_eq!(between(0, 1, 1, 3), (0, 0, 3));
+        assert_eq!(between(1, 1, 1, 3), (0, 1, 1));
+        assert_eq!(between(2, 1, 1, 3), (0, 1, 3));
+        // Of 4:1:1 in eighths.
+        assert_eq!(between(0, 3, 2, 2), (0, 0, 5));
+        assert_eq!(between(2, 3, 2, 2), (0, 1, 1));
+        assert_eq!(between(3, 0, 0, 9), (3, 4, 0));
+        assert_eq!(origin(0, (1, 1)), (0, 1));
+        assert_eq!(origin(2, (1, 0)), (1, 0));
+        assert_eq!(origin(6, (1, 1)), (1, 2));
+    }
+
+    #[test]
+    fn a_matrix_without_a_formula_is_refused() {
+        for matrix in (10..=17).chain([200]) {
+            let colour = Colour {
+                matrix,
+                ..Colour::default()
+            };
+            let error = RgbIntegers::new(PixelFormat::YUV420P, &colour, 720).unwrap_err();
+            assert!(
+                error.to_string().contains("cannot be converted to RGB"),
+                "{error}"
+            );
+            // RGB and gray need none.
+            assert!(RgbIntegers::new(PixelFormat::GBRP, &colour, 720).is_ok());
+            assert!(RgbIntegers::new(PixelFormat::GRAY, &colour, 720).is_ok());
+        }
+        let floats = RgbIntegers::new(PixelFormat::RGBF32, &Colour::default(), 720);
+        assert!(floats.is_err());
+    }
+}
