@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from . import _framepipe
 from ._arrays import Engine, Filters, specs
-from ._card import part
+from ._card import is_on_card, part
 
 
 class Colour(NamedTuple):
@@ -81,29 +81,36 @@ class Frame:
         data = self._picture.data
         return "cpu" if isinstance(data, bytearray) else f"cuda:{data.device}"
 
-    def to_rgb(self) -> NDArray[Any]:
+    def to_rgb(self) -> Any:
         """The picture as HxWx3, of `uint8`, or `uint16` at full scale where samples have more than eight
-        bits. Colours are converted by the frame's matrix and range; alpha is left out. A new array on the
-        host, by whose processor colours are converted.
+        bits. Colours are converted by the frame's matrix and range; alpha is left out.
+
+        It is new, and lies where the frame does: an array of NumPy, or on a card, by which colours are
+        converted there, a `framepipe.CardArray` as `planes` has them, which is there already on whatever
+        stream it is used. The two round differently, by a level or two; docs/arithmetic.md has the card's
+        formula. Where planes of a frame on a card were looked at, what is in the card's queues is waited for,
+        since they may be written to.
 
         Raises `framepipe.Error` where the matrix is one that cannot be converted, and `ValueError` where
         samples are floating-point numbers.
         """
-        rgb: NDArray[Any] = Frame(self._picture.to_rgb()).planes[0]
-        return rgb
+        return Frame(self._picture.to_rgb()).planes[0]
 
     def with_rgb(self, rgb: NDArray[Any]) -> Frame:
         """Another frame with these colours, in this one's format, and with its time and facts.
 
-        `rgb` is HxWx3 of this frame's size, of the type that `to_rgb` gives.
+        `rgb` is HxWx3 of this frame's size, of the type that `to_rgb` gives, in the host's memory; so is the
+        new frame.
 
-        Raises `ValueError` for another shape or type.
+        Raises `ValueError` for another shape or type, and `TypeError` for an array on a card.
 
         >>> with framepipe.open("samples/clip-720p.mp4") as reader:
         ...     frame = next(reader)
         >>> frame.with_rgb(255 - frame.to_rgb())
         <framepipe.Frame 0: 1280x720 yuv420p at 0 s>
         """
+        if is_on_card(rgb):
+            raise TypeError("the array lies on a card, and frames are made of arrays in the host's memory")
         dtype = np.dtype(self._picture.sample_type).newbyteorder("=")
         expected = (self.height, self.width, 3)
         if rgb.shape != expected or rgb.dtype != dtype:

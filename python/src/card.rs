@@ -11,10 +11,11 @@ use crate::filtering::{Recipe, caveats, channels_of, no_luma_on_card};
 use crate::idle::Idle;
 use framepipe::PixelFormat;
 use framepipe::engine::EngineError;
-use framepipe::engine::cuda::{self, CardFilter, CardPicture, keeping_context};
-use framepipe::frame::{Frame, Layout};
+use framepipe::engine::cuda::{self, CardFilter, CardPicture, CardRgb, keeping_context};
+use framepipe::frame::{Colour, Frame, Layout};
 use pyo3::prelude::*;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Filters that are kept with their kernels and memory for the next call.
 const MOST_IDLE: usize = 4;
@@ -40,6 +41,8 @@ pub(crate) struct CardMemory {
     #[pyo3(get)]
     device: usize,
     memory: SharedMemory,
+    /// Its address was handed out, to somebody who may write to it.
+    is_known: AtomicBool,
 }
 
 /// The same, held by whoever was handed the array. Freed with the thread's own context current again after.
@@ -73,14 +76,34 @@ impl SharedMemory {
 }
 
 impl CardMemory {
+    fn with(device: usize, memory: SharedMemory) -> CardMemory {
+        CardMemory {
+            device,
+            memory,
+            is_known: AtomicBool::new(false),
+        }
+    }
+
     /// The memory of a frame that lies on a card, whose picture is there when this returns; the frame itself
     /// if it lies on none.
     pub(crate) fn of_frame(frame: Frame) -> Result<Result<CardMemory, Frame>, Failure> {
         let taken = keeping_context(|| cuda::CardMemory::of_frame(frame))?;
-        Ok(taken.map(|(memory, device)| CardMemory {
-            device,
-            memory: SharedMemory::new(memory),
-        }))
+        Ok(taken.map(|(memory, device)| CardMemory::with(device, SharedMemory::new(memory))))
+    }
+
+    /// RGB of the frame in it, of this layout and with these facts, which is there when this returns.
+    pub(crate) fn to_rgb(
+        &self,
+        maker: &RgbMaker,
+        layout: &Layout,
+        colour: &Colour,
+    ) -> Result<(Layout, CardMemory), Failure> {
+        let Some(memory) = self.memory.memory.as_ref() else {
+            return Err(Failure::error("the frame's memory is gone"));
+        };
+        let is_known = self.is_known.load(Ordering::Relaxed);
+        let (layout, rgb) = maker.make((memory, is_known), self.device, layout, colour)?;
+        Ok((layout, CardMemory::with(self.device, SharedMemory::new(rgb))))
     }
 
     /// A copy on the host.
@@ -91,6 +114,7 @@ impl CardMemory {
 
     /// The memory itself, which lives as long as anybody holds it.
     pub(crate) fn shared(&self) -> SharedMemory {
+        self.is_known.store(true, Ordering::Relaxed);
         self.memory.clone()
     }
 }
@@ -100,25 +124,20 @@ impl CardMemory {
     #[new]
     fn new(py: Python<'_>, device: usize, len: usize) -> Result<CardMemory, Failure> {
         let memory = py.detach(|| keeping_context(|| cuda::CardMemory::new(device, len)))?;
-        Ok(CardMemory {
-            device,
-            memory: SharedMemory::new(memory),
-        })
+        Ok(CardMemory::with(device, SharedMemory::new(memory)))
     }
 
     /// The same memory, from a byte on.
     fn after(&self, offset: u64) -> CardMemory {
         let mut memory = self.shared();
         memory.offset += offset;
-        CardMemory {
-            device: self.device,
-            memory,
-        }
+        CardMemory::with(self.device, memory)
     }
 
     /// The address of its first byte.
     #[getter]
     fn pointer(&self) -> u64 {
+        self.is_known.store(true, Ordering::Relaxed);
         self.memory.pointer()
     }
 
@@ -134,6 +153,47 @@ impl CardMemory {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let sample = SampleType::new(is_float, bits);
         crate::dlpack::export(py, self.shared(), self.device, shape, strides, sample)
+    }
+}
+
+/// What makes RGB of a reader's frames on their card, from the first on that is asked for. The memory of what
+/// it has made is used again, and freed with the reader and the last of its frames.
+#[derive(Clone, Default)]
+pub(crate) struct RgbMaker(Arc<Mutex<Converter>>);
+
+#[derive(Default)]
+struct Converter(Option<CardRgb>);
+
+impl Drop for Converter {
+    fn drop(&mut self) {
+        if let Some(converter) = self.0.take() {
+            keeping_context(|| drop(converter));
+        }
+    }
+}
+
+impl RgbMaker {
+    /// To be called with the interpreter let go. Others may have enqueued what writes to the frame if
+    /// `is_known` says that they know where it lies.
+    fn make(
+        &self,
+        (memory, is_known): (&cuda::CardMemory, bool),
+        device: usize,
+        layout: &Layout,
+        colour: &Colour,
+    ) -> Result<(Layout, cuda::CardMemory), EngineError> {
+        // Whatever a call left half-done, the next makes anew.
+        let mut converter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keeping_context(|| {
+            let converter = match &mut converter.0 {
+                Some(converter) => converter,
+                none => none.insert(CardRgb::new(device)?),
+            };
+            if is_known {
+                converter.wait_for_others()?;
+            }
+            converter.convert(memory, layout, colour)
+        })
     }
 }
 

@@ -8,7 +8,7 @@
 //! The samples on the host are a copy: frames of the pipeline come from a pool that would run dry if Python
 //! kept them. Those on a card belong to no such pool.
 
-use crate::card::CardMemory;
+use crate::card::{CardMemory, RgbMaker};
 use crate::failure::Failure;
 use framepipe::convert::{ConvertError, Converter};
 use framepipe::frame::{Buffer, Colour, Frame, Image, Layout, Metadata, PixelFormat, Range, Rational};
@@ -30,7 +30,8 @@ pub(crate) struct Picture {
 /// The samples, plane after plane.
 enum Samples {
     Host(Py<PyByteArray>),
-    Card(Py<CardMemory>),
+    /// And what makes RGB of them there.
+    Card(Py<CardMemory>, RgbMaker),
 }
 
 impl Picture {
@@ -58,8 +59,13 @@ impl Picture {
         })
     }
 
-    /// The frame itself where it lies on a card, else a copy.
-    pub(crate) fn taken(py: Python<'_>, frame: Frame, time_base: Rational) -> Result<Picture, Failure> {
+    /// The frame itself where it lies on a card, of which `rgb` may make another there; else a copy.
+    pub(crate) fn taken(
+        py: Python<'_>,
+        frame: Frame,
+        time_base: Rational,
+        rgb: &RgbMaker,
+    ) -> Result<Picture, Failure> {
         let (layout, metadata, index) = (*frame.layout(), frame.metadata.clone(), frame.sequence);
         match py.detach(|| CardMemory::of_frame(frame))? {
             Ok(memory) => Ok(Picture {
@@ -67,7 +73,7 @@ impl Picture {
                 metadata,
                 time_base,
                 index,
-                samples: Samples::Card(Py::new(py, memory)?),
+                samples: Samples::Card(Py::new(py, memory)?, rgb.clone()),
             }),
             Err(frame) => Picture::of(py, &frame, time_base),
         }
@@ -77,7 +83,7 @@ impl Picture {
     pub(crate) fn frame(&self, py: Python<'_>, sequence: u64) -> Result<Frame, Failure> {
         let bytes = match &self.samples {
             Samples::Host(bytes) => bytes.bind(py).to_vec(),
-            Samples::Card(memory) => {
+            Samples::Card(memory, _) => {
                 let memory = memory.get();
                 py.detach(|| memory.fetch())?
             }
@@ -156,7 +162,7 @@ impl Picture {
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         match &self.samples {
             Samples::Host(bytes) => bytes.bind(py).clone().into_any(),
-            Samples::Card(memory) => memory.bind(py).clone().into_any(),
+            Samples::Card(memory, _) => memory.bind(py).clone().into_any(),
         }
     }
 
@@ -221,9 +227,20 @@ impl Picture {
         (range, primaries, transfer, matrix, chroma_location)
     }
 
-    /// The same as RGB, of 8 or 16 bits.
+    /// The same as RGB, of 8 or 16 bits, made where the samples lie.
     fn to_rgb(&self, py: Python<'_>) -> Result<Picture, Failure> {
         self.check_integers()?;
+        if let Samples::Card(memory, maker) = &self.samples {
+            let (card, colour) = (memory.get(), &self.metadata.colour);
+            let (layout, rgb) = py.detach(|| card.to_rgb(maker, &self.layout, colour))?;
+            return Ok(Picture {
+                layout,
+                metadata: self.metadata.clone(),
+                time_base: self.time_base,
+                index: self.index,
+                samples: Samples::Card(Py::new(py, rgb)?, maker.clone()),
+            });
+        }
         let frame = self.frame(py, self.index)?;
         if frame.format() == self.rgb_format() {
             return Picture::of(py, &frame, self.time_base);

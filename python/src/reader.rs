@@ -6,6 +6,7 @@
 //!
 //! The queue is short, so that the pipeline waits for the loop; whoever leaves the loop ends the pipeline.
 
+use crate::card::RgbMaker;
 use crate::failure::Failure;
 use crate::filtering::{self, Recipe};
 use crate::picture::Picture;
@@ -91,6 +92,8 @@ pub(crate) struct Reader {
     warnings: Mutex<Vec<String>>,
     /// The process whose threads read.
     process: u32,
+    /// For frames on a card.
+    rgb: RgbMaker,
 }
 
 /// Opens a video, an animation, or images; a video for frames on a card is decoded there if it can be and
@@ -249,7 +252,9 @@ impl Reader {
         }
         loop {
             match py.detach(|| self.step()) {
-                Step::Frame(frame) => return Picture::taken(py, *frame, self.info.time_base).map(Some),
+                Step::Frame(frame) => {
+                    return Picture::taken(py, *frame, self.info.time_base, &self.rgb).map(Some);
+                }
                 Step::Nothing => py.check_signals()?,
                 Step::End(None) => return Ok(None),
                 Step::End(Some(running)) => {
@@ -340,6 +345,7 @@ impl Reader {
             info,
             warnings: Mutex::new(caveats),
             process: std::process::id(),
+            rgb: RgbMaker::default(),
         })
     }
 

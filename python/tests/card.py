@@ -416,9 +416,14 @@ def check_context_and_memory():
 
 def y4m(path, frames):
     """A small video of noise, without a codec."""
+    return y4m_of(path, "C420jpeg", noise(frames, 50 * 38 * 3 // 2))
+
+
+def y4m_of(path, words, frames, width=50, height=38):
+    """A video of these frames, each of which is its planes one after another."""
     with open(path, "wb") as file:
-        file.write(b"YUV4MPEG2 W50 H38 F25:1 Ip A1:1 C420jpeg\n")
-        for frame in noise(frames, 50 * 38 * 3 // 2):
+        file.write(f"YUV4MPEG2 W{width} H{height} F25:1 Ip A1:1 {words}\n".encode())
+        for frame in frames:
             file.write(b"FRAME\n" + frame.tobytes())
     return path
 
@@ -436,7 +441,6 @@ def assert_same_frames(path, **options):
         for plane, wanted in zip(on_card.planes, frame.planes, strict=True):
             assert isinstance(plane, framepipe.CardArray)
             same(plane, wanted)
-    np.testing.assert_array_equal(found[-1].to_rgb(), expected[-1].to_rgb())
     return found[0], expected[0]
 
 
@@ -513,6 +517,74 @@ def check_frames_on_other_streams():
             driver.free(copy)
 
 
+def smooth(width, height, depth):
+    """Planes of 4:2:0 in which all changes slowly."""
+    planes = []
+    for step, (start, across, down) in ((1, (60, 1.5, 1.0)), (2, (80, 1.0, 0.5)), (2, (180, -0.5, -1.0))):
+        y, x = np.mgrid[: -(-height // step), : -(-width // step)]
+        planes.append((start + across * x + down * y).ravel() * 2 ** (depth - 8))
+    return np.concatenate(planes).round().astype(np.uint8 if depth == 8 else "<u2")
+
+
+def check_rgb():
+    """RGB is made where the frame lies; swscale's differs by two levels of 8 bits at most, if all is smooth
+    or there is chroma for each pixel."""
+    videos = [
+        ("C420jpeg", 8, 50, 38, [smooth(50, 38, 8)]),
+        ("C420mpeg2 XCOLORRANGE=FULL", 8, 38, 50, [smooth(38, 50, 8)]),
+        ("C420p10", 10, 64, 22, [smooth(64, 22, 10)]),
+        ("C444", 8, 21, 5, noise(2, 21 * 5 * 3)),
+        ("C444p12", 12, 1, 3, noise(2, 3 * 3, dtype=np.uint16) >> 4),
+        ("Cmono XCOLORRANGE=FULL", 8, 17, 9, noise(1, 17 * 9)),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        for words, depth, width, height, frames in videos:
+            path = y4m_of(f"{folder}/video.y4m", words, frames, width, height)
+            with framepipe.open(path, device="cuda") as reader:
+                found = [frame.to_rgb() for frame in reader]
+            assert len(found) == len(frames)
+            for rgb, frame in zip(found, frames_of(path), strict=True):
+                expected, level = frame.to_rgb(), 1 if depth == 8 else 257
+                assert isinstance(rgb, framepipe.CardArray) and rgb.__dlpack_device__() == (2, 0)
+                assert (rgb.shape, rgb.dtype) == (expected.shape, expected.dtype), words
+                difference = np.abs(fetch(rgb).astype(int) - expected).max()
+                assert difference <= 2 * level, (words, difference)
+        path = y4m(f"{folder}/noise.y4m", 30)
+        after = []
+        for _ in range(3):
+            # Arrays outlive reader and frame, and none of them is another's memory.
+            with framepipe.open(path, device="cuda") as reader:
+                frames = list(reader)
+            found = [frame.to_rgb() for frame in frames]
+            assert len({rgb.__cuda_array_interface__["data"][0] for rgb in found}) == 30
+            same(found[0], fetch(frames[0].to_rgb()))
+            try:
+                frames[0].with_rgb(found[0])
+            except TypeError as raised:
+                assert "lies on a card" in str(raised)
+            else:
+                raise AssertionError("an array on a card was taken")
+            del frames, found
+            after.append(driver.free_bytes())
+        assert after[1] == after[2], after
+
+
+def check_rgb_on_other_streams():
+    """What a stream still writes to a plane is in the RGB that is made after."""
+    stream = driver.stream()
+    with tempfile.TemporaryDirectory() as folder:
+        path = y4m(f"{folder}/noise.y4m", 12)
+        with framepipe.open(path, device="cuda") as reader:
+            for turn, frame in enumerate(reader):
+                gray = np.full(38 * frame.planes[0].strides[0], 40 + 10 * turn, np.uint8)
+                driver.up(frame.planes[0].__cuda_array_interface__["data"][0], gray, stream)
+                for plane in frame.planes[1:]:
+                    neutral = np.full(19 * plane.strides[0], 128, np.uint8)
+                    driver.up(plane.__cuda_array_interface__["data"][0], neutral, stream)
+                expected = np.floor((40 + 10 * turn - 16) / 219 * 255 + 0.5).astype(np.uint8)
+                same(frame.to_rgb(), np.full((38, 50, 3), expected))
+
+
 def check_torch():
     try:
         import torch
@@ -545,7 +617,12 @@ def check_torch():
     with tempfile.TemporaryDirectory() as folder:
         path = y4m(f"{folder}/noise.y4m", 40)
         with framepipe.open(path, device="cuda") as reader:
-            planes = [[torch.from_dlpack(plane) for plane in frame.planes] for frame in reader]
+            frames = list(reader)
+        planes = [[torch.from_dlpack(plane) for plane in frame.planes] for frame in frames]
+        pictures = [torch.from_dlpack(frame.to_rgb()) for frame in frames]
+        for frame, picture in zip(frames, pictures, strict=True):
+            assert picture.is_cuda and picture.is_contiguous()
+            same(picture.cpu().numpy(), fetch(frame.to_rgb()))
         for tensors, frame in zip(planes, frames_of(path), strict=True):
             for tensor, wanted in zip(tensors, frame.planes, strict=True):
                 assert tensor.is_cuda
@@ -598,7 +675,8 @@ def check_cupy():
 CHECKS = [
     check_shapes, check_borders, check_views, check_planes_side_by_side, check_batches_of_any_step,
     check_dlpack, check_streams, check_copies, check_refusals, check_context_and_memory, check_frames,
-    check_frames_on_other_streams, check_torch, check_cupy, check_other_libraries,
+    check_frames_on_other_streams, check_rgb, check_rgb_on_other_streams, check_torch, check_cupy,
+    check_other_libraries,
 ]
 
 

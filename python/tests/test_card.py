@@ -75,6 +75,32 @@ def test_arrays_on_a_card(stand_in, tmp_path, seed):
     assert "complaint" not in report.read_text()
 
 
+RGB = """
+import sys
+import framepipe, numpy
+with framepipe.open(sys.argv[1], filters="gaussian:sigma=1", device="cuda") as reader:
+    for frame in reader:
+        rgb = frame.to_rgb()
+        assert isinstance(rgb, framepipe.CardArray) and rgb.__dlpack_device__() == (2, 0), rgb
+        assert rgb.shape == (38, 50, 3) and rgb.dtype == numpy.uint8 and rgb.strides == (150, 3, 1), rgb
+        assert frame.device == "cuda:0"
+assert frame.index == 11
+"""
+
+
+def test_rgb_of_frames_on_a_card_is_not_fetched(stand_in, tmp_path):
+    path, report = tmp_path / "noise.y4m", tmp_path / "report"
+    with open(path, "wb") as file:
+        file.write(b"YUV4MPEG2 W50 H38 F25:1 Ip A1:1 C420jpeg\n")
+        for number in range(12):
+            file.write(b"FRAME\n" + bytes([number * 20]) * (50 * 38 * 3 // 2))
+    done = stand_in(["-c", RGB], path, SEED=2, REPORT=report)
+    assert done.returncode == 0, done.stdout + done.stderr
+    calls = report.read_text()
+    assert "call cuLaunchKernel" in calls and "complaint" not in calls
+    assert "cuMemcpyDtoH" not in calls, calls
+
+
 def test_a_wait_that_is_left_out_is_noticed(stand_in):
     """Calls on different streams share the filter's memory: without the streams' waits results are wrong."""
     ends = []
