@@ -101,12 +101,14 @@ def test_rgb_of_frames_on_a_card_is_not_fetched(stand_in, tmp_path):
     assert "cuMemcpyDtoH" not in calls, calls
 
 
-def test_a_wait_that_is_left_out_is_noticed(stand_in):
-    """Calls on different streams share the filter's memory: without the streams' waits results are wrong."""
+@pytest.mark.parametrize("only, wait", [("streams", "cuStreamWaitEvent"), ("rgb_on", "cuCtxSynchronize")])
+def test_a_wait_that_is_left_out_is_noticed(stand_in, only, wait):
+    """Calls on different streams share the filter's memory: without the streams' waits results are wrong. So
+    is RGB of a frame to which another stream still writes."""
     ends = []
     for seed in (2, 3, 4, 6, 7, 8, 10, 11, 12):
-        settings = {"SEED": seed, "IGNORE": "cuStreamWaitEvent"}
-        ends.append(stand_in([HERE / "card.py", "--only", "streams"], **settings).returncode)
+        settings = {"SEED": seed, "IGNORE": wait}
+        ends.append(stand_in([HERE / "card.py", "--only", only], **settings).returncode)
         if ends[-1] != 0:
             break
     assert any(ends)

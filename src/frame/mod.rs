@@ -18,8 +18,10 @@ mod shared;
 mod stall_timeout;
 mod turn;
 
+#[cfg(feature = "ffmpeg")]
+pub(crate) use colour::usual_matrix;
 pub use colour::{AlphaKind, Colour, Range, UnknownMatrix};
-pub(crate) use colour::{YCGCO, luma_weights, usual_matrix};
+pub(crate) use colour::{YCGCO, luma_weights};
 pub use decoded::Decoded;
 pub use hash::{ContentHash, content_hash};
 pub use image::{Image, ImageMut};
