@@ -36,7 +36,7 @@ pub struct CardPicture {
 
 impl CardPicture {
     /// Refuses rows between whose samples others lie.
-    fn check(&self) -> Result<(), EngineError> {
+    pub(super) fn check(&self) -> Result<(), EngineError> {
         let sample = self.layout.format().bytes_per_sample();
         let begins = |plane: &Plane| self.pointer as usize + plane.offset;
         let is_whole =
@@ -44,7 +44,7 @@ impl CardPicture {
         match self.layout.planes().iter().all(is_whole) {
             true => Ok(()),
             false => Err(EngineError::Device {
-                doing: "filtering a picture on the CUDA device".to_owned(),
+                doing: "reading a picture on the CUDA device".to_owned(),
                 reason: format!("its rows do not begin at multiples of {sample} bytes, a sample's size"),
             }),
         }

@@ -7,7 +7,7 @@
 //! The host waits for the kernel, so that whoever gets the result may use it on any stream.
 
 use super::MAX_ROW;
-use super::resident::CardMemory;
+use super::resident::{CardMemory, CardPicture};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::cache::Cache;
 use crate::engine::cuda::compile::{Recipe, Source};
@@ -92,7 +92,7 @@ impl CardRgb {
             doing: format!("making RGB of a frame of {width}x{height} pixels on the CUDA device"),
             reason,
         };
-        if 3 * width.max(height) > MAX_ROW {
+        if width.max(height) > MAX_ROW / 3 {
             return Err(failed(format!(
                 "kernels count the samples of a row up to {MAX_ROW}"
             )));
@@ -102,6 +102,11 @@ impl CardRgb {
                 "its memory is another card's, or smaller than it".to_owned(),
             ));
         }
+        CardPicture {
+            pointer: memory.pointer(),
+            layout: *layout,
+        }
+        .check()?;
         let integers = RgbIntegers::new(format, colour, height)?;
         let result = Layout::new(integers.result, width, height, 1)?;
         self.device.bind()?;
@@ -136,8 +141,17 @@ impl CardRgb {
             launch.step[k] = plane.channels as i32;
         }
         parameters::to_rgb(function, BLOCK, self.stream.handle(), launch)?;
-        rgb.ready().record(&self.stream)?;
-        rgb.wait()?;
+        let ready = rgb.ready();
+        let ended = ready.record(&self.stream).and_then(|number| {
+            rgb.wait()?;
+            ready.saw(number);
+            Ok(())
+        });
+        if ended.is_err() {
+            // The kernel may still be at work, and the memory must not be used again before it has ended.
+            let _ = self.stream.synchronise();
+        }
+        ended?;
         Ok((result, CardMemory::lent(rgb)))
     }
 }
