@@ -85,11 +85,10 @@ class Frame:
         """The picture as HxWx3, of `uint8`, or `uint16` at full scale where samples have more than eight
         bits. Colours are converted by the frame's matrix and range; alpha is left out.
 
-        It is new, and lies where the frame does, by whose processor or card colours are converted: an array
-        of NumPy, or a `framepipe.CardArray` as `planes` has them, which is there already on whatever stream
-        it is used. Where chroma changes slowly the two are a level or two apart; docs/arithmetic.md has the
-        card's formula. Once `planes` of a frame on a card were asked for, they may be written to, and what is
-        in the card's queues is waited for.
+        It is new, and lies where the frame does, by whose processor or card colours are converted, with the
+        same bits (docs/arithmetic.md, "RGB of frames"): an array of NumPy, or a `framepipe.CardArray` as
+        `planes` has them, which is there already on whatever stream it is used. Once `planes` of a frame on a
+        card were asked for, they may be written to, and what is in the card's queues is waited for.
 
         Raises `framepipe.Error` where the matrix is one that cannot be converted, and `ValueError` where
         samples are floating-point numbers.

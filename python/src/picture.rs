@@ -245,7 +245,7 @@ impl Picture {
         if frame.format() == self.rgb_format() {
             return Picture::of(py, &frame, self.time_base);
         }
-        let rgb = Picture::converted(py, &frame, self.rgb_format())?;
+        let rgb = py.detach(|| framepipe::engine::cpu::to_rgb(&frame))?;
         Picture::of(py, &rgb, self.time_base)
     }
 

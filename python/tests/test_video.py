@@ -82,10 +82,11 @@ def test_colours_are_converted_by_matrix_and_range(samples):
     red, blue = y + 1.402 * v, y + 1.772 * u
     green = (y - 0.299 * red - 0.114 * blue) / 0.587
     oracle = np.clip(np.stack([red, green, blue], -1), 0, 1) * 255
-    assert np.abs(rgb - oracle).max() <= 1
+    assert np.abs(rgb - oracle).max() <= 0.52
     with framepipe.open(samples / "clip-odd.mp4", end="1f", format="rgb24") as reader:
         assert reader.format == "rgb24"
-        np.testing.assert_array_equal(next(reader).planes[0], rgb)
+        # By another converter.
+        assert np.abs(next(reader).planes[0].astype(int) - rgb).max() <= 1
     back = frame.with_rgb(255 - rgb)
     assert (back.format, back.pts, back.colour.range) == (frame.format, frame.pts, "limited")
     assert np.abs(back.to_rgb().astype(int) - (255 - rgb)).max() <= 3

@@ -1,8 +1,5 @@
-//! RGB of frames that lie on a card: the integers that define it, and the plain loop that the kernel
-//! (`kernels/scalar/rgb.cu`) is held to.
-//!
-//! It follows docs/arithmetic.md sentence by sentence. On the host swscale converts (`convert`), with filters
-//! and roundings of its own.
+//! RGB of frames: the integers that define it, and the plain loop that the CPU (`cpu/rgb.rs`) and the kernel
+//! (`kernels/scalar/rgb.cu`) are held to. It follows docs/arithmetic.md sentence by sentence.
 
 use super::EngineError;
 use crate::frame::{Channel, Colour, ColourModel, Frame, Layout, PixelFormat, YCGCO, luma_weights};
@@ -80,7 +77,7 @@ impl RgbIntegers {
 
     /// Bits that the numbers have below a level, besides those of the factors: those of the places between
     /// chroma samples.
-    fn place_bits(&self) -> u32 {
+    pub(crate) fn place_bits(&self) -> u32 {
         self.log2.0 + self.log2.1 + 2
     }
 
@@ -107,7 +104,7 @@ impl RgbIntegers {
 
 /// The two samples between which place `at` lies along one side, and how far behind the first, in parts of
 /// `2^(log2 + 1)`. Beyond the ends the last sample stands for those that there are not.
-fn between(at: usize, origin: i32, log2: u32, count: usize) -> (usize, usize, i64) {
+pub(crate) fn between(at: usize, origin: i32, log2: u32, count: usize) -> (usize, usize, i64) {
     let place = 2 * at as i64 - i64::from(origin);
     let first = place >> (log2 + 1);
     let within = |index: i64| index.clamp(0, count as i64 - 1) as usize;

@@ -1,6 +1,8 @@
-//! RGB of frames, as cards make it: against real numbers, and against FFmpeg's converter on smooth pictures.
+//! RGB of frames, as the CPU and cards make it: against real numbers, and against FFmpeg's converter on
+//! smooth pictures.
 
 use super::oracle::{Random, frame_of};
+use framepipe::engine::cpu;
 use framepipe::engine::rgb::to_rgb;
 use framepipe::frame::{Channel, Colour, ColourModel, Frame, PixelFormat, Range};
 
@@ -96,20 +98,27 @@ fn white(format: PixelFormat) -> f64 {
 #[test]
 fn rgb_is_within_a_sixtieth_of_a_level_of_real_numbers_before_it_is_rounded() {
     let mut random = Random::new(39);
+    // The last one is of several vectors.
+    let sizes: Vec<_> = SIZES.into_iter().chain([(71, 3)]).collect();
     for (f, format) in PixelFormat::all().enumerate() {
-        for turn in 0..2 * SIZES.len() {
-            let (width, height) = SIZES[turn % SIZES.len()];
+        for turn in 0..2 * sizes.len() {
+            let (width, height) = sizes[turn % sizes.len()];
             let matrices = MATRICES.map(|m| m.0).into_iter().chain([8]);
             let most = u64::from(format.max_value()) + 1;
             let mut frame = frame_of(format, width, height, 1, |_, _, _, _| random.below(most) as u32);
             frame.metadata.colour = Colour {
-                range: [Range::Limited, Range::Full][(f + turn / SIZES.len()) % 2],
+                range: [Range::Limited, Range::Full][(f + turn / sizes.len()) % 2],
                 matrix: matrices.clone().nth((f + turn) % 7).unwrap(),
                 chroma_location: ((f / 2 + turn) % 7) as u8,
                 ..Colour::default()
             };
             let rgb = to_rgb(&frame).unwrap();
             assert_eq!(rgb.len(), 3 * width * height);
+            let by_cpu = cpu::to_rgb(&frame).unwrap();
+            for (at, &level) in rgb.iter().enumerate() {
+                let (x, y) = (at / 3 % width, at / 3 / width);
+                assert_eq!(by_cpu.sample(0, x, y, at % 3), level, "{format} {x} {y}");
+            }
             for (pixel, found) in rgb.chunks_exact(3).enumerate() {
                 let (x, y) = (pixel % width, pixel / width);
                 for (&found, real) in found.iter().zip(real(&frame, x, y)) {

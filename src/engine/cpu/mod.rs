@@ -26,11 +26,13 @@ mod fir;
 mod float;
 mod gradient;
 mod pyramid;
+mod rgb;
 mod rows;
 mod scalar;
 mod simd;
 mod threads;
 
+pub use rgb::to_rgb;
 pub use simd::{InstructionSet, UnknownInstructionSet};
 
 use super::{Engine, EngineError};
