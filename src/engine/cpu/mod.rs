@@ -17,6 +17,7 @@
 //! ```
 //!
 //! Imports point downwards only. Each folder is one algorithm, and its `mod.rs` says how it goes.
+//! `rgb.rs` stands beside them: RGB of a frame, for callers that want pixels.
 
 mod algorithm;
 mod box_blur;
