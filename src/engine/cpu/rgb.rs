@@ -11,10 +11,10 @@ use super::simd::vector::Plain;
 use super::simd::{InstructionSet, Vectors, run_plain};
 use crate::engine::EngineError;
 use crate::engine::rgb::{FACTOR_BITS, RgbIntegers, between};
-use crate::frame::{Buffer, Frame, Layout};
+use crate::frame::{Buffer, Colour, Frame, Layout, Range};
 
 /// RGB of a frame, HxWx3 without padding, of 8 bits a sample for samples of 8 and of 16 at full scale for all
-/// others; alpha is left out. What travels with the frame stays as it is. The bits are those that a card
+/// others; alpha is left out. What else travels with the frame stays as it is. The bits are those that a card
 /// makes.
 ///
 /// An error if samples are floating-point numbers, if the matrix is not known, or if memory is short.
@@ -25,6 +25,12 @@ pub fn to_rgb(frame: &Frame) -> Result<Frame, EngineError> {
     let mut rgb = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
     rgb.sequence = frame.sequence;
     rgb.metadata = frame.metadata.clone();
+    rgb.metadata.colour = Colour {
+        range: Range::Full,
+        matrix: 0,
+        chroma_location: 0,
+        ..rgb.metadata.colour
+    };
     let rows = Rows {
         frame,
         integers: &integers,
