@@ -529,15 +529,15 @@ def smooth(width, height, depth):
 def check_rgb():
     """RGB is made where the frame lies, with the bits of the host's."""
     videos = [
-        ("C420jpeg", 8, 50, 38, [smooth(50, 38, 8)]),
-        ("C420mpeg2 XCOLORRANGE=FULL", 8, 38, 50, [smooth(38, 50, 8)]),
-        ("C420p10", 10, 64, 22, [smooth(64, 22, 10)]),
-        ("C444", 8, 21, 5, noise(2, 21 * 5 * 3)),
-        ("C444p12", 12, 1, 3, noise(2, 3 * 3, dtype=np.uint16) >> 4),
-        ("Cmono XCOLORRANGE=FULL", 8, 17, 9, noise(1, 17 * 9)),
+        ("C420jpeg", 50, 38, [smooth(50, 38, 8)]),
+        ("C420mpeg2 XCOLORRANGE=FULL", 38, 50, [smooth(38, 50, 8)]),
+        ("C420p10", 64, 22, [smooth(64, 22, 10)]),
+        ("C444", 21, 5, noise(2, 21 * 5 * 3)),
+        ("C444p12", 1, 3, noise(2, 3 * 3, dtype=np.uint16) >> 4),
+        ("Cmono XCOLORRANGE=FULL", 17, 9, noise(1, 17 * 9)),
     ]
     with tempfile.TemporaryDirectory() as folder:
-        for words, depth, width, height, frames in videos:
+        for words, width, height, frames in videos:
             path = y4m_of(f"{folder}/video.y4m", words, frames, width, height)
             with framepipe.open(path, device="cuda") as reader:
                 found = [frame.to_rgb() for frame in reader]
