@@ -93,7 +93,13 @@ class Frame:
         Raises `framepipe.Error` where the matrix is one that cannot be converted, and `ValueError` where
         samples are floating-point numbers.
         """
-        return Frame(self._picture.to_rgb()).planes[0]
+        data = self._picture.data
+        if not isinstance(data, bytearray):
+            return Frame(self._picture.rgb_on_card()).planes[0]
+        dtype = np.uint8 if self._picture.sample_type == "|u1" else np.uint16
+        rgb = np.empty((self.height, self.width, 3), dtype)
+        self._picture.store_rgb(np.frombuffer(data, np.uint8).reshape(1, 1, -1, 1), rgb[np.newaxis])
+        return rgb
 
     def with_rgb(self, rgb: NDArray[Any]) -> Frame:
         """Another frame with these colours, in this one's format, and with its time and facts.

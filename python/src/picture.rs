@@ -8,10 +8,13 @@
 //! The samples on the host are a copy: frames of the pipeline come from a pool that would run dry if Python
 //! kept them. Those on a card belong to no such pool.
 
+use crate::array::Pictures;
 use crate::card::{CardMemory, RgbMaker};
 use crate::failure::Failure;
 use framepipe::convert::{ConvertError, Converter};
-use framepipe::frame::{Buffer, Colour, Frame, Image, Layout, Metadata, PixelFormat, Range, Rational};
+use framepipe::frame::{
+    Buffer, Colour, Frame, Image, ImageMut, Layout, Metadata, PixelFormat, Range, Rational,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 
@@ -227,26 +230,51 @@ impl Picture {
         (range, primaries, transfer, matrix, chroma_location)
     }
 
-    /// The same as RGB, of 8 or 16 bits, made where the samples lie.
-    fn to_rgb(&self, py: Python<'_>) -> Result<Picture, Failure> {
+    /// The same as RGB, of 8 or 16 bits, on the card that the samples lie on.
+    fn rgb_on_card(&self, py: Python<'_>) -> Result<Picture, Failure> {
         self.check_integers()?;
-        if let Samples::Card(memory, maker) = &self.samples {
-            let (card, colour) = (memory.get(), &self.metadata.colour);
-            let (layout, rgb) = py.detach(|| card.to_rgb(maker, &self.layout, colour))?;
-            return Ok(Picture {
-                layout,
-                metadata: self.metadata.clone(),
-                time_base: self.time_base,
-                index: self.index,
-                samples: Samples::Card(Py::new(py, rgb)?, maker.clone()),
-            });
+        let Samples::Card(memory, maker) = &self.samples else {
+            return Err(Failure::value("the frame lies in the host's memory"));
+        };
+        let (card, colour) = (memory.get(), &self.metadata.colour);
+        let (layout, rgb) = py.detach(|| card.to_rgb(maker, &self.layout, colour))?;
+        Ok(Picture {
+            layout,
+            metadata: self.metadata.clone(),
+            time_base: self.time_base,
+            index: self.index,
+            samples: Samples::Card(Py::new(py, rgb)?, maker.clone()),
+        })
+    }
+
+    /// Stores it as RGB, of 8 or 16 bits, in `rgb`, an array of 1xHxWx3. `data` is this picture's, as an array
+    /// of 1x1xNx1 bytes.
+    fn store_rgb(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        rgb: &Bound<'_, PyAny>,
+    ) -> Result<(), Failure> {
+        self.check_integers()?;
+        let (samples, mut target) = (Pictures::of(data)?, Pictures::of(rgb)?);
+        let format = match target.sample_bytes() {
+            1 => PixelFormat::RGB24,
+            _ => PixelFormat::RGB48,
+        };
+        let [count, height, width, channels] = target.shape();
+        if samples.shape()[0] != 1 || (count, channels) != (1, 3) || target.is_float() {
+            return Err(Failure::value("RGB is stored in an array of 1xHxWx3 integers"));
         }
-        let frame = self.frame(py, self.index)?;
-        if frame.format() == self.rgb_format() {
-            return Picture::of(py, &frame, self.time_base);
+        if !target.is_writable() || samples.overlaps(&target) {
+            return Err(Failure::value("RGB is stored in an array of its own"));
         }
-        let rgb = py.detach(|| framepipe::engine::cpu::to_rgb(&frame))?;
-        Picture::of(py, &rgb, self.time_base)
+        py.detach(|| {
+            let image = Image::with_layout(samples.picture(0), self.layout)?;
+            let image = image.with_colour(self.metadata.colour);
+            let stride = [target.row_stride()];
+            let mut rgb = ImageMut::with_strides(target.picture_mut(0), format, width, height, &stride)?;
+            Ok(framepipe::engine::cpu::to_rgb(&image, &mut rgb)?)
+        })
     }
 
     /// Another picture, RGB of the same size, in the format of this one and with what travels with this one.

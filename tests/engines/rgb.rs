@@ -4,7 +4,7 @@
 use super::oracle::{Random, frame_of};
 use framepipe::engine::cpu;
 use framepipe::engine::rgb::to_rgb;
-use framepipe::frame::{Channel, Colour, ColourModel, Frame, PixelFormat, Range};
+use framepipe::frame::{Channel, Colour, ColourModel, Frame, Image, ImageMut, PixelFormat, Range};
 
 /// Numbers of H.273, with KR and KB.
 const MATRICES: [(u8, f64, f64); 6] = [
@@ -95,6 +95,20 @@ fn white(format: PixelFormat) -> f64 {
     if format.depth() == 8 { 255.0 } else { 65535.0 }
 }
 
+/// RGB as the CPU engine makes it, in memory that held something else.
+fn rgb_by_cpu(frame: &Frame) -> Frame {
+    let format = match frame.format().depth() {
+        8 => PixelFormat::RGB24,
+        _ => PixelFormat::RGB48,
+    };
+    let (width, height) = (frame.layout().width(), frame.layout().height());
+    let mut rgb = frame_of(format, width, height, 1, |_, _, _, _| 0x55);
+    let layout = *rgb.layout();
+    let mut to = ImageMut::with_layout(rgb.bytes_mut(), layout).unwrap();
+    cpu::to_rgb(&Image::from(frame), &mut to).unwrap();
+    rgb
+}
+
 #[test]
 fn rgb_is_within_a_sixtieth_of_a_level_of_real_numbers_before_it_is_rounded() {
     let mut random = Random::new(39);
@@ -114,7 +128,7 @@ fn rgb_is_within_a_sixtieth_of_a_level_of_real_numbers_before_it_is_rounded() {
             };
             let rgb = to_rgb(&frame).unwrap();
             assert_eq!(rgb.len(), 3 * width * height);
-            let by_cpu = cpu::to_rgb(&frame).unwrap();
+            let by_cpu = rgb_by_cpu(&frame);
             for (at, &level) in rgb.iter().enumerate() {
                 let (x, y) = (at / 3 % width, at / 3 / width);
                 assert_eq!(by_cpu.sample(0, x, y, at % 3), level, "{format} {x} {y}");
@@ -235,4 +249,20 @@ fn smooth_pictures_are_within_two_levels_of_swscales() {
         }
     }
     assert!(compared >= 60 * (SIZES.len() + 2), "{compared}");
+}
+
+#[test]
+fn the_room_for_rgb_is_of_its_size_and_depth() {
+    let frame = frame_of(PixelFormat::YUV420P, 6, 4, 1, |_, _, _, _| 100);
+    for (format, width) in [
+        (PixelFormat::RGB48, 6),
+        (PixelFormat::RGB24, 5),
+        (PixelFormat::BGR24, 6),
+    ] {
+        let mut bytes = vec![0; 6 * 4 * 6];
+        let mut to = ImageMut::new(&mut bytes, format, width, 4).unwrap();
+        let error = cpu::to_rgb(&Image::from(&frame), &mut to).unwrap_err();
+        assert!(error.to_string().contains("6x4 yuv420p is rgb24"), "{error}");
+        assert!(bytes.iter().all(|&byte| byte == 0));
+    }
 }

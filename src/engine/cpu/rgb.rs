@@ -1,4 +1,4 @@
-//! RGB of a frame in the host's memory, by the integers of `engine::rgb`, row by row.
+//! RGB of a picture in the host's memory, by the integers of `engine::rgb`, row by row.
 //!
 //! ```text
 //! chroma          u   u   u        the row above and the row below, mixed by their distances
@@ -11,54 +11,63 @@ use super::simd::vector::Plain;
 use super::simd::{InstructionSet, Vectors, run_plain};
 use crate::engine::EngineError;
 use crate::engine::rgb::{FACTOR_BITS, RgbIntegers, between};
-use crate::frame::{Buffer, Colour, Frame, Layout, Range};
+use crate::frame::{Image, ImageMut};
 
-/// RGB of a frame, HxWx3 without padding, of 8 bits a sample for samples of 8 and of 16 at full scale for all
-/// others; alpha is left out. What else travels with the frame stays as it is. The bits are those that a card
-/// makes.
+/// Stores the RGB of a picture: of 8 bits for samples of 8, else of 16 at full scale; alpha is left out. The
+/// bits are those that a card makes.
 ///
-/// An error if samples are floating-point numbers, if the matrix is not known, or if memory is short.
-pub fn to_rgb(frame: &Frame) -> Result<Frame, EngineError> {
-    let layout = frame.layout();
-    let integers = RgbIntegers::new(layout.format(), &frame.metadata.colour, layout.height())?;
-    let layout = Layout::new(integers.result, layout.width(), layout.height(), 1)?;
-    let mut rgb = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
-    rgb.sequence = frame.sequence;
-    rgb.metadata = frame.metadata.clone();
-    rgb.metadata.colour = Colour {
-        range: Range::Full,
-        matrix: 0,
-        chroma_location: 0,
-        ..rgb.metadata.colour
-    };
+/// `rgb` is of the same size, in the format `rgb24` or `rgb48le`. An error if it is not, if samples are
+/// floating-point numbers, or if the matrix is not known.
+pub fn to_rgb(image: &Image<'_>, rgb: &mut ImageMut<'_>) -> Result<(), EngineError> {
+    let layout = image.layout();
+    let integers = RgbIntegers::new(layout.format(), &image.colour(), layout.height())?;
+    let (found, size) = (rgb.layout(), (layout.width(), layout.height()));
+    if found.format() != integers.result || (found.width(), found.height()) != size {
+        return Err(EngineError::Unfit(format!(
+            "RGB of {}x{} {} is {} of that size, and there is room for {}x{} {}",
+            size.0,
+            size.1,
+            layout.format(),
+            integers.result,
+            found.width(),
+            found.height(),
+            found.format()
+        )));
+    }
+    if layout.format() == integers.result {
+        for y in 0..size.1 {
+            rgb.row_mut(0, y).copy_from_slice(image.row(0, y));
+        }
+        return Ok(());
+    }
     let rows = Rows {
-        frame,
+        image,
         integers: &integers,
-        rgb: &mut rgb,
+        rgb,
     };
     run_plain(Vectors::of(InstructionSet::detect()), rows);
-    Ok(rgb)
+    Ok(())
 }
 
 /// 2^52: the low bits of a whole number that is added to it are that number's. A conversion would check the
 /// range of each, and not be made in vectors.
 const WHOLE: f64 = 4_503_599_627_370_496.0;
 
-/// All rows of a frame.
-struct Rows<'a> {
-    frame: &'a Frame,
+/// All rows of a picture.
+struct Rows<'a, 'b> {
+    image: &'a Image<'a>,
     integers: &'a RgbIntegers,
-    rgb: &'a mut Frame,
+    rgb: &'a mut ImageMut<'b>,
 }
 
 /// The samples of component `k` in row `y`, above its zero.
 #[inline(always)]
-fn load(frame: &Frame, integers: &RgbIntegers, (k, y): (usize, usize), to: &mut [i32]) {
-    let (format, (plane, channel)) = (frame.format(), integers.places[k]);
+fn load(image: &Image<'_>, integers: &RgbIntegers, (k, y): (usize, usize), to: &mut [i32]) {
+    let (format, (plane, channel)) = (image.layout().format(), integers.places[k]);
     let (bytes, zero) = (format.bytes_per_sample(), integers.zeros[k]);
-    let pixels = frame
+    let pixels = image
         .row(plane, y)
-        .chunks_exact(frame.layout().planes()[plane].channels * bytes);
+        .chunks_exact(image.layout().planes()[plane].channels * bytes);
     if bytes == 1 {
         for (to, pixel) in to.iter_mut().zip(pixels) {
             *to = i32::from(pixel[channel]) - zero;
@@ -96,12 +105,12 @@ fn spread<const N: usize>(samples: &[i32], (origin, log2): (i32, u32), to: &mut 
     }
 }
 
-impl Plain for Rows<'_> {
+impl Plain for Rows<'_, '_> {
     #[inline(always)]
     fn run(self) {
-        let Rows { frame, integers, rgb } = self;
-        let (width, height) = (frame.layout().width(), frame.layout().height());
-        let chroma = frame.layout().planes()[integers.places[1].0];
+        let Rows { image, integers, rgb } = self;
+        let (width, height) = (image.layout().width(), image.layout().height());
+        let chroma = image.layout().planes()[integers.places[1].0];
         let (log2, origin) = (integers.log2, integers.origin);
         let mut samples = [vec![0; width], vec![0; chroma.width]];
         let mut mixed = vec![0; chroma.width + 2];
@@ -111,7 +120,7 @@ impl Plain for Rows<'_> {
         let of_place = scale / f64::from(1 << integers.place_bits());
         let most = f64::from(integers.result.max_value());
         for y in 0..height {
-            load(frame, integers, (0, y), &mut samples[0]);
+            load(image, integers, (0, y), &mut samples[0]);
             for (to, &luma) in components[0].iter_mut().zip(&samples[0]) {
                 *to = f64::from(luma);
             }
@@ -120,8 +129,8 @@ impl Plain for Rows<'_> {
                 let (down, whole) = (down as i32, 2 << log2.1);
                 for (k, component) in components.iter_mut().enumerate().skip(1) {
                     let inside = &mut mixed[1..=chroma.width];
-                    load(frame, integers, (k, above), inside);
-                    load(frame, integers, (k, below), &mut samples[1]);
+                    load(image, integers, (k, above), inside);
+                    load(image, integers, (k, below), &mut samples[1]);
                     for (mixed, &below) in inside.iter_mut().zip(&samples[1]) {
                         *mixed = (whole - down) * *mixed + down * below;
                     }
