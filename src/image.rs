@@ -84,7 +84,7 @@ impl ImageFilter {
             Some(luma) => luma,
             none => {
                 let cpu = Cpu::new(self.chain.clone(), self.threads)?;
-                none.insert(Luma::new(Box::new(cpu), self.chain.planes.clone()))
+                none.insert(Luma::new(Box::new(cpu), self.chain.planes.clone(), self.threads)?)
             }
         };
         let buffer = || Buffer::unpooled(Box::new(Vec::new()));

@@ -127,7 +127,7 @@ pub(crate) fn engine(name: &str, chain: Chain, threads: usize) -> Result<Box<dyn
         "cuda" => Box::new(Cuda::new(chain, CudaOptions::default())?),
         _ => return Err(no_engine(name)),
     };
-    Ok(luma::around(engine, &planes, true))
+    Ok(luma::around(engine, &planes, true, threads)?)
 }
 
 /// The CPU engine of a recipe, and what there is to say of its masks.

@@ -352,7 +352,7 @@ impl EngineArguments {
         // Tells before anything is written what the engine would tell at the first frame.
         let plan = integer_plan(&chain, info)?;
         let may_be_rgb = info.format.model() == ColourModel::Rgb || !info.uniform;
-        let engine = luma::around(start(chain, plan.as_ref())?, &planes, may_be_rgb);
+        let engine = luma::around(start(chain, plan.as_ref())?, &planes, may_be_rgb, self.threads())?;
         tracing::info!(target: EXPLAIN_TARGET, "{}", engine.description());
         Ok(engine)
     }
@@ -462,7 +462,7 @@ impl EngineArguments {
             .or_else(|| NonZeroUsize::new(cores.div_ceil(count.get())).filter(|_| count.get() > 1));
     }
 
-    pub(super) fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         self.threads
             .or_else(|| std::thread::available_parallelism().ok())
             .map_or(1, NonZeroUsize::get)

@@ -6,8 +6,8 @@ use super::reading::{RangeArguments, ReadingArguments};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::convert::integers_for;
-use framepipe::engine::Engine;
 use framepipe::engine::region::{self, Clock, Parts, Region, RegionError};
+use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::Chain;
 use framepipe::frame::Rational;
 use framepipe::pipeline::{MatteReader, Stop};
@@ -136,6 +136,7 @@ impl RegionArguments {
         engine: Box<dyn Engine>,
         chain: &Chain,
         run: &Run<'_>,
+        threads: usize,
     ) -> Result<Box<dyn Engine>, Failure> {
         let info = run.info;
         // Other inputs than image files have times; a rate is for frames that state none.
@@ -145,7 +146,12 @@ impl RegionArguments {
             frame_rate: info.frame_rate.or(assumed),
         };
         let size = info.uniform.then_some((info.width, info.height));
-        region::around(engine, self.parts(run)?, chain, clock, size).map_err(|e| Failure::usage(&e))
+        let mut parts = self.parts(run)?;
+        parts.threads = threads;
+        region::around(engine, parts, chain, clock, size).map_err(|error| match error {
+            EngineError::Region(error) => Failure::usage(&error),
+            other => other.into(),
+        })
     }
 }
 

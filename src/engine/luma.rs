@@ -8,6 +8,8 @@
 //!
 //! Y is rounded to the frame's own depth, so that a mask that changes nothing gives the very samples back.
 
+use super::cpu::Threads;
+use super::cpu::pixels::luma::{Change, LumaRows, PlaneRows, PlaneRowsMut};
 use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::Planes;
 use crate::frame::{
@@ -36,12 +38,18 @@ pub fn filtered_format(format: PixelFormat, planes: &Planes) -> PixelFormat {
     PixelFormat::from_name(&name).unwrap_or(format)
 }
 
-/// `engine`, or that engine behind a [`Luma`] if this choice of planes asks for the luma of RGB frames.
-pub fn around(engine: Box<dyn Engine>, planes: &Planes, may_be_rgb: bool) -> Box<dyn Engine> {
-    match planes {
-        Planes::Luma | Planes::Gray if may_be_rgb => Box::new(Luma::new(engine, planes.clone())),
+/// `engine`, or that engine behind a [`Luma`] if this choice of planes asks for the luma of RGB frames, with
+/// so many threads (0: one a core).
+pub fn around(
+    engine: Box<dyn Engine>,
+    planes: &Planes,
+    may_be_rgb: bool,
+    threads: usize,
+) -> Result<Box<dyn Engine>, EngineError> {
+    Ok(match planes {
+        Planes::Luma | Planes::Gray if may_be_rgb => Box::new(Luma::new(engine, planes.clone(), threads)?),
         _ => engine,
-    }
+    })
 }
 
 /// An engine that gives another one the luma of RGB frames; frames of other formats pass to it as they are.
@@ -53,6 +61,7 @@ pub struct Luma {
     /// Memory of the luma, before and after.
     before: FramePool,
     after: FramePool,
+    threads: Threads,
 }
 
 struct Original {
@@ -62,16 +71,18 @@ struct Original {
 }
 
 impl Luma {
-    /// Luma, or gray, as `planes` says, filtered by `inner`.
-    pub fn new(inner: Box<dyn Engine>, planes: Planes) -> Luma {
+    /// Luma, or gray, as `planes` says, filtered by `inner`, made and put back by so many threads (0: one a
+    /// core).
+    pub fn new(inner: Box<dyn Engine>, planes: Planes, threads: usize) -> Result<Luma, EngineError> {
         let depth = inner.depth().max(1) + 1;
-        Luma {
+        Ok(Luma {
             planes,
             waiting: VecDeque::new(),
             before: FramePool::new(depth, inner.input_allocator()),
             after: FramePool::new(depth, inner.output_allocator()),
             inner,
-        }
+            threads: Threads::new(threads)?,
+        })
     }
 
     fn free(pool: &FramePool) -> Result<Buffer, EngineError> {
@@ -125,23 +136,7 @@ impl Engine for Luma {
         let (width, height) = (input.layout().width(), input.layout().height());
         let layout = Layout::new(format, width, height, 64)?;
         let mut luma = Frame::new(layout, Luma::free(&self.before)?)?;
-        let weights = Weights::of(&input.metadata.colour);
-        let mut rows = Rows::default();
-        for y in 0..height {
-            rows.read(&input, y);
-            rows.weighted_sum(weights);
-            put(&mut luma, Channel::Luma, y, &rows.luma);
-            if format.model() == ColourModel::Yuv {
-                rows.other.clear();
-                rows.other.resize(width, 1 << (format.depth() - 1));
-                put(&mut luma, Channel::Cb, y, &rows.other);
-                put(&mut luma, Channel::Cr, y, &rows.other);
-            }
-            if format.has_alpha() {
-                take(&input, Channel::Alpha, y, &mut rows.other);
-                put(&mut luma, Channel::Alpha, y, &rows.other);
-            }
-        }
+        make_luma(&self.threads, &input, &mut luma);
         luma.sequence = input.sequence;
         luma.born = input.born;
         luma.metadata.colour = Colour {
@@ -175,31 +170,11 @@ impl Engine for Luma {
         };
         let (format, width, height) = (frame.format(), frame.layout().width(), frame.layout().height());
         let mut result = Frame::new(Layout::new(format, width, height, row_alignment)?, output)?;
-        let weights = Weights::of(&frame.metadata.colour);
-        let max = format.max_value() as i32;
-        let mut rows = Rows::default();
-        for y in 0..height {
-            take(&luma, Channel::Luma, y, &mut rows.other);
-            if self.planes == Planes::Gray {
-                for channel in COLOURS {
-                    put(&mut result, channel, y, &rows.other);
-                }
-            } else {
-                rows.read(&frame, y);
-                rows.weighted_sum(weights);
-                for (samples, channel) in rows.colours.iter_mut().zip(COLOURS) {
-                    for ((sample, &before), &after) in samples.iter_mut().zip(&rows.luma).zip(&rows.other) {
-                        let sum = i32::from(*sample) + i32::from(after) - i32::from(before);
-                        *sample = sum.clamp(0, max) as u16;
-                    }
-                    put(&mut result, channel, y, samples);
-                }
-            }
-            if format.has_alpha() {
-                take(&frame, Channel::Alpha, y, &mut rows.other);
-                put(&mut result, Channel::Alpha, y, &rows.other);
-            }
-        }
+        let change = match self.planes {
+            Planes::Gray => Change::Gray,
+            _ => Change::Difference,
+        };
+        put_back(&self.threads, (&frame, &luma), change, &mut result);
         result.sequence = frame.sequence;
         result.born = frame.born;
         result.metadata = frame.into_parts().0;
@@ -219,7 +194,76 @@ impl Engine for Luma {
     }
 }
 
-const COLOURS: [Channel; 3] = [Channel::Red, Channel::Green, Channel::Blue];
+/// The rows of a frame at height `y`.
+fn rows_at(frame: &Frame, y: usize) -> PlaneRows<'_> {
+    let planes = frame.layout().planes().len();
+    std::array::from_fn(|plane| if plane < planes { frame.row(plane, y) } else { &[] })
+}
+
+/// The rows of a frame to write into, by their heights; all planes are as high as the frame.
+fn rows_mut(frame: &mut Frame) -> Vec<PlaneRowsMut<'_>> {
+    let height = frame.layout().height();
+    let mut planes: Vec<_> = frame.plane_rows_mut().into_iter().map(Vec::into_iter).collect();
+    let mut at_height = || {
+        let mut rows = PlaneRowsMut::default();
+        for (row, plane) in rows.iter_mut().zip(&mut planes) {
+            *row = plane.next().unwrap_or_default();
+        }
+        rows
+    };
+    (0..height).map(|_| at_height()).collect()
+}
+
+/// Stores luma and alpha of `from`, whose chroma is neutral.
+fn make_luma(threads: &Threads, from: &Frame, luma: &mut Frame) {
+    let format = luma.format();
+    let place = |channel| format.place(channel);
+    let (luma_place, alpha_place) = (place(Channel::Luma), place(Channel::Alpha));
+    let loops = luma_rows(from);
+    let width = from.layout().width();
+    threads.each_row(rows_mut(luma), |y, mut rows| {
+        let mut words = vec![0; width];
+        loops.luma(rows_at(from, y), &mut words);
+        put(format, luma_place, &words, &mut rows);
+        if format.has_alpha() {
+            take(from, Channel::Alpha, y, &mut words);
+            put(format, alpha_place, &words, &mut rows);
+        }
+        if format.model() == ColourModel::Yuv {
+            words.fill(1 << (format.depth() - 1));
+            put(format, place(Channel::Cb), &words, &mut rows);
+            put(format, place(Channel::Cr), &words, &mut rows);
+        }
+    });
+}
+
+/// Stores `from` with the new luma `after`.
+fn put_back(threads: &Threads, (from, after): (&Frame, &Frame), change: Change, to: &mut Frame) {
+    let loops = luma_rows(from);
+    // Alpha in a plane of its own.
+    let alpha = from
+        .format()
+        .place(Channel::Alpha)
+        .filter(|&(plane, _)| plane > 0);
+    threads.each_row(rows_mut(to), |y, rows| {
+        let mut words = Vec::new();
+        take(after, Channel::Luma, y, &mut words);
+        if let Some((plane, _)) = alpha {
+            rows[plane].copy_from_slice(from.row(plane, y));
+        }
+        loops.put_back(rows_at(from, y), &words, change, rows);
+    });
+}
+
+/// The loops for frames such as this one.
+fn luma_rows(frame: &Frame) -> LumaRows {
+    LumaRows::new(frame.format(), Weights::of(&frame.metadata.colour).0)
+}
+
+/// Luma of row `y` of an RGB frame, rounded half up.
+pub(super) fn luma_of_row(frame: &Frame, y: usize, luma: &mut [u16]) {
+    luma_rows(frame).luma(rows_at(frame, y), luma);
+}
 
 /// What red, green and blue count in luma, times 2^16; their sum is 2^16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,69 +292,41 @@ impl Weights {
     }
 }
 
-/// One row of a frame, component by component.
-#[derive(Default)]
-pub(super) struct Rows {
-    colours: [Vec<u16>; 3],
-    pub(super) luma: Vec<u16>,
-    other: Vec<u16>,
-}
-
-impl Rows {
-    pub(super) fn read(&mut self, frame: &Frame, y: usize) {
-        for (samples, channel) in self.colours.iter_mut().zip(COLOURS) {
-            take(frame, channel, y, samples);
-        }
-    }
-
-    /// Luma of the colours by a picture's colour facts.
-    pub(super) fn weigh(&mut self, colour: &Colour) {
-        self.weighted_sum(Weights::of(colour));
-    }
-
-    /// Luma of the colours, halves rounded up.
-    fn weighted_sum(&mut self, Weights([red, green, blue]): Weights) {
-        let [r, g, b] = &self.colours;
-        self.luma.clear();
-        let pixels = r.iter().zip(g).zip(b);
-        // At most 65535 x 2^16 + 2^15, which fits.
-        self.luma.extend(pixels.map(|((&r, &g), &b)| {
-            ((red * u32::from(r) + green * u32::from(g) + blue * u32::from(b) + (1 << 15)) >> 16) as u16
-        }));
-    }
-}
-
 /// The words of one channel of row `y`.
 pub(super) fn take(frame: &Frame, channel: Channel, y: usize, samples: &mut Vec<u16>) {
     samples.clear();
     let Some((plane, at)) = frame.format().place(channel) else {
         return;
     };
-    let step = frame.format().planes()[plane].channels.len();
     let row = frame.row(plane, y);
-    if frame.format().bytes_per_sample() == 1 {
-        samples.extend(row[at..].iter().step_by(step).map(|&b| u16::from(b)));
-    } else {
-        let words = row[2 * at..].chunks(2 * step);
-        samples.extend(words.map(|word| u16::from_le_bytes([word[0], word[1]])));
+    let words = row.as_chunks::<2>().0;
+    let word = |word: &[u8; 2]| u16::from_le_bytes(*word);
+    // A step that is known is made in vectors.
+    match (
+        frame.format().bytes_per_sample(),
+        frame.format().planes()[plane].channels.len(),
+    ) {
+        (1, 1) => samples.extend(row.iter().map(|&b| u16::from(b))),
+        (1, step) => samples.extend(row[at..].iter().step_by(step).map(|&b| u16::from(b))),
+        (_, 1) => samples.extend(words.iter().map(word)),
+        (_, step) => samples.extend(words[at..].iter().step_by(step).map(word)),
     }
 }
 
-/// Writes the samples of one channel of row `y`, if the frame has that channel.
-fn put(frame: &mut Frame, channel: Channel, y: usize, samples: &[u16]) {
-    let Some((plane, at)) = frame.format().place(channel) else {
+/// Writes the samples of one channel, at this place of a format, into its row.
+fn put(format: PixelFormat, place: Option<(usize, usize)>, samples: &[u16], rows: &mut PlaneRowsMut<'_>) {
+    let Some((plane, at)) = place else {
         return;
     };
-    let step = frame.format().planes()[plane].channels.len();
-    let bytes = frame.format().bytes_per_sample();
-    let row = frame.row_mut(plane, y);
-    if bytes == 1 {
-        for (to, &sample) in row[at..].iter_mut().step_by(step).zip(samples) {
-            *to = sample as u8;
+    let step = format.planes()[plane].channels.len();
+    let row = &mut *rows[plane];
+    if format.bytes_per_sample() == 1 {
+        for (pixel, &sample) in row.chunks_exact_mut(step).zip(samples) {
+            pixel[at] = sample as u8;
         }
     } else {
-        for (to, sample) in row[2 * at..].chunks_mut(2 * step).zip(samples) {
-            to[..2].copy_from_slice(&sample.to_le_bytes());
+        for (pixel, sample) in row.as_chunks_mut::<2>().0.chunks_exact_mut(step).zip(samples) {
+            pixel[at] = sample.to_le_bytes();
         }
     }
 }
@@ -324,6 +340,8 @@ mod tests {
     use crate::engine::none::NoFilter;
     use crate::engine::reference::Reference;
     use crate::filter::{Algorithm, Border, Chain};
+
+    const COLOURS: [Channel; 3] = [Channel::Red, Channel::Green, Channel::Blue];
 
     fn chain(filter: &str, planes: &Planes) -> Chain {
         Chain {
@@ -340,7 +358,7 @@ mod tests {
         let mut frame = Frame::new(layout, Buffer::unpooled(Pageable.allocate(0).unwrap())).unwrap();
         let mut state = 12345_u64;
         for channel in COLOURS.into_iter().chain([Channel::Alpha]) {
-            for y in 0..height {
+            for mut rows in rows_mut(&mut frame) {
                 let mut next = || {
                     state = state
                         .wrapping_mul(6364136223846793005)
@@ -348,7 +366,7 @@ mod tests {
                     (state >> 40) as u16 & format.max_value() as u16
                 };
                 let samples: Vec<u16> = (0..width).map(|_| next()).collect();
-                put(&mut frame, channel, y, &samples);
+                put(format, format.place(channel), &samples, &mut rows);
             }
         }
         frame
@@ -383,7 +401,7 @@ mod tests {
             for inner in [reference, Box::new(NoFilter::default())] {
                 let frame = noise(format, 17, 5);
                 let before = frame.bytes().to_vec();
-                let after = run(&mut *around(inner, &planes, true), frame);
+                let after = run(&mut *around(inner, &planes, true, 2).unwrap(), frame);
                 assert_eq!(after.bytes(), before, "{format}");
             }
         }
@@ -396,8 +414,8 @@ mod tests {
             for planes in [Planes::Luma, Planes::Gray] {
                 let mut frame = noise(format, 13, 7);
                 let max = i64::from(format.max_value());
-                for y in 0..7 {
-                    put(&mut frame, Channel::Alpha, y, &[max as u16; 13]);
+                for mut rows in rows_mut(&mut frame) {
+                    put(format, format.place(Channel::Alpha), &[max as u16; 13], &mut rows);
                 }
                 let at = |frame: &Frame, channel, x: i64, y: i64| {
                     let (plane, at) = format.place(channel).unwrap();
@@ -411,7 +429,7 @@ mod tests {
                 let mut copy = noise(format, 13, 7);
                 copy.bytes_mut().copy_from_slice(frame.bytes());
                 let inner = Box::new(Cpu::new(chain("box:size=3", &planes), 2).unwrap());
-                let result = run(&mut *around(inner, &planes, true), copy);
+                let result = run(&mut *around(inner, &planes, true, 2).unwrap(), copy);
                 for (x, y) in (0..7).flat_map(|y| (0..13).map(move |x| (x, y))) {
                     let around = (-1..2).flat_map(|j| (-1..2).map(move |i| (x + i, y + j)));
                     let sum: i64 = around.map(|(x, y)| luma(&frame, x, y)).sum();

@@ -214,6 +214,27 @@ impl Frame {
         &mut self.bytes_mut()[start..start + len]
     }
 
+    /// The rows of each plane, without their padding, to be written to side by side. The planes lie in the
+    /// format's order, as in each [`Layout::new`].
+    pub(crate) fn plane_rows_mut(&mut self) -> Vec<Vec<&mut [u8]>> {
+        let layout = self.layout;
+        let mut rest = self.bytes_mut();
+        let mut begin = 0;
+        let mut planes = Vec::with_capacity(layout.planes().len());
+        for (index, plane) in layout.planes().iter().enumerate() {
+            let mut rows = Vec::with_capacity(plane.height);
+            for y in 0..plane.height {
+                let start = plane.offset + y * plane.stride;
+                let (row, behind) = rest[start - begin..].split_at_mut(layout.row_bytes(index));
+                begin = start + row.len();
+                rows.push(row);
+                rest = behind;
+            }
+            planes.push(rows);
+        }
+        planes
+    }
+
     /// The integer sample of `channel` (an index into the plane's interleaved samples) at (`x`, `y`) of plane
     /// `index`.
     pub fn sample(&self, index: usize, x: usize, y: usize, channel: usize) -> u16 {

@@ -28,7 +28,7 @@ fn copy(frame: &Frame) -> Frame {
 /// The reference's result, without padding.
 fn reference(chain: &Chain, frame: &Frame) -> Frame {
     let plain: Box<dyn Engine> = Box::new(Reference::new(chain.clone()));
-    let mut engine = luma::around(plain, &chain.planes, true);
+    let mut engine = luma::around(plain, &chain.planes, true, 2).unwrap();
     engine.submit(copy(frame), buffer(), 1).unwrap();
     engine.collect().unwrap().unwrap()
 }

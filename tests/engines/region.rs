@@ -275,7 +275,7 @@ fn luma_of_rgb_is_filtered_in_regions_too() {
         for planes in [Planes::Luma, Planes::Gray] {
             let frame = noise(format(name), 31, 22, &mut random);
             let chain = chain("gaussian:sigma=1", Border::Mirror).with_planes(planes.clone());
-            let engine = || luma::around(Box::new(Reference::new(chain.clone())), &planes, true);
+            let engine = || luma::around(Box::new(Reference::new(chain.clone())), &planes, true, 1).unwrap();
             let all = filter(&mut *engine(), &frame, 1).unwrap();
             let expected = expected(&frame, &all, &[(3, 0, 9, 9), (20, 9, 30, 6)], None, false);
             let wanted = parts(&["9x9+3+0", "30x6+20+9"], None, false);

@@ -143,7 +143,9 @@ impl Single<'_> {
     ) -> Result<Box<dyn Engine>, Failure> {
         let chain = self.filtering.chain();
         let engine = self.engine.start_or_reuse(chain.clone(), info, pool)?;
-        let engine = self.region.around(engine, &chain, &self.matte_run(info, stop))?;
+        let engine =
+            self.region
+                .around(engine, &chain, &self.matte_run(info, stop), self.engine.threads())?;
         Ok(self.comparison.around(engine, info, &self.output))
     }
 

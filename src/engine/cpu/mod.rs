@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Imports point downwards only. Each folder is one algorithm, and its `mod.rs` says how it goes.
-//! `rgb.rs` stands beside them: RGB of a frame, for callers that want pixels.
+//! `pixels/` stands beside them: what is done to pixels around a filter.
 
 mod algorithm;
 mod box_blur;
@@ -26,14 +26,14 @@ mod fft;
 mod fir;
 mod float;
 mod gradient;
+pub(super) mod pixels;
 mod pyramid;
-mod rgb;
 mod rows;
 mod scalar;
 mod simd;
 mod threads;
 
-pub use rgb::to_rgb;
+pub use pixels::to_rgb;
 pub use simd::{InstructionSet, UnknownInstructionSet};
 
 use super::{Engine, EngineError};
@@ -45,7 +45,7 @@ use rows::strip::Picture;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use threads::Threads;
+pub(super) use threads::Threads;
 
 /// The threaded engine.
 pub struct Cpu {

@@ -14,7 +14,7 @@ type Work = Box<dyn FnOnce(&Threads) + Send>;
 
 /// A fixed number of threads, of which the caller is one. Frames wait until one of them is free, and a frame
 /// that would leave some of them idle is shared out by its rows.
-pub(super) struct Threads {
+pub(in crate::engine) struct Threads {
     /// All but the caller; `None` where the caller is all there is.
     pool: Option<rayon::ThreadPool>,
     /// One a thread, the caller's last.
@@ -27,7 +27,7 @@ pub(super) struct Threads {
 
 impl Threads {
     /// So many threads (0: one a core).
-    pub(super) fn new(threads: usize) -> Result<Threads, EngineError> {
+    pub(in crate::engine) fn new(threads: usize) -> Result<Threads, EngineError> {
         let size = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
@@ -133,6 +133,23 @@ impl Threads {
             while busy.load(Ordering::Acquire) > 0 && begin.elapsed() < PATIENCE {
                 std::thread::yield_now();
             }
+        });
+    }
+}
+
+/// Rows that a thread does before it asks for more.
+const BAND: usize = 16;
+
+impl Threads {
+    /// Calls `work` once with each row and its number, on as many threads.
+    pub(in crate::engine) fn each_row<T: Send>(&self, rows: Vec<T>, work: impl Fn(usize, T) + Sync) {
+        let mut bands = Vec::with_capacity(rows.len().div_ceil(BAND));
+        let mut rows = rows.into_iter().enumerate().peekable();
+        while rows.peek().is_some() {
+            bands.push(rows.by_ref().take(BAND).collect::<Vec<_>>());
+        }
+        self.each(bands, |_, band| {
+            band.into_iter().for_each(|(y, row)| work(y, row));
         });
     }
 }

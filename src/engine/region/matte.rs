@@ -2,9 +2,10 @@
 
 use super::RegionError;
 use super::rectangle::Area;
-use crate::engine::luma::{Rows, take};
+use crate::engine::luma::{luma_of_row, take};
 use crate::frame::{Channel, ColourModel, Frame, Range, RangeChange, Remarks};
 use std::error::Error;
+use std::ops;
 use std::sync::Arc;
 
 /// Where mattes come from: one for each frame, or a single one for all.
@@ -45,16 +46,15 @@ impl Matte {
         let (width, height) = (frame.layout().width(), frame.layout().height());
         let max = format.max_value() as u16;
         let mut weights = Vec::with_capacity(width * height);
-        let mut rows = Rows::default();
+        let mut luma = vec![0; width];
         for y in 0..height {
             if format.model() == ColourModel::Rgb {
-                rows.read(&frame, y);
-                rows.weigh(&frame.metadata.colour);
+                luma_of_row(&frame, y, &mut luma);
             } else {
-                take(&frame, Channel::Luma, y, &mut rows.luma);
+                take(&frame, Channel::Luma, y, &mut luma);
             }
             // A word may hold more than its format's depth.
-            weights.extend(rows.luma.iter().map(|word| (word >> format.shift()).min(max)));
+            weights.extend(luma.iter().map(|word| (word >> format.shift()).min(max)));
         }
         let mut hull: Option<Area> = None;
         for (y, row) in weights.chunks(width).enumerate() {
@@ -79,20 +79,48 @@ impl Matte {
         })
     }
 
-    /// The weights of the pixels that sample (`x`, `y`) of a plane stands for, added up, and what they would
-    /// add up to if all were the largest.
-    pub(super) fn sum(&self, x: usize, y: usize, shift: (u8, u8)) -> (u64, u64) {
-        let max = u64::from(self.max);
-        if shift == (0, 0) {
-            return (u64::from(self.weights[y * self.width + x]), max);
+    /// The weights of the samples `span` of row `y` of a plane, those of the pixels that each stands for added
+    /// up, `repeat` times each.
+    pub(super) fn sums(&self, span: ops::Range<usize>, y: usize, shift: (u8, u8), repeat: usize) -> Vec<u32> {
+        let columns = span.start << shift.0..(span.end << shift.0).min(self.width);
+        let mut sums = vec![0; columns.len()];
+        for row in y << shift.1..((y + 1) << shift.1).min(self.height) {
+            let weights = &self.weights[row * self.width..][columns.clone()];
+            for (sum, &weight) in sums.iter_mut().zip(weights) {
+                *sum += u32::from(weight);
+            }
         }
-        let columns = x << shift.0..((x + 1) << shift.0).min(self.width);
-        let rows = y << shift.1..((y + 1) << shift.1).min(self.height);
-        let pixels = (columns.len() * rows.len()) as u64;
-        let row = |y: usize| &self.weights[y * self.width..][columns.clone()];
-        let sum = rows.flat_map(row).map(|&weight| u64::from(weight)).sum();
-        (sum, pixels * max)
+        let sums = match shift.0 {
+            0 => sums,
+            1 => sums.chunks(2).map(|pair| pair.iter().sum()).collect(),
+            across => sums
+                .chunks(1 << across)
+                .map(|pixels| pixels.iter().sum())
+                .collect(),
+        };
+        match repeat {
+            1 => sums,
+            2 => spread::<2>(&sums),
+            3 => spread::<3>(&sums),
+            _ => spread::<4>(&sums),
+        }
     }
+
+    /// What the weights of sample (`x`, `y`) of a plane would add up to if all were the largest.
+    pub(super) fn whole(&self, x: usize, y: usize, shift: (u8, u8)) -> u32 {
+        let columns = (((x + 1) << shift.0).min(self.width)) - (x << shift.0);
+        let rows = (((y + 1) << shift.1).min(self.height)) - (y << shift.1);
+        (columns * rows) as u32 * u32::from(self.max)
+    }
+}
+
+/// Each number `N` times.
+fn spread<const N: usize>(numbers: &[u32]) -> Vec<u32> {
+    let mut all = vec![0; N * numbers.len()];
+    for (to, &number) in all.as_chunks_mut::<N>().0.iter_mut().zip(numbers) {
+        *to = [number; N];
+    }
+    all
 }
 
 /// The mattes of a run, in step with its frames.
@@ -222,12 +250,17 @@ mod tests {
     fn coarse_samples_weigh_what_their_pixels_do() {
         let words = [1, 2, 3, 4, 5, 6, 7, 8, 9];
         let matte = Matte::of(picture(PixelFormat::GRAY, &words, 3), "m").unwrap();
-        assert_eq!(matte.sum(1, 1, (0, 0)), (5, 255));
-        assert_eq!(matte.sum(0, 0, (1, 1)), (12, 4 * 255));
-        assert_eq!(matte.sum(1, 0, (1, 1)), (9, 2 * 255));
-        assert_eq!(matte.sum(1, 1, (1, 1)), (9, 255));
-        assert_eq!(matte.sum(1, 2, (1, 0)), (9, 255));
-        assert_eq!(matte.sum(0, 0, (2, 2)), (45, 9 * 255));
+        let sum = |x, y, shift| {
+            let sums = matte.sums(x..x + 1, y, shift, 2);
+            assert_eq!(sums, [sums[0]; 2]);
+            (sums[0], matte.whole(x, y, shift))
+        };
+        assert_eq!(sum(1, 1, (0, 0)), (5, 255));
+        assert_eq!(sum(0, 0, (1, 1)), (12, 4 * 255));
+        assert_eq!(sum(1, 0, (1, 1)), (9, 2 * 255));
+        assert_eq!(sum(1, 1, (1, 1)), (9, 255));
+        assert_eq!(sum(1, 2, (1, 0)), (9, 255));
+        assert_eq!(sum(0, 0, (2, 2)), (45, 9 * 255));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use matte::MatteFrames;
 pub use rectangle::{Rectangle, RectangleError};
 pub use timeline::Clock;
 
-use super::Engine;
+use super::{Engine, EngineError};
 use crate::filter::Chain;
 use partial::Partial;
 
@@ -40,6 +40,8 @@ pub struct Parts {
     pub matte: Option<Box<dyn MatteFrames>>,
     /// The opposite: what regions and matte leave.
     pub outside: bool,
+    /// Threads that cut, mix and paste; 0 is one for each core.
+    pub threads: usize,
 }
 
 impl Parts {
@@ -75,18 +77,18 @@ pub fn around(
     chain: &Chain,
     clock: Clock,
     size: Option<(usize, usize)>,
-) -> Result<Box<dyn Engine>, RegionError> {
+) -> Result<Box<dyn Engine>, EngineError> {
     if parts.is_all() {
         return Ok(engine);
     }
     if let Some((width, height)) = size {
         let outside = |r: &&Region| r.first.hull(&r.last).within(width, height).is_none();
         if let Some(region) = parts.regions.iter().find(outside) {
-            return Err(RegionError::Outside {
+            return Err(EngineError::Region(RegionError::Outside {
                 region: region.label.clone(),
                 width,
                 height,
-            });
+            }));
         }
     }
     Ok(Box::new(Partial::new(engine, parts, chain, clock)?))

@@ -6,6 +6,7 @@ use super::rectangle::{Area, Rectangle};
 use super::timeline::Timeline;
 use super::window::{Canvas, Group, Member, Radius};
 use super::{Clock, Parts, Region, RegionError, spans};
+use crate::engine::cpu::Threads;
 use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::Chain;
 use crate::frame::{Allocator, Buffer, Frame, FramePool, Layout, Pageable, Remarks};
@@ -40,6 +41,7 @@ pub(super) struct Partial {
     explanation: Vec<String>,
     explained: HashSet<Vec<String>>,
     frames_outside: Option<FramesOutside>,
+    threads: Threads,
 }
 
 /// A frame whose parts are being filtered.
@@ -68,9 +70,11 @@ impl Partial {
         parts: Parts,
         chain: &Chain,
         clock: Clock,
-    ) -> Result<Partial, RegionError> {
+    ) -> Result<Partial, EngineError> {
         let depth = engine.depth().max(1);
+        let threads = Threads::new(parts.threads)?;
         Ok(Partial {
+            threads,
             description: describe(&parts),
             has_regions: !parts.regions.is_empty(),
             timeline: Timeline::new(parts.regions, clock)?,
@@ -205,7 +209,7 @@ impl Partial {
         while self.flying >= self.depth && self.receive()? {}
         let layout = Layout::new(frame.format(), window.width, window.height, ALIGNMENT)?;
         let mut part = Frame::new(layout, free(&self.before)?)?;
-        cut(frame, window, &mut part);
+        cut(&self.threads, frame, window, &mut part);
         part.sequence = frame.sequence;
         part.born = frame.born;
         part.metadata.colour = frame.metadata.colour;
@@ -227,7 +231,7 @@ impl Partial {
         let Some(pending) = self.waiting.iter_mut().find(|p| p.done < p.groups.len()) else {
             return Ok(false);
         };
-        pending.put_back(&part, self.outside);
+        pending.put_back(&self.threads, &part, self.outside);
         Ok(true)
     }
 }
@@ -243,7 +247,7 @@ fn free(pool: &FramePool) -> Result<Buffer, EngineError> {
 
 impl Pending {
     /// Puts the oldest window that is missing into the picture.
-    fn put_back(&mut self, part: &Frame, outside: bool) {
+    fn put_back(&mut self, threads: &Threads, part: &Frame, outside: bool) {
         let groups = Arc::clone(&self.groups);
         let (group, earlier) = (&groups[self.done], &groups[..self.done]);
         self.done += 1;
@@ -251,14 +255,24 @@ impl Pending {
         let result = &mut self.result;
         if outside {
             let whole = [group.window];
-            paste(part, &group.window, result, Share::Whole, |shift, y| {
-                let regions = spans::covered(areas.iter(), shift, y);
-                spans::without(&spans::covered(whole.iter(), shift, y), &regions)
-            });
+            paste(
+                threads,
+                (part, &group.window),
+                result,
+                Share::Whole,
+                |shift, y| {
+                    let regions = spans::covered(areas.iter(), shift, y);
+                    spans::without(&spans::covered(whole.iter(), shift, y), &regions)
+                },
+            );
             if let Some(matte) = matte {
-                paste(part, &group.window, result, Share::Rest(matte), |shift, y| {
-                    spans::covered(areas.iter(), shift, y)
-                });
+                paste(
+                    threads,
+                    (part, &group.window),
+                    result,
+                    Share::Rest(matte),
+                    |shift, y| spans::covered(areas.iter(), shift, y),
+                );
             }
             return;
         }
@@ -267,7 +281,7 @@ impl Pending {
         };
         let (own, others) = (own(std::slice::from_ref(group)), own(earlier));
         let share = matte.map_or(Share::Whole, Share::Matte);
-        paste(part, &group.window, result, share, |shift, y| {
+        paste(threads, (part, &group.window), result, share, |shift, y| {
             let others = spans::covered(others.iter(), shift, y);
             spans::without(&spans::covered(own.iter(), shift, y), &others)
         });
@@ -317,7 +331,7 @@ impl Engine for Partial {
             self.groups(Canvas::new(format, width, height, self.radius), &members)
         };
         let mut result = Frame::new(Layout::new(format, width, height, row_alignment)?, output)?;
-        cut(&input, &Area::whole(width, height), &mut result);
+        cut(&self.threads, &input, &Area::whole(width, height), &mut result);
         result.sequence = input.sequence;
         result.born = input.born;
         result.metadata = input.metadata.clone();

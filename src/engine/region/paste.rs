@@ -3,8 +3,9 @@
 use super::matte::Matte;
 use super::rectangle::Area;
 use super::spans::Spans;
-use crate::frame::{Frame, PixelFormat};
-use half::f16;
+use crate::engine::cpu::Threads;
+use crate::engine::cpu::pixels::mix::Mixing;
+use crate::frame::Frame;
 
 /// Bytes of one pixel of each plane, and the pixels that its samples stand for as powers of two.
 struct Grid {
@@ -22,14 +23,13 @@ fn grids(frame: &Frame) -> impl Iterator<Item = Grid> + use<> {
 }
 
 /// Copies what `window` shows of `from`, all of `to`.
-pub(super) fn cut(from: &Frame, window: &Area, to: &mut Frame) {
-    for (index, Grid { pixel, shift }) in grids(from).enumerate() {
+pub(super) fn cut(threads: &Threads, from: &Frame, window: &Area, to: &mut Frame) {
+    for ((index, Grid { pixel, shift }), rows) in grids(from).enumerate().zip(to.plane_rows_mut()) {
         let (x, y) = (window.x >> shift.0, window.y >> shift.1);
-        for row in 0..to.layout().planes()[index].height {
-            let target = to.row_mut(index, row);
+        threads.each_row(rows, |row, target| {
             let source = &from.row(index, y + row)[x * pixel..];
             target.copy_from_slice(&source[..target.len()]);
-        }
+        });
     }
 }
 
@@ -44,90 +44,48 @@ pub(super) enum Share<'a> {
     Rest(&'a Matte),
 }
 
-impl Share<'_> {
-    /// Its numerator and denominator for a sample of a plane.
-    fn of(&self, x: usize, y: usize, shift: (u8, u8)) -> (u64, u64) {
-        match self {
-            Share::Whole => (1, 1),
-            Share::Matte(matte) => matte.sum(x, y, shift),
-            Share::Rest(matte) => {
-                let (sum, whole) = matte.sum(x, y, shift);
-                (whole - sum, whole)
-            }
-        }
-    }
-}
-
 /// Puts samples of `from`, the filtered `window`, into `to`, which holds the original: those that `spans`
 /// names for a plane's shift and row.
 pub(super) fn paste(
-    from: &Frame,
-    window: &Area,
+    threads: &Threads,
+    (from, window): (&Frame, &Area),
     to: &mut Frame,
     share: Share<'_>,
-    spans: impl Fn((u8, u8), usize) -> Spans,
+    spans: impl Fn((u8, u8), usize) -> Spans + Sync,
 ) {
-    let format = from.format();
-    for (index, Grid { pixel, shift }) in grids(from).enumerate() {
+    let mixing = Mixing::new(from.format());
+    for ((index, Grid { pixel, shift }), mut rows) in grids(from).enumerate().zip(to.plane_rows_mut()) {
         let (x, y) = (window.x >> shift.0, window.y >> shift.1);
-        for row in y..y + from.layout().planes()[index].height {
-            for span in spans(shift, row) {
-                let source = &from.row(index, row - y)[(span.start - x) * pixel..(span.end - x) * pixel];
-                let target = &mut to.row_mut(index, row)[span.start * pixel..span.end * pixel];
-                if matches!(share, Share::Whole) {
-                    target.copy_from_slice(source);
-                    continue;
-                }
-                let pixels = target.chunks_exact_mut(pixel).zip(source.chunks_exact(pixel));
-                for ((target, source), column) in pixels.zip(span) {
-                    match share.of(column, row, shift) {
-                        (0, _) => {}
-                        (sum, whole) if sum == whole => target.copy_from_slice(source),
-                        weight => mix(target, source, weight, format),
+        let of_window = rows.drain(y..y + from.layout().planes()[index].height).collect();
+        threads.each_row(of_window, |row, target: &mut [u8]| {
+            for span in spans(shift, y + row) {
+                let source = &from.row(index, row)[(span.start - x) * pixel..(span.end - x) * pixel];
+                let target = &mut target[span.start * pixel..span.end * pixel];
+                let (matte, is_rest) = match share {
+                    Share::Whole => {
+                        target.copy_from_slice(source);
+                        continue;
                     }
+                    Share::Matte(matte) => (matte, false),
+                    Share::Rest(matte) => (matte, true),
+                };
+                let channels = from.layout().planes()[index].channels;
+                let mut sums = matte.sums(span.clone(), y + row, shift, channels);
+                // The last sample of a row may stand for fewer pixels.
+                let last = span.end - 1;
+                let parts = [span.start..last, last..span.end];
+                for part in parts.into_iter().filter(|part| !part.is_empty()) {
+                    let whole = matte.whole(part.start, y + row, shift);
+                    let within = part.start - span.start..part.end - span.start;
+                    let samples = within.start * channels..within.end * channels;
+                    let bytes = within.start * pixel..within.end * pixel;
+                    let weights = &mut sums[samples];
+                    if is_rest {
+                        weights.iter_mut().for_each(|weight| *weight = whole - *weight);
+                    }
+                    mixing.mix(&mut target[bytes.clone()], &source[bytes], weights, whole);
                 }
             }
-        }
+        });
     }
-}
-
-/// Mixes one pixel's samples into the original's.
-fn mix(target: &mut [u8], source: &[u8], weight: (u64, u64), format: PixelFormat) {
-    let (bytes, bits) = (format.bytes_per_sample(), format.shift());
-    let samples = target.chunks_exact_mut(bytes).zip(source.chunks_exact(bytes));
-    for (target, source) in samples {
-        match (&mut *target, source) {
-            ([to], [from]) => *to = mixed(u64::from(*to), u64::from(*from), weight) as u8,
-            ([a, b, c, d], &[e, f, g, h]) => {
-                let value = mixed_floats(
-                    f32::from_le_bytes([*a, *b, *c, *d]),
-                    f32::from_le_bytes([e, f, g, h]),
-                    weight,
-                );
-                target.copy_from_slice(&value.to_le_bytes());
-            }
-            ([a, b], &[c, d]) if format.is_float() => {
-                let value = |bytes| f16::from_le_bytes(bytes).to_f32();
-                let value = mixed_floats(value([*a, *b]), value([c, d]), weight);
-                target.copy_from_slice(&f16::from_f32(value).to_le_bytes());
-            }
-            (to, from) => {
-                let sample = |word: &[u8]| u64::from(u16::from_le_bytes([word[0], word[1]]) >> bits);
-                let value = mixed(sample(to), sample(from), weight) as u16;
-                to.copy_from_slice(&(value << bits).to_le_bytes());
-            }
-        }
-    }
-}
-
-/// `(original (whole - sum) + filtered sum) / whole`, halves rounded up. At most 16 pixels' weights of 16
-/// bits and samples of 16 bits: it fits.
-fn mixed(original: u64, filtered: u64, (sum, whole): (u64, u64)) -> u64 {
-    (2 * (original * (whole - sum) + filtered * sum) + whole) / (2 * whole)
-}
-
-/// The same of floating-point samples, worked out in 64 bits and rounded to 32.
-fn mixed_floats(original: f32, filtered: f32, (sum, whole): (u64, u64)) -> f32 {
-    let (rest, sum, whole) = ((whole - sum) as f64, sum as f64, whole as f64);
-    ((f64::from(original) * rest + f64::from(filtered) * sum) / whole) as f32
 }

@@ -7,9 +7,9 @@
 //! row of RGB      r g b r g b ..
 //! ```
 
-use super::simd::vector::Plain;
-use super::simd::{InstructionSet, Vectors, run_plain};
 use crate::engine::EngineError;
+use crate::engine::cpu::simd::vector::Plain;
+use crate::engine::cpu::simd::{InstructionSet, Vectors, run_plain};
 use crate::engine::rgb::{FACTOR_BITS, RgbIntegers, between};
 use crate::frame::{Image, ImageMut};
 

@@ -1,0 +1,247 @@
+//! Luma of rows of RGB, and its change put back into them.
+//!
+//! ```text
+//! packed   r g b a r g b a ..    weight kr kg kb 0, mask 1 1 1 0     one row of 3 or 4 samples a pixel
+//! planar   g g ..  b b ..  r r ..   kg, kb, kr                       three rows of one sample a pixel
+//! ```
+//!
+//! A sample that is no colour has the weight 0, and is copied.
+
+use super::Stored;
+use crate::engine::cpu::simd::vector::Plain;
+use crate::engine::cpu::simd::{InstructionSet, Vectors, run_plain};
+use crate::frame::{Channel, MAX_PLANES, PixelFormat};
+
+/// The rows of a picture at one height, plane by plane.
+pub(in crate::engine) type PlaneRows<'a> = [&'a [u8]; MAX_PLANES];
+
+/// The same to write into.
+pub(in crate::engine) type PlaneRowsMut<'a> = [&'a mut [u8]; MAX_PLANES];
+
+/// What is put where the colours were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) enum Change {
+    /// Each colour changes by what luma has changed.
+    Difference,
+    /// All colours are the new luma.
+    Gray,
+}
+
+/// How pixels of one RGB format become luma.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine) struct LumaRows {
+    vectors: Option<Vectors>,
+    bytes: usize,
+    /// Samples of a pixel in one row; 1 where each colour has a plane.
+    samples: usize,
+    /// The planes that have colours.
+    planes: [usize; 3],
+    /// What samples count, times 2^16, by plane and place.
+    weights: [[u32; 4]; 3],
+    max: u32,
+}
+
+impl LumaRows {
+    /// For RGB of a format; `weights` are what red, green and blue count, times 2^16, and add up to that.
+    pub(in crate::engine) fn new(format: PixelFormat, weights: [u32; 3]) -> LumaRows {
+        let colours = [Channel::Red, Channel::Green, Channel::Blue];
+        // Every RGB format has them.
+        let places = colours.map(|channel| format.place(channel).unwrap_or_default());
+        let samples = format.planes()[places[0].0].channels.len();
+        let mut by_place = [[0; 4]; 3];
+        for (k, (&(_, at), weight)) in places.iter().zip(weights).enumerate() {
+            by_place[if samples == 1 { k } else { 0 }][at] = weight;
+        }
+        LumaRows {
+            vectors: Vectors::of(InstructionSet::detect()),
+            bytes: format.bytes_per_sample(),
+            samples,
+            planes: places.map(|(plane, _)| plane),
+            weights: by_place,
+            max: format.max_value(),
+        }
+    }
+
+    /// Stores luma of a row's pixels, rounded, halves up.
+    pub(in crate::engine) fn luma(&self, rows: PlaneRows<'_>, luma: &mut [u16]) {
+        self.run(Task {
+            rows,
+            luma: Luma::Make(luma),
+        });
+    }
+
+    /// Stores a row whose luma is `after`; what is no colour is that of `rows`, as far as it lies in the same
+    /// plane.
+    pub(in crate::engine) fn put_back(
+        &self,
+        rows: PlaneRows<'_>,
+        after: &[u16],
+        change: Change,
+        to: PlaneRowsMut<'_>,
+    ) {
+        self.run(Task {
+            rows,
+            luma: Luma::PutBack(after, change, to),
+        });
+    }
+
+    fn run(&self, task: Task<'_>) {
+        match (self.bytes, self.samples) {
+            (1, 1) => self.run_as::<u8, 3, 1>(task),
+            (1, 3) => self.run_as::<u8, 1, 3>(task),
+            (1, _) => self.run_as::<u8, 1, 4>(task),
+            (_, 1) => self.run_as::<[u8; 2], 3, 1>(task),
+            (_, 3) => self.run_as::<[u8; 2], 1, 3>(task),
+            _ => self.run_as::<[u8; 2], 1, 4>(task),
+        }
+    }
+
+    fn run_as<S: Samples, const P: usize, const C: usize>(&self, task: Task<'_>) {
+        let weights: [[u32; C]; P] =
+            std::array::from_fn(|plane| std::array::from_fn(|at| self.weights[plane][at]));
+        let rows: [&[[S; C]]; P] = std::array::from_fn(|k| S::pixels(task.rows[self.planes[k]]));
+        match task.luma {
+            Luma::Make(luma) => run_plain(self.vectors, Make { rows, weights, luma }),
+            Luma::PutBack(after, change, mut to) => {
+                let planes = self.planes.map(|plane| std::mem::take(&mut to[plane]));
+                let mut planes = planes.into_iter();
+                let to = std::array::from_fn(|_| S::pixels_mut(planes.next().unwrap_or_default()));
+                let (from, max) = (
+                    Make {
+                        rows,
+                        weights,
+                        luma: &mut [],
+                    },
+                    self.max,
+                );
+                match change {
+                    Change::Gray => run_plain(self.vectors, PutGray { from, after, to }),
+                    Change::Difference => run_plain(self.vectors, PutDifference { from, after, to, max }),
+                }
+            }
+        }
+    }
+}
+
+/// A row and what is done with it.
+struct Task<'a> {
+    rows: PlaneRows<'a>,
+    luma: Luma<'a>,
+}
+
+enum Luma<'a> {
+    Make(&'a mut [u16]),
+    PutBack(&'a [u16], Change, PlaneRowsMut<'a>),
+}
+
+/// Samples that rows of bytes are made of.
+trait Samples: Stored {
+    fn pixels<const C: usize>(row: &[u8]) -> &[[Self; C]];
+
+    fn pixels_mut<const C: usize>(row: &mut [u8]) -> &mut [[Self; C]];
+}
+
+impl Samples for u8 {
+    fn pixels<const C: usize>(row: &[u8]) -> &[[u8; C]] {
+        row.as_chunks().0
+    }
+
+    fn pixels_mut<const C: usize>(row: &mut [u8]) -> &mut [[u8; C]] {
+        row.as_chunks_mut().0
+    }
+}
+
+impl Samples for [u8; 2] {
+    fn pixels<const C: usize>(row: &[u8]) -> &[[[u8; 2]; C]] {
+        row.as_chunks().0.as_chunks().0
+    }
+
+    fn pixels_mut<const C: usize>(row: &mut [u8]) -> &mut [[[u8; 2]; C]] {
+        row.as_chunks_mut().0.as_chunks_mut().0
+    }
+}
+
+/// Luma of a row's pixels.
+struct Make<'a, S, const P: usize, const C: usize> {
+    rows: [&'a [[S; C]]; P],
+    weights: [[u32; C]; P],
+    luma: &'a mut [u16],
+}
+
+/// At most 65535 x 2^16 + 2^15, which fits.
+#[inline(always)]
+fn weighted_sum<S: Stored, const P: usize, const C: usize>(
+    pixel: &[[S; C]; P],
+    weights: &[[u32; C]; P],
+) -> u32 {
+    let mut sum = 1 << 15;
+    for (samples, weights) in pixel.iter().zip(weights) {
+        for (sample, weight) in samples.iter().zip(weights) {
+            sum += sample.level() * weight;
+        }
+    }
+    sum >> 16
+}
+
+impl<S: Stored, const P: usize, const C: usize> Plain for Make<'_, S, P, C> {
+    #[inline(always)]
+    fn run(self) {
+        let rows = self.rows.map(|row| &row[..self.luma.len()]);
+        for (x, luma) in self.luma.iter_mut().enumerate() {
+            *luma = weighted_sum(&rows.map(|row| row[x]), &self.weights) as u16;
+        }
+    }
+}
+
+/// All colours become the new luma.
+struct PutGray<'a, S, const P: usize, const C: usize> {
+    from: Make<'a, S, P, C>,
+    after: &'a [u16],
+    to: [&'a mut [[S; C]]; P],
+}
+
+impl<S: Stored, const P: usize, const C: usize> Plain for PutGray<'_, S, P, C> {
+    #[inline(always)]
+    fn run(self) {
+        let Make { rows, weights, .. } = self.from;
+        for ((row, weights), to) in rows.into_iter().zip(weights).zip(self.to) {
+            for ((to, pixel), &luma) in to.iter_mut().zip(row).zip(self.after) {
+                *to = std::array::from_fn(|at| match weights[at] {
+                    0 => pixel[at],
+                    _ => S::of(u32::from(luma)),
+                });
+            }
+        }
+    }
+}
+
+/// Colours change by what luma has changed.
+struct PutDifference<'a, S, const P: usize, const C: usize> {
+    from: Make<'a, S, P, C>,
+    after: &'a [u16],
+    to: [&'a mut [[S; C]]; P],
+    max: u32,
+}
+
+impl<S: Stored, const P: usize, const C: usize> Plain for PutDifference<'_, S, P, C> {
+    #[inline(always)]
+    fn run(self) {
+        let PutDifference { from, after, to, max } = self;
+        let rows = from.rows.map(|row| &row[..after.len()]);
+        let mut to = to.map(|row| &mut row[..after.len()]);
+        // Of what is no colour nothing changes.
+        let masks = from
+            .weights
+            .map(|weights| weights.map(|weight| if weight == 0 { 0 } else { -1 }));
+        for (x, &after) in after.iter().enumerate() {
+            let pixel = rows.map(|row| row[x]);
+            let change = i32::from(after) - weighted_sum(&pixel, &from.weights) as i32;
+            for ((to, samples), masks) in to.iter_mut().zip(pixel).zip(masks) {
+                to[x] = std::array::from_fn(|at| {
+                    let level = samples[at].level() as i32 + (change & masks[at]);
+                    S::of(level.clamp(0, max as i32) as u32)
+                });
+            }
+        }
+    }
+}
