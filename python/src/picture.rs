@@ -247,8 +247,8 @@ impl Picture {
         })
     }
 
-    /// Stores it as RGB, of 8 or 16 bits, in `rgb`, an array of 1xHxWx3. `data` is this picture's, as an array
-    /// of 1x1xNx1 bytes.
+    /// Stores it as RGB, of 8 or 16 bits, in `rgb`, an array of 1xHxWx3. `data` is this picture's, as an
+    /// array of 1x1xNx1 bytes.
     fn store_rgb(
         &self,
         py: Python<'_>,

@@ -70,7 +70,10 @@ pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: 
     match (from.model(), to.model()) {
         (ColourModel::Rgb, ColourModel::Yuv | ColourModel::Gray) => {
             after.matrix = written_matrix(colour.matrix, height);
-            after.range = Range::Limited;
+            after.range = match to.model() {
+                ColourModel::Gray => Range::Full,
+                _ => Range::Limited,
+            };
         }
         (ColourModel::Yuv | ColourModel::Gray, ColourModel::Rgb) => {
             after.matrix = 0;

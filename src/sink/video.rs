@@ -299,7 +299,6 @@ impl VideoSink {
     /// Opens the encoder for frames like `frame` and writes the container's head.
     fn begin(&mut self, frame: &Frame) -> Result<Box<Running>, SinkError> {
         let layout = *frame.layout();
-        let (width, height) = (layout.width(), layout.height());
         if is_seen_through(frame) {
             self.kind = choice::choose_encoder(
                 &self.output.muxer,
@@ -343,9 +342,10 @@ impl VideoSink {
         let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
         let palette = match (has_palette, encoder_name.as_str()) {
             (false, _) => Palette::None,
+            // Of the size behind a turn.
             (true, "gif") => Palette::Gif(Box::new(GifEncoder::new(
-                width,
-                height,
+                staged.setup.width,
+                staged.setup.height,
                 staged.setup.sample_aspect,
             ))),
             (true, _) => Palette::Encoder,

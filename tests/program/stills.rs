@@ -326,6 +326,38 @@ fn folders_of_several_formats_and_kinds() {
 }
 
 #[test]
+fn rgb_that_is_written_as_gray_keeps_black_and_white() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.png");
+    let ends = "drawbox=w=8:h=16:c=black:t=fill,drawbox=x=8:w=8:h=16:c=white:t=fill,format=rgb24";
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "color=s=16x16",
+        "-vf",
+        ends,
+        "-frames:v",
+        "1",
+        input.to_str().unwrap(),
+    ]);
+    for (name, format) in [
+        ("a.png", "gray"),
+        ("b.tif", "gray16le"),
+        ("c.jpg", "gray"),
+        ("d.pgm", "gray"),
+        ("e.png", "ya8"),
+    ] {
+        let output = folder.path().join(name);
+        filtered(&input, &output, &["--pixel-format", format, "--strict"]);
+        let found = rgb(&output);
+        let row = &found[..3 * 16];
+        assert!(row[..3 * 7].iter().all(|&level| level <= 1), "{name}: {row:?}");
+        assert!(row[3 * 9..].iter().all(|&level| level >= 254), "{name}: {row:?}");
+    }
+}
+
+#[test]
 fn alpha_is_laid_over_a_colour() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in.png");

@@ -398,6 +398,33 @@ fn turned_videos_are_kept_or_turned() {
                 assert_eq!(found, right, "{tag} {end}");
             }
         }
+        // Each colour of a GIF frame is one of 256: of the size and about the colours of the turned pictures.
+        let gif = folder.path().join("out.gif");
+        let said = filtered(&input, &gif, "");
+        assert!(said.contains("pictures turned"), "{said}");
+        let of_first = |path: &Path, before: &str| {
+            let filter = format!("{before}format=rgb24");
+            let path = path.to_str().unwrap();
+            ffmpeg(&[
+                "-i",
+                path,
+                "-vf",
+                &filter,
+                "-frames:v",
+                "1",
+                "-f",
+                "rawvideo",
+                "-",
+            ])
+        };
+        let (found, wanted) = (of_first(&gif, ""), of_first(&plain, &format!("{filter_text},")));
+        let off: u32 = found
+            .iter()
+            .zip(&wanted)
+            .map(|(a, b)| u32::from(a.abs_diff(*b)))
+            .sum();
+        assert_eq!(found.len(), wanted.len());
+        assert!(off < 12 * wanted.len() as u32, "{tag}: {off}");
         let said = filtered(&input, &folder.path().join("still_%d.png"), "");
         assert!(said.contains("pictures turned"), "{said}");
         let found = probe(&folder.path().join("still_0.png"));

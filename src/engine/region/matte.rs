@@ -79,8 +79,8 @@ impl Matte {
         })
     }
 
-    /// The weights of the samples `span` of row `y` of a plane, those of the pixels that each stands for added
-    /// up, `repeat` times each.
+    /// The weights of the samples `span` of row `y` of a plane, `repeat` times each: those of the pixels that
+    /// a sample stands for, added up.
     pub(super) fn sums(&self, span: ops::Range<usize>, y: usize, shift: (u8, u8), repeat: usize) -> Vec<u32> {
         let columns = span.start << shift.0..(span.end << shift.0).min(self.width);
         let mut sums = vec![0; columns.len()];

@@ -16,9 +16,13 @@ const ALPHA_ITEMS: [&[u8]; 2] = [
 
 /// True if `path` is an AVIF or HEIF file one of whose items is alpha.
 pub(super) fn has_alpha_item(path: &Path) -> bool {
+    // A pipe cannot be read twice.
+    if !path.is_file() {
+        return false;
+    }
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-    if read.is_err() || !path.is_file() || head.get(4..8) != Some(b"ftyp") {
+    if read.is_err() || head.get(4..8) != Some(b"ftyp") {
         return false;
     }
     ALPHA_ITEMS

@@ -1,8 +1,8 @@
 //! Two rows mixed by a row of weights, sample by sample, rounded as docs/arithmetic.md says.
 //!
-//! The quotient of integers is made of doubles. Its numerator is an integer below 2^38, its denominator one of
-//! at most 2^21. With one half added to the numerator no quotient is nearer to an integer than 2^-22, while the
-//! product with the denominator's reciprocal is wrong by at most 2^-36: its floor is that of the quotient.
+//! The quotient of integers is made of doubles. Its numerator is an integer below 2^38, its denominator one
+//! of at most 2^21. With one half added to the numerator no quotient is nearer to an integer than 2^-22,
+//! while the product with the reciprocal is wrong by at most 2^-36: its floor is that of the quotient.
 
 use super::Stored;
 use crate::engine::cpu::simd::vector::Plain;
