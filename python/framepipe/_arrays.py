@@ -168,11 +168,13 @@ def filter(
     names = specs(filters)
     settings = (border, planes, format, engine, threads)
     if isinstance(array, np.ndarray):
-        result, remarks = _filter(array, names, settings, out)
+        result, remarks = _filter(_plain(array), names, settings, out)
     elif _card.is_on_card(array):
         result, remarks = _card.filter(array, names, (border, planes, format, engine), out)
     else:
         result, remarks = _filter_foreign(array, names, settings, out)
+    if out is not None:
+        result = out
     for remark in remarks:
         warnings.warn(remark, stacklevel=2)
     return result
@@ -190,8 +192,8 @@ def _filter(
     if out is None:
         result: NDArray[Any] = np.empty(source.shape, source.dtype.newbyteorder("="))
     else:
-        result = out
-        _check_out(result, source)
+        _check_out(out, source)
+        result = _plain(out)
     if 0 in pictures.shape:
         return result, check_empty(pictures.shape, names)
     if out is not None and np.may_share_memory(source, out):
@@ -201,7 +203,8 @@ def _filter(
     if most < LARGEST[pictures.dtype] and (found := int(pictures.max())) > most:
         raise ValueError(f"the array has a sample of {found}, and {word} ends at {most}")
     whole = _filter_apart if is_apart else _filter_whole
-    return result, whole(pictures, _pictures(result), names, (border, planes, word, engine, threads))
+    remarks = whole(pictures, _pictures(result), names, (border, planes, word, engine, threads))
+    return result, remarks
 
 
 def _filter_foreign(
@@ -212,11 +215,18 @@ def _filter_foreign(
     target = None if out is None else _as_numpy(out)
     result, remarks = _filter(_as_numpy(array), names, settings, target)
     if out is not None:
-        return out, remarks
+        return result, remarks
     namespace = getattr(array, "__array_namespace__", None)
     module = sys.modules.get(type(array).__module__.partition(".")[0]) if namespace is None else namespace()
     from_dlpack = getattr(module, "from_dlpack", None) if hasattr(array, "__dlpack__") else None
     return result if from_dlpack is None else from_dlpack(result), remarks
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """The same memory without what a subclass of arrays adds, such as the file of a `memmap`."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError("masked arrays are not filtered; fill them, or filter their data")
+    return np.asarray(array)
 
 
 def _as_numpy(array: Any) -> NDArray[Any]:

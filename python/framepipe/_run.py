@@ -18,8 +18,14 @@ from ._framepipe import Error
 
 Option: TypeAlias = str | int | float | os.PathLike[str] | bool | None
 
-# What this module says to the program itself.
-_OWN = ("report", "progress", "filter")
+# Options of the program that are no options here, and why.
+_OTHERS = {
+    "report": "the report is what it gives back",
+    "progress": "progress= takes a function",
+    "filter": "filters= takes them",
+    "dry_run": "nothing would be done, and there would be no report",
+    "help": "framepipe filter --help lists the options",
+}
 
 
 def run(
@@ -87,8 +93,8 @@ def run(
 def _words(filters: list[str], options: dict[str, Option | Sequence[Option]]) -> list[str]:
     words = [f"--filter={spec}" for spec in filters]
     for name, value in options.items():
-        if name in _OWN:
-            raise TypeError(f"run() does not take {name}; the report is what it gives back")
+        if name in _OTHERS:
+            raise TypeError(f"run() does not take {name}; {_OTHERS[name]}")
         option = "--" + name.replace("_", "-")
         each = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
         for one in each:

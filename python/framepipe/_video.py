@@ -262,6 +262,10 @@ class Writer:
 
         Raises `framepipe.Error` or `OSError` where it cannot be written; nothing is left of the file then.
         """
+        if not isinstance(frame, Frame):
+            raise TypeError(
+                f"frames are written, and this is {type(frame).__name__}; `with_rgb` makes a frame of an array"
+            )
         self._writer.write(frame._picture)
 
     def close(self) -> None:

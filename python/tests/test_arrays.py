@@ -196,3 +196,18 @@ def test_the_list_of_masks_is_the_programs():
     masks = framepipe.masks()
     assert {"gaussian", "box", "sobel", "mask"} <= masks.keys()
     assert all(masks.values())
+
+
+def test_subclasses_of_arrays_are_taken_as_plain_arrays(noise, tmp_path):
+    picture = noise(20, 30, 3)
+    mapped = np.memmap(tmp_path / "picture", np.uint8, "w+", shape=picture.shape)
+    mapped[:] = picture
+    expected = framepipe.filter(picture, "box")
+    result = framepipe.filter(mapped, "box")
+    assert type(result) is np.ndarray
+    np.testing.assert_array_equal(result, expected)
+    target = np.memmap(tmp_path / "result", np.uint8, "w+", shape=picture.shape)
+    assert framepipe.filter(picture, "box", out=target) is target
+    np.testing.assert_array_equal(target, expected)
+    with pytest.raises(TypeError, match="masked arrays are not filtered"):
+        framepipe.filter(np.ma.masked_equal(picture, 3), "box")

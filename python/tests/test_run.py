@@ -26,6 +26,7 @@ def test_a_report_comes_back_and_progress_is_told(samples, tmp_path):
         ({"filters": []}, ValueError, "--filter"),
         ({"qality": 3}, ValueError, "--qality"),
         ({"report": "x.json"}, TypeError, "does not take report"),
+        ({"dry_run": True}, TypeError, "does not take dry_run"),
         ({"input": "/nowhere.mp4"}, framepipe.Error, "^cannot read /nowhere.mp4"),
         ({"encoder": "nonsense"}, framepipe.Error, "nonsense"),
     ],

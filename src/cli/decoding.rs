@@ -2,6 +2,7 @@
 
 use super::engine::{EngineArguments, EngineName};
 use super::filter::size;
+use super::limits::count;
 use clap::{Args, ValueEnum};
 use framepipe::filter::Chain;
 use framepipe::source::range::TimeRange;
@@ -30,7 +31,7 @@ pub(crate) struct DecodingArguments {
     decoder: DecoderName,
     /// How many decoders read a file at once, each another stretch of it [default: as many as the card has
     /// and one more, fewer for a short one; one on the CPU].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     decoders: Option<NonZeroUsize>,
     /// The most memory for frames that wait for their turn, such as 2G; with less, fewer decoders work
     /// [default: half of what the card has free; 1 GiB of the host's].

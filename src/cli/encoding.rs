@@ -1,5 +1,6 @@
 //! How the output is encoded.
 
+use super::limits::count;
 use super::{Failure, words};
 use clap::Args;
 use clap::builder::StringValueParser;
@@ -32,7 +33,7 @@ pub(crate) struct EncodingArguments {
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub(crate) encoder_option: Vec<(String, String)>,
     /// Threads of FFmpeg's encoder [default: the encoder decides, most take one a core].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) encoder_threads: Option<NonZeroUsize>,
     /// The output's pixel format in FFmpeg's words [default: the input's, where the output can hold it;
     /// yuv420p for RGB in MP4 and MOV, which is what players show]. One of floating-point samples, such as

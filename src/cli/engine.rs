@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::auto::Starting;
+use super::limits::count;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
@@ -203,7 +204,7 @@ pub(crate) struct EngineArguments {
     #[arg(long)]
     pub(crate) explain: bool,
     /// Threads of the CPU engine [default: as many as there are cores].
-    #[arg(long, value_name = "N", help_heading = TUNING)]
+    #[arg(long, value_name = "N", help_heading = TUNING, value_parser = count)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Vector instructions of the CPU engine [default: the best that this machine has].
     #[arg(long, value_enum, help_heading = TUNING)]

@@ -3,8 +3,18 @@
 use super::Failure;
 use framepipe::pipeline::Job;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Reads how many threads, or jobs side by side, there are to be.
+pub(super) fn count(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse().ok().filter(|n: &NonZeroUsize| n.get() <= MOST);
+    number.ok_or_else(|| format!("write a number from 1 to {MOST}"))
+}
+
+/// More threads than any machine has use for.
+const MOST: usize = 1024;
 
 /// The memory that the frame buffers of all jobs at a time may take.
 pub(super) struct MemoryBudget {

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::endpoint::Input;
+use super::limits::count;
 use clap::Args;
 use framepipe::frame::{Rational, parse_rate};
 use framepipe::source::images::listing::Selection;
@@ -55,7 +56,7 @@ pub(crate) struct ReadingArguments {
     pub(crate) strict: bool,
     /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded;
     /// 16 at most].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     decoder_threads: Option<NonZeroUsize>,
     /// Let FFmpeg open an input as a URL if there is no such file.
     #[arg(long)]

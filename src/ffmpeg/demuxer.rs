@@ -9,11 +9,10 @@ use super::side_data::{STREAM_SIDE_DATA, stream_fact};
 use super::text::{c_string, rational, rescale, text, timestamp};
 use super::{AvError, Packet, Picture, init, log, metadata_limit, version};
 use crate::frame::fact::Fact;
-use crate::frame::{METADATA_LIMIT, Rational, SideData};
+use crate::frame::{METADATA_LIMIT, Rational, SideData, open_without_waiting};
 use crossbeam_channel::Receiver;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_int};
-use std::fs::File;
 use std::path::Path;
 use std::ptr;
 use std::time::Duration;
@@ -180,7 +179,7 @@ impl Demuxer {
             .metadata()
             .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
         {
-            let opened = File::open(path).map_err(|cause| AvError::of_io(&cause));
+            let opened = open_without_waiting(path).map_err(|cause| AvError::of_io(&cause));
             match opened.and_then(|file| PipeFile::new(file, &gate.patience)) {
                 Ok(file) => {
                     // SAFETY: the context is not open yet. FFmpeg marks the I/O context as not its own.

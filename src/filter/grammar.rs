@@ -88,6 +88,16 @@ pub enum FilterError {
         /// The part.
         part: String,
     },
+    /// Values without keys, of which another program's filter of that name takes others.
+    #[error("filter '{label}': '{part}' needs its key; {hint}")]
+    OtherOrder {
+        /// The filter as the user wrote it.
+        label: String,
+        /// The value.
+        part: String,
+        /// What to write.
+        hint: &'static str,
+    },
     /// The filter does not take this key.
     #[error("filter '{label}' does not take '{key}'; {} takes {}", name(.label), keys(.label))]
     UnknownKey {
@@ -240,6 +250,17 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("gblur", "gaussian"),
     ("gaussianblur", "gaussian"),
     ("gauss", "gaussian"),
+];
+
+/// Filters whose namesakes in FFmpeg take other values in another order: how many may stand without keys, and
+/// what to write.
+const OTHER_ORDERS: &[(&str, usize, &str)] = &[
+    (
+        "unsharp",
+        2,
+        "FFmpeg's unsharp=5:5:1 is unsharp:size=5:amount=1 here",
+    ),
+    ("gblur", 1, "FFmpeg's gblur=3:1 is gaussian:sigma=3 here"),
 ];
 
 /// What to write instead of words that name no mask.
@@ -519,6 +540,13 @@ fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
             }
             None if SWITCHES.contains(&part.trim()) => (part.trim(), "true"),
             None => match by_place.next().filter(|_| !part.trim().is_empty()) {
+                Some(_) if let Some(hint) = other_order(name(label), found.len()) => {
+                    return Err(FilterError::OtherOrder {
+                        label: label.to_owned(),
+                        part: part.to_owned(),
+                        hint,
+                    });
+                }
                 Some(key) => (key, part.trim()),
                 None => {
                     return Err(FilterError::NoValue {
@@ -543,6 +571,13 @@ fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
         found.push((key, value));
     }
     Ok(found)
+}
+
+/// What to write where more than the values before would be another program's.
+fn other_order(word: &str, before: usize) -> Option<&'static str> {
+    let mut orders = OTHER_ORDERS.iter();
+    let (_, most, hint) = orders.find(|(name, ..)| name.eq_ignore_ascii_case(word))?;
+    (before >= *most).then_some(*hint)
 }
 
 /// The keys of values that may stand without them, in their order.
@@ -742,6 +777,13 @@ mod tests {
             mask("mask:rows=1 2 1;2 4 2;1 2 1:divisor=16")
         );
         refused("unsharp:1.5:sigma=2", &["gives 'sigma' twice"]);
+        // As FFmpeg has them: sizes and an amount, sigma and steps.
+        refused(
+            "unsharp=5:5:1.0",
+            &["'1.0' needs its key", "unsharp:size=5:amount=1"],
+        );
+        refused("gblur=3:1", &["'1' needs its key", "gaussian:sigma=3"]);
+        assert_eq!(mask("gaussian=3:5"), mask("gaussian:sigma=3:size=5"));
         assert!(parse("Mask=1 2 1").unwrap().is_own() && !parse("box=7").unwrap().is_own());
         assert!(!parse("mask:1 2 1").unwrap().is_from_file());
         let file = concat!(

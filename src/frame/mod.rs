@@ -37,7 +37,7 @@ pub use rational::{BadRate, Rational, parse_rate};
 pub use remarks::Remarks;
 pub use shared::Shared;
 #[doc(hidden)]
-pub use stall_timeout::{StallTimeout, is_closed, wait_a_tick};
+pub use stall_timeout::{StallTimeout, is_closed, open_without_waiting, wait_a_tick};
 pub use turn::{Turn, TurnError};
 
 #[cfg(feature = "ffmpeg")]

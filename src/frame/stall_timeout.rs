@@ -2,8 +2,12 @@
 
 use crossbeam_channel::{Receiver, TryRecvError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +20,15 @@ const TICK: Timespec = Timespec {
 /// True if `gate`, a channel that never carries anything, is closed.
 pub fn is_closed(gate: &Receiver<()>) -> bool {
     matches!(gate.try_recv(), Err(TryRecvError::Disconnected))
+}
+
+/// Opens a file to be read; a named pipe at once, whether or not anybody writes to it yet.
+pub fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    if path.metadata().is_ok_and(|facts| facts.file_type().is_fifo()) {
+        options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+    }
+    options.read(true).open(path)
 }
 
 /// Waits until `file` can be read or written (`wanted`), or fails, but no longer than a tick; false if it was

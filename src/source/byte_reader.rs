@@ -1,7 +1,7 @@
 //! Where a source of bytes reads: a file, a named pipe, or standard input.
 
 use super::{SourceError, Supply};
-use crate::frame::{StallTimeout, Stopped, wait_a_tick};
+use crate::frame::{StallTimeout, Stopped, open_without_waiting, wait_a_tick};
 use rustix::event::PollFlags;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek};
@@ -47,7 +47,7 @@ impl ByteReader {
             (File::from(file), label)
         } else {
             let label = path.display().to_string();
-            let file = File::open(path).map_err(|cause| SourceError::Io {
+            let file = open_without_waiting(path).map_err(|cause| SourceError::Io {
                 path: label.clone(),
                 cause,
             })?;

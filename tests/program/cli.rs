@@ -1029,3 +1029,59 @@ fn the_other_subcommands_work() {
     assert_eq!(run(&["--version"]).status.code(), Some(0));
     assert_eq!(run(&["nonsense"]).status.code(), Some(2));
 }
+
+#[test]
+fn named_pipes_are_read_once_whatever_their_names() {
+    let folder = Folder::new();
+    let still = folder.name("still.png");
+    ffmpeg(&["-f", "lavfi", "-i", "testsrc2=s=64x48", "-frames:v", "1", &still]);
+    let clip = folder.name("clip.mkv");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48:d=0.2",
+        "-c:v",
+        "ffv1",
+        &clip,
+    ]);
+    for (name, content) in [
+        ("pipe.mkv", clip.clone()),
+        ("pipe.png", still),
+        ("pipe", clip),
+        ("pipe.y4m", sample("clip.y4m")),
+    ] {
+        let (pipe, out) = (folder.name(name), folder.name("out.mkv"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        // Nobody writes yet.
+        let options = [
+            "--filter",
+            "soft",
+            "--engine",
+            "cpu",
+            "--overwrite",
+            "--timeout",
+            "1",
+        ];
+        let said = filter(1, &[&[&*pipe, &*out][..], &options].concat());
+        assert!(said.contains("gave nothing for 1 s"), "{name}: {said}");
+        // What is written once cannot be read twice.
+        let shell = format!("cat '{content}' >'{pipe}'");
+        let mut writer = Command::new("sh").args(["-c", &shell]).spawn().unwrap();
+        filter(
+            0,
+            &[&[&*pipe, &*out][..], &options[..5], &["--timeout", "20"]].concat(),
+        );
+        assert!(writer.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn threads_have_a_limit() {
+    for option in ["--threads", "--decoder-threads", "--encoder-threads", "--workers"] {
+        for number in ["0", "1025", "100000"] {
+            let said = filter(2, &["a.mp4", "b.mp4", "--filter", "soft", option, number]);
+            assert!(said.contains("write a number from 1 to 1024"), "{said}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use super::axis::{BlockChoice, Measured, ScopeName, Size, algorithms, filters};
 use super::run::{Job, Run};
 use crate::cli::Failure;
 use crate::cli::engine::MemoryName;
+use crate::cli::limits::count;
 use clap::{Args, ValueEnum};
 use framepipe::bench::{Case, Published, Scope, Subject};
 use framepipe::filter::{Algorithm, Border, Filter};
@@ -24,7 +25,7 @@ pub(crate) struct KernelsArguments {
     #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
     engines: Vec<Measured>,
     /// Threads of the CPU engine [default: one, and as many as there are cores].
-    #[arg(long, value_name = "N", value_delimiter = ',')]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = count)]
     threads: Vec<NonZeroUsize>,
     /// direct, separable, auto [default: direct, and separable where the mask is].
     #[arg(long, value_name = "NAME", value_delimiter = ',')]

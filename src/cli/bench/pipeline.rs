@@ -7,6 +7,7 @@ use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_file
 use crate::cli::engine::EngineArguments;
 use crate::cli::filter::pipeline_options;
 use crate::cli::interrupt::Policy;
+use crate::cli::limits::count;
 use crate::cli::progress::{Form, Watched};
 use crate::cli::trace::TraceArguments;
 use crate::cli::{Failure, interrupt, progress};
@@ -56,7 +57,7 @@ pub(crate) struct PipelineArguments {
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     fps: Option<Rational>,
     /// Threads of FFmpeg's decoder.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     decoder_threads: Option<NonZeroUsize>,
     #[command(flatten)]
     engine: EngineArguments,
@@ -67,7 +68,7 @@ pub(crate) struct PipelineArguments {
     #[arg(value_parser = crate::cli::filter::queue)]
     queue: usize,
     /// Threads that read and that write image files [default: as many as there are cores].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     workers: Option<NonZeroUsize>,
     /// How long to measure [default: 10].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]

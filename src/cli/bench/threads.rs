@@ -4,6 +4,7 @@ use super::Common;
 use super::axis::{Size, algorithms, filters, powers_of_two_to};
 use super::run::{Job, Run};
 use crate::cli::Failure;
+use crate::cli::limits::count;
 use clap::Args;
 use framepipe::bench::{Case, Published, Scope, Subject};
 use framepipe::filter::{Algorithm, Border, Filter};
@@ -14,7 +15,7 @@ use std::num::NonZeroUsize;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ThreadsArguments {
     /// Threads [default: 1, 2, 4 and so on, up to the number of cores].
-    #[arg(long, value_name = "N", value_delimiter = ',')]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = count)]
     threads: Vec<NonZeroUsize>,
     /// Masks by their size: a Gaussian of each.
     #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [3, 7, 15])]

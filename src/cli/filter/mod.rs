@@ -31,6 +31,7 @@ use super::reading::{RangeArguments, ReadingArguments};
 use super::region::RegionArguments;
 use super::trace::TraceArguments;
 use super::{Failure, escape, progress, untrusted};
+use crate::cli::limits::count;
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueHint};
 use framepipe::frame::Remarks;
@@ -98,7 +99,7 @@ pub(crate) struct FilterArguments {
     keep_going: bool,
     /// How many of several inputs are filtered side by side [default: 1]. With it, a single input is treated
     /// as several are.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     at_once: Option<NonZeroUsize>,
     #[command(flatten)]
     region: RegionArguments,
@@ -149,7 +150,7 @@ pub(crate) struct FilterArguments {
     #[arg(help_heading = TUNING)]
     queue: usize,
     /// Threads that read and that write image files [default: as many as there are cores].
-    #[arg(long, value_name = "N", help_heading = TUNING)]
+    #[arg(long, value_name = "N", help_heading = TUNING, value_parser = count)]
     workers: Option<NonZeroUsize>,
     /// Set for a part of a job.
     #[arg(skip)]

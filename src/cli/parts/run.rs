@@ -8,6 +8,7 @@ use super::join::{JoinArguments, Layout};
 use super::open;
 use crate::cli::engine::Cards;
 use crate::cli::failure::ELSEWHERE;
+use crate::cli::limits::count;
 use crate::cli::{Failure, escape, interrupt};
 use clap::{Args, ValueHint};
 use framepipe::parts::{JobFolder, PartState, Plan, ranges};
@@ -38,7 +39,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "LIST")]
     devices: Option<Cards>,
     /// How many parts are made at a time, or on each card, with the cores shared out [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     at_once: Option<NonZeroUsize>,
     /// Only make the parts.
     #[arg(long, conflicts_with_all = ["keep_parts", "layout"])]

@@ -125,6 +125,10 @@ pub fn names_images(input: &Path) -> bool {
         );
         return (is_own || is_still) && !is_animated(input);
     }
+    // A pipe cannot be opened twice, as a list of image files is.
+    if input.exists() {
+        return false;
+    }
     is_own || is_glob(input) || matches!(Pattern::parse(input), Ok(Some(_)))
 }
 

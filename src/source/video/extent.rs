@@ -63,7 +63,8 @@ impl Extent {
     /// Asks the file at `path`.
     pub(super) fn of(path: &Path) -> Extent {
         let ask = || {
-            let mut file = File::open(path).ok().filter(|_| path.is_file())?;
+            // Opening a pipe once more could wait for ever.
+            let mut file = path.is_file().then(|| File::open(path).ok())??;
             let length = file.metadata().ok()?.len();
             Some((stated_end(&mut file, length).ok()??, length))
         };
