@@ -156,6 +156,16 @@ impl Muxer {
         format.audio_codec == none && format.subtitle_codec == none
     }
 
+    /// Whether pictures keep their times, as far as the muxer says: `None` if it wants a constant rate, of which
+    /// some make repeated pictures and some another time.
+    pub(crate) fn keeps_times(&self) -> Option<bool> {
+        let flags = self.format().flags;
+        if flags & ffi::AVFMT_VARIABLE_FPS as c_int != 0 {
+            return Some(true);
+        }
+        (flags & ffi::AVFMT_NOTIMESTAMPS as c_int != 0).then_some(false)
+    }
+
     /// True if output can go back to change what it wrote.
     pub(crate) fn can_seek(&self) -> bool {
         // SAFETY: the I/O context, where there is one, lives as long as the format context.

@@ -3,6 +3,7 @@
 #[doc(hidden)]
 pub mod atomic_file;
 mod byte_writer;
+mod constant_rate;
 #[cfg(feature = "ffmpeg")]
 pub mod convert;
 pub mod fields;

@@ -20,6 +20,7 @@ mod stage;
 mod webp;
 
 use super::atomic_file::AtomicFile;
+use super::constant_rate::{ConstantRate, assumed_rate, irregular};
 use super::ledger::Ledger;
 use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::ffmpeg::{
@@ -164,6 +165,10 @@ struct Running {
     passthrough: Option<Passthrough>,
     stream: usize,
     pacing: Pacing,
+    /// Whether frames come at the frame rate.
+    rate: ConstantRate,
+    /// They do not, and the container shows them as if they did.
+    times_are_lost: bool,
     packet: Packet,
     borrowed: Arc<AtomicUsize>,
     borrows: bool,
@@ -373,6 +378,8 @@ impl VideoSink {
             passthrough,
             stream,
             pacing: Pacing::new(self.info.time_base, base, pause, step),
+            rate: ConstantRate::of(&self.info),
+            times_are_lost: false,
             packet: Packet::new().map_err(failed)?,
             borrowed: Arc::default(),
             durations: HashMap::new(),
@@ -526,6 +533,32 @@ impl VideoSink {
 }
 
 impl VideoSink {
+    /// Finds out, with the first frame that comes at another time than the frame rate has it, whether the
+    /// container keeps such times.
+    fn check_times(&self, running: &mut Running, frame: &Frame) -> Result<(), SinkError> {
+        let before = running.rate.is_irregular();
+        running.rate.see(frame.metadata.pts, running.frames);
+        if before || !running.rate.is_irregular() {
+            return Ok(());
+        }
+        running.times_are_lost = !self.keeps_times(&running.staged);
+        if running.times_are_lost && self.options.strict {
+            return Err(self.unsupported(irregular(self.container.name())));
+        }
+        Ok(())
+    }
+
+    /// When the output's last frame ends, in seconds, as its container has it.
+    fn shown_end(&self, running: &Running) -> f64 {
+        match running.pacing.span() {
+            Some((first, ..)) if running.times_are_lost => {
+                let length = running.frames as f64 / assumed_rate(&self.info).to_f64();
+                first as f64 * running.pacing.base().to_f64() + length
+            }
+            _ => running.end,
+        }
+    }
+
     /// Tells what became of alpha.
     fn check_alpha(&mut self, running: &Running) -> Result<(), SinkError> {
         self.warnings.extend(running.alpha.warning());
@@ -749,6 +782,7 @@ impl Sink for VideoSink {
         if !is_first {
             self.account(&mut running, &frame)?;
         }
+        self.check_times(&mut running, &frame)?;
         running
             .write(&mut self.output.muxer, frame)
             .map_err(|(what, e)| self.failure(what, e))?;
@@ -760,6 +794,7 @@ impl Sink for VideoSink {
         let Some(mut running) = self.output.running.take() else {
             return Err(self.unsupported("no frame was written, and a video needs one".to_owned()));
         };
+        let shown_end = self.shown_end(&running);
         let muxer = &mut self.output.muxer;
         running.stop = self.stop.take();
         let mut result = running.encode(muxer, None);
@@ -769,7 +804,7 @@ impl Sink for VideoSink {
         if result.is_ok()
             && let Some(passthrough) = &mut running.passthrough
         {
-            let rest = passthrough.copy_rest(muxer, running.end);
+            let rest = passthrough.copy_rest(muxer, running.end, shown_end);
             result = rest.map_err(|e| ("a packet of a copied stream cannot be written", e));
         }
         if result.is_ok() && !running.ends_by_option {
@@ -784,6 +819,7 @@ impl Sink for VideoSink {
         let mut losses: Vec<String> = self.check_kept(&mut running).into_iter().collect();
         losses.append(&mut running.ledger.sentences());
         self.check_alpha(&running)?;
+        losses.extend(running.times_are_lost.then(|| irregular(self.container.name())));
         losses.extend(running.pacing.moved_sentence(&self.output.muxer.name()));
         self.warnings.append(&mut losses);
         let copied = running.passthrough.as_mut();

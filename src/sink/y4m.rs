@@ -1,10 +1,11 @@
 //! YUV4MPEG2 to a file or a pipe, each frame in one piece.
 
 use super::byte_writer::ByteWriter;
+use super::constant_rate::{ConstantRate, assumed_rate, irregular};
 use super::ledger::{Outcome, PlainLedger};
 use super::{Flow, Rules, Sink, SinkError, Written};
 use crate::frame::fact::{Fact, location_name};
-use crate::frame::{ColourModel, FieldOrder, Frame, PixelFormat, Range, Rational};
+use crate::frame::{ColourModel, FieldOrder, Frame, PixelFormat, Range};
 use crate::source::StreamInfo;
 use crate::source::y4m::{MAGIC, TAGS};
 use crossbeam_channel::Receiver;
@@ -53,16 +54,9 @@ struct Y4m {
     header: String,
     begun: bool,
     mixed: bool,
-    clock: Clock,
+    clock: ConstantRate,
     ledger: PlainLedger,
     lost: Vec<String>,
-}
-
-/// Notices timestamps that a constant frame rate cannot express.
-struct Clock {
-    ticks_per_frame: f64,
-    first: Option<i64>,
-    irregular: bool,
 }
 
 /// Writes a YUV4MPEG2 file, or to standard output for "-". The info's format must be one that [`accepts`]
@@ -81,7 +75,6 @@ pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn 
     }
     let writer = ByteWriter::open(target, rules)?;
     let (header, lost) = header(info);
-    let rate = rate(info);
     let place = format!("{} (y4m)", writer.label());
     Ok(Box::new(Y4m {
         ledger: PlainLedger::new(place, ADVICE, rules, info),
@@ -89,17 +82,9 @@ pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn 
         header,
         begun: false,
         mixed: info.field_order == FieldOrder::Mixed,
-        clock: Clock {
-            ticks_per_frame: 1.0 / (rate.to_f64() * info.time_base.to_f64()),
-            first: None,
-            irregular: false,
-        },
+        clock: ConstantRate::of(info),
         lost,
     }))
-}
-
-fn rate(info: &StreamInfo) -> Rational {
-    info.frame_rate.unwrap_or(Rational { num: 25, den: 1 })
 }
 
 /// The header line, and a sentence for each fact that it cannot hold.
@@ -115,7 +100,7 @@ fn header(info: &StreamInfo) -> (String, Vec<String>) {
     if info.frame_rate.is_none() {
         lost.push("the frame rate is unknown and 25 was written; state one with --fps".to_owned());
     }
-    let rate = rate(info);
+    let rate = assumed_rate(info);
     let interlacing = match (info.field_order, info.field_order.shows_top_first()) {
         (_, Some(true)) => 't',
         (_, Some(false)) => 'b',
@@ -183,17 +168,6 @@ fn outcome(fact: Fact, value: &str, format: PixelFormat) -> Outcome {
     if holds { Outcome::Carried } else { Outcome::Lost }
 }
 
-impl Clock {
-    fn see(&mut self, pts: Option<i64>, frames_before: u64) {
-        let Some(pts) = pts else { return };
-        let first = *self.first.get_or_insert(pts);
-        let expected = frames_before as f64 * self.ticks_per_frame;
-        if ((pts - first) as f64 - expected).abs() > self.ticks_per_frame / 2.0 + 1.0 {
-            self.irregular = true;
-        }
-    }
-}
-
 impl Y4m {
     fn begin(&mut self) -> Result<Flow, SinkError> {
         if self.begun {
@@ -243,12 +217,8 @@ impl Sink for Y4m {
 
     fn finish(mut self: Box<Self>) -> Result<Written, SinkError> {
         self.begin()?;
-        if self.clock.irregular {
-            self.lost.push(
-                "the timestamps are irregular (a variable frame rate), which y4m cannot hold: its reader \
-                 will show the frames at a constant rate"
-                    .to_owned(),
-            );
+        if self.clock.is_irregular() {
+            self.lost.push(irregular("y4m"));
         }
         let description = format!(
             "{} frames of y4m to {}",
@@ -291,22 +261,5 @@ mod tests {
                 "{from}"
             );
         }
-    }
-
-    #[test]
-    fn a_clock_knows_a_variable_rate_from_rounding() {
-        let run = |pts: &[i64]| {
-            let mut clock = Clock {
-                ticks_per_frame: 1000.0 / 30.0,
-                first: None,
-                irregular: false,
-            };
-            for (k, &p) in pts.iter().enumerate() {
-                clock.see(Some(p), k as u64);
-            }
-            clock.irregular
-        };
-        assert!(!run(&[5, 38, 72, 105, 138]));
-        assert!(run(&[0, 33, 100, 133]));
     }
 }

@@ -204,6 +204,27 @@ fn lossy_parts_hold_the_frames_times_and_sound_of_a_single_run() {
 }
 
 #[test]
+fn irregular_times_that_the_joined_file_cannot_hold_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    let video = "testsrc2=s=64x48:r=25:d=1,setpts='if(lt(N,12),PTS,PTS+0.5/TB)'";
+    let encoding = ["-fps_mode", "vfr", "-c:v", "libx264", "-g", "5"];
+    ffmpeg(&[&["-f", "lavfi", "-i", video], &encoding[..], &[text(&input)]].concat());
+    for (output, encoder, is_lost) in [("joined.avi", "mpeg4", false), ("joined.mxf", "mpeg2video", true)] {
+        let options = ["--filter", "identity", "--encoder", encoder, "--parts", "3"];
+        let job = Job::plan(&input, output, &options);
+        assert!(job.parts > 1);
+        job.make(0..job.parts);
+        let said = job.join();
+        assert_eq!(
+            said.contains("the timestamps are irregular"),
+            is_lost,
+            "{output}: {said}"
+        );
+    }
+}
+
+#[test]
 fn a_range_chapters_and_texts_are_those_of_a_single_run() {
     let folder = tempfile::tempdir().unwrap();
     let marks = folder.path().join("marks.txt");

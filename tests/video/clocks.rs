@@ -591,6 +591,84 @@ fn a_first_picture_that_a_container_moves_to_its_beginning_is_named() {
     }
 }
 
+/// A video of 25 frames a second, every third of which is left out, behind the fifth after a gap of 0.5 s, with
+/// sound.
+fn irregular(folder: &Path) -> PathBuf {
+    let path = folder.join("irregular.mkv");
+    let video = "testsrc2=s=96x64:r=25:d=2,select='not(eq(mod(n,3),1))',setpts='if(lt(N,5),PTS,PTS+0.5/TB)'";
+    let input = ["-f", "lavfi", "-i", video, "-f", "lavfi", "-i", "sine=d=2.5"];
+    let encoding = [
+        "-fps_mode",
+        "vfr",
+        "-c:v",
+        "ffv1",
+        "-c:a",
+        "pcm_s16le",
+        "-ar",
+        "48000",
+    ];
+    ffmpeg(&[&input[..], &encoding, &[path.to_str().unwrap()]].concat());
+    path
+}
+
+#[test]
+fn irregular_times_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = irregular(folder.path());
+    let expected = times(&input);
+    let steps = |times: &[f64]| times.iter().map(|at| at - times[0]).collect::<Vec<_>>();
+    for (output, encoder) in [
+        ("out.mkv", "libx264"),
+        ("out.mp4", "libx264"),
+        ("out.ts", "libx264"),
+        ("out.flv", "libx264"),
+        ("out.wmv", "wmv2"),
+        ("out.avi", "mpeg4"),
+        ("out.ivf", "libvpx"),
+        ("out.gif", "gif"),
+        ("out.mxf", "mpeg2video"),
+        ("out.h264", "libx264"),
+        ("out.m2v", "mpeg2video"),
+        ("out.mjpeg", "mjpeg"),
+    ] {
+        let output = folder.path().join(output);
+        let run = identity(&input, &output, &["--encoder", encoder]);
+        assert!(run.ok, "{output:?}: {}", run.words);
+        let found = times(&output);
+        let pairs = steps(&found).into_iter().zip(steps(&expected));
+        let is_kept = found.len() == expected.len()
+            && pairs
+                .into_iter()
+                .all(|(found, wanted)| (found - wanted).abs() < 0.021);
+        let is_named = run.words.contains("the timestamps are irregular");
+        assert_eq!(is_named, !is_kept, "{output:?}: {found:?}\n{}", run.words);
+        // Sound that the container leaves out, as there are no pictures for it, is named, too.
+        if output.extension().is_some_and(|e| e == "mxf") {
+            let cut = span(&input).1 - span(&output).1;
+            assert!(
+                cut > 0.5 && run.words.contains("which mxf leaves out"),
+                "{}",
+                run.words
+            );
+        }
+        if is_named {
+            let strict = identity(&input, &output, &["--encoder", encoder, "--strict"]);
+            assert!(!strict.ok, "{output:?}");
+        }
+    }
+    // Nothing is wrong with a constant rate.
+    let regular = clip(folder.path(), "regular.mkv", MPEG2_MP2);
+    for output in ["out.mxf", "out.m2v", "out.avi"] {
+        let output = folder.path().join(output);
+        let run = identity(&regular, &output, &["--encoder", "mpeg2video", "--no-audio"]);
+        assert!(
+            run.ok && !run.words.contains("irregular"),
+            "{output:?}: {}",
+            run.words
+        );
+    }
+}
+
 #[test]
 fn clocks_that_wrap_within_the_clip_go_on() {
     let folder = tempfile::tempdir().unwrap();

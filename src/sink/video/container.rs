@@ -109,7 +109,8 @@ impl Container {
         self.options.push((key.to_owned(), value.to_owned()));
     }
 
-    fn in_memory(&self) -> Result<Muxer, AvError> {
+    /// The container in memory.
+    pub(super) fn in_memory(&self) -> Result<Muxer, AvError> {
         let mut muxer =
             Muxer::in_memory(self.muxer.as_deref(), &self.target).map_err(|_| AvError::no_memory())?;
         for (key, value) in &self.options {

@@ -10,10 +10,13 @@
 //!
 //! `depth` is the most places by which a packet comes earlier in decoding than its frame is shown.
 
+use super::container::{AddVideo, PACKETS_TRIED};
 use super::passthrough::Passthrough;
+use super::rehearsal::video_span;
 use super::{VideoSink, choice};
-use crate::ffmpeg::{Access, AvError, Demuxer, Medium, Muxer, OpenFailure, Packet};
+use crate::ffmpeg::{Access, AvError, Demuxer, Medium, Muxer, OpenFailure, Packet, rescale};
 use crate::frame::{Rational, Remarks, Stopped, is_closed};
+use crate::sink::constant_rate::{ConstantRate, assumed_rate, irregular};
 use crate::sink::video::pacing::Pacing;
 use crate::sink::{SinkError, Written};
 use crossbeam_channel::Receiver;
@@ -193,6 +196,14 @@ impl VideoSink {
         let add_video = |muxer: &mut Muxer| muxer.add_part(&reader.demuxer, reader.stream, tag, (base, rate));
         let begin = first.frames.first().and_then(|&(pts, _)| pts).unwrap_or(0);
         let picture = begin as f64 * self.info.time_base.to_f64();
+        let mut regular = ConstantRate::of(&self.info);
+        for (before, &(pts, _)) in parts.iter().flat_map(|part| &part.frames).enumerate() {
+            regular.see(pts, before as u64);
+        }
+        let times_are_lost = regular.is_irregular() && !self.keeps_gap(&add_video, first, base);
+        if times_are_lost && self.options.strict {
+            return Err(self.unsupported(irregular(&container)));
+        }
         let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
         drop(reader);
         let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
@@ -215,14 +226,43 @@ impl VideoSink {
             before += part.frames.len();
         }
         self.warnings.extend(pacing.moved_sentence(&container));
-        let end = times
-            .frames
-            .iter()
-            .map(|(pts, step)| pts + step)
-            .max()
-            .unwrap_or(0);
+        let end = times.frames.iter().map(|(pts, step)| pts + step).max();
+        let end = end.unwrap_or(0) as f64 * base.to_f64();
+        let mut shown_end = end;
+        if times_are_lost {
+            self.warnings.push(irregular(&container));
+            let begin = times.frames.first().map_or(0, |&(pts, _)| pts) as f64 * base.to_f64();
+            shown_end = begin + before as f64 / assumed_rate(&self.info).to_f64();
+        }
         let encoded = format!("{encoder}{settings} in {container}, {} parts", parts.len());
-        self.end_join(joining, end, &encoded)
+        self.end_join(joining, (end, shown_end), &encoded)
+    }
+
+    /// True if pictures that come after a gap are shown after it, as the muxer says or a trial with the first
+    /// packet of `part` shows.
+    fn keeps_gap(&self, add_video: AddVideo<'_>, part: &JoinedPart, base: Rational) -> bool {
+        let tried = || {
+            let mut muxer = self.container.in_memory().ok()?;
+            let stream = add_video(&mut muxer).ok()?;
+            muxer.begin().ok()?;
+            let mut reader = PartReader::open(&part.path).ok()?;
+            reader.next();
+            let count = PACKETS_TRIED as i64;
+            let step = rescale(self.ticks_of_a_frame(), self.info.time_base, base).max(1);
+            let gap = 2 * count * step;
+            for number in 0..count {
+                let late = if 2 * number < count { 0 } else { gap };
+                let at = number * step + late;
+                let mut packet = reader.packet.duplicate().ok()?;
+                packet.set_times(at, at, step);
+                muxer.write(&mut packet, stream, base).ok()?;
+            }
+            let bytes = muxer.finish_in_memory().ok()?;
+            let back = Demuxer::from_bytes(bytes, self.container.name()).ok()?;
+            Some(video_span(back)? > gap as f64 * base.to_f64())
+        };
+        let known = self.output.muxer.keeps_times();
+        known.unwrap_or_else(|| tried().unwrap_or(false))
     }
 
     /// Copies the packets of one part, `before` whose frames so many others come.
@@ -272,12 +312,17 @@ impl VideoSink {
         }
     }
 
-    /// Writes what comes behind the last packet, at `end`, and puts the file in its place.
-    fn end_join(mut self, mut joining: Joining, end: i64, encoded: &str) -> Result<Written, SinkError> {
+    /// Writes what comes behind the last packet, at `end` seconds, which the container shows until `shown_end`,
+    /// and puts the file in its place.
+    fn end_join(
+        mut self,
+        mut joining: Joining,
+        (end, shown_end): (f64, f64),
+        encoded: &str,
+    ) -> Result<Written, SinkError> {
         let muxer = &mut self.output.muxer;
-        let seconds = end as f64 * joining.base.to_f64();
         let rest = match &mut joining.passthrough {
-            Some(passthrough) => passthrough.copy_rest(muxer, seconds),
+            Some(passthrough) => passthrough.copy_rest(muxer, end, shown_end),
             None => Ok(()),
         };
         let ended = rest.and_then(|()| muxer.end());

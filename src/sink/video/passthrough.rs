@@ -807,8 +807,8 @@ impl Passthrough {
     }
 
     /// Writes the rest: all of it, or up to `end` seconds if the file shows that the video was cut short
-    /// there.
-    pub(super) fn copy_rest(&mut self, muxer: &mut Muxer, end: f64) -> Result<(), AvError> {
+    /// there. The container shows the video until `shown_end`.
+    pub(super) fn copy_rest(&mut self, muxer: &mut Muxer, end: f64, shown_end: f64) -> Result<(), AvError> {
         // Packets past the end wait until it is clear which of the two it is.
         let mut unclear = VecDeque::new();
         while !self.copied.is_empty() || self.demuxer.may_grow() {
@@ -835,7 +835,7 @@ impl Passthrough {
             }
         }
         if writes_units(muxer) {
-            self.tell_cut_tails(muxer, end);
+            self.tell_cut_tails(muxer, shown_end);
         }
         for position in 0..self.copied.len() {
             if writes_units(muxer) {

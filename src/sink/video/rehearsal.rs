@@ -10,6 +10,7 @@ use crate::ffmpeg::{
 };
 use crate::frame::{Metadata, Rational, SideData};
 use crate::sink::ledger::add_stream_blocks;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// The size of a rehearsal's frames, a size that even H.261 knows.
@@ -59,7 +60,7 @@ impl Rehearsal<'_> {
         let sizes: &[(usize, usize)] = if square { &[SMALL, real] } else { &[real] };
         let mut outcome = Read::Untried;
         for &size in sizes {
-            let Some(bytes) = self.written(frames, size) else {
+            let Some(bytes) = self.written(frames, size, 0) else {
                 continue;
             };
             let read = self.read(bytes);
@@ -70,7 +71,7 @@ impl Rehearsal<'_> {
             let many = frames.iter().chain(frames.last().into_iter().cycle());
             let many: Vec<&Metadata> = many.copied().take(frames.len() + MANY).collect();
             outcome = self
-                .written(&many, size)
+                .written(&many, size, 0)
                 .map_or(Read::Untried, |bytes| self.read(bytes));
             if !matches!(outcome, Read::Undecodable) {
                 break;
@@ -79,7 +80,35 @@ impl Rehearsal<'_> {
         outcome
     }
 
-    fn written(&self, frames: &[&Metadata], (width, height): (usize, usize)) -> Option<Vec<u8>> {
+    /// True if pictures that come after a gap, frames like `frame`, come back after it; `None` if that cannot
+    /// be tried.
+    pub(super) fn keeps_gap(&self, frame: &Metadata) -> Option<bool> {
+        let gap = 4 * MANY;
+        let sizes = [SMALL, (self.setup.width, self.setup.height)];
+        let bytes = sizes
+            .into_iter()
+            .find_map(|size| self.written(&[frame; 2 * MANY], size, gap))?;
+        let demuxer = Demuxer::from_bytes(bytes, &self.name()).ok()?;
+        Some(video_span(demuxer)? > (gap as i64 * self.step()) as f64 * self.setup.time_base.to_f64())
+    }
+
+    /// Ticks of the encoder's from frame to frame.
+    fn step(&self) -> i64 {
+        self.frame_rate.map_or(1, |rate| {
+            let one = Rational {
+                num: rate.den,
+                den: rate.num,
+            };
+            rescale(1, one, self.setup.time_base).max(1)
+        })
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        self.path.file_name().unwrap_or_default().to_string_lossy()
+    }
+
+    /// The file, with a gap of so many frames in the middle.
+    fn written(&self, frames: &[&Metadata], (width, height): (usize, usize), gap: usize) -> Option<Vec<u8>> {
         let setup = EncoderSetup {
             width,
             height,
@@ -97,13 +126,7 @@ impl Rehearsal<'_> {
                 muxer.add_side_data(stream, block)?;
             }
             muxer.begin()?;
-            let step = self.frame_rate.map_or(1, |rate| {
-                let one = Rational {
-                    num: rate.den,
-                    den: rate.num,
-                };
-                rescale(1, one, setup.time_base).max(1)
-            });
+            let step = self.step();
             let mut packet = Packet::new()?;
             for (at, metadata) in frames.iter().enumerate() {
                 let mut picture = Picture::allocate(setup.format, width, height)?;
@@ -113,7 +136,8 @@ impl Rehearsal<'_> {
                 for block in &metadata.side_data {
                     picture.add_side_data(block)?;
                 }
-                picture.set_timing(at as i64 * step, metadata.sample_aspect);
+                let late = if 2 * at < frames.len() { 0 } else { gap };
+                picture.set_timing((at + late) as i64 * step, metadata.sample_aspect);
                 encode(&mut encoder, Some(&picture), &mut packet, |packet| {
                     packet.set_duration(step);
                     muxer.write(packet, stream, setup.time_base)
@@ -131,21 +155,39 @@ impl Rehearsal<'_> {
     }
 
     fn read(&self, bytes: Vec<u8>) -> Read {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        match Demuxer::from_bytes(bytes, &name) {
+        match Demuxer::from_bytes(bytes, &self.name()) {
             Ok(demuxer) => read_back(demuxer, usize::MAX),
             Err(_) => Read::Nothing,
         }
     }
 }
 
-/// The facts of the first `most` frames of the first video stream.
-pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
+/// The first video stream.
+fn video_stream(demuxer: &Demuxer) -> Option<usize> {
     let is_video = |at: &usize| {
         let facts = demuxer.stream(*at);
         facts.is_some_and(|s| s.medium == Medium::Video && !s.is_cover)
     };
-    let Some(stream) = (0..demuxer.stream_count()).find(is_video) else {
+    (0..demuxer.stream_count()).find(is_video)
+}
+
+/// Seconds from the first packet of the first video stream to its last one.
+pub(super) fn video_span(mut demuxer: Demuxer) -> Option<f64> {
+    let stream = video_stream(&demuxer)?;
+    let mut packet = Packet::new().ok()?;
+    let mut times = Vec::new();
+    while demuxer.read(&mut packet).is_ok() {
+        if packet.stream() == stream {
+            times.extend(packet.dts().or_else(|| packet.pts()));
+        }
+    }
+    let ticks = times.iter().max()? - times.iter().min()?;
+    Some(ticks as f64 * demuxer.time_base(stream)?.to_f64())
+}
+
+/// The facts of the first `most` frames of the first video stream.
+pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
+    let Some(stream) = video_stream(&demuxer) else {
         return Read::Nothing;
     };
     let decoder = match Decoder::open(&demuxer, stream, 1, false) {

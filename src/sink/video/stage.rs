@@ -200,12 +200,27 @@ impl VideoSink {
 
     /// Encodes and reads back a frame without content for each of `frames`.
     fn rehearse(&self, staged: &Staged, frames: &[&Metadata]) -> Read {
+        self.on_trial(staged, |rehearsal| rehearsal.run(frames))
+    }
+
+    /// True if frames keep their times in the container, however irregular: as its muxer says, or else as a
+    /// rehearsal shows.
+    pub(super) fn keeps_times(&self, staged: &Staged) -> bool {
+        let known = self.output.muxer.keeps_times();
+        known.unwrap_or_else(|| {
+            let kept = self.on_trial(staged, |rehearsal| rehearsal.keeps_gap(&staged.first));
+            kept.unwrap_or(false)
+        })
+    }
+
+    /// Gives `run` the settings to try.
+    fn on_trial<T>(&self, staged: &Staged, run: impl FnOnce(&Rehearsal<'_>) -> T) -> T {
         let open = |setup: &EncoderSetup| -> Option<Opened> {
             self.open_encoder(setup, &staged.hdr)
                 .ok()
                 .map(|(opened, _)| opened)
         };
-        let rehearsal = Rehearsal {
+        run(&Rehearsal {
             open: &open,
             setup: staged.setup.clone(),
             muxer: self.options.muxer.as_deref(),
@@ -213,8 +228,7 @@ impl VideoSink {
             frame_rate: self.info.frame_rate,
             tag: self.codec_tag(),
             blocks: &staged.blocks,
-        };
-        rehearsal.run(frames)
+        })
     }
 
     /// Opens the encoder for frames as the stream's facts announce them, for trial: what is wrong with its
