@@ -28,6 +28,7 @@ use crate::ffmpeg::{
     Received, Scaler, lend, rescale,
 };
 use crate::frame::{ColourModel, Frame, Layout, PixelFormat, Rational, Remarks, Stopped, is_closed};
+use crate::source::range::nanos;
 use crate::source::{Origin, StreamInfo};
 pub use choice::usual_encoders;
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
@@ -335,6 +336,9 @@ impl VideoSink {
             }
             Ok(index)
         };
+        if let Some(origin) = self.origin.as_mut().filter(|origin| origin.stretch.start == 0) {
+            origin.stretch.start = nanos(frame.metadata.skipped.ticks, self.info.time_base);
+        }
         let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
         let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
         if let Err(reason) = explained(|| self.output.muxer.begin()) {

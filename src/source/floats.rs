@@ -258,8 +258,8 @@ impl Source for WatchedStream {
         self.inner.pass_over(tick);
     }
 
-    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
-        self.inner.time_of(number)
+    fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
+        self.inner.time_of(from, number)
     }
 
     fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {

@@ -55,10 +55,13 @@ pub struct Origin {
 #[cfg(feature = "ffmpeg")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stretch {
-    /// Where it begins, in nanoseconds of the file's clock.
+    /// Where it begins, in nanoseconds of the file's clock; 0 also if only the first frame tells.
     pub start: i64,
     /// Where it ends, if that is known as a time.
     pub end: Option<i64>,
+    /// True if it ends behind a number of frames. When that is was found by the times of packets, not all of
+    /// which need become frames.
+    pub is_counted: bool,
     /// True if it may end before the file does.
     pub is_limited: bool,
 }
@@ -196,10 +199,10 @@ pub trait Source: Send {
         let _ = tick;
     }
 
-    /// When frame `number`, counted from 0, is shown, in ticks of the time base, if that can be found out
-    /// without decoding.
-    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
-        let _ = number;
+    /// When frame `number` of those is shown that are shown at tick `from` or later, counted from 0, in ticks of
+    /// the time base, if that can be found out without decoding.
+    fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
+        let _ = (from, number);
         Ok(None)
     }
 

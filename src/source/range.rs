@@ -76,22 +76,46 @@ impl TimeRange {
         *self == TimeRange::default()
     }
 
-    /// Where it ends, in nanoseconds, if that is written as a time.
+    /// What is read of `source`, of which it begins at tick `start`, if that is known.
     #[cfg(feature = "ffmpeg")]
-    fn end_time(&self) -> Option<i64> {
-        let start = match self.start {
-            None => Some(0),
-            Some(Point::Time(start)) => Some(start),
-            Some(Point::Frame(_)) => None,
+    fn stretch(&self, source: &mut dyn Source, start: Option<i64>) -> Result<Stretch, SourceError> {
+        let is_limited = self.end.is_some() || self.duration.is_some() || self.frames.is_some();
+        let Some(start) = start else {
+            return Ok(Stretch {
+                is_limited,
+                ..Stretch::default()
+            });
         };
-        let time = |point: Option<Point>| match point {
-            Some(Point::Time(nanos)) => Some(nanos),
-            _ => None,
+        let base = source.info().time_base;
+        // From the time that was written, not from the tick behind it.
+        let begins = match self.start {
+            Some(Point::Time(begins)) => begins,
+            _ => nanos(start, base),
         };
-        let behind = start
-            .zip(time(self.duration))
-            .map(|(start, length)| start + length);
-        [time(self.end), behind].into_iter().flatten().min()
+        let mut times = Vec::new();
+        let mut frames = Vec::new();
+        match self.end {
+            Some(Point::Time(end)) => times.push(end),
+            Some(Point::Frame(number)) => frames.extend(source.time_of(i64::MIN, number)?),
+            None => {}
+        }
+        let mut most = self.frames;
+        match self.duration {
+            Some(Point::Time(length)) => times.push(begins.saturating_add(length)),
+            Some(Point::Frame(length)) => most = Some(most.map_or(length, |most| most.min(length))),
+            None => {}
+        }
+        if let Some(most) = most {
+            frames.extend(source.time_of(start, most)?);
+        }
+        let time = times.into_iter().min();
+        let frame = frames.into_iter().map(|tick| nanos(tick, base)).min();
+        Ok(Stretch {
+            start: nanos(start, base),
+            end: time.into_iter().chain(frame).min(),
+            is_counted: frame.is_some_and(|frame| time.is_none_or(|time| frame < time)),
+            is_limited,
+        })
     }
 
     /// The same as numbers of frames, first and one behind the last, for `rate` frames a second; `None` where
@@ -203,28 +227,26 @@ impl Ranged {
             Some(Point::Frame(frame)) => Some(frame),
             _ => None,
         };
-        if let (Some(Point::Frame(frame)), false) = (range.start, counts)
-            && let Some(tick) = inner.time_of(frame)?
-        {
+        let begins = match range.start {
+            None => Some(0),
+            Some(Point::Time(start)) => Some(tick_at(start, info.time_base)),
+            Some(Point::Frame(frame)) => inner.time_of(i64::MIN, frame)?,
+        };
+        #[cfg(feature = "ffmpeg")]
+        if let Some(origin) = &mut info.origin {
+            origin.stretch = range.stretch(inner.as_mut(), begins)?;
+        }
+        if let (Some(Point::Frame(_)), false, Some(tick)) = (range.start, counts, begins) {
             range.start = Some(Point::Time(nanos(tick, info.time_base)));
         }
         let start = match range.start {
-            None => Some(0),
-            Some(Point::Time(start)) => Some(tick_at(start, info.time_base)),
             Some(Point::Frame(_)) => None,
+            _ => begins,
         };
         let mut passed_over = None;
         if let Some(start) = start.filter(|&start| start > 0 && !counts) {
             inner.pass_over(start);
             passed_over = Some(first);
-        }
-        #[cfg(feature = "ffmpeg")]
-        if let (Some(origin), Some(start)) = (&mut info.origin, start) {
-            origin.stretch = Stretch {
-                start: nanos(start, info.time_base),
-                end: range.end_time(),
-                is_limited: range.end.is_some() || range.duration.is_some() || range.frames.is_some(),
-            };
         }
         info.frames = range.count(&info);
         Ok(Ranged {

@@ -108,8 +108,8 @@ impl Source for SeamWatch {
         self.inner.pass_over(tick);
     }
 
-    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
-        self.inner.time_of(number)
+    fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
+        self.inner.time_of(from, number)
     }
 
     fn held_buffers(&self) -> usize {

@@ -958,8 +958,8 @@ impl Source for VideoSource {
         self.skip = Skip::to(tick);
     }
 
-    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
-        self.packet_time(number)
+    fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
+        self.packet_time(from, number)
     }
 
     fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {

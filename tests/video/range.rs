@@ -1,7 +1,7 @@
 //! Ranges of an input: pieces put together are the whole, picture by picture and tick by tick, whatever the
 //! codec refers to and however the container keeps time; FFmpeg makes the inputs and reads the outputs.
 
-use crate::common::{PROGRAM, ffmpeg, is_whole_matrix, said};
+use crate::common::{PROGRAM, ffmpeg, is_whole_matrix, probe, said};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -486,6 +486,126 @@ fn sound_subtitles_and_chapters_are_cut_to_the_range() {
                     "{name}: {lines:?}"
                 );
             }
+        }
+    }
+}
+
+/// A clip of two seconds in `folder`, with a subtitle, two chapters, and a click at 0.3 s.
+fn described(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
+    let words = folder.join("long.srt");
+    std::fs::write(&words, "1\n00:00:00,200 --> 00:00:00,900\nlong\n").unwrap();
+    let chapters = folder.join("two.txt");
+    std::fs::write(
+        &chapters,
+        ";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=750\ntitle=one\n[CHAPTER]\n\
+         TIMEBASE=1/1000\nSTART=750\nEND=2000\ntitle=two\n",
+    )
+    .unwrap();
+    let click = "aevalsrc='if(between(t,0.3,0.32),sin(6283*t),0)':s=48000:d=2";
+    let path = folder.join(name);
+    let mut all = vec!["-f", "lavfi", "-i", "testsrc2=size=96x64:rate=25:duration=2"];
+    all.extend(["-f", "lavfi", "-i", click, "-i", words.to_str().unwrap()]);
+    all.extend([
+        "-i",
+        chapters.to_str().unwrap(),
+        "-map_metadata",
+        "3",
+        "-map",
+        "0",
+        "-map",
+        "1",
+    ]);
+    all.extend(options);
+    all.push(path.to_str().unwrap());
+    ffmpeg(&all);
+    path
+}
+
+#[test]
+fn what_comes_beside_the_picture_ends_with_frames_that_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let encoding = ["-c:v", "libx264", "-c:a", "pcm_s16le"];
+    let input = described(
+        folder.path(),
+        "in.mkv",
+        &[&encoding[..], &["-map", "2", "-c:s", "srt"]].concat(),
+    );
+    for (options, length) in [
+        (&["--frames", "15"][..], 0.6),
+        (&["--duration", "15f"], 0.6),
+        (&["--end", "15f"], 0.6),
+        (&["--end", "0.6"], 0.6),
+        (&["--start", "0.1", "--frames", "15"], 0.62),
+        (&["--start", "3f", "--end", "18f"], 0.6),
+        (&["--start", "3f", "--duration", "25f", "--frames", "15"], 0.6),
+        (&["--start", "5f", "--end", "1", "--frames", "100"], 0.8),
+    ] {
+        for name in ["out.mkv", "out.mp4"] {
+            let output = folder.path().join(name);
+            let options = [options, &["--audio-encoder", "aac"]].concat();
+            filtered(&input, &output, &options);
+            let found = probe(
+                &output,
+                &[
+                    "-show_chapters",
+                    "-show_streams",
+                    "-show_packets",
+                    "-show_entries",
+                    "format=duration",
+                ],
+            );
+            let number = |value: &serde_json::Value| value.as_str().map_or(f64::NAN, |t| t.parse().unwrap());
+            let ends = |at: &serde_json::Value| number(&at["pts_time"]) + number(&at["duration_time"]);
+            let has_second = length > 0.7;
+            let chapters = found["chapters"].as_array().unwrap();
+            assert_eq!(
+                chapters.len(),
+                if has_second { 2 } else { 1 },
+                "{name} {options:?}"
+            );
+            let last = number(&chapters[chapters.len() - 1]["end_time"]);
+            assert!(
+                (last - length).abs() < 0.005,
+                "{name} {options:?}: the chapter ends at {last}"
+            );
+            // A frame of sound goes on to its end.
+            let whole = number(&found["format"]["duration"]);
+            assert!((whole - length).abs() < 0.03, "{name} {options:?}: {whole} s");
+            let packets = found["packets"].as_array().unwrap();
+            let subtitles = packets.iter().filter(|packet| packet["codec_type"] == "subtitle");
+            let shown = subtitles.map(ends).fold(0.0, f64::max);
+            assert!(
+                shown < length + 0.005,
+                "{name} {options:?}: subtitles until {shown}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sound_begins_with_a_frame_that_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    // AVI has no times of presentation, so that no packet tells when a frame is shown.
+    for (name, encoding) in [
+        ("in.mkv", &["-c:v", "libx264", "-c:a", "pcm_s16le"][..]),
+        ("in.avi", &["-c:v", "mpeg4", "-bf", "2", "-c:a", "pcm_s16le"]),
+    ] {
+        let input = described(folder.path(), name, encoding);
+        let output = folder.path().join("out.mkv");
+        let whole = filtered(&input, &output, &[]);
+        let before = first_sound(&output);
+        let shown = frames(&output)[5].0 as f64 / 1e6;
+        for options in [
+            &["--start", "5f"][..],
+            &["--start", "5f", "--end", "20f"],
+            &["--start", "5f", "--frames", "15"],
+        ] {
+            filtered(&input, &output, options);
+            let after = first_sound(&output);
+            assert!(
+                (before - shown - after).abs() < 0.003,
+                "{name} {options:?}: the click at {before} s comes at {after} s, {shown} s were left out\n{whole}"
+            );
         }
     }
 }

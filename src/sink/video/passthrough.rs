@@ -965,6 +965,8 @@ impl Passthrough {
                 self.unforeseen.push((label, time));
             }
         } else if self.wanted.contains(&packet.stream()) && packet.size() > 0 {
+            let facts = self.demuxer.stream(packet.stream());
+            let is_subtitle = facts.is_some_and(|facts| facts.medium == Medium::Subtitle);
             if self.demuxer.begins_later() && !self.is_after_start(&mut packet, base) {
                 return Ok(Read::Other(packet.size()));
             }
@@ -973,8 +975,14 @@ impl Passthrough {
                 .stretch
                 .end
                 .map(|end| (end - self.stretch.start) as f64 / 1e9);
-            if time.zip(length).is_some_and(|(time, length)| time >= length) {
-                return Ok(Read::Other(packet.size()));
+            if let Some((time, length)) = time.zip(length) {
+                if time >= length && !self.stretch.is_counted {
+                    return Ok(Read::Other(packet.size()));
+                }
+                let left = (length - time) / base.to_f64();
+                if is_subtitle && time < length && packet.duration() as f64 > left {
+                    packet.set_duration(left.round() as i64);
+                }
             }
             // An edit list leaves it out, and other containers would play it.
             let end = time.map_or(0.0, |time| time + seconds(packet.duration()));

@@ -108,8 +108,8 @@ impl Source for Described {
         self.source.pass_over(tick);
     }
 
-    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
-        self.source.time_of(number)
+    fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
+        self.source.time_of(from, number)
     }
 
     fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {

@@ -411,8 +411,8 @@ impl Source for ParallelVideo {
         self.start = Some(tick);
     }
 
-    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
-        self.front.time_of(number)
+    fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
+        self.front.time_of(from, number)
     }
 
     fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {

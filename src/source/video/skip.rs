@@ -215,9 +215,9 @@ impl VideoSource {
         }
     }
 
-    /// When picture `number` is shown, in ticks, found by the times of packets; `None` where they have none,
-    /// or the input can be read only once.
-    pub(super) fn packet_time(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
+    /// When picture `number` of those that are shown at tick `from` or later is shown, in ticks, found by the
+    /// times of packets; `None` where they have none, or the input can be read only once.
+    pub(super) fn packet_time(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
         let Ok(number) = usize::try_from(number) else {
             return Ok(None);
         };
@@ -236,6 +236,9 @@ impl VideoSource {
             let Some(shown) = packet.pts() else {
                 return Ok(None);
             };
+            if shown < from {
+                continue;
+            }
             times.push(std::cmp::Reverse(shown));
             if times.len() > 2 * REORDERED {
                 times.pop();
