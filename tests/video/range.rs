@@ -583,6 +583,88 @@ fn what_comes_beside_the_picture_ends_with_frames_that_are_counted() {
 }
 
 #[test]
+fn pictures_of_a_copied_video_that_come_before_its_key_frame_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let output = path("out.mkv");
+    for (input, distance) in [
+        ("in.mkv", "20"),
+        ("in.mp4", "20"),
+        ("in.ts", "20"),
+        ("none.mkv", "250"),
+    ] {
+        let input = path(input);
+        let other = "testsrc=size=96x64:rate=25:duration=2";
+        let inputs = [
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc2=size=96x64:rate=25:duration=2",
+            "-f",
+            "lavfi",
+            "-i",
+            other,
+        ];
+        let encoding = [
+            "-map",
+            "0",
+            "-map",
+            "1",
+            "-c:v",
+            "libx264",
+            "-sc_threshold",
+            "0",
+            "-g",
+            distance,
+        ];
+        ffmpeg(&[&inputs[..], &encoding, &[input.to_str().unwrap()]].concat());
+        // Key frames are at 0.8 and 1.6 s.
+        for (options, late, packets) in [
+            (&["--start", "0.8"][..], "", 30),
+            (&["--start", "0.5"], "begins 0.280 s late", 30),
+            (&["--start", "13f"], "begins 0.280 s late", 30),
+            (&["--start", "1.7"], "has no key frame", 0),
+            (&["--start", "0.5", "--end", "0.7"], "has no key frame", 0),
+            (&["--start", "0.5", "--frames", "5"], "has no key frame", 0),
+            (&["--end", "0.4"], "", 10),
+        ] {
+            let from_key = late.is_empty() && options[0] == "--end";
+            let (late, packets) = match distance {
+                "250" if !from_key => ("has no key frame", 0),
+                _ => (late, packets),
+            };
+            let options = [&["--stream", "0", "--encoder", "ffv1"], options].concat();
+            let said = filtered(&input, &output, &options);
+            let is_named = said.contains("warning: stream 1 (video, h264)");
+            assert!(
+                is_named != late.is_empty() && said.contains(late),
+                "{input:?} {options:?}: {said}"
+            );
+            let found = probe(
+                &output,
+                &["-count_packets", "-show_entries", "stream=nb_read_packets"],
+            );
+            let count = &found["streams"][1]["nb_read_packets"];
+            let count: u32 = count.as_str().map_or(0, |count| count.parse().unwrap());
+            // Packets are cut where they are decoded, which may be earlier than they are shown.
+            assert!(
+                count.abs_diff(packets) <= 3,
+                "{input:?} {options:?}: {count} packets"
+            );
+            if is_named {
+                let strict = [&options[..], &["--strict"]].concat();
+                let done = framepipe(input.to_str().unwrap(), output.to_str().unwrap(), &strict);
+                let refusal = crate::common::said(&done);
+                assert!(
+                    !done.status.success() && refusal.contains(late),
+                    "{options:?}: {refusal}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn sound_begins_with_a_frame_that_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     // AVI has no times of presentation, so that no packet tells when a frame is shown.

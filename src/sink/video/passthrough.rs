@@ -102,6 +102,34 @@ impl Copied {
     }
 }
 
+/// Where a copied video stream begins whose input is read from later on, in seconds.
+#[derive(Default)]
+struct Join {
+    /// The first picture that is left out, for want of a key frame before it.
+    from: Option<f64>,
+    /// The first key frame.
+    at: Option<f64>,
+    /// What is left out was told.
+    is_told: bool,
+}
+
+impl Join {
+    /// Word of what is left out of the stream, if anything is.
+    fn sentence(&self, label: &str) -> Option<String> {
+        let from = self.from?;
+        Some(match self.at {
+            Some(at) => format!(
+                "{label} begins {:.3} s late: what comes before its first key frame behind the start cannot be \
+                 decoded, and is left out",
+                at - from
+            ),
+            None => format!(
+                "{label} is left out: what is read of it has no key frame, without which it cannot be decoded"
+            ),
+        })
+    }
+}
+
 /// A stream whose packets the container refused in mid-stream.
 struct Refusal {
     /// Where that began, in seconds, and why.
@@ -131,8 +159,8 @@ pub(super) struct Passthrough {
     pause: f64,
     /// What is read of the input.
     stretch: Stretch,
-    /// Copied video streams of which a key frame has come (see `is_after_start`).
-    joined: Vec<usize>,
+    /// Where copied video streams begin (see `is_after_start`).
+    joins: BTreeMap<usize, Join>,
     /// Streams that were there when the output's were fixed, and those that came later, with their first time
     /// in seconds.
     known: usize,
@@ -188,7 +216,7 @@ impl Passthrough {
             Ok(demuxer) if !origin.path.is_file() && !demuxer.can_seek() => Err(once()),
             Ok(demuxer) => Ok(Passthrough {
                 demuxer: begun(demuxer, origin),
-                joined: Vec::new(),
+                joins: BTreeMap::new(),
                 stretch: origin.stretch,
                 filtered: origin.stream,
                 wanted: Vec::new(),
@@ -469,6 +497,7 @@ impl Passthrough {
             .map(|(index, _)| *index)
             .collect();
         self.read_ahead()?;
+        candidates.retain(|(index, facts)| self.joins_in(*index, facts));
         for (index, facts) in &mut candidates {
             self.shorten_priming(*index, facts);
         }
@@ -484,6 +513,26 @@ impl Passthrough {
             self.tell_encoded(container, &held);
         }
         Ok(held)
+    }
+
+    /// True if a stream begins in the part that is read. Tells what is left out of a video stream, as far as
+    /// that is known.
+    fn joins_in(&mut self, index: usize, facts: &StreamFacts) -> bool {
+        let Some(join) = self.joins.get_mut(&index) else {
+            return true;
+        };
+        if join.at.is_none() && !self.ended {
+            return true;
+        }
+        let joins = join.at.is_some();
+        if let Some(sentence) = join.sentence(&label(index, facts)) {
+            join.is_told = true;
+            self.losses.push(format!(
+                "{sentence}; begin at one of its key frames with --start, or leave it out with --streams"
+            ));
+            self.warnings.push(sentence);
+        }
+        joins
     }
 
     /// Has sound whose discarded head is left out begin that much less early than its container says.
@@ -786,7 +835,12 @@ impl Passthrough {
                  copy OUT.mkv)"
             )
         });
+        let joins = self.copied.iter().filter_map(|copied| {
+            let join = self.joins.get(&copied.from).filter(|join| !join.is_told)?;
+            join.sentence(&copied.label)
+        });
         late.chain(unforeseen)
+            .chain(joins)
             .chain(self.cut_tails.iter().cloned())
             .collect()
     }
@@ -965,23 +1019,20 @@ impl Passthrough {
                 self.unforeseen.push((label, time));
             }
         } else if self.wanted.contains(&packet.stream()) && packet.size() > 0 {
-            let facts = self.demuxer.stream(packet.stream());
-            let is_subtitle = facts.is_some_and(|facts| facts.medium == Medium::Subtitle);
             if self.demuxer.begins_later() && !self.is_after_start(&mut packet, base) {
                 return Ok(Read::Other(packet.size()));
             }
             let time = packet.dts().or_else(|| packet.pts()).map(seconds);
-            let length = self
-                .stretch
-                .end
-                .map(|end| (end - self.stretch.start) as f64 / 1e9);
-            if let Some((time, length)) = time.zip(length) {
+            if let Some((time, length)) = time.zip(self.length()) {
                 if time >= length && !self.stretch.is_counted {
                     return Ok(Read::Other(packet.size()));
                 }
-                let left = (length - time) / base.to_f64();
-                if is_subtitle && time < length && packet.duration() as f64 > left {
-                    packet.set_duration(left.round() as i64);
+                let left = ((length - time) / base.to_f64()).round() as i64;
+                if (1..packet.duration()).contains(&left)
+                    && let Some(facts) = self.demuxer.stream(packet.stream())
+                    && facts.medium == Medium::Subtitle
+                {
+                    packet.set_duration(left);
                 }
             }
             // An edit list leaves it out, and other containers would play it.
@@ -992,6 +1043,12 @@ impl Passthrough {
             return Ok(Read::Wanted(packet, time.unwrap_or(f64::NEG_INFINITY)));
         }
         Ok(Read::Other(packet.size()))
+    }
+
+    /// Seconds that what is read lasts, if that is known.
+    fn length(&self) -> Option<f64> {
+        let end = self.stretch.end?;
+        Some((end - self.stretch.start) as f64 / 1e9)
     }
 
     /// True for a packet of the wanted part of an input whose clock begins later than the input does: sound
@@ -1014,11 +1071,17 @@ impl Passthrough {
                 packet.set_duration(left);
                 return left > 0;
             }
-            Medium::Video if !self.joined.contains(&index) => {
-                if !is_after || !packet.is_key() {
+            Medium::Video if self.joins.get(&index).is_none_or(|join| join.at.is_none()) => {
+                let time = at as f64 * base.to_f64();
+                if !is_after || self.length().is_some_and(|length| time >= length) {
                     return false;
                 }
-                self.joined.push(index);
+                let join = self.joins.entry(index).or_default();
+                if !packet.is_key() {
+                    join.from = join.from.map_or(Some(time), |from| Some(from.min(time)));
+                    return false;
+                }
+                join.at = Some(time);
             }
             _ => return is_after,
         }
