@@ -348,6 +348,8 @@ impl VideoSink {
             passthrough.begin_on_ticks(&self.output.muxer);
         }
         let step = frame.metadata.duration.unwrap_or_else(|| self.ticks_of_a_frame());
+        let mut pacing = Pacing::new(self.info.time_base, base, pause, step);
+        pacing.suit(&self.output.muxer, stream);
         let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
         let palette = match (has_palette, encoder_name.as_str()) {
             (false, _) => Palette::None,
@@ -381,7 +383,7 @@ impl VideoSink {
             scaler,
             passthrough,
             stream,
-            pacing: Pacing::new(self.info.time_base, base, pause, step),
+            pacing,
             rate: ConstantRate::of(&self.info),
             times_are_lost: false,
             packet: Packet::new().map_err(failed)?,
@@ -824,7 +826,7 @@ impl Sink for VideoSink {
         losses.append(&mut running.ledger.sentences());
         self.check_alpha(&running)?;
         losses.extend(running.times_are_lost.then(|| irregular(self.container.name())));
-        losses.extend(running.pacing.moved_sentence(&self.output.muxer.name()));
+        losses.extend(running.pacing.sentences(&self.output.muxer.name()));
         self.warnings.append(&mut losses);
         let copied = running.passthrough.as_mut();
         let copied = copied.map_or_else(String::new, |passthrough| self.account_of_streams(passthrough));

@@ -625,7 +625,7 @@ fn irregular_times_are_kept_or_named() {
         ("out.wmv", "wmv2"),
         ("out.avi", "mpeg4"),
         ("out.ivf", "libvpx"),
-        ("out.gif", "gif"),
+        ("out.apng", "apng"),
         ("out.mxf", "mpeg2video"),
         ("out.h264", "libx264"),
         ("out.m2v", "mpeg2video"),
@@ -666,6 +666,83 @@ fn irregular_times_are_kept_or_named() {
             "{output:?}: {}",
             run.words
         );
+    }
+}
+
+#[test]
+fn frames_that_come_faster_than_a_container_counts_time_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("fast.nut");
+    for (rate, output, encoder, said) in [
+        (
+            240,
+            "out.gif",
+            "gif",
+            "11 frames are shown up to 0.064 s later, because gif",
+        ),
+        (100, "out.gif", "gif", ""),
+        (
+            2000,
+            "out.wmv",
+            "wmv2",
+            "38 frames are shown up to 0.019 s later, because asf",
+        ),
+        (
+            2000,
+            "out.mkv",
+            "ffv1",
+            "19 frames get the same time as the one before, because matroska",
+        ),
+        (
+            2000,
+            "out.flv",
+            "flv",
+            "frames get the same time as the one before, because flv",
+        ),
+        (2000, "out.mp4", "libx264", ""),
+        (1000, "out.mkv", "ffv1", ""),
+    ] {
+        let frames = if rate < 1000 { rate / 20 } else { rate / 50 };
+        let video = format!("testsrc2=s=96x64:r={rate},trim=end_frame={frames}");
+        ffmpeg(&[
+            "-f",
+            "lavfi",
+            "-i",
+            &video,
+            "-c:v",
+            "ffv1",
+            input.to_str().unwrap(),
+        ]);
+        let output = folder.path().join(output);
+        let options = ["--encoder", encoder];
+        let run = identity(&input, &output, &options);
+        let about_time = run.words.contains("shown up to") || run.words.contains("the same time");
+        assert!(run.ok, "{rate} to {output:?}: {}", run.words);
+        assert!(
+            run.words.contains(said) && about_time != said.is_empty(),
+            "{rate} to {output:?}: {}",
+            run.words
+        );
+        let arguments = ["-select_streams", "v:0", "-show_entries", "packet=pts_time"];
+        let found = probe(&output, &arguments);
+        let mut times: Vec<String> = found["packets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|p| p["pts_time"].to_string())
+            .collect();
+        assert_eq!(times.len(), frames, "{rate} to {output:?}");
+        times.sort();
+        times.dedup();
+        let shares = said.contains("the same time");
+        assert_eq!(times.len() < frames, shares, "{rate} to {output:?}: {times:?}");
+        let strict = identity(&input, &output, &[&options[..], &["--strict"]].concat());
+        assert!(
+            strict.ok || !said.is_empty() || strict.words.contains("not kept"),
+            "{}",
+            strict.words
+        );
+        assert!(!strict.ok || said.is_empty(), "{rate} to {output:?}");
     }
 }
 

@@ -12,7 +12,7 @@
 
 use super::container::{AddVideo, PACKETS_TRIED};
 use super::passthrough::Passthrough;
-use super::rehearsal::video_span;
+use super::rehearsal::{trial_step, video_span};
 use super::{VideoSink, choice};
 use crate::ffmpeg::{Access, AvError, Demuxer, Medium, Muxer, OpenFailure, Packet, rescale};
 use crate::frame::{Rational, Remarks, Stopped, is_closed};
@@ -214,6 +214,7 @@ impl VideoSink {
             passthrough.begin_on_ticks(&self.output.muxer);
         }
         let mut pacing = Pacing::new(self.info.time_base, base, pause, self.ticks_of_a_frame());
+        pacing.suit(&self.output.muxer, stream);
         let times = Times::of(parts, depth, &mut pacing);
         let mut joining = Joining {
             stream,
@@ -225,7 +226,7 @@ impl VideoSink {
             self.copy_part(part, &headers, (&times, before), &mut joining, stop)?;
             before += part.frames.len();
         }
-        self.warnings.extend(pacing.moved_sentence(&container));
+        self.warnings.extend(pacing.sentences(&container));
         let end = times.frames.iter().map(|(pts, step)| pts + step).max();
         let end = end.unwrap_or(0) as f64 * base.to_f64();
         let mut shown_end = end;
@@ -248,7 +249,8 @@ impl VideoSink {
             let mut reader = PartReader::open(&part.path).ok()?;
             reader.next();
             let count = PACKETS_TRIED as i64;
-            let step = rescale(self.ticks_of_a_frame(), self.info.time_base, base).max(1);
+            let step = rescale(self.ticks_of_a_frame(), self.info.time_base, base);
+            let step = trial_step(step, base);
             let gap = 2 * count * step;
             for number in 0..count {
                 let late = if 2 * number < count { 0 } else { gap };

@@ -1,6 +1,6 @@
 //! When each frame is shown in the output: the source's times in the encoder's time base, which rise.
 
-use crate::ffmpeg::rescale;
+use crate::ffmpeg::{Muxer, rescale};
 use crate::frame::Rational;
 
 /// The times given so far.
@@ -19,6 +19,18 @@ pub(super) struct Pacing {
     /// Frames that were shown later than they should be, and by how many seconds at most.
     moved: u64,
     moved_by: f64,
+    /// The container's clock, where it is coarser than the encoder's.
+    clock: Option<Clock>,
+    /// Frames that are shown at the same tick of it as the one before.
+    shared: u64,
+}
+
+/// A clock that ticks less often than the encoder's.
+struct Clock {
+    base: Rational,
+    /// Each frame must have a later tick than the one before.
+    rises: bool,
+    last: Option<i64>,
 }
 
 impl Pacing {
@@ -34,6 +46,21 @@ impl Pacing {
             last_step: 1,
             moved: 0,
             moved_by: 0.0,
+            clock: None,
+            shared: 0,
+        }
+    }
+
+    /// Has times suit stream `stream` of `muxer`, whose head is written.
+    pub(super) fn suit(&mut self, muxer: &Muxer, stream: usize) {
+        let base = muxer.time_base(stream);
+        let has_times = muxer.keeps_times() != Some(false);
+        if has_times && base.to_f64() > self.base.to_f64() {
+            self.clock = Some(Clock {
+                base,
+                rises: muxer.needs_rising_times(stream),
+                last: None,
+            });
         }
     }
 
@@ -46,13 +73,23 @@ impl Pacing {
     pub(super) fn place(&mut self, pts: Option<i64>, duration: Option<i64>) -> (i64, i64) {
         let wanted = pts.map(|pts| rescale(pts, self.from, self.base) - self.pause);
         let step = rescale(duration.unwrap_or(self.step), self.from, self.base).max(1);
-        let mut pts = wanted.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
-        if let Some(last) = self.last
-            && pts <= last
-        {
+        let wanted = wanted.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
+        let mut pts = self.last.map_or(wanted, |last| wanted.max(last + 1));
+        if let Some(clock) = &mut self.clock {
+            let mut tick = rescale(pts, self.base, clock.base);
+            match clock.last {
+                Some(last) if tick <= last && clock.rises => {
+                    tick = last + 1;
+                    pts = rescale(tick, clock.base, self.base);
+                }
+                Some(last) if tick <= last => self.shared += 1,
+                _ => {}
+            }
+            clock.last = Some(tick);
+        }
+        if pts > wanted {
             self.moved += 1;
-            self.moved_by = self.moved_by.max((last + 1 - pts) as f64 * self.base.to_f64());
-            pts = last + 1;
+            self.moved_by = self.moved_by.max((pts - wanted) as f64 * self.base.to_f64());
         }
         self.first.get_or_insert(pts);
         self.last = Some(pts);
@@ -66,18 +103,33 @@ impl Pacing {
         Some((first, last, last + self.last_step))
     }
 
-    /// Word of frames that are shown later than in the source, if there are any.
-    pub(super) fn moved_sentence(&self, container: &str) -> Option<String> {
-        let frames = match self.moved {
-            0 => return None,
-            1 => "1 frame is".to_owned(),
-            n => format!("{n} frames are"),
+    /// Word of frames that are not shown when the source shows them, if there are any.
+    pub(super) fn sentences(&self, container: &str) -> Vec<String> {
+        let frames = |count: u64, one: &str, more: &str| match count {
+            1 => format!("1 frame {one}"),
+            n => format!("{n} frames {more}"),
         };
-        Some(format!(
-            "{frames} shown up to {:.3} s later, because {container} cannot show two frames at one time or \
-             one before the last",
-            self.moved_by
-        ))
+        let steps = self.clock.as_ref().map_or(0.0, |clock| clock.base.to_f64());
+        let mut sentences = Vec::new();
+        if self.moved > 0 {
+            let counts = match steps > 0.0 {
+                true => format!(", and counts time in steps of {steps:.3} s"),
+                false => String::new(),
+            };
+            sentences.push(format!(
+                "{} shown up to {:.3} s later, because {container} cannot show two frames at one time or one \
+                 before the last{counts}",
+                frames(self.moved, "is", "are"),
+                self.moved_by
+            ));
+        }
+        if self.shared > 0 {
+            sentences.push(format!(
+                "{} the same time as the one before, because {container} counts time in steps of {steps:.3} s",
+                frames(self.shared, "gets", "get")
+            ));
+        }
+        sentences
     }
 }
 
@@ -91,13 +143,37 @@ mod tests {
         let mut pacing = Pacing::new(base(1000), base(25), 0.08, 40);
         assert_eq!(pacing.place(Some(80), None), (0, 1));
         assert_eq!(pacing.place(None, Some(80)), (2, 2));
-        assert_eq!(pacing.moved_sentence("x"), None);
+        assert!(pacing.sentences("x").is_empty());
         assert_eq!(pacing.place(Some(120), Some(40)), (3, 1));
         assert_eq!(pacing.span(), Some((0, 3, 4)));
-        assert!(
-            pacing
-                .moved_sentence("x")
-                .is_some_and(|s| s.starts_with("1 frame is shown up to 0.080 s"))
-        );
+        let said = pacing.sentences("x");
+        assert!(said[0].starts_with("1 frame is shown up to 0.080 s"), "{said:?}");
+    }
+
+    #[test]
+    fn ticks_of_a_coarse_clock_rise_or_what_they_share_is_counted() {
+        let base = |den| Rational { num: 1, den };
+        for (rises, placed, said) in [
+            (true, [0, 2, 5, 6, 10], "4 frames are shown up to 0.025 s later"),
+            (
+                false,
+                [0, 1, 2, 3, 4],
+                "2 frames get the same time as the one before",
+            ),
+        ] {
+            let mut pacing = Pacing::new(base(240), base(240), 0.0, 1);
+            pacing.clock = Some(Clock {
+                base: base(100),
+                rises,
+                last: None,
+            });
+            let times: Vec<i64> = (0..5).map(|at| pacing.place(Some(at), None).0).collect();
+            assert_eq!(times, placed);
+            assert!(
+                pacing.sentences("x")[0].starts_with(said),
+                "{:?}",
+                pacing.sentences("x")
+            );
+        }
     }
 }

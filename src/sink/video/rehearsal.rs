@@ -19,6 +19,9 @@ const SMALL: (usize, usize) = (176, 144);
 /// Frames that are written where fewer do not suffice to recognise the file.
 const MANY: usize = 12;
 
+/// Seconds from picture to picture, at least, in a trial of times: more than a tick of coarse clocks.
+const STEP: f64 = 0.02;
+
 /// An encoder that is open, and options that it left to the container.
 pub(super) type Opened = (Encoder, Vec<(String, String)>);
 
@@ -60,7 +63,7 @@ impl Rehearsal<'_> {
         let sizes: &[(usize, usize)] = if square { &[SMALL, real] } else { &[real] };
         let mut outcome = Read::Untried;
         for &size in sizes {
-            let Some(bytes) = self.written(frames, size, 0) else {
+            let Some(bytes) = self.written(frames, size, (self.step(), 0)) else {
                 continue;
             };
             let read = self.read(bytes);
@@ -71,7 +74,7 @@ impl Rehearsal<'_> {
             let many = frames.iter().chain(frames.last().into_iter().cycle());
             let many: Vec<&Metadata> = many.copied().take(frames.len() + MANY).collect();
             outcome = self
-                .written(&many, size, 0)
+                .written(&many, size, (self.step(), 0))
                 .map_or(Read::Untried, |bytes| self.read(bytes));
             if !matches!(outcome, Read::Undecodable) {
                 break;
@@ -83,13 +86,14 @@ impl Rehearsal<'_> {
     /// True if pictures that come after a gap, frames like `frame`, come back after it; `None` if that cannot
     /// be tried.
     pub(super) fn keeps_gap(&self, frame: &Metadata) -> Option<bool> {
-        let gap = 4 * MANY;
+        let step = trial_step(self.step(), self.setup.time_base);
+        let gap = 4 * MANY as i64 * step;
         let sizes = [SMALL, (self.setup.width, self.setup.height)];
         let bytes = sizes
             .into_iter()
-            .find_map(|size| self.written(&[frame; 2 * MANY], size, gap))?;
+            .find_map(|size| self.written(&[frame; 2 * MANY], size, (step, gap)))?;
         let demuxer = Demuxer::from_bytes(bytes, &self.name()).ok()?;
-        Some(video_span(demuxer)? > (gap as i64 * self.step()) as f64 * self.setup.time_base.to_f64())
+        Some(video_span(demuxer)? > gap as f64 * self.setup.time_base.to_f64())
     }
 
     /// Ticks of the encoder's from frame to frame.
@@ -107,8 +111,13 @@ impl Rehearsal<'_> {
         self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// The file, with a gap of so many frames in the middle.
-    fn written(&self, frames: &[&Metadata], (width, height): (usize, usize), gap: usize) -> Option<Vec<u8>> {
+    /// The file, with so many ticks from frame to frame, and a gap of so many in the middle.
+    fn written(
+        &self,
+        frames: &[&Metadata],
+        (width, height): (usize, usize),
+        (step, gap): (i64, i64),
+    ) -> Option<Vec<u8>> {
         let setup = EncoderSetup {
             width,
             height,
@@ -126,7 +135,6 @@ impl Rehearsal<'_> {
                 muxer.add_side_data(stream, block)?;
             }
             muxer.begin()?;
-            let step = self.step();
             let mut packet = Packet::new()?;
             for (at, metadata) in frames.iter().enumerate() {
                 let mut picture = Picture::allocate(setup.format, width, height)?;
@@ -137,7 +145,7 @@ impl Rehearsal<'_> {
                     picture.add_side_data(block)?;
                 }
                 let late = if 2 * at < frames.len() { 0 } else { gap };
-                picture.set_timing((at + late) as i64 * step, metadata.sample_aspect);
+                picture.set_timing(at as i64 * step + late, metadata.sample_aspect);
                 encode(&mut encoder, Some(&picture), &mut packet, |packet| {
                     packet.set_duration(step);
                     muxer.write(packet, stream, setup.time_base)
@@ -169,6 +177,11 @@ fn video_stream(demuxer: &Demuxer) -> Option<usize> {
         facts.is_some_and(|s| s.medium == Medium::Video && !s.is_cover)
     };
     (0..demuxer.stream_count()).find(is_video)
+}
+
+/// Ticks of `base` from picture to picture in a trial of times, where it is `step` in the video.
+pub(super) fn trial_step(step: i64, base: Rational) -> i64 {
+    step.max((STEP / base.to_f64()).ceil() as i64)
 }
 
 /// Seconds from the first packet of the first video stream to its last one.
