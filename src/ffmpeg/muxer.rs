@@ -156,8 +156,8 @@ impl Muxer {
         format.audio_codec == none && format.subtitle_codec == none
     }
 
-    /// Whether pictures keep their times, as far as the muxer says: `None` if it wants a constant rate, of which
-    /// some make repeated pictures and some another time.
+    /// Whether pictures keep their times, as far as the muxer says: `None` if it wants a constant rate, which
+    /// some muxers take for a wish.
     pub(crate) fn keeps_times(&self) -> Option<bool> {
         let flags = self.format().flags;
         if flags & ffi::AVFMT_VARIABLE_FPS as c_int != 0 {

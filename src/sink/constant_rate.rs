@@ -11,8 +11,8 @@ pub(super) fn assumed_rate(info: &StreamInfo) -> Rational {
 /// What is lost of times that a constant rate cannot express.
 pub(super) fn irregular(container: &str) -> String {
     format!(
-        "the timestamps are irregular (a variable frame rate), which {container} cannot hold: its reader will \
-         show the frames at a constant rate"
+        "the timestamps are irregular (a variable frame rate), which {container} cannot hold: its reader \
+         will show the frames at a constant rate"
     )
 }
 

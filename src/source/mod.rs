@@ -199,8 +199,8 @@ pub trait Source: Send {
         let _ = tick;
     }
 
-    /// When frame `number` of those is shown that are shown at tick `from` or later, counted from 0, in ticks of
-    /// the time base, if that can be found out without decoding.
+    /// When the frame is shown, in ticks of the time base, that is number `number`, counted from 0, of those
+    /// at tick `from` or later; `None` if that cannot be found out without decoding.
     fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
         let _ = (from, number);
         Ok(None)

@@ -591,8 +591,8 @@ fn a_first_picture_that_a_container_moves_to_its_beginning_is_named() {
     }
 }
 
-/// A video of 25 frames a second, every third of which is left out, behind the fifth after a gap of 0.5 s, with
-/// sound.
+/// A video of 25 frames a second, every third of which is left out, with a gap of 0.5 s behind the fifth, and
+/// with sound.
 fn irregular(folder: &Path) -> PathBuf {
     let path = folder.join("irregular.mkv");
     let video = "testsrc2=s=96x64:r=25:d=2,select='not(eq(mod(n,3),1))',setpts='if(lt(N,5),PTS,PTS+0.5/TB)'";

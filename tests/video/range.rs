@@ -686,7 +686,7 @@ fn sound_begins_with_a_frame_that_is_counted() {
             let after = first_sound(&output);
             assert!(
                 (before - shown - after).abs() < 0.003,
-                "{name} {options:?}: the click at {before} s comes at {after} s, {shown} s were left out\n{whole}"
+                "{name} {options:?}: the click at {before} s comes at {after} s, {shown} s left out\n{whole}"
             );
         }
     }

@@ -314,8 +314,8 @@ impl VideoSink {
         }
     }
 
-    /// Writes what comes behind the last packet, at `end` seconds, which the container shows until `shown_end`,
-    /// and puts the file in its place.
+    /// Writes what comes behind the last packet, which ends at `end` seconds, and in the container at
+    /// `shown_end`, and puts the file in its place.
     fn end_join(
         mut self,
         mut joining: Joining,

@@ -125,7 +125,8 @@ impl Pacing {
         }
         if self.shared > 0 {
             sentences.push(format!(
-                "{} the same time as the one before, because {container} counts time in steps of {steps:.3} s",
+                "{} the same time as the one before, because {container} counts time in steps of \
+                 {steps:.3} s",
                 frames(self.shared, "gets", "get")
             ));
         }

@@ -119,8 +119,8 @@ impl Join {
         let from = self.from?;
         Some(match self.at {
             Some(at) => format!(
-                "{label} begins {:.3} s late: what comes before its first key frame behind the start cannot be \
-                 decoded, and is left out",
+                "{label} begins {:.3} s late: what comes before its first key frame behind the start cannot \
+                 be decoded, and is left out",
                 at - from
             ),
             None => format!(
