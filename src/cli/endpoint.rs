@@ -199,6 +199,12 @@ impl Input {
         matches!(self, Input::Images(_))
     }
 
+    /// True for a pattern of numbered image files, such as frames/%05d.png.
+    pub(crate) fn is_pattern(&self) -> bool {
+        let has_number = |path: &Path| matches!(Pattern::parse(path), Ok(Some(_)));
+        matches!(self, Input::Images(path) if !path.exists() && has_number(path))
+    }
+
     /// What is read of it: a file, or a folder of frames.
     pub(crate) fn reads(&self) -> Vec<&Path> {
         let Some(path) = self.path().filter(|path| *path != Path::new(PIPE)) else {

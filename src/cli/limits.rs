@@ -90,7 +90,11 @@ impl Drop for Part<'_> {
 }
 
 fn mega(bytes: u128) -> String {
-    format!("{} MiB", bytes.div_ceil(1 << 20))
+    let mebi = bytes as f64 / f64::from(1 << 20);
+    match mebi {
+        ..100.0 => format!("{mebi:.1} MiB"),
+        _ => format!("{mebi:.0} MiB"),
+    }
 }
 
 /// Bytes of memory of the machine, or of the control group if that is less.

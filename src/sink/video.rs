@@ -216,11 +216,13 @@ impl VideoSink {
                         matroska, webm or avi"
                         ),
                         None => "its name does not tell the container; end it in .mp4, .mov, .mkv, .webm or \
-                        .avi, or name one with --format"
+                        .avi, or name one with --format; pictures are .png, .jpg or .tif"
                             .to_owned(),
                     }),
                     MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => unsupported(
-                        "is a kind of picture that framepipe does not write; write .png or .tif".to_owned(),
+                        "is the name of a single picture, and a video is written here; stills go to .png, \
+                         .jpg or .tif, without --format"
+                            .to_owned(),
                     ),
                     MuxerFailure::NoFile(muxer) => unsupported(format!(
                         "{muxer} does not write into one file; choose another container"

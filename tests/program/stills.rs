@@ -926,3 +926,32 @@ fn masks_of_bmp_are_obeyed_and_what_8_bits_cannot_hold_is_named() {
     );
     assert!(refused(&at("a.bmp"), &at("strict.png"), &["--strict"]).contains("11 bits"));
 }
+
+#[test]
+fn a_start_number_is_for_the_names_that_have_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in");
+    fs::create_dir(&input).unwrap();
+    for name in ["a.png", "b.png"] {
+        picture(&input.join(name), "16x12", &["-pix_fmt", "gray"]);
+    }
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    filtered(&input, &out.join("on%d.png"), &["--start-number", "5"]);
+    assert_eq!(names(&out), ["on5.png", "on6.png"]);
+    filtered(
+        &input.join("a.png"),
+        &out.join("one%d.png"),
+        &["--start-number", "7"],
+    );
+    assert!(out.join("one7.png").exists());
+    // Of a pattern it is the first that is read.
+    let next = folder.path().join("next");
+    fs::create_dir(&next).unwrap();
+    filtered(
+        &out.join("on%d.png"),
+        &next.join("%d.png"),
+        &["--start-number", "6"],
+    );
+    assert_eq!(names(&next), ["6.png"]);
+}

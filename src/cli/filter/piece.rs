@@ -295,7 +295,7 @@ fn first_number(single: &Single<'_>, files: Option<&Files>) -> Option<i64> {
         Some(files) => files.numbers.is_some() || !is_pattern,
         None => false,
     };
-    let start = single.start_number.filter(|_| !single.input.is_images());
+    let start = single.start_number.filter(|_| !single.input.is_pattern());
     (single.output.is_numbered() && !follows).then(|| start.unwrap_or(0))
 }
 

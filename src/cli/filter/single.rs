@@ -182,7 +182,7 @@ impl<'a> Single<'a> {
         Selection {
             first: self
                 .start_number
-                .filter(|_| self.input.is_images())
+                .filter(|_| self.input.is_pattern())
                 .or(frames.first),
             ..frames
         }
@@ -220,7 +220,7 @@ impl<'a> Single<'a> {
             return Ok(piece.first_number);
         }
         match self.start_number {
-            Some(_) if self.input.is_images() => Ok(None),
+            Some(_) if self.input.is_pattern() => Ok(None),
             Some(_) if !self.output.is_numbered() => Err(Failure::Usage(
                 "--start-number is for image files with numbers in their names, and neither input nor output \
                  is such"

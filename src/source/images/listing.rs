@@ -9,6 +9,7 @@ use crate::still::pattern::Pattern;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Files that are named in a warning before the rest is only counted.
@@ -178,7 +179,11 @@ pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError>
     } else {
         return Err(SourceError::Io {
             path: input.display().to_string(),
-            cause: std::io::ErrorKind::NotFound.into(),
+            // With the system's own words.
+            cause: input
+                .metadata()
+                .err()
+                .unwrap_or_else(|| ErrorKind::NotFound.into()),
         });
     };
     let count = listing.files.len();
@@ -279,7 +284,7 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
     let notes = [
         note(
             &others,
-            "pictures of kinds that no sequence is read of are left out",
+            "pictures of other kinds, which are not read in sequences, are left out",
         ),
         note(&broken, "links lead nowhere and are left out"),
     ];
