@@ -106,7 +106,10 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
 
 /// True if this FFmpeg has a container for files with such a name, in which there is a place for video.
 pub fn can_be_written(path: &Path) -> bool {
-    Muxer::in_memory(None, path).is_ok_and(|muxer| muxer.default_encoder().is_some())
+    Muxer::in_memory(None, path).is_ok_and(|muxer| {
+        let container = Container::of(&muxer, None, path);
+        choice::default_encoder(&muxer, &container).is_some()
+    })
 }
 
 /// The extension of files of the container that `format` names: that itself, or the usual one if it is
@@ -525,7 +528,7 @@ impl VideoSink {
             "{container} cannot hold {}, which the encoder {} writes: {reason}; {}",
             self.kind.codec_name(),
             self.kind.name(),
-            choice::offer(&self.output.muxer, &self.container)
+            choice::offer(&self.output.muxer, &self.container, Some(self.kind))
         ))
     }
 

@@ -108,7 +108,14 @@ pub(super) fn choose_encoder(
     alpha: bool,
 ) -> Result<EncoderKind, String> {
     let name = container.name();
-    let offer = || offer(muxer, container);
+    let offer = || offer(muxer, container, None);
+    let default = default_encoder(muxer, container);
+    if muxer.default_encoder().is_some() && default.is_none() {
+        return Err(format!(
+            "{name} is no container for video: it holds sound, and a picture only as its cover; choose another \
+             container with --format or by the file's name"
+        ));
+    }
     if let Some(wanted) = wanted {
         let kind = named(wanted).ok_or_else(|| {
             let known = EncoderKind::all().into_iter().filter(|&kind| can_be_used(kind));
@@ -117,11 +124,13 @@ pub(super) fn choose_encoder(
             let near = suggestion(wanted, &known);
             format!("this FFmpeg has no video encoder '{wanted}'{near}; {}", offer())
         })?;
-        if container.refuses(kind) {
+        // What the container is for it may refuse for its size, which the real frames show.
+        let is_its_own = default.is_some_and(|own| own.codec_name() == kind.codec_name());
+        if !is_its_own && container.refuses(kind) {
             return Err(format!(
                 "{name} cannot hold {}, which the encoder {wanted} writes; {}",
                 kind.codec_name(),
-                offer()
+                self::offer(muxer, container, Some(kind))
             ));
         }
         check_nvenc(kind)?;
@@ -131,13 +140,22 @@ pub(super) fn choose_encoder(
         .iter()
         .filter_map(|name| EncoderKind::find(name))
         .find(|&kind| can_be_used(kind))
-        .or_else(|| muxer.default_encoder())
+        .or(default)
         .ok_or_else(|| {
             format!(
                 "{name} is no container for video, or this FFmpeg has no encoder for it; {}",
                 offer()
             )
         })
+}
+
+/// The video encoder that FFmpeg itself would choose for the container, if it is one for video. Containers of
+/// sound name an encoder of stills, for covers: these have no place for a picture without sound.
+pub(super) fn default_encoder(muxer: &Muxer, container: &Container) -> Option<EncoderKind> {
+    let kind = muxer.default_encoder()?;
+    let is_still = matches!(kind.codec_name().as_str(), "png" | "mjpeg");
+    let is_cover = is_still && muxer.default_audio_encoder().is_some() && container.refuses(kind);
+    (!is_cover).then_some(kind)
 }
 
 /// Refuses an encoder of NVIDIA's cards where there is none to encode: no card, no driver, or a card that was
@@ -179,12 +197,14 @@ fn can_be_used(kind: EncoderKind) -> bool {
     first_of_memory(kind).is_some_and(|format| kind.opens(format))
 }
 
-/// The encoders that fit the container, as part of a sentence.
-pub(super) fn offer(muxer: &Muxer, container: &Container) -> String {
-    let default = muxer.default_encoder().map(EncoderKind::codec_name);
+/// The encoders that fit the container, as part of a sentence; not one for the codec of `refused`, which the
+/// container does not take.
+pub(super) fn offer(muxer: &Muxer, container: &Container, refused: Option<EncoderKind>) -> String {
+    let default = default_encoder(muxer, container).map(EncoderKind::codec_name);
+    let refused = refused.map(EncoderKind::codec_name);
     let mut names: Vec<String> = EncoderKind::all()
         .into_iter()
-        .filter(|&kind| can_be_used(kind))
+        .filter(|&kind| can_be_used(kind) && refused != Some(kind.codec_name()))
         .filter(|&kind| container.holds(kind) || default == Some(kind.codec_name()))
         .map(EncoderKind::name)
         .collect();
