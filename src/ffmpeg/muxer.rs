@@ -57,7 +57,10 @@ impl Muxer {
 
     /// A muxer that writes into memory, chosen as [`Muxer::create`] does.
     pub(crate) fn in_memory(name: Option<&str>, target: &Path) -> Result<Muxer, MuxerFailure> {
-        let mut muxer = Muxer::allocate(name, target, c"memory:")?;
+        // Some muxers write another form for another extension, as that of transport streams does for .m2ts.
+        let extension = target.extension().unwrap_or_default().as_bytes();
+        let url = c_string(&[b"memory:file.", extension].concat()).map_err(MuxerFailure::Open)?;
+        let mut muxer = Muxer::allocate(name, target, &url)?;
         let memory = MemoryFile::new(Vec::new(), true).map_err(MuxerFailure::Open)?;
         // SAFETY: the I/O context lives as long as the muxer, which does not close it.
         unsafe {

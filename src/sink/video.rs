@@ -320,7 +320,8 @@ impl VideoSink {
             )
             .map_err(|problem| self.unsupported(problem))?;
         }
-        let (staged, ledger) = self.stage(frame)?;
+        let (staged, ledger, sample) = self.stage(frame)?;
+        self.container.set_sample(sample);
         let name = self.name.clone();
         let failed = |e: AvError| SinkError::Io {
             path: name.clone(),

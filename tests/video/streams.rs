@@ -925,3 +925,98 @@ fn chapters_texts_and_covers_are_kept_or_named() {
         }
     }
 }
+
+/// A video with an attached file.
+fn with_attachment(folder: &Path) -> PathBuf {
+    let (note, path) = (folder.join("note.ttf"), folder.join("attached.mkv"));
+    std::fs::write(&note, "a font").unwrap();
+    let more = [
+        "-attach",
+        note.to_str().unwrap(),
+        "-metadata:s:t",
+        "mimetype=application/x-truetype-font",
+    ];
+    clip(&path, "aac", &[], &more);
+    assert_eq!(codecs(&path), ["h264", "aac", "ttf"]);
+    path
+}
+
+#[test]
+fn attachments_that_the_container_drops_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = with_attachment(folder.path());
+    for (to, is_kept) in [("mkv", true), ("webm", false), ("ts", false), ("m2ts", false)] {
+        let output = folder.path().join(format!("out.{to}"));
+        let said = warnings(&input, &output, &[]);
+        let is_named = said
+            .iter()
+            .any(|w| w.contains("stream 2 (attachment, ttf) is left out: "));
+        let found = streams(&output);
+        assert_eq!(found.len(), if is_kept { 3 } else { 2 }, "{to}: {said:?}");
+        let comes_back = found.iter().any(|s| s["codec_type"] == "attachment");
+        assert_eq!((comes_back, is_named), (is_kept, !is_kept), "{to}: {said:?}");
+        assert_eq!(frames(&output), FRAMES, "{to}");
+        std::fs::remove_file(&output).unwrap();
+        let more = ["--strict", "--streams", "0,2"];
+        assert_eq!(filter(&input, &output, &more).0, is_kept, "{to}");
+        assert_eq!(output.exists(), is_kept, "{to}");
+    }
+}
+
+#[test]
+fn streams_beside_which_the_file_could_not_be_read_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    let words = subtitles(folder.path());
+    let maps = ["-map", "0", "-map", "1", "-map", "2", "-c:s", "subrip"];
+    clip(&input, "aac", &["-i", words.to_str().unwrap()], &maps);
+    let output = folder.path().join("out.roq");
+    let said = warnings(&input, &output, &[]);
+    for stream in ["stream 1 (audio, aac)", "stream 2 (subtitle, subrip)"] {
+        let start = format!("{stream} is left out: ");
+        assert!(said.iter().any(|w| w.contains(&start)), "{said:?}");
+    }
+    assert_eq!(frames(&output), FRAMES, "{said:?}");
+    std::fs::remove_file(&output).unwrap();
+    assert!(!filter(&input, &output, &["--strict"]).0 && !output.exists());
+}
+
+#[test]
+fn containers_that_hold_pictures_only_as_covers_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, silent) = (folder.path().join("in.mp4"), folder.path().join("silent.mp4"));
+    clip(&input, "aac", &[], &[]);
+    clip(&silent, "aac", &[], &["-an"]);
+    for (to, audio) in [("flac", "flac"), ("mp3", "libmp3lame"), ("aiff", "pcm_s16be")] {
+        let output = folder.path().join(format!("out.{to}"));
+        let encoded = ["--audio-encoder", audio];
+        for (input, more) in [
+            (&input, &encoded[..]),
+            (&input, &["--encoder", "png"]),
+            (&silent, &[]),
+        ] {
+            let (done, said) = filter(input, &output, more);
+            let word = format!("{to} is no container for video");
+            assert!(
+                !done && said[0].contains(&word) && !said[0].contains("it has png"),
+                "{said:?}"
+            );
+            assert!(!output.exists());
+        }
+    }
+    // The encoder that did not do is not offered.
+    let (_, said) = filter(
+        &input,
+        &folder.path().join("out.gxf"),
+        &["--encoder", "mpeg2video"],
+    );
+    assert!(
+        said[0].contains("only accepts PAL or NTSC") && !said[0].contains("it has"),
+        "{said:?}"
+    );
+    let (pal, output) = (folder.path().join("pal.mkv"), folder.path().join("pal.gxf"));
+    let size = ["-vf", "scale=720:576"];
+    clip(&pal, "aac", &[], &[&size[..], &["-an"]].concat());
+    warnings(&pal, &output, &["--encoder", "mpeg2video"]);
+    assert_eq!(frames(&output), FRAMES);
+}

@@ -9,6 +9,7 @@ use crate::ffmpeg::{
     AudioTranscoder, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Medium, Muxer, Packet,
     log,
 };
+use crate::frame::Rational;
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +60,40 @@ pub(super) struct EarlySound {
 /// Adds the filtered stream to a muxer.
 pub(super) type AddVideo<'a> = &'a dyn Fn(&mut Muxer) -> Result<usize, AvError>;
 
+/// Video like the filtered stream, for trials.
+pub(super) struct Sample {
+    pub(super) from: SampleSource,
+    pub(super) packets: Vec<Packet>,
+    /// What they are timed in.
+    pub(super) base: Rational,
+}
+
+/// Where the packets of a sample come from.
+pub(super) enum SampleSource {
+    /// An encoder, and the mark of its stream, if not the container's own choice.
+    Encoded(Encoder, Option<[u8; 4]>),
+    /// A stream of a file.
+    Copied(Demuxer, usize),
+}
+
+impl Sample {
+    fn add(&self, muxer: &mut Muxer) -> Result<usize, AvError> {
+        match &self.from {
+            SampleSource::Encoded(encoder, tag) => muxer.add_encoded(encoder, *tag),
+            SampleSource::Copied(demuxer, index) => muxer.add_copied(demuxer, *index, true),
+        }
+    }
+}
+
+/// The first stream of video that is no cover.
+pub(super) fn video_of(demuxer: &Demuxer) -> Option<usize> {
+    let is_video = |at: &usize| {
+        let facts = demuxer.stream(*at);
+        facts.is_some_and(|facts| facts.medium == Medium::Video && !facts.is_cover)
+    };
+    (0..demuxer.stream_count()).find(is_video)
+}
+
 /// How a stream of the input comes into the output.
 pub(super) enum StreamHandling {
     /// Its packets as they are, under the input's four-letter mark or the container's own.
@@ -86,6 +121,8 @@ pub(super) struct Container {
     /// Options of the muxer that the user gave.
     options: Vec<(String, String)>,
     name: String,
+    /// Video that can be read back, once it is known.
+    sample: Option<Sample>,
 }
 
 impl Container {
@@ -96,6 +133,7 @@ impl Container {
             target: target.to_owned(),
             options: Vec::new(),
             name: muxer.name(),
+            sample: None,
         }
     }
 
@@ -107,6 +145,11 @@ impl Container {
     /// Notes an option that was set on the muxer.
     pub(super) fn option(&mut self, key: &str, value: &str) {
         self.options.push((key.to_owned(), value.to_owned()));
+    }
+
+    /// Has trials write this video beside the other streams, where they cannot be recognised alone.
+    pub(super) fn set_sample(&mut self, sample: Option<Sample>) {
+        self.sample = sample;
     }
 
     /// The container in memory.
@@ -162,8 +205,16 @@ impl Container {
             .map_err(|reason| format!("{} cannot hold it: {reason}", self.name))?;
         let medium = demuxer.stream(index).map_or(Medium::Other, |facts| facts.medium);
         // An attachment comes beside the video, other streams are recognised more safely if they are alone.
-        let video = (medium == Medium::Attachment).then_some(add_video);
-        let comes_back = self.comes_back(video, demuxer, (index, handling), packets);
+        let alone = match medium {
+            Medium::Attachment => None,
+            _ => self.comes_back(None, demuxer, (index, handling), packets),
+        };
+        let comes_back = alone.or_else(|| {
+            // What cannot be read without the stream, either, shows nothing.
+            let sample = self.sample.as_ref().filter(|sample| self.keeps(sample))?;
+            let beside = self.comes_back(Some(sample), demuxer, (index, handling), packets);
+            Some(beside.unwrap_or(false))
+        });
         match (comes_back, medium) {
             (Some(true) | None, _) => Ok(()),
             (Some(false), Medium::Audio | Medium::Subtitle | Medium::Data) => Err(format!(
@@ -174,11 +225,23 @@ impl Container {
         }
     }
 
-    /// Whether a file with the stream gives it back as what it is; `None` if a file so short does not
-    /// show that.
+    /// Whether a file with the video alone gives that back.
+    fn keeps(&self, sample: &Sample) -> bool {
+        let written = || {
+            let mut muxer = self.in_memory().ok()?;
+            let to = sample.add(&mut muxer).ok()?;
+            muxer.begin().ok()?;
+            write_all(&mut muxer, to, sample.base, &sample.packets)?;
+            Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()
+        };
+        written().is_some_and(|back| has_all(back, sample))
+    }
+
+    /// Whether a file with the stream, beside the video if that is given, gives it back as what it is, and
+    /// all of the video; `None` if a file so short does not show that.
     fn comes_back(
         &self,
-        video: Option<AddVideo<'_>>,
+        video: Option<&Sample>,
         demuxer: &Demuxer,
         (index, handling): (usize, &StreamHandling),
         packets: &[&Packet],
@@ -189,19 +252,16 @@ impl Container {
             StreamHandling::Encode(transcoder) => transcoder.codec_name(),
         };
         let mut muxer = self.in_memory().ok()?;
-        if let Some(add_video) = video {
-            add_video(&mut muxer).ok()?;
-        }
+        let beside = match video {
+            Some(sample) => Some((sample, sample.add(&mut muxer).ok()?)),
+            None => None,
+        };
         let to = handling.add(&mut muxer, demuxer, index).ok()?;
         muxer.begin().ok()?;
         if facts.medium != Medium::Attachment {
             match (handling, packets) {
                 (StreamHandling::Copy { .. }, [_, ..]) => {
-                    for packet in packets {
-                        muxer
-                            .write(&mut packet.duplicate().ok()?, to, facts.time_base)
-                            .ok()?;
-                    }
+                    write_all(&mut muxer, to, facts.time_base, packets.iter().copied())?;
                 }
                 // Containers that list their streams in passing do so when a packet comes, whatever is in it.
                 _ => {
@@ -209,6 +269,9 @@ impl Container {
                     muxer.write(&mut Packet::zeros(8, 0).ok()?, to, base).ok()?;
                 }
             }
+        }
+        if let Some((sample, to)) = beside {
+            write_all(&mut muxer, to, sample.base, &sample.packets)?;
         }
         let bytes = muxer.finish_in_memory().ok()?;
         let back = Demuxer::from_bytes(bytes, &self.name).ok()?;
@@ -224,7 +287,7 @@ impl Container {
                 Medium::Video => found.medium == Medium::Video && found.has_codec,
                 medium => found.medium == medium && is_same_kind(&found.codec, &written) && decodes(at),
             });
-        Some(found)
+        Some(found && video.is_none_or(|sample| has_all(back, sample)))
     }
 
     /// How stream `index` of `demuxer`, whose sound begins `priming` seconds before it is heard, must be
@@ -402,6 +465,31 @@ fn write_two(muxer: &mut Muxer, stream: usize, begins: f64, lasts: f64) -> Optio
         muxer.write(&mut packet, stream, base).ok()?;
     }
     Some(())
+}
+
+/// Writes packets, timed in `base`, into stream `to`.
+fn write_all<'a>(
+    muxer: &mut Muxer,
+    to: usize,
+    base: Rational,
+    packets: impl IntoIterator<Item = &'a Packet>,
+) -> Option<()> {
+    for packet in packets {
+        muxer.write(&mut packet.duplicate().ok()?, to, base).ok()?;
+    }
+    Some(())
+}
+
+/// True if a file gives back every packet of the video, but for a last one that could not be completed.
+fn has_all(mut file: Demuxer, sample: &Sample) -> bool {
+    let (Some(stream), Ok(mut packet)) = (video_of(&file), Packet::new()) else {
+        return false;
+    };
+    let mut found = 0;
+    while file.read(&mut packet).is_ok() {
+        found += usize::from(packet.stream() == stream);
+    }
+    found + 1 >= sample.packets.len()
 }
 
 /// True if a stream of codec `a` may be taken for one of codec `b` where there is little of it, or where the

@@ -10,7 +10,7 @@
 //!
 //! `depth` is the most places by which a packet comes earlier in decoding than its frame is shown.
 
-use super::container::{AddVideo, PACKETS_TRIED};
+use super::container::{AddVideo, PACKETS_TRIED, Sample, SampleSource};
 use super::passthrough::Passthrough;
 use super::rehearsal::{trial_step, video_span};
 use super::{VideoSink, choice};
@@ -79,6 +79,17 @@ impl PartReader {
             }
         }
         false
+    }
+
+    /// The first packets, for trials.
+    fn into_sample(mut self) -> Option<Sample> {
+        let mut packets = Vec::new();
+        while packets.len() < PACKETS_TRIED && self.next() {
+            packets.push(self.packet.duplicate().ok()?);
+        }
+        let base = self.demuxer.time_base(self.stream)?;
+        let from = SampleSource::Copied(self.demuxer, self.stream);
+        Some(Sample { from, packets, base })
     }
 }
 
@@ -183,6 +194,8 @@ impl VideoSink {
         } else {
             self.set_container_options(&encoder, Vec::new())?;
         }
+        self.container
+            .set_sample(PartReader::open(&first.path)?.into_sample());
         let reader = PartReader::open(&first.path)?;
         let headers = reader.demuxer.extradata(reader.stream).to_vec();
         let depth = reader

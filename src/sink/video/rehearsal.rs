@@ -4,8 +4,9 @@
 //! Frames are small, since facts do not depend on the size, unless the encoder refuses that, or pixels are
 //! not square: MPEG-2 states the aspect of the whole picture, of which it knows four.
 
+use super::container::{Sample, SampleSource, video_of};
 use crate::ffmpeg::{
-    AvError, Decoder, Demuxer, Encoder, EncoderSetup, Medium, Muxer, Packet, Picture, Received,
+    AvError, AvFormat, Decoder, Demuxer, Encoder, EncoderSetup, Muxer, Packet, Picture, Received,
     picture_facts, rescale,
 };
 use crate::frame::{Metadata, Rational, SideData};
@@ -42,14 +43,24 @@ pub(super) struct Rehearsal<'a> {
 
 /// What came of a rehearsal.
 pub(super) enum Read {
-    /// The facts of each frame that came back, in order.
-    Back(Vec<Metadata>),
+    /// What came back.
+    Back(Back),
     /// The file can be written, but nothing can be read from it: a stream of bare samples.
     Nothing,
     /// It could not be tried.
     Untried,
     /// There is a video stream, of which FFmpeg's own decoder makes no picture.
     Undecodable,
+}
+
+/// Frames that came back.
+pub(super) struct Back {
+    /// The facts of each one, in order.
+    pub(super) facts: Vec<Metadata>,
+    /// The pixel format of the first.
+    pub(super) format: AvFormat,
+    /// The encoder and its packets, if the file was one in memory.
+    pub(super) sample: Option<Sample>,
 }
 
 impl Rehearsal<'_> {
@@ -63,10 +74,10 @@ impl Rehearsal<'_> {
         let sizes: &[(usize, usize)] = if square { &[SMALL, real] } else { &[real] };
         let mut outcome = Read::Untried;
         for &size in sizes {
-            let Some(bytes) = self.written(frames, size, (self.step(), 0)) else {
+            let Some(written) = self.written(frames, size, (self.step(), 0)) else {
                 continue;
             };
-            let read = self.read(bytes);
+            let read = self.read(written);
             if matches!(read, Read::Back(_)) {
                 return read;
             }
@@ -75,7 +86,7 @@ impl Rehearsal<'_> {
             let many: Vec<&Metadata> = many.copied().take(frames.len() + MANY).collect();
             outcome = self
                 .written(&many, size, (self.step(), 0))
-                .map_or(Read::Untried, |bytes| self.read(bytes));
+                .map_or(Read::Untried, |written| self.read(written));
             if !matches!(outcome, Read::Undecodable) {
                 break;
             }
@@ -89,7 +100,7 @@ impl Rehearsal<'_> {
         let step = trial_step(self.step(), self.setup.time_base);
         let gap = 4 * MANY as i64 * step;
         let sizes = [SMALL, (self.setup.width, self.setup.height)];
-        let bytes = sizes
+        let (bytes, _) = sizes
             .into_iter()
             .find_map(|size| self.written(&[frame; 2 * MANY], size, (step, gap)))?;
         let demuxer = Demuxer::from_bytes(bytes, &self.name()).ok()?;
@@ -111,13 +122,13 @@ impl Rehearsal<'_> {
         self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// The file, with so many ticks from frame to frame, and a gap of so many in the middle.
+    /// A file in memory, and what it was written from, with so many ticks from frame to frame, and a gap of so many in the middle.
     fn written(
         &self,
         frames: &[&Metadata],
         (width, height): (usize, usize),
         (step, gap): (i64, i64),
-    ) -> Option<Vec<u8>> {
+    ) -> Option<(Vec<u8>, Sample)> {
         let setup = EncoderSetup {
             width,
             height,
@@ -126,6 +137,7 @@ impl Rehearsal<'_> {
         };
         let (mut encoder, left) = (self.open)(&setup)?;
         let mut muxer = Muxer::in_memory(self.muxer, self.path).ok()?;
+        let mut packets = Vec::new();
         let mut write = || -> Result<(), AvError> {
             for (key, value) in &left {
                 muxer.set(key, value)?;
@@ -136,6 +148,11 @@ impl Rehearsal<'_> {
             }
             muxer.begin()?;
             let mut packet = Packet::new()?;
+            let mut deliver = |packet: &mut Packet| {
+                packet.set_duration(step);
+                packets.push(packet.duplicate()?);
+                muxer.write(packet, stream, setup.time_base)
+            };
             for (at, metadata) in frames.iter().enumerate() {
                 let mut picture = Picture::allocate(setup.format, width, height)?;
                 picture.fill();
@@ -146,37 +163,35 @@ impl Rehearsal<'_> {
                 }
                 let late = if 2 * at < frames.len() { 0 } else { gap };
                 picture.set_timing(at as i64 * step + late, metadata.sample_aspect);
-                encode(&mut encoder, Some(&picture), &mut packet, |packet| {
-                    packet.set_duration(step);
-                    muxer.write(packet, stream, setup.time_base)
-                })?;
+                encode(&mut encoder, Some(&picture), &mut packet, &mut deliver)?;
             }
-            encode(&mut encoder, None, &mut packet, |packet| {
-                packet.set_duration(step);
-                muxer.write(packet, stream, setup.time_base)
-            })
+            encode(&mut encoder, None, &mut packet, &mut deliver)
         };
         write()
             .inspect_err(|e| tracing::debug!("the rehearsal at {width}x{height} failed: {e}"))
             .ok()?;
-        muxer.finish_in_memory().ok()
+        let bytes = muxer.finish_in_memory().ok()?;
+        let sample = Sample {
+            from: SampleSource::Encoded(encoder, self.tag),
+            packets,
+            base: setup.time_base,
+        };
+        Some((bytes, sample))
     }
 
-    fn read(&self, bytes: Vec<u8>) -> Read {
-        match Demuxer::from_bytes(bytes, &self.name()) {
+    fn read(&self, (bytes, sample): (Vec<u8>, Sample)) -> Read {
+        let read = match Demuxer::from_bytes(bytes, &self.name()) {
             Ok(demuxer) => read_back(demuxer, usize::MAX),
             Err(_) => Read::Nothing,
+        };
+        match read {
+            Read::Back(back) => Read::Back(Back {
+                sample: Some(sample),
+                ..back
+            }),
+            other => other,
         }
     }
-}
-
-/// The first video stream.
-fn video_stream(demuxer: &Demuxer) -> Option<usize> {
-    let is_video = |at: &usize| {
-        let facts = demuxer.stream(*at);
-        facts.is_some_and(|s| s.medium == Medium::Video && !s.is_cover)
-    };
-    (0..demuxer.stream_count()).find(is_video)
 }
 
 /// Ticks of `base` from picture to picture in a trial of times, where it is `step` in the video.
@@ -186,7 +201,7 @@ pub(super) fn trial_step(step: i64, base: Rational) -> i64 {
 
 /// Seconds from the first packet of the first video stream to its last one.
 pub(super) fn video_span(mut demuxer: Demuxer) -> Option<f64> {
-    let stream = video_stream(&demuxer)?;
+    let stream = video_of(&demuxer)?;
     let mut packet = Packet::new().ok()?;
     let mut times = Vec::new();
     while demuxer.read(&mut packet).is_ok() {
@@ -200,7 +215,7 @@ pub(super) fn video_span(mut demuxer: Demuxer) -> Option<f64> {
 
 /// The facts of the first `most` frames of the first video stream.
 pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
-    let Some(stream) = video_stream(&demuxer) else {
+    let Some(stream) = video_of(&demuxer) else {
         return Read::Nothing;
     };
     let decoder = match Decoder::open(&demuxer, stream, 1, false) {
@@ -209,20 +224,25 @@ pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
         Err(_) => return Read::Undecodable,
     };
     match decoded_facts(&mut demuxer, decoder, stream, most) {
-        Some(found) if !found.is_empty() => Read::Back(found),
+        Some((facts, Some(format))) => Read::Back(Back {
+            facts,
+            format,
+            sample: None,
+        }),
         Some(_) => Read::Undecodable,
         None => Read::Untried,
     }
 }
 
+/// The facts of each frame, and the first one's pixel format.
 fn decoded_facts(
     demuxer: &mut Demuxer,
     mut decoder: Decoder,
     stream: usize,
     most: usize,
-) -> Option<Vec<Metadata>> {
+) -> Option<(Vec<Metadata>, Option<AvFormat>)> {
     let (mut packet, mut picture) = (Packet::new().ok()?, Picture::new().ok()?);
-    let mut found = Vec::new();
+    let (mut found, mut format) = (Vec::new(), None);
     let mut at_end = false;
     while found.len() < most {
         match decoder.receive(&mut picture) {
@@ -230,6 +250,7 @@ fn decoded_facts(
                 let mut metadata = picture_facts(demuxer, stream, &picture);
                 add_stream_blocks(&mut metadata, &demuxer.stream_side_data(stream));
                 found.push(metadata);
+                format.get_or_insert(picture.format());
             }
             Ok(Received::Again) if !at_end => {
                 at_end = demuxer.read(&mut packet).is_err();
@@ -243,7 +264,7 @@ fn decoded_facts(
             _ => break,
         }
     }
-    Some(found)
+    Some((found, format))
 }
 
 /// Feeds the encoder a picture or the end, and hands on every packet that it has ready.

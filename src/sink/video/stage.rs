@@ -4,6 +4,7 @@
 //! undone in the samples; the rest is entered into the ledger as lost.
 
 use super::choice::{self, FormatChoice, Hdr, RequestedSettings};
+use super::container::Sample;
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
 use super::{Running, VideoSink, alpha};
 use crate::convert::{self, Converter};
@@ -59,8 +60,8 @@ struct Rehearsed {
 
 impl VideoSink {
     /// Settings for frames like `frame`, and the account of its facts: what the output can say is found out
-    /// by a rehearsal.
-    pub(super) fn stage(&self, frame: &Frame) -> Result<(Staged, Ledger), SinkError> {
+    /// by a rehearsal, whose packets are given, too.
+    pub(super) fn stage(&self, frame: &Frame) -> Result<(Staged, Ledger, Option<Sample>), SinkError> {
         let staged = self.planned(frame)?;
         let rules = Rules {
             overwrite: self.options.overwrite,
@@ -85,9 +86,13 @@ impl VideoSink {
             let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
             ledger.account(*fact, value, outcome);
         }
+        let sample = match read {
+            Read::Back(back) => back.sample,
+            _ => None,
+        };
         match ledger.refusal() {
             Some(problem) => Err(self.unsupported(problem)),
-            None => Ok((staged, ledger)),
+            None => Ok((staged, ledger, sample)),
         }
     }
 
@@ -391,8 +396,8 @@ impl VideoSink {
             // Encoders that know of fields from the start may mark each frame for itself.
             let said = |m: &Metadata| fact::said(m, staged.output).get(&Fact::FieldOrder).cloned();
             if let Read::Back(read) = self.rehearse(staged, &[&staged.first, &metadata])
-                && read.first().map(&said) == Some(said(&staged.first))
-                && read.get(1).map(&said) == Some(said(&metadata))
+                && read.facts.first().map(&said) == Some(said(&staged.first))
+                && read.facts.get(1).map(&said) == Some(said(&metadata))
             {
                 running.ledger.settle_change(Fact::FieldOrder);
             }
@@ -468,7 +473,7 @@ impl Staged {
             return true;
         };
         let found = match read {
-            Read::Back(frames) => frames.first().map(|m| fact::said(m, self.output)),
+            Read::Back(back) => back.facts.first().map(|m| fact::said(m, self.output)),
             Read::Nothing => None,
             Read::Untried | Read::Undecodable => return true,
         };
