@@ -322,6 +322,7 @@ impl VideoSink {
         }
         let (staged, ledger, sample) = self.stage(frame)?;
         self.container.set_sample(sample);
+        self.warnings.extend(staged.misreading.clone());
         let name = self.name.clone();
         let failed = |e: AvError| SinkError::Io {
             path: name.clone(),

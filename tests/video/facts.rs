@@ -883,3 +883,62 @@ fn losses_that_only_the_finished_file_shows_end_a_strict_run() {
         assert!(error.contains(word) && !out.exists(), "{name}: {error}");
     }
 }
+
+/// Bare samples whose form the container does not name are read in another one: that is named, and only that.
+#[test]
+fn samples_that_are_read_in_another_form_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    // The first frame as FFmpeg reads it, in RGB.
+    let rgb = |path: &Path| {
+        let options = ["-frames:v", "1", "-pix_fmt", "rgb24", "-f", "rawvideo", "-"];
+        let done = Command::new("ffmpeg")
+            .args(["-v", "error", "-i"])
+            .arg(path)
+            .args(options)
+            .output()
+            .unwrap();
+        done.stdout
+    };
+    for format in [
+        "yuv420p",
+        "yuv444p",
+        "nv24",
+        "gray",
+        "gray16le",
+        "p010le",
+        "bgr24",
+        "gbrp",
+        "yuv440p10le",
+    ] {
+        let picture = "testsrc2=s=66x50:r=25:d=0.2";
+        // Formats that FFV1 lacks, from one with the same samples.
+        let near = match format {
+            "nv24" => "yuv444p",
+            "p010le" => "yuv420p10le",
+            own => own,
+        };
+        let options = format!("-pix_fmt {near} -strict -1 -c:v ffv1");
+        let input = clip(folder.path(), "in.mkv", picture, &options);
+        let truth = rgb(&input);
+        for end in ["avi", "mov", "nut"] {
+            let output = folder.path().join(format!("out.{end}"));
+            let options = format!("--encoder rawvideo --pixel-format {format}");
+            let said = warnings(&filtered(&input, &output, &options));
+            let back = rgb(&output);
+            let sum: u64 = truth
+                .iter()
+                .zip(&back)
+                .map(|(a, b)| u64::from(a.abs_diff(*b)))
+                .sum();
+            let is_other = back.len() != truth.len() || sum / truth.len() as u64 > 8;
+            let is_named = said.contains("does not say how") || said.contains("cannot decode");
+            assert_eq!(is_other, is_named, "{format} in {end}: {said}");
+            if !is_other {
+                continue;
+            }
+            std::fs::remove_file(&output).unwrap();
+            let strict = filter(&input, &output, &format!("{options} --strict"));
+            assert!(!strict.status.success() && !output.exists(), "{format} in {end}");
+        }
+    }
+}

@@ -5,11 +5,12 @@
 //! not square: MPEG-2 states the aspect of the whole picture, of which it knows four.
 
 use super::container::{Sample, SampleSource, video_of};
+use crate::convert::written_matrix;
 use crate::ffmpeg::{
-    AvError, AvFormat, Decoder, Demuxer, Encoder, EncoderSetup, Muxer, Packet, Picture, Received,
-    picture_facts, rescale,
+    AvError, AvFormat, Decoder, Demuxer, Encoder, EncoderSetup, Muxer, Packet, Picture, Received, Scaler,
+    ScalerEnd, picture_facts, rescale,
 };
-use crate::frame::{Metadata, Rational, SideData};
+use crate::frame::{Metadata, Range, Rational, SideData};
 use crate::sink::ledger::add_stream_blocks;
 use std::borrow::Cow;
 use std::path::Path;
@@ -22,6 +23,9 @@ const MANY: usize = 12;
 
 /// Seconds from picture to picture, at least, in a trial of times: more than a tick of coarse clocks.
 const STEP: f64 = 0.02;
+
+/// The mean difference of bytes from which on a picture is another one, and not one with losses.
+const ANOTHER: u64 = 16;
 
 /// An encoder that is open, and options that it left to the container.
 pub(super) type Opened = (Encoder, Vec<(String, String)>);
@@ -74,7 +78,7 @@ impl Rehearsal<'_> {
         let sizes: &[(usize, usize)] = if square { &[SMALL, real] } else { &[real] };
         let mut outcome = Read::Untried;
         for &size in sizes {
-            let Some(written) = self.written(frames, size, (self.step(), 0)) else {
+            let Some(written) = self.written(frames, size, (self.step(), 0), &uniform) else {
                 continue;
             };
             let read = self.read(written);
@@ -85,7 +89,7 @@ impl Rehearsal<'_> {
             let many = frames.iter().chain(frames.last().into_iter().cycle());
             let many: Vec<&Metadata> = many.copied().take(frames.len() + MANY).collect();
             outcome = self
-                .written(&many, size, (self.step(), 0))
+                .written(&many, size, (self.step(), 0), &uniform)
                 .map_or(Read::Untried, |written| self.read(written));
             if !matches!(outcome, Read::Undecodable) {
                 break;
@@ -102,7 +106,7 @@ impl Rehearsal<'_> {
         let sizes = [SMALL, (self.setup.width, self.setup.height)];
         let (bytes, _) = sizes
             .into_iter()
-            .find_map(|size| self.written(&[frame; 2 * MANY], size, (step, gap)))?;
+            .find_map(|size| self.written(&[frame; 2 * MANY], size, (step, gap), &uniform))?;
         let demuxer = Demuxer::from_bytes(bytes, &self.name()).ok()?;
         Some(video_span(demuxer)? > gap as f64 * self.setup.time_base.to_f64())
     }
@@ -122,12 +126,71 @@ impl Rehearsal<'_> {
         self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// A file in memory, and what it was written from, with so many ticks from frame to frame, and a gap of so many in the middle.
+    /// True if a picture that came back as `format` is another one, since the file does not say how its
+    /// samples are stored.
+    pub(super) fn is_misread(&self, frame: &Metadata, format: AvFormat) -> bool {
+        let given = self.setup.format;
+        if format.name().replacen("yuvj", "yuv", 1) == given.name().replacen("yuvj", "yuv", 1) {
+            return false;
+        }
+        let differs = |size: (usize, usize)| {
+            let paint = |picture: &mut Picture| {
+                let mut scaler = Scaler::new(size.0, size.1, self.end(rgb()?), self.end(given))?;
+                scaler.run(&gradients(size)?, picture)
+            };
+            let mut before = Picture::allocate(given, size.0, size.1).ok()?;
+            paint(&mut before).ok()?;
+            let (bytes, _) = self.written(&[frame; MANY], size, (self.step(), 0), &paint)?;
+            let mut after = None;
+            let mut demuxer = Demuxer::from_bytes(bytes, &self.name()).ok()?;
+            let stream = video_of(&demuxer)?;
+            let decoder = Decoder::open(&demuxer, stream, 1, false).ok()??;
+            decoded(&mut demuxer, decoder, stream, 1, |_, picture| {
+                after = self.to_rgb(picture, size);
+            })?;
+            Some(distance(&self.to_rgb(&before, size)?, &after?) > ANOTHER)
+        };
+        let real = (self.setup.width, self.setup.height);
+        [SMALL, real].into_iter().find_map(differs).unwrap_or(false)
+    }
+
+    /// Samples of this format, as the output states them.
+    fn end(&self, format: AvFormat) -> ScalerEnd {
+        let (colour, facts) = (self.setup.colour, format.facts().unwrap_or_default());
+        ScalerEnd {
+            format,
+            full_range: match colour.range {
+                _ if facts.rgb || format.name().starts_with("yuvj") => true,
+                Range::Full => true,
+                Range::Limited => false,
+                Range::Unspecified => facts.components <= 2,
+            },
+            matrix: written_matrix(colour.matrix, self.setup.height),
+            chroma_location: colour.chroma_location,
+        }
+    }
+
+    /// The bytes of a picture in RGB; `None` if it has another size, or swscale cannot convert it.
+    fn to_rgb(&self, picture: &Picture, (width, height): (usize, usize)) -> Option<Vec<u8>> {
+        if (picture.width(), picture.height()) != (width, height) {
+            return None;
+        }
+        let rgb = rgb().ok()?;
+        let mut scaler = Scaler::new(width, height, self.end(picture.format()), self.end(rgb)).ok()?;
+        let mut converted = Picture::allocate(rgb, width, height).ok()?;
+        scaler.run(picture, &mut converted).ok()?;
+        let rows = (0..height).map(|y| converted.row(0, y, 3 * width));
+        Some(rows.collect::<Option<Vec<&[u8]>>>()?.concat())
+    }
+
+    /// A file in memory of a picture for each of `frames`, which `paint` draws, with so many ticks from one
+    /// to the next, and a gap of so many in the middle; and what it was written from.
     fn written(
         &self,
         frames: &[&Metadata],
         (width, height): (usize, usize),
         (step, gap): (i64, i64),
+        paint: &dyn Fn(&mut Picture) -> Result<(), AvError>,
     ) -> Option<(Vec<u8>, Sample)> {
         let setup = EncoderSetup {
             width,
@@ -155,7 +218,7 @@ impl Rehearsal<'_> {
             };
             for (at, metadata) in frames.iter().enumerate() {
                 let mut picture = Picture::allocate(setup.format, width, height)?;
-                picture.fill();
+                paint(&mut picture)?;
                 picture.set_colour(setup.colour);
                 picture.set_field_order(metadata.field_order);
                 for block in &metadata.side_data {
@@ -194,6 +257,12 @@ impl Rehearsal<'_> {
     }
 }
 
+/// A picture of one value.
+fn uniform(picture: &mut Picture) -> Result<(), AvError> {
+    picture.fill();
+    Ok(())
+}
+
 /// Ticks of `base` from picture to picture in a trial of times, where it is `step` in the video.
 pub(super) fn trial_step(step: i64, base: Rational) -> i64 {
     step.max((STEP / base.to_f64()).ceil() as i64)
@@ -223,34 +292,40 @@ pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
         Ok(None) => return Read::Untried,
         Err(_) => return Read::Undecodable,
     };
-    match decoded_facts(&mut demuxer, decoder, stream, most) {
-        Some((facts, Some(format))) => Read::Back(Back {
+    let (mut facts, mut format) = (Vec::new(), None);
+    let decoded = decoded(&mut demuxer, decoder, stream, most, |demuxer, picture| {
+        let mut metadata = picture_facts(demuxer, stream, picture);
+        add_stream_blocks(&mut metadata, &demuxer.stream_side_data(stream));
+        facts.push(metadata);
+        format.get_or_insert(picture.format());
+    });
+    match (decoded, format) {
+        (Some(()), Some(format)) => Read::Back(Back {
             facts,
             format,
             sample: None,
         }),
-        Some(_) => Read::Undecodable,
-        None => Read::Untried,
+        (Some(()), None) => Read::Undecodable,
+        (None, _) => Read::Untried,
     }
 }
 
-/// The facts of each frame, and the first one's pixel format.
-fn decoded_facts(
+/// Decodes the first `most` frames of a stream.
+fn decoded(
     demuxer: &mut Demuxer,
     mut decoder: Decoder,
     stream: usize,
     most: usize,
-) -> Option<(Vec<Metadata>, Option<AvFormat>)> {
+    mut see: impl FnMut(&Demuxer, &Picture),
+) -> Option<()> {
     let (mut packet, mut picture) = (Packet::new().ok()?, Picture::new().ok()?);
-    let (mut found, mut format) = (Vec::new(), None);
+    let mut found = 0;
     let mut at_end = false;
-    while found.len() < most {
+    while found < most {
         match decoder.receive(&mut picture) {
             Ok(Received::Item) => {
-                let mut metadata = picture_facts(demuxer, stream, &picture);
-                add_stream_blocks(&mut metadata, &demuxer.stream_side_data(stream));
-                found.push(metadata);
-                format.get_or_insert(picture.format());
+                see(demuxer, &picture);
+                found += 1;
             }
             Ok(Received::Again) if !at_end => {
                 at_end = demuxer.read(&mut packet).is_err();
@@ -264,7 +339,30 @@ fn decoded_facts(
             _ => break,
         }
     }
-    Some((found, format))
+    Some(())
+}
+
+fn rgb() -> Result<AvFormat, AvError> {
+    AvFormat::from_name("rgb24").ok_or_else(AvError::bug)
+}
+
+/// A smooth picture in RGB, no component of which is like another. Codecs with losses keep it.
+fn gradients((width, height): (usize, usize)) -> Result<Picture, AvError> {
+    let mut picture = Picture::allocate(rgb()?, width, height)?;
+    for y in 0..height {
+        let row = picture.row_mut(0, y, 3 * width).ok_or_else(AvError::bug)?;
+        for (x, pixel) in row.chunks_exact_mut(3).enumerate() {
+            let (across, down) = (255 * x / width, 255 * y / height);
+            pixel.copy_from_slice(&[across as u8, down as u8, 255 - across as u8]);
+        }
+    }
+    Ok(picture)
+}
+
+/// The mean difference of two pictures' bytes.
+fn distance(a: &[u8], b: &[u8]) -> u64 {
+    let sum: u64 = a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+    sum / a.len().max(1) as u64
 }
 
 /// Feeds the encoder a picture or the end, and hands on every packet that it has ready.

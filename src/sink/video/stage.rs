@@ -49,6 +49,8 @@ pub(super) struct Staged {
     output: Samples,
     /// The rehearsal could not be held: the file itself must be read when it is complete.
     unverified: bool,
+    /// Says that readers take the output's samples for others, if they do.
+    pub(super) misreading: Option<String>,
 }
 
 /// Settings, what the file is meant to say with them, and what was read back.
@@ -86,10 +88,15 @@ impl VideoSink {
             let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
             ledger.account(*fact, value, outcome);
         }
-        let sample = match read {
-            Read::Back(back) => back.sample,
-            _ => None,
-        };
+        let mut sample = None;
+        if let Read::Back(back) = read {
+            let tried = staged.tried(&frame.metadata, &staged.first);
+            staged.misreading = self.misreading(&staged, &tried, back.format);
+            sample = back.sample;
+        }
+        if let Some(problem) = staged.misreading.clone().filter(|_| self.options.strict) {
+            return Err(self.unsupported(problem));
+        }
         match ledger.refusal() {
             Some(problem) => Err(self.unsupported(problem)),
             None => Ok((staged, ledger, sample)),
@@ -146,6 +153,7 @@ impl VideoSink {
             turn: None,
             chroma_moves: false,
             unverified: false,
+            misreading: None,
         })
     }
 
@@ -233,6 +241,22 @@ impl VideoSink {
             frame_rate: self.info.frame_rate,
             tag: self.codec_tag(),
             blocks: &staged.blocks,
+        })
+    }
+
+    /// Says that readers take the output's samples for others, if they came back as `format` and do.
+    fn misreading(&self, staged: &Staged, tried: &Metadata, format: AvFormat) -> Option<String> {
+        let is_misread = self.on_trial(staged, |rehearsal| rehearsal.is_misread(tried, format));
+        is_misread.then(|| {
+            format!(
+                "{} does not say how {} stores samples of {}: FFmpeg reads them as {}, which shows another \
+                 picture; choose another container or encoder, such as ffv1 in .mkv, or another \
+                 --pixel-format",
+                self.output.muxer.name(),
+                self.kind.name(),
+                staged.choice.format.name(),
+                format.name()
+            )
         })
     }
 
