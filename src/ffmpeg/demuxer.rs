@@ -112,6 +112,16 @@ impl StreamFacts {
     }
 }
 
+/// A chapter of what is wanted of an input.
+#[derive(Debug)]
+pub(crate) struct Chapter {
+    /// Seconds from the beginning.
+    pub(crate) begins: f64,
+    /// Seconds of the unit in which the file says that.
+    pub(crate) tick: f64,
+    pub(crate) texts: Vec<(String, String)>,
+}
+
 /// True if a stream's times tell where the input's clock is: sound and video do, covers and subtitles don't.
 fn leads(medium: Medium, disposition: c_int) -> bool {
     let is_cover = disposition & ffi::AV_DISPOSITION_ATTACHED_PIC as c_int != 0;
@@ -504,15 +514,24 @@ impl Demuxer {
 
     /// How many chapters there are in what is wanted of it.
     pub(crate) fn chapter_count(&self) -> usize {
+        self.chapters().len()
+    }
+
+    /// The chapters in what is wanted of it.
+    pub(crate) fn chapters(&self) -> Vec<Chapter> {
         let context = self.context();
-        (0..context.nb_chapters as usize)
-            .filter(|&index| {
-                // SAFETY: `chapters` holds `nb_chapters` valid pointers.
-                let chapter = unsafe { &**context.chapters.add(index) };
-                self.chapter((chapter.start, chapter.end), rational(chapter.time_base))
-                    .is_some()
+        let wanted = |index: usize| {
+            // SAFETY: `chapters` holds `nb_chapters` valid pointers.
+            let chapter = unsafe { &**context.chapters.add(index) };
+            let base = rational(chapter.time_base);
+            let (begin, _) = self.chapter((chapter.start, chapter.end), base)?;
+            Some(Chapter {
+                begins: begin as f64 * base.to_f64(),
+                tick: base.to_f64(),
+                texts: entries(chapter.metadata),
             })
-            .count()
+        };
+        (0..context.nb_chapters as usize).filter_map(wanted).collect()
     }
 
     /// The texts that belong to the whole file, as names and values.
@@ -520,23 +539,38 @@ impl Demuxer {
         entries(self.context().metadata)
     }
 
+    /// The texts of stream `index`.
+    pub(crate) fn stream_texts(&self, index: usize) -> Vec<(String, String)> {
+        // SAFETY: the stream is valid.
+        self.stream_ptr(index)
+            .map_or_else(Vec::new, |stream| entries(unsafe { (*stream).metadata }))
+    }
+
+    /// The texts of each program.
+    pub(crate) fn program_texts(&self) -> Vec<Vec<(String, String)>> {
+        let context = self.context();
+        (0..context.nb_programs as usize)
+            // SAFETY: `programs` holds `nb_programs` valid pointers.
+            .map(|index| entries(unsafe { (**context.programs.add(index)).metadata }))
+            .collect()
+    }
+
     /// The texts of the file, of its streams and of its programs.
     pub(crate) fn all_texts(&self) -> Vec<(String, String)> {
-        let mut found = self.texts();
-        for index in 0..self.stream_count() {
-            // SAFETY: the stream is valid.
-            found.extend(
-                self.stream_ptr(index)
-                    .map_or_else(Vec::new, |s| entries(unsafe { (*s).metadata })),
-            );
-        }
-        for index in 0..self.context().nb_programs as usize {
-            // SAFETY: `programs` holds `nb_programs` valid pointers.
-            found.extend(entries(unsafe {
-                (**self.context().programs.add(index)).metadata
-            }));
-        }
-        found
+        let streams = (0..self.stream_count()).flat_map(|index| self.stream_texts(index));
+        let programs = self.program_texts().into_iter().flatten();
+        self.texts().into_iter().chain(streams).chain(programs).collect()
+    }
+
+    /// FFmpeg's names of what stream `index` is marked as, such as "comment" or "forced".
+    pub(crate) fn marks(&self, index: usize) -> Vec<String> {
+        // SAFETY: the stream is valid.
+        let set = self.stream_ptr(index).map_or(0, |s| unsafe { (*s).disposition });
+        let bits = (0..31).map(|bit| set & (1 << bit)).filter(|&bit| bit != 0);
+        // SAFETY: the names are static; null means that a bit has none.
+        bits.map(|bit| text(unsafe { ffi::av_disposition_to_string(bit) }))
+            .filter(|name| !name.is_empty())
+            .collect()
     }
 
     /// What the demuxer has complained of while it read the last packet, though it went on.

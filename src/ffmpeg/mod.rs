@@ -44,7 +44,7 @@ pub(crate) use audio::{AudioEncoderKind, AudioTranscoder};
 pub(crate) use clock::Jump;
 pub(crate) use clock::Jumps;
 pub(crate) use decoder::Decoder;
-pub(crate) use demuxer::{Demuxer, Medium, OpenFailure, StreamFacts};
+pub(crate) use demuxer::{Chapter, Demuxer, Medium, OpenFailure, StreamFacts};
 pub(crate) use encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use error::AvError;
 pub(crate) use facts::picture_facts;

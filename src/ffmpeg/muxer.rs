@@ -416,6 +416,18 @@ impl Muxer {
         Ok(())
     }
 
+    /// Gives the whole file a text, unless it has one of that name.
+    pub(crate) fn add_text(&mut self, name: &str, value: &str) -> Result<(), AvError> {
+        let (name, value) = (c_string(name.as_bytes())?, c_string(value.as_bytes())?);
+        // SAFETY: the context is valid; FFmpeg copies both strings.
+        let code = unsafe {
+            let texts = &mut (*self.context).metadata;
+            let flags = ffi::AV_DICT_DONT_OVERWRITE as c_int;
+            ffi::av_dict_set(texts, name.as_ptr(), value.as_ptr(), flags)
+        };
+        AvError::check(code).map(|_| ())
+    }
+
     /// Takes over the chapters.
     pub(crate) fn copy_chapters(&mut self, demuxer: &Demuxer) -> Result<(), AvError> {
         // SAFETY: FFmpeg frees array, chapters and texts with the context, so all are allocated by FFmpeg;

@@ -1020,3 +1020,166 @@ fn containers_that_hold_pictures_only_as_covers_are_refused() {
     warnings(&pal, &output, &["--encoder", "mpeg2video"]);
     assert_eq!(frames(&output), FRAMES);
 }
+
+/// What a file says of stream `index`: title, language and whether it is a comment.
+fn said_of(path: &Path, index: usize) -> [bool; 3] {
+    let stream = &streams(path)[index];
+    let tags = &stream["tags"];
+    let title = tags["title"] == "Kommentar" || tags["name"] == "Kommentar";
+    let language = tags["language"] == "ger";
+    [title, language, stream["disposition"]["comment"] == 1]
+}
+
+#[test]
+fn texts_and_marks_of_single_streams_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    let texts = "-metadata:s:a:0 title=Kommentar -metadata:s:a:0 language=ger -disposition:a:0 comment \
+                 -metadata:s:v language=fre";
+    let texts: Vec<&str> = texts.split_whitespace().collect();
+    clip(&input, "aac", &[], &texts);
+    assert_eq!(said_of(&input, 1), [true; 3]);
+    let mut named = 0;
+    for to in [
+        "mp4", "mov", "mkv", "webm", "avi", "ts", "flv", "wmv", "mxf", "mpg", "nut", "ogg",
+    ] {
+        let output = folder.path().join(format!("out.{to}"));
+        let said = warnings(&input, &output, &[]);
+        let of = |start: &str| -> String {
+            let start = format!("metadata of {start}");
+            let word = said.iter().find(|w| w.contains(&start));
+            word.cloned().unwrap_or_default()
+        };
+        let sound = of("stream 1 (audio, aac) is not kept: ");
+        let words = [" title", "language ger", "disposition comment"];
+        let lost = words.map(|word| sound.contains(word));
+        assert_eq!(lost, said_of(&output, 1).map(|kept| !kept), "{to}: {said:?}");
+        named += lost.iter().filter(|&&lost| lost).count();
+        let video = of("stream 0 (video, h264) is not kept: ").contains("language fre");
+        let found = &streams(&output)[0]["tags"]["language"];
+        assert_eq!(video, found != "fre" && found != "fra", "{to}: {said:?}");
+    }
+    assert!(named > 10, "{named}");
+    // What containers write of their own accord is not missed.
+    let (plain, mp4) = (folder.path().join("plain.mkv"), folder.path().join("plain.mp4"));
+    clip(&plain, "aac", &[], &[]);
+    clip(&mp4, "aac", &[], &[]);
+    for to in ["mp4", "mov", "mkv", "avi", "ts", "flv", "wmv", "nut"] {
+        for input in [&plain, &mp4] {
+            let output = folder.path().join(format!("plain-out.{to}"));
+            let said = warnings(input, &output, &["--strict"]);
+            assert_eq!(said, [] as [String; 0], "{to}");
+        }
+    }
+}
+
+#[test]
+fn a_text_accounts_for_one_of_the_inputs_and_must_be_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    let long = format!("comment={}", "ü".repeat(40_000));
+    let texts = ["-metadata", "disc=1", "-metadata", "track=1"];
+    clip(&input, "aac", &[], &texts);
+    let output = folder.path().join("out.avi");
+    let said = warnings(&input, &output, &[]);
+    let found = probe(&output, &["-show_format"]);
+    let tags = &found["format"]["tags"];
+    assert!(tags["track"] == "1" && tags["disc"].is_null(), "{tags}");
+    assert_eq!(
+        said,
+        ["warning: metadata is not kept: avi does not hold DISC"],
+        "{said:?}"
+    );
+    // In MP4 both have a place.
+    let said = warnings(&input, &folder.path().join("out.mp4"), &["--strict"]);
+    assert_eq!(said, [] as [String; 0]);
+
+    clip(&input, "aac", &[], &["-metadata", &long]);
+    let output = folder.path().join("out.wmv");
+    let said = warnings(&input, &output, &[]);
+    let found = probe(&output, &["-show_format"]);
+    let text = found["format"]["tags"]["comment"].as_str().unwrap_or_default();
+    assert!(text.chars().count() < 40_000);
+    assert_eq!(
+        said,
+        ["warning: metadata is not kept: asf does not hold all of COMMENT"]
+    );
+}
+
+#[test]
+fn chapters_count_by_title_and_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, chapters) = (folder.path().join("in.mkv"), folder.path().join("chapters"));
+    let chapter = |(start, end, texts): (u32, u32, &str)| {
+        format!("[CHAPTER]\nTIMEBASE=1/1000\nSTART={start}\nEND={end}\n{texts}\n")
+    };
+    let list = [
+        (40, 120, "title=A"),
+        (160, 240, "title=B"),
+        (240, 320, ""),
+        (280, 360, "title=D\nnote=by hand"),
+        (400, 440, "title=E"),
+    ];
+    let text: String = list.into_iter().map(chapter).collect();
+    std::fs::write(&chapters, format!(";FFMETADATA1\n{text}")).unwrap();
+    let inputs = ["-i", chapters.to_str().unwrap()];
+    clip(
+        &input,
+        "aac",
+        &inputs,
+        &["-map", "0", "-map", "1", "-map_metadata", "2"],
+    );
+    // Seconds and title of each chapter.
+    let listed = |path: &Path| -> Vec<(String, String)> {
+        let found = probe(path, &["-show_chapters"]);
+        let one = |c: &Value| {
+            let title = c["tags"]["title"].as_str().unwrap_or_default();
+            (c["start_time"].as_str().unwrap().to_owned(), title.to_owned())
+        };
+        found["chapters"].as_array().unwrap().iter().map(one).collect()
+    };
+    let before = listed(&input);
+    assert_eq!(before.len(), 5);
+    for to in ["mp4", "mov", "mkv", "webm", "wmv"] {
+        let output = folder.path().join(format!("out.{to}"));
+        let said = warnings(&input, &output, &[]);
+        let after = listed(&output);
+        let held = before.iter().filter(|chapter| after.contains(chapter)).count();
+        let word = format!("only {held} of 5 chapters are kept");
+        assert_eq!(
+            said.iter().any(|w| w.contains(&word)),
+            held < 5,
+            "{to}: {said:?} {after:?}"
+        );
+        assert_eq!(held < 5, to == "mp4" || to == "mov", "{to}: {after:?}");
+        let note = said.iter().any(|w| w.contains("does not hold NOTE"));
+        assert_eq!(note, to != "mkv", "{to}: {said:?}");
+    }
+}
+
+#[test]
+fn programs_of_a_transport_stream_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one.ts"), folder.path().join("two.ts"));
+    clip(&one, "mp2", &[], &["-metadata", "service_name=Station"]);
+    let programs = ["-program", "title=Left:st=0", "-program", "title=Right:st=1"];
+    clip(&two, "mp2", &[], &programs);
+    let services = |path: &Path| -> Vec<String> {
+        let found = probe(path, &["-show_programs"]);
+        let name = |p: &Value| p["tags"]["service_name"].as_str().unwrap_or_default().to_owned();
+        found["programs"].as_array().unwrap().iter().map(name).collect()
+    };
+    assert_eq!(services(&two), ["Left", "Right"]);
+    let output = folder.path().join("out.ts");
+    assert_eq!(warnings(&one, &output, &["--strict"]), [] as [String; 0]);
+    assert_eq!(services(&output), ["Station"]);
+    let said = warnings(&two, &output, &[]);
+    assert_eq!(services(&output).len(), 1);
+    let word = "the programs are not kept: mpegts does not hold service_name Left, service_name Right";
+    assert!(said.iter().any(|w| w.contains(word)), "{said:?}");
+    let said = warnings(&one, &folder.path().join("out.mp4"), &[]);
+    assert!(
+        said.len() == 1 && said[0].contains("mp4 does not hold service_name Station"),
+        "{said:?}"
+    );
+}

@@ -1,6 +1,7 @@
-//! Texts and chapters that are in the input and not in the finished file.
+//! Texts, marks, chapters and programs that are in the input and not in the finished file.
 
-use crate::ffmpeg::Demuxer;
+use super::container::STALE_TEXTS;
+use crate::ffmpeg::{Chapter, Demuxer, Medium};
 
 /// Names of texts that each file has of its own, for what wrote it and how it is laid out; in lower case.
 const OWN_TEXTS: &[&str] = &[
@@ -42,56 +43,383 @@ const OWN_TEXTS: &[&str] = &[
     "package_uid",
 ];
 
+/// Names of texts that a stream has of its own beside those; in lower case. Most say how the container is laid
+/// out, the others are carried by other means.
+const OWN_STREAM_TEXTS: &[&str] = &[
+    "handler_name",
+    "vendor_id",
+    "creation_time",
+    "track_name",
+    "rotate",
+    "alpha_mode",
+    "stereo_mode",
+];
+
+/// What FFmpeg calls a program that has no name, and its maker.
+const NO_SERVICE: &[&str] = &["Service01", "FFmpeg"];
+
+/// Marks that are not compared: each container has its own idea of what plays by default.
+const OWN_MARKS: &[&str] = &["default", "timed_thumbnails"];
+
+/// Codes of languages that ISO 639-2 has two of.
+const LANGUAGES: &[(&str, &str)] = &[
+    ("alb", "sqi"),
+    ("arm", "hye"),
+    ("baq", "eus"),
+    ("bur", "mya"),
+    ("chi", "zho"),
+    ("cze", "ces"),
+    ("dut", "nld"),
+    ("fre", "fra"),
+    ("geo", "kat"),
+    ("ger", "deu"),
+    ("gre", "ell"),
+    ("ice", "isl"),
+    ("mac", "mkd"),
+    ("mao", "mri"),
+    ("may", "msa"),
+    ("per", "fas"),
+    ("rum", "ron"),
+    ("slo", "slk"),
+    ("tib", "bod"),
+    ("wel", "cym"),
+];
+
+/// Seconds that the beginning of a chapter may be off beside the ticks of both files.
+const CHAPTER_OFF: f64 = 0.001;
+
+type Text = (String, String);
+
 /// True if the name of a text is one of the many that phones and cameras invent, with dots between the words.
 pub(super) fn is_reverse_domain(name: &str) -> bool {
     name.contains('.')
 }
 
-/// What `before` has that would be missed: texts of the whole file, and the number of chapters.
-fn wanted(before: &Demuxer) -> (Vec<(String, String)>, usize) {
-    let texts = before.texts().into_iter();
-    let texts = texts.filter(|(name, _)| !OWN_TEXTS.contains(&name.to_lowercase().as_str()));
-    (texts.collect(), before.chapter_count())
+/// A stream of the input that is in the output.
+pub(super) struct Carried {
+    pub(super) from: usize,
+    /// What it is called in messages.
+    pub(super) label: String,
+    /// Its pictures are new: it is no cover.
+    pub(super) is_filtered: bool,
 }
 
-/// What is lost on the way from `before` to the file that `open` opens, `None` if it cannot be read, a
-/// sentence each.
+/// What the input says of a stream that would be missed.
+struct Said {
+    texts: Vec<Text>,
+    language: Option<String>,
+    marks: Vec<String>,
+}
+
+impl Said {
+    fn of(before: &Demuxer, carried: &Carried, of_file: &[Text], ignored: &[&str]) -> Said {
+        let texts = before.stream_texts(carried.from);
+        let language = language(&texts).filter(|code| {
+            // What Matroska means where nothing is said.
+            code != "eng" || !before.format_name().starts_with("matroska")
+        });
+        let is_own = |name: &str| {
+            OWN_STREAM_TEXTS.contains(&name)
+                || ignored.contains(&name)
+                || name == "language"
+                || STALE_TEXTS
+                    .iter()
+                    .any(|stale| stale.to_bytes().eq_ignore_ascii_case(name.as_bytes()))
+        };
+        let texts = wanted(texts)
+            .into_iter()
+            .filter(|(name, _)| !is_own(&stem(name).unwrap_or(name).to_lowercase()))
+            // What the file says, too, is missed there.
+            .filter(|(name, value)| !of_file.iter().any(|(n, v)| n == name && v == value));
+        let mut marks = before.marks(carried.from);
+        marks.retain(|mark| {
+            !OWN_MARKS.contains(&mark.as_str()) && !(carried.is_filtered && mark == "attached_pic")
+        });
+        Said {
+            texts: texts.collect(),
+            language,
+            marks,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.language.is_none() && self.marks.is_empty()
+    }
+}
+
+/// The language of a stream, by the first of its codes; `None` if it is not stated.
+fn language(texts: &[Text]) -> Option<String> {
+    let (_, code) = texts
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("language"))?;
+    let code = code.to_lowercase();
+    let first = LANGUAGES.iter().find(|(_, second)| *second == code);
+    let code = first.map_or(code, |(first, _)| (*first).to_owned());
+    (!matches!(code.as_str(), "" | "und" | "unk")).then_some(code)
+}
+
+/// The name without the language that FFmpeg adds to it, if it does: "title-eng".
+fn stem(name: &str) -> Option<&str> {
+    let (stem, language) = name.rsplit_once('-')?;
+    (language.len() == 3 && language.bytes().all(|b| b.is_ascii_lowercase())).then_some(stem)
+}
+
+/// The texts that would be missed.
+fn wanted(texts: Vec<Text>) -> Vec<Text> {
+    let repeats = |(name, value): &Text| {
+        stem(name).is_some_and(|stem| texts.iter().any(|(n, v)| n == stem && v == value))
+    };
+    let mut found = texts.clone();
+    found.retain(|text| {
+        !OWN_TEXTS.contains(&text.0.to_lowercase().as_str()) && !text.1.is_empty() && !repeats(text)
+    });
+    found
+}
+
+/// Texts of the finished file, each of which accounts for one of the input's.
+struct Found(Vec<Option<(Place, Text)>>);
+
+/// Where a text is, in the finished file.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    File,
+    Stream(usize),
+}
+
+impl Found {
+    fn of(after: &Demuxer) -> Found {
+        let of_file = after.texts().into_iter();
+        let of_file = of_file.chain(after.program_texts().into_iter().flatten());
+        let of_streams = (0..after.stream_count()).flat_map(|index| {
+            let texts = after.stream_texts(index).into_iter();
+            texts.map(move |text| (Place::Stream(index), text))
+        });
+        let all = of_file.map(|text| (Place::File, text)).chain(of_streams);
+        Found(all.map(Some).collect())
+    }
+
+    /// Names of those `texts` that are not at these `places`, the better ones first, or not whole. Some
+    /// containers keep a text under another name, or with a stream.
+    fn missing(&mut self, texts: &[Text], places: &[&dyn Fn(Place) -> bool]) -> Vec<String> {
+        let is_same = |a: &Text, b: &Text| stem_of(a).eq_ignore_ascii_case(stem_of(b));
+        let kinds: [&dyn Fn(&Text, &Text) -> bool; 2] = [
+            &|wanted, found| is_same(wanted, found) && says_same(&wanted.1, &found.1),
+            &|wanted, found| wanted.1.trim() == found.1.trim(),
+        ];
+        let mut left: Vec<&Text> = texts.iter().collect();
+        for fits in kinds {
+            for is_there in places {
+                left.retain(|wanted| !self.take(|place, found| is_there(place) && fits(wanted, found)));
+            }
+        }
+        let named = |wanted: &&Text| {
+            let is_changed =
+                self.take(|place, found| places.iter().any(|p| p(place)) && is_same(wanted, found));
+            let name = wanted.0.clone();
+            if is_changed {
+                format!("all of {name}")
+            } else {
+                name
+            }
+        };
+        left.iter().map(named).collect()
+    }
+
+    /// Takes the first text that `fits` away; false if there is none.
+    fn take(&mut self, fits: impl Fn(Place, &Text) -> bool) -> bool {
+        let mut texts = self.0.iter_mut();
+        let found = texts.find(|entry| entry.as_ref().is_some_and(|(place, text)| fits(*place, text)));
+        found.is_some_and(|entry| entry.take().is_some())
+    }
+}
+
+fn stem_of(text: &Text) -> &str {
+    stem(&text.0).unwrap_or(&text.0)
+}
+
+/// True if two texts under one name say the same: as they are, or as numbers or times that containers write in
+/// a form of their own ("1" and "01", "2024-05-01T10:00:00Z" with a fraction of the second or without).
+fn says_same(a: &str, b: &str) -> bool {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let is_time = |text: &str| {
+        text.len() >= 4
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b"-:./TZ+ ".contains(&b))
+    };
+    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).collect::<Vec<u8>>();
+    a.trim() == b.trim()
+        || number(a).is_some_and(|a| number(b) == Some(a))
+        || is_time(a) && is_time(b) && {
+            let (a, b) = (digits(a), digits(b));
+            a.len().min(b.len()) >= 4 && (a.starts_with(&b) || b.starts_with(&a))
+        }
+}
+
+/// What is lost on the way from `before`, streams `carried` of it in the output's order, to the file that
+/// `open` opens, `None` if it cannot be read; a sentence each. Texts that are named in `ignored` are told
+/// elsewhere.
 pub(super) fn losses(
     before: &Demuxer,
+    (carried, ignored): (&[Carried], &[&str]),
     open: impl FnOnce() -> Option<Demuxer>,
     container: &str,
 ) -> Vec<String> {
-    let (texts, chapters) = wanted(before);
-    if texts.is_empty() && chapters == 0 {
+    let mut texts = wanted(before.texts());
+    texts.retain(|(name, _)| !ignored.contains(&name.as_str()));
+    let of_streams: Vec<Said> = carried
+        .iter()
+        .map(|stream| Said::of(before, stream, &texts, ignored))
+        .collect();
+    let (chapters, programs) = (before.chapters(), before.program_texts());
+    let has_none = texts.is_empty() && chapters.is_empty() && programs.is_empty();
+    if has_none && of_streams.iter().all(Said::is_empty) {
         return Vec::new();
     }
     let after = open();
-    let kept = after.as_ref().map_or_else(Vec::new, Demuxer::all_texts);
-    // Some containers keep a text under another name, or with a stream.
-    let is_kept = |(name, value): &(String, String)| {
-        kept.iter()
-            .any(|(k, v)| k.eq_ignore_ascii_case(name) || v == value)
-    };
-    let lost: Vec<String> = texts
-        .iter()
-        .filter(|text| !is_kept(text))
-        .map(|(name, _)| name.clone())
-        .collect();
+    let mut found = after.as_ref().map_or(Found(Vec::new()), Found::of);
     let mut sentences = Vec::new();
+    let lost = found.missing(&texts, &[&|place| place == Place::File, &|_| true]);
     if !lost.is_empty() {
         sentences.push(format!(
             "metadata is not kept: {container} does not hold {}",
             lost.join(", ")
         ));
     }
-    match after.map_or(0, |after| after.chapter_count()) {
-        0 if chapters > 0 => sentences.push(format!(
+    for (position, (stream, said)) in carried.iter().zip(&of_streams).enumerate() {
+        let at = after.as_ref().and_then(|after| {
+            let before_it = carried[..position].iter().map(|stream| class(before, stream));
+            counterpart(after, class(before, stream), before_it.collect())
+        });
+        let is_there = |place: Place| at.is_some_and(|at| place == Place::Stream(at));
+        let mut lost = found.missing(&said.texts, &[&is_there, &|place| place == Place::File]);
+        let back = after.as_ref().zip(at);
+        let found_language = back.and_then(|(after, at)| language(&after.stream_texts(at)));
+        if let Some(language) = &said.language
+            && found_language.as_ref() != Some(language)
+        {
+            lost.push(format!("language {language}"));
+        }
+        let marks = back.map_or_else(Vec::new, |(after, at)| after.marks(at));
+        let missing = said.marks.iter().filter(|mark| !marks.contains(mark));
+        lost.extend(missing.map(|mark| format!("disposition {mark}")));
+        if !lost.is_empty() {
+            sentences.push(format!(
+                "metadata of {} is not kept: {container} does not hold {}",
+                stream.label,
+                lost.join(", ")
+            ));
+        }
+    }
+    sentences.extend(lost_programs(&programs, after.as_ref(), container));
+    let found = after.map_or_else(Vec::new, |after| after.chapters());
+    sentences.extend(lost_chapters(&chapters, found, container));
+    sentences
+}
+
+/// What tells a stream from others: its medium, and whether it is a cover.
+fn class(before: &Demuxer, stream: &Carried) -> (Medium, bool) {
+    let facts = before.stream(stream.from);
+    facts.map_or((Medium::Other, false), |facts| {
+        (facts.medium, facts.is_cover && !stream.is_filtered)
+    })
+}
+
+/// The stream of the finished file that is of `class` and follows those `before` it. Containers put some
+/// kinds last, and make covers ordinary pictures.
+fn counterpart(after: &Demuxer, class: (Medium, bool), before: Vec<(Medium, bool)>) -> Option<usize> {
+    let nth = |is_it: &dyn Fn((Medium, bool)) -> bool| {
+        let streams = (0..after.stream_count()).filter(|&at| {
+            let facts = after.stream(at);
+            facts.is_some_and(|facts| is_it((facts.medium, facts.is_cover)))
+        });
+        let skipped = before.iter().filter(|other| is_it(**other)).count();
+        streams.into_iter().nth(skipped)
+    };
+    nth(&|other| other == class).or_else(|| nth(&|other| other.0 == class.0))
+}
+
+/// The name of a program and of who provides it, where they are stated.
+pub(super) fn service(program: &[Text]) -> impl Iterator<Item = &Text> {
+    program.iter().filter(|(name, value)| {
+        name.starts_with("service_") && !NO_SERVICE.contains(&value.as_str()) && !value.is_empty()
+    })
+}
+
+/// What is lost of programs.
+fn lost_programs(programs: &[Vec<Text>], after: Option<&Demuxer>, container: &str) -> Option<String> {
+    let found = after.map_or_else(Vec::new, Demuxer::program_texts);
+    let of_file = after.map_or_else(Vec::new, Demuxer::texts);
+    let kept: Vec<&Text> = found.iter().flatten().chain(&of_file).collect();
+    let named = programs.iter().flat_map(|program| service(program));
+    let lost = named.filter(|(name, value)| {
+        !kept
+            .iter()
+            .any(|(n, v)| n.eq_ignore_ascii_case(name) && v == value)
+    });
+    let mut lost: Vec<String> = lost.map(|(name, value)| format!("{name} {value}")).collect();
+    if programs.len() > 1 && found.len() < programs.len() {
+        lost.push(format!("{} programs in one file", programs.len()));
+    }
+    (!lost.is_empty()).then(|| {
+        format!(
+            "the programs are not kept: {container} does not hold {}",
+            lost.join(", ")
+        )
+    })
+}
+
+/// What is lost of chapters: those that do not begin where they did, or that have another title, and texts
+/// beside the titles.
+fn lost_chapters(wanted: &[Chapter], found: Vec<Chapter>, container: &str) -> Vec<String> {
+    let title = |chapter: &Chapter| {
+        let mut texts = chapter.texts.iter();
+        let title = texts.find(|(name, _)| name.eq_ignore_ascii_case("title"));
+        title
+            .map(|(_, value)| value.trim().to_owned())
+            .unwrap_or_default()
+    };
+    let mut left = found;
+    let mut lost_texts: Vec<&str> = Vec::new();
+    let mut held = 0;
+    for chapter in wanted {
+        let is_it = |other: &Chapter| {
+            let off = (other.begins - chapter.begins).abs();
+            let (own, others) = (title(chapter), title(other));
+            off <= chapter.tick.max(other.tick) + CHAPTER_OFF && (own.is_empty() || own == others)
+        };
+        let Some(at) = left.iter().position(is_it) else {
+            continue;
+        };
+        held += 1;
+        let kept = left.remove(at).texts;
+        let texts = chapter.texts.iter().filter(|(name, value)| {
+            let is_title = name.eq_ignore_ascii_case("title");
+            !is_title && stem(name).is_none() && !kept.iter().any(|(_, v)| v == value)
+        });
+        for (name, _) in texts {
+            if !lost_texts.contains(&name.as_str()) {
+                lost_texts.push(name);
+            }
+        }
+    }
+    let mut sentences = Vec::new();
+    match held {
+        0 if wanted.is_empty() => {}
+        0 => sentences.push(format!(
             "the chapters are not kept: {container} does not hold them"
         )),
-        held if held < chapters => sentences.push(format!(
-            "only {held} of {chapters} chapters are kept by {container}"
+        held if held < wanted.len() => sentences.push(format!(
+            "only {held} of {} chapters are kept by {container} with their title and beginning",
+            wanted.len()
         )),
         _ => {}
+    }
+    if !lost_texts.is_empty() {
+        sentences.push(format!(
+            "texts of chapters are not kept: {container} does not hold {}",
+            lost_texts.join(", ")
+        ));
     }
     sentences
 }

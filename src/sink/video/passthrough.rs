@@ -7,7 +7,7 @@
 use super::container::{
     AddVideo, Container, KEEP_NEGATIVE, PACKETS_TRIED, STALE_TEXTS, StreamHandling, explained,
 };
-use super::kept;
+use super::kept::{self, Carried};
 use super::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::ffmpeg::{
     AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log, rescale,
@@ -311,6 +311,12 @@ impl Passthrough {
         }
         let texts = [STALE_FILE_TEXTS, self.stale_timecode()].concat();
         muxer.copy_metadata(&self.demuxer, &texts)?;
+        // Of one program, which is the whole file.
+        if let [program] = &self.demuxer.program_texts()[..] {
+            for (name, value) in kept::service(program) {
+                muxer.add_text(name, value)?;
+            }
+        }
         muxer.copy_chapters(&self.demuxer)?;
         Ok(video)
     }
@@ -768,9 +774,30 @@ impl Passthrough {
         }
     }
 
-    /// Texts and chapters that the finished file, which `open` opens, does not have, a sentence each.
+    /// Texts, marks and chapters that the finished file, which `open` opens, does not have, a sentence each.
     pub(super) fn not_kept(&self, open: impl FnOnce() -> Option<Demuxer>, container: &str) -> Vec<String> {
-        kept::losses(&self.demuxer, open, container)
+        let others = self.copied.iter().map(|copied| Carried {
+            from: copied.from,
+            label: copied.label.clone(),
+            is_filtered: false,
+        });
+        let mut carried: Vec<Carried> = others.collect();
+        if let Some(facts) = self.demuxer.stream(self.filtered) {
+            let place = carried.partition_point(|stream| stream.from < self.filtered);
+            let video = Carried {
+                from: self.filtered,
+                label: label(self.filtered, &facts),
+                is_filtered: true,
+            };
+            carried.insert(place, video);
+        }
+        // Told already.
+        let ignored: &[&str] = if self.stale_timecode().is_empty() {
+            &[]
+        } else {
+            &["timecode"]
+        };
+        kept::losses(&self.demuxer, (&carried, ignored), open, container)
     }
 
     /// Names sound that goes on after the last picture, at `end` seconds, in a container that then leaves it
