@@ -90,6 +90,25 @@ impl AvError {
         self.0 == ffi::AVERROR_INVALIDDATA
     }
 
+    /// True for an error of the disk, as which some demuxers report an early end, too.
+    pub(crate) fn is_of_disk(self) -> bool {
+        self.0 == ffi::AVERROR(ffi::EIO)
+    }
+
+    /// True for what parts of FFmpeg give for a stream or setting that they do not take: the system's numbers
+    /// that no disk gives.
+    pub(crate) fn is_refusal(self) -> bool {
+        const REFUSALS: &[c_int] = &[
+            ffi::EPERM,
+            ffi::EINVAL,
+            ffi::ERANGE,
+            ffi::EDOM,
+            ffi::ENOSYS,
+            ffi::EILSEQ,
+        ];
+        REFUSALS.iter().any(|&number| self.0 == ffi::AVERROR(number))
+    }
+
     /// True if an option of that name does not exist.
     pub(crate) fn is_option_not_found(self) -> bool {
         self.0 == ffi::AVERROR_OPTION_NOT_FOUND

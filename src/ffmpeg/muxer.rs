@@ -385,6 +385,14 @@ impl Muxer {
         Ok(())
     }
 
+    /// Has stream `index` be a video, even if the one that it was described by is a cover.
+    pub(crate) fn unmark_cover(&mut self, index: usize) {
+        if let Some(stream) = self.stream_ptr(index) {
+            // SAFETY: the stream belongs to this context, which is borrowed mutably.
+            unsafe { (*stream).disposition &= !(ffi::AV_DISPOSITION_ATTACHED_PIC as c_int) };
+        }
+    }
+
     /// Attaches a block to stream `index`; one of a kind that is not passed on is left out.
     pub(crate) fn add_side_data(&mut self, index: usize, block: &SideData) -> Result<(), AvError> {
         let Some(&kind) = STREAM_SIDE_DATA.iter().find(|&&k| k as u32 == block.kind) else {

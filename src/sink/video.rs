@@ -25,7 +25,7 @@ use super::ledger::Ledger;
 use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::ffmpeg::{
     AudioEncoderKind, AvError, AvFormat, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture,
-    Received, Scaler, lend, rescale,
+    Received, Scaler, lend, log, rescale,
 };
 use crate::frame::{ColourModel, Frame, Layout, PixelFormat, Rational, Remarks, Stopped, is_closed};
 use crate::source::range::nanos;
@@ -539,8 +539,8 @@ impl VideoSink {
         let io = self.output.muxer.io_error();
         match io {
             Some(io) => self.part.failed(io.to_io()),
-            None if e.to_io().raw_os_error().is_some_and(|code| code != 22) => self.part.failed(e.to_io()),
-            None => self.unsupported(format!("{what}: {e}")),
+            None if e.to_io().raw_os_error().is_some() && !e.is_refusal() => self.part.failed(e.to_io()),
+            None => self.unsupported(log::explained(&format!("{what}: {e}"))),
         }
     }
 }
@@ -681,6 +681,7 @@ impl Running {
             }
             return Ok(());
         }
+        log::forget();
         loop {
             let taken = match self.encoder.send(picture) {
                 Ok(()) => true,
@@ -738,6 +739,7 @@ impl Running {
         if let (Some(passthrough), Some(seconds)) = (&mut self.passthrough, seconds) {
             passthrough.copy_until(muxer, seconds)?;
         }
+        log::forget();
         if let Err(e) = muxer.write(&mut self.packet, self.stream, base) {
             match &mut self.passthrough {
                 Some(passthrough) => {
@@ -823,6 +825,9 @@ impl Sink for VideoSink {
         if result.is_ok() && !running.ends_by_option {
             let timed = running.end_last_frame(muxer);
             result = timed.map_err(|e| ("the last frame's time cannot be set", e));
+        }
+        if result.is_ok() {
+            log::forget();
         }
         let ended = match result {
             Ok(()) => muxer.end().map_err(|e| ("the file cannot be completed", e)),

@@ -42,6 +42,8 @@ use damage::{Damage, jumps_sentence};
 use extent::Extent;
 use skip::Skip;
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use steps::Steps;
@@ -159,11 +161,16 @@ fn open_demuxer(
     let demuxer = Demuxer::open(path, access, timeout).map_err(|failure| match failure {
         OpenFailure::Refused(problem) => invalid(problem),
         OpenFailure::TimedOut => invalid(StallTimeout::sentence(timeout)),
-        OpenFailure::Open(e) if e.is_invalid_data() => match Extent::of(path) {
+        OpenFailure::Open(e) if e.is_invalid_data() || ends_early(path, e) => match Extent::of(path) {
             Extent::Missing(bytes) => invalid(format!(
                 "it was cut off: by its own account its last {bytes} bytes are missing, and with them what \
                  tells how to read it"
             )),
+            _ if !e.is_invalid_data() => invalid(
+                "it ends before any of its streams begins: it was cut off, or nothing was written into it; \
+                 get the whole file"
+                    .to_owned(),
+            ),
             _ => invalid(format!("FFmpeg finds no audio or video in it; {NO_VIDEO}")),
         },
         OpenFailure::Open(e) => SourceError::Io {
@@ -176,9 +183,21 @@ fn open_demuxer(
     })?;
     if demuxer.format_name() == "tty" {
         // FFmpeg would draw any text's letters as a film.
-        return Err(invalid(format!("it is a text file, and {NO_VIDEO}")));
+        return Err(invalid(format!("it is a text file; {NO_VIDEO}")));
     }
     Ok(demuxer)
+}
+
+/// True if FFmpeg's error `e` means that the file ends too early. Some demuxers report that as an error of
+/// the disk, though the file can be read to its end.
+fn ends_early(path: &Path, e: AvError) -> bool {
+    const BEGINNING: u64 = 1 << 20;
+    let reads = || -> std::io::Result<u64> {
+        let mut beginning = File::open(path)?.take(BEGINNING);
+        std::io::copy(&mut beginning, &mut std::io::sink())
+    };
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    is_file && (e.is_eof() || e.is_of_disk() && reads().is_ok_and(|read| read < BEGINNING))
 }
 
 /// Opens the decoder of `stream`; an error is a sentence.

@@ -1183,3 +1183,58 @@ fn programs_of_a_transport_stream_are_kept_or_named() {
         "{said:?}"
     );
 }
+
+#[test]
+fn errors_of_containers_are_no_errors_of_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    clip(&at("in.mkv"), "aac", &[], &["-an"]);
+    let output = at("out.mxf");
+    let (done, said) = filter(&at("in.mkv"), &output, &["--encoder", "prores_ks"]);
+    if !done {
+        let is_told = said[0].contains("could not get prores profile") && !said[0].contains("os error");
+        assert!(is_told && !output.exists(), "{said:?}");
+    }
+    // Inputs that end too early.
+    let ogg = at("in.ogv");
+    let source = at("in.mkv");
+    ffmpeg(&[
+        "-i",
+        source.to_str().unwrap(),
+        "-c:v",
+        "libtheora",
+        ogg.to_str().unwrap(),
+    ]);
+    for (name, bytes) in [("in.mkv", 50), ("in.mkv", 300), ("in.ogv", 100), ("in.ogv", 300)] {
+        let (whole, short) = (at(name), at(&format!("short-{name}")));
+        std::fs::write(&short, &std::fs::read(whole).unwrap()[..bytes]).unwrap();
+        let (done, said) = filter(&short, &at("out.mp4"), &[]);
+        let is_told = said[0].contains("cut off") && !said[0].contains("os error");
+        assert!(!done && is_told, "{name} {bytes}: {said:?}");
+    }
+    let empty = at("empty.mkv");
+    ffmpeg(&[
+        "-i",
+        source.to_str().unwrap(),
+        "-frames:v",
+        "0",
+        "-c",
+        "copy",
+        empty.to_str().unwrap(),
+    ]);
+    let (done, said) = filter(&empty, &at("out.mp4"), &[]);
+    assert!(
+        !done && said[0].contains("it ends before any of its streams begins"),
+        "{said:?}"
+    );
+    // A cover that is filtered is the output's video.
+    let (cover, covered) = (at("cover.png"), at("covered.mp4"));
+    let red = ["-f", "lavfi", "-i", "color=red:s=32x32", "-frames:v", "1"];
+    ffmpeg(&[&red[..], &[cover.to_str().unwrap()]].concat());
+    let maps = "-map 0 -map 1 -map 2 -c:v:1 copy -disposition:v:1 attached_pic";
+    let maps: Vec<&str> = maps.split_whitespace().collect();
+    clip(&covered, "aac", &["-i", cover.to_str().unwrap()], &maps);
+    let output = at("filtered-cover.mp4");
+    warnings(&covered, &output, &["--stream", "2", "--streams", "video"]);
+    assert_eq!((codecs(&output), frames(&output)), (vec!["h264".to_owned()], 1));
+}

@@ -112,8 +112,8 @@ pub(super) fn choose_encoder(
     let default = default_encoder(muxer, container);
     if muxer.default_encoder().is_some() && default.is_none() {
         return Err(format!(
-            "{name} is no container for video: it holds sound, and a picture only as its cover; choose another \
-             container with --format or by the file's name"
+            "{name} is no container for video: it holds sound, and a picture only as its cover; choose \
+             another container with --format or by the file's name"
         ));
     }
     if let Some(wanted) = wanted {

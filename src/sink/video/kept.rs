@@ -43,8 +43,8 @@ const OWN_TEXTS: &[&str] = &[
     "package_uid",
 ];
 
-/// Names of texts that a stream has of its own beside those; in lower case. Most say how the container is laid
-/// out, the others are carried by other means.
+/// Names of texts that a stream has of its own beside those; in lower case. Most say how the container is
+/// laid out, the others are carried by other means.
 const OWN_STREAM_TEXTS: &[&str] = &[
     "handler_name",
     "vendor_id",
@@ -237,8 +237,8 @@ fn stem_of(text: &Text) -> &str {
     stem(&text.0).unwrap_or(&text.0)
 }
 
-/// True if two texts under one name say the same: as they are, or as numbers or times that containers write in
-/// a form of their own ("1" and "01", "2024-05-01T10:00:00Z" with a fraction of the second or without).
+/// True if two texts under one name say the same: as they are, or as numbers or times that containers write
+/// in a form of their own ("1" and "01", "2024-05-01T10:00:00Z" with a fraction of the second or without).
 fn says_same(a: &str, b: &str) -> bool {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let is_time = |text: &str| {

@@ -264,6 +264,7 @@ impl Passthrough {
                     index,
                     &[STALE_TEXTS, STALE_VIDEO_TEXTS, self.stale_timecode()].concat(),
                 )?;
+                muxer.unmark_cover(to);
                 video = Some(to);
                 continue;
             }
