@@ -50,6 +50,7 @@ const OWN_STREAM_TEXTS: &[&str] = &[
     "vendor_id",
     "creation_time",
     "track_name",
+    "variant_bitrate",
     "rotate",
     "alpha_mode",
     "stereo_mode",
@@ -126,14 +127,15 @@ impl Said {
                     .iter()
                     .any(|stale| stale.to_bytes().eq_ignore_ascii_case(name.as_bytes()))
         };
-        let texts = wanted(texts)
+        let texts = wanted(&texts)
             .into_iter()
             .filter(|(name, _)| !is_own(&stem(name).unwrap_or(name).to_lowercase()))
             // What the file says, too, is missed there.
             .filter(|(name, value)| !of_file.iter().any(|(n, v)| n == name && v == value));
         let mut marks = before.marks(carried.from);
         marks.retain(|mark| {
-            !OWN_MARKS.contains(&mark.as_str()) && !(carried.is_filtered && mark == "attached_pic")
+            let is_own = OWN_MARKS.contains(&mark.as_str());
+            !is_own && (mark != "attached_pic" || !carried.is_filtered)
         });
         Said {
             texts: texts.collect(),
@@ -165,11 +167,11 @@ fn stem(name: &str) -> Option<&str> {
 }
 
 /// The texts that would be missed.
-fn wanted(texts: Vec<Text>) -> Vec<Text> {
+fn wanted(texts: &[Text]) -> Vec<Text> {
     let repeats = |(name, value): &Text| {
         stem(name).is_some_and(|stem| texts.iter().any(|(n, v)| n == stem && v == value))
     };
-    let mut found = texts.clone();
+    let mut found = texts.to_vec();
     found.retain(|text| {
         !OWN_TEXTS.contains(&text.0.to_lowercase().as_str()) && !text.1.is_empty() && !repeats(text)
     });
@@ -178,6 +180,9 @@ fn wanted(texts: Vec<Text>) -> Vec<Text> {
 
 /// Texts of the finished file, each of which accounts for one of the input's.
 struct Found(Vec<Option<(Place, Text)>>);
+
+/// Compares a text of the input with one of the finished file.
+type Comparison<'a> = &'a dyn Fn(&Text, &Text) -> bool;
 
 /// Where a text is, in the finished file.
 #[derive(Clone, Copy, PartialEq)]
@@ -202,7 +207,7 @@ impl Found {
     /// containers keep a text under another name, or with a stream.
     fn missing(&mut self, texts: &[Text], places: &[&dyn Fn(Place) -> bool]) -> Vec<String> {
         let is_same = |a: &Text, b: &Text| stem_of(a).eq_ignore_ascii_case(stem_of(b));
-        let kinds: [&dyn Fn(&Text, &Text) -> bool; 2] = [
+        let kinds: [Comparison<'_>; 2] = [
             &|wanted, found| is_same(wanted, found) && says_same(&wanted.1, &found.1),
             &|wanted, found| wanted.1.trim() == found.1.trim(),
         ];
@@ -265,7 +270,7 @@ pub(super) fn losses(
     open: impl FnOnce() -> Option<Demuxer>,
     container: &str,
 ) -> Vec<String> {
-    let mut texts = wanted(before.texts());
+    let mut texts = wanted(&before.texts());
     texts.retain(|(name, _)| !ignored.contains(&name.as_str()));
     let of_streams: Vec<Said> = carried
         .iter()
@@ -288,8 +293,8 @@ pub(super) fn losses(
     }
     for (position, (stream, said)) in carried.iter().zip(&of_streams).enumerate() {
         let at = after.as_ref().and_then(|after| {
-            let before_it = carried[..position].iter().map(|stream| class(before, stream));
-            counterpart(after, class(before, stream), before_it.collect())
+            let others = carried[..position].iter().map(|stream| class(before, stream));
+            counterpart(after, class(before, stream), &others.collect::<Vec<_>>())
         });
         let is_there = |place: Place| at.is_some_and(|at| place == Place::Stream(at));
         let mut lost = found.missing(&said.texts, &[&is_there, &|place| place == Place::File]);
@@ -327,7 +332,7 @@ fn class(before: &Demuxer, stream: &Carried) -> (Medium, bool) {
 
 /// The stream of the finished file that is of `class` and follows those `before` it. Containers put some
 /// kinds last, and make covers ordinary pictures.
-fn counterpart(after: &Demuxer, class: (Medium, bool), before: Vec<(Medium, bool)>) -> Option<usize> {
+fn counterpart(after: &Demuxer, class: (Medium, bool), before: &[(Medium, bool)]) -> Option<usize> {
     let nth = |is_it: &dyn Fn((Medium, bool)) -> bool| {
         let streams = (0..after.stream_count()).filter(|&at| {
             let facts = after.stream(at);

@@ -48,7 +48,7 @@ pub(super) struct Rehearsal<'a> {
 /// What came of a rehearsal.
 pub(super) enum Read {
     /// What came back.
-    Back(Back),
+    Back(Box<Back>),
     /// The file can be written, but nothing can be read from it: a stream of bare samples.
     Nothing,
     /// It could not be tried.
@@ -248,10 +248,10 @@ impl Rehearsal<'_> {
             Err(_) => Read::Nothing,
         };
         match read {
-            Read::Back(back) => Read::Back(Back {
-                sample: Some(sample),
-                ..back
-            }),
+            Read::Back(mut back) => {
+                back.sample = Some(sample);
+                Read::Back(back)
+            }
             other => other,
         }
     }
@@ -300,11 +300,11 @@ pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
         format.get_or_insert(picture.format());
     });
     match (decoded, format) {
-        (Some(()), Some(format)) => Read::Back(Back {
+        (Some(()), Some(format)) => Read::Back(Box::new(Back {
             facts,
             format,
             sample: None,
-        }),
+        })),
         (Some(()), None) => Read::Undecodable,
         (None, _) => Read::Untried,
     }
