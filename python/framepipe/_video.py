@@ -264,7 +264,8 @@ class Writer:
         """
         if not isinstance(frame, Frame):
             raise TypeError(
-                f"frames are written, and this is {type(frame).__name__}; `with_rgb` makes a frame of an array"
+                f"frames are written, and this is {type(frame).__name__}; `with_rgb` makes a frame of an "
+                "array"
             )
         self._writer.write(frame._picture)
 
