@@ -955,3 +955,53 @@ fn a_start_number_is_for_the_names_that_have_one() {
     );
     assert_eq!(names(&next), ["6.png"]);
 }
+
+/// Checks that a file is read with such a word, and refused for it under `--strict`.
+fn read_with_a_word(input: &Path, word: &str) {
+    let output = input.with_extension("out.png");
+    let said = filtered(input, &output, &["--overwrite"]);
+    assert!(said.contains(word), "{}: {said}", input.display());
+    let said = refused(input, &output, &["--overwrite", "--strict"]);
+    assert!(said.contains(word), "{}: {said}", input.display());
+}
+
+/// A JPEG file with a list in the multi-picture format behind its first segment: the kinds of the pictures.
+fn listing(jpeg: &[u8], kinds: &[u32]) -> Vec<u8> {
+    let mut data = b"MPF\0MM\0\x2a\0\0\0\x08\0\x01\xb0\x02\0\x07".to_vec();
+    data.extend((16 * kinds.len() as u32).to_be_bytes());
+    data.extend(b"\0\0\0\x1a\0\0\0\0");
+    for kind in kinds {
+        data.extend(kind.to_be_bytes());
+        data.extend([0; 12]);
+    }
+    let first = 4 + usize::from(u16::from_be_bytes([jpeg[4], jpeg[5]]));
+    let length = (data.len() as u16 + 2).to_be_bytes();
+    [&jpeg[..first], b"\xff\xe2", &length, &data, &jpeg[first..]].concat()
+}
+
+#[test]
+fn files_of_several_pictures_say_that_one_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    picture(&at("one.jpg"), "24x16", &["-q:v", "3"]);
+    let one = fs::read(at("one.jpg")).unwrap();
+    // A list of a picture and two previews, as cameras write it, and the previews.
+    let camera = [&listing(&one, &[0x03_0000, 0x01_0001, 0x01_0002]), &one[..], &one].concat();
+    fs::write(at("camera.jpg"), camera).unwrap();
+    filtered(&at("camera.jpg"), &at("camera.png"), &["--strict"]);
+    fs::write(at("views.jpg"), listing(&one, &[0x02_0003; 3])).unwrap();
+    read_with_a_word(&at("views.jpg"), "3 pictures are in the file");
+    for padding in [&b""[..], &[0; 9]] {
+        fs::write(at("two.jpg"), [&one, padding, &one].concat()).unwrap();
+        read_with_a_word(&at("two.jpg"), "several pictures are in the file");
+    }
+    fs::write(at("more.jpg"), [&one[..], b"other data"].concat()).unwrap();
+    filtered(&at("more.jpg"), &at("more.png"), &["--strict"]);
+
+    fs::write(at("one.pgm"), "P5 3 1 255\nabc").unwrap();
+    filtered(&at("one.pgm"), &at("one.png"), &["--strict"]);
+    fs::write(at("two.pgm"), "P5 3 1 255\nabcP5 3 1 255\ndef").unwrap();
+    read_with_a_word(&at("two.pgm"), "several pictures are in the file");
+    fs::write(at("above.pgm"), "P5 3 1 98\nabc").unwrap();
+    read_with_a_word(&at("above.pgm"), "1 samples are above 98");
+}

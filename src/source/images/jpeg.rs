@@ -3,7 +3,7 @@
 
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use crate::frame::METADATA_LIMIT;
-use crate::still::annotations::jpeg::walk;
+use crate::still::annotations::jpeg::{listed_pictures, walk};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,8 +11,11 @@ use turbojpeg::{Colorspace, Decompressor, Image, PixelFormat};
 
 /// Opens a file.
 pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
-    let data = picture(&mut BufReader::new(File::open(path)?))?;
-    Ok(Box::new(Jpeg::open(data)?))
+    let (data, further) = picture(&mut BufReader::new(File::open(path)?))?;
+    Ok(Box::new(Jpeg {
+        further,
+        ..Jpeg::open(data)?
+    }))
 }
 
 /// A JPEG file in memory, its header read.
@@ -24,6 +27,8 @@ struct Jpeg {
     width: usize,
     height: usize,
     colours: Colours,
+    /// What the file holds beside this picture, in words.
+    further: Option<String>,
 }
 
 /// What the decoder gives.
@@ -39,13 +44,16 @@ enum Colours {
 const SLACK: u64 = 1 << 20;
 
 /// The picture of a file as a file of its own: without the segments that say something beside it, and with no
-/// more data than a picture of its size has. The library reads from memory only.
-fn picture(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
+/// more data than a picture of its size has. The library reads from memory only. A sentence tells of further
+/// pictures in the file.
+fn picture(input: &mut impl BufRead) -> io::Result<(Vec<u8>, Option<String>)> {
     let mut data = Vec::new();
     let mut samples = 0;
+    let mut pictures = None;
     let rest = walk(input, |lead, marker, body| {
         // Adobe's segment and JFIF's tell the colours.
         let is_beside = matches!(marker, 0xe1..=0xed | 0xef | 0xfe) && !is_broken_profile(marker, body);
+        pictures = pictures.or_else(|| listed_pictures(marker, body));
         data.extend_from_slice(lead);
         if is_beside {
             data.truncate(data.len().saturating_sub(2));
@@ -60,9 +68,37 @@ fn picture(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
         data.len() <= METADATA_LIMIT
     })?;
     data.extend_from_slice(&rest);
+    let begin = data.len();
     // Of noise at the best quality a sample takes little more than a byte.
     input.take(2 * samples + SLACK).read_to_end(&mut data)?;
-    Ok(data)
+    // Where a list tells all pictures, what follows the first may be a preview of it.
+    let further = match pictures {
+        Some(count) => {
+            (count > 1).then(|| format!("{count} pictures are in the file, of which the first is read"))
+        }
+        None => another_follows(&data[begin..])
+            .then(|| "several pictures are in the file, of which the first is read".to_owned()),
+    };
+    Ok((data, further))
+}
+
+/// True if a picture begins behind the end of another one.
+fn another_follows(scans: &[u8]) -> bool {
+    const BEGIN: &[u8] = b"\xff\xd8\xff";
+    const END: &[u8] = b"\xff\xd9";
+    let mut from = 0;
+    // No scan holds the marker of a beginning.
+    while let Some(at) = scans[from..].iter().position(|&byte| byte == 0xff) {
+        let at = from + at;
+        if scans[at..].starts_with(BEGIN) {
+            let padding = scans[..at].iter().rev().take_while(|&&byte| byte == 0).count();
+            if scans[..at - padding].ends_with(END) {
+                return true;
+            }
+        }
+        from = at + 1;
+    }
+    false
 }
 
 /// True for a part of an ICC profile whose number cannot be; the library names it as damage.
@@ -84,15 +120,14 @@ impl OpenPicture for Jpeg {
         if self.is_gray() { "gray" } else { "rgb24" }
     }
 
-    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
+    fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let conversion =
             (self.colours == Colours::Cmyk).then(|| "colours of four inks (CMYK) become RGB".to_owned());
+        let further = self.further.take();
         let damage = self.read(samples)?;
+        let damage = damage.map(|words| format!("damaged: {words}"));
         Ok(PictureNotes {
-            losses: damage
-                .map(|words| format!("damaged: {words}"))
-                .into_iter()
-                .collect(),
+            losses: damage.into_iter().chain(further).collect(),
             conversion,
             ..PictureNotes::default()
         })
@@ -125,6 +160,7 @@ impl Jpeg {
                 Colorspace::RGB | Colorspace::YCbCr => Colours::Rgb,
             },
             data,
+            further: None,
         })
     }
 

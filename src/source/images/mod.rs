@@ -8,6 +8,7 @@ mod jpeg;
 pub mod listing;
 mod pfm;
 mod picture;
+mod pnm;
 mod read_budget;
 mod still;
 mod tga;

@@ -5,7 +5,7 @@ use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
 use super::tiff::{Problem, Tiff};
-use super::{Rules, dds, exr, ico, jpeg, pfm, tga};
+use super::{Rules, dds, exr, ico, jpeg, pfm, pnm, tga};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range};
 use crate::source::SourceError;
 use crate::still::annotations::{self, Container, FileMetadata};
@@ -289,10 +289,16 @@ impl<'a> Still<'a> {
         let path = self.path;
         match self.decoder {
             StillDecoder::Image(picture) => {
-                let ByImage { decoder, losses, .. } = *picture;
+                let ByImage {
+                    decoder, mut losses, ..
+                } = *picture;
                 decoder
                     .read_image(frame.bytes_mut())
                     .map_err(|e| failed(path, e))?;
+                if self.kind.decoding() == Decoding::Image(ImageFormat::Pnm) {
+                    let said = File::open(path).and_then(|file| pnm::losses(BufReader::new(file)));
+                    losses.extend(said.map_err(|cause| io_error(path, cause))?);
+                }
                 Ok(PictureNotes {
                     losses,
                     ..PictureNotes::default()

@@ -21,6 +21,7 @@ const EXTENDED_XMP: &[u8] = b"http://ns.adobe.com/xmp/extension/\0";
 pub(super) const PHOTOSHOP: &[u8] = b"Photoshop 3.0\0";
 
 const ICC: &[u8] = b"ICC_PROFILE\0";
+const MPF: &[u8] = b"MPF\0";
 
 const APP0: u8 = 0xe0;
 const APP1: u8 = 0xe1;
@@ -134,6 +135,29 @@ pub(crate) fn walk(
         }
         lead.clear();
     }
+}
+
+/// How many pictures a segment lists in CIPA's multi-picture format, as its marker and its data with the
+/// length say; `None` for another segment. Previews of the first picture do not count.
+pub(crate) fn listed_pictures(marker: u8, body: &[u8]) -> Option<usize> {
+    const ENTRIES: u16 = 0xb002;
+    const ENTRY: usize = 16;
+    const PREVIEWS: u32 = 0x01;
+    let block = body.get(2..)?.strip_prefix(MPF).filter(|_| marker == APP2)?;
+    let reader = exif::Reader::open(block)?;
+    let list = reader.first()?.get(ENTRIES)?.data;
+    // The class stands in bits 16 to 23.
+    let is_preview = |entry: &[u8]| {
+        reader
+            .order
+            .read32(entry, 0)
+            .is_some_and(|kind| kind >> 16 & 0xff == PREVIEWS)
+    };
+    Some(
+        list.chunks_exact(ENTRY)
+            .filter(|entry| !is_preview(entry))
+            .count(),
+    )
 }
 
 /// The segments that say something.

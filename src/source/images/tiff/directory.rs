@@ -18,6 +18,10 @@ use std::path::Path;
 /// Pages are counted up to here.
 const MAX_PAGES: u32 = 65_535;
 
+/// Bits of [`SUBFILE`]: a thumbnail, and a transparency mask.
+const REDUCED: u64 = 1;
+const MASK: u64 = 4;
+
 // The tags that are read.
 pub(super) const SUBFILE: u16 = 254;
 pub(super) const WIDTH: u16 = 256;
@@ -217,10 +221,10 @@ impl Input {
         let mut pages = vec![first];
         let mut seen = HashSet::from([first]);
         while next != 0 && seen.len() < MAX_PAGES as usize && seen.insert(next) {
-            let Ok((reduced, following)) = self.glance(next) else {
+            let Ok((kind, following)) = self.glance(next) else {
                 break;
             };
-            if !reduced {
+            if kind & (REDUCED | MASK) == 0 {
                 pages.push(next);
             }
             next = following;
@@ -228,19 +232,36 @@ impl Input {
         pages
     }
 
-    /// Whether the directory at `offset` is of a thumbnail or a mask, and the offset of the next one.
-    fn glance(&mut self, offset: u64) -> Result<(bool, u64)> {
+    /// Whether a mask of a page, and not of its thumbnail, lies before the next page; `next` is the directory
+    /// behind the page's.
+    pub(super) fn has_mask(&mut self, mut next: u64) -> bool {
+        let mut seen = HashSet::new();
+        while next != 0 && seen.len() < MAX_PAGES as usize && seen.insert(next) {
+            match self.glance(next) {
+                Ok((kind, following)) if kind & REDUCED != 0 => next = following,
+                Ok((kind, _)) => return kind & MASK != 0,
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// What the directory at `offset` is of, in bits, and the offset of the next one.
+    fn glance(&mut self, offset: u64) -> Result<(u64, u64)> {
         let entries = self.entries(offset)?;
         // Entries are sorted, and this tag is the lowest of all that are used.
         let entry = self.entry()?;
-        let reduced = entry.tag == SUBFILE && self.integers(&entry, 1)?.first().is_some_and(|v| v & 5 != 0);
+        let kind = match entry.tag {
+            SUBFILE => self.integers(&entry, 1)?.first().copied().unwrap_or(0),
+            _ => 0,
+        };
         let skipped = if self.big {
             8 + entries * 20
         } else {
             2 + entries * 12
         };
         self.seek(offset.saturating_add(skipped))?;
-        Ok((reduced, self.wide()?))
+        Ok((kind, self.wide()?))
     }
 
     /// Bytes of the file.
@@ -333,6 +354,35 @@ mod tests {
         for length in 0..whole.len() - 4 {
             let problem = read(&whole[..length]).unwrap_err();
             assert!(matches!(problem, Problem::Damaged(_)), "{length}: {problem}");
+        }
+    }
+
+    /// The page, and behind it directories of these kinds.
+    fn followed(kinds: &[u32]) -> Vec<u8> {
+        let mut bytes = file(1, 1, &[(BITS, &[8]), (PHOTOMETRIC, &[1])], &[&[9]]);
+        for &kind in kinds {
+            let end = bytes.len() - 4;
+            let place = (bytes.len() as u32).to_le_bytes();
+            bytes[end..].copy_from_slice(&place);
+            bytes.extend([1, 0, 254, 0, 4, 0, 1, 0, 0, 0]);
+            bytes.extend(kind.to_le_bytes());
+            bytes.extend([0; 4]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_mask_of_the_page_is_named() {
+        for (kinds, pages, named) in [
+            (&[4][..], 1, true),
+            (&[1, 5, 4], 1, true),
+            (&[1, 5], 1, false),
+            (&[0, 4], 2, false),
+        ] {
+            let facts = read(&followed(kinds)).unwrap().0;
+            assert_eq!(facts.pages, pages, "{kinds:?}");
+            let masks = facts.lost.iter().filter(|words| words.contains("mask")).count();
+            assert_eq!(masks == 1, named, "{kinds:?}");
         }
     }
 

@@ -127,19 +127,24 @@ impl Tiff {
         let (mut input, first) = Input::open(path)?;
         let (directory, next) = input.directory(first)?;
         let pages = input.pages(first, next).len() as u32;
-        Tiff::of(input, &directory, pages)
+        Tiff::of(input, (&directory, next), pages)
     }
 
     /// Reads the header of the page whose directory is at `place`, one of [`pages`].
     pub(super) fn open_page(path: &Path, place: u64) -> Result<Tiff> {
         let (mut input, _) = Input::open(path)?;
-        let (directory, _) = input.directory(place)?;
-        Tiff::of(input, &directory, 1)
+        let (directory, next) = input.directory(place)?;
+        Tiff::of(input, (&directory, next), 1)
     }
 
-    fn of(mut input: Input, directory: &[Entry], pages: u32) -> Result<Tiff> {
+    fn of(mut input: Input, (directory, next): (&[Entry], u64), pages: u32) -> Result<Tiff> {
         let page = Page::read(&mut input, directory)?;
         let mut lost = page.losses();
+        if input.has_mask(next) {
+            lost.push(
+                "a transparency mask is in the file as a page of its own, which is left out".to_owned(),
+            );
+        }
         // A profile that cannot be read does not make the picture unreadable.
         let icc = page.profile(&mut input, directory).unwrap_or_else(|problem| {
             lost.push(format!("its colour (ICC) profile is left out: {problem}"));
