@@ -7,12 +7,10 @@
 //!                           f32x5
 //! ```
 
+use super::listed;
 use exr::meta::attribute::{Chromaticities, SampleType, Text};
 use exr::meta::header::Header;
 use exr::prelude::Vec2;
-
-/// The most attributes that a warning names.
-const NAMED: usize = 12;
 
 /// Attributes that say how samples are stored, and those that have facts of their own.
 const STRUCTURE: [&str; 15] = [
@@ -127,16 +125,6 @@ impl ExrPart {
     }
 }
 
-/// The first names, and how many there are beside these.
-pub(crate) fn listed(mut names: Vec<String>) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
-    match more {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
-}
-
 /// H.273's number of these primaries, if it has one.
 pub(crate) fn primaries(of: &Chromaticities) -> Option<u8> {
     let near = |a: Vec2<f32>, b: (f32, f32)| (a.0 - b.0).abs() < 2e-4 && (a.1 - b.1).abs() < 2e-4;
@@ -182,12 +170,5 @@ mod tests {
             white: Vec2(0.32168, 0.33767),
         };
         assert_eq!(primaries(&aces), None);
-    }
-
-    #[test]
-    fn long_lists_are_cut() {
-        assert_eq!(listed(vec!["a".to_owned(), "b".to_owned()]), "a, b");
-        let many = (0..NAMED + 3).map(|n| n.to_string()).collect();
-        assert!(listed(many).ends_with("11 and 3 more"));
     }
 }

@@ -1005,3 +1005,29 @@ fn files_of_several_pictures_say_that_one_is_read() {
     fs::write(at("above.pgm"), "P5 3 1 98\nabc").unwrap();
     read_with_a_word(&at("above.pgm"), "1 samples are above 98");
 }
+
+#[test]
+fn what_no_output_is_given_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    png(&at("scaled.png"), &[(b"sCAL", b"\x011\x002")]);
+    read_with_a_word(&at("scaled.png"), "is left out: scale (sCAL)");
+    png(&at("backed.png"), &[(b"bKGD", b"\0\0\0\0\0\0")]);
+    let said = filtered(&at("backed.png"), &at("backed.out.png"), &["--strict"]);
+    assert!(
+        said.contains("advice to viewers is left out: background (bKGD)"),
+        "{said}"
+    );
+    let head = |lines: &str| format!("#?RADIANCE\n{lines}FORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 2\n");
+    let pixels = [128, 128, 128, 129, 64, 64, 64, 129];
+    let hdr = |lines: &str| [head(lines).as_bytes(), &pixels].concat();
+    fs::write(at("plain.hdr"), hdr("EXPOSURE=1\n")).unwrap();
+    filtered(&at("plain.hdr"), &at("plain.exr"), &["--strict"]);
+    fs::write(at("exposed.hdr"), hdr("EXPOSURE=2\nGAMMA=2.2\n")).unwrap();
+    let said = refused(&at("exposed.hdr"), &at("exposed.exr"), &["--strict"]);
+    assert!(said.contains("left out: EXPOSURE=2, GAMMA=2.2"), "{said}");
+    fs::write(at("wide.hdr"), hdr("PIXASPECT=0.5\n")).unwrap();
+    filtered(&at("wide.hdr"), &at("wide.exr"), &["--strict"]);
+    let said = refused(&at("wide.hdr"), &at("wide.tif"), &["--strict"]);
+    assert!(said.contains("pixel aspect (2:1)"), "{said}");
+}

@@ -13,7 +13,8 @@
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, ReadBudget};
 use crate::frame::{AlphaKind, Channel, Colour, MAX_CHANNELS, PixelFormat, Range};
-use crate::still::exr::{ExrPart, is_float, listed, primaries};
+use crate::still::exr::{ExrPart, is_float, primaries};
+use crate::still::listed;
 use ::exr::block::lines::LineIndex;
 use ::exr::block::reader::{ChunksReader, Reader};
 use ::exr::block::{self, BlockIndex, UncompressedBlock};

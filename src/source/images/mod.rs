@@ -3,6 +3,7 @@
 mod dds;
 mod exr;
 mod ffmpeg_still;
+mod hdr;
 mod ico;
 mod jpeg;
 pub mod listing;
@@ -274,6 +275,7 @@ impl ImageFiles {
         }
         frame.metadata.exr = said.exr;
         let left_out = metadata.sentence();
+        let hints = metadata.note();
         let annotations = metadata.annotations;
         let profile = said.icc_profile.or(metadata.icc_profile);
         let unfit = profile.as_deref().and_then(unfit_profile);
@@ -286,7 +288,7 @@ impl ImageFiles {
         for loss in left_out.into_iter().chain(unfit).chain(said.losses) {
             self.note(path, &loss)?;
         }
-        if let Some(conversion) = said.conversion {
+        for conversion in said.conversion.into_iter().chain(hints) {
             let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
             count(&mut remarks.conversions, path, &conversion);
         }

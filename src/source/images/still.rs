@@ -5,7 +5,7 @@ use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
 use super::tiff::{Problem, Tiff};
-use super::{Rules, dds, exr, ico, jpeg, pfm, pnm, tga};
+use super::{Rules, dds, exr, hdr, ico, jpeg, pfm, pnm, tga};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range};
 use crate::source::SourceError;
 use crate::still::annotations::{self, Container, FileMetadata};
@@ -48,6 +48,22 @@ struct ByImage {
     losses: Vec<String>,
     /// What it says beside its pixels, if that does not stand in the file itself.
     metadata: Option<FileMetadata>,
+    /// Width over height of a pixel, if both are above 0.
+    sample_aspect: (i32, i32),
+    /// H.273's number of the primaries, if it is known.
+    primaries: Option<u8>,
+}
+
+impl ByImage {
+    fn of(decoder: Box<dyn ImageDecoder>) -> ByImage {
+        ByImage {
+            decoder,
+            losses: Vec::new(),
+            metadata: None,
+            sample_aspect: (0, 0),
+            primaries: None,
+        }
+    }
 }
 
 impl<'a> Still<'a> {
@@ -104,14 +120,19 @@ impl<'a> Still<'a> {
                 };
                 let ratio = if kind == ImageKind::WebP { 20_000 } else { 1100 };
                 budget.extend(decoder.total_bytes());
-                let picture = ByImage {
-                    decoder,
+                let mut picture = ByImage {
                     losses: deep_bmp(path)
                         .filter(|_| kind == ImageKind::Bmp)
                         .into_iter()
                         .collect(),
-                    metadata: None,
+                    ..ByImage::of(decoder)
                 };
+                if kind == ImageKind::Hdr {
+                    let head = hdr::read(BufReader::new(File::open(path).map_err(io)?)).map_err(io)?;
+                    picture.metadata = Some(head.metadata);
+                    picture.sample_aspect = head.sample_aspect;
+                    picture.primaries = head.primaries;
+                }
                 Still::image(path, kind, picture, length, ratio)
             }
         }
@@ -150,9 +171,9 @@ impl<'a> Still<'a> {
             (ImageFormat::Ico, None)
         };
         let picture = ByImage {
-            decoder: decoder(Cursor::new(chosen.file), format).map_err(|e| failed(path, e))?,
             losses: chosen.losses,
             metadata,
+            ..ByImage::of(decoder(Cursor::new(chosen.file), format).map_err(|e| failed(path, e))?)
         };
         Still::image(path, ImageKind::Ico, picture, length, 1100)
     }
@@ -248,6 +269,11 @@ impl<'a> Still<'a> {
         match &self.decoder {
             StillDecoder::Ffmpeg(still) => still.colour(),
             StillDecoder::Open(picture) => picture.colour(),
+            StillDecoder::Image(picture) => Colour {
+                range: Range::Full,
+                primaries: picture.primaries.unwrap_or(Colour::default().primaries),
+                ..Colour::default()
+            },
             StillDecoder::Tiff(tiff) if tiff.facts().associated => Colour {
                 range: Range::Full,
                 alpha: AlphaKind::Associated,
@@ -290,7 +316,10 @@ impl<'a> Still<'a> {
         match self.decoder {
             StillDecoder::Image(picture) => {
                 let ByImage {
-                    decoder, mut losses, ..
+                    decoder,
+                    mut losses,
+                    sample_aspect,
+                    ..
                 } = *picture;
                 decoder
                     .read_image(frame.bytes_mut())
@@ -301,6 +330,7 @@ impl<'a> Still<'a> {
                 }
                 Ok(PictureNotes {
                     losses,
+                    sample_aspect,
                     ..PictureNotes::default()
                 })
             }

@@ -26,7 +26,11 @@ const MPF: &[u8] = b"MPF\0";
 const APP0: u8 = 0xe0;
 const APP1: u8 = 0xe1;
 const APP2: u8 = 0xe2;
+const APP3: u8 = 0xe3;
+const APP12: u8 = 0xec;
 const APP13: u8 = 0xed;
+const APP14: u8 = 0xee;
+const APP15: u8 = 0xef;
 const COM: u8 = 0xfe;
 const SOS: u8 = 0xda;
 const EOI: u8 = 0xd9;
@@ -171,6 +175,9 @@ pub(super) fn excerpt(input: &mut impl BufRead) -> io::Result<Excerpt> {
             pieces = pieces.max(*count);
             profile.entry(*number).or_insert_with(|| piece.to_vec());
         }
+        if let Some(name) = unknown(marker, data) {
+            found.leave_out(name);
+        }
         let word = match marker {
             APP0 => word::RESOLUTION,
             APP1 if data.starts_with(XMP) => word::XMP,
@@ -223,10 +230,57 @@ pub(super) fn read(file: &[u8]) -> Annotations {
         }
     }
     found.take_exif(&block);
+    if photoshop::says_more(&resources) {
+        once(&mut found.unknown, word::RESOURCES);
+    }
     if let Some(records) = photoshop::iptc(&resources) {
         found.take_iptc(records);
     }
     found
+}
+
+/// The name of a segment that nothing is taken from, if it says something.
+fn unknown(marker: u8, data: &[u8]) -> Option<String> {
+    const NAMES: [(&[u8], &str); 6] = [
+        (b"JFXX\0", "JFXX thumbnail"),
+        (b"FLIR\0", "FLIR data"),
+        (b"FPXR\0", "FlashPix data"),
+        (b"_JPSJPS_", "stereo mark (JPS)"),
+        (b"JP", "JUMBF boxes"),
+        (b"HDR_RI", "HDR residual"),
+    ];
+    let is_known = match marker {
+        APP0 => match data.strip_prefix(JFIF) {
+            // Width and height of a preview follow version and density.
+            Some(rest) if rest.get(7..9).is_some_and(|size| !size.contains(&0)) => {
+                return Some("JFIF thumbnail".to_owned());
+            }
+            Some(_) => true,
+            // Which field of a video's picture it is.
+            None => data.starts_with(b"AVI1"),
+        },
+        APP1 => [&b"Exif\0"[..], XMP, EXTENDED_XMP]
+            .iter()
+            .any(|&known| data.starts_with(known)),
+        // The reader of the picture names further ones.
+        APP2 => data.starts_with(ICC) || data.starts_with(MPF),
+        // The quality it was stored with, and how colours are stored.
+        APP12 => data.starts_with(b"Ducky"),
+        APP13 => data.starts_with(PHOTOSHOP) || data.starts_with(b"Adobe_CM"),
+        APP14 => data.starts_with(b"Adobe"),
+        APP3..=APP15 => false,
+        _ => true,
+    };
+    if is_known || data.iter().all(|&byte| byte == 0) {
+        return None;
+    }
+    let segment = format!("APP{}", marker - APP0);
+    let named = NAMES.iter().find(|(start, _)| data.starts_with(start));
+    Some(match (named, super::identifier(data)) {
+        (Some((_, words)), _) => format!("{words} ({segment})"),
+        (None, word) if word.is_empty() => segment,
+        (None, word) => format!("{segment} ({word})"),
+    })
 }
 
 /// From what follows the word JFIF: version, unit, and two numbers.
@@ -440,6 +494,61 @@ pub(super) mod tests {
         let out = insert(&given, Some(6), file(), &mut lost);
         assert_eq!(lost, ["Exif", "XMP", "IPTC", "text"]);
         assert_eq!(read(&out).orientation(), Some(6));
+    }
+
+    /// The names of what is not carried of a file with these segments.
+    fn left_out(segments: &[(u8, &[u8])]) -> Vec<String> {
+        let segments = segments
+            .iter()
+            .map(|(marker, data)| segment(*marker, &[data]).unwrap());
+        let bytes = [
+            &b"\xff\xd8"[..],
+            &segments.collect::<Vec<_>>().concat(),
+            b"\xff\xda",
+        ]
+        .concat();
+        let found = super::super::read_from(super::super::Container::Jpeg, &mut io::Cursor::new(bytes), None);
+        found.unwrap().unknown
+    }
+
+    #[test]
+    fn segments_that_are_not_carried_are_named() {
+        let packed = photoshop::pack(b"\x1c\x02\x50\0\x01a").unwrap();
+        let harmless = [PHOTOSHOP, &packed, b"8BIM\x04\x25\0\0\0\0\0\0"].concat();
+        let more = [&harmless[..], b"8BIM\x07\xd0\0\0\0\0\0\0"].concat();
+        assert!(
+            left_out(&[
+                (APP0, b"JFIF\0\x01\x02\0\0\x01\0\x01\0\0"),
+                (APP0, b"AVI1\0\0\0\0"),
+                (APP2, b"MPF\0"),
+                (APP12, b"Ducky\0"),
+                (APP13, &harmless),
+                (APP14, b"Adobe"),
+                (APP15, b"\0\0"),
+                (COM, b"text"),
+            ])
+            .is_empty()
+        );
+        assert_eq!(
+            left_out(&[
+                (APP0, b"JFIF\0\x01\x02\0\0\x01\0\x01\x01\x01rgb"),
+                (APP0, b"JFXX\0\x10"),
+                (APP1, b"FLIR\0\x01"),
+                (APP3, b"_JPSJPS_\0"),
+                (0xeb, b"JP\0\x01"),
+                (APP15, b"Maker's own\0data"),
+                (APP13, &more),
+            ]),
+            [
+                "JFIF thumbnail",
+                "JFXX thumbnail (APP0)",
+                "FLIR data (APP1)",
+                "stereo mark (JPS) (APP3)",
+                "JUMBF boxes (APP11)",
+                "APP15 (Maker's own)",
+                "Photoshop's resources",
+            ]
+        );
     }
 
     #[test]

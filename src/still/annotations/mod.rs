@@ -27,12 +27,19 @@ mod tiff;
 mod webp;
 mod xmp;
 
+use super::listed;
 use crate::frame::{METADATA_LIMIT, too_large};
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 /// The most texts that are carried from one file.
 const TEXT_LIMIT: usize = 4096;
+
+/// The most names of what is left out of one file.
+const UNKNOWN_LIMIT: usize = 4096;
+
+/// The name of the text that says when a picture was changed.
+const DATE_TIME: &str = "DateTime";
 
 const METRES_PER_INCH: f64 = 0.0254;
 
@@ -52,6 +59,9 @@ mod word {
     pub(super) const HDR: &str = "HDR mastering data";
     pub(super) const SIGNIFICANT_BITS: &str = "significant bits";
     pub(super) const ORIENTATION: &str = "orientation";
+    pub(super) const TIME: &str = "time of change";
+    pub(super) const RESOURCES: &str = "Photoshop's resources";
+    pub(super) const LANGUAGE: &str = "languages and translated names of texts";
 }
 
 /// What the numbers of a [`Density`] count pixels by.
@@ -178,11 +188,15 @@ pub struct Annotations {
     pub content_light: Option<[u8; 8]>,
     /// PNG's sBIT: for each channel, how many bits of its samples mean something.
     pub significant_bits: Option<Vec<u8>>,
+    /// PNG's tIME: the year in two bytes, month, day, hour, minute, second.
+    pub time: Option<[u8; 7]>,
     /// The words of what the file says, but was left out on reading, being too large or in unknown parts.
     pub left_out: Vec<&'static str>,
     /// The words of what is damaged; [`read_from`] puts them into
     /// [`FileMetadata::damaged`].
     damaged: Vec<&'static str>,
+    /// The words of what has no place in here; [`read_from`] puts them into [`FileMetadata::unknown`].
+    unknown: Vec<&'static str>,
 }
 
 impl Annotations {
@@ -346,6 +360,10 @@ pub struct FileMetadata {
     pub too_large: Vec<&'static str>,
     /// The words of what is damaged, and was left out.
     pub damaged: Vec<&'static str>,
+    /// Names of what is known to no output, and was left out.
+    pub unknown: Vec<String>,
+    /// Names of what only advises viewers, and was left out.
+    pub hints: Vec<&'static str>,
     /// The file is so large that only its pixels are read.
     pub is_unsearched: bool,
     /// The pictures are a track, and all this speaks of a still that stands for it.
@@ -371,6 +389,12 @@ impl FileMetadata {
                 self.damaged.join(", ")
             )
         });
+        let unknown = (!self.unknown.is_empty()).then(|| {
+            format!(
+                "holds what no output is given, which is left out: {}",
+                listed(self.unknown.clone())
+            )
+        });
         let unsearched = self.is_unsearched.then(|| {
             let most = MOST_SEARCHED >> 20;
             format!("is larger than {most} MiB, so that only its pixels are read")
@@ -381,11 +405,18 @@ impl FileMetadata {
                 none in its own properties: the pictures are not turned"
             )
         });
-        let sentences: Vec<String> = [large, damaged, unsearched, overruled]
+        let sentences: Vec<String> = [large, damaged, unknown, unsearched, overruled]
             .into_iter()
             .flatten()
             .collect();
         (!sentences.is_empty()).then(|| sentences.join("; it "))
+    }
+
+    /// A sentence about what is left out and changes no picture, if something is.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let hints = self.hints.join(", ");
+        (!hints.is_empty()).then(|| format!("advice to viewers is left out: {hints}"))
     }
 
     /// The orientation that Exif or XMP ask for in a file whose own properties turn nothing.
@@ -404,6 +435,8 @@ struct Excerpt {
     icc_profile: Option<Vec<u8>>,
     too_large: Vec<&'static str>,
     damaged: Vec<&'static str>,
+    unknown: Vec<String>,
+    hints: Vec<&'static str>,
 }
 
 impl Excerpt {
@@ -413,6 +446,15 @@ impl Excerpt {
             icc_profile: None,
             too_large: Vec::new(),
             damaged: Vec::new(),
+            unknown: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// Notes the name of what is left out.
+    fn leave_out(&mut self, name: String) {
+        if !self.unknown.contains(&name) && self.unknown.len() < UNKNOWN_LIMIT {
+            self.unknown.push(name);
         }
     }
 
@@ -486,6 +528,12 @@ pub fn read_from(
     for word in std::mem::take(&mut annotations.damaged) {
         once(&mut damaged, word);
     }
+    let mut unknown = excerpt.unknown;
+    unknown.extend(
+        std::mem::take(&mut annotations.unknown)
+            .into_iter()
+            .map(str::to_owned),
+    );
     // What texts unpacked to was too much, if they were not of a kind that is not understood.
     for word in annotations
         .left_out
@@ -498,6 +546,8 @@ pub fn read_from(
         icc_profile: excerpt.icc_profile.filter(|profile| !profile.is_empty()),
         too_large: words,
         damaged,
+        unknown,
+        hints: excerpt.hints,
         ..FileMetadata::default()
     })
 }
@@ -602,6 +652,20 @@ pub fn insert(
             rest.density = None;
         }
     }
+    if !holds.colour
+        && let Some(time) = rest.time.take()
+    {
+        match time_text(time).filter(|_| holds.text) {
+            // Exif and TIFF have one time of change, and a file's own word for it goes first.
+            Some(time) if rest.texts.iter().all(|(name, _)| name != DATE_TIME) => {
+                rest.texts.push((DATE_TIME.to_owned(), time));
+            }
+            Some(_) => {}
+            None => {
+                miss(false, true, word::TIME);
+            }
+        }
+    }
     if !miss(holds.text, !rest.texts.is_empty(), word::TEXT) {
         rest.texts.clear();
     }
@@ -637,6 +701,14 @@ pub fn insert(
     (file, lost)
 }
 
+/// A time of PNG's as TIFF and Exif write it; `None` if it is none.
+fn time_text([y1, y0, month, day, hour, minute, second]: [u8; 7]) -> Option<String> {
+    let year = u16::from_be_bytes([y1, y0]);
+    let is_time =
+        (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
+    is_time.then(|| format!("{year:04}:{month:02}:{day:02} {hour:02}:{minute:02}:{second:02}"))
+}
+
 /// Names all of the annotations: the file is none that they could be put into.
 fn all_lost(annotations: &Annotations, orientation: Option<u8>, lost: &mut Vec<&'static str>) {
     let density = annotations.density.map_or(word::RESOLUTION, Density::word);
@@ -651,12 +723,24 @@ fn all_lost(annotations: &Annotations, orientation: Option<u8>, lost: &mut Vec<&
         (annotations.cicp.is_some(), word::CICP),
         (annotations.has_hdr(), word::HDR),
         (annotations.significant_bits.is_some(), word::SIGNIFICANT_BITS),
+        (annotations.time.is_some(), word::TIME),
         (orientation.is_some_and(|o| o > 1), word::ORIENTATION),
     ] {
         if there {
             once(lost, word);
         }
     }
+}
+
+/// The printable beginning of a block's identifier, which ends in a zero.
+fn identifier(data: &[u8]) -> String {
+    const MOST: usize = 20;
+    let is_printable = |byte: &&u8| matches!(byte, b' '..=b'~');
+    let word = data.iter().take(MOST).take_while(is_printable);
+    word.map(|&byte| char::from(byte))
+        .collect::<String>()
+        .trim()
+        .to_owned()
 }
 
 fn once(words: &mut Vec<&'static str>, word: &'static str) {
@@ -797,6 +881,33 @@ mod tests {
         given.gamma = Some(100_000);
         let (_, lost) = insert(Container::Jpeg, &given, None, plain(Container::Jpeg));
         assert_eq!(lost, ["gamma"]);
+    }
+
+    #[test]
+    fn the_time_of_change_has_one_place_in_each_kind() {
+        let mut given = Annotations {
+            time: Some([7, 0xe8, 2, 29, 12, 30, 59]),
+            ..Annotations::default()
+        };
+        let exif = |container, given: &Annotations| {
+            let (file, lost) = insert(container, given, None, plain(container));
+            assert!(lost.is_empty(), "{container:?}: {lost:?}");
+            file
+        };
+        let has = |file: &[u8], text: &[u8]| file.windows(text.len()).any(|window| window == text);
+        for container in [Container::Jpeg, Container::WebP, Container::Tiff] {
+            assert!(
+                has(&exif(container, &given), b"2024:02:29 12:30:59\0"),
+                "{container:?}"
+            );
+        }
+        assert_eq!(read(Container::Png, &exif(Container::Png, &given)), given);
+        let (_, lost) = insert(Container::Pnm, &given, None, plain(Container::Pnm));
+        assert_eq!(lost, ["time of change"]);
+        given
+            .texts
+            .push((DATE_TIME.to_owned(), "2001:01:01 00:00:00".to_owned()));
+        assert!(!has(&exif(Container::Tiff, &given), b"2024:"));
     }
 
     #[test]

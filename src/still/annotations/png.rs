@@ -26,9 +26,32 @@ const XMP: &str = "XML:com.adobe.xmp";
 const RAW: &str = "Raw profile type ";
 
 /// The chunks that are read.
-const KNOWN: [&[u8; 4]; 12] = [
+const KNOWN: [&[u8; 4]; 13] = [
     b"gAMA", b"cHRM", b"sRGB", b"cICP", b"mDCV", b"cLLI", b"sBIT", b"pHYs", b"eXIf", b"tEXt", b"zTXt",
-    b"iTXt",
+    b"iTXt", b"tIME",
+];
+
+/// Chunks that say how the pixels are stored, which their decoder knows; those of animations and of Apple's
+/// decoders among them.
+const STORAGE: [&[u8; 4]; 9] = [
+    b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"acTL", b"fcTL", b"fdAT", b"iDOT", b"CgBI",
+];
+
+/// Chunks that only advise a viewer: a background, and colours for displays of few.
+const HINTS: [(&[u8; 4], &str); 3] = [
+    (b"bKGD", "background (bKGD)"),
+    (b"hIST", "histogram (hIST)"),
+    (b"sPLT", "palette (sPLT)"),
+];
+
+/// What other chunks say.
+const NAMES: [(&[u8; 4], &str); 6] = [
+    (b"oFFs", "place on the page"),
+    (b"sCAL", "scale"),
+    (b"pCAL", "calibration of samples"),
+    (b"sTER", "stereo mark"),
+    (b"caBX", "content credentials"),
+    (b"dSIG", "signature"),
 ];
 
 /// Texts from this length on are compressed.
@@ -92,6 +115,15 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
             break;
         }
         let is_profile = &name == b"iCCP" && found.icc_profile.is_none();
+        if let Some((_, hint)) = HINTS.iter().find(|(hint, _)| **hint == name) {
+            once(&mut found.hints, hint);
+        } else if !(KNOWN.contains(&&name) || STORAGE.contains(&&name) || &name == b"iCCP") {
+            let chunk = latin1(&name);
+            found.leave_out(match NAMES.iter().find(|(known, _)| **known == name) {
+                Some((_, words)) => format!("{words} ({chunk})"),
+                None => format!("chunk {chunk}"),
+            });
+        }
         if !(is_profile || KNOWN.contains(&&name)) || !found.has_room(rest, word_for(name)) {
             pass(input, rest)?;
             continue;
@@ -122,6 +154,7 @@ fn word_for(name: [u8; 4]) -> &'static str {
         b"gAMA" => word::GAMMA,
         b"cHRM" => word::CHROMATICITIES,
         b"mDCV" | b"cLLI" => word::HDR,
+        b"tIME" => word::TIME,
         _ => word::CICP,
     }
 }
@@ -161,6 +194,7 @@ pub(super) fn read(file: &[u8]) -> Annotations {
             b"sBIT" if matches!(data.len(), 1..=4) && data.iter().all(|b| (1..=16).contains(b)) => {
                 found.significant_bits = Some(data.to_vec());
             }
+            b"tIME" => found.time = data.try_into().ok().or(found.time),
             b"pHYs" => found.density = density(data).or(found.density),
             b"eXIf" => found.take_exif(data),
             b"tEXt" | b"zTXt" | b"iTXt" => {
@@ -217,9 +251,12 @@ fn take_text(found: &mut Annotations, chunk: &Chunk<'_>, budget: &mut usize) -> 
         }
     } else if &chunk.name == b"iTXt" {
         let (&[flag, method], rest) = rest.split_first_chunk()?;
-        // The language, and the name in that language.
-        let (_, rest) = split_zero(rest)?;
-        (_, body) = split_zero(rest)?;
+        let (language, rest) = split_zero(rest)?;
+        let (translated, rest) = split_zero(rest)?;
+        body = rest;
+        if name != XMP && !(language.is_empty() && translated.is_empty()) {
+            once(&mut found.unknown, word::LANGUAGE);
+        }
         is_deflated = flag == 1;
         if is_deflated && method != 0 {
             return None;
@@ -422,6 +459,9 @@ pub(super) fn insert(
             once(lost, density.word());
         }
     }
+    if let Some(time) = given.time {
+        new.push(b"tIME", &time);
+    }
     if let (Some(block), _) = exif::compose(given.exif.as_deref(), orientation, None, &[], false) {
         new.push(b"eXIf", &block);
     }
@@ -596,8 +636,10 @@ pub(super) mod tests {
             content_light: Some([9; 8]),
             texts_are_in_container: false,
             significant_bits: Some(vec![5, 6, 5]),
+            time: Some([7, 0xe8, 2, 29, 12, 30, 59]),
             left_out: Vec::new(),
             damaged: Vec::new(),
+            unknown: Vec::new(),
         }
     }
 
@@ -690,6 +732,45 @@ pub(super) mod tests {
             let found = damage(&[&base[..33], &new.bytes, &base[33..]].concat());
             assert_eq!(found, expected, "{}", latin1(name));
         }
+    }
+
+    #[test]
+    fn what_is_not_carried_is_named() {
+        let mut new = Chunks::default();
+        for name in [b"oFFs", b"bKGD", b"prVt", b"prVt", b"iDOT", b"caBX", b"sPLT"] {
+            new.push(name, b"data");
+        }
+        new.push(b"iTXt", b"Title\0\0\0fr\0Titre\0un chat");
+        let base = file(2);
+        let whole = [&base[..33], &new.bytes, &base[33..]].concat();
+        let found = super::super::read_from(super::super::Container::Png, &mut io::Cursor::new(&whole), None)
+            .unwrap();
+        assert_eq!(
+            found.unknown,
+            [
+                "place on the page (oFFs)",
+                "chunk prVt",
+                "content credentials (caBX)",
+                "languages and translated names of texts",
+            ]
+        );
+        assert_eq!(found.hints, ["background (bKGD)", "palette (sPLT)"]);
+        assert_eq!(
+            found.annotations.texts,
+            [("Title".to_owned(), "un chat".to_owned())]
+        );
+        assert!(
+            found
+                .sentence()
+                .unwrap()
+                .contains("is left out: place on the page (oFFs), chunk prVt, ")
+        );
+        assert!(
+            found
+                .note()
+                .unwrap()
+                .ends_with("background (bKGD), palette (sPLT)")
+        );
     }
 
     #[test]

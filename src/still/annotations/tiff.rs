@@ -38,6 +38,57 @@ fn is_of_the_shot(tag: u16) -> bool {
 }
 
 const ICC: u16 = 34675;
+const PAGE_NUMBER: u16 = 297;
+const WHITE_POINT: u16 = 318;
+const PRIMARIES: u16 = 319;
+const SUB_DIRECTORIES: u16 = 330;
+const SUBFILE: u16 = 254;
+
+/// Tags that say how pixels are stored, which their decoder knows, those of fax machines, printers' screens
+/// and statistics of the samples among them.
+fn is_storage(tag: u16) -> bool {
+    matches!(
+        tag,
+        SUBFILE..=259
+            | 262..=266
+            | 273
+            | 277..=281
+            | 284
+            | 288
+            | 289
+            | 292
+            | 293
+            | 317
+            | 320..=328
+            | 332..=334
+            | 336
+            | 338..=341
+            | 347
+            | 512..=521
+            | 529..=532
+            | 559
+            | 32995..=32998
+            | 50674
+    )
+}
+
+/// What a tag is about that nothing is taken from.
+fn name(tag: u16) -> String {
+    match tag {
+        33550 | 33922 | 34264 | 34735..=34737 => "GeoTIFF's georeference",
+        42112 | 42113 => "GDAL's metadata",
+        285 => "name of the page",
+        286 | 287 => "place on the page",
+        PAGE_NUMBER => "number of the page",
+        290 | 291 | 301 => "transfer function",
+        WHITE_POINT | PRIMARIES => "white point and primaries",
+        SUB_DIRECTORIES => "pictures below the page",
+        PHOTOSHOP => word::RESOURCES,
+        37724 => "Photoshop's layers",
+        tag => return format!("tag {tag}"),
+    }
+    .to_owned()
+}
 
 /// The first directory of a file of `len` bytes, or the one at `page`, with what it says of the shot, and the
 /// directories below it.
@@ -67,6 +118,7 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64, page: Option<
         len,
         order,
         is_big,
+        is_one_of_several: page.is_some(),
         found,
     };
     let place = copier.directory(page.or(first).unwrap_or_default(), 0)?;
@@ -89,6 +141,8 @@ struct Copier<'a, R> {
     len: u64,
     order: Order,
     is_big: bool,
+    /// The page is one of several that are read.
+    is_one_of_several: bool,
     found: Excerpt,
 }
 
@@ -169,6 +223,16 @@ impl<R: BufRead + Seek> Copier<'_, R> {
             self.found.has_room(size, word);
         }
         if !is_wanted {
+            let is_said = match tag {
+                ICC => false,
+                PAGE_NUMBER | WHITE_POINT | PRIMARIES | SUB_DIRECTORIES => {
+                    self.says_more(tag, record, size)?
+                }
+                tag => !is_storage(tag),
+            };
+            if is_said {
+                self.found.leave_out(name(tag));
+            }
             return Ok(None);
         }
         let is_directory = matches!(
@@ -219,6 +283,75 @@ impl<R: BufRead + Seek> Copier<'_, R> {
         Ok((place > 0)
             .then_some(())
             .and_then(|()| super::overwrite(record, field_at, &value)))
+    }
+
+    /// True unless an entry says what goes without saying: the only page, the colours of sRGB, and thumbnails.
+    fn says_more(&mut self, tag: u16, record: &[u8], size: u64) -> io::Result<bool> {
+        const MOST: u64 = 64;
+        const SRGB: [f64; 8] = [0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06];
+        let order = self.order;
+        let (at, field) = if self.is_big { (12, 8) } else { (8, 4) };
+        let data = if size <= field {
+            record.get(at..).unwrap_or_default().to_vec()
+        } else {
+            let place = if self.is_big {
+                order.read64(record, at)
+            } else {
+                order.read32(record, at).map(u64::from)
+            };
+            let len = size.min(MOST);
+            self.bytes(place.unwrap_or_default(), len)?.unwrap_or_default()
+        };
+        let near = |expected: &[f64]| {
+            let mut parts = data.chunks_exact(8).map(|pair| {
+                let (n, d) = (order.read32(pair, 0)?, order.read32(pair, 4)?);
+                (d > 0).then(|| f64::from(n) / f64::from(d))
+            });
+            expected
+                .iter()
+                .all(|&e| parts.next().flatten().is_some_and(|p| (p - e).abs() <= 0.001))
+        };
+        Ok(match tag {
+            // Of a page among several the place in the output tells it.
+            PAGE_NUMBER => !self.is_one_of_several && order.read16(&data, 2).is_some_and(|count| count > 1),
+            WHITE_POINT => !near(&SRGB[..2]),
+            PRIMARIES => !near(&SRGB[2..]),
+            _ => {
+                let step = if order
+                    .read16(record, 2)
+                    .is_some_and(|kind| matches!(kind, 16 | 18))
+                {
+                    8
+                } else {
+                    4
+                };
+                let mut is_more = size > MOST;
+                for place in data
+                    .get(..size.min(MOST) as usize)
+                    .unwrap_or_default()
+                    .chunks_exact(step)
+                {
+                    let place = match step {
+                        8 => order.read64(place, 0),
+                        _ => order.read32(place, 0).map(u64::from),
+                    };
+                    is_more |= !self.is_thumbnail(place.unwrap_or_default())?;
+                }
+                is_more
+            }
+        })
+    }
+
+    /// True if the first entry of the directory at `at` says that it is of a smaller copy.
+    fn is_thumbnail(&mut self, at: u64) -> io::Result<bool> {
+        let (head, step, value) = if self.is_big { (8, 20, 12) } else { (2, 12, 8) };
+        let entry = self.bytes(at.saturating_add(head), step)?.unwrap_or_default();
+        let kind = self.order.read16(&entry, value);
+        let low = match self.order {
+            Order::Little => kind,
+            Order::Big => self.order.read16(&entry, value + 2),
+        };
+        Ok(self.order.read16(&entry, 0) == Some(SUBFILE) && low.is_some_and(|kind| kind & 1 == 1))
     }
 
     /// Where the next part of the excerpt begins: at an even place.
@@ -272,8 +405,13 @@ pub(super) fn read(file: &[u8]) -> Annotations {
         }
         found.take_iptc(records);
     }
-    if let Some(records) = data(PHOTOSHOP).and_then(photoshop::iptc) {
-        found.take_iptc(records);
+    if let Some(resources) = data(PHOTOSHOP) {
+        if let Some(records) = photoshop::iptc(resources) {
+            found.take_iptc(records);
+        }
+        if photoshop::says_more(resources) || !resources.starts_with(b"8BIM") {
+            once(&mut found.unknown, word::RESOURCES);
+        }
     }
     for (tag, name) in TEXTS {
         if let Some(entry) = first.get(tag).filter(|e| e.kind == ASCII) {
@@ -397,6 +535,99 @@ mod tests {
         let mut lost = Vec::new();
         assert_eq!(insert(&given, Some(3), b"II*\0".to_vec(), &mut lost), b"II*\0");
         assert_eq!(lost, ["XMP", "orientation"]);
+    }
+
+    /// The names of what is not carried of a file with these entries: tag, type, count, value or bytes.
+    fn left_out(order: Order, entries: &[(u16, u16, &[u8])], page: Option<u64>) -> Vec<String> {
+        let mut editor = Editor::empty(order);
+        for (tag, kind, value) in entries {
+            editor.set_bytes(*tag, *kind, value).unwrap();
+        }
+        let mut file = editor.finish().unwrap();
+        // Counts are those of the bytes.
+        let first = order.read32(&file, 4).unwrap() as usize;
+        for (at, (_, kind, value)) in entries.iter().enumerate() {
+            let count = value.len() / value_size(*kind).unwrap();
+            let count = order.write32(count as u32);
+            super::super::overwrite(&mut file, first + 2 + 12 * at + 4, &count).unwrap();
+        }
+        let page = page.map(|_| first as u64);
+        let found = super::super::read_from(super::super::Container::Tiff, &mut io::Cursor::new(file), page);
+        found.unwrap().unknown
+    }
+
+    fn fractions(order: Order, values: &[u32]) -> Vec<u8> {
+        let parts = values
+            .iter()
+            .flat_map(|&value| [order.write32(value), order.write32(10_000)]);
+        parts.flatten().collect()
+    }
+
+    #[test]
+    fn tags_that_are_not_carried_are_named() {
+        for order in [Order::Little, Order::Big] {
+            let short = |value: u16| order.write16(value);
+            let number = |count: u16| [short(0), short(count)].concat();
+            let one = short(1);
+            let usual: [(u16, u16, &[u8]); 7] = [
+                (256, 3, &one),
+                (259, 3, &one),
+                (PAGE_NUMBER, 3, &number(1)),
+                (317, 3, &one),
+                (WHITE_POINT, 5, &fractions(order, &[3127, 3290])),
+                (
+                    PRIMARIES,
+                    5,
+                    &fractions(order, &[6400, 3300, 3000, 6000, 1500, 600]),
+                ),
+                (PHOTOSHOP, 7, b"8BIM\x04\x25\0\0\0\0\0\0"),
+            ];
+            assert!(left_out(order, &usual, None).is_empty());
+            let pages: [(u16, u16, &[u8]); 1] = [(PAGE_NUMBER, 3, &number(3))];
+            assert!(left_out(order, &pages, Some(0)).is_empty());
+            let others: [(u16, u16, &[u8]); 9] = [
+                (285, ASCII, b"one\0"),
+                (286, 5, &fractions(order, &[1])),
+                (287, 5, &fractions(order, &[1])),
+                (PAGE_NUMBER, 3, &number(3)),
+                (WHITE_POINT, 5, &fractions(order, &[3333, 3333])),
+                (33550, 12, &[0; 24]),
+                (PHOTOSHOP, 7, b"8BIM\x07\xd0\0\0\0\0\0\0"),
+                (42113, ASCII, b"-9999\0"),
+                (65000, 3, &one),
+            ];
+            assert_eq!(
+                left_out(order, &others, None),
+                [
+                    "name of the page",
+                    "place on the page",
+                    "number of the page",
+                    "white point and primaries",
+                    "GeoTIFF's georeference",
+                    "GDAL's metadata",
+                    "tag 65000",
+                    "Photoshop's resources",
+                ]
+            );
+        }
+    }
+
+    /// A directory below the page, in front of the page's own.
+    #[test]
+    fn pictures_below_the_page_are_named_unless_they_are_thumbnails() {
+        for (kind, is_named) in [(1, false), (0, true), (5, false)] {
+            let mut file = b"II*\0\x1e\0\0\0\x01\0\xfe\0\x04\0\x01\0\0\0".to_vec();
+            file.extend([kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            file.truncate(30);
+            file.extend(b"\x01\0\x4a\x01\x04\0\x01\0\0\0\x08\0\0\0\0\0\0\0");
+            let found =
+                super::super::read_from(super::super::Container::Tiff, &mut io::Cursor::new(file), None);
+            assert_eq!(
+                found.unwrap().unknown == ["pictures below the page"],
+                is_named,
+                "{kind}"
+            );
+        }
     }
 
     #[test]
