@@ -15,6 +15,7 @@ use framepipe::source::raw::{RawSpec, RawSpecError};
 use framepipe::source::seam::SeamLog;
 use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
 use framepipe::source::video::VideoSourceOptions;
+use framepipe::source::y4m::Recognised;
 use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::still::ImageKind;
 use framepipe::still::pattern::Pattern;
@@ -284,7 +285,10 @@ impl Input {
                         "an animated WebP has one stream; leave --stream out".to_owned(),
                     ));
                 }
-                AnySource::Stream(animation::open(path, reading)?)
+                match source::y4m::recognised(path, reading.timeout)? {
+                    Recognised::Mixed(source) => AnySource::Stream(source),
+                    Recognised::Other(_open) => AnySource::Stream(animation::open(path, reading)?),
+                }
             }
         };
         let source = match self {

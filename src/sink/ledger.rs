@@ -389,6 +389,11 @@ impl PlainLedger {
         self.ledger.refusal().map_or(Ok(()), Err)
     }
 
+    /// Enters that changes of a fact are no loss.
+    pub(super) fn settle_change(&mut self, fact: Fact) {
+        self.ledger.settle_change(fact);
+    }
+
     /// As [`PlainLedger::see`], for files that hold one frame each, so that nothing changes within an output.
     #[cfg(feature = "images")]
     pub(super) fn see_alone(

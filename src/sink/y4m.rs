@@ -76,12 +76,18 @@ pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn 
     let writer = ByteWriter::open(target, rules)?;
     let (header, lost) = header(info);
     let place = format!("{} (y4m)", writer.label());
+    let mixed = info.field_order == FieldOrder::Mixed;
+    let mut ledger = PlainLedger::new(place, ADVICE, rules, info);
+    if mixed {
+        // Marked frame by frame.
+        ledger.settle_change(Fact::FieldOrder);
+    }
     Ok(Box::new(Y4m {
-        ledger: PlainLedger::new(place, ADVICE, rules, info),
+        ledger,
         writer,
         header,
         begun: false,
-        mixed: info.field_order == FieldOrder::Mixed,
+        mixed,
         clock: ConstantRate::of(info),
         lost,
     }))
@@ -193,11 +199,9 @@ impl Sink for Y4m {
 
     fn write(&mut self, mut frame: Frame) -> Result<Flow, SinkError> {
         let format = frame.format();
-        let seen = self.ledger.see(&mut frame, |fact, value, _| match fact {
-            // Marked frame by frame.
-            Fact::FieldOrder if self.mixed => Outcome::Carried,
-            fact => outcome(fact, value, format),
-        });
+        let seen = self
+            .ledger
+            .see(&mut frame, |fact, value, _| outcome(fact, value, format));
         seen.map_err(|problem| SinkError::Unsupported {
             path: self.writer.label().to_owned(),
             problem,

@@ -3,15 +3,34 @@
 use super::{SourceError, Supply};
 use crate::frame::{StallTimeout, Stopped, open_without_waiting, wait_a_tick};
 use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::pipe::SpliceFlags;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek};
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes
 /// for each few rows.
 const PIPE_SIZE: usize = 1 << 20;
+
+/// How long the rest of a line that has begun is awaited before anything is read.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A copy of what stands in a pipe, at most `most` bytes; nothing of what is no pipe.
+fn copied(pipe: &File, most: usize) -> io::Result<Vec<u8>> {
+    let (from, to) = rustix::pipe::pipe()?;
+    let count = match rustix::pipe::tee(pipe, &to, most, SpliceFlags::NONBLOCK) {
+        Ok(count) => count,
+        Err(Errno::INVAL | Errno::AGAIN) => 0,
+        Err(error) => return Err(error.into()),
+    };
+    let mut bytes = vec![0; count];
+    File::from(from).read_exact(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// Unbuffered input, so that a frame's bytes go straight to the frame's memory.
 pub(super) struct ByteReader {
@@ -140,6 +159,35 @@ impl ByteReader {
             }
         }
         Ok(done)
+    }
+
+    /// The next bytes, at most `most`, which are read again afterwards. It waits until these are enough, but
+    /// no longer than [`PATIENCE`] for more once there are some.
+    pub(super) fn peek(
+        &self,
+        most: usize,
+        is_enough: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<u8>, SourceError> {
+        let failed = |cause| SourceError::Io {
+            path: self.label.clone(),
+            cause,
+        };
+        if self.length.is_some() {
+            let at = (&self.file).stream_position().map_err(failed)?;
+            let mut start = vec![0; most];
+            let count = self.file.read_at(&mut start, at).map_err(failed)?;
+            start.truncate(count);
+            return Ok(start);
+        }
+        self.wait(None)?;
+        let begun = Instant::now();
+        loop {
+            let start = copied(&self.file, most).map_err(failed)?;
+            if start.len() == most || is_enough(&start) || begun.elapsed() > PATIENCE {
+                return Ok(start);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn wait(&self, supply: Option<&Supply>) -> Result<(), SourceError> {

@@ -4,6 +4,7 @@
 use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::{Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
+use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 use std::time::Instant;
@@ -63,6 +64,8 @@ struct Header {
     aspect: (i32, i32),
     range: Range,
     chroma_location: u8,
+    /// What is not understood, in words.
+    remarks: Vec<String>,
 }
 
 impl Header {
@@ -75,6 +78,7 @@ impl Header {
         let mut field_order = FieldOrder::Progressive;
         let mut aspect = (0, 1);
         let mut range = Range::Unspecified;
+        let mut remarks = Vec::new();
         for word in words {
             let key = word.chars().next().unwrap_or_default();
             let value = &word[key.len_utf8()..];
@@ -105,7 +109,13 @@ impl Header {
                         range = match word {
                             "FULL" => Range::Full,
                             "LIMITED" => Range::Limited,
-                            _ => Range::Unspecified,
+                            _ => {
+                                remarks.push(format!(
+                                    "has the unknown range 'XCOLORRANGE={word}' in its header, which is not \
+                                     looked at; known are FULL and LIMITED"
+                                ));
+                                Range::Unspecified
+                            }
                         };
                     } else {
                         tracing::debug!("y4m header parameter 'X{value}' is not known and is passed over");
@@ -130,6 +140,9 @@ impl Header {
                     known.join(", ")
                 )
             })?;
+        if rate.is_none() {
+            remarks.push("states no frame rate in its header; 25 frames a second are taken".to_owned());
+        }
         Ok(Header {
             width,
             height,
@@ -139,7 +152,13 @@ impl Header {
             aspect,
             range,
             chroma_location,
+            remarks,
         })
+    }
+
+    /// True if each frame states its own field order.
+    fn is_mixed(line: &[u8]) -> bool {
+        line.starts_with(MAGIC.as_bytes()) && line.split(|&byte| byte == b' ').any(|word| word == b"Im")
     }
 }
 
@@ -175,6 +194,10 @@ struct Y4m {
     layout: Layout,
     read: u64,
     repeats: u64,
+    /// Frames whose marks say more of their sampling than their field order does, and the first such mark.
+    marked: Option<(u64, String)>,
+    /// What the header says that is not understood.
+    remarks: Vec<String>,
 }
 
 /// Opens a YUV4MPEG2 file, or standard input for "-", and reads its header.
@@ -183,6 +206,44 @@ struct Y4m {
 pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, SourceError> {
     let mut reader = ByteReader::open(path)?;
     reader.set_timeout(timeout);
+    stream(reader)
+}
+
+/// What a file or a pipe turned out to be.
+pub enum Recognised {
+    /// A stream of mixed interlacing, open.
+    Mixed(Box<dyn Source>),
+    /// Something else. A pipe must stay open until others have opened it.
+    Other(Option<File>),
+}
+
+/// Looks for a stream of mixed interlacing, which FFmpeg does not read, under a name that does not tell it.
+/// No byte of a pipe is taken.
+pub fn recognised(path: &Path, timeout: Option<Duration>) -> Result<Recognised, SourceError> {
+    if !(path.is_file() || is_nameless_pipe(path)) {
+        return Ok(Recognised::Other(None));
+    }
+    let mut reader = ByteReader::open(path)?;
+    reader.set_timeout(timeout);
+    let magic = MAGIC.as_bytes();
+    let is_enough =
+        |start: &[u8]| start.contains(&b'\n') || !start.starts_with(&magic[..magic.len().min(start.len())]);
+    let start = reader.peek(LONGEST_LINE, is_enough)?;
+    let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    match Header::is_mixed(line) {
+        true => Ok(Recognised::Mixed(stream(reader)?)),
+        false => Ok(Recognised::Other(Some(reader.into_file()))),
+    }
+}
+
+/// True for a pipe between processes, such as /dev/stdin. One with a name can be opened once only: its writer
+/// may be gone by the second time, for which that would wait.
+fn is_nameless_pipe(path: &Path) -> bool {
+    const PIPES: u64 = 0x5049_5045;
+    rustix::fs::statfs(path).is_ok_and(|system| system.f_type as u64 == PIPES)
+}
+
+fn stream(mut reader: ByteReader) -> Result<Box<dyn Source>, SourceError> {
     let mut magic = [0_u8; MAGIC.len()];
     let found = reader.read_full(&mut magic, None)?;
     if found == 0 {
@@ -256,6 +317,8 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
         layout,
         read: 0,
         repeats: 0,
+        marked: None,
+        remarks: header.remarks,
     }))
 }
 
@@ -320,12 +383,21 @@ impl Y4m {
         }
     }
 
-    /// The field order that a frame's own parameters state: `Ixyz`, where x is the way the frame is shown.
+    /// The field order that a frame's own parameters state: `Ixyz`, where x is the way the frame is shown, y
+    /// how it was sampled in time, and z how its chroma was.
     fn line_order(&mut self, parameters: &str) -> FieldOrder {
-        let shown = parameters
-            .split(' ')
-            .find_map(|word| word.strip_prefix('I'))
-            .and_then(|value| value.chars().next());
+        let value = parameters.split(' ').find_map(|word| word.strip_prefix('I'));
+        let mut letters = value.unwrap_or_default().chars();
+        let shown = letters.next();
+        let usual = match shown {
+            Some('1'..='3') => 'p',
+            _ => 'i',
+        };
+        // A question mark says nothing.
+        if letters.any(|letter| letter != usual && letter != '?') {
+            let first = || (0, value.unwrap_or_default().chars().take(3).collect());
+            self.marked.get_or_insert_with(first).0 += 1;
+        }
         match shown {
             Some(c @ ('t' | 'T')) => {
                 self.repeats += u64::from(c == 'T');
@@ -379,13 +451,18 @@ impl Source for Y4m {
     }
 
     fn remarks(&mut self) -> Remarks {
+        let label = self.reader.label();
         let repeats = std::mem::take(&mut self.repeats);
-        Remarks::warnings((repeats > 0).then(|| {
+        let repeated = (repeats > 0)
+            .then(|| format!("{repeats} frames ask to be shown with repeated fields; each is taken once"));
+        let marked = self.marked.take().map(|(frames, first)| {
             format!(
-                "{}: {repeats} frames ask to be shown with repeated fields; each is taken once",
-                self.reader.label()
+                "{frames} frames say more of how they were sampled than their field order, such as I{first}; \
+                 the order alone is kept"
             )
-        }))
+        });
+        let sentences = self.remarks.drain(..).chain(repeated).chain(marked);
+        Remarks::warnings(sentences.map(|sentence| format!("{label}: {sentence}")))
     }
 }
 
@@ -427,12 +504,20 @@ mod tests {
             Header::parse("YUV4MPEG2 W2 H2 F0:0 A0:0 I? XYSCSS=422P10 XCOLORRANGE=FULL XFOO=1").unwrap();
         assert_eq!(header.format.name(), "yuv422p10le");
         assert_eq!((header.rate, header.range), (None, Range::Full));
+        assert!(
+            header.remarks.join("").contains("states no frame rate"),
+            "{:?}",
+            header.remarks
+        );
         let header = Header::parse("YUV4MPEG2 W2 H2 C444 XYSCSS=420JPEG Im XCOLORRANGE=LIMITED").unwrap();
         assert_eq!(header.format.name(), "yuv444p");
         assert_eq!(
             (header.field_order, header.range),
             (FieldOrder::Mixed, Range::Limited)
         );
+        let header = Header::parse("YUV4MPEG2 W2 H2 F25:1 XCOLORRANGE=FOO").unwrap();
+        assert_eq!((header.range, header.remarks.len()), (Range::Unspecified, 1));
+        assert!(header.remarks[0].contains("'XCOLORRANGE=FOO'"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The program from the outside: exit codes, bad input, pipes, interruption, files that appear only when
 //! whole.
 
-use crate::common::{PROGRAM, ffmpeg, framepipe, send, text};
+use crate::common::{PROGRAM, ffmpeg, framepipe, said, send, text};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -1083,5 +1083,85 @@ fn threads_have_a_limit() {
             let said = filter(2, &["a.mp4", "b.mp4", "--filter", "soft", option, number]);
             assert!(said.contains("write a number from 1 to 1024"), "{said}");
         }
+    }
+}
+
+/// A YUV4MPEG2 stream of 4x4 pixels with a frame for each of these marks.
+fn mixed_y4m(header: &str, marks: &[&str]) -> Vec<u8> {
+    let mut stream = format!("YUV4MPEG2 W4 H4 {header} A1:1 C420jpeg\n").into_bytes();
+    for (level, mark) in (b'0'..).zip(marks) {
+        stream.extend(format!("FRAME {mark}\n").bytes());
+        stream.extend([level; 24]);
+    }
+    stream
+}
+
+#[test]
+fn field_orders_of_frames_survive_from_a_file_and_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let stream = mixed_y4m("F25:1 Im", &["Itii", "Ibii", "I1pp"]);
+    for name in ["in.y4m", "in.bin"] {
+        fs::write(at(name), &stream).unwrap();
+    }
+    let run = |input: &Path, stdin: Option<&[u8]>| {
+        let mut child = Command::new(PROGRAM)
+            .arg("filter")
+            .arg(input)
+            .arg(at("out.y4m"))
+            .args([
+                "--filter",
+                "identity",
+                "--engine",
+                "cpu",
+                "--strict",
+                "--overwrite",
+            ])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(stdin.unwrap_or_default()).unwrap();
+        drop(pipe);
+        child.wait_with_output().unwrap()
+    };
+    let frames = |file: &[u8]| {
+        let at = file.windows(6).position(|word| word == b"FRAME ").unwrap();
+        file[at..].to_vec()
+    };
+    for (input, stdin) in [
+        (at("in.y4m"), None),
+        (at("in.bin"), None),
+        ("-".into(), Some(&stream[..])),
+        ("/dev/stdin".into(), Some(&stream)),
+    ] {
+        let done = run(&input, stdin);
+        assert!(done.status.success(), "{}: {}", input.display(), said(&done));
+        let written = fs::read(at("out.y4m")).unwrap();
+        assert!(
+            written.starts_with(b"YUV4MPEG2 W4 H4 F25:1 Im "),
+            "{}",
+            input.display()
+        );
+        assert_eq!(frames(&written), frames(&stream), "{}", input.display());
+    }
+    for (header, marks, words) in [
+        (
+            "F25:1 Im",
+            &["Itpp", "Itip", "It??"][..],
+            "2 frames say more of how they were sampled",
+        ),
+        ("F0:0 Im", &["Itii"], "states no frame rate"),
+        (
+            "F25:1 Im XCOLORRANGE=FOO",
+            &["Itii"],
+            "unknown range 'XCOLORRANGE=FOO'",
+        ),
+    ] {
+        fs::write(at("in.y4m"), mixed_y4m(header, marks)).unwrap();
+        let done = run(&at("in.y4m"), None);
+        assert_eq!(done.status.code(), Some(1), "{header}: {}", said(&done));
+        assert!(said(&done).contains(words), "{header}: {}", said(&done));
     }
 }
