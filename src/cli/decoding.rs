@@ -1,5 +1,7 @@
 //! Which decoders read a video: `--decoder` and what belongs to it.
 
+use super::Failure;
+use super::endpoint::Input;
 use super::engine::{EngineArguments, EngineName};
 use super::filter::size;
 use super::limits::count;
@@ -40,6 +42,24 @@ pub(crate) struct DecodingArguments {
 }
 
 impl DecodingArguments {
+    /// Refuses what an input without a decoder of FFmpeg's does not have.
+    pub(crate) fn check(&self, input: &Input) -> Result<(), Failure> {
+        if matches!(input, Input::Video(_)) {
+            return Ok(());
+        }
+        let given = [
+            (self.decoder == DecoderName::Nvdec, "--decoder nvdec"),
+            (self.decoders.is_some(), "--decoders"),
+            (self.decoder_memory.is_some(), "--decoder-memory"),
+        ];
+        match given.into_iter().find(|(given, _)| *given) {
+            Some((_, option)) => Err(Failure::Usage(format!(
+                "{option} is an option of video files; other inputs have no decoder to choose"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The decoders for a video. Its frames go as they are to `engine`'s cards, if it `goes_straight`, which
     /// then decode `range` of it where that saves time.
     pub(crate) fn decoders(

@@ -121,9 +121,18 @@ impl EncodingArguments {
         VideoSink::create(info, options)
     }
 
-    /// The quality as JPEG files have it; what is out of range is refused by the sink.
-    pub(crate) fn jpeg_quality(&self) -> Option<u8> {
-        self.quality.map(|q| if q.fract() == 0.0 { q as u8 } else { 0 })
+    /// The quality as JPEG files have it.
+    pub(crate) fn jpeg_quality(&self) -> Result<Option<u8>, Failure> {
+        let whole = |quality: f64| (1..=100).find(|&whole| f64::from(whole) == quality);
+        let Some(quality) = self.quality else {
+            return Ok(None);
+        };
+        whole(quality).map(Some).ok_or_else(|| {
+            Failure::Usage(format!(
+                "a quality of {quality} is out of range for JPEG files; use a whole number from 1 to 100, \
+                 higher is better"
+            ))
+        })
     }
 
     /// The format of floating-point samples that was requested, if it is such a one.

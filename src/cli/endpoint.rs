@@ -653,13 +653,25 @@ impl Output {
                     start,
                     ..named.unwrap_or_default()
                 };
-                if let Some(quality) = encoding.jpeg_quality() {
-                    options.jpeg_quality = quality;
-                }
                 let kind = sink::images::kind_for(path, &options);
                 let wanted = self.wanted(encoding, |format| sink::images::accepts(kind, format))?;
                 // In a folder each file may be of another kind.
                 let naming = Naming::new(path, &options).ok();
+                if encoding.quality.is_some() {
+                    let sources = options.sources.as_deref().unwrap_or_default();
+                    let is_jpeg = |file| {
+                        let kind_of = |naming: &Naming| naming.name(0, Some(file)).1;
+                        naming.as_ref().map(kind_of) == Some(ImageKind::Jpeg)
+                    };
+                    if kind != ImageKind::Jpeg && !sources.iter().any(|file| is_jpeg(file)) {
+                        return Err(Failure::Usage(format!(
+                            "--quality is an option of video files and of JPEG files; {kind} files have none"
+                        )));
+                    }
+                }
+                if let Some(quality) = encoding.jpeg_quality()? {
+                    options.jpeg_quality = quality;
+                }
                 let choose: Choose = Arc::new(move |format, file| {
                     let of_file = naming
                         .as_ref()

@@ -1031,3 +1031,57 @@ fn what_no_output_is_given_is_named() {
     let said = refused(&at("wide.hdr"), &at("wide.tif"), &["--strict"]);
     assert!(said.contains("pixel aspect (2:1)"), "{said}");
 }
+
+#[test]
+fn options_that_stills_do_not_have_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    picture(&at("in.png"), "24x16", &[]);
+    for (output, options, words) in [
+        ("out.webp", ["--quality", "5"], "PNG files have none"),
+        ("out.png", ["--quality", "5"], "PNG files have none"),
+        ("out/", ["--quality", "5"], "PNG files have none"),
+        (
+            "out.jpg",
+            ["--quality", "50.5"],
+            "a quality of 50.5 is out of range for JPEG",
+        ),
+        (
+            "out.jpg",
+            ["--quality", "nan"],
+            "a quality of NaN is out of range for JPEG",
+        ),
+        (
+            "out.jpg",
+            ["--quality", "300"],
+            "a quality of 300 is out of range for JPEG",
+        ),
+        (
+            "out.png",
+            ["--decoder", "nvdec"],
+            "--decoder nvdec is an option of video files",
+        ),
+        (
+            "out.png",
+            ["--decoders", "3"],
+            "--decoders is an option of video files",
+        ),
+    ] {
+        let done = framepipe(&at("in.png"), &at(output), &options);
+        let said = said(&done);
+        assert_eq!(done.status.code(), Some(2), "{options:?}: {said}");
+        let words = words.replace("PNG", if output == "out.webp" { "WebP" } else { "PNG" });
+        assert!(said.contains(&words), "{options:?}: {said}");
+        assert!(!at(output).exists(), "{options:?}");
+    }
+    filtered(&at("in.png"), &at("low.jpg"), &["--quality", "5"]);
+    filtered(&at("in.png"), &at("high.jpg"), &["--quality", "95"]);
+    let size = |name| fs::metadata(at(name)).unwrap().len();
+    assert!(size("low.jpg") < size("high.jpg"));
+    // In a folder of several kinds it is for the JPEG files.
+    fs::create_dir(at("both")).unwrap();
+    fs::copy(at("in.png"), at("both/a.png")).unwrap();
+    fs::copy(at("high.jpg"), at("both/b.jpg")).unwrap();
+    filtered(&at("both"), &at("made/"), &["--quality", "5"]);
+    assert!(size("made/b.jpg") < size("high.jpg"));
+}

@@ -121,6 +121,7 @@ impl<'a> Single<'a> {
     /// Refuses an input and an output that do not go together, or not with the options.
     pub(super) fn check_ends(&self) -> Result<(), Failure> {
         self.output.check(&self.encoding)?;
+        self.decoding.check(&self.input)?;
         self.output.check_extension(&self.input)?;
         // Of several inputs whole ones are left out.
         let skips = self.skip_existing && self.kept.is_none();
