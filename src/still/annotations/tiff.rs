@@ -285,7 +285,7 @@ impl<R: BufRead + Seek> Copier<'_, R> {
             .and_then(|()| super::overwrite(record, field_at, &value)))
     }
 
-    /// True unless an entry says what goes without saying: the only page, the colours of sRGB, and thumbnails.
+    /// True unless an entry says what goes without saying: the only page, the colours of sRGB, thumbnails.
     fn says_more(&mut self, tag: u16, record: &[u8], size: u64) -> io::Result<bool> {
         const MOST: u64 = 64;
         const SRGB: [f64; 8] = [0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06];
