@@ -194,6 +194,9 @@ impl Engine for Luma {
     }
 }
 
+/// Rows that a thread makes luma of, or puts it back into, at a time.
+const BAND: usize = 16;
+
 /// The rows of a frame at height `y`.
 fn rows_at(frame: &Frame, y: usize) -> PlaneRows<'_> {
     let planes = frame.layout().planes().len();
@@ -221,7 +224,7 @@ fn make_luma(threads: &Threads, from: &Frame, luma: &mut Frame) {
     let (luma_place, alpha_place) = (place(Channel::Luma), place(Channel::Alpha));
     let loops = luma_rows(from);
     let width = from.layout().width();
-    threads.each_row(rows_mut(luma), |y, mut rows| {
+    threads.each_row(BAND, rows_mut(luma), |y, mut rows| {
         let mut words = vec![0; width];
         loops.luma(rows_at(from, y), &mut words);
         put(format, luma_place, &words, &mut rows);
@@ -245,7 +248,7 @@ fn put_back(threads: &Threads, (from, after): (&Frame, &Frame), change: Change, 
         .format()
         .place(Channel::Alpha)
         .filter(|&(plane, _)| plane > 0);
-    threads.each_row(rows_mut(to), |y, rows| {
+    threads.each_row(BAND, rows_mut(to), |y, rows| {
         let mut words = Vec::new();
         take(after, Channel::Luma, y, &mut words);
         if let Some((plane, _)) = alpha {

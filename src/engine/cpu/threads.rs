@@ -137,16 +137,19 @@ impl Threads {
     }
 }
 
-/// Rows that a thread does before it asks for more.
-const BAND: usize = 16;
-
 impl Threads {
-    /// Calls `work` once with each row and its number, on as many threads.
-    pub(in crate::engine) fn each_row<T: Send>(&self, rows: Vec<T>, work: impl Fn(usize, T) + Sync) {
-        let mut bands = Vec::with_capacity(rows.len().div_ceil(BAND));
+    /// Calls `work` once with each row and its number. Threads take bands of so many rows, which are to be
+    /// worth waking a thread for.
+    pub(in crate::engine) fn each_row<T: Send>(
+        &self,
+        band: usize,
+        rows: Vec<T>,
+        work: impl Fn(usize, T) + Sync,
+    ) {
+        let mut bands = Vec::with_capacity(rows.len().div_ceil(band));
         let mut rows = rows.into_iter().enumerate().peekable();
         while rows.peek().is_some() {
-            bands.push(rows.by_ref().take(BAND).collect::<Vec<_>>());
+            bands.push(rows.by_ref().take(band).collect::<Vec<_>>());
         }
         self.each(bands, |_, band| {
             band.into_iter().for_each(|(y, row)| work(y, row));

@@ -22,11 +22,20 @@ fn grids(frame: &Frame) -> impl Iterator<Item = Grid> + use<> {
     })
 }
 
+/// Rows of so many bytes that a thread copies at a time.
+fn copied(row_bytes: usize) -> usize {
+    (512 << 10) / row_bytes.max(1) + 1
+}
+
+/// Rows that a thread mixes at a time.
+const MIXED: usize = 16;
+
 /// Copies what `window` shows of `from`, all of `to`.
 pub(super) fn cut(threads: &Threads, from: &Frame, window: &Area, to: &mut Frame) {
     for ((index, Grid { pixel, shift }), rows) in grids(from).enumerate().zip(to.plane_rows_mut()) {
         let (x, y) = (window.x >> shift.0, window.y >> shift.1);
-        threads.each_row(rows, |row, target| {
+        let row_bytes = rows.first().map_or(0, |row| row.len());
+        threads.each_row(copied(row_bytes), rows, |row, target| {
             let source = &from.row(index, y + row)[x * pixel..];
             target.copy_from_slice(&source[..target.len()]);
         });
@@ -57,7 +66,11 @@ pub(super) fn paste(
     for ((index, Grid { pixel, shift }), mut rows) in grids(from).enumerate().zip(to.plane_rows_mut()) {
         let (x, y) = (window.x >> shift.0, window.y >> shift.1);
         let of_window = rows.drain(y..y + from.layout().planes()[index].height).collect();
-        threads.each_row(of_window, |row, target: &mut [u8]| {
+        let band = match share {
+            Share::Whole => copied(from.layout().row_bytes(index)),
+            Share::Matte(_) | Share::Rest(_) => MIXED,
+        };
+        threads.each_row(band, of_window, |row, target: &mut [u8]| {
             for span in spans(shift, y + row) {
                 let source = &from.row(index, row)[(span.start - x) * pixel..(span.end - x) * pixel];
                 let target = &mut target[span.start * pixel..span.end * pixel];
