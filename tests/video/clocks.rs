@@ -786,7 +786,9 @@ fn ten_passes_move_nothing() {
         ("avi", &["-c:v", "mpeg4", "-c:a", "libmp3lame"]),
     ];
     let mut problems = Vec::new();
-    for (extension, encoding) in chains {
+    // Every other one, if not all are to be tried.
+    let step = if is_whole_matrix() { 1 } else { 2 };
+    for (extension, encoding) in chains.into_iter().step_by(step) {
         let first = clip(folder.path(), &format!("0.{extension}"), encoding);
         let expected = distances(&first);
         assert_eq!(expected.len(), 2, "{extension}");
