@@ -203,8 +203,7 @@ def _filter(
     if most < LARGEST[pictures.dtype] and (found := int(pictures.max())) > most:
         raise ValueError(f"the array has a sample of {found}, and {word} ends at {most}")
     whole = _filter_apart if is_apart else _filter_whole
-    remarks = whole(pictures, _pictures(result), names, (border, planes, word, engine, threads))
-    return result, remarks
+    return result, whole(pictures, _pictures(result), names, (border, planes, word, engine, threads))
 
 
 def _filter_foreign(

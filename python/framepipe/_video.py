@@ -96,8 +96,7 @@ class Frame:
         data = self._picture.data
         if not isinstance(data, bytearray):
             return Frame(self._picture.rgb_on_card()).planes[0]
-        dtype = np.uint8 if self._picture.sample_type == "|u1" else np.uint16
-        rgb = np.empty((self.height, self.width, 3), dtype)
+        rgb = np.empty((self.height, self.width, 3), self._sample_type())
         self._picture.store_rgb(np.frombuffer(data, np.uint8).reshape(1, 1, -1, 1), rgb[np.newaxis])
         return rgb
 
@@ -116,7 +115,7 @@ class Frame:
         """
         if is_on_card(rgb):
             raise TypeError("the array lies on a card, and frames are made of arrays in the host's memory")
-        dtype = np.dtype(self._picture.sample_type).newbyteorder("=")
+        dtype = self._sample_type()
         expected = (self.height, self.width, 3)
         if rgb.shape != expected or rgb.dtype != dtype:
             raise ValueError(
@@ -124,6 +123,10 @@ class Frame:
                 f"{rgb.shape} and type {rgb.dtype}"
             )
         return Frame(self._picture.with_rgb(rgb.astype(dtype.newbyteorder("<")).tobytes()))
+
+    def _sample_type(self) -> np.dtype[Any]:
+        """The type of samples, in this machine's order of bytes."""
+        return np.dtype(self._picture.sample_type).newbyteorder("=")
 
     @property
     def format(self) -> str:

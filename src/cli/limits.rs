@@ -7,13 +7,13 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Reads how many threads, or jobs side by side, there are to be.
+/// Reads how many there are to be of threads, of jobs side by side, or of frames in a queue.
 pub(super) fn count(text: &str) -> Result<NonZeroUsize, String> {
     let number = text.parse().ok().filter(|n: &NonZeroUsize| n.get() <= MOST);
     number.ok_or_else(|| format!("write a number from 1 to {MOST}"))
 }
 
-/// More threads than any machine has use for.
+/// More than any machine has use for.
 const MOST: usize = 1024;
 
 /// The memory that the frame buffers of all jobs at a time may take.

@@ -198,7 +198,7 @@ impl Engine for Luma {
 const BAND: usize = 16;
 
 /// The rows of a frame at height `y`.
-fn rows_at(frame: &Frame, y: usize) -> PlaneRows<'_> {
+pub(super) fn rows_at(frame: &Frame, y: usize) -> PlaneRows<'_> {
     let planes = frame.layout().planes().len();
     std::array::from_fn(|plane| if plane < planes { frame.row(plane, y) } else { &[] })
 }
@@ -258,14 +258,9 @@ fn put_back(threads: &Threads, (from, after): (&Frame, &Frame), change: Change, 
     });
 }
 
-/// The loops for frames such as this one.
-fn luma_rows(frame: &Frame) -> LumaRows {
+/// The loops for RGB frames such as this one.
+pub(super) fn luma_rows(frame: &Frame) -> LumaRows {
     LumaRows::new(frame.format(), Weights::of(&frame.metadata.colour).0)
-}
-
-/// Luma of row `y` of an RGB frame, rounded half up.
-pub(super) fn luma_of_row(frame: &Frame, y: usize, luma: &mut [u16]) {
-    luma_rows(frame).luma(rows_at(frame, y), luma);
 }
 
 /// What red, green and blue count in luma, times 2^16; their sum is 2^16.

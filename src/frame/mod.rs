@@ -33,6 +33,8 @@ pub use pixel_format::{
 };
 pub use point::{InvalidPoint, Point, Skipped};
 pub(crate) use range::RangeChange;
+#[cfg(feature = "images")]
+pub(crate) use rational::gcd;
 pub use rational::{BadRate, Rational, parse_rate};
 pub use remarks::Remarks;
 pub use shared::Shared;

@@ -51,7 +51,8 @@ pub fn parse_rate(text: &str) -> Result<Rational, BadRate> {
     }
 }
 
-fn gcd(mut a: i64, mut b: i64) -> i64 {
+/// The greatest common divisor.
+pub(crate) fn gcd(mut a: i64, mut b: i64) -> i64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

@@ -27,11 +27,11 @@ use super::endpoint::Output;
 use super::engine::{EngineArguments, TUNING};
 use super::filtering::FilteringArguments;
 use super::interrupt::OnInterrupt;
+use super::limits::count;
 use super::reading::{RangeArguments, ReadingArguments};
 use super::region::RegionArguments;
 use super::trace::TraceArguments;
 use super::{Failure, escape, progress, untrusted};
-use crate::cli::limits::count;
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueHint};
 use framepipe::frame::Remarks;
@@ -175,10 +175,7 @@ pub(super) fn pipeline_options(
 
 /// A length of queue.
 pub(super) fn queue(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|n| (1..=1024).contains(n))
-        .ok_or_else(|| "write a number from 1 to 1024".to_owned())
+    count(text).map(NonZeroUsize::get)
 }
 
 /// A number of bytes such as 500M.

@@ -135,9 +135,7 @@ impl Threads {
             }
         });
     }
-}
 
-impl Threads {
     /// Calls `work` once with each row and its number. Threads take bands of so many rows, which are to be
     /// worth waking a thread for.
     pub(in crate::engine) fn each_row<T: Send>(

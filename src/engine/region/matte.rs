@@ -2,7 +2,7 @@
 
 use super::RegionError;
 use super::rectangle::Area;
-use crate::engine::luma::{luma_of_row, take};
+use crate::engine::luma::{luma_rows, rows_at, take};
 use crate::frame::{Channel, ColourModel, Frame, Range, RangeChange, Remarks};
 use std::error::Error;
 use std::ops;
@@ -47,11 +47,11 @@ impl Matte {
         let max = format.max_value() as u16;
         let mut weights = Vec::with_capacity(width * height);
         let mut luma = vec![0; width];
+        let loops = (format.model() == ColourModel::Rgb).then(|| luma_rows(&frame));
         for y in 0..height {
-            if format.model() == ColourModel::Rgb {
-                luma_of_row(&frame, y, &mut luma);
-            } else {
-                take(&frame, Channel::Luma, y, &mut luma);
+            match &loops {
+                Some(loops) => loops.luma(rows_at(&frame, y), &mut luma),
+                None => take(&frame, Channel::Luma, y, &mut luma),
             }
             // A word may hold more than its format's depth.
             weights.extend(luma.iter().map(|word| (word >> format.shift()).min(max)));

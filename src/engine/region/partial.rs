@@ -253,26 +253,17 @@ impl Pending {
         self.done += 1;
         let (matte, areas) = (self.matte.as_deref(), &self.areas);
         let result = &mut self.result;
+        let from = (part, &group.window);
         if outside {
             let whole = [group.window];
-            paste(
-                threads,
-                (part, &group.window),
-                result,
-                Share::Whole,
-                |shift, y| {
-                    let regions = spans::covered(areas.iter(), shift, y);
-                    spans::without(&spans::covered(whole.iter(), shift, y), &regions)
-                },
-            );
+            paste(threads, from, result, Share::Whole, |shift, y| {
+                let regions = spans::covered(areas.iter(), shift, y);
+                spans::without(&spans::covered(whole.iter(), shift, y), &regions)
+            });
             if let Some(matte) = matte {
-                paste(
-                    threads,
-                    (part, &group.window),
-                    result,
-                    Share::Rest(matte),
-                    |shift, y| spans::covered(areas.iter(), shift, y),
-                );
+                paste(threads, from, result, Share::Rest(matte), |shift, y| {
+                    spans::covered(areas.iter(), shift, y)
+                });
             }
             return;
         }
@@ -281,7 +272,7 @@ impl Pending {
         };
         let (own, others) = (own(std::slice::from_ref(group)), own(earlier));
         let share = matte.map_or(Share::Whole, Share::Matte);
-        paste(threads, (part, &group.window), result, share, |shift, y| {
+        paste(threads, from, result, share, |shift, y| {
             let others = spans::covered(others.iter(), shift, y);
             spans::without(&spans::covered(own.iter(), shift, y), &others)
         });

@@ -262,8 +262,8 @@ fn says_same(a: &str, b: &str) -> bool {
 }
 
 /// What is lost on the way from `before`, streams `carried` of it in the output's order, to the file that
-/// `open` opens, `None` if it cannot be read; a sentence each. Texts that are named in `ignored` are told
-/// elsewhere.
+/// `open` opens, `None` if it cannot be read; a sentence each. Texts that are named in `ignored` are
+/// reported elsewhere.
 pub(super) fn losses(
     before: &Demuxer,
     (carried, ignored): (&[Carried], &[&str]),

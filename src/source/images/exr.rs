@@ -12,7 +12,7 @@
 
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, ReadBudget};
-use crate::frame::{AlphaKind, Channel, Colour, MAX_CHANNELS, PixelFormat, Range};
+use crate::frame::{AlphaKind, Channel, Colour, MAX_CHANNELS, PixelFormat, Range, gcd};
 use crate::still::exr::{ExrPart, is_float, primaries};
 use crate::still::listed;
 use ::exr::block::lines::LineIndex;
@@ -291,11 +291,8 @@ fn aspect(ratio: f32) -> (i32, i32) {
     if !(1.0..2e9).contains(&parts) || ratio == 1.0 {
         return (0, 1);
     }
-    let (mut a, mut b) = (parts as i32, PARTS as i32);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    (parts as i32 / a, PARTS as i32 / a)
+    let common = gcd(parts as i64, PARTS as i64) as i32;
+    (parts as i32 / common, PARTS as i32 / common)
 }
 
 /// Where the rows of channels go.

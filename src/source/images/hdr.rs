@@ -9,6 +9,7 @@
 //!   -Y 480 +X 640
 //! ```
 
+use crate::frame::gcd;
 use crate::still::annotations::FileMetadata;
 use crate::still::exr::primaries;
 use ::exr::math::Vec2;
@@ -95,12 +96,8 @@ fn ratio(value: f64) -> (i32, i32) {
     if !(1.0..=1e9).contains(&whole) || whole == PARTS {
         return (0, 0);
     }
-    let (num, den) = (whole as i32, PARTS as i32);
-    let (mut a, mut b) = (num, den);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    (num / a, den / a)
+    let common = gcd(whole as i64, PARTS as i64) as i32;
+    (whole as i32 / common, PARTS as i32 / common)
 }
 
 #[cfg(test)]

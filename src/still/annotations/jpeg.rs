@@ -143,7 +143,7 @@ pub(crate) fn walk(
 
 /// How many pictures a segment lists in CIPA's multi-picture format, as its marker and its data with the
 /// length say; `None` for another segment. Previews of the first picture do not count.
-#[cfg_attr(not(feature = "images"), allow(dead_code))]
+#[cfg(feature = "images")]
 pub(crate) fn listed_pictures(marker: u8, body: &[u8]) -> Option<usize> {
     const ENTRIES: u16 = 0xb002;
     const ENTRY: usize = 16;

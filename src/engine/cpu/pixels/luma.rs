@@ -100,20 +100,14 @@ impl LumaRows {
         let weights: [[u32; C]; P] =
             std::array::from_fn(|plane| std::array::from_fn(|at| self.weights[plane][at]));
         let rows: [&[[S; C]]; P] = std::array::from_fn(|k| S::pixels(task.rows[self.planes[k]]));
+        let from = Pixels { rows, weights };
         match task.luma {
-            Luma::Make(luma) => run_plain(self.vectors, Make { rows, weights, luma }),
+            Luma::Make(luma) => run_plain(self.vectors, Make { from, luma }),
             Luma::PutBack(after, change, mut to) => {
                 let planes = self.planes.map(|plane| std::mem::take(&mut to[plane]));
                 let mut planes = planes.into_iter();
                 let to = std::array::from_fn(|_| S::pixels_mut(planes.next().unwrap_or_default()));
-                let (from, max) = (
-                    Make {
-                        rows,
-                        weights,
-                        luma: &mut [],
-                    },
-                    self.max,
-                );
+                let max = self.max;
                 match change {
                     Change::Gray => run_plain(self.vectors, PutGray { from, after, to }),
                     Change::Difference => run_plain(self.vectors, PutDifference { from, after, to, max }),
@@ -161,10 +155,15 @@ impl Samples for [u8; 2] {
     }
 }
 
-/// Luma of a row's pixels.
-struct Make<'a, S, const P: usize, const C: usize> {
+/// A row's pixels, and what their samples count in luma, times 2^16.
+struct Pixels<'a, S, const P: usize, const C: usize> {
     rows: [&'a [[S; C]]; P],
     weights: [[u32; C]; P],
+}
+
+/// Luma of a row's pixels.
+struct Make<'a, S, const P: usize, const C: usize> {
+    from: Pixels<'a, S, P, C>,
     luma: &'a mut [u16],
 }
 
@@ -186,16 +185,16 @@ fn weighted_sum<S: Stored, const P: usize, const C: usize>(
 impl<S: Stored, const P: usize, const C: usize> Plain for Make<'_, S, P, C> {
     #[inline(always)]
     fn run(self) {
-        let rows = self.rows.map(|row| &row[..self.luma.len()]);
+        let rows = self.from.rows.map(|row| &row[..self.luma.len()]);
         for (x, luma) in self.luma.iter_mut().enumerate() {
-            *luma = weighted_sum(&rows.map(|row| row[x]), &self.weights) as u16;
+            *luma = weighted_sum(&rows.map(|row| row[x]), &self.from.weights) as u16;
         }
     }
 }
 
 /// All colours become the new luma.
 struct PutGray<'a, S, const P: usize, const C: usize> {
-    from: Make<'a, S, P, C>,
+    from: Pixels<'a, S, P, C>,
     after: &'a [u16],
     to: [&'a mut [[S; C]]; P],
 }
@@ -203,7 +202,7 @@ struct PutGray<'a, S, const P: usize, const C: usize> {
 impl<S: Stored, const P: usize, const C: usize> Plain for PutGray<'_, S, P, C> {
     #[inline(always)]
     fn run(self) {
-        let Make { rows, weights, .. } = self.from;
+        let Pixels { rows, weights } = self.from;
         for ((row, weights), to) in rows.into_iter().zip(weights).zip(self.to) {
             for ((to, pixel), &luma) in to.iter_mut().zip(row).zip(self.after) {
                 *to = std::array::from_fn(|at| match weights[at] {
@@ -217,7 +216,7 @@ impl<S: Stored, const P: usize, const C: usize> Plain for PutGray<'_, S, P, C> {
 
 /// Colours change by what luma has changed.
 struct PutDifference<'a, S, const P: usize, const C: usize> {
-    from: Make<'a, S, P, C>,
+    from: Pixels<'a, S, P, C>,
     after: &'a [u16],
     to: [&'a mut [[S; C]]; P],
     max: u32,

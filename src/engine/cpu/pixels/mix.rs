@@ -4,14 +4,11 @@
 //! of at most 2^21. With one half added to the numerator no quotient is nearer to an integer than 2^-22,
 //! while the product with the reciprocal is wrong by at most 2^-36: its floor is that of the quotient.
 
-use super::Stored;
+use super::{Stored, floor_bits};
 use crate::engine::cpu::simd::vector::Plain;
 use crate::engine::cpu::simd::{InstructionSet, Vectors, run_plain};
 use crate::frame::PixelFormat;
 use half::f16;
-
-/// 2^52: the low bits of a whole number that is added to it are that number's.
-const WHOLE: f64 = 4_503_599_627_370_496.0;
 
 /// How samples of one format are mixed.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +87,7 @@ impl<S: Stored> Arithmetic<S> for Integers {
         let [to, from] = [to, from].map(|sample| f64::from((sample.level() >> self.0) as i32));
         let numerator = 2.0 * (to * (whole - weight) + from * weight) + whole;
         let quotient = (numerator + 0.5) * (0.5 / whole);
-        S::of(((quotient.floor() + WHOLE).to_bits() as u32) << self.0)
+        S::of(floor_bits(quotient) << self.0)
     }
 }
 

@@ -7,6 +7,16 @@ mod rgb;
 
 pub use rgb::to_rgb;
 
+/// 2^52: the low bits of a whole number that is added to it are that number's.
+const WHOLE: f64 = 4_503_599_627_370_496.0;
+
+/// The low bits of a number that is not negative, rounded down. A conversion would check the range of each,
+/// and not be made in vectors.
+#[inline(always)]
+fn floor_bits(number: f64) -> u32 {
+    (number.floor() + WHOLE).to_bits() as u32
+}
+
 /// An integer sample as it is stored.
 trait Stored: Copy {
     fn level(self) -> u32;

@@ -7,6 +7,7 @@
 //! row of RGB      r g b r g b ..
 //! ```
 
+use super::floor_bits;
 use crate::engine::EngineError;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::engine::cpu::simd::{InstructionSet, Vectors, run_plain};
@@ -48,10 +49,6 @@ pub fn to_rgb(image: &Image<'_>, rgb: &mut ImageMut<'_>) -> Result<(), EngineErr
     run_plain(Vectors::of(InstructionSet::detect()), rows);
     Ok(())
 }
-
-/// 2^52: the low bits of a whole number that is added to it are that number's. A conversion would check the
-/// range of each, and not be made in vectors.
-const WHOLE: f64 = 4_503_599_627_370_496.0;
 
 /// All rows of a picture.
 struct Rows<'a, 'b> {
@@ -150,7 +147,7 @@ impl Plain for Rows<'_, '_> {
                 let (of_luma, of_cb, of_cr) = (of_luma * scale, of_cb * of_place, of_cr * of_place);
                 for (((to, luma), cb), cr) in plane.iter_mut().zip(luma).zip(cb).zip(cr) {
                     let level = of_luma * luma + of_cb * cb + of_cr * cr + 0.5;
-                    *to = (level.floor().clamp(0.0, most) + WHOLE).to_bits() as i32;
+                    *to = floor_bits(level.clamp(0.0, most)) as i32;
                 }
             }
             let [red, green, blue] = &planes;
