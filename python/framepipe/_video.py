@@ -188,6 +188,7 @@ class Reader:
 
     def __init__(self, reader: _framepipe.Reader) -> None:
         self._reader = reader
+        self._is_closed = False
         self._warn()
 
     @property
@@ -221,13 +222,16 @@ class Reader:
         return self._reader.description
 
     def close(self) -> None:
-        """Ends the reading. Nothing happens if it has ended."""
+        """Ends the reading; to ask for a frame then is a `ValueError`. Nothing happens if it is closed."""
+        self._is_closed = True
         self._reader.close()
 
     def __iter__(self) -> Reader:
         return self
 
     def __next__(self) -> Frame:
+        if self._is_closed:
+            raise ValueError("the reader is closed; framepipe.open opens another")
         picture = self._reader.next()
         if picture is None:
             self._warn()
@@ -388,6 +392,8 @@ def write(
     ...         for frame in reader:
     ...             writer.write(frame.with_rgb(255 - frame.to_rgb()))
     """
+    if not isinstance(like, Reader):
+        raise TypeError(f"like must be a framepipe.Reader, and not {type(like).__name__}")
     writer = _framepipe.Writer(
         os.fspath(path),
         like._reader,

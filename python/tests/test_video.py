@@ -238,6 +238,26 @@ def test_frames_outlive_their_reader(samples):
     assert len(hashes) == 20
 
 
+def test_a_closed_reader_gives_nothing_more(samples):
+    reader = framepipe.open(samples / "clip-odd.mp4")
+    next(reader)
+    reader.close()
+    reader.close()
+    with pytest.raises(ValueError, match="closed"):
+        next(reader)
+    with framepipe.open(samples / "clip-odd.mp4", end="2f") as reader:
+        assert len(list(reader)) == 2
+        assert list(reader) == []
+    with pytest.raises(ValueError, match="closed"):
+        list(reader)
+
+
+def test_a_writer_needs_a_reader(tmp_path):
+    with pytest.raises(TypeError, match="framepipe.Reader"):
+        framepipe.write(tmp_path / "out.mp4", like=None)
+    assert not list(tmp_path.iterdir())
+
+
 def test_several_threads_share_a_reader(samples):
     with framepipe.open(samples / "clip-odd.mp4") as reader:
         seen = []

@@ -413,13 +413,8 @@ impl VideoSink {
         encoder_name: &str,
         left: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(), SinkError> {
-        // Animations repeat for ever, as FFmpeg's GIFs do by themselves.
-        let repeat = match self.output.muxer.name().as_str() {
-            "webp" => Some("loop"),
-            "apng" => Some("plays"),
-            _ => None,
-        };
-        let repeat = repeat.map(|key| (key.to_owned(), "0".to_owned()));
+        let repeat = repeated(&self.output.muxer.name(), self.info.plays);
+        let repeat = repeat.map(|(key, value)| (key.to_owned(), value.to_string()));
         for (key, value) in repeat.into_iter().chain(left) {
             let container = self.output.muxer.name();
             self.container.option(&key, &value);
@@ -505,6 +500,18 @@ impl VideoSink {
                 return Err(self.unsupported(early));
             }
             self.warnings.push(early);
+        }
+        if let Some(plays @ 2..) = self.info.plays
+            && repeated(self.container.name(), None).is_none()
+        {
+            let lost = format!(
+                "{} cannot say that the input is shown {plays} times; GIF, APNG and WebP can",
+                self.container.name()
+            );
+            if strict {
+                return Err(self.unsupported(lost));
+            }
+            self.warnings.push(lost);
         }
         Ok((stream, passthrough))
     }
@@ -892,4 +899,25 @@ fn rgba_bytes(picture: &Picture) -> Result<Vec<u8>, AvError> {
         bytes.extend_from_slice(picture.row(0, y, len).ok_or_else(AvError::bug)?);
     }
     Ok(bytes)
+}
+
+/// The option of a container's that says how often an animation is shown, and its value; as often as the
+/// input `plays`, else for ever.
+fn repeated(container: &str, plays: Option<u32>) -> Option<(&'static str, i64)> {
+    let plays = i64::from(plays.unwrap_or(0));
+    let sixteen_bits = i64::from(u16::MAX);
+    match container {
+        // How often it is repeated after the first time; -1 for never.
+        "gif" => Some((
+            "loop",
+            match plays {
+                0 => 0,
+                1 => -1,
+                _ => (plays - 1).min(sixteen_bits),
+            },
+        )),
+        "apng" => Some(("plays", plays)),
+        "webp" => Some(("loop", plays.min(sixteen_bits))),
+        _ => None,
+    }
 }

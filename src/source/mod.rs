@@ -104,6 +104,8 @@ pub struct StreamInfo {
     pub sample_aspect: (i32, i32),
     /// Field order.
     pub field_order: FieldOrder,
+    /// How often an animation is shown, 0 for ever; `None` where nothing says so.
+    pub plays: Option<u32>,
     /// Blocks that belong to the whole stream (display matrix, mastering display, content light level).
     pub side_data: Vec<SideData>,
     /// The media file, if there is one.
@@ -136,6 +138,7 @@ impl StreamInfo {
             colour: Colour::default(),
             sample_aspect: (0, 1),
             field_order: FieldOrder::Progressive,
+            plays: None,
             side_data: Vec::new(),
             #[cfg(feature = "ffmpeg")]
             origin: None,

@@ -505,7 +505,7 @@ fn what_is_wrong_is_one_sentence() {
         (
             &["--matte", &short],
             1,
-            &["short has only 29 pictures", "frame 29"],
+            &["short ends after 29 of the input", "frame 29"],
         ),
         (&["--matte", &out], 2, &["both matte and output"]),
         (&["--outside"], 2, &["--region, --regions or --matte"]),

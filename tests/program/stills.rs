@@ -995,8 +995,22 @@ fn files_of_several_pictures_say_that_one_is_read() {
         fs::write(at("two.jpg"), [&one, padding, &one].concat()).unwrap();
         read_with_a_word(&at("two.jpg"), "several pictures are in the file");
     }
-    fs::write(at("more.jpg"), [&one[..], b"other data"].concat()).unwrap();
-    filtered(&at("more.jpg"), &at("more.png"), &["--strict"]);
+    let video = b"\0\0\0\x14ftypmp42\0\0\0\0mp42";
+    for (name, first, behind, word) in [
+        ("more.jpg", &one, &b"other data"[..], "data behind the picture"),
+        ("motion.jpg", &one, video, "a video is in the file"),
+        (
+            "motion-views.jpg",
+            &listing(&one, &[0x02_0003; 2]),
+            video,
+            "2 pictures and a video",
+        ),
+    ] {
+        fs::write(at(name), [first, behind].concat()).unwrap();
+        read_with_a_word(&at(name), word);
+    }
+    fs::write(at("padded.jpg"), [&one[..], b"\0\0\xff\xff\r\n"].concat()).unwrap();
+    filtered(&at("padded.jpg"), &at("padded.png"), &["--strict"]);
 
     fs::write(at("one.pgm"), "P5 3 1 255\nabc").unwrap();
     filtered(&at("one.pgm"), &at("one.png"), &["--strict"]);

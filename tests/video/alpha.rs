@@ -747,6 +747,62 @@ fn animated_webp_is_written_with_all_frames_and_their_times() {
     assert!(folder.path().join("many-2.webp").exists());
 }
 
+/// How often an animation says it is shown, 0 for ever, found in its bytes.
+fn plays(path: &Path) -> u32 {
+    let bytes = fs::read(path).unwrap();
+    let behind = |name: &[u8]| {
+        let at = bytes.windows(name.len()).position(|window| window == name)?;
+        Some(&bytes[at + name.len()..])
+    };
+    match path.extension().unwrap().to_str().unwrap() {
+        "gif" => match behind(b"NETSCAPE2.0\x03\x01") {
+            Some(&[low, high, ..]) => match u16::from_le_bytes([low, high]) {
+                0 => 0,
+                repeats => u32::from(repeats) + 1,
+            },
+            _ => 1,
+        },
+        "apng" => u32::from_be_bytes(behind(b"acTL").unwrap()[4..8].try_into().unwrap()),
+        // Behind the name, 32 bits of length and 32 of a background.
+        "webp" => u16::from_le_bytes(behind(b"ANIM").unwrap()[8..10].try_into().unwrap()).into(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn animations_are_shown_as_often_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let stills = make("png", &shaded(), folder.path());
+    let mut compared = 0;
+    for (kind, option, ever, once, thrice) in [
+        ("gif", "loop", "0", "-1", "2"),
+        ("apng", "plays", "0", "1", "3"),
+        ("webp", "loop", "0", "1", "3"),
+    ] {
+        for (value, expected) in [(ever, 0), (once, 1), (thrice, 3)] {
+            let input = folder.path().join(format!("in-{expected}.{kind}"));
+            let pattern = stills.join("%03d.png");
+            let path = [pattern.to_str().unwrap(), input.to_str().unwrap()];
+            ffmpeg(&["-i", path[0], &format!("-{option}"), value, path[1]], &[]);
+            assert_eq!(plays(&input), expected, "{input:?}");
+            for to in ["gif", "apng", "webp"] {
+                let output = folder.path().join(format!("from-{kind}-{expected}.{to}"));
+                filtered(&input, &output, &[]);
+                assert_eq!(plays(&output), expected, "{output:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 27);
+    // What the user asks for counts, and of no account are inputs that say nothing.
+    let input = folder.path().join("in-3.gif");
+    let output = folder.path().join("asked.gif");
+    filtered(&input, &output, &["--encoder-option", "loop=6"]);
+    assert_eq!(plays(&output), 7);
+    filtered(&stills, &output, &["--fps", "10", "--overwrite"]);
+    assert_eq!(plays(&output), 0);
+}
+
 /// tests/media/alpha.hevc holds ten frames of gradients with alpha from left to right in a layer of its own,
 /// made by x265 4.3 with `--alpha --crf 10 --preset ultrafast`, which few distributions build in.
 #[test]

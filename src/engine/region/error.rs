@@ -33,8 +33,8 @@ pub enum RegionError {
     Matte(#[source] Box<dyn Error + Send + Sync>),
     /// The matte is over before the input is.
     #[error(
-        "the matte {name} has only {frames} pictures; it needs one for each frame of the input, or a single \
-         one for all"
+        "the matte {name} ends after {frames} of the input's frames; it needs a picture for each, or a \
+         single one for all"
     )]
     Ended {
         /// The matte's file.

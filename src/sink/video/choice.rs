@@ -593,6 +593,10 @@ fn hdr_options(name: &str, requested: &RequestedSettings<'_>) -> Vec<(String, St
     match name {
         "libx265" => {
             parts.push("log-level=error".to_owned());
+            // Versions up to 3.5 at least write beyond a buffer of fewer than four blocks of 16 columns.
+            if requested.size.0 <= 48 {
+                parts.push("cutree=0".to_owned());
+            }
             if let Some(rate) = requested.frame_rate {
                 // Else it takes the time base for the frame rate.
                 parts.push(format!("fps={}/{}", rate.num, rate.den));

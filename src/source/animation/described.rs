@@ -20,6 +20,7 @@ use std::sync::Arc;
 /// A source whose frames say what their file does.
 struct Described {
     source: Box<dyn Source>,
+    info: StreamInfo,
     annotations: Option<Arc<Annotations>>,
     /// As FFmpeg's frames have it, so that encoders find it.
     profile: Option<SideData>,
@@ -57,8 +58,13 @@ pub(super) fn described(
     let orientation = metadata.orientation().filter(|o| (2..=8).contains(o));
     // What turns a sequence stands in its track, and a decoder of JPEG XL turns the picture itself.
     let is_turned = metadata.is_sequence || metadata.is_turned_by_decoder;
+    let info = StreamInfo {
+        plays: metadata.plays,
+        ..source.info().clone()
+    };
     Ok(Box::new(Described {
         source,
+        info,
         profile: metadata.icc_profile.and_then(profile_block),
         orientation: orientation.filter(|_| !is_turned),
         warning: sentence.map(|sentence| format!("{name}: {sentence}")),
@@ -77,14 +83,14 @@ fn profile_block(profile: Vec<u8>) -> Option<SideData> {
 
 impl Source for Described {
     fn info(&self) -> &StreamInfo {
-        self.source.info()
+        &self.info
     }
 
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
         let Some(mut frame) = self.source.next(supply)? else {
             return Ok(None);
         };
-        let stream = &self.source.info().side_data;
+        let stream = &self.info.side_data;
         let metadata = &mut frame.metadata;
         let says = |fact| {
             metadata

@@ -71,34 +71,54 @@ fn picture(input: &mut impl BufRead) -> io::Result<(Vec<u8>, Option<String>)> {
     let begin = data.len();
     // Of noise at the best quality a sample takes little more than a byte.
     input.take(2 * samples + SLACK).read_to_end(&mut data)?;
-    // Where a list tells all pictures, what follows the first may be a preview of it.
-    let further = match pictures {
-        Some(count) => {
-            (count > 1).then(|| format!("{count} pictures are in the file, of which the first is read"))
-        }
-        None => another_follows(&data[begin..])
-            .then(|| "several pictures are in the file, of which the first is read".to_owned()),
-    };
+    let further = further(pictures, behind_end(&data[begin..]));
     Ok((data, further))
 }
 
-/// True if a picture begins behind the end of another one.
-fn another_follows(scans: &[u8]) -> bool {
-    const BEGIN: &[u8] = b"\xff\xd8\xff";
-    const END: &[u8] = b"\xff\xd9";
-    let mut from = 0;
-    // No scan holds the marker of a beginning.
-    while let Some(at) = scans[from..].iter().position(|&byte| byte == 0xff) {
-        let at = from + at;
-        if scans[at..].starts_with(BEGIN) {
-            let padding = scans[..at].iter().rev().take_while(|&&byte| byte == 0).count();
-            if scans[..at - padding].ends_with(END) {
-                return true;
-            }
-        }
-        from = at + 1;
+/// What there is to say of a file that lists so many pictures and has these data behind the first one.
+fn further(listed: Option<usize>, behind: &[u8]) -> Option<String> {
+    let padding = behind.iter().take_while(|&&byte| byte == 0).count();
+    // Phones put the seconds around a picture there.
+    let has_video = behind.windows(4).any(|name| name == b"ftyp");
+    let several = listed.filter(|&count| count > 1);
+    if let Some(count) = several {
+        let video = if has_video { " and a video" } else { "" };
+        Some(format!(
+            "{count} pictures{video} are in the file, of which the first picture is read"
+        ))
+    } else if has_video {
+        Some("a video is in the file behind the picture, which alone is read".to_owned())
+    } else if behind[padding..].starts_with(b"\xff\xd8\xff") {
+        // Where a list names this one alone, that is a preview of it.
+        listed
+            .is_none()
+            .then(|| "several pictures are in the file, of which the first is read".to_owned())
+    } else {
+        let is_nothing = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0 | 0xff);
+        (!behind.iter().all(is_nothing))
+            .then(|| "data behind the picture in the file are left out".to_owned())
     }
-    false
+}
+
+/// What follows the end of a picture whose scans these are; empty if it has no end.
+fn behind_end(scans: &[u8]) -> &[u8] {
+    const END: u8 = 0xd9;
+    let mut rest = scans;
+    while let Some(at) = rest.iter().position(|&byte| byte == 0xff) {
+        let after = &rest[at + 1..];
+        rest = match after {
+            [END, behind @ ..] => return behind,
+            // Fill bytes, a byte of a scan, and markers without data.
+            [] | [0xff, ..] => after,
+            [0 | 1 | 0xd0..=0xd8, scan @ ..] => scan,
+            [_, high, low, ..] => {
+                let length = usize::from(u16::from_be_bytes([*high, *low]));
+                after.get(1 + length..).unwrap_or_default()
+            }
+            [..] => &[],
+        };
+    }
+    &[]
 }
 
 /// True for a part of an ICC profile whose number cannot be; the library names it as damage.
@@ -291,6 +311,19 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+
+    #[test]
+    fn what_is_behind_the_end_is_found_whatever_the_scans_hold() {
+        let table = [0xff, 0xc4, 0, 6, 1, 0xff, 0xd9, 2];
+        let scan = [7, 0xff, 0, 0xd9, 0xff, 0xd3, 8, 0xff, 0xff];
+        let scans = [&scan[..], &table, &scan, &[0xff, 0xd9]].concat();
+        assert_eq!(behind_end(&scans), b"");
+        assert_eq!(behind_end(&[&scans[..], b"more"].concat()), b"more");
+        assert_eq!(behind_end(&scans[..scans.len() - 2]), b"");
+        assert_eq!(behind_end(&[0xff, 0xc4, 9, 9, 1]), b"");
+        assert_eq!(behind_end(&[0xff, 0xc4, 9]), b"");
+        assert_eq!(behind_end(&[0xff]), b"");
+    }
 
     /// A JPEG of 64x48 pixels with much to code in every block.
     fn picture() -> Vec<u8> {

@@ -8,6 +8,8 @@
 //!  sub-blocks:    length, 1 byte | data | .. | 0
 //! ```
 //!
+//! The application NETSCAPE2.0 says how often the pictures are repeated: 1, 16 bits, 0 for ever.
+//!
 //! An XMP packet stands where sub-blocks would, and behind it 258 bytes that lead any reader of sub-blocks to
 //! their end.
 
@@ -27,6 +29,7 @@ pub(super) fn read(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata
     let Some([b'G', b'I', b'F', _, _, _, _, _, _, _, flags, _, _]) = take_array::<13>(input)? else {
         return Ok(found);
     };
+    found.plays = Some(1);
     pass(input, colours(flags))?;
     let mut room = METADATA_LIMIT;
     let mut early_texts = None;
@@ -90,6 +93,12 @@ fn extension(
             Some(_) => {}
             None => once(&mut found.too_large, word::PROFILE),
         },
+        Some([11, name @ ..]) if name == *b"NETSCAPE2.0" || name == *b"ANIMEXTS1.0" => {
+            if let Some(&[1, low, high, ..]) = blocks(input, room, false)?.as_deref() {
+                let repeats = u32::from(u16::from_le_bytes([low, high]));
+                found.plays = Some(if repeats == 0 { 0 } else { repeats + 1 });
+            }
+        }
         Some([11, ..]) => skip_blocks(input)?,
         // No name of an application: where its blocks begin nobody knows.
         _ => pass(input, u64::MAX)?,

@@ -370,6 +370,8 @@ pub struct FileMetadata {
     pub is_sequence: bool,
     /// Decoders of this kind give pictures as they are to be shown, already turned.
     pub is_turned_by_decoder: bool,
+    /// How often an animation is shown, 0 for ever.
+    pub plays: Option<u32>,
 }
 
 impl FileMetadata {
@@ -437,6 +439,7 @@ struct Excerpt {
     damaged: Vec<&'static str>,
     unknown: Vec<String>,
     hints: Vec<&'static str>,
+    plays: Option<u32>,
 }
 
 impl Excerpt {
@@ -448,6 +451,7 @@ impl Excerpt {
             damaged: Vec::new(),
             unknown: Vec::new(),
             hints: Vec::new(),
+            plays: None,
         }
     }
 
@@ -548,6 +552,7 @@ pub fn read_from(
         damaged,
         unknown,
         hints: excerpt.hints,
+        plays: excerpt.plays,
         ..FileMetadata::default()
     })
 }

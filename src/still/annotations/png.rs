@@ -124,6 +124,13 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
                 None => format!("chunk {chunk}"),
             });
         }
+        if &name == b"acTL" && rest == 12 {
+            let Some([_, _, _, _, plays @ .., _, _, _, _]) = take_array::<12>(input)? else {
+                break;
+            };
+            found.plays = Some(u32::from_be_bytes(plays));
+            continue;
+        }
         if !(is_profile || KNOWN.contains(&&name)) || !found.has_room(rest, word_for(name)) {
             pass(input, rest)?;
             continue;

@@ -58,6 +58,13 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
         if at > len || name.iter().any(u8::is_ascii_control) {
             break;
         }
+        if &name == b"ANIM" && size == 6 {
+            let Some([_, _, _, _, plays @ ..]) = take_array::<6>(input)? else {
+                break;
+            };
+            found.plays = Some(u16::from_le_bytes(plays).into());
+            continue;
+        }
         let word = match &name {
             b"EXIF" => word::EXIF,
             b"XMP " => word::XMP,
