@@ -9,7 +9,7 @@ use framepipe::convert::integers_for;
 use framepipe::engine::region::{self, Clock, Parts, Region, RegionError};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::Chain;
-use framepipe::frame::Rational;
+use framepipe::frame::{Rational, Turn};
 use framepipe::pipeline::{MatteReader, Stop};
 use framepipe::source::images::listing::Selection;
 use framepipe::source::range::TimeRange;
@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct RegionArguments {
     /// Filter this rectangle only and leave the rest as it is, bit for bit: 200x100+10+20 is 200 columns and
     /// 100 rows behind the first 10 and below the first 20. '0:05..0:08 200x100+10+20 -> 300x100+400+20' is
-    /// there from 0:05 on and before 0:08, and moves and grows meanwhile. Repeat it for several.
+    /// there from 0:05 on and before 0:08, and moves and grows meanwhile. Repeat it for several. They count in
+    /// the picture as it is shown, turned as its file says.
     #[arg(long, value_name = "[T0..T1] WxH+X+Y [-> WxH+X+Y]")]
     region: Vec<Region>,
     /// Filter the rectangles of this file, written as for --region, one a line; # begins a comment. Times
@@ -30,8 +31,8 @@ pub(crate) struct RegionArguments {
     #[arg(long, value_name = "FILE")]
     regions: Option<PathBuf>,
     /// Filter as much as this gray picture, video or folder says in each pixel: nothing where it is black,
-    /// all where it is white, mixed between. One picture is for all frames; --start and --end cut others
-    /// along with the input.
+    /// all where it is white, mixed between; it lies on the picture as both are shown. One picture is for all
+    /// frames; --start and --end cut others along with the input.
     #[arg(long, value_name = "INPUT")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
     matte: Option<Input>,
@@ -124,6 +125,7 @@ impl RegionArguments {
         let mut parts = Parts::default();
         parts.regions.clone_from(&self.region);
         parts.outside = self.outside;
+        parts.stream_turn = Turn::of_blocks(&run.info.side_data);
         if let Some(matte) = &self.matte {
             parts.matte = Some(Box::new(run.open(matte)?));
         }

@@ -95,14 +95,54 @@ impl Turn {
             .collect()
     }
 
+    /// The turn that shows a picture as it is stored.
+    pub const UPRIGHT: Turn = EXIF[0].0;
+
+    /// The turn back.
+    pub fn inverse(self) -> Turn {
+        turn(self.a, self.c, self.b, self.d)
+    }
+
+    /// Width and height of what is shown of a picture of `size`.
+    pub fn shown_size(self, (width, height): (usize, usize)) -> (usize, usize) {
+        if self.swaps_axes() {
+            (height, width)
+        } else {
+            (width, height)
+        }
+    }
+
     /// True if nothing is turned.
     pub fn is_upright(self) -> bool {
-        self == EXIF[0].0
+        self == Turn::UPRIGHT
     }
 
     /// True if width and height change places.
     pub fn swaps_axes(self) -> bool {
         self.a == 0
+    }
+
+    /// Where a rectangle of the shown picture lies in the stored one, which has `size` (columns, rows).
+    /// `across` is its first column and how many, `down` its first row and how many; so are the two results.
+    /// It may reach beyond the picture.
+    ///
+    /// ```
+    /// use framepipe::frame::Turn;
+    ///
+    /// // Three by two pixels, shown turned clockwise: the stored upper left is on the right.
+    /// let clockwise = Turn::from_exif(6).unwrap();
+    /// assert_eq!(clockwise.stored((1, 1), (0, 2), (3, 2)), ((0, 2), (0, 1)));
+    /// ```
+    pub fn stored(self, across: (i64, i64), down: (i64, i64), size: (i64, i64)) -> ((i64, i64), (i64, i64)) {
+        // The turn is orthogonal, so that x = a X + b Y and y = c X + d Y for the shown place (X, Y).
+        let along = |part_across: i8, part_down: i8, length: i64| {
+            let (first, count) = if part_across == 0 { down } else { across };
+            match part_across + part_down {
+                1 => (first, count),
+                _ => (length - first - count, count),
+            }
+        };
+        (along(self.a, self.b, size.0), along(self.c, self.d, size.1))
     }
 
     /// True if what is shown on the left lies at the far end of its row, or of its column where axes are
@@ -150,11 +190,7 @@ impl Turn {
     /// must be one that fits.
     pub fn apply(self, frame: &Frame) -> Result<Frame, TurnError> {
         let from = frame.layout();
-        let (width, height) = if self.swaps_axes() {
-            (from.height(), from.width())
-        } else {
-            (from.width(), from.height())
-        };
+        let (width, height) = self.shown_size((from.width(), from.height()));
         let layout = Layout::new(from.format(), width, height, 64)?;
         let mut turned = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
         for (index, plane) in from
@@ -225,6 +261,20 @@ mod tests {
             (8, 2, b"cfbead"),
         ] {
             assert_eq!(turned(orientation), (width, pixels.to_vec()), "{orientation}");
+        }
+    }
+
+    #[test]
+    fn shown_pixels_are_found_where_they_are_stored() {
+        for orientation in 1..=8 {
+            let (width, shown) = turned(orientation);
+            let turn = Turn::from_exif(orientation).unwrap();
+            for (at, pixel) in shown.iter().enumerate() {
+                let (x, y) = ((at % width) as i64, (at / width) as i64);
+                let ((x, columns), (y, rows)) = turn.stored((x, 1), (y, 1), (3, 2));
+                assert_eq!((columns, rows), (1, 1));
+                assert_eq!(b"abcdef"[(3 * y + x) as usize], *pixel, "{orientation}");
+            }
         }
     }
 

@@ -2,7 +2,8 @@
 
 use super::{Stop, decode, error::Halt, guarded};
 use crate::engine::region::MatteFrames;
-use crate::frame::{Frame, FramePool, Pageable, Remarks};
+use crate::frame::fact::Fact;
+use crate::frame::{Frame, FramePool, Pageable, Remarks, SideData};
 use crate::report::Stage;
 use crate::shortage::thread_error;
 use crate::source::{AnySource, Supply};
@@ -18,6 +19,8 @@ const AHEAD: usize = 2;
 pub struct MatteReader {
     name: String,
     source: Option<AnySource>,
+    /// How its stream is shown, which frames leave to it.
+    rotation: Option<SideData>,
     stop: Stop,
     frames: Option<Receiver<Frame>>,
     thread: Option<JoinHandle<Result<Remarks, Halt>>>,
@@ -28,8 +31,10 @@ impl MatteReader {
     /// Reads `source`, which is named `name` in sentences. It is given up when `stop` ends the run at once,
     /// or the run is over.
     pub fn new(source: AnySource, name: String, stop: Stop) -> MatteReader {
+        let mut blocks = source.info().side_data.iter();
         MatteReader {
             name,
+            rotation: blocks.find(|block| block.fact == Fact::Rotation).cloned(),
             source: Some(source),
             stop,
             frames: None,
@@ -90,13 +95,16 @@ impl MatteFrames for MatteReader {
         let Some(frames) = &self.frames else {
             return Ok(None);
         };
-        let frame = crossbeam_channel::select_biased! {
+        let mut frame = crossbeam_channel::select_biased! {
             recv(self.stop.abandoned()) -> _ => return Err("the run was stopped".into()),
             recv(frames) -> frame => frame.ok(),
         };
         if frame.is_none() {
             self.frames = None;
             self.ended()?;
+        }
+        if let (Some(frame), Some(rotation)) = (&mut frame, &self.rotation) {
+            frame.metadata.side_data.insert(0, rotation.clone());
         }
         Ok(frame)
     }

@@ -8,7 +8,9 @@ use framepipe::engine::reference::Reference;
 use framepipe::engine::region::{self, Clock, MatteFrames, Parts, RegionError};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Border, Chain, Planes};
-use framepipe::frame::{Allocator, Buffer, Frame, Pageable, PixelFormat, Range, Rational, Remarks, Skipped};
+use framepipe::frame::{
+    Allocator, Buffer, Frame, Pageable, PixelFormat, Range, Rational, Remarks, Skipped, Turn,
+};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::{Arc, Mutex};
@@ -362,6 +364,52 @@ fn moving_regions_come_in_order_from_windows_of_one_size() {
             assert!(sizes.len() <= 3, "{sizes:?}");
             let pixels: usize = seen.iter().map(|(w, h)| w * h).sum();
             assert!(pixels * 4 < 97 * 61 * 40, "{pixels} pixels were filtered");
+        }
+    }
+}
+
+/// A box commutes with right angles, so that the result, turned, is that of the turned picture.
+#[test]
+fn regions_and_mattes_lie_on_the_picture_as_it_is_shown() {
+    let mut random = Random::new(9);
+    let chain = chain("box:size=5", Border::Reflect);
+    let rects = [(3, 2, 9, 5), (-4, 10, 20, 30), (20, 1, 7, 3)];
+    let lines: Vec<String> = rects.iter().map(text).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    for (orientation, of_matte) in (1..=8).zip([3, 6, 1, 8, 2, 7, 5, 4]) {
+        let turn = Turn::from_exif(orientation).unwrap();
+        let stored = noise(format("yuv444p"), 37, 23, &mut random);
+        let shown = turn.apply(&stored).unwrap();
+        let (width, height) = (shown.layout().width(), shown.layout().height());
+        let weights = noise(PixelFormat::GRAY, width, height, &mut random);
+        let weight = |x, y| (i128::from(weights.sample(0, x, y, 0)), 255);
+        let whole = whole(&chain, &shown);
+        for (lines, outside, by_stream) in [
+            (&lines[..], false, true),
+            (&[], false, false),
+            (&lines, true, false),
+        ] {
+            let mut matte = Turn::from_exif(of_matte)
+                .unwrap()
+                .inverse()
+                .apply(&weights)
+                .unwrap();
+            matte.metadata.orientation = Some(of_matte);
+            let everywhere = [(0, 0, width as i64, height as i64)];
+            let rects = if lines.is_empty() { &everywhere[..] } else { &rects };
+            let expected = expected(&shown, &whole, rects, Some(&weight), outside);
+            let mut wanted = parts(lines, Some(vec![matte]), outside);
+            let mut frame = copy(&stored, 1);
+            if by_stream {
+                wanted.stream_turn = Some(turn);
+            } else {
+                frame.metadata.orientation = Some(orientation);
+            }
+            let inner = Box::new(Reference::new(chain.clone()));
+            let mut engine = region::around(inner, wanted, &chain, CLOCK, Some((37, 23))).unwrap();
+            let got = filter(&mut *engine, &frame, 1).unwrap();
+            let case = format!("orientation {orientation}, {lines:?}, outside {outside}");
+            check(&turn.apply(&got).unwrap(), &expected, &case);
         }
     }
 }

@@ -201,11 +201,34 @@ fn regions_of_a_file_move_by_the_frames_times() {
         "{text}"
     );
     // What no frame meets is named.
-    let text = filtered(&[&clip, "null:", "-f", BOX, "--region", "9..10 4x4+0+0"]);
-    assert!(
-        text.contains("no frame was shown in the time of the region 9..10 4x4+0+0"),
-        "{text}"
-    );
+    let late = [&clip, "null:", "-f", BOX, "--region", "9..10 4x4+0+0"];
+    let word = "no frame was shown in the time of the region 9..10 4x4+0+0";
+    assert!(filtered(&late).contains(&format!("warning: {word}")));
+    let (code, text) = refused(&[&late[..], &["--strict"]].concat());
+    assert!(code == 1 && text.contains(word), "{text}");
+}
+
+/// FFmpeg turns what it decodes as players do.
+#[test]
+fn regions_of_turned_videos_are_where_players_show_them() {
+    let folder = Folder::new();
+    let input = format!("{}/samples/clip-rotated.mp4", env!("CARGO_MANIFEST_DIR"));
+    let (plain, out) = (folder.path("plain.mov"), folder.path("out.mov"));
+    let lossless = ["--encoder", "libx264", "--quality", "0", "--frames", "2", "-f"];
+    filtered(&[&[&input[..], &plain], &lossless[..], &["identity"]].concat());
+    let region = ["box:size=15", "--region", "30x20+8+50"];
+    filtered(&[&[&input[..], &out], &lossless[..], &region].concat());
+    // Stored as 320x240, shown as 240x320.
+    let frames = |path: &str| raw(path, "gray", 240 * 320).concat();
+    let (plain, out) = (frames(&plain), frames(&out));
+    let pairs = plain.iter().zip(&out).enumerate();
+    let changed: Vec<(usize, usize)> = pairs
+        .filter(|(_, (a, b))| a != b)
+        .map(|(at, _)| (at % 240, at / 240 % 320))
+        .collect();
+    let inside = |&(x, y): &(usize, usize)| (8..38).contains(&x) && (50..70).contains(&y);
+    assert!(changed.iter().all(inside), "{changed:?}");
+    assert!(changed.len() > 2 * 30 * 20 / 3, "{} changed", changed.len());
 }
 
 #[test]

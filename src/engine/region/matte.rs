@@ -3,7 +3,7 @@
 use super::RegionError;
 use super::rectangle::Area;
 use crate::engine::luma::{luma_rows, rows_at, take};
-use crate::frame::{Channel, ColourModel, Frame, Range, RangeChange, Remarks};
+use crate::frame::{Channel, ColourModel, Frame, Range, RangeChange, Remarks, Turn};
 use std::error::Error;
 use std::ops;
 use std::sync::Arc;
@@ -56,27 +56,33 @@ impl Matte {
             // A word may hold more than its format's depth.
             weights.extend(luma.iter().map(|word| (word >> format.shift()).min(max)));
         }
-        let mut hull: Option<Area> = None;
-        for (y, row) in weights.chunks(width).enumerate() {
-            let Some(first) = row.iter().position(|&w| w > 0) else {
-                continue;
-            };
-            let last = row.iter().rposition(|&w| w > 0).unwrap_or(first);
-            let of_row = Area {
-                x: first,
-                y,
-                width: last + 1 - first,
-                height: 1,
-            };
-            hull = Some(hull.map_or(of_row, |hull| hull.hull(&of_row)));
-        }
         Ok(Matte {
             width,
             height,
             max,
+            hull: hull(&weights, width),
             weights,
-            hull,
         })
+    }
+
+    /// The matte of a stored picture that `turn` shows; this one is for the shown picture.
+    fn stored(&self, turn: Turn) -> Matte {
+        let (width, height) = turn.shown_size((self.width, self.height));
+        let mut weights = vec![0; self.weights.len()];
+        for (y, row) in self.weights.chunks(self.width).enumerate() {
+            for (x, &weight) in row.iter().enumerate() {
+                let size = (width as i64, height as i64);
+                let ((x, _), (y, _)) = turn.stored((x as i64, 1), (y as i64, 1), size);
+                weights[y as usize * width + x as usize] = weight;
+            }
+        }
+        Matte {
+            width,
+            height,
+            max: self.max,
+            hull: hull(&weights, width),
+            weights,
+        }
     }
 
     /// The weights of the samples `span` of row `y` of a plane, `repeat` times each: those of the pixels that
@@ -114,6 +120,25 @@ impl Matte {
     }
 }
 
+/// What holds all of these weights, `width` in a row, that are above 0; `None` if there are none.
+fn hull(weights: &[u16], width: usize) -> Option<Area> {
+    let mut hull: Option<Area> = None;
+    for (y, row) in weights.chunks(width).enumerate() {
+        let Some(first) = row.iter().position(|&w| w > 0) else {
+            continue;
+        };
+        let last = row.iter().rposition(|&w| w > 0).unwrap_or(first);
+        let of_row = Area {
+            x: first,
+            y,
+            width: last + 1 - first,
+            height: 1,
+        };
+        hull = Some(hull.map_or(of_row, |hull| hull.hull(&of_row)));
+    }
+    hull
+}
+
 /// Each number `N` times.
 fn spread<const N: usize>(numbers: &[u32]) -> Vec<u32> {
     let mut all = vec![0; N * numbers.len()];
@@ -127,7 +152,10 @@ fn spread<const N: usize>(numbers: &[u32]) -> Vec<u32> {
 pub(super) struct Mattes {
     frames: Box<dyn MatteFrames>,
     name: String,
+    /// For pictures that are stored as they are shown.
     latest: Option<Arc<Matte>>,
+    /// The latest one for pictures that are shown by a turn.
+    stored: Option<(Turn, Arc<Matte>)>,
     read: u64,
     ended: bool,
 }
@@ -138,6 +166,7 @@ impl Mattes {
             name: frames.name(),
             frames,
             latest: None,
+            stored: None,
             read: 0,
             ended: false,
         }
@@ -147,21 +176,38 @@ impl Mattes {
         &self.name
     }
 
-    /// The matte of the next frame.
-    pub(super) fn next(&mut self) -> Result<Arc<Matte>, RegionError> {
+    /// The matte of the next frame, which is shown by `turn`.
+    pub(super) fn next(&mut self, turn: Turn) -> Result<Arc<Matte>, RegionError> {
         if !self.ended {
             let frame = self.frames.next().map_err(RegionError::Matte)?;
             match frame {
                 Some(frame) => {
                     self.read += 1;
-                    self.latest = Some(Arc::new(Matte::of(frame, &self.name)?));
+                    let own = Turn::of_frame(&frame.metadata).unwrap_or(Turn::UPRIGHT);
+                    let matte = Matte::of(frame, &self.name)?;
+                    let shown = if own.is_upright() {
+                        matte
+                    } else {
+                        matte.stored(own.inverse())
+                    };
+                    self.latest = Some(Arc::new(shown));
+                    self.stored = None;
                 }
                 None => self.ended = true,
             }
         }
         // One picture is for all frames.
         match &self.latest {
-            Some(matte) if !self.ended || self.read == 1 => Ok(Arc::clone(matte)),
+            Some(matte) if !self.ended || self.read == 1 => {
+                if turn.is_upright() {
+                    return Ok(Arc::clone(matte));
+                }
+                let stored = self.stored.take().filter(|(of, _)| *of == turn);
+                let (_, stored) = self
+                    .stored
+                    .insert(stored.unwrap_or_else(|| (turn, matte.stored(turn).into())));
+                Ok(Arc::clone(stored))
+            }
             _ => Err(RegionError::Ended {
                 name: self.name.clone(),
                 frames: self.read,

@@ -28,9 +28,11 @@ pub use timeline::Clock;
 
 use super::{Engine, EngineError};
 use crate::filter::Chain;
+use crate::frame::Turn;
 use partial::Partial;
 
-/// Which part of each picture is filtered.
+/// Which part of each picture is filtered. Regions and mattes are of the picture as it is shown, turned as
+/// its stream or its frame states.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct Parts {
@@ -40,6 +42,8 @@ pub struct Parts {
     pub matte: Option<Box<dyn MatteFrames>>,
     /// The opposite: what regions and matte leave.
     pub outside: bool,
+    /// How the whole stream is shown, if it says so; else each frame may say it.
+    pub stream_turn: Option<Turn>,
     /// Threads that cut, mix and paste; 0 is one for each core.
     pub threads: usize,
 }
@@ -51,8 +55,8 @@ impl Parts {
     }
 }
 
-/// `engine` for the wanted parts of each picture. `chain` is what it applies; `size` is that of all frames,
-/// if they are of one.
+/// `engine` for the wanted parts of each picture. `chain` is what it applies; `size` is that of all frames as
+/// they are stored, if they are of one.
 ///
 /// ```
 /// use framepipe::Chain;
@@ -81,7 +85,8 @@ pub fn around(
     if parts.is_all() {
         return Ok(engine);
     }
-    if let Some((width, height)) = size {
+    if let Some(size) = size {
+        let (width, height) = parts.stream_turn.unwrap_or(Turn::UPRIGHT).shown_size(size);
         let outside = |r: &&Region| r.first.hull(&r.last).within(width, height).is_none();
         if let Some(region) = parts.regions.iter().find(outside) {
             return Err(EngineError::Region(RegionError::Outside {

@@ -9,7 +9,7 @@ use super::{Clock, Parts, Region, RegionError, spans};
 use crate::engine::cpu::Threads;
 use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::Chain;
-use crate::frame::{Allocator, Buffer, Frame, FramePool, Layout, Pageable, Remarks};
+use crate::frame::{Allocator, Buffer, Frame, FramePool, Layout, Pageable, Remarks, Turn};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(super) struct Partial {
     description: String,
     timeline: Timeline,
     has_regions: bool,
+    /// How the stream is shown, if it says so; else each frame may.
+    stream_turn: Option<Turn>,
     mattes: Option<Mattes>,
     outside: bool,
     radius: Radius,
@@ -77,6 +79,7 @@ impl Partial {
             threads,
             description: describe(&parts),
             has_regions: !parts.regions.is_empty(),
+            stream_turn: parts.stream_turn,
             timeline: Timeline::new(parts.regions, clock)?,
             mattes: parts.matte.map(Mattes::new),
             outside: parts.outside,
@@ -95,6 +98,12 @@ impl Partial {
         })
     }
 
+    /// How a frame is shown.
+    fn turn(&self, frame: &Frame) -> Turn {
+        let turn = self.stream_turn.or_else(|| Turn::of_frame(&frame.metadata));
+        turn.unwrap_or(Turn::UPRIGHT)
+    }
+
     /// The regions of a frame, and the matte's own where there are no others.
     fn members(&mut self, frame: &Frame, matte: Option<&Matte>) -> Result<Vec<Member>, RegionError> {
         let (width, height) = (frame.layout().width(), frame.layout().height());
@@ -110,10 +119,12 @@ impl Partial {
             };
             return Ok(hull.map(member).into_iter().collect());
         }
+        let turn = self.turn(frame);
         let mut members = Vec::new();
         for present in self.timeline.at(frame.sequence, &frame.metadata)? {
             let region = present.region;
-            let Some(area) = present.at.within(width, height) else {
+            let at = present.at.stored(turn, (width, height));
+            let Some(area) = at.within(width, height) else {
                 match &mut self.frames_outside {
                     Some(frames_outside) => frames_outside.frames += 1,
                     None => {
@@ -130,7 +141,7 @@ impl Partial {
             let (first, last) = (region.first, region.last);
             members.push(Member {
                 area,
-                size: (size(present.at.width), size(present.at.height)),
+                size: (size(at.width), size(at.height)),
                 moves: (first.x, first.y) != (last.x, last.y),
                 grows: (first.width, first.height) != (last.width, last.height),
             });
@@ -147,20 +158,18 @@ impl Partial {
         }
         let canvas = Canvas::new(frame.format(), width, height, self.radius);
         let of_region = |region: &Region| {
-            let (w, h) = (
-                region.first.width.max(region.last.width),
-                region.first.height.max(region.last.height),
-            );
+            let turn = self.stream_turn.unwrap_or(Turn::UPRIGHT);
             // In a corner, where borders that wrap take most.
             let corner = Rectangle {
                 x: 0,
                 y: 0,
-                width: w,
-                height: h,
+                width: region.first.width.max(region.last.width),
+                height: region.first.height.max(region.last.height),
             };
+            let corner = corner.stored(turn, (width, height)).within(width, height)?;
             let member = Member {
                 grows: region.first != region.last,
-                ..Member::fixed(corner.within(width, height)?)
+                ..Member::fixed(corner)
             };
             let window = canvas.window(&[member])?;
             let layout = Layout::new(frame.format(), window.width, window.height, ALIGNMENT);
@@ -188,17 +197,18 @@ impl Partial {
 
     /// The matte of the next frame.
     fn matte(&mut self, frame: &Frame) -> Result<Option<Arc<Matte>>, RegionError> {
+        let turn = self.turn(frame);
         let Some(mattes) = &mut self.mattes else {
             return Ok(None);
         };
-        let matte = mattes.next()?;
+        let matte = mattes.next(turn)?;
         let picture = (frame.layout().width(), frame.layout().height());
         // What only keeps the place of a file that cannot be read has no size of its own.
         if !frame.metadata.stands_in && (matte.width, matte.height) != picture {
             return Err(RegionError::Size {
                 name: mattes.name().to_owned(),
-                matte: (matte.width, matte.height),
-                picture,
+                matte: turn.shown_size((matte.width, matte.height)),
+                picture: turn.shown_size(picture),
             });
         }
         Ok(Some(matte))
@@ -376,7 +386,7 @@ impl Engine for Partial {
             remarks.warnings.push(text);
         }
         if let Some((count, first)) = self.timeline.unmet().filter(|_| whole) {
-            remarks.notes.push(match count {
+            remarks.warnings.push(match count {
                 1 => format!("no frame was shown in the time of the region {first}"),
                 _ => format!("no frame was shown in the time of {count} regions, the first {first}"),
             });

@@ -1,5 +1,6 @@
 //! Rectangles in a picture: as people write them, and what of them lies in a picture.
 
+use crate::frame::Turn;
 use std::fmt;
 use std::str::FromStr;
 
@@ -108,6 +109,13 @@ impl fmt::Display for Rectangle {
 }
 
 impl Rectangle {
+    /// Where it lies in the stored picture of `size` if it is a rectangle of the picture as `turn` shows it.
+    pub(super) fn stored(&self, turn: Turn, (width, height): (usize, usize)) -> Rectangle {
+        let size = (width as i64, height as i64);
+        let ((x, width), (y, height)) = turn.stored((self.x, self.width), (self.y, self.height), size);
+        Rectangle { x, y, width, height }
+    }
+
     /// What of it lies in a picture.
     pub(super) fn within(&self, width: usize, height: usize) -> Option<Area> {
         let (columns, rows) = (
