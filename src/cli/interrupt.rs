@@ -87,7 +87,14 @@ pub(crate) fn watch_by(
         for (count, signal) in signals.forever().enumerate() {
             match count {
                 0 if finish(signal) => {
-                    say("stopping: what is in flight is being finished; Ctrl-C again abandons it");
+                    let again = if signal == SIGINT {
+                        "Ctrl-C again"
+                    } else {
+                        "a second signal"
+                    };
+                    say(&format!(
+                        "stopping: what is in flight is being finished; {again} abandons it"
+                    ));
                 }
                 0 | 1 => {
                     say("abandoning the run");

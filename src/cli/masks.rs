@@ -126,8 +126,7 @@ fn weights(mask: &Mask, out: &mut impl Write) -> io::Result<()> {
         }
         None => {
             writeln!(out, "weights, {mask}")?;
-            let words: Vec<String> = mask.weights().iter().map(|&w| decimal(w)).collect();
-            table(&words, mask.width(), out)
+            table(&fitting(mask), mask.width(), out)
         }
     }
 }
@@ -268,6 +267,31 @@ fn table<T: ToString>(values: &[T], width: usize, out: &mut impl Write) -> io::R
         writeln!(out, "  {}", cells.join(" "))?;
     }
     Ok(())
+}
+
+/// A mask's weights; where a row of them is wider than the terminal, rounded to the places that fit, so that
+/// the largest keeps two digits at least.
+fn fitting(mask: &Mask) -> Vec<String> {
+    let columns = terminal_size::terminal_size().map_or(usize::MAX, |(columns, _)| columns.0.into());
+    let weights = mask.weights();
+    let fits = |words: &Vec<String>| {
+        let widest = words.iter().map(String::len).max().unwrap_or(0);
+        (widest + 1).saturating_mul(mask.width()) < columns
+    };
+    let words: Vec<String> = weights.iter().map(|&weight| decimal(weight)).collect();
+    let largest = weights
+        .iter()
+        .fold(0.0_f64, |most, weight| most.max(weight.abs()));
+    let least = (1.0 - largest.log10().floor()).clamp(0.0, 12.0) as usize;
+    let rounded = (least..=least + 6).rev().map(|places| -> Vec<String> {
+        let weights = weights.iter();
+        weights.map(|weight| format!("{weight:.places$}")).collect()
+    });
+    std::iter::once(words)
+        .chain(rounded.clone())
+        .find(fits)
+        .or(rounded.last())
+        .unwrap_or_default()
 }
 
 /// Nine significant digits at most, with a power of ten only where the number is very small or large.

@@ -331,6 +331,9 @@ impl<'a> Trace<'a> {
         put("input", json!(self.task.input));
         put("output", json!(self.task.output));
         put("filters", json!(self.task.filters));
+        if let Some(origin) = &self.task.origin {
+            put("command", json!(origin.command));
+        }
         put("engine", json!(self.task.engine_description));
         put("frames", json!(self.measured.frames));
         put("frames_kept", json!(self.measured.frames - self.dropped()));
@@ -381,7 +384,7 @@ impl<'a> Trace<'a> {
                     _ => args["samples"] = json!(frame.samples),
                 }
                 events.put(&Event {
-                    name: &format!("{part} {}", frame.sequence),
+                    name: part,
                     cat: part,
                     pid: DEVICE,
                     tid,
@@ -410,24 +413,25 @@ pub(super) const PARTS: [Part; 3] = [
 
 fn host_span<W: Write>(events: &mut Events<W>, thread: &Thread<'_>, tid: u32, span: &Span) -> io::Result<()> {
     let &Thread { stage, waits_for, .. } = thread;
+    let input_wait = format!("waits for a {waits_for}");
     let (name, phase) = match (span.activity, stage) {
-        (Activity::InputWait, _) => (format!("waits for a {waits_for}"), None),
-        (Activity::BufferWait, _) => ("waits for a buffer".to_owned(), None),
-        (Activity::QueueWait, _) => ("waits for room".to_owned(), None),
-        (Activity::Submit, _) => (format!("submit {}", span.sequence), Some(FlowPhase::Step)),
-        (Activity::Collect, _) => (format!("collect {}", span.sequence), Some(FlowPhase::Step)),
+        (Activity::InputWait, _) => (input_wait.as_str(), None),
+        (Activity::BufferWait, _) => ("waits for a buffer", None),
+        (Activity::QueueWait, _) => ("waits for room", None),
+        (Activity::Submit, _) => ("submit", Some(FlowPhase::Step)),
+        (Activity::Collect, _) => ("collect", Some(FlowPhase::Step)),
         (Activity::Work, stage) => {
             let phase = match stage {
                 Stage::Decode => FlowPhase::Start,
                 Stage::Engine => FlowPhase::Step,
                 Stage::Encode => FlowPhase::End,
             };
-            (format!("{stage} {}", span.sequence), Some(phase))
+            (stage.name(), Some(phase))
         }
     };
     let ts = span.begin as f64 / 1e3;
     events.put(&Event {
-        name: &name,
+        name,
         cat: if span.activity.is_wait() {
             "wait"
         } else {

@@ -117,7 +117,7 @@ impl Tracks {
         for kind in kinds {
             let mut found: Vec<(String, Span)> = Vec::new();
             for (track, spans) in &self.tracks {
-                let own = spans.iter().filter(|s| s.name == format!("{kind} {}", s.frame));
+                let own = spans.iter().filter(|s| s.name == kind);
                 found.extend(own.map(|s| (track.clone(), s.clone())));
             }
             found.sort_by(|a, b| a.1.begin.total_cmp(&b.1.begin));
@@ -137,7 +137,7 @@ impl Tracks {
     pub(crate) fn check_order(&self) -> Result<(), String> {
         let by_frame = |name: &str| -> BTreeMap<u64, Span> {
             let all = self.tracks.values().flatten();
-            let own = all.filter(|s| s.name == format!("{name} {}", s.frame));
+            let own = all.filter(|s| s.name == name);
             own.map(|s| (s.frame, s.clone())).collect()
         };
         let pairs = [
@@ -206,7 +206,7 @@ impl Tracks {
                 .ok_or("no tolerance")?;
         let all = |name: &str| -> BTreeMap<u64, Span> {
             let spans = self.tracks.values().flatten();
-            let own = spans.filter(|s| s.name == format!("{name} {}", s.frame));
+            let own = spans.filter(|s| s.name == name);
             own.map(|s| (s.frame, s.clone())).collect()
         };
         let (submits, uploads) = (all("submit"), all("upload"));
