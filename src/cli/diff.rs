@@ -10,7 +10,7 @@ use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::compare::{Heat, InputSummary, Lengths, Summary, Total};
 use framepipe::frame::{Frame, Rational, Remarks};
-use framepipe::pipeline::{InStep, Next, PipelineError, Progress, Stop, in_step};
+use framepipe::pipeline::{InStep, PipelineError, Progress, Stop, Verdict, in_step};
 use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{AnySink, SinkError};
 use framepipe::source::StreamInfo;
@@ -199,21 +199,24 @@ struct Walk {
 }
 
 impl Walk {
-    fn visit(&mut self, a: Option<&Frame>, b: Option<&Frame>) -> Result<Next, SinkError> {
+    fn visit(&mut self, a: Option<&Frame>, b: Option<&Frame>) -> Result<Verdict, SinkError> {
         let (Some(a), Some(b)) = (a, b) else {
             self.lengths = match a {
                 Some(_) => Lengths::BEndsFirst,
                 None => Lengths::AEndsFirst,
             };
-            return Ok(Next::Break(()));
+            return Ok(Verdict::Break(()));
         };
         self.total.add(a, b);
         if !self.total.has_compared() && self.known.is_uniform() {
             self.lengths = Lengths::Unknown;
-            return Ok(Next::Break(()));
+            return Ok(Verdict::Break(()));
         }
         let picture = self.heat.as_mut().map(|heat| heat.picture(a, b));
-        picture.transpose().map(Next::Continue).map_err(SinkError::other)
+        picture
+            .transpose()
+            .map(Verdict::Continue)
+            .map_err(SinkError::other)
     }
 }
 

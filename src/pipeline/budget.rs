@@ -1,14 +1,14 @@
-//! How many frame buffers a run has, and how many bytes they are.
+//! The number of frame buffers of a run, and their bytes.
 
-/// The number of buffers in both pools. They are made once, so that a run's memory follows from its options
-/// and the frame's size alone, never from the input's length.
+/// The number of buffers in both pools. It is fixed, so that a run's memory follows from its options and the
+/// frame's size, not from the input's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Between source and engine: one for each source worker, what the source keeps, the queue, one for each
-    /// frame in flight in the engine, and one that the engine's thread holds between queue and engine.
+    /// Between source and engine: one for each source worker, those that the source keeps, the queue, one for
+    /// each frame in flight in the engine, and one that the engine's thread holds between queue and engine.
     pub input_buffers: usize,
     /// Between engine and sink: one for each frame in flight in the engine, one that the engine's thread
-    /// holds between engine and queue, the queue, one for each sink worker, and what the sink keeps.
+    /// holds between engine and queue, the queue, one for each sink worker, and those that the sink keeps.
     pub output_buffers: usize,
 }
 
@@ -22,9 +22,9 @@ impl Budget {
         }
     }
 
-    /// No more buffers in either pool than there are frames. Where the sink keeps buffers it may have all of
-    /// them in the end: the engine's thread, which takes one before it knows that no frame follows, needs one
-    /// more.
+    /// No more buffers in either pool than there are frames. A sink that keeps buffers may end up with all of
+    /// them; one more is then for the engine's thread, which takes a buffer before it knows whether another
+    /// frame follows.
     #[must_use]
     pub fn at_most(self, frames: u64, sink_keeps: bool) -> Budget {
         let most = usize::try_from(frames).unwrap_or(usize::MAX).max(1);

@@ -1,8 +1,9 @@
 //! The decode stage: numbers the frames and passes them on.
 
 use super::error::{Halt, PipelineError};
+use super::progress::Progress;
+use super::queue::send;
 use super::stop::Stop;
-use super::{Progress, send};
 use crate::frame::{Frame, Remarks};
 use crate::report::{Activity, DecoderClock, Stage, StageClock};
 use crate::source::{IndexedSource, Source, Supply};
@@ -10,7 +11,7 @@ use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The account of a thread that decodes, and those of several decoders whose frames it puts in order.
+/// The times of a decode thread, and of each decoder if the source has several.
 #[derive(Default)]
 pub(super) struct Accounts {
     pub(super) clock: StageClock,
@@ -18,7 +19,7 @@ pub(super) struct Accounts {
 }
 
 impl Accounts {
-    /// Those of a thread that reads `source`; `blank` is each one's initial clock.
+    /// The accounts of a thread that reads `source`; `blank` is the initial state of each clock.
     pub(super) fn of(source: &dyn Source, blank: &StageClock) -> Accounts {
         let places = source.info().decoders.iter();
         let decoders = places.map(|place| DecoderClock {
@@ -31,12 +32,11 @@ impl Accounts {
         }
     }
 
-    /// Counts what a frame took that is number `sequence` and that was asked for at `began`: first the source
-    /// waited for a buffer, then it decoded, or waited for a decoder. The result is the time of decoding.
+    /// Counts the call that began at `began` and gave `frame`: first the source waited for a buffer (`waited`),
+    /// then it decoded, or waited for a decoder (`took`). Returns the time of decoding.
     fn count(&mut self, frame: &Frame, began: Instant, waited: Duration, took: Duration) -> Duration {
         let sequence = frame.sequence;
-        // When exactly the source waited inside the call is not known, so that the wait is drawn at the
-        // call's beginning.
+        // The source waited at some time inside the call; the wait is drawn at its beginning.
         let clock = &mut self.clock;
         clock.output_wait += waited;
         clock.span(Activity::BufferWait, sequence, began, waited);
@@ -56,7 +56,7 @@ impl Accounts {
         }
     }
 
-    /// Counts the call that found the input's end.
+    /// Counts the last call, which found the end of the input.
     fn end(&mut self, waited: Duration, took: Duration) {
         self.clock.output_wait += waited;
         match self.decoders.is_empty() {
@@ -66,8 +66,8 @@ impl Accounts {
     }
 }
 
-/// Reads a source in order, until it or the run ends, and gives back its remarks. The accounts are the
-/// caller's, because they count also when the source is woken from a wait at the run's end.
+/// Reads a source in order until it or the run ends, and returns its remarks. The accounts belong to the
+/// caller, which needs them even if a wait is cut short by the end of the run.
 pub(super) fn stream(
     mut source: Box<dyn Source>,
     supply: &Supply,
@@ -112,8 +112,7 @@ pub(super) fn accepted(remarks: Remarks, strict: bool) -> Result<Remarks, Halt> 
     }
 }
 
-/// One of several workers that read an indexed source. `next` is the next index to read, shared by all of
-/// them.
+/// One of several workers that read an indexed source. They share `next`, the next index to read.
 pub(super) fn indexed(
     source: &dyn IndexedSource,
     next: &AtomicU64,
@@ -125,8 +124,8 @@ pub(super) fn indexed(
 ) -> Result<(), Halt> {
     let len = source.len();
     while !stop.is_ending() {
-        // The buffer comes first and the index second: so whoever has the lowest index also has a buffer for
-        // it, and the engine, which waits for just that frame while others fill the pool, always gets it.
+        // The buffer first and the index second, so that the worker with the lowest index always has a buffer.
+        // Otherwise later frames could fill the pool while the engine waits for that one.
         let began = Instant::now();
         let buffer = supply.take().map_err(|_| Halt::Stopped)?;
         let waited = began.elapsed();

@@ -1,24 +1,25 @@
 //! The encode stage: hands frames to the sink and finishes it.
 
 use super::error::{Halt, PipelineError};
+use super::progress::Progress;
+use super::queue::receive;
 use super::stop::Stop;
-use super::{Progress, receive};
 use crate::frame::Frame;
 use crate::report::{Activity, Latencies, Stage, StageClock};
 use crate::sink::{Flow, IndexedSink, Sink, Written};
 use crossbeam_channel::Receiver;
 use std::time::Instant;
 
-/// What one worker returns when it ends.
+/// The result of one worker.
 pub(super) struct Encoded {
     pub(super) clock: StageClock,
     pub(super) end_to_end: Latencies,
-    /// A stream sink's last word; an indexed sink gives it when all workers are done.
+    /// What a stream sink reports; an indexed sink reports when all workers are done.
     pub(super) written: Option<Written>,
 }
 
-/// Writes frames in order, and finishes the sink unless the run has failed. A sink that is not finished is
-/// dropped, which removes what it has written so far.
+/// Writes frames in order, and finishes the sink unless the run has failed. A sink that is dropped unfinished
+/// removes its output.
 pub(super) fn stream(
     mut sink: Box<dyn Sink>,
     input: Receiver<Frame>,
@@ -56,12 +57,12 @@ pub(super) fn stream(
         progress.set_bytes(sink.bytes());
         progress.add_frame(Stage::Encode);
     }
-    // From here on nobody waits for room in this queue.
+    // The engine stage must not wait for room while the sink is finished.
     drop(input);
     if !stop.is_reader_gone() {
         check_count(clock.frames, progress)?;
         if clock.frames == 0 {
-            // An output of no frames is no output.
+            // An output without frames is discarded.
             return Ok(Encoded {
                 clock,
                 end_to_end,
@@ -110,7 +111,8 @@ pub(super) fn indexed(
     })
 }
 
-/// Holds the frames written against those that the engine gave. To be asked before a sink is finished.
+/// Compares the number of frames written with the number that the engine returned; called before a sink is
+/// finished.
 pub(super) fn check_count(written: u64, progress: &Progress) -> Result<(), PipelineError> {
     let filtered = progress.frames(Stage::Engine);
     if written == filtered {

@@ -94,9 +94,9 @@ pub enum PipelineError {
 /// Why one stage's thread ended early.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// Another stage failed, or the user abandoned the run; never the cause.
+    /// Another stage failed, or the user abandoned the run.
     Stopped,
-    /// This one's own failure, and when it was noticed.
+    /// The stage's own failure, and when it was noticed.
     Failed(Instant, PipelineError),
 }
 
@@ -131,8 +131,8 @@ impl From<SinkError> for Halt {
     }
 }
 
-/// The failure to tell: the user's wish first, then the earliest real cause; a stage that was merely stopped
-/// never is one.
+/// Picks the error to report: an abandon first, else the earliest failure. `Halt::Stopped` is a consequence,
+/// never the cause.
 pub(super) fn first_cause(halts: Vec<Halt>, user_abandoned: bool) -> Option<PipelineError> {
     if halts.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Two sources read in step, each by a thread of its own, and a sink for what is made of each pair.
+//! Reads two sources in step, each on a thread of its own, and writes a picture of each pair to a sink.
 //!
 //! ```text
 //!  thread of A -> queue ─┐
@@ -6,11 +6,13 @@
 //!  thread of B -> queue ─┘
 //! ```
 //!
-//! A thread is one frame ahead at most, so that memory does not grow with the inputs' length.
+//! A thread reads one frame ahead at most, so that memory does not grow with the inputs' length.
 
 use super::decode::{self, accepted};
 use super::error::{Halt, PipelineError, first_cause};
-use super::{Progress, Stop, guarded, panicked, spawn};
+use super::progress::Progress;
+use super::stage_thread::{guarded, panicked, spawn};
+use super::stop::Stop;
 use crate::frame::{Frame, FramePool, Pageable, Remarks};
 use crate::report::Stage;
 use crate::sink::{AnySink, Flow, SinkError, Written};
@@ -19,36 +21,35 @@ use crossbeam_channel::{Receiver, bounded, select_biased};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Frames that wait for the other source.
+/// Frames of one source that may wait for the other.
 const AHEAD: usize = 1;
 
-/// What follows a pair: the next one, with a picture for the sink if there is one, or nothing, because all
-/// that was to be found out is known.
-pub type Next = ControlFlow<(), Option<Frame>>;
+/// `Continue` goes on to the next pair, with an optional picture for the sink; `Break` stops early.
+pub type Verdict = ControlFlow<(), Option<Frame>>;
 
-/// What is left to say after two sources were read.
+/// The result of reading two sources.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct InStep {
-    /// What the first source has to say, and the second.
+    /// Remarks of the first source and of the second.
     pub remarks: [Remarks; 2],
-    /// The sink's last word; `None` without a sink, or if nothing was written.
+    /// What the sink reports; `None` without a sink, or if nothing was written.
     pub written: Option<Written>,
 }
 
 /// Reads `sources` in step and shows each pair to `visit`, until both end. Where one ends before the other,
-/// `visit` is called once with `None` in its place, and that is the end. A frame's `sequence` counts from 0.
+/// `visit` is called once more, with `None` in its place. A frame's `sequence` counts from 0.
 ///
-/// `strict` makes a source's warnings an error. After [`Stop::finish`] no further pair is shown, and what was
-/// written is finished; on an error nothing is left under the output's name. `progress` counts what was read
-/// of the first source as decoded, and pairs as encoded.
+/// `strict` makes a source's warnings an error. After [`Stop::finish`] no further pair is shown, and the output
+/// is finished; on an error nothing is left under the output's name. `progress` counts frames of the first
+/// source as decoded, and pairs as encoded.
 pub fn in_step(
     sources: [AnySource; 2],
     sink: Option<AnySink>,
     strict: bool,
     stop: &Stop,
     progress: &Progress,
-    mut visit: impl FnMut(Option<&Frame>, Option<&Frame>) -> Result<Next, SinkError>,
+    mut visit: impl FnMut(Option<&Frame>, Option<&Frame>) -> Result<Verdict, SinkError>,
 ) -> Result<InStep, PipelineError> {
     let inputs = sources.each_ref().map(|source| source.info().description.clone());
     let blank = Progress::new();
@@ -82,14 +83,14 @@ pub fn in_step(
             (true, [a, b]) => guarded(Stage::Encode, stop, || pairs.read(a, b, &mut visit)),
             _ => Err(Halt::Stopped),
         };
-        // Wakes a source that waits for room or input though nobody needs its frames any more.
+        // Wakes a source that waits for room or input; no more frames are needed.
         stop.fail();
         let mut result = InStep::default();
         for (thread, remarks) in threads.into_iter().zip(&mut result.remarks) {
             let ended = thread.join();
             match ended.unwrap_or_else(|payload| Err(panicked(Stage::Decode, payload.as_ref()))) {
                 Ok(of_source) => *remarks = of_source,
-                // How a source took its end does not matter once all is done; what it warned of does.
+                // Once all is done only warnings of a source matter, not that it was woken.
                 Err(halt) if written.is_err() || halt.is_strict() => halts.push(halt),
                 Err(_) => {}
             }
@@ -106,7 +107,7 @@ pub fn in_step(
     }
 }
 
-/// Buffers for one source: the one that it fills, those that it keeps, those that wait, and the one in hand.
+/// Buffers for one source: one that it fills, those that it keeps, those in the queue, and one being compared.
 fn supply(source: &dyn Source, stop: &Stop) -> Supply {
     Supply {
         pool: FramePool::new(2 + AHEAD + source.held_buffers(), Arc::new(Pageable)),
@@ -114,7 +115,7 @@ fn supply(source: &dyn Source, stop: &Stop) -> Supply {
     }
 }
 
-/// The walk through both sources, on the caller's thread.
+/// Reads both sources' queues, on the caller's thread.
 struct Pairs<'a> {
     /// The sources' descriptions.
     inputs: [String; 2],
@@ -128,12 +129,12 @@ impl Pairs<'_> {
         &mut self,
         a: &Receiver<Frame>,
         b: &Receiver<Frame>,
-        visit: &mut impl FnMut(Option<&Frame>, Option<&Frame>) -> Result<Next, SinkError>,
+        visit: &mut impl FnMut(Option<&Frame>, Option<&Frame>) -> Result<Verdict, SinkError>,
     ) -> Result<Option<Written>, Halt> {
         loop {
             let one = self.next(a)?;
             let other = self.next(b)?;
-            // What an interrupted source did not give is not missing.
+            // After an interruption a missing frame does not mean that this source ended first.
             if self.stop.is_finish_asked() {
                 break;
             }
@@ -147,7 +148,7 @@ impl Pairs<'_> {
             if one.is_none() && other.is_none() {
                 break;
             }
-            let Next::Continue(picture) = visit(one.as_ref(), other.as_ref())? else {
+            let Verdict::Continue(picture) = visit(one.as_ref(), other.as_ref())? else {
                 break;
             };
             if one.is_none() || other.is_none() {
@@ -161,8 +162,8 @@ impl Pairs<'_> {
         self.output.take().map_or(Ok(None), Output::finish)
     }
 
-    /// The next frame of a queue; `None` at its proper end, and when no more are wanted. A silent pipe does
-    /// not hold up the end.
+    /// The next frame of a queue; `None` at its proper end, and after [`Stop::finish`], which does not wait for
+    /// a silent pipe.
     fn next(&self, queue: &Receiver<Frame>) -> Result<Option<Frame>, Halt> {
         let frame = select_biased! {
             recv(self.stop.abandoned()) -> _ => None,
@@ -176,11 +177,11 @@ impl Pairs<'_> {
     }
 }
 
-/// The sink, and what became of it.
+/// The sink and its state.
 struct Output {
     sink: AnySink,
     has_frames: bool,
-    /// Whoever read it has gone.
+    /// The output's reader has gone.
     is_closed: bool,
 }
 
@@ -208,7 +209,7 @@ impl Output {
         Ok(())
     }
 
-    /// Finishes an output of at least one frame; another is no output.
+    /// Finishes an output of at least one frame; an empty one is dropped.
     fn finish(self) -> Result<Option<Written>, Halt> {
         if !self.has_frames {
             return Ok(None);

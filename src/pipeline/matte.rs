@@ -1,6 +1,10 @@
-//! Mattes read ahead of the engine that mixes by them, on a thread of their own.
+//! Reads mattes ahead of the engine that mixes by them, on a thread of their own.
 
-use super::{Stop, decode, error::Halt, guarded};
+use super::decode;
+use super::error::Halt;
+use super::progress::Progress;
+use super::stage_thread::guarded;
+use super::stop::Stop;
 use crate::engine::region::MatteFrames;
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, FramePool, Pageable, Remarks, SideData};
@@ -12,10 +16,10 @@ use std::error::Error;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-/// Mattes that wait for their frames.
+/// Mattes that may be read ahead of their frames.
 const AHEAD: usize = 2;
 
-/// The frames of a source as mattes. The source is read from the first matte that is asked for on.
+/// The frames of a source as mattes. Reading starts when the first matte is asked for.
 pub struct MatteReader {
     name: String,
     source: Option<AnySource>,
@@ -28,8 +32,8 @@ pub struct MatteReader {
 }
 
 impl MatteReader {
-    /// Reads `source`, which is named `name` in sentences. It is given up when `stop` ends the run at once,
-    /// or the run is over.
+    /// Reads `source`; errors name it `name`. Reading ends when `stop` ends the run at once, or when the reader
+    /// is dropped.
     pub fn new(source: AnySource, name: String, stop: Stop) -> MatteReader {
         let mut blocks = source.info().side_data.iter();
         MatteReader {
@@ -47,18 +51,18 @@ impl MatteReader {
     fn start(&mut self, source: AnySource) -> std::io::Result<()> {
         let source = source.in_order();
         let supply = Supply {
-            // One is filled while another is looked at.
+            // One is filled, one is used, and `AHEAD` wait.
             pool: FramePool::new(2 + AHEAD + source.held_buffers(), Arc::new(Pageable)),
             stop: self.stop.abandoned().clone(),
         };
         let (sender, frames) = bounded(AHEAD);
-        // The matte's end is not the run's, and neither is its failure, which belongs to the frame that
-        // needs it.
+        // A gate of its own: the end of the mattes does not end the run, and an error is reported with the
+        // frame that needs the matte.
         let own = Stop::new();
         let thread = Builder::new().name("matte".to_owned()).spawn(move || {
             guarded(Stage::Decode, &own, || {
                 let mut accounts = decode::Accounts::default();
-                let progress = super::Progress::new();
+                let progress = Progress::new();
                 decode::stream(source, &supply, &sender, &own, &progress, &mut accounts)
             })
         })?;
@@ -66,7 +70,7 @@ impl MatteReader {
         Ok(())
     }
 
-    /// What became of the thread, which has closed its queue.
+    /// The result of the thread, which has closed its queue.
     fn ended(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         let Some(thread) = self.thread.take() else {
             return Ok(());

@@ -1,9 +1,9 @@
-//! Restores the order of frames that several workers made.
+//! Puts the frames of several workers back in order.
 
 use crate::frame::Frame;
 use std::collections::BTreeMap;
 
-/// Frames that came before their turn. How many there can be is bounded by the pool that they all come from.
+/// Frames that came before their turn, at most as many as the pool has buffers.
 #[derive(Default)]
 pub(super) struct Reorder {
     next: u64,
@@ -23,7 +23,7 @@ impl Reorder {
         Some(frame)
     }
 
-    /// The number of the frame that is due, and that of the earliest one here, if any frame is here.
+    /// The numbers of the frame that is due and of the earliest one here; `None` if no frame is here.
     pub(super) fn gap(&self) -> Option<(u64, u64)> {
         let (&found, _) = self.early.first_key_value()?;
         Some((self.next, found))

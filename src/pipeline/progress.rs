@@ -1,10 +1,10 @@
-//! How far a run is, for whoever watches it from another thread.
+//! Counts how far a run is, for a watcher on another thread.
 
 use crate::report::Stage;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Counters that the stages' threads add to and a watcher reads now and then. Nothing waits for anything.
+/// Counters that the stages' threads add to and a watcher reads at any time, without locks.
 #[derive(Debug, Default)]
 pub struct Progress {
     stages: [StageProgress; 3],
@@ -30,14 +30,14 @@ impl Progress {
         self.stages[stage as usize].frames.load(Ordering::Relaxed)
     }
 
-    /// How long `stage` has been at work, divided by its threads.
+    /// How long `stage` has worked, averaged over its threads.
     pub fn busy(&self, stage: Stage) -> Duration {
         let stage = &self.stages[stage as usize];
         let workers = stage.workers.load(Ordering::Relaxed).max(1) as u64;
         Duration::from_nanos(stage.busy_nanos.load(Ordering::Relaxed) / workers)
     }
 
-    /// The stage that has been at work the longest; `None` before the first frame.
+    /// The stage that has worked the longest; `None` before the first frame.
     pub fn busiest(&self) -> Option<Stage> {
         Stage::ALL
             .into_iter()
@@ -45,12 +45,12 @@ impl Progress {
             .max_by_key(|&s| self.busy(s))
     }
 
-    /// Frames that the sink has taken and not written yet, as an encoder's look-ahead, when it took the last.
+    /// Frames that the sink had taken but not yet written (an encoder's look-ahead) when it took the last one.
     pub fn delayed(&self) -> u64 {
         self.delayed.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the output has, if it counts them.
+    /// Bytes written to the output so far, if the sink counts them.
     pub fn bytes(&self) -> Option<u64> {
         Some(self.bytes.load(Ordering::Relaxed)).filter(|&bytes| bytes > 0)
     }

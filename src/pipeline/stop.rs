@@ -1,4 +1,4 @@
-//! Ending a run before its input ends: gently, at once, or because something failed.
+//! Ends a run before its input ends: gracefully, at once, or because something failed.
 
 use crate::frame::is_closed;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Stop(Arc<State>);
 
 struct State {
-    /// Closed: no new frames, finish what is in flight.
+    /// Closed: no new frames; those in flight are written.
     finish: Gate,
-    /// Closed: leave everything as it is.
+    /// Closed: every stage stops at once.
     abandon: Gate,
     user_finished: AtomicBool,
     user_abandoned: AtomicBool,
@@ -20,7 +20,7 @@ struct State {
     input_ended: AtomicBool,
 }
 
-/// A channel that never carries anything: closing it wakes whoever waits on it.
+/// A channel without messages: closing it wakes every thread that waits on it.
 struct Gate {
     open: Mutex<Option<Sender<()>>>,
     closed: Receiver<()>,
@@ -36,7 +36,7 @@ impl Gate {
     }
 
     fn close(&self) {
-        // The lock guards nothing but the drop, so that a poisoned one is as good.
+        // The lock guards the drop alone, so that a poisoned one can be used.
         self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
@@ -64,8 +64,8 @@ impl Stop {
         }))
     }
 
-    /// Ends the run gently: the source gives no more frames, everything in flight is written, and the output
-    /// is finished.
+    /// Ends the run gracefully: no further frames are read, those in flight are written, and the output is
+    /// finished.
     pub fn finish(&self) {
         self.0.user_finished.store(true, Ordering::Relaxed);
         self.0.finish.close();
@@ -87,7 +87,7 @@ impl Stop {
         self.0.user_abandoned.load(Ordering::Relaxed)
     }
 
-    /// A stage has failed: the others leave everything as it is.
+    /// A stage has failed: the others stop at once.
     pub(super) fn fail(&self) {
         self.0.abandon.close();
         self.0.finish.close();
@@ -104,22 +104,22 @@ impl Stop {
         self.0.reader_gone.load(Ordering::Relaxed)
     }
 
-    /// The source has given its last frame.
+    /// The source has delivered its last frame.
     pub(super) fn input_ended(&self) {
         self.0.input_ended.store(true, Ordering::Relaxed);
     }
 
-    /// True once the source has given its last frame.
+    /// True once the source has delivered its last frame.
     pub fn has_input_ended(&self) -> bool {
         self.0.input_ended.load(Ordering::Relaxed)
     }
 
-    /// True if no new frames are wanted, for whatever reason.
+    /// True if no new frames are wanted, for any reason.
     pub(super) fn is_ending(&self) -> bool {
         self.0.finish.is_closed()
     }
 
-    /// True if everything is to be left as it is.
+    /// True if every stage is to stop at once.
     pub(super) fn is_abandoned(&self) -> bool {
         self.0.abandon.is_closed()
     }
@@ -129,7 +129,7 @@ impl Stop {
         &self.0.finish.closed
     }
 
-    /// Closed when everything is to be left as it is.
+    /// Closed when every stage is to stop at once.
     pub fn abandoned(&self) -> &Receiver<()> {
         &self.0.abandon.closed
     }

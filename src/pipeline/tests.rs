@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::engine::{EngineError, Ranges};
-use crate::frame::{AllocationError, Allocator, Buffer, Layout, Memory, Pageable, PixelFormat, Remarks};
-use crate::report::Spans;
-use crate::sink::{Flow, IndexedSink, Sink, SinkError};
-use crate::source::{IndexedSource, Source, SourceError, StreamInfo};
+use crate::engine::{Engine, EngineError, Ranges};
+use crate::frame::{
+    AllocationError, Allocator, Buffer, Frame, Layout, Memory, Pageable, PixelFormat, Remarks,
+};
+use crate::report::{Activity, Completion, Recording, Spans, Stage};
+use crate::sink::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
+use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use crossbeam_channel::bounded;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -2,8 +2,9 @@
 
 use super::error::{Halt, PipelineError};
 use super::order::Reorder;
+use super::progress::Progress;
+use super::queue::send;
 use super::stop::Stop;
-use super::{Progress, send};
 use crate::engine::{DeviceTimes, EXPLAIN_TARGET, Engine};
 use crate::frame::{Buffer, Colour, Frame, FramePool, Layout, Remarks};
 use crate::report::{Activity, Stage, StageClock};
@@ -11,32 +12,31 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How long a gentle end waits for a source that is in the middle of a frame. A pipe that has gone silent
-/// never ends it.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a graceful stop waits for the source's current frame. A silent pipe would never deliver it.
+const STOP_GRACE: Duration = Duration::from_secs(2);
 
-/// Where results go.
+/// The way out of the stage.
 pub(super) struct Output {
-    /// The buffers that they are written to.
+    /// The buffers that results are written to.
     pub(super) pool: FramePool,
     pub(super) frames: Sender<Frame>,
-    /// The alignment of their rows, in bytes.
+    /// The alignment of the results' rows, in bytes.
     pub(super) row_alignment: usize,
 }
 
-/// What the source says of its frames before the first.
+/// The source's frames, as far as it knows them before the first one.
 pub(super) struct ExpectedFrames {
     /// Size and format.
     pub(super) layout: Layout,
     pub(super) colour: Colour,
-    /// How many, if it knows.
+    /// Their number, if it is known.
     pub(super) frames: Option<u64>,
 }
 
 impl ExpectedFrames {
-    /// Makes ready what can be while the source is at its first frame: the engine, and memory for the results
-    /// that will soon be in flight. What the engine refuses it refuses again when a frame is there.
-    fn make_ready(&self, engine: &mut dyn Engine, output: &Output) -> Result<(), PipelineError> {
+    /// Prepares the engine, and memory for the first results, while the source still reads its first frame.
+    /// An engine that refuses these frames reports it when the first one is submitted.
+    fn prepare(&self, engine: &mut dyn Engine, output: &Output) -> Result<(), PipelineError> {
         engine.expect(&self.layout, &self.colour);
         let (format, width, height) = (self.layout.format(), self.layout.width(), self.layout.height());
         let (width, height) = engine.output_size(format, width, height);
@@ -45,7 +45,7 @@ impl ExpectedFrames {
         };
         let frames = usize::try_from(self.frames.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let soon = frames.min(engine.depth().max(1));
-        // All are taken before the first goes back, so that each is another one.
+        // All are held until the last is taken, so that the pool hands out different ones.
         let mut buffers: Vec<Buffer> = std::iter::from_fn(|| output.pool.try_take()).take(soon).collect();
         Ok(buffers
             .iter_mut()
@@ -53,8 +53,8 @@ impl ExpectedFrames {
     }
 }
 
-/// What the stage returns when it ends.
-pub(super) struct Convolved {
+/// What the stage returns.
+pub(super) struct EngineResult {
     pub(super) clock: StageClock,
     pub(super) device: Option<DeviceTimes>,
     pub(super) remarks: Remarks,
@@ -69,9 +69,9 @@ enum Next {
     Frame(Frame),
     /// Nothing is waiting now.
     Nothing,
-    /// The source has given its last frame.
+    /// The source has delivered its last frame.
     End,
-    /// No more frames are wanted, and the source did not end by itself in time.
+    /// A graceful stop, and the source did not deliver its current frame in [`STOP_GRACE`].
     GaveUp,
 }
 
@@ -104,7 +104,7 @@ impl Input<'_> {
                 next => return Ok(next),
             }
             if self.stop.is_ending() && !self.stop.is_abandoned() {
-                match self.frames.recv_timeout(GRACE) {
+                match self.frames.recv_timeout(STOP_GRACE) {
                     Ok(frame) => self.reorder.put(frame),
                     Err(RecvTimeoutError::Timeout) => return Ok(Next::GaveUp),
                     Err(RecvTimeoutError::Disconnected) => return self.end(),
@@ -122,7 +122,7 @@ impl Input<'_> {
         }
     }
 
-    /// The decode stage has ended: well, or because it failed.
+    /// The queue is closed: the source is at its end, or the decode stage has failed.
     fn end(&self) -> Result<Next, Halt> {
         if self.stop.is_abandoned() {
             return Err(Halt::Stopped);
@@ -139,8 +139,8 @@ impl Input<'_> {
     }
 }
 
-/// Keeps up to `engine.depth()` frames in flight and passes them on in order. While frames are in flight it
-/// never waits for input but gives back the oldest, so that a slow source delays nothing that is done.
+/// Keeps up to `engine.depth()` frames in flight and passes results on in order. While frames are in flight
+/// it collects the oldest instead of waiting for input, so that a slow source delays no result.
 pub(super) fn run(
     mut engine: Box<dyn Engine>,
     expected: Option<ExpectedFrames>,
@@ -149,9 +149,9 @@ pub(super) fn run(
     stop: &Stop,
     progress: &Progress,
     clock: StageClock,
-) -> Result<Convolved, Halt> {
+) -> Result<EngineResult, Halt> {
     if let Some(expected) = expected {
-        expected.make_ready(engine.as_mut(), output)?;
+        expected.prepare(engine.as_mut(), output)?;
     }
     let mut running = Running {
         input: Input {
@@ -194,7 +194,7 @@ struct Running<'a> {
     stop: &'a Stop,
     progress: &'a Progress,
     clock: StageClock,
-    /// When each frame in flight was submitted.
+    /// The frames in flight: number, and when each was submitted.
     flying: VecDeque<(u64, Instant)>,
     taken: u64,
     ended: bool,
@@ -202,19 +202,19 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Submits frames until the engine is full or nothing is there to be submitted.
+    /// Submits frames until the engine is full or no frame is waiting.
     fn submit_frames(&mut self) -> Result<(), Halt> {
         let depth = self.engine.depth().max(1);
         while !self.ended && self.flying.len() < depth {
             if self.stop.is_abandoned() {
                 return Err(Halt::Stopped);
             }
-            // What was waited for belongs to the frame that the waits end with, if one comes.
+            // Waits are recorded for the frame that ends them.
             let (mut buffer_wait, mut input_wait) = (None, None);
-            // The buffer first: a frame that is taken can then be submitted whatever happens.
+            // The buffer first, so that a frame that is taken can always be submitted.
             let buffer = match self.output.pool.try_take() {
                 Some(buffer) => buffer,
-                // Everything is further down; what is in flight here may be what the sink waits for.
+                // The sink holds all others, and may wait for a frame that is in flight here.
                 None if !self.flying.is_empty() => break,
                 None => {
                     let began = Instant::now();
@@ -300,7 +300,7 @@ impl Running<'_> {
         Ok(frame)
     }
 
-    /// False if nobody takes frames any more.
+    /// Sends a result to the encode stage. False if that stage takes no more frames.
     fn pass_on(&mut self, frame: Frame, latency: Duration) -> Result<bool, Halt> {
         let bytes = frame.layout().picture_bytes();
         if !send(&self.output.frames, frame, self.stop, &mut self.clock)? {
@@ -311,8 +311,8 @@ impl Running<'_> {
         Ok(true)
     }
 
-    fn finish(mut self) -> Result<Convolved, Halt> {
-        // The decode stage has counted its last frame before its end was seen here.
+    fn finish(mut self) -> Result<EngineResult, Halt> {
+        // The decode stage counts its last frame before it closes the queue.
         let decoded = self.progress.frames(Stage::Decode);
         if !self.left_early && (decoded != self.taken || self.taken != self.clock.frames) {
             return Err(PipelineError::FrameCount {
@@ -323,7 +323,7 @@ impl Running<'_> {
             .into());
         }
         let whole = !self.left_early && !self.stop.is_ending();
-        Ok(Convolved {
+        Ok(EngineResult {
             device: self.engine.device_times(),
             remarks: self.engine.remarks(whole),
             clock: self.clock,
