@@ -1,11 +1,13 @@
 //! `framepipe diff`: two inputs, compared frame by frame.
 
-use super::encoding::EncodingArguments;
 use super::endpoint::{FileChoice, Input, Opened, Output, check_distinct, check_files};
-use super::interrupt::Policy;
-use super::progress::{Form, Watched};
-use super::reading::{RangeArguments, ReadingArguments};
-use super::{Failure, escape, interrupt, progress, to_stdout, untrusted};
+use super::{Failure, to_stdout};
+use crate::cli::options::encoding::EncodingArguments;
+use crate::cli::options::reading::{RangeArguments, ReadingArguments};
+use crate::cli::process::interrupt::{self, Policy};
+use crate::cli::process::untrusted;
+use crate::cli::show::escape;
+use crate::cli::show::progress::{self, Form, Watched};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::compare::{Heat, InputSummary, Lengths, Summary, Total};

@@ -1,7 +1,7 @@
 //! What INPUT and OUTPUT may name, and how sources and sinks are made from them.
 
 use super::Failure;
-use super::encoding::EncodingArguments;
+use crate::cli::options::encoding::EncodingArguments;
 use framepipe::convert::integers_for;
 use framepipe::frame::{PixelFormat, Rational};
 use framepipe::sink::convert::{Choose, converting, info_after};

@@ -1,40 +1,27 @@
-//! The command line: what may be written on it, and one file a subcommand. Nothing below knows clap.
+//! The command line. Each subcommand is a file or folder; `options` holds options that several of them have,
+//! `endpoint` INPUT and OUTPUT, `process` signals, limits and the log, `show` progress, summaries and errors.
+//!
+//! The library does not use clap.
 
-mod auto;
 mod bench;
-mod comparison;
 mod completions;
-mod decoding;
 mod devices;
 mod diff;
-mod encoding;
 mod endpoint;
-mod engine;
-mod escape;
-mod failure;
 mod filter;
-mod filtering;
-mod hashes;
-mod interrupt;
-mod limits;
-pub(crate) mod log;
 mod man;
 mod masks;
-mod origin;
+mod options;
 mod parts;
 mod preview;
-mod progress;
-mod reading;
-mod region;
-mod summary;
-mod trace;
-mod untrusted;
+mod process;
+mod show;
 mod verify;
-mod words;
 
 use clap::{Parser, Subcommand};
-pub(crate) use failure::exit;
-use failure::{Failure, to_stdout};
+pub(crate) use process::log;
+pub(crate) use show::failure::exit;
+use show::failure::{Failure, to_stdout};
 use std::path::PathBuf;
 
 /// Convolves the frames of videos, image folders and pipes, exactly, on the CPU or on CUDA.

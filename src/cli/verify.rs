@@ -1,7 +1,7 @@
 //! `framepipe verify`: every engine, variant and algorithm against the reference.
 
 use super::Failure;
-use super::engine::SimdName;
+use crate::cli::options::engine::SimdName;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant};

@@ -1,7 +1,7 @@
 //! What a sweep's axes are written as.
 
 use crate::cli::Failure;
-use crate::cli::engine::Block;
+use crate::cli::options::engine::Block;
 use clap::ValueEnum;
 use framepipe::bench::Scope;
 use framepipe::filter::{Algorithm, Filter};

@@ -4,7 +4,7 @@ use super::Common;
 use super::axis::{BlockChoice, Size, algorithms, filters};
 use super::run::{Job, Run};
 use crate::cli::Failure;
-use crate::cli::engine::MemoryName;
+use crate::cli::options::engine::MemoryName;
 use clap::Args;
 use framepipe::bench::{Case, Published, Scope, Subject};
 use framepipe::filter::{Algorithm, Border, Filter};

@@ -1,6 +1,7 @@
 //! Where a measurement goes: a table on standard output, JSON, comma-separated values, a page with plots.
 
-use crate::cli::{Failure, origin, to_stdout};
+use crate::cli::process::origin;
+use crate::cli::{Failure, to_stdout};
 use clap::Args;
 use framepipe::bench::{Steady, Sweep};
 use framepipe::report::Measurements;

@@ -2,15 +2,15 @@
 
 use super::axis::warn_of_caveats;
 use super::output::OutputArguments;
-use crate::cli::encoding::EncodingArguments;
+use crate::cli::Failure;
 use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_files};
-use crate::cli::engine::EngineArguments;
 use crate::cli::filter::pipeline_options;
-use crate::cli::interrupt::Policy;
-use crate::cli::limits::count;
-use crate::cli::progress::{Form, Watched};
-use crate::cli::trace::TraceArguments;
-use crate::cli::{Failure, interrupt, progress};
+use crate::cli::options::encoding::EncodingArguments;
+use crate::cli::options::engine::EngineArguments;
+use crate::cli::options::trace::TraceArguments;
+use crate::cli::process::interrupt::{self, Policy};
+use crate::cli::process::limits::count;
+use crate::cli::show::progress::{self, Form, Watched};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::bench::{SteadyPlan, run_steady};
@@ -65,7 +65,7 @@ pub(crate) struct PipelineArguments {
     encoding: EncodingArguments,
     /// Frames that may wait between two stages.
     #[arg(long, value_name = "N", default_value_t = PipelineOptions::default().queue)]
-    #[arg(value_parser = crate::cli::filter::queue)]
+    #[arg(value_parser = crate::cli::process::limits::queue)]
     queue: usize,
     /// Threads that read and that write image files [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = count)]

@@ -3,8 +3,8 @@
 use super::Common;
 use super::axis::Measured;
 use super::output::Outputs;
-use crate::cli::interrupt::Policy;
-use crate::cli::{Failure, interrupt};
+use crate::cli::Failure;
+use crate::cli::process::interrupt::{self, Policy};
 use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Subject, Sweep, figure};
 use framepipe::pipeline::Stop;
 use framepipe::report::Completion;

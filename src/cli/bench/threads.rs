@@ -4,7 +4,7 @@ use super::Common;
 use super::axis::{Size, algorithms, filters, powers_of_two_to};
 use super::run::{Job, Run};
 use crate::cli::Failure;
-use crate::cli::limits::count;
+use crate::cli::process::limits::count;
 use clap::Args;
 use framepipe::bench::{Case, Published, Scope, Subject};
 use framepipe::filter::{Algorithm, Border, Filter};

@@ -1,6 +1,6 @@
 //! How far several jobs are: one line over all of them, or each by itself for programs.
 
-use crate::cli::progress::{Meter, Snapshot, Watch, Watched};
+use crate::cli::show::progress::{Meter, Snapshot, Watch, Watched};
 use framepipe::pipeline::Progress;
 use framepipe::report::Stage;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -5,7 +5,7 @@ use super::inputs::output_of;
 use super::single::Single;
 use crate::cli::Failure;
 use crate::cli::endpoint::{Input, identity};
-use crate::cli::interrupt::OnInterrupt;
+use crate::cli::process::interrupt::OnInterrupt;
 use framepipe::still::ImageKind;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;

@@ -3,9 +3,11 @@
 use super::FilterArguments;
 use super::single::Single;
 use crate::cli::endpoint::{Files, Input, Output, check_files};
-use crate::cli::limits::MemoryBudget;
-use crate::cli::progress::{self, Form, Watch, Watched};
-use crate::cli::{Failure, escape, hashes, interrupt, origin, summary, to_stdout};
+use crate::cli::process::limits::MemoryBudget;
+use crate::cli::process::{interrupt, origin};
+use crate::cli::show::progress::{self, Form, Watch, Watched};
+use crate::cli::show::{escape, hashes, summary};
+use crate::cli::{Failure, to_stdout};
 use framepipe::engine::Engine;
 use framepipe::engine::pool::EnginePool;
 use framepipe::frame::{FieldOrder, Rational, Remarks};

@@ -1,6 +1,6 @@
 //! The jobs of a batch that run, each with a stop of its own, and the one hand that ends all of them.
 
-use crate::cli::interrupt::Policy;
+use crate::cli::process::interrupt::Policy;
 use framepipe::pipeline::Stop;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

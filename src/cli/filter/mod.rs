@@ -20,18 +20,20 @@ pub(super) mod piece;
 mod single;
 mod table;
 
-use super::comparison::ComparisonArguments;
-use super::decoding::DecodingArguments;
-use super::encoding::EncodingArguments;
+use super::Failure;
 use super::endpoint::Output;
-use super::engine::{EngineArguments, TUNING};
-use super::filtering::FilteringArguments;
-use super::interrupt::OnInterrupt;
-use super::limits::count;
-use super::reading::{RangeArguments, ReadingArguments};
-use super::region::RegionArguments;
-use super::trace::TraceArguments;
-use super::{Failure, escape, progress, untrusted};
+use crate::cli::options::comparison::ComparisonArguments;
+use crate::cli::options::decoding::DecodingArguments;
+use crate::cli::options::encoding::EncodingArguments;
+use crate::cli::options::engine::{EngineArguments, TUNING};
+use crate::cli::options::filtering::FilteringArguments;
+use crate::cli::options::reading::{RangeArguments, ReadingArguments};
+use crate::cli::options::region::RegionArguments;
+use crate::cli::options::trace::TraceArguments;
+use crate::cli::process::interrupt::OnInterrupt;
+use crate::cli::process::limits::{count, queue, size};
+use crate::cli::process::untrusted;
+use crate::cli::show::{escape, progress};
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueHint};
 use framepipe::frame::Remarks;
@@ -171,32 +173,6 @@ pub(super) fn pipeline_options(
     }
     options.recording = recording;
     options
-}
-
-/// A length of queue.
-pub(super) fn queue(text: &str) -> Result<usize, String> {
-    count(text).map(NonZeroUsize::get)
-}
-
-/// A number of bytes such as 500M.
-pub(super) fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text[digits.len()..]
-        .to_ascii_uppercase()
-        .trim_end_matches("IB")
-        .trim_end_matches('B')
-    {
-        "" => 1_u64,
-        "K" => 1 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        "T" => 1 << 40,
-        _ => 0,
-    };
-    let number: Option<f64> = digits.parse().ok().filter(|&n| n > 0.0 && unit > 0);
-    number
-        .map(|n| (n * unit as f64) as u64)
-        .ok_or_else(|| "write a size such as 500M or 4G".to_owned())
 }
 
 impl FilterArguments {

@@ -3,8 +3,8 @@
 use super::FilterArguments;
 use crate::cli::Failure;
 use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file, parent};
-use crate::cli::interrupt::{OnInterrupt, Policy};
-use crate::cli::region::Run;
+use crate::cli::options::region::Run;
+use crate::cli::process::interrupt::{OnInterrupt, Policy};
 use framepipe::pipeline::Stop;
 use framepipe::sink::hashes::FrameLog;
 use framepipe::source::StreamInfo;

@@ -2,7 +2,7 @@
 
 use super::own::Shutdown;
 use super::{open, verify_failure};
-use crate::cli::engine::EngineArguments;
+use crate::cli::options::engine::EngineArguments;
 use crate::cli::{Failure, to_stdout};
 use clap::{Args, ValueHint};
 use framepipe::parts::{OutputKind, PartState, verify};

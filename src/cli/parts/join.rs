@@ -1,7 +1,9 @@
 //! `framepipe join`: proves that the parts are the whole, and puts them together.
 
 use super::{arguments, open, verify_failure};
-use crate::cli::{Failure, escape, interrupt};
+use crate::cli::Failure;
+use crate::cli::process::interrupt;
+use crate::cli::show::escape;
 use clap::{Args, ValueEnum, ValueHint};
 use framepipe::parts::{Data, JobFolder, OutputKind, Plan, Record, Verified, digest_file, verify};
 use framepipe::pipeline::Stop;

@@ -1,7 +1,7 @@
 //! How a worker's own process ends.
 
 use crate::cli::Failure;
-use crate::cli::interrupt::watch_by;
+use crate::cli::process::interrupt::watch_by;
 use framepipe::pipeline::Stop;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::sync::{Arc, Mutex, PoisonError};

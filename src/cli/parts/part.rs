@@ -6,9 +6,10 @@
 
 use super::own::Shutdown;
 use super::{Numbers, arguments, libraries, open};
-use crate::cli::engine::EngineArguments;
+use crate::cli::Failure;
 use crate::cli::filter::piece::{Made, Piece, identity_now, make, range_of};
-use crate::cli::{Failure, escape};
+use crate::cli::options::engine::EngineArguments;
+use crate::cli::show::escape;
 use clap::{Args, ValueHint};
 use framepipe::parts::{Data, JobFolder, OutputKind, PartState, Plan, Published, Record, host};
 use framepipe::pipeline::Stop;

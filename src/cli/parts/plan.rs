@@ -1,11 +1,12 @@
 //! `framepipe plan`: cuts a job into parts, and writes down all that decides the result.
 
 use super::{libraries, version};
-use crate::cli::encoding::EncodingArguments;
 use crate::cli::filter::piece::{Places, Survey, parse, survey};
-use crate::cli::filtering::FilteringArguments;
-use crate::cli::reading::{RangeArguments, ReadingArguments};
-use crate::cli::{Arguments, Failure, escape, to_stdout};
+use crate::cli::options::encoding::EncodingArguments;
+use crate::cli::options::filtering::FilteringArguments;
+use crate::cli::options::reading::{RangeArguments, ReadingArguments};
+use crate::cli::show::escape;
+use crate::cli::{Arguments, Failure, to_stdout};
 use clap::builder::OsStringValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, ValueHint};

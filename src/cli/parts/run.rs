@@ -6,10 +6,12 @@
 
 use super::join::{JoinArguments, Layout};
 use super::open;
-use crate::cli::engine::Cards;
-use crate::cli::failure::ELSEWHERE;
-use crate::cli::limits::count;
-use crate::cli::{Failure, escape, interrupt};
+use crate::cli::Failure;
+use crate::cli::options::engine::Cards;
+use crate::cli::process::interrupt;
+use crate::cli::process::limits::count;
+use crate::cli::show::escape;
+use crate::cli::show::failure::ELSEWHERE;
 use clap::{Args, ValueHint};
 use framepipe::parts::{JobFolder, PartState, Plan, ranges};
 use framepipe::pipeline::Stop;

@@ -1,7 +1,8 @@
 //! `framepipe status`: how far a job is.
 
 use super::open;
-use crate::cli::{Failure, escape, to_stdout};
+use crate::cli::show::escape;
+use crate::cli::{Failure, to_stdout};
 use clap::{Args, ValueHint};
 use framepipe::parts::{PartState, ranges};
 use serde_json::json;

@@ -8,13 +8,15 @@
 mod picture;
 mod terminal;
 
-use super::encoding::EncodingArguments;
+use super::Failure;
 use super::endpoint::{FileChoice, Input, Opened, Output, check_distinct};
-use super::engine::EngineArguments;
 use super::filter::pipeline_options;
-use super::filtering::FilteringArguments;
-use super::reading::ReadingArguments;
-use super::{Failure, escape, limits, untrusted};
+use crate::cli::options::encoding::EncodingArguments;
+use crate::cli::options::engine::EngineArguments;
+use crate::cli::options::filtering::FilteringArguments;
+use crate::cli::options::reading::ReadingArguments;
+use crate::cli::process::{limits, untrusted};
+use crate::cli::show::escape;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use framepipe::engine::compare::{Arrangement, Compare, Shown};

@@ -1,23 +1,49 @@
 //! What a run may take: a header is a claim, and is held against the machine before anything is allocated.
 
-use super::Failure;
+use crate::cli::Failure;
 use framepipe::pipeline::Job;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Reads how many there are to be of threads, of jobs side by side, or of frames in a queue.
-pub(super) fn count(text: &str) -> Result<NonZeroUsize, String> {
+/// Reads a number of threads, of parallel jobs, or of frames in a queue.
+pub(crate) fn count(text: &str) -> Result<NonZeroUsize, String> {
     let number = text.parse().ok().filter(|n: &NonZeroUsize| n.get() <= MOST);
     number.ok_or_else(|| format!("write a number from 1 to {MOST}"))
+}
+
+/// Reads the length of a queue.
+pub(crate) fn queue(text: &str) -> Result<usize, String> {
+    count(text).map(NonZeroUsize::get)
+}
+
+/// Reads a number of bytes such as 500M.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..]
+        .to_ascii_uppercase()
+        .trim_end_matches("IB")
+        .trim_end_matches('B')
+    {
+        "" => 1_u64,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        "T" => 1 << 40,
+        _ => 0,
+    };
+    let number: Option<f64> = digits.parse().ok().filter(|&n| n > 0.0 && unit > 0);
+    number
+        .map(|n| (n * unit as f64) as u64)
+        .ok_or_else(|| "write a size such as 500M or 4G".to_owned())
 }
 
 /// More than any machine has use for.
 const MOST: usize = 1024;
 
 /// The memory that the frame buffers of all jobs at a time may take.
-pub(super) struct MemoryBudget {
+pub(crate) struct MemoryBudget {
     /// Bytes; `None` if the machine does not say what it has.
     allowed: Option<u64>,
     /// The user set it.
@@ -27,14 +53,14 @@ pub(super) struct MemoryBudget {
 }
 
 /// A job's part of it, until it is dropped.
-pub(super) struct Part<'a> {
+pub(crate) struct Part<'a> {
     budget: &'a MemoryBudget,
     bytes: u128,
 }
 
 impl MemoryBudget {
     /// `most` bytes, or three quarters of the memory.
-    pub(super) fn new(most: Option<u64>) -> MemoryBudget {
+    pub(crate) fn new(most: Option<u64>) -> MemoryBudget {
         MemoryBudget {
             allowed: most.or_else(|| available().map(|bytes| bytes / 4 * 3)),
             is_own: most.is_some(),
@@ -44,7 +70,7 @@ impl MemoryBudget {
     }
 
     /// Room for a job, once enough of the others have ended. One that does not fit alone is refused.
-    pub(super) fn enter(&self, job: &Job) -> Result<Part<'_>, Failure> {
+    pub(crate) fn enter(&self, job: &Job) -> Result<Part<'_>, Failure> {
         self.take(job.buffer_bytes())
     }
 

@@ -1,6 +1,6 @@
 //! `--compare`: before and after in every frame.
 
-use super::endpoint::Output;
+use crate::cli::endpoint::Output;
 use clap::{Args, ValueEnum};
 use framepipe::engine::Engine;
 use framepipe::engine::compare::{Arrangement, Compare, Shown};
@@ -27,7 +27,7 @@ pub(crate) struct ComparisonArguments {
 
 impl ComparisonArguments {
     /// True if frames are to show before and after.
-    pub(super) fn is_given(&self) -> bool {
+    pub(crate) fn is_given(&self) -> bool {
         self.compare.is_some()
     }
 
@@ -46,7 +46,7 @@ impl ComparisonArguments {
     }
 
     /// The stream as the output gets it.
-    pub(super) fn output_info(&self, info: &StreamInfo, output: &Output) -> StreamInfo {
+    pub(crate) fn output_info(&self, info: &StreamInfo, output: &Output) -> StreamInfo {
         let mut both = info.clone();
         if let Some((arrangement, shown)) = self.layout(info, output) {
             let sized = Compare::new(Box::new(NoFilter::default()), arrangement, shown);
@@ -56,7 +56,7 @@ impl ComparisonArguments {
     }
 
     /// `engine`, behind one that shows before and after if that is wanted.
-    pub(super) fn around(
+    pub(crate) fn around(
         &self,
         engine: Box<dyn Engine>,
         info: &StreamInfo,

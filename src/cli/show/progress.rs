@@ -9,7 +9,7 @@
 //! Fields that do not fit the terminal are left out, the last of the line first. docs/schemas.md has
 //! the fields of the JSON.
 
-use super::Failure;
+use crate::cli::Failure;
 use framepipe::pipeline::{Progress, Stop};
 use framepipe::report::Stage;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -482,7 +482,7 @@ mod tests {
     fn the_json_has_the_documented_fields() {
         let object: serde_json::Value = serde_json::from_str(&snapshot().json(false)).unwrap();
         let mut found: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
-        let page = include_str!("../../docs/schemas.md");
+        let page = include_str!("../../../docs/schemas.md");
         let (_, section) = page.split_once("\n## Progress\n").unwrap();
         let (section, _) = section.split_once("\n## ").unwrap();
         let rows = section

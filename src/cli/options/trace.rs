@@ -1,6 +1,6 @@
 //! The trace of a run.
 
-use super::Failure;
+use crate::cli::Failure;
 use clap::Args;
 use framepipe::report::{Measurements, Recording, Task, Trace, page};
 use framepipe::sink::atomic_file::AtomicFile;

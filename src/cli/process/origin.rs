@@ -6,7 +6,7 @@ use framepipe::report::Origin;
 use framepipe::source::video::ffmpeg_version;
 
 /// This process's origin.
-pub(super) fn here() -> Origin {
+pub(crate) fn here() -> Origin {
     let words: Vec<String> = std::env::args_os()
         .map(|word| quoted(&word.to_string_lossy()))
         .collect();
@@ -23,7 +23,7 @@ pub(super) fn here() -> Origin {
 }
 
 /// Processor, cores that this process may use, and vector instructions.
-pub(super) fn machine() -> String {
+pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let noun = if cores == 1 { "core" } else { "cores" };
     format!("{}, {cores} {noun}, {}", processor(), InstructionSet::detect())

@@ -1,8 +1,8 @@
 //! Which part of each picture is filtered: regions, a matte, or what they leave.
 
-use super::Failure;
-use super::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file};
 use super::reading::{RangeArguments, ReadingArguments};
+use crate::cli::Failure;
+use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::convert::integers_for;
@@ -43,13 +43,13 @@ pub(crate) struct RegionArguments {
 
 impl RegionArguments {
     /// True if not all of each picture is filtered.
-    pub(super) fn is_given(&self) -> bool {
+    pub(crate) fn is_given(&self) -> bool {
         !self.region.is_empty() || self.regions.is_some() || self.matte.is_some()
     }
 
     /// Refuses what cannot be, before anything is opened. `fields` and `skips` are true with --fields and
     /// with --skip-existing.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         input: &Input,
         output: &Output,
@@ -107,7 +107,7 @@ impl RegionArguments {
     }
 
     /// Reads the file of regions.
-    pub(super) fn read(&mut self) -> Result<(), Failure> {
+    pub(crate) fn read(&mut self) -> Result<(), Failure> {
         if let Some(path) = &self.regions {
             let read = region::read_regions(path).map_err(|e| Failure::usage(&e))?;
             self.region.extend(read);
@@ -116,7 +116,7 @@ impl RegionArguments {
     }
 
     /// What is read beside the input.
-    pub(super) fn reads(&self) -> Vec<&Path> {
+    pub(crate) fn reads(&self) -> Vec<&Path> {
         self.matte.as_ref().map_or_else(Vec::new, Input::reads)
     }
 
@@ -133,7 +133,7 @@ impl RegionArguments {
     }
 
     /// `engine` for the part of each picture that the user wants.
-    pub(super) fn around(
+    pub(crate) fn around(
         &self,
         engine: Box<dyn Engine>,
         chain: &Chain,
@@ -158,14 +158,14 @@ impl RegionArguments {
 }
 
 /// What a matte goes along with.
-pub(super) struct Run<'a> {
-    pub(super) input: &'a Input,
-    pub(super) info: &'a StreamInfo,
-    pub(super) range: &'a RangeArguments,
-    pub(super) reading: &'a ReadingArguments,
+pub(crate) struct Run<'a> {
+    pub(crate) input: &'a Input,
+    pub(crate) info: &'a StreamInfo,
+    pub(crate) range: &'a RangeArguments,
+    pub(crate) reading: &'a ReadingArguments,
     /// Which image files are read, if the input is such.
-    pub(super) selection: Selection,
-    pub(super) stop: &'a Stop,
+    pub(crate) selection: Selection,
+    pub(crate) stop: &'a Stop,
 }
 
 impl Run<'_> {

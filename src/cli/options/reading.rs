@@ -1,8 +1,8 @@
 //! How inputs are read: the options that every command with an INPUT of the user's has.
 
-use super::Failure;
-use super::endpoint::Input;
-use super::limits::count;
+use crate::cli::Failure;
+use crate::cli::endpoint::Input;
+use crate::cli::process::limits::count;
 use clap::Args;
 use framepipe::frame::{Rational, parse_rate};
 use framepipe::source::images::listing::Selection;

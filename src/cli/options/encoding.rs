@@ -1,7 +1,8 @@
 //! How the output is encoded.
 
-use super::limits::count;
-use super::{Failure, words};
+use super::words;
+use crate::cli::Failure;
+use crate::cli::process::limits::count;
 use clap::Args;
 use clap::builder::StringValueParser;
 use framepipe::convert::flatten::Background;

@@ -1,10 +1,9 @@
 //! Which decoders read a video: `--decoder` and what belongs to it.
 
-use super::Failure;
-use super::endpoint::Input;
 use super::engine::{EngineArguments, EngineName};
-use super::filter::size;
-use super::limits::count;
+use crate::cli::Failure;
+use crate::cli::endpoint::Input;
+use crate::cli::process::limits::{count, size};
 use clap::{Args, ValueEnum};
 use framepipe::filter::Chain;
 use framepipe::source::range::TimeRange;

@@ -1,8 +1,8 @@
 //! Which engine filters, and its options.
 
-use super::Failure;
-use super::auto::Starting;
-use super::limits::count;
+use crate::cli::Failure;
+use crate::cli::process::limits::count;
+use crate::cli::process::starting::Starting;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
@@ -231,7 +231,7 @@ pub(crate) struct EngineArguments {
     pub(crate) no_overlap: Option<Serial>,
     /// The card, while it is being started.
     #[arg(skip)]
-    pub(super) starting: Starting,
+    pub(crate) starting: Starting,
     /// Inputs that one engine filters, as far as is known; 0 for one.
     #[arg(skip)]
     pub(crate) runs: u64,
@@ -242,7 +242,7 @@ pub(crate) struct EngineArguments {
 
 impl EngineArguments {
     /// The first option given that only CUDA takes.
-    pub(super) fn cuda_option(&self) -> Option<&'static str> {
+    pub(crate) fn cuda_option(&self) -> Option<&'static str> {
         [
             (self.device.is_some(), "--device"),
             (self.devices.is_some(), "--devices"),
@@ -418,7 +418,7 @@ impl EngineArguments {
         Ok(Box::new(Cpu::with_instruction_set(chain, self.threads(), set)?))
     }
 
-    pub(super) fn cuda(&self, chain: &Chain) -> Result<Box<dyn Engine>, EngineError> {
+    pub(crate) fn cuda(&self, chain: &Chain) -> Result<Box<dyn Engine>, EngineError> {
         let start = |device: usize| self.cuda_on(device, chain.clone());
         let mut engines = self
             .cards()?
@@ -472,7 +472,7 @@ impl EngineArguments {
 
 /// What is computed for frames such as `info` tells of; `None` for floating-point samples, which have no plan
 /// of integers.
-pub(super) fn integer_plan(chain: &Chain, info: &StreamInfo) -> Result<Option<Plan>, EngineError> {
+pub(crate) fn integer_plan(chain: &Chain, info: &StreamInfo) -> Result<Option<Plan>, EngineError> {
     let format = luma::filtered_format(info.format, &chain.planes);
     if format.is_float() {
         FloatPlan::new(chain, format, &info.colour)?;
@@ -482,7 +482,7 @@ pub(super) fn integer_plan(chain: &Chain, info: &StreamInfo) -> Result<Option<Pl
 }
 
 /// Refuses a card that cannot be used, and a plan for which it has no kernel.
-pub(super) fn check_card(plan: Option<&Plan>) -> Result<(), EngineError> {
+pub(crate) fn check_card(plan: Option<&Plan>) -> Result<(), EngineError> {
     cuda::available()?;
     plan.map_or(Ok(()), cuda::check)
 }

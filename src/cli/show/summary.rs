@@ -1,7 +1,7 @@
 //! The end of a run in three lines: what was read, with any conversion that was needed, what was written, and
 //! how fast, with what would make it faster.
 
-use super::encoding::EncodingArguments;
+use crate::cli::options::encoding::EncodingArguments;
 use framepipe::report::{Completion, Report, Stage};
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ const CLEAR: f64 = 0.75;
 const FAST: [&str; 3] = ["veryfast", "superfast", "ultrafast"];
 
 /// The three lines, then notes and warnings. `rate` is the pictures' own number of frames a second.
-pub(super) fn brief(report: &Report, encoding: &EncodingArguments, rate: Option<f64>) -> String {
+pub(crate) fn brief(report: &Report, encoding: &EncodingArguments, rate: Option<f64>) -> String {
     let mut text = format!("input   {}\noutput  {}\n", report.task.input, report.task.output);
     let speed = rate.filter(|&rate| rate > 0.0);
     let speed = speed.map_or_else(String::new, |rate| {

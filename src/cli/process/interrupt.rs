@@ -1,7 +1,7 @@
 //! Signals: the first ends the run, gently or at once, the second abandons it, the third ends the program
 //! where it stands.
 
-use super::Failure;
+use crate::cli::Failure;
 use clap::ValueEnum;
 use framepipe::pipeline::Stop;
 use framepipe::shortage::thread_error;

@@ -1,13 +1,13 @@
 //! `--untrusted`: the run's own files and nothing else.
 
-use super::Failure;
+use crate::cli::Failure;
 use framepipe::sandbox::{self, Permissions};
 use std::path::{Path, PathBuf};
 
 /// Confines the process to reading `inputs`, which may be files or folders, and to writing in `folders`,
 /// which are made if they are missing; with `card` to what the CUDA driver needs, too. To be called before
 /// any thread is started.
-pub(super) fn confine(
+pub(crate) fn confine(
     inputs: &[&Path],
     folders: impl IntoIterator<Item = PathBuf>,
     card: bool,

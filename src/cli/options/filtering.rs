@@ -1,6 +1,7 @@
 //! What is done to frames: the options that every command has that filters pictures of the user's.
 
-use super::{Failure, words};
+use super::words;
+use crate::cli::Failure;
 use clap::Args;
 use framepipe::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Planes};
 use framepipe::frame::Remarks;

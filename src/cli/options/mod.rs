@@ -1,0 +1,12 @@
+//! Options that several subcommands have.
+
+mod auto;
+pub(crate) mod comparison;
+pub(crate) mod decoding;
+pub(crate) mod encoding;
+pub(crate) mod engine;
+pub(crate) mod filtering;
+pub(crate) mod reading;
+pub(crate) mod region;
+pub(crate) mod trace;
+mod words;

@@ -1,0 +1,7 @@
+//! What the user sees of a run: progress, summaries, lists of hashes, and errors.
+
+pub(crate) mod escape;
+pub(crate) mod failure;
+pub(crate) mod hashes;
+pub(crate) mod progress;
+pub(crate) mod summary;
