@@ -5,7 +5,7 @@
 //! says which.
 #![allow(unsafe_code)]
 
-use super::memory::PictureMemory;
+use crate::ffmpeg::pictures::memory::PictureMemory;
 use ffmpeg_next::ffi;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -1,63 +1,49 @@
-//! FFmpeg's raw interface: the only place that holds its pointers.
+//! FFmpeg's raw interface: no other module holds its pointers.
 //!
-//! Every type owns its FFmpeg object and frees it when dropped; nothing outside this module touches a
-//! pointer.
+//! Every type owns its FFmpeg object and frees it when dropped.
 //!
 //! ```text
+//!   input/             pictures/                                 output/
 //!   file -> Demuxer -> Packet -> Decoder -> Picture -> Scaler -> Picture -> Encoder -> Packet -> Muxer
 //!                                  | memory: pictures decoded into the frames' own blocks
 //!                                  | hardware: decoded on a card, where they stay
-//!          sound that is encoded anew: audio (AudioTranscoder)
-//!                                            frames lent to the encoder without a copy: lend
+//!                                             frames lent to the encoder without a copy: lend
+//!          sound that is encoded anew:                           audio (AudioTranscoder)
 //! ```
+//!
+//! `io` reads and writes files in memory and pipes through callbacks.
 #![allow(unsafe_code)]
 
-mod access;
-mod audio;
-mod clock;
-mod decoder;
-mod demuxer;
-mod encoder;
 mod error;
-mod facts;
-mod format;
-#[cfg(feature = "cuda")]
-mod hardware;
-mod io_context;
-mod lend;
+mod input;
+mod io;
 pub(crate) mod log;
-mod memory;
-mod memory_io;
-mod metadata_limit;
-mod muxer;
+mod output;
 mod packet;
-mod picture;
-mod pipe_io;
-mod scaler;
-mod side_data;
+mod pictures;
 mod text;
 mod version;
 
-pub use access::Access;
-pub(crate) use audio::{AudioEncoderKind, AudioTranscoder};
-#[cfg(test)]
-pub(crate) use clock::Jump;
-pub(crate) use clock::Jumps;
-pub(crate) use decoder::Decoder;
-pub(crate) use demuxer::{Chapter, Demuxer, Medium, OpenFailure, StreamFacts};
-pub(crate) use encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use error::AvError;
-pub(crate) use facts::picture_facts;
-pub(crate) use format::{AvFormat, FormatFacts};
-#[cfg(feature = "cuda")]
-pub(crate) use hardware::{HardwareDevice, OnCard};
-pub(crate) use lend::lend;
-pub(crate) use memory::{Decoded, decoded};
-pub(crate) use muxer::{Muxer, MuxerFailure};
+pub use input::access::Access;
+#[cfg(test)]
+pub(crate) use input::clock::Jump;
+pub(crate) use input::clock::Jumps;
+pub(crate) use input::demuxer::{Chapter, Demuxer, Medium, OpenFailure, StreamFacts};
+pub(crate) use output::audio::{AudioEncoderKind, AudioTranscoder};
+pub(crate) use output::encoder::{Encoder, EncoderKind, EncoderSetup};
+pub(crate) use output::muxer::{Muxer, MuxerFailure};
 pub(crate) use packet::Packet;
-pub(crate) use picture::Picture;
-pub(crate) use scaler::{Scaler, ScalerEnd};
-pub(crate) use side_data::{for_frame, for_stream};
+pub(crate) use pictures::decoder::Decoder;
+pub(crate) use pictures::facts::picture_facts;
+pub(crate) use pictures::format::{AvFormat, FormatFacts};
+#[cfg(feature = "cuda")]
+pub(crate) use pictures::hardware::{HardwareDevice, OnCard};
+pub(crate) use pictures::lend::lend;
+pub(crate) use pictures::memory::{Decoded, decoded};
+pub(crate) use pictures::picture::Picture;
+pub(crate) use pictures::scaler::{Scaler, ScalerEnd};
+pub(crate) use pictures::side_data::{for_frame, for_stream};
 pub(crate) use text::rescale;
 pub use version::name as version_name;
 

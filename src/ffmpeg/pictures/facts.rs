@@ -1,7 +1,7 @@
 //! The facts that a decoded picture and its container state together.
 #![allow(unsafe_code)]
 
-use super::{Demuxer, Picture};
+use crate::ffmpeg::{Demuxer, Picture};
 use crate::frame::{FieldOrder, Metadata};
 use ffmpeg_next::ffi;
 use std::ffi::c_int;

@@ -1,7 +1,7 @@
 //! Frames lent to an encoder: pictures whose pixels are a frame's own memory.
 #![allow(unsafe_code)]
 
-use super::{AvError, AvFormat, Picture};
+use crate::ffmpeg::{AvError, AvFormat, Picture};
 use crate::frame::Frame;
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};

@@ -2,7 +2,7 @@
 //! business.
 #![allow(unsafe_code)]
 
-use super::text::text;
+use crate::ffmpeg::text::text;
 use crate::frame::SideData;
 use crate::frame::fact::Fact;
 use ffmpeg_next::ffi;
@@ -89,7 +89,7 @@ const INTERNAL: &[ffi::AVFrameSideDataType] = {
 
 /// What a block of a frame is about; `None` if it is none of a filter's business. `kind` is a number of
 /// AVFrameSideDataType, which a library newer than our headers may have more of.
-pub(super) fn frame_fact(kind: u32) -> Option<Fact> {
+pub(in crate::ffmpeg) fn frame_fact(kind: u32) -> Option<Fact> {
     if INTERNAL.iter().any(|&k| k as u32 == kind) {
         return None;
     }
@@ -102,7 +102,7 @@ pub(super) fn frame_fact(kind: u32) -> Option<Fact> {
 }
 
 /// FFmpeg's own kind for a block that may be attached to a frame.
-pub(super) fn frame_kind(block: &SideData) -> Option<ffi::AVFrameSideDataType> {
+pub(in crate::ffmpeg) fn frame_kind(block: &SideData) -> Option<ffi::AVFrameSideDataType> {
     // A stream's block may have the number of quite another kind of frames' blocks.
     let known = FRAME_SIDE_DATA
         .iter()
@@ -111,7 +111,7 @@ pub(super) fn frame_kind(block: &SideData) -> Option<ffi::AVFrameSideDataType> {
 }
 
 /// FFmpeg's name for a kind of block of a frame.
-pub(super) fn frame_kind_name(kind: u32) -> String {
+pub(in crate::ffmpeg) fn frame_kind_name(kind: u32) -> String {
     let name: unsafe extern "C" fn(ffi::AVFrameSideDataType) -> *const c_char = ffi::av_frame_side_data_name;
     // SAFETY: a C enumeration is passed as a number of 32 bits; FFmpeg looks it up in a table and gives null
     // for one that is not there.

@@ -5,7 +5,7 @@
 //! callback of ours, which refuses whatever is not the input itself.
 #![allow(unsafe_code)]
 
-use super::text::text;
+use crate::ffmpeg::text::text;
 use crate::frame::StallTimeout;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
@@ -37,7 +37,7 @@ const NEVER: &[&str] = &["avisynth", "vapoursynth", "lavfi", "dvdvideo"];
 
 impl Access {
     /// The names of the demuxers that may read the input, as FFmpeg lists them.
-    pub(super) fn demuxers(self) -> CString {
+    pub(in crate::ffmpeg) fn demuxers(self) -> CString {
         let mut names = Vec::new();
         let mut state: *mut c_void = ptr::null_mut();
         // SAFETY: steps through FFmpeg's static list; `state` is its own.
@@ -54,7 +54,7 @@ impl Access {
     }
 
     /// Why a file is not read that the demuxer of this name would read.
-    pub(super) fn refusal(format: &str) -> String {
+    pub(in crate::ffmpeg) fn refusal(format: &str) -> String {
         let is_of = |list: &[&str]| format.split(',').any(|name| list.contains(&name));
         if is_of(PLAYLISTS) {
             format!(
@@ -70,7 +70,7 @@ impl Access {
 }
 
 /// True for an HLS playlist. FFmpeg 7.1 and newer know one by its name alone.
-pub(super) fn begins_as_playlist(path: &Path) -> bool {
+pub(in crate::ffmpeg) fn begins_as_playlist(path: &Path) -> bool {
     const MARK: &[u8] = b"#EXTM3U";
     let mut start = Vec::new();
     let read = |file: File| file.take(MARK.len() as u64).read_to_end(&mut start);
@@ -87,18 +87,18 @@ type Open = unsafe extern "C" fn(
 ) -> c_int;
 
 /// What stands between a demuxer and the files that it wants to open. FFmpeg's context points to it.
-pub(super) struct Gate {
+pub(in crate::ffmpeg) struct Gate {
     name: CString,
     access: Access,
     /// FFmpeg's own way of opening.
     open: Option<Open>,
     refused: Mutex<Option<String>>,
-    pub(super) patience: StallTimeout,
+    pub(in crate::ffmpeg) patience: StallTimeout,
 }
 
 impl Gate {
     /// A gate for the input of this name, on `context`, which must be dropped before it.
-    pub(super) fn install(
+    pub(in crate::ffmpeg) fn install(
         context: *mut ffi::AVFormatContext,
         name: &CStr,
         access: Access,
@@ -127,7 +127,7 @@ impl Gate {
     }
 
     /// The file that was requested and refused, if there was one.
-    pub(super) fn refused(&self) -> Option<String> {
+    pub(in crate::ffmpeg) fn refused(&self) -> Option<String> {
         self.refused
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

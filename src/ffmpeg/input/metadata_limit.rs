@@ -2,7 +2,7 @@
 //! unpacks what PNG has compressed to any length.
 #![allow(unsafe_code)]
 
-use super::text::text;
+use crate::ffmpeg::text::text;
 use crate::frame::METADATA_LIMIT;
 use crate::still::annotations::png;
 use ffmpeg_next::ffi;
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 ///
 /// # Safety
 /// The context must be open, and nobody else may use it meanwhile.
-pub(super) unsafe fn shorten_texts(context: *mut ffi::AVFormatContext) -> Vec<String> {
+pub(in crate::ffmpeg) unsafe fn shorten_texts(context: *mut ffi::AVFormatContext) -> Vec<String> {
     // SAFETY: the context is open and used here alone (the function's contract), and its arrays hold as many
     // valid pointers as they say.
     unsafe {
@@ -88,7 +88,7 @@ unsafe fn shorten(dictionary: *mut *mut ffi::AVDictionary) -> Vec<String> {
 ///
 /// # Safety
 /// The context must be open, and nobody else may use it meanwhile.
-pub(super) unsafe fn shorten_headers(context: *mut ffi::AVFormatContext) -> Vec<String> {
+pub(in crate::ffmpeg) unsafe fn shorten_headers(context: *mut ffi::AVFormatContext) -> Vec<String> {
     let mut left_out = Vec::new();
     // SAFETY: the context is open and used here alone (the function's contract); the headers hold
     // `extradata_size` bytes, of which no more are written, with zeros behind them as FFmpeg wants it.
@@ -115,7 +115,7 @@ pub(super) unsafe fn shorten_headers(context: *mut ffi::AVFormatContext) -> Vec<
 ///
 /// # Safety
 /// The context must be open, and nobody else may use it meanwhile.
-pub(super) unsafe fn size_covers(context: *mut ffi::AVFormatContext) {
+pub(in crate::ffmpeg) unsafe fn size_covers(context: *mut ffi::AVFormatContext) {
     // Where the header of a PNG file has width and height.
     const SIZE: std::ops::Range<usize> = 16..24;
     // SAFETY: the context is open and used here alone (the function's contract); its arrays hold as many
@@ -143,7 +143,7 @@ pub(super) unsafe fn size_covers(context: *mut ffi::AVFormatContext) {
 
 /// The decoders with which FFmpeg may look into the streams of an input: all but that of PNG, whose packets
 /// our own decoder gets without what is too large to be unpacked.
-pub(super) fn probing_decoders() -> *const c_char {
+pub(in crate::ffmpeg) fn probing_decoders() -> *const c_char {
     static NAMES: OnceLock<CString> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
         let mut names = Vec::new();

@@ -1,8 +1,8 @@
 //! Decoding on a card: FFmpeg's decoders in a CUDA context and on a stream of somebody else's.
 #![allow(unsafe_code)]
 
-use super::{AvError, AvFormat, Picture};
 use crate::engine::cuda::decode::StreamHandles;
+use crate::ffmpeg::{AvError, AvFormat, Picture};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, c_int, c_void};
 
@@ -52,7 +52,7 @@ impl HardwareDevice {
     ///
     /// # Safety
     /// `context` must be valid.
-    pub(super) unsafe fn serve(&self, context: *mut ffi::AVCodecContext) -> Result<(), AvError> {
+    pub(in crate::ffmpeg) unsafe fn serve(&self, context: *mut ffi::AVCodecContext) -> Result<(), AvError> {
         // SAFETY: context (the function's contract) and device are valid; the context owns its reference.
         unsafe {
             let reference = ffi::av_buffer_ref(self.reference);
@@ -99,7 +99,7 @@ unsafe extern "C" fn choose_cuda(
 }
 
 /// FFmpeg's own decoder of a codec, which can use a card; other libraries' cannot.
-pub(super) fn decoder(codec: ffi::AVCodecID) -> Option<*const ffi::AVCodec> {
+pub(in crate::ffmpeg) fn decoder(codec: ffi::AVCodecID) -> Option<*const ffi::AVCodec> {
     let own: Option<&CStr> = match codec {
         ffi::AVCodecID::AV_CODEC_ID_H264 => Some(c"h264"),
         ffi::AVCodecID::AV_CODEC_ID_HEVC => Some(c"hevc"),

@@ -1,7 +1,7 @@
 //! Pixel formats by FFmpeg's numbers and descriptors.
 #![allow(unsafe_code)]
 
-use super::text::text;
+use crate::ffmpeg::text::text;
 use crate::frame::{PixelFormat, Range};
 use ffmpeg_next::ffi;
 use std::ffi::{CString, c_int};
@@ -82,7 +82,7 @@ impl AvFormat {
     }
 
     /// log2 of the subsampling of planes 1 and 2, down; asked for each row, so without the other facts.
-    pub(super) fn log2_chroma_height(self) -> u32 {
+    pub(in crate::ffmpeg) fn log2_chroma_height(self) -> u32 {
         // SAFETY: descriptors are static; a null one is refused.
         self.to_raw()
             .and_then(|raw| unsafe { ffi::av_pix_fmt_desc_get(raw).as_ref() })
@@ -110,7 +110,7 @@ impl AvFormat {
 }
 
 /// FFmpeg's number for a sample range.
-pub(super) fn range_number(range: Range) -> u32 {
+pub(in crate::ffmpeg) fn range_number(range: Range) -> u32 {
     match range {
         Range::Unspecified => 0,
         Range::Limited => 1,
@@ -120,7 +120,7 @@ pub(super) fn range_number(range: Range) -> u32 {
 
 /// swscale's chroma offsets (1/256 of a luma sample) for a location; `None` where there is no subsampling or
 /// no knowledge.
-pub(super) fn chroma_position(location: u8, (log2_x, log2_y): (u32, u32)) -> Option<(i64, i64)> {
+pub(in crate::ffmpeg) fn chroma_position(location: u8, (log2_x, log2_y): (u32, u32)) -> Option<(i64, i64)> {
     let (x, y) = match location {
         1 => (0, 128),
         2 => (128, 128),

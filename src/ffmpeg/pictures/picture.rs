@@ -3,8 +3,8 @@
 
 use super::format::range_number;
 use super::side_data::{frame_fact, frame_kind, frame_kind_name};
-use super::text::timestamp;
-use super::{AvError, AvFormat, version};
+use crate::ffmpeg::text::timestamp;
+use crate::ffmpeg::{AvError, AvFormat, version};
 use crate::frame::fact::Fact;
 use crate::frame::{Colour, FieldOrder, Frame, METADATA_LIMIT, Range, SideData};
 use ffmpeg_next::ffi;
@@ -66,7 +66,7 @@ impl Picture {
         self.frame
     }
 
-    pub(super) fn raw(&self) -> &ffi::AVFrame {
+    pub(in crate::ffmpeg) fn raw(&self) -> &ffi::AVFrame {
         // SAFETY: the frame is valid as long as `self` lives.
         unsafe { &*self.frame }
     }

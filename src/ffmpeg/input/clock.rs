@@ -54,10 +54,10 @@ pub(crate) struct Jumps {
 
 /// The times of a packet on the input's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Times {
-    pub(super) dts: Nanos,
-    pub(super) pts: Nanos,
-    pub(super) duration: Nanos,
+pub(in crate::ffmpeg) struct Times {
+    pub(in crate::ffmpeg) dts: Nanos,
+    pub(in crate::ffmpeg) pts: Nanos,
+    pub(in crate::ffmpeg) duration: Nanos,
 }
 
 /// Where one stream is, on the output's clock.
@@ -84,7 +84,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// A clock for an input whose earliest sound or picture is shown at `origin` nanoseconds.
-    pub(super) fn new(may_jump: bool, origin: Option<Nanos>) -> Clock {
+    pub(in crate::ffmpeg) fn new(may_jump: bool, origin: Option<Nanos>) -> Clock {
         let origin = origin.unwrap_or(0);
         // A container whose time begins at zero may have a pause before its first frame, which is kept.
         let is_pause = !may_jump && (0..=LATE_START).contains(&origin);
@@ -97,17 +97,17 @@ impl Clock {
     }
 
     /// What is added to times in the first epoch.
-    pub(super) fn first_offset(&self) -> Nanos {
+    pub(in crate::ffmpeg) fn first_offset(&self) -> Nanos {
         self.offsets[0]
     }
 
     /// The jumps so far.
-    pub(super) fn jumps(&self) -> Jumps {
+    pub(in crate::ffmpeg) fn jumps(&self) -> Jumps {
         self.jumps
     }
 
     /// The epoch that stream `stream` is in: how many jumps of the clock it has gone over.
-    pub(super) fn epoch(&self, stream: usize) -> usize {
+    pub(in crate::ffmpeg) fn epoch(&self, stream: usize) -> usize {
         self.tracks
             .get(stream)
             .copied()
@@ -117,7 +117,7 @@ impl Clock {
 
     /// What to add to the times of the next packet of stream `stream`. `leads` is true for streams whose
     /// times may begin an epoch: sound and video, not covers or subtitles.
-    pub(super) fn offset(&mut self, stream: usize, leads: bool, times: Times) -> Nanos {
+    pub(in crate::ffmpeg) fn offset(&mut self, stream: usize, leads: bool, times: Times) -> Nanos {
         if !self.may_jump {
             return self.offsets[0];
         }

@@ -1,9 +1,9 @@
 //! Video encoders.
 #![allow(unsafe_code)]
 
-use super::format::range_number;
-use super::text::{c_string, raw_rational, text};
-use super::{AvError, AvFormat, Packet, Picture, Received, init, version};
+use crate::ffmpeg::pictures::format::range_number;
+use crate::ffmpeg::text::{c_string, raw_rational, text};
+use crate::ffmpeg::{AvError, AvFormat, Packet, Picture, Received, init, version};
 use crate::frame::{Colour, FieldOrder, Rational};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -12,7 +12,7 @@ use std::ptr;
 /// A video encoder that this FFmpeg has.
 #[derive(Clone, Copy)]
 pub(crate) struct EncoderKind {
-    pub(super) codec: &'static ffi::AVCodec,
+    pub(in crate::ffmpeg) codec: &'static ffi::AVCodec,
 }
 
 // SAFETY: codecs are static tables that nobody writes to.
@@ -138,7 +138,7 @@ impl EncoderSetup {
 
 /// A video encoder with its settings.
 pub(crate) struct Encoder {
-    pub(super) context: *mut ffi::AVCodecContext,
+    pub(in crate::ffmpeg) context: *mut ffi::AVCodecContext,
     kind: EncoderKind,
     /// Opened, and fed nothing so far.
     is_hungry: bool,

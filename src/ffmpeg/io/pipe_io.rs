@@ -3,8 +3,8 @@
 //! FFmpeg's own reader of files sleeps in the system call until something comes.
 #![allow(unsafe_code)]
 
-use super::AvError;
 use super::io_context::{Functions, IoContext};
+use crate::ffmpeg::AvError;
 use crate::frame::{StallTimeout, wait_a_tick};
 use ffmpeg_next::ffi;
 use rustix::event::PollFlags;
@@ -14,7 +14,7 @@ use std::io::{ErrorKind, Read};
 use std::{ptr, slice};
 
 /// An open pipe. FFmpeg's context points into it and must not outlive it.
-pub(super) struct PipeFile {
+pub(in crate::ffmpeg) struct PipeFile {
     io: IoContext,
     _contents: Box<Contents>,
 }
@@ -27,7 +27,7 @@ struct Contents {
 
 impl PipeFile {
     /// A pipe to be read until `patience` is over, which must outlive it.
-    pub(super) fn new(file: File, patience: &StallTimeout) -> Result<PipeFile, AvError> {
+    pub(in crate::ffmpeg) fn new(file: File, patience: &StallTimeout) -> Result<PipeFile, AvError> {
         let mut contents = Box::new(Contents {
             file,
             patience: ptr::from_ref(patience),
@@ -44,7 +44,7 @@ impl PipeFile {
     }
 
     /// FFmpeg's context of this pipe.
-    pub(super) fn as_ptr(&self) -> *mut ffi::AVIOContext {
+    pub(in crate::ffmpeg) fn as_ptr(&self) -> *mut ffi::AVIOContext {
         self.io.as_ptr()
     }
 }

@@ -1,7 +1,7 @@
 //! An I/O context of FFmpeg's that reads and writes through functions of ours.
 #![allow(unsafe_code)]
 
-use super::{AvError, version};
+use crate::ffmpeg::{AvError, version};
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -11,18 +11,19 @@ const BUFFER: usize = 32 << 10;
 
 /// The functions behind a context; each gets the pointer that the context was made with.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Functions {
-    pub(super) read: Option<unsafe extern "C" fn(*mut c_void, *mut u8, c_int) -> c_int>,
-    pub(super) write: Option<unsafe extern "C" fn(*mut c_void, version::BytesToWrite, c_int) -> c_int>,
-    pub(super) seek: Option<unsafe extern "C" fn(*mut c_void, i64, c_int) -> i64>,
+pub(in crate::ffmpeg) struct Functions {
+    pub(in crate::ffmpeg) read: Option<unsafe extern "C" fn(*mut c_void, *mut u8, c_int) -> c_int>,
+    pub(in crate::ffmpeg) write:
+        Option<unsafe extern "C" fn(*mut c_void, version::BytesToWrite, c_int) -> c_int>,
+    pub(in crate::ffmpeg) seek: Option<unsafe extern "C" fn(*mut c_void, i64, c_int) -> i64>,
 }
 
 /// A context and its buffer. Whatever uses it must be gone when it is dropped.
-pub(super) struct IoContext(*mut ffi::AVIOContext);
+pub(in crate::ffmpeg) struct IoContext(*mut ffi::AVIOContext);
 
 impl IoContext {
     /// A context whose functions get `opaque`, which must live as long.
-    pub(super) fn new(opaque: *mut c_void, functions: Functions) -> Result<IoContext, AvError> {
+    pub(in crate::ffmpeg) fn new(opaque: *mut c_void, functions: Functions) -> Result<IoContext, AvError> {
         // SAFETY: the buffer is FFmpeg's own, as the context may replace it, and is freed with the context.
         unsafe {
             let buffer = ffi::av_malloc(BUFFER).cast::<u8>();
@@ -47,7 +48,7 @@ impl IoContext {
     }
 
     /// FFmpeg's pointer.
-    pub(super) fn as_ptr(&self) -> *mut ffi::AVIOContext {
+    pub(in crate::ffmpeg) fn as_ptr(&self) -> *mut ffi::AVIOContext {
         self.0
     }
 }

@@ -16,7 +16,7 @@
 //!   picture on, too.
 #![allow(unsafe_code)]
 
-use super::{AvError, AvFormat, Picture};
+use crate::ffmpeg::{AvError, AvFormat, Picture};
 use crate::frame::{Allocator, Buffer, Layout, Memory, Pageable, PixelFormat, Reserve};
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};
@@ -32,7 +32,7 @@ const SLACK: usize = 2 * ALIGNMENT;
 
 /// Where a decoder's pictures lie.
 #[derive(Default)]
-pub(super) struct PictureMemory {
+pub(in crate::ffmpeg) struct PictureMemory {
     /// Where blocks come from once the run has begun; ordinary memory before.
     reserve: OnceLock<Reserve>,
     served: bool,
@@ -54,7 +54,7 @@ impl PictureMemory {
     ///
     /// # Safety
     /// `context` must be valid and not yet open, and be freed before `self` moves or goes.
-    pub(super) unsafe fn serve(&mut self, context: *mut ffi::AVCodecContext) {
+    pub(in crate::ffmpeg) unsafe fn serve(&mut self, context: *mut ffi::AVCodecContext) {
         self.served = true;
         // SAFETY: the context is valid and is freed before `self` moves or goes (the function's contract), so
         // that the pointer to `self` stays valid as long as FFmpeg uses it.
@@ -65,24 +65,24 @@ impl PictureMemory {
     }
 
     /// True if a context asks here.
-    pub(super) fn is_served(&self) -> bool {
+    pub(in crate::ffmpeg) fn is_served(&self) -> bool {
         self.served
     }
 
     /// From now on pictures lie in blocks of `reserve`.
-    pub(super) fn begin(&self, reserve: Reserve) {
+    pub(in crate::ffmpeg) fn begin(&self, reserve: Reserve) {
         // A second call changes nothing: a decoder serves one run.
         let _ = self.reserve.set(reserve);
     }
 
     /// The error of a block that could not be had. Decoders pass it over like a damaged picture.
-    pub(super) fn lacking(&self) -> Option<AvError> {
+    pub(in crate::ffmpeg) fn lacking(&self) -> Option<AvError> {
         self.lacks.load(Ordering::Relaxed).then(AvError::no_memory)
     }
 
     /// How many pictures the decoder said it patched. Where several threads decode, a picture may come out
     /// before its thread has marked it.
-    pub(super) fn patched(&self) -> u64 {
+    pub(in crate::ffmpeg) fn patched(&self) -> u64 {
         self.patched.load(Ordering::Relaxed)
     }
 
@@ -91,7 +91,7 @@ impl PictureMemory {
     ///
     /// # Safety
     /// `object` must be null or what FFmpeg logs: a structure that begins with its class.
-    pub(super) unsafe fn note_patched(object: *const c_void) {
+    pub(in crate::ffmpeg) unsafe fn note_patched(object: *const c_void) {
         // SAFETY: what is logged begins with its class (the function's contract); of the class of codecs'
         // contexts it is one, whose `opaque` is null or what `serve` made it.
         unsafe {

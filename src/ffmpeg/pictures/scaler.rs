@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::format::chroma_position;
-use super::{AvError, AvFormat, FormatFacts, Picture};
+use crate::ffmpeg::{AvError, AvFormat, FormatFacts, Picture};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, c_int};
 use std::ptr;

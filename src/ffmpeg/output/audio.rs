@@ -9,8 +9,8 @@
 //! times, as FFmpeg's encoders do by themselves.
 #![allow(unsafe_code)]
 
-use super::text::{rational, text, timestamp};
-use super::{AvError, Demuxer, Packet, Received, init, rescale, version};
+use crate::ffmpeg::text::{rational, text, timestamp};
+use crate::ffmpeg::{AvError, Demuxer, Packet, Received, init, rescale, version};
 use crate::frame::Rational;
 use ffmpeg_next::ffi;
 use std::ffi::{CString, c_int};
@@ -34,7 +34,7 @@ const ANY_FRAME: c_int = 1024;
 /// An audio encoder that this FFmpeg has.
 #[derive(Clone, Copy)]
 pub(crate) struct AudioEncoderKind {
-    pub(super) codec: &'static ffi::AVCodec,
+    pub(in crate::ffmpeg) codec: &'static ffi::AVCodec,
 }
 
 // SAFETY: codecs are static tables that nobody writes to.
@@ -51,7 +51,7 @@ impl AudioEncoderKind {
     }
 
     /// FFmpeg's own choice among the encoders of codec `id`.
-    pub(super) fn of_codec(id: ffi::AVCodecID) -> Option<AudioEncoderKind> {
+    pub(in crate::ffmpeg) fn of_codec(id: ffi::AVCodecID) -> Option<AudioEncoderKind> {
         // SAFETY: codecs are static; null means that there is none.
         let codec = unsafe { ffi::avcodec_find_encoder(id).as_ref() }?;
         (codec.type_ == ffi::AVMediaType::AVMEDIA_TYPE_AUDIO).then_some(AudioEncoderKind { codec })
@@ -276,7 +276,7 @@ impl AudioTranscoder {
     }
 
     /// The encoder, for the muxer to take its parameters.
-    pub(super) fn encoder(&self) -> *const ffi::AVCodecContext {
+    pub(in crate::ffmpeg) fn encoder(&self) -> *const ffi::AVCodecContext {
         self.encoder.0
     }
 

@@ -3,11 +3,12 @@
 
 use super::access::{self, Access, Gate};
 use super::clock::{Clock, Jumps, Times};
-use super::memory_io::MemoryFile;
-use super::pipe_io::PipeFile;
-use super::side_data::{STREAM_SIDE_DATA, stream_fact};
-use super::text::{c_string, rational, rescale, text, timestamp};
-use super::{AvError, Packet, Picture, init, log, metadata_limit, version};
+use super::metadata_limit;
+use crate::ffmpeg::io::memory_io::MemoryFile;
+use crate::ffmpeg::io::pipe_io::PipeFile;
+use crate::ffmpeg::pictures::side_data::{STREAM_SIDE_DATA, stream_fact};
+use crate::ffmpeg::text::{c_string, rational, rescale, text, timestamp};
+use crate::ffmpeg::{AvError, Packet, Picture, init, log, version};
 use crate::frame::fact::Fact;
 use crate::frame::{METADATA_LIMIT, Rational, SideData, open_without_waiting};
 use crossbeam_channel::Receiver;
@@ -307,7 +308,7 @@ impl Demuxer {
     }
 
     /// Pixels of the largest picture that may be decoded, if not FFmpeg's own limit.
-    pub(super) fn max_pixels(&self) -> Option<i64> {
+    pub(in crate::ffmpeg) fn max_pixels(&self) -> Option<i64> {
         self.max_pixels
             .map(|most| i64::try_from(most).unwrap_or(i64::MAX))
     }
@@ -765,7 +766,7 @@ impl Demuxer {
 
     /// The part of a chapter from `start` to `end`, in ticks of `base`, that is wanted, on the clock; `None`
     /// if it is outside.
-    pub(super) fn chapter(&self, (start, end): (i64, i64), base: Rational) -> Option<(i64, i64)> {
+    pub(in crate::ffmpeg) fn chapter(&self, (start, end): (i64, i64), base: Rational) -> Option<(i64, i64)> {
         let ticks = |nanos| rescale(nanos, NANOSECOND, base);
         let (from, to) = (ticks(self.wanted.0), self.wanted.1.map(ticks));
         if from > 0 && end <= from || to.is_some_and(|to| start >= to) {

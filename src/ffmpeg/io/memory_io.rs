@@ -4,21 +4,21 @@
 #![allow(unsafe_code)]
 
 use super::io_context::{Functions, IoContext};
-use super::{AvError, version};
+use crate::ffmpeg::{AvError, version};
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};
 use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 use std::{ptr, slice};
 
 /// A file in memory. FFmpeg's context points into it and must not outlive it.
-pub(super) struct MemoryFile {
+pub(in crate::ffmpeg) struct MemoryFile {
     io: IoContext,
     contents: Box<Cursor<Vec<u8>>>,
 }
 
 impl MemoryFile {
     /// A file that holds `bytes`, at its beginning, to be written to or to be read.
-    pub(super) fn new(bytes: Vec<u8>, writable: bool) -> Result<MemoryFile, AvError> {
+    pub(in crate::ffmpeg) fn new(bytes: Vec<u8>, writable: bool) -> Result<MemoryFile, AvError> {
         let mut contents = Box::new(Cursor::new(bytes));
         let opaque = ptr::from_mut(&mut *contents).cast::<c_void>();
         let functions = Functions {
@@ -31,12 +31,12 @@ impl MemoryFile {
     }
 
     /// FFmpeg's context of this file.
-    pub(super) fn as_ptr(&self) -> *mut ffi::AVIOContext {
+    pub(in crate::ffmpeg) fn as_ptr(&self) -> *mut ffi::AVIOContext {
         self.io.as_ptr()
     }
 
     /// The bytes of a file that was flushed, which is empty afterwards.
-    pub(super) fn take(&mut self) -> Vec<u8> {
+    pub(in crate::ffmpeg) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut *self.contents).into_inner()
     }
 }

@@ -4,8 +4,8 @@
 #[cfg(feature = "cuda")]
 use super::hardware::{self, HardwareDevice};
 use super::memory::PictureMemory;
-use super::text::text;
-use super::{AvError, Demuxer, Packet, Picture, Received};
+use crate::ffmpeg::text::text;
+use crate::ffmpeg::{AvError, Demuxer, Packet, Picture, Received};
 use crate::frame::Reserve;
 use crate::still::annotations::png;
 use ffmpeg_next::ffi;

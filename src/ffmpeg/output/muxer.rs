@@ -1,10 +1,10 @@
 //! Output containers.
 #![allow(unsafe_code)]
 
-use super::memory_io::MemoryFile;
-use super::side_data::STREAM_SIDE_DATA;
-use super::text::{c_string, rational, raw_rational, text};
-use super::{
+use crate::ffmpeg::io::memory_io::MemoryFile;
+use crate::ffmpeg::pictures::side_data::STREAM_SIDE_DATA;
+use crate::ffmpeg::text::{c_string, rational, raw_rational, text};
+use crate::ffmpeg::{
     AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Encoder, EncoderKind, Packet, init, version,
 };
 use crate::frame::{Rational, SideData};

@@ -1,0 +1,6 @@
+//! Containers that are read: demuxing, what an input may open, times, and limits on metadata.
+
+pub(in crate::ffmpeg) mod access;
+pub(in crate::ffmpeg) mod clock;
+pub(in crate::ffmpeg) mod demuxer;
+pub(in crate::ffmpeg) mod metadata_limit;
