@@ -1,4 +1,4 @@
-// The grids of a pyramid (src/filter/pyramid.rs), for any kind of sample.
+// The grids of a pyramid (src/filter/plan/pyramid.rs), for any kind of sample.
 //
 //   samples             W x H
 //      | decimate_rows            every STEP-th row              W x (h + 2 RADIUS)

@@ -1,6 +1,7 @@
 // Planes of floating-point samples, or of whole ones under alpha, as the host describes them, and how samples
-// are read and written. src/filter/float_plan.rs and `WeightedKernel` of src/filter/plan.rs define the
-// arithmetic: each operation is one that rounds to nearest, and none is left to the compiler to fuse.
+// are read and written. src/filter/plan/float_plan.rs and `WeightedKernel` of src/filter/plan/integer_plan.rs
+// define the arithmetic: each operation is one that rounds to nearest, and none is left to the compiler to
+// fuse.
 //
 // Compile-time parameters (given by src/engine/cuda/kernels/float.rs), beside BORDER of common/border.cuh:
 //   LEVELS            0: floating-point samples; 1: levels, whole numbers under alpha

@@ -1,5 +1,5 @@
-// The largest sum of eight masks that turn around the centre (src/filter/compass.rs): of a tile as it lies
-// for tensor cores, but without products.
+// The largest sum of eight masks that turn around the centre (src/filter/plan/compass.rs): of a tile as it
+// lies for tensor cores, but without products.
 //
 //   p0 p1 p2      a mask's sum = MORE (three in a row around the centre) - FEWER (all eight)
 //   p7 .. p3      the largest three: p0 + p1 + max(p7, p2), likewise of p2 + p3, p4 + p5, p6 + p7

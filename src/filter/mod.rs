@@ -1,48 +1,38 @@
-//! What is done to a frame: masks, borders, planes, and the integer plan that every engine carries out. Pure
-//! maths.
+//! Filters: masks, borders, planes, and the plan of integers that every engine carries out. Pure maths.
+//!
+//! `language` reads filters from text and mask files, `masks` holds masks and their names, `plan` turns a
+//! chain into the numbers for one pixel format.
 
 mod border;
-mod compass;
-mod division;
-mod float_plan;
-mod float_pyramid;
-mod grammar;
-mod integers;
-mod mask;
-mod mask_file;
-mod matrix;
-mod named;
-mod number;
+mod language;
+mod masks;
 mod plan;
 mod planes;
-mod pyramid;
-mod quantise;
-mod rank;
 mod response;
-pub(crate) mod suggest;
 
 pub use border::{Border, UnknownBorder};
-pub(crate) use compass::{Compass, RING};
-pub use division::{Division, MeanDivision, WordDivision};
-pub use float_plan::{
+pub use language::grammar::{COMMON_KEYS, FilterError, Key, OWN_MASK, OWN_MASK_KEYS};
+pub use language::mask_file::{LineProblem, MaskFileError};
+pub(crate) use language::suggest;
+pub use masks::mask::{Exact, MAX_MASK, Mask, MaskError};
+pub use masks::named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as ParameterRange, named_mask};
+pub use masks::number::NumberError;
+pub use masks::rank::{Factors, RANK_TOLERANCE, factors, rank};
+pub(crate) use plan::compass::{Compass, RING};
+pub use plan::division::{Division, MeanDivision, WordDivision};
+pub use plan::error::PlanError;
+pub use plan::float_plan::{
     FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatMask, FloatPlan, FloatStep,
 };
-pub use float_pyramid::FloatPyramid;
-pub use grammar::{COMMON_KEYS, FilterError, Key, OWN_MASK, OWN_MASK_KEYS};
-pub use mask::{Exact, MAX_MASK, Mask, MaskError};
-pub use mask_file::{LineProblem, MaskFileError};
-pub use named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as ParameterRange, named_mask};
-pub use number::NumberError;
-pub use plan::{
-    ChannelStep, Column, CombinedKernel, Combining, Convolve, DirectKernel, Kernel, Pass, Plan, PlanError,
-    SeparableKernel, Step, WeightedKernel,
-};
+pub use plan::float_pyramid::FloatPyramid;
+pub use plan::integer_plan::{ChannelStep, Convolve, Kernel, Plan, Step, WeightedKernel};
+pub use plan::kernel::{Column, CombinedKernel, Combining, DirectKernel, Pass, SeparableKernel};
+pub use plan::pyramid::{PyramidGrid, PyramidKernel};
+pub use plan::quantise::{Limits, QuantiseError, Quantised, quantise};
 pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
-pub use pyramid::{PyramidGrid, PyramidKernel};
-pub use quantise::{Limits, QuantiseError, Quantised, quantise};
-pub use rank::{Factors, RANK_TOLERANCE, factors, rank};
 pub use response::{Response, Scale};
 
+use language::grammar;
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,6 +1,6 @@
 //! Which components of a frame a filter changes.
 
-use super::suggest::suggestion;
+use crate::filter::language::suggest::suggestion;
 use crate::frame::{Channel, ColourModel, PixelFormat};
 use std::fmt;
 use std::str::FromStr;

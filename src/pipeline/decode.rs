@@ -32,8 +32,8 @@ impl Accounts {
         }
     }
 
-    /// Counts the call that began at `began` and gave `frame`: first the source waited for a buffer (`waited`),
-    /// then it decoded, or waited for a decoder (`took`). Returns the time of decoding.
+    /// Counts the call that began at `began` and gave `frame`: first the source waited for a buffer
+    /// (`waited`), then it decoded, or waited for a decoder (`took`). Returns the time of decoding.
     fn count(&mut self, frame: &Frame, began: Instant, waited: Duration, took: Duration) -> Duration {
         let sequence = frame.sequence;
         // The source waited at some time inside the call; the wait is drawn at its beginning.
@@ -124,8 +124,8 @@ pub(super) fn indexed(
 ) -> Result<(), Halt> {
     let len = source.len();
     while !stop.is_ending() {
-        // The buffer first and the index second, so that the worker with the lowest index always has a buffer.
-        // Otherwise later frames could fill the pool while the engine waits for that one.
+        // The buffer first and the index second, so that the worker with the lowest index always has a
+        // buffer. Otherwise later frames could fill the pool while the engine waits for that one.
         let began = Instant::now();
         let buffer = supply.take().map_err(|_| Halt::Stopped)?;
         let waited = began.elapsed();

@@ -40,9 +40,9 @@ pub struct InStep {
 /// Reads `sources` in step and shows each pair to `visit`, until both end. Where one ends before the other,
 /// `visit` is called once more, with `None` in its place. A frame's `sequence` counts from 0.
 ///
-/// `strict` makes a source's warnings an error. After [`Stop::finish`] no further pair is shown, and the output
-/// is finished; on an error nothing is left under the output's name. `progress` counts frames of the first
-/// source as decoded, and pairs as encoded.
+/// `strict` makes a source's warnings an error. After [`Stop::finish`] no further pair is shown, and the
+/// output is finished; on an error nothing is left under the output's name. `progress` counts frames of the
+/// first source as decoded, and pairs as encoded.
 pub fn in_step(
     sources: [AnySource; 2],
     sink: Option<AnySink>,
@@ -107,7 +107,8 @@ pub fn in_step(
     }
 }
 
-/// Buffers for one source: one that it fills, those that it keeps, those in the queue, and one being compared.
+/// Buffers for one source: one that it fills, those that it keeps, those in the queue, and one being
+/// compared.
 fn supply(source: &dyn Source, stop: &Stop) -> Supply {
     Supply {
         pool: FramePool::new(2 + AHEAD + source.held_buffers(), Arc::new(Pageable)),
@@ -162,8 +163,8 @@ impl Pairs<'_> {
         self.output.take().map_or(Ok(None), Output::finish)
     }
 
-    /// The next frame of a queue; `None` at its proper end, and after [`Stop::finish`], which does not wait for
-    /// a silent pipe.
+    /// The next frame of a queue; `None` at its proper end, and after [`Stop::finish`], which does not wait
+    /// for a silent pipe.
     fn next(&self, queue: &Receiver<Frame>) -> Result<Option<Frame>, Halt> {
         let frame = select_biased! {
             recv(self.stop.abandoned()) -> _ => None,

@@ -32,8 +32,8 @@ pub struct MatteReader {
 }
 
 impl MatteReader {
-    /// Reads `source`; errors name it `name`. Reading ends when `stop` ends the run at once, or when the reader
-    /// is dropped.
+    /// Reads `source`; errors name it `name`. Reading ends when `stop` ends the run at once, or when the
+    /// reader is dropped.
     pub fn new(source: AnySource, name: String, stop: Stop) -> MatteReader {
         let mut blocks = source.info().side_data.iter();
         MatteReader {

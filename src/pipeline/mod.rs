@@ -8,9 +8,9 @@
 //!
 //! The queues are short and the pools fixed ([`Budget`]), so that memory does not depend on the input's
 //! length, and a stage that is faster than its neighbour waits. The end of the input travels down as a closed
-//! queue. A stage that fails closes first a gate that all others watch ([`Stop`]), and then its queues. A queue
-//! that closes while the gate is open is therefore a proper end, and a sink is never finished after a failure.
-//! A panic inside a stage is a failure like any other.
+//! queue. A stage that fails closes first a gate that all others watch ([`Stop`]), and then its queues. A
+//! queue that closes while the gate is open is therefore a proper end, and a sink is never finished after a
+//! failure. A panic inside a stage is a failure like any other.
 //!
 //! `job` holds a run's parts and options, `stages` starts and joins the threads of the stages `decode`,
 //! `engine` and `encode`.

@@ -45,7 +45,8 @@ impl Progress {
             .max_by_key(|&s| self.busy(s))
     }
 
-    /// Frames that the sink had taken but not yet written (an encoder's look-ahead) when it took the last one.
+    /// Frames that the sink had taken but not yet written (an encoder's look-ahead) when it took the last
+    /// one.
     pub fn delayed(&self) -> u64 {
         self.delayed.load(Ordering::Relaxed)
     }

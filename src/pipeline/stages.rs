@@ -322,7 +322,8 @@ impl Threads<'_> {
             joined.decode.merge(DecoderClock::sum_up(&decoders, clock));
             joined.decoders.append(&mut decoders);
             if left_early && joined.halts.is_empty() {
-                // Everything that was wanted is written; an error of the source that came later does not matter.
+                // Everything that was wanted is written; an error of the source that came later does not
+                // matter.
                 if let Ok(Ok(remarks)) = result {
                     joined.source_remarks.append(remarks);
                 }

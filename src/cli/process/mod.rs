@@ -1,4 +1,5 @@
-//! The running process: signals, limits of memory, the log, the sandbox, and what a report says of the machine.
+//! The running process: signals, limits of memory, the log, the sandbox, and what a report says of the
+//! machine.
 
 pub(crate) mod interrupt;
 pub(crate) mod limits;

@@ -22,8 +22,8 @@ enum Start {
 }
 
 impl Starting {
-    /// Starts the thread, unless it was started before. If the system gives no thread, the engine is started when
-    /// it is needed.
+    /// Starts the thread, unless it was started before. If the system gives no thread, the engine is started
+    /// when it is needed.
     pub(crate) fn begin(&self, start: impl FnOnce() -> Started + Send + 'static) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Start::NotBegun = *state

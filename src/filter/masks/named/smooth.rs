@@ -1,7 +1,7 @@
 //! Masks that are made of a Gaussian or of binomial coefficients: blurs, and what they are subtracted from.
 
-use super::super::{Mask, MaskError};
 use super::normalised;
+use crate::filter::{Mask, MaskError};
 
 /// The sigma of a Gaussian that fits a mask of `size`: 0.8 at 3, and 0.15 more for each further pixel
 /// (OpenCV's rule).

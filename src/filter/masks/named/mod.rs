@@ -10,8 +10,8 @@ mod smooth;
 #[cfg(test)]
 mod tests;
 
-use super::{MAX_THRESHOLD, Mask, MaskError, Response, Scale};
-pub(super) use parameters::Arguments;
+use crate::filter::{MAX_THRESHOLD, Mask, MaskError, Response, Scale};
+pub(in crate::filter) use parameters::Arguments;
 pub use parameters::{Parameter, Preset, Range};
 use shapes::{disk, motion};
 use smooth::{binomial, laplacian_of_gaussian, outer, unsharp};
@@ -27,13 +27,13 @@ pub struct NamedMask {
     pub about: &'static str,
     /// What it takes.
     pub parameters: &'static [Parameter],
-    pub(super) build: fn(&Arguments<'_>) -> Result<Mask, MaskError>,
-    pub(super) others: Others,
+    pub(in crate::filter) build: fn(&Arguments<'_>) -> Result<Mask, MaskError>,
+    pub(in crate::filter) others: Others,
 }
 
 /// The masks that a name stands for beside the first one.
 #[derive(Debug)]
-pub(super) enum Others {
+pub(in crate::filter) enum Others {
     /// None.
     None,
     /// A slope across the first one's, of 3x3; the filter is the magnitude of both.
@@ -44,7 +44,7 @@ pub(super) enum Others {
 
 impl Others {
     /// What is made of the sums of `first` and of these, without a scale.
-    pub(super) fn of(&self, first: &Mask) -> Result<Response, MaskError> {
+    pub(in crate::filter) fn of(&self, first: &Mask) -> Result<Response, MaskError> {
         let mask = |weights: Vec<i64>| Mask::from_integers(3, 3, weights, 1);
         Ok(match self {
             Others::None => Response::Linear,
@@ -72,7 +72,7 @@ impl Others {
 }
 
 /// The parameter that keeps small differences as they were.
-pub(super) const THRESHOLD: &str = "threshold";
+pub(in crate::filter) const THRESHOLD: &str = "threshold";
 
 const BLUR_SIZE: &str = "2*ceil(3*sigma)+1, and endless where that is more than 63";
 const SIZE_ONLY: &str = "2*ceil(3*sigma)+1, at most 63";

@@ -1,7 +1,7 @@
 //! Masks that are the area of a shape in each pixel: disks and lines.
 
-use super::super::{MAX_MASK, Mask, MaskError};
 use super::normalised;
+use crate::filter::{MAX_MASK, Mask, MaskError};
 
 pub(super) fn disk(radius: f64) -> Result<Mask, MaskError> {
     let reach = (radius - 0.5).ceil().max(0.0) as usize;

@@ -10,10 +10,10 @@ use std::str::FromStr;
 
 use super::mask_file::{LineProblem, MaskFile, MaskFileError, parse_numbers};
 use super::matrix::{self, Divisor};
-use super::named::{Arguments, NAMED_MASKS, NamedMask, Others, THRESHOLD, named_mask};
-use super::number::{Number, NumberError};
 use super::suggest::suggestion;
-use super::{Filter, MAX_BIAS, Mask, MaskError, Response, Scale};
+use crate::filter::masks::named::{Arguments, NAMED_MASKS, NamedMask, Others, THRESHOLD, named_mask};
+use crate::filter::masks::number::{Number, NumberError};
+use crate::filter::{Filter, MAX_BIAS, Mask, MaskError, Response, Scale};
 
 /// The word that begins a filter whose mask the user states.
 pub const OWN_MASK: &str = "mask";
@@ -227,7 +227,7 @@ impl Filter {
 ///
 /// Commas also separate the numbers of a mask's row, and stand in names of files: a comma ends a filter only
 /// where a letter follows, and after `file=` only where a filter's name follows.
-pub(super) fn filters(text: &str) -> Result<Vec<Filter>, FilterError> {
+pub(in crate::filter) fn filters(text: &str) -> Result<Vec<Filter>, FilterError> {
     let mut found = Vec::new();
     let mut begin = 0;
     for (at, _) in text.match_indices(',') {

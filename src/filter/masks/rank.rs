@@ -1,7 +1,7 @@
 //! Whether a mask is a product of a column and a row, and how far it is from being one.
 
-use super::Mask;
 use super::number::gcd;
+use crate::filter::Mask;
 
 /// How far a product may be from a mask that is not known in integers, as a share of the largest magnitude
 /// among its weights. Masks of integers over a divisor are held to exact equality.

@@ -1,7 +1,7 @@
 //! What named masks take: parameters with their ranges and defaults, and the arguments that a user gave.
 
-use super::super::MAX_MASK;
 use super::smooth::{Bell, sigma_of};
+use crate::filter::MAX_MASK;
 use std::cell::{Cell, RefCell};
 
 /// One parameter of a named mask.

@@ -5,17 +5,17 @@ use std::str::FromStr;
 
 /// A finite number, and the ratio that it is exactly if that is small enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Number {
-    pub(super) value: f64,
-    pub(super) ratio: Option<Ratio>,
+pub(in crate::filter) struct Number {
+    pub(in crate::filter) value: f64,
+    pub(in crate::filter) ratio: Option<Ratio>,
 }
 
 /// A ratio in lowest terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ratio {
-    pub(super) numerator: i64,
+pub(in crate::filter) struct Ratio {
+    pub(in crate::filter) numerator: i64,
     /// Positive.
-    pub(super) denominator: i64,
+    pub(in crate::filter) denominator: i64,
 }
 
 /// A text that is no finite number.
@@ -35,7 +35,7 @@ pub enum NumberError {
 
 impl Ratio {
     /// In lowest terms, if both parts then fit; `None` also over zero.
-    pub(super) fn new(numerator: i128, denominator: i128) -> Option<Ratio> {
+    pub(in crate::filter) fn new(numerator: i128, denominator: i128) -> Option<Ratio> {
         if denominator == 0 {
             return None;
         }
@@ -122,7 +122,7 @@ fn exactly(text: &str) -> Option<Ratio> {
 }
 
 /// The greatest common divisor, not negative; 0 only of two zeros.
-pub(super) fn gcd(a: i128, b: i128) -> i128 {
+pub(in crate::filter) fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
         (a, b) = (b, a % b);

@@ -9,10 +9,10 @@
 //! `None` where the numbers are larger than engines hold; then the mask is quantised like any other.
 
 use super::division::Division;
-use super::number::gcd;
-use super::plan::{Column, DirectKernel, Pass, SeparableKernel};
+use super::kernel::{Column, DirectKernel, Pass, SeparableKernel};
 use super::quantise::{MAX_WEIGHT, magnitude_limit};
-use super::{Factors, Mask};
+use crate::filter::masks::number::gcd;
+use crate::filter::{Factors, Mask};
 
 /// What sums of samples, without their signs, and twice the divisor stay below where a multiplication
 /// divides: as much again for a bias leaves 31 bits.
@@ -23,8 +23,8 @@ const MAX_SHIFT: u32 = 30;
 
 /// What signed numbers between the passes hold: bits without the sign, and what the column's magnitudes stay
 /// below.
-pub(super) const NARROW: (u32, i64) = (15, 1 << 15);
-pub(super) const WIDE: (u32, i64) = (23, 1 << 22);
+pub(in crate::filter) const NARROW: (u32, i64) = (15, 1 << 15);
+pub(in crate::filter) const WIDE: (u32, i64) = (23, 1 << 22);
 
 /// The numbers over what they are divided by, in lowest terms, as weights.
 fn lowest_terms(numerators: &[i128], divisor: i128) -> Option<(Vec<i32>, Division)> {
@@ -49,7 +49,7 @@ fn magnitude(weights: &[i32]) -> i64 {
 }
 
 /// The whole mask for samples of `depth` bits.
-pub(super) fn direct(mask: &Mask, depth: u32) -> Option<DirectKernel> {
+pub(in crate::filter) fn direct(mask: &Mask, depth: u32) -> Option<DirectKernel> {
     let exact = mask.exact()?;
     let numerators: Vec<i128> = exact.numerators.iter().map(|&n| n.into()).collect();
     let (weights, division) = lowest_terms(&numerators, exact.divisor.into())?;
@@ -65,7 +65,7 @@ pub(super) fn direct(mask: &Mask, depth: u32) -> Option<DirectKernel> {
 }
 
 /// Both passes for samples of `depth` bits, where `factors` are the mask's.
-pub(super) fn separable(mask: &Mask, factors: &Factors, depth: u32) -> Option<SeparableKernel> {
+pub(in crate::filter) fn separable(mask: &Mask, factors: &Factors, depth: u32) -> Option<SeparableKernel> {
     let exact = mask.exact()?;
     let integers = |values: &[f64], scale: f64| -> Vec<i128> {
         values.iter().map(|v| (v * scale).round() as i128).collect()

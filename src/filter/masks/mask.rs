@@ -158,7 +158,7 @@ impl Mask {
     }
 
     /// The mask with every weight multiplied by a number; exact where both are and integers hold it.
-    pub(super) fn scaled(&self, by: &Number) -> Result<Mask, MaskError> {
+    pub(in crate::filter) fn scaled(&self, by: &Number) -> Result<Mask, MaskError> {
         let exactly = |exact: &Exact, ratio: Ratio| {
             let numerators = exact.numerators.iter();
             let numerators = numerators

@@ -17,9 +17,10 @@
 //! Samples of 16 bits become 32 bits exactly, and each step's results are rounded to nearest even. A result
 //! that is not a number is stored as the quiet one without a payload, 0x7fc00000 or 0x7e00.
 
-use super::{
-    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Filter, FloatPyramid, Mask, PlanError, Planes,
-    PyramidGrid, Response, factors,
+use super::error::PlanError;
+use crate::filter::{
+    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Filter, FloatPyramid, Mask, Planes, PyramidGrid,
+    Response, factors, rank,
 };
 use crate::frame::{AlphaKind, Channel, Colour, PixelFormat, Plane};
 
@@ -271,7 +272,7 @@ fn step(
     })
 }
 
-pub(super) fn alpha_use(
+pub(in crate::filter) fn alpha_use(
     chain: &Chain,
     filter: &Filter,
     format: PixelFormat,
@@ -302,7 +303,7 @@ pub(super) fn alpha_use(
     })
 }
 
-pub(super) fn kernel(filter: &Filter, algorithm: Algorithm) -> Result<FloatKernel, PlanError> {
+pub(in crate::filter) fn kernel(filter: &Filter, algorithm: Algorithm) -> Result<FloatKernel, PlanError> {
     let label = || filter.label.clone();
     let combining = match &filter.response {
         Response::Linear => return linear(filter, algorithm),
@@ -343,7 +344,7 @@ fn linear(filter: &Filter, algorithm: Algorithm) -> Result<FloatKernel, PlanErro
         if algorithm == Algorithm::Separable {
             return Err(PlanError::NotSeparable {
                 label: filter.label.clone(),
-                rank: super::rank(mask),
+                rank: rank(mask),
             });
         }
     }

@@ -7,7 +7,7 @@
 //! -3 -3 -3    -3 -3 -3    -3 -3  5
 //! ```
 
-use super::CombinedKernel;
+use super::kernel::CombinedKernel;
 
 /// The places around the centre of a 3x3 mask, clockwise from the upper left, as row and column.
 pub(crate) const RING: [(usize, usize); 8] = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)];

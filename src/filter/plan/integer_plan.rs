@@ -4,11 +4,14 @@
 //! docs/arithmetic.md states the same in prose. Nothing here depends on the engine.
 
 use super::division::Division;
+use super::error::PlanError;
+use super::float_plan::{self, FloatAlpha, FloatKernel};
 use super::integers;
-use super::quantise::{Limits, QuantiseError, Quantised};
-use super::{
-    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Factors, Filter, FloatAlpha, FloatKernel, Mask,
-    NoSuchPlane, PyramidKernel, Response, Scale, factors, float_plan, quantise,
+use super::kernel::{Column, CombinedKernel, Combining, DirectKernel, Pass, SeparableKernel, sum};
+use super::pyramid::PyramidKernel;
+use super::quantise::{Limits, QuantiseError, Quantised, quantise};
+use crate::filter::{
+    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Factors, Filter, Mask, Response, factors, rank,
 };
 use crate::frame::{Channel, Colour, PixelFormat};
 
@@ -87,8 +90,8 @@ pub enum Kernel {
     Weighted(WeightedKernel),
 }
 
-/// Colour under alpha: sums of floating-point numbers, in the order of [`FloatPlan`](super::FloatPlan), so
-/// that a colour keeps its bits under any alpha.
+/// Colour under alpha: sums of floating-point numbers, in the order of
+/// [`FloatPlan`](crate::filter::FloatPlan), so that a colour keeps its bits under any alpha.
 ///
 /// With straight colour c, zero level L and alpha a, as numbers of 32 bits, a step makes `p = (c - L) a`,
 /// convolves p to P and a to A without a bias, and gives colours, each operation rounded,
@@ -132,117 +135,6 @@ impl WeightedKernel {
     }
 }
 
-/// The whole mask. Sums fit 32 bits up to 12-bit pixels and need 64 above; of long weights 53 at any depth.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DirectKernel {
-    /// Columns, odd.
-    pub width: usize,
-    /// Rows, odd.
-    pub height: usize,
-    /// Row by row.
-    pub weights: Vec<i32>,
-    /// The scale: a weight is `q / divisor`.
-    pub division: Division,
-    /// True if there are weights of more than two bytes.
-    pub long: bool,
-}
-
-/// Whole masks of one size, and what is made of their sums. A sum is that of the signal above the zero level,
-/// `sum q (p - level)`, and fits as many bits as that of a [`DirectKernel`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CombinedKernel {
-    /// Columns, odd.
-    pub width: usize,
-    /// Rows, odd.
-    pub height: usize,
-    /// The weights of each mask, row by row.
-    pub masks: Vec<Vec<i32>>,
-    /// The scale: a weight is `q / 2^shift`. 0 for magnitudes.
-    pub shift: u32,
-    /// How one number is made of the sums.
-    pub combining: Combining,
-    /// True if there are weights of more than two bytes.
-    pub long: bool,
-}
-
-/// How one number is made of the sums of several masks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Combining {
-    /// The absolute value of the only one.
-    Absolute,
-    /// The largest.
-    Largest,
-    /// The root of the sum of squares of two, times this, rounded half up: whole levels.
-    Magnitude(Scale),
-}
-
-impl CombinedKernel {
-    /// What the sum of mask `k` over samples themselves lacks to be that over the signal above `level`.
-    pub fn start(&self, k: usize, level: u16) -> i64 {
-        -i64::from(level) * self.masks.get(k).map_or(0, |weights| sum(weights))
-    }
-
-    /// No sum over the signal of samples of up to `max` is further from 0 than this.
-    pub fn most_sum(&self, max: u32) -> i64 {
-        let size = |weights: &Vec<i32>| weights.iter().map(|&q| i64::from(q).abs()).sum::<i64>();
-        self.masks.iter().map(size).max().unwrap_or(0) * i64::from(max)
-    }
-
-    /// The number that is made of the sums, one a mask.
-    pub fn combine(&self, sums: impl Iterator<Item = i64>) -> i64 {
-        match self.combining {
-            Combining::Absolute => sums.map(i64::abs).sum(),
-            Combining::Largest => sums.max().unwrap_or_default(),
-            Combining::Magnitude(scale) => scale.root(sums.map(|s| s.unsigned_abs().pow(2)).sum()) as i64,
-        }
-    }
-}
-
-/// One pass that makes numbers for a later one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pass {
-    /// The weights, an odd number of them.
-    pub weights: Vec<i32>,
-    /// Bits that the pass's sums are shifted down by.
-    pub shift: u32,
-    /// What is taken from the numbers, so that they have a sign and fit a bit less; mostly 0.
-    pub offset: i64,
-}
-
-impl Pass {
-    /// What sums begin with before the shift: a half, so that halves round up, less the offset.
-    pub fn start(&self) -> i64 {
-        ((1_i64 << self.shift) >> 1) - (self.offset << self.shift)
-    }
-}
-
-/// The column pass of a separable kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
-    /// The weights, an odd number of them.
-    pub weights: Vec<i32>,
-    /// How sums become levels.
-    pub division: Division,
-}
-
-/// Row pass: `t = (sum q p + start) >> row.shift`. Column pass: `out = clamp(floor((sum q t + low) /
-/// divisor) + high)`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeparableKernel {
-    /// Along the row, first.
-    pub row: Pass,
-    /// Along the column, second.
-    pub column: Column,
-    /// False: t fits 16 signed bits and every sum 32. True: t fits 24 signed bits and the column sums need
-    /// 64.
-    pub wide: bool,
-    /// True if there are weights of more than two bytes, at most three; then it is wide, and all sums fit 53
-    /// bits.
-    pub long: bool,
-    /// Fraction bits of t.
-    pub fraction_bits: u32,
-}
-
 impl Kernel {
     /// True if there are weights of more than two bytes, whose sums fit 53 bits at any depth.
     pub fn is_long(&self) -> bool {
@@ -266,70 +158,9 @@ impl Kernel {
     }
 }
 
-/// The chain cannot be applied to frames of this format.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// There is nothing to apply.
-    #[error("a chain needs at least one filter")]
-    Empty,
-    /// The weights are too large.
-    #[error("filter '{label}': {cause}")]
-    Quantise {
-        /// The filter as the user wrote it.
-        label: String,
-        /// Which limit.
-        #[source]
-        cause: QuantiseError,
-    },
-    /// A separable pass was requested, and the mask is not of rank 1.
-    #[error(
-        "filter '{label}': the mask is not separable (its rank is {rank}); use --algorithm auto or direct"
-    )]
-    NotSeparable {
-        /// The filter as the user wrote it.
-        label: String,
-        /// The mask's rank.
-        rank: usize,
-    },
-    /// A separable pass was requested of what is no single mask.
-    #[error(
-        "filter '{label}': separable passes make the sums of one mask, and what this filter makes of sums \
-         needs whole masks; use --algorithm auto or direct"
-    )]
-    WholeMasks {
-        /// The filter as the user wrote it.
-        label: String,
-    },
-    /// One way of applying masks was requested for what is made without one.
-    #[error(
-        "filter '{label}': a Gaussian that wide fits no mask and is made of a smaller picture; use \
-         --algorithm auto, or give it a size"
-    )]
-    NoMask {
-        /// The filter as the user wrote it.
-        label: String,
-    },
-    /// A weight is no number of 32 bits.
-    #[error(
-        "filter '{label}': a weight is beyond 3.4e38, the largest number of the floating-point samples that \
-         it is for"
-    )]
-    BeyondFloat {
-        /// The filter as the user wrote it.
-        label: String,
-    },
-    /// Integers cannot describe what is done to floating-point samples.
-    #[error("{0} holds floating-point samples, which have a plan of their own")]
-    FloatSamples(PixelFormat),
-    /// The format lacks a component.
-    #[error(transparent)]
-    NoSuchPlane(#[from] NoSuchPlane),
-}
-
 impl Plan {
     /// The plan of `chain` for frames of `format`, which holds integer samples, with these colour facts; see
-    /// [`FloatPlan`](super::FloatPlan) for the others.
+    /// [`FloatPlan`](crate::filter::FloatPlan) for the others.
     pub fn new(chain: &Chain, format: PixelFormat, colour: &Colour) -> Result<Plan, PlanError> {
         if format.is_float() {
             return Err(PlanError::FloatSamples(format));
@@ -482,10 +313,6 @@ fn least(weights: &[i32], (lowest, highest): (i64, i64)) -> i64 {
     weights.iter().map(each).sum()
 }
 
-fn sum(weights: &[i32]) -> i64 {
-    weights.iter().map(|&q| i64::from(q)).sum()
-}
-
 fn kernel(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Kernel, PlanError> {
     let mask = &filter.mask;
     match filter.response {
@@ -514,7 +341,7 @@ fn kernel(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Kernel, P
             None if algorithm == Algorithm::Separable => {
                 return Err(PlanError::NotSeparable {
                     label: filter.label.clone(),
-                    rank: super::rank(mask),
+                    rank: rank(mask),
                 });
             }
             _ => {}

@@ -15,7 +15,7 @@
 //! differs from a Gaussian by a quarter of a level of 8 bits at most, whatever the picture
 //! (docs/arithmetic.md). The time hardly depends on sigma: six multiply-adds a pixel down and six up.
 
-use super::Pass;
+use super::kernel::Pass;
 use std::ops::Range;
 
 /// The widest sampling of the low picture.
@@ -132,19 +132,19 @@ impl PyramidKernel {
 
 /// The weights of all passes, as numbers of one kind.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct PyramidWeights<W> {
-    pub(super) grid: PyramidGrid,
-    pub(super) rows: Vec<W>,
-    pub(super) columns: Vec<W>,
-    pub(super) low: Vec<W>,
-    pub(super) interpolate: Vec<[W; PyramidGrid::TAPS]>,
+pub(in crate::filter) struct PyramidWeights<W> {
+    pub(in crate::filter) grid: PyramidGrid,
+    pub(in crate::filter) rows: Vec<W>,
+    pub(in crate::filter) columns: Vec<W>,
+    pub(in crate::filter) low: Vec<W>,
+    pub(in crate::filter) interpolate: Vec<[W; PyramidGrid::TAPS]>,
 }
 
 impl<W: Copy + Into<f64>> PyramidWeights<W> {
     /// Those of the Gaussian of `sigma` pixels, at least 10. `rows` makes numbers of the weights that
     /// decimate rows, `others` of all others. They are given weights of any sum, and the place of the nearest
     /// pixel's: it takes what rounding leaves of the sum.
-    pub(super) fn new(
+    pub(in crate::filter) fn new(
         sigma: f64,
         rows: impl Fn(&[f64], usize) -> Vec<W>,
         others: impl Fn(&[f64], usize) -> Vec<W>,
@@ -232,7 +232,7 @@ fn interpolation_variance<W: Copy + Into<f64>>(places: &[[W; PyramidGrid::TAPS]]
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::filter) mod tests {
     use super::*;
     use std::collections::BTreeMap;
 

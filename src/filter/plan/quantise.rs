@@ -1,7 +1,7 @@
 //! Weights as integers: the one place where real numbers become exact ones (docs/arithmetic.md).
 
 /// The largest magnitude of a weight of two signed bytes, `127 * 256 + 127`.
-pub(super) const MAX_WEIGHT: i64 = 32639;
+pub(in crate::filter) const MAX_WEIGHT: i64 = 32639;
 
 /// The largest magnitude of a weight of three signed bytes.
 const MAX_THREE_BYTES: i64 = 127 * 65536 + MAX_WEIGHT;
@@ -13,11 +13,11 @@ const MAX_SHIFT: u32 = 30;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// No weight is larger in magnitude.
-    pub(super) weight: i64,
+    pub(in crate::filter) weight: i64,
     /// The magnitudes add up to less.
-    pub(super) total: i64,
+    pub(in crate::filter) total: i64,
     /// The scale is at most 2^this.
-    pub(super) shift: u32,
+    pub(in crate::filter) shift: u32,
 }
 
 impl Limits {
@@ -33,7 +33,7 @@ impl Limits {
 
     /// Weights of three bytes for numbers of `bits` bits: every sum fits 52 bits, so that sums of doubles are
     /// exact.
-    pub(super) fn three_bytes(bits: u32) -> Limits {
+    pub(in crate::filter) fn three_bytes(bits: u32) -> Limits {
         Limits {
             weight: MAX_THREE_BYTES,
             ..Limits::long(bits)
@@ -41,12 +41,12 @@ impl Limits {
     }
 
     /// True if they allow weights of more than two bytes.
-    pub(super) fn is_long(&self) -> bool {
+    pub(in crate::filter) fn is_long(&self) -> bool {
         self.weight > MAX_WEIGHT
     }
 
     /// Weights of 31 bits, likewise.
-    pub(super) fn long(bits: u32) -> Limits {
+    pub(in crate::filter) fn long(bits: u32) -> Limits {
         Limits {
             weight: 1 << 30,
             total: 1 << (52 - bits),
@@ -71,7 +71,7 @@ impl Quantised {
     }
 
     /// How far the sum over numbers from 0 to 1 may be from that of the real weights.
-    pub(super) fn error(&self, weights: &[f64]) -> f64 {
+    pub(in crate::filter) fn error(&self, weights: &[f64]) -> f64 {
         let one = f64::from(1_u32 << self.shift);
         let (above, below) = weights
             .iter()
@@ -109,7 +109,7 @@ pub struct QuantiseError {
 }
 
 impl QuantiseError {
-    pub(super) fn new(weights: &[f64], depth: u32) -> QuantiseError {
+    pub(in crate::filter) fn new(weights: &[f64], depth: u32) -> QuantiseError {
         QuantiseError {
             depth,
             largest: weights.iter().fold(0.0, |m, w| w.abs().max(m)),
@@ -120,7 +120,7 @@ impl QuantiseError {
 
 /// What the sum of the integers' magnitudes must stay below for samples of `depth` bits: `2^(30-depth)` up to
 /// 12 bits, so that a sum fits 31 bits; 2^22 for deeper ones, so that the sums of their two bytes do.
-pub(super) fn magnitude_limit(depth: u32) -> i64 {
+pub(in crate::filter) fn magnitude_limit(depth: u32) -> i64 {
     if depth <= 12 { 1 << (30 - depth) } else { 1 << 22 }
 }
 

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::MAX_BIAS;
 use super::matrix::Divisor;
-use super::number::{Number, NumberError};
+use crate::filter::MAX_BIAS;
+use crate::filter::masks::number::{Number, NumberError};
 use crate::text_file;
 
 /// More than any mask needs; a file beyond it is something else.
@@ -13,10 +13,10 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// What a mask file states.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct MaskFile {
-    pub(super) rows: Vec<Vec<Number>>,
-    pub(super) divisor: Divisor,
-    pub(super) bias: f64,
+pub(in crate::filter) struct MaskFile {
+    pub(in crate::filter) rows: Vec<Vec<Number>>,
+    pub(in crate::filter) divisor: Divisor,
+    pub(in crate::filter) bias: f64,
 }
 
 /// Why a file is no mask.
@@ -91,7 +91,7 @@ pub enum LineProblem {
 
 impl MaskFile {
     /// Reads the file at `path`.
-    pub(super) fn read(path: &Path) -> Result<MaskFile, MaskFileError> {
+    pub(in crate::filter) fn read(path: &Path) -> Result<MaskFile, MaskFileError> {
         let unreadable = |cause| MaskFileError::Unreadable {
             path: path.to_owned(),
             cause,
@@ -104,7 +104,7 @@ impl MaskFile {
     }
 
     /// Parses the text of a file; `path` is for the errors.
-    pub(super) fn parse(text: &str, path: &Path) -> Result<MaskFile, MaskFileError> {
+    pub(in crate::filter) fn parse(text: &str, path: &Path) -> Result<MaskFile, MaskFileError> {
         let mut rows: Vec<Vec<Number>> = Vec::new();
         let (mut divisor, mut bias) = (None, None);
         for (line, content) in text_file::lines(text) {
@@ -180,7 +180,7 @@ fn parse_row(line: &str, expected: Option<usize>) -> Result<Vec<Number>, LinePro
 }
 
 /// Numbers separated by blanks or commas.
-pub(super) fn parse_numbers(line: &str) -> Result<Vec<Number>, LineProblem> {
+pub(in crate::filter) fn parse_numbers(line: &str) -> Result<Vec<Number>, LineProblem> {
     let mut numbers = Vec::new();
     for piece in line.split(',') {
         let before = numbers.len();
@@ -198,7 +198,7 @@ pub(super) fn parse_numbers(line: &str) -> Result<Vec<Number>, LineProblem> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::filter::matrix;
+    use crate::filter::language::matrix;
 
     fn parse(text: &str) -> Result<MaskFile, MaskFileError> {
         MaskFile::parse(text, Path::new("my.txt"))

@@ -1,11 +1,11 @@
 //! Parses rows of numbers and a divisor into a mask: exact where the numbers are.
 
-use super::number::{Number, Ratio, gcd};
-use super::{Mask, MaskError};
+use crate::filter::masks::number::{Number, Ratio, gcd};
+use crate::filter::{Mask, MaskError};
 
 /// What the written numbers are divided by.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Divisor {
+pub(in crate::filter) enum Divisor {
     /// Themselves: 1.
     One,
     /// Their sum, so that the weights add up to 1.
@@ -15,7 +15,7 @@ pub(super) enum Divisor {
 }
 
 /// The mask whose rows are `rows`, divided by `divisor`.
-pub(super) fn mask(rows: &[Vec<Number>], divisor: Divisor) -> Result<Mask, MaskError> {
+pub(in crate::filter) fn mask(rows: &[Vec<Number>], divisor: Divisor) -> Result<Mask, MaskError> {
     let (width, height) = (rows.first().map_or(0, Vec::len), rows.len());
     if let Some(row) = rows.iter().position(|r| r.len() != width) {
         return Err(MaskError::Ragged {

@@ -1,0 +1,6 @@
+//! Filters as text: their grammar, matrices of numbers, mask files, and advice on mistyped words.
+
+pub(in crate::filter) mod grammar;
+pub(in crate::filter) mod mask_file;
+pub(in crate::filter) mod matrix;
+pub(crate) mod suggest;
