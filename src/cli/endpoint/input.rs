@@ -1,0 +1,257 @@
+//! INPUT: its names, and the source that it means.
+
+use super::files::Files;
+use super::output::Output;
+use super::path::parent;
+use super::{EndpointError, PIPE, is_y4m};
+use crate::cli::Failure;
+use framepipe::frame::{PixelFormat, Rational};
+use framepipe::source::animation::{self, is_animated_webp};
+use framepipe::source::images::listing::{self, Listing, Selection};
+use framepipe::source::images::{Failures, ImageSourceOptions};
+use framepipe::source::range::{self, TimeRange};
+use framepipe::source::raw::RawSpec;
+use framepipe::source::seam::SeamLog;
+use framepipe::source::synthetic::SyntheticSpec;
+use framepipe::source::video::VideoSourceOptions;
+use framepipe::source::y4m::Recognised;
+use framepipe::source::{self, AnySource};
+use framepipe::still::pattern::Pattern;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// What INPUT names.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Input {
+    /// YUV4MPEG2 from a file or, for "-", from standard input.
+    Y4m(PathBuf),
+    /// Raw frames from a file or, for "-", from standard input.
+    Raw(RawSpec, PathBuf),
+    /// Made-up frames.
+    Synthetic(SyntheticSpec),
+    /// A directory, a pattern, a glob or one image file.
+    Images(PathBuf),
+    /// Anything that FFmpeg reads.
+    Video(PathBuf),
+}
+
+impl FromStr for Input {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let path = PathBuf::from(text);
+        if text.is_empty() {
+            return Err(EndpointError::Empty);
+        }
+        if text == PIPE {
+            return Ok(Input::Y4m(path));
+        }
+        if text == "null:" {
+            return Err(EndpointError::WrongSide("null:", "input"));
+        }
+        if text.starts_with("synthetic:") {
+            return Ok(Input::Synthetic(text.parse()?));
+        }
+        if let Some(rest) = text.strip_prefix("raw:") {
+            // The path comes last and may hold colons itself.
+            let parts: Vec<&str> = rest.splitn(4, ':').collect();
+            let (geometry, path) = match parts[..] {
+                [size, format, rate, path] if !path.is_empty() => (format!("{size}:{format}:{rate}"), path),
+                [_, _] | [_, _, _] => (rest.to_owned(), PIPE),
+                _ => return Err(EndpointError::NoGeometry(text.to_owned())),
+            };
+            return Ok(Input::Raw(geometry.parse()?, PathBuf::from(path)));
+        }
+        Ok(Input::named(path))
+    }
+}
+
+impl Input {
+    /// Reads an argument. One that is not UTF-8 can only be the name of a file.
+    pub(crate) fn from_argument(text: OsString) -> Result<Input, EndpointError> {
+        match text.into_string() {
+            Ok(text) => text.parse(),
+            Err(name) => Ok(Input::named(PathBuf::from(name))),
+        }
+    }
+
+    /// The input that the name of a file or folder means.
+    pub(crate) fn named(path: PathBuf) -> Input {
+        match path {
+            path if is_y4m(&path) => Input::Y4m(path),
+            path if listing::names_images(&path) => Input::Images(path),
+            path => Input::Video(path),
+        }
+    }
+
+    /// True for a directory, a pattern, a glob or an image file.
+    pub(crate) fn is_images(&self) -> bool {
+        matches!(self, Input::Images(_))
+    }
+
+    /// True for a pattern of numbered image files, such as frames/%05d.png.
+    pub(crate) fn is_pattern(&self) -> bool {
+        let has_number = |path: &Path| matches!(Pattern::parse(path), Ok(Some(_)));
+        matches!(self, Input::Images(path) if !path.exists() && has_number(path))
+    }
+
+    /// The paths that reading needs: a file, or a folder of frames.
+    pub(crate) fn reads(&self) -> Vec<&Path> {
+        let Some(path) = self.path().filter(|path| *path != Path::new(PIPE)) else {
+            return Vec::new();
+        };
+        vec![if path.exists() { path } else { parent(path) }]
+    }
+
+    /// The file, folder or pattern, if there is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Input::Y4m(path) | Input::Raw(_, path) | Input::Images(path) | Input::Video(path) => Some(path),
+            Input::Synthetic(_) => None,
+        }
+    }
+
+    /// Opens the source. `rate` and `choice` apply to image files, `reading` to videos; an option that does
+    /// not apply is a usage error.
+    pub(crate) fn open(
+        &self,
+        rate: Option<Rational>,
+        reading: &VideoSourceOptions,
+        choice: &FileChoice<'_>,
+    ) -> Result<Opened, Failure> {
+        let selection = &choice.selection;
+        let (is_images, is_video) = (self.is_images(), matches!(self, Input::Video(_)));
+        let options = [
+            (
+                !selection.is_all(),
+                is_images,
+                "--frames A-B chooses among image files; of other inputs --start Af --frames N gives N frames \
+                 from frame A on",
+            ),
+            (
+                rate.is_some(),
+                is_images,
+                "--fps gives image files a frame rate; other inputs have their own",
+            ),
+            (
+                reading.stream.is_some(),
+                is_video,
+                "--stream chooses among the streams of a video file; other inputs have one",
+            ),
+            (
+                reading.threads.is_some(),
+                is_video,
+                "--decoder-threads is an option of video files; --workers sets how many threads read images",
+            ),
+        ];
+        if let Some((.., refusal)) = options.iter().find(|(given, applies, _)| *given && !applies) {
+            return Err(Failure::Usage((*refusal).to_owned()));
+        }
+        let (mut files, mut failures) = (None, None);
+        let source = match self {
+            Input::Y4m(path) => AnySource::Stream(source::y4m::open(path, reading.timeout)?),
+            Input::Raw(spec, path) => source::raw::open(path, spec, reading.timeout)?,
+            Input::Synthetic(spec) => source::synthetic::open(spec)?,
+            Input::Images(path) => {
+                let options = ImageSourceOptions {
+                    fps: rate,
+                    strict: reading.strict,
+                    selection: *selection,
+                    keep_going: choice.keep_going,
+                    max_pixels: reading.access.max_pixels,
+                };
+                let mut listing = listing::list(path, selection)?;
+                keep_range(&mut listing, &choice.range, rate)?;
+                if let Some(output) = choice.missing_in {
+                    output.leave_out_existing(&mut listing)?;
+                    if listing.files.is_empty() {
+                        return Err(Failure::NothingToDo);
+                    }
+                }
+                let images = source::images::open_listed(path, listing, &options)?;
+                failures = Some(images.failures().clone());
+                files = Some(Files::of(&images));
+                AnySource::Indexed(Arc::new(images))
+            }
+            Input::Video(path) => {
+                if reading.stream.is_some_and(|stream| stream != 0) && is_animated_webp(path) {
+                    return Err(Failure::Usage(
+                        "an animated WebP has one stream; leave --stream out".to_owned(),
+                    ));
+                }
+                match source::y4m::recognised(path, reading.timeout)? {
+                    Recognised::Mixed(source) => AnySource::Stream(source),
+                    Recognised::Other(_open) => AnySource::Stream(animation::open(path, reading)?),
+                }
+            }
+        };
+        let source = match self {
+            Input::Images(_) => source,
+            _ => match &choice.seams {
+                Some(log) => range::watched(source, choice.range, log.clone())?,
+                None => range::within(source, choice.range)?,
+            },
+        };
+        Ok(Opened {
+            source: source::floats::watched(source, choice.floats)?,
+            files,
+            failures,
+        })
+    }
+
+    /// True unless the input is a single picture, as far as that is known before it is opened.
+    pub(super) fn has_several_frames(&self) -> bool {
+        match self {
+            Input::Images(path) => {
+                listing::list(path, &Selection::default()).is_ok_and(|listing| listing.files.len() > 1)
+            }
+            Input::Synthetic(spec) => spec.frames != Some(1),
+            Input::Y4m(_) | Input::Raw(..) | Input::Video(_) => true,
+        }
+    }
+}
+
+/// Keeps the image files of a range and drops the others.
+fn keep_range(listing: &mut Listing, range: &TimeRange, rate: Option<Rational>) -> Result<(), Failure> {
+    let count = listing.files.len();
+    let Some((first, end)) = range.numbers(rate) else {
+        return Err(Failure::Usage(
+            "image files have no times without --fps; give the range in frames, such as 120f".to_owned(),
+        ));
+    };
+    let place = |number: u64| usize::try_from(number).unwrap_or(count).min(count);
+    let (first, end) = (place(first), end.map_or(count, place));
+    if first >= end {
+        return Err(Failure::Usage(format!(
+            "no frame lies in the range: there are {count} image files"
+        )));
+    }
+    listing.keep(first, end);
+    Ok(())
+}
+
+/// An open source, and the image files that it reads, if any.
+pub(crate) struct Opened {
+    pub(crate) source: AnySource,
+    pub(crate) files: Option<Files>,
+    /// The list of image files that are passed over.
+    pub(crate) failures: Option<Failures>,
+}
+
+/// Which of the image files are read.
+#[derive(Default)]
+pub(crate) struct FileChoice<'a> {
+    pub(crate) selection: Selection,
+    /// Which frames of the image files, or of another input.
+    pub(crate) range: TimeRange,
+    /// The list of frames beside the cuts around the range.
+    pub(crate) seams: Option<SeamLog>,
+    /// Pass over files that cannot be read.
+    pub(crate) keep_going: bool,
+    /// Only those whose output does not exist yet.
+    pub(crate) missing_in: Option<&'a Output>,
+    /// The floating-point format that frames are converted to before they are filtered.
+    pub(crate) floats: Option<PixelFormat>,
+}

@@ -1,0 +1,426 @@
+//! OUTPUT: its names, and the sink that it means.
+
+use super::files::Files;
+use super::path::parent;
+use super::{EndpointError, PIPE, is_scheme, is_y4m};
+use crate::cli::Failure;
+use crate::cli::options::encoding::EncodingArguments;
+use framepipe::convert::integers_for;
+use framepipe::frame::PixelFormat;
+use framepipe::sink::convert::{Choose, converting, info_after};
+use framepipe::sink::images::{ImageOptions, Naming};
+use framepipe::sink::{self, AnySink, Rules};
+use framepipe::source::StreamInfo;
+use framepipe::source::images::listing::Listing;
+use framepipe::still::ImageKind;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// What OUTPUT names.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Output {
+    /// YUV4MPEG2 to a file or, for "-", to standard output.
+    Y4m(PathBuf),
+    /// Raw frames to a file or, for "-", to standard output.
+    Raw(PathBuf),
+    /// Nowhere.
+    Null,
+    /// A directory, a pattern or one image file.
+    Images(PathBuf),
+    /// A video file.
+    Video(PathBuf),
+}
+
+impl FromStr for Output {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let path = PathBuf::from(text);
+        if text.is_empty() {
+            return Err(EndpointError::Empty);
+        }
+        if text == PIPE {
+            return Ok(Output::Y4m(path));
+        }
+        if text == "null:" {
+            return Ok(Output::Null);
+        }
+        if text
+            .split_once("://")
+            .is_some_and(|(scheme, _)| is_scheme(scheme))
+        {
+            return Err(EndpointError::Url(text.to_owned()));
+        }
+        if text.starts_with("synthetic:") {
+            return Err(EndpointError::WrongSide("synthetic:", "output"));
+        }
+        if let Some(rest) = text.strip_prefix("raw:") {
+            let begins_with_size = rest.split_once(':').is_some_and(|(size, _)| {
+                size.split_once('x')
+                    .is_some_and(|(w, h)| w.parse::<u32>().is_ok() && h.parse::<u32>().is_ok())
+            });
+            return match rest {
+                _ if begins_with_size => Err(EndpointError::OutputGeometry),
+                "" => Ok(Output::Raw(PathBuf::from(PIPE))),
+                path => Ok(Output::Raw(PathBuf::from(path))),
+            };
+        }
+        Ok(Output::named(path))
+    }
+}
+
+/// The stream that an output is opened for, and how it is encoded.
+struct Stream<'a> {
+    info: &'a StreamInfo,
+    encoding: &'a EncodingArguments,
+    /// Warnings are errors.
+    strict: bool,
+}
+
+impl Stream<'_> {
+    fn rules(&self) -> Rules {
+        Rules {
+            overwrite: self.encoding.overwrite,
+            strict: self.strict,
+        }
+    }
+}
+
+/// Brings floating-point frames to `to`, and leaves others as they are.
+fn floats_to(to: PixelFormat) -> Choose {
+    Arc::new(move |format, _| match format.is_float() {
+        true => to,
+        false => format,
+    })
+}
+
+impl Output {
+    /// Reads an argument. One that is not UTF-8 can only be the name of a file.
+    pub(crate) fn from_argument(text: OsString) -> Result<Output, EndpointError> {
+        match text.into_string() {
+            Ok(text) => text.parse(),
+            Err(name) => Ok(Output::named(PathBuf::from(name))),
+        }
+    }
+
+    /// The output that the name of a file or folder means.
+    pub(crate) fn named(path: PathBuf) -> Output {
+        match path {
+            path if is_y4m(&path) => Output::Y4m(path),
+            path if sink::images::is_target(&path) => Output::Images(path),
+            path => Output::Video(path),
+        }
+    }
+
+    /// Refuses encoding options that do not apply to this output.
+    pub(crate) fn check(&self, encoding: &EncodingArguments) -> Result<(), Failure> {
+        if matches!(self, Output::Video(_)) {
+            return Ok(());
+        }
+        let images = matches!(self, Output::Images(_));
+        let given = [
+            (encoding.encoder.is_some(), "--encoder"),
+            (encoding.quality.is_some() && !images, "--quality"),
+            (encoding.preset.is_some(), "--preset"),
+            (!encoding.encoder_option.is_empty(), "--encoder-option"),
+            (encoding.encoder_threads.is_some(), "--encoder-threads"),
+            (encoding.format.is_some(), "--format"),
+            (encoding.no_audio, "--no-audio"),
+            (encoding.no_subtitles, "--no-subtitles"),
+            (encoding.streams.is_some(), "--streams"),
+            (encoding.audio_encoder.is_some(), "--audio-encoder"),
+        ];
+        match given.into_iter().find_map(|(given, name)| given.then_some(name)) {
+            Some(option) => Err(Failure::Usage(format!(
+                "{option} is an option of video files; {self} has no encoder"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// True for a directory, a pattern or an image file.
+    pub(crate) fn is_images(&self) -> bool {
+        matches!(self, Output::Images(_))
+    }
+
+    /// Leaves out the files whose output exists already. Outputs get their names when they are complete.
+    pub(super) fn leave_out_existing(&self, listing: &mut Listing) -> Result<(), Failure> {
+        let Output::Images(target) = self else {
+            return Err(Failure::Usage(
+                "--skip-existing goes on with image files; a video is written in one piece".to_owned(),
+            ));
+        };
+        // Numbers in the output's names stay the same as without the files left out.
+        let names = listing.names();
+        let taken = listing.numbers.take();
+        let mut numbers = taken.unwrap_or_else(|| (0..listing.files.len() as i64).collect());
+        let files = Files {
+            read: listing.files.as_slice().into(),
+            paths: names.as_slice().into(),
+            numbers: Some(numbers.as_slice().into()),
+        };
+        let naming = Naming::new(target, &files.options(None))?;
+        let is_missing: Vec<bool> = (0..)
+            .zip(&names)
+            .map(|(sequence, file)| !naming.name(sequence, Some(file)).0.exists())
+            .collect();
+        let mut keep = is_missing.iter();
+        listing.files.retain(|_| keep.next() == Some(&true));
+        let mut keep = is_missing.iter();
+        numbers.retain(|_| keep.next() == Some(&true));
+        if let Some(pages) = &mut listing.pages {
+            let mut keep = is_missing.iter();
+            pages.retain(|_| keep.next() == Some(&true));
+        }
+        listing.numbers = Some(numbers);
+        Ok(())
+    }
+
+    /// The folder in which files are created; `None` for standard output and `null:`.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        let path = self.path().filter(|path| *path != Path::new(PIPE))?;
+        if self.is_images()
+            && let Ok(naming) = Naming::new(path, &ImageOptions::default())
+            && let Some(folder) = naming.folder()
+        {
+            return Some(folder.to_owned());
+        }
+        Some(parent(path).to_owned())
+    }
+
+    /// True if the files are named by a pattern.
+    pub(crate) fn is_pattern(&self) -> bool {
+        let Output::Images(target) = self else {
+            return false;
+        };
+        Naming::new(target, &ImageOptions::default()).is_ok_and(|naming| naming.is_numbered())
+    }
+
+    /// True if the files' names can have numbers.
+    pub(crate) fn is_numbered(&self) -> bool {
+        let Output::Images(target) = self else {
+            return false;
+        };
+        Naming::new(target, &ImageOptions::default()).is_ok_and(|naming| !naming.is_single())
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Output::Y4m(path) | Output::Raw(path) | Output::Images(path) | Output::Video(path) => Some(path),
+            Output::Null => None,
+        }
+    }
+
+    /// True if frames go to standard output.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.path() == Some(Path::new(PIPE))
+    }
+
+    /// The same as a video file if the user chose a container, whatever the name ends in.
+    pub(crate) fn with_container(self, container: Option<&str>) -> Output {
+        match (self, container) {
+            (Output::Images(path) | Output::Y4m(path), Some(_)) if path != Path::new(PIPE) => {
+                Output::Video(path)
+            }
+            (output, _) => output,
+        }
+    }
+
+    /// Creates the sink for the source's stream, behind the conversions that its frames need. `start` numbers
+    /// the first file of a pattern if the source's frames have no numbers.
+    pub(crate) fn open(
+        &self,
+        info: &StreamInfo,
+        encoding: &EncodingArguments,
+        strict: bool,
+        files: Option<Files>,
+        start: Option<i64>,
+    ) -> Result<AnySink, Failure> {
+        let stream = |info| Stream {
+            info,
+            encoding,
+            strict,
+        };
+        match encoding.background {
+            None => self.open_held(&stream(info), files, start),
+            Some(background) => {
+                let after = sink::flatten::info_after(info);
+                let inner = self.open_held(&stream(&after), files, start)?;
+                Ok(sink::flatten::flattening(inner, self.to_string(), background))
+            }
+        }
+    }
+
+    /// Creates the sink for the source's stream, behind a conversion if it cannot hold the stream's pixel
+    /// format.
+    fn open_held(
+        &self,
+        stream: &Stream<'_>,
+        files: Option<Files>,
+        start: Option<i64>,
+    ) -> Result<AnySink, Failure> {
+        let encoding = stream.encoding;
+        match self {
+            Output::Null => Ok(AnySink::Stream(sink::null::create())),
+            Output::Video(path) if stream.info.format.is_float() || encoding.floats().is_some() => {
+                self.float_video_sink(path, stream)
+            }
+            Output::Video(path) => {
+                let are_several = files.is_some_and(|files| files.paths.len() > 1);
+                self.video_sink(path, stream, are_several)
+            }
+            Output::Y4m(path) => self.y4m_sink(path, stream),
+            Output::Raw(path) => self.raw_sink(path, stream),
+            Output::Images(path) => {
+                let named = files.map(|files| files.options(start));
+                let options = ImageOptions {
+                    shares_folder: encoding.is_part,
+                    overwrite: encoding.overwrite,
+                    strict: stream.strict,
+                    start,
+                    ..named.unwrap_or_default()
+                };
+                self.image_sink(path, stream, options)
+            }
+        }
+    }
+
+    /// A video of floating-point frames, or one whose pixel format the user chose to be such.
+    fn float_video_sink(&self, path: &Path, stream: &Stream<'_>) -> Result<AnySink, Failure> {
+        let (info, encoding) = (stream.info, stream.encoding);
+        // A format without a conversion is refused by the conversion itself.
+        let whole = integers_for(info.format).unwrap_or(PixelFormat::RGB48);
+        let asked = encoding.video_sink(path, &info_after(info, &floats_to(whole)), stream.strict)?;
+        let is_open = encoding.pixel_format.is_none() || encoding.floats().is_some();
+        let floats = asked.nearest_floats(info.format).filter(|_| is_open);
+        // It has a temporary file, as the sink that is used will have.
+        drop(asked);
+        self.converted(stream, floats_to(floats.unwrap_or(whole)), |after| {
+            Ok(AnySink::Stream(encoding.open_video(
+                path,
+                after,
+                stream.strict,
+            )?))
+        })
+    }
+
+    /// A video. Several image files may differ in format; a format that the user chose unites them.
+    fn video_sink(&self, path: &Path, stream: &Stream<'_>, are_several: bool) -> Result<AnySink, Failure> {
+        let open = |info: &StreamInfo| {
+            let sink = stream.encoding.open_video(path, info, stream.strict)?;
+            Ok(AnySink::Stream(sink))
+        };
+        match stream.encoding.native_pixel_format().ok().flatten() {
+            Some(wanted) if are_several => self.converted(stream, Arc::new(move |_, _| wanted), open),
+            _ => open(stream.info),
+        }
+    }
+
+    fn y4m_sink(&self, path: &Path, stream: &Stream<'_>) -> Result<AnySink, Failure> {
+        let wanted = self.wanted(stream.encoding, sink::y4m::accepts)?;
+        let choose: Choose = Arc::new(move |format, _| wanted.unwrap_or_else(|| sink::y4m::nearest(format)));
+        self.converted(stream, choose, |after| {
+            Ok(AnySink::Stream(sink::y4m::create(path, after, stream.rules())?))
+        })
+    }
+
+    fn raw_sink(&self, path: &Path, stream: &Stream<'_>) -> Result<AnySink, Failure> {
+        let wanted = self.wanted(stream.encoding, |_| true)?;
+        let choose: Choose = Arc::new(move |format, _| wanted.unwrap_or(format));
+        self.converted(stream, choose, |after| {
+            Ok(AnySink::Stream(sink::raw::create(path, after, stream.rules())?))
+        })
+    }
+
+    fn image_sink(
+        &self,
+        path: &Path,
+        stream: &Stream<'_>,
+        mut options: ImageOptions,
+    ) -> Result<AnySink, Failure> {
+        let encoding = stream.encoding;
+        let kind = sink::images::kind_for(path, &options);
+        let wanted = self.wanted(encoding, |format| sink::images::accepts(kind, format))?;
+        // In a folder each file may be of another kind.
+        let naming = Naming::new(path, &options).ok();
+        if encoding.quality.is_some() {
+            let sources = options.sources.as_deref().unwrap_or_default();
+            let is_jpeg = |file| {
+                let kind_of = |naming: &Naming| naming.name(0, Some(file)).1;
+                naming.as_ref().map(kind_of) == Some(ImageKind::Jpeg)
+            };
+            if kind != ImageKind::Jpeg && !sources.iter().any(|file| is_jpeg(file)) {
+                return Err(Failure::Usage(format!(
+                    "--quality is an option of video files and of JPEG files; {kind} files have none"
+                )));
+            }
+        }
+        if let Some(quality) = encoding.jpeg_quality()? {
+            options.jpeg_quality = quality;
+        }
+        let choose: Choose = Arc::new(move |format, file| {
+            let of_file = naming
+                .as_ref()
+                .zip(file)
+                .map(|(naming, file)| naming.name(0, Some(file)).1);
+            let kind = of_file.unwrap_or(kind);
+            // A format without a conversion is refused by the sink itself.
+            wanted
+                .or_else(|| sink::images::nearest(kind, format))
+                .unwrap_or(format)
+        });
+        self.converted(stream, choose, |after| {
+            Ok(AnySink::Indexed(sink::images::create(path, after, &options)?))
+        })
+    }
+
+    /// Creates the sink for frames in the formats that `choose` gives, behind that conversion.
+    fn converted(
+        &self,
+        stream: &Stream<'_>,
+        choose: Choose,
+        create: impl FnOnce(&StreamInfo) -> Result<AnySink, Failure>,
+    ) -> Result<AnySink, Failure> {
+        let sink = create(&info_after(stream.info, &choose))?;
+        let name = self.to_string();
+        Ok(converting(sink, name, stream.info, choose, stream.strict))
+    }
+
+    /// The pixel format that the user asked for; an error if the output cannot hold it.
+    fn wanted(
+        &self,
+        encoding: &EncodingArguments,
+        accepts: impl Fn(PixelFormat) -> bool,
+    ) -> Result<Option<PixelFormat>, Failure> {
+        let wanted = encoding.native_pixel_format()?;
+        match wanted {
+            // Frames are filtered in this format and then converted to one that the output holds.
+            Some(format) if format.is_float() && !accepts(format) => Ok(None),
+            Some(format) if !accepts(format) => {
+                let held: Vec<&str> = PixelFormat::all()
+                    .chain(PixelFormat::floats())
+                    .filter(|&f| accepts(f))
+                    .map(PixelFormat::name)
+                    .collect();
+                Err(Failure::Usage(format!(
+                    "{self} cannot hold {format}; it takes {}",
+                    held.join(", ")
+                )))
+            }
+            wanted => Ok(wanted),
+        }
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path() {
+            None => f.write_str("null:"),
+            Some(path) if path == Path::new(PIPE) => f.write_str("standard output"),
+            Some(path) => path.display().fmt(f),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Paths that may lead to one file.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The folder of a file.
+pub(crate) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Device and inode of a file or directory, behind links. `None` for pipes and devices, which nothing
+/// overwrites.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let facts = std::fs::metadata(path).ok()?;
+    (facts.is_file() || facts.is_dir()).then(|| (facts.dev(), facts.ino()))
+}
+
+/// True if both names are, or will be, names of one file: they lead to the same one, or have the same last
+/// part in the same folder.
+pub(crate) fn names_same_file(a: &Path, b: &Path) -> bool {
+    let in_one_folder = || {
+        let folder = |path| parent(path).canonicalize().ok();
+        a.file_name().is_some()
+            && a.file_name() == b.file_name()
+            && folder(a).is_some_and(|f| folder(b) == Some(f))
+    };
+    a == b || same_file(a, b) || in_one_folder()
+}
+
+/// True if both paths lead to the same existing file or directory.
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    identity(a).is_some_and(|id| identity(b) == Some(id))
+}
