@@ -198,7 +198,7 @@ impl SinkError {
     }
 }
 
-/// Size and format, as [`SinkError::Mismatch`] tells them.
+/// Size and format, as [`SinkError::Mismatch`] states them.
 pub fn geometry(layout: &Layout) -> String {
     format!("{}x{} {}", layout.width(), layout.height(), layout.format())
 }

@@ -47,20 +47,21 @@ pub struct Origin {
     pub stream: usize,
     /// What may be opened for it.
     pub access: Access,
-    /// What is read of it.
-    pub stretch: Stretch,
+    /// The part that is read.
+    pub stretch: ReadRange,
 }
 
 /// The part of a media file that frames are read from.
 #[cfg(feature = "ffmpeg")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stretch {
-    /// Where it begins, in nanoseconds of the file's clock; 0 also if only the first frame tells.
+pub struct ReadRange {
+    /// Where it begins, in nanoseconds of the file's clock; 0 also if only the first frame's time will show
+    /// it.
     pub start: i64,
     /// Where it ends, if that is known as a time.
     pub end: Option<i64>,
-    /// True if it ends behind a number of frames. When that is was found by the times of packets, not all of
-    /// which need become frames.
+    /// True if the range is a frame count. `end` is then estimated from packet times; some packets yield no
+    /// frame.
     pub is_counted: bool,
     /// True if it may end before the file does.
     pub is_limited: bool,
@@ -79,8 +80,8 @@ pub struct StreamInfo {
     pub height: usize,
     /// False if frames may differ in size and format (image files).
     pub uniform: bool,
-    /// True if frames come in memory of the source's own, so that the pool's buffers need none; only now and
-    /// then will one be copied into a buffer.
+    /// True if frames bring their own memory (a decoder's). Pool buffers then stay empty, except for the rare
+    /// copy.
     pub brings_memory: bool,
     /// Pictures that are made once and lent to all frames in turn, so that the pool's buffers need no memory
     /// and one thread is enough to read them; 0 if each frame is made anew.
@@ -202,8 +203,8 @@ pub trait Source: Send {
         let _ = tick;
     }
 
-    /// When the frame is shown, in ticks of the time base, that is number `number`, counted from 0, of those
-    /// at tick `from` or later; `None` if that cannot be found out without decoding.
+    /// Time, in ticks of the time base, of the `number`-th frame (from 0) at or after tick `from`; `None` if
+    /// that cannot be found out without decoding.
     fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
         let _ = (from, number);
         Ok(None)

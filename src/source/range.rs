@@ -11,7 +11,7 @@
 //! without decoding all that comes before it; whether it does or not, this module keeps the same frames.
 
 #[cfg(feature = "ffmpeg")]
-use super::Stretch;
+use super::ReadRange;
 use super::seam::{SeamLog, SeamWatch};
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Buffer, Frame, Rational, Remarks, Skipped};
@@ -78,12 +78,12 @@ impl TimeRange {
 
     /// What is read of `source`, of which it begins at tick `start`, if that is known.
     #[cfg(feature = "ffmpeg")]
-    fn stretch(&self, source: &mut dyn Source, start: Option<i64>) -> Result<Stretch, SourceError> {
+    fn stretch(&self, source: &mut dyn Source, start: Option<i64>) -> Result<ReadRange, SourceError> {
         let is_limited = self.end.is_some() || self.duration.is_some() || self.frames.is_some();
         let Some(start) = start else {
-            return Ok(Stretch {
+            return Ok(ReadRange {
                 is_limited,
-                ..Stretch::default()
+                ..ReadRange::default()
             });
         };
         let base = source.info().time_base;
@@ -110,7 +110,7 @@ impl TimeRange {
         }
         let time = times.into_iter().min();
         let frame = frames.into_iter().map(|tick| nanos(tick, base)).min();
-        Ok(Stretch {
+        Ok(ReadRange {
             start: nanos(start, base),
             end: time.into_iter().chain(frame).min(),
             is_counted: frame.is_some_and(|frame| time.is_none_or(|time| frame < time)),

@@ -13,7 +13,7 @@ use crate::ffmpeg::{
     AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log, rescale,
 };
 use crate::frame::Rational;
-use crate::source::{Origin, Stretch};
+use crate::source::{Origin, ReadRange};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CStr;
 
@@ -102,15 +102,15 @@ impl Copied {
     }
 }
 
-/// Where a copied video stream begins whose input is read from later on, in seconds.
+/// Start of a copied video stream when reading begins mid-file, in seconds.
 #[derive(Default)]
 struct Join {
     /// The first picture that is left out, for want of a key frame before it.
     from: Option<f64>,
     /// The first key frame.
     at: Option<f64>,
-    /// What is left out was told.
-    is_told: bool,
+    /// The cut has been reported.
+    is_reported: bool,
 }
 
 impl Join {
@@ -158,7 +158,7 @@ pub(super) struct Passthrough {
     /// Seconds before picture and sound begin that the output leaves out.
     pause: f64,
     /// What is read of the input.
-    stretch: Stretch,
+    stretch: ReadRange,
     /// Where copied video streams begin (see `is_after_start`).
     joins: BTreeMap<usize, Join>,
     /// Streams that were there when the output's were fixed, and those that came later, with their first time
@@ -296,7 +296,7 @@ impl Passthrough {
         self.place_early_sound(muxer, container, picture - self.pause);
         if writes_units(muxer) {
             self.begin_encoded_sound(picture);
-            self.tell_moved_sound(container, picture);
+            self.report_moved_sound(container, picture);
         }
         self.known = self.demuxer.stream_count();
         self.options = options.clone();
@@ -407,7 +407,7 @@ impl Passthrough {
 
     /// Names sound that is copied and does not begin with the picture, at `picture` seconds, in a container
     /// that has both begin at once.
-    fn tell_moved_sound(&mut self, container: &Container, picture: f64) {
+    fn report_moved_sound(&mut self, container: &Container, picture: f64) {
         let begins = self.beginnings();
         let moved = self.copied.iter().filter_map(|copied| {
             let facts = self.demuxer.stream(copied.from)?;
@@ -517,7 +517,7 @@ impl Passthrough {
         }
         let held = self.those_together(container, add_video, planned);
         if options.audio == AudioEncoding::WhereNeeded {
-            self.tell_encoded(container, &held);
+            self.report_encoded(container, &held);
         }
         Ok(held)
     }
@@ -533,7 +533,7 @@ impl Passthrough {
         }
         let joins = join.at.is_some();
         if let Some(sentence) = join.sentence(&label(index, facts)) {
-            join.is_told = true;
+            join.is_reported = true;
             self.losses.push(format!(
                 "{sentence}; begin at one of its key frames with --start, or leave it out with --streams"
             ));
@@ -557,7 +557,7 @@ impl Passthrough {
     }
 
     /// Tells what sound is encoded anew, though it was not requested.
-    fn tell_encoded(&mut self, container: &Container, planned: &[Planned]) {
+    fn report_encoded(&mut self, container: &Container, planned: &[Planned]) {
         for Planned { index, handling } in planned {
             let (StreamHandling::Encode(transcoder), Some(facts)) = (handling, self.demuxer.stream(*index))
             else {
@@ -803,7 +803,7 @@ impl Passthrough {
 
     /// Names sound that goes on after the last picture, at `end` seconds, in a container that then leaves it
     /// out.
-    fn tell_cut_tails(&mut self, muxer: &Muxer, end: f64) {
+    fn report_cut_tails(&mut self, muxer: &Muxer, end: f64) {
         for copied in self.copied.iter().filter(|copied| copied.refusal.is_none()) {
             let sound_end = copied
                 .last_end
@@ -864,7 +864,7 @@ impl Passthrough {
             )
         });
         let joins = self.copied.iter().filter_map(|copied| {
-            let join = self.joins.get(&copied.from).filter(|join| !join.is_told)?;
+            let join = self.joins.get(&copied.from).filter(|join| !join.is_reported)?;
             join.sentence(&copied.label)
         });
         late.chain(unforeseen)
@@ -917,7 +917,7 @@ impl Passthrough {
             }
         }
         if writes_units(muxer) {
-            self.tell_cut_tails(muxer, shown_end);
+            self.report_cut_tails(muxer, shown_end);
         }
         for position in 0..self.copied.len() {
             if writes_units(muxer) {
@@ -930,7 +930,7 @@ impl Passthrough {
         while let Err(e) = muxer.flush() {
             self.absorb(muxer, None, e, end)?;
         }
-        self.tell_refusals();
+        self.report_refusals();
         Ok(())
     }
 
@@ -971,7 +971,7 @@ impl Passthrough {
     }
 
     /// Tells which streams were given up in mid-stream, and what was wrong with sound that was decoded.
-    fn tell_refusals(&mut self) {
+    fn report_refusals(&mut self) {
         for copied in &self.copied {
             if let Some(refusal) = &copied.refusal {
                 self.warnings.push(format!(

@@ -23,7 +23,7 @@ pub use crate::ffmpeg::version_name as ffmpeg_version;
 
 use super::decoding_cost::DecodingCost;
 use super::{
-    Access, CutRequest, Cuts, MOST_PIXELS, Origin, Source, SourceError, StreamInfo, Stretch, Supply,
+    Access, CutRequest, Cuts, MOST_PIXELS, Origin, ReadRange, Source, SourceError, StreamInfo, Supply,
     check_pixels,
 };
 use crate::convert::{self, is_full_range_name, nearest_native};
@@ -62,7 +62,7 @@ const MAX_DECODER_THREADS: usize = 16;
 /// What is wrong with a packet that the demuxer marked.
 const MARKED: &str = "a packet is marked as damaged";
 
-/// What to do about a file that is none.
+/// Advice when a file holds no video.
 const NO_VIDEO: &str = "give a video file, an image, a directory of images, or '-' for a pipe";
 
 /// How a video is to be read.
@@ -74,9 +74,9 @@ pub struct VideoSourceOptions {
     pub strict: bool,
     /// Decoder threads; `None` takes one a core, 16 at most.
     pub threads: Option<usize>,
-    /// What may be opened for it.
+    /// The files and protocols that may be opened for it.
     pub access: Access,
-    /// How long it may give nothing; `None` waits for ever.
+    /// How long the input may be silent; `None` waits for ever.
     pub timeout: Option<Duration>,
     /// Several decoders for one file; `None` has one. For [`open`] alone.
     pub decoders: Option<Decoders>,
@@ -108,7 +108,7 @@ pub struct VideoSource {
     steps: Steps,
     frames: u64,
     skip: Skip,
-    /// The rotation that the latest picture with one stated.
+    /// The last rotation seen in a picture.
     rotation: Option<SideData>,
     /// What shows that the input was cut off.
     cut: Option<String>,
@@ -116,7 +116,7 @@ pub struct VideoSource {
     lost: Option<String>,
     /// What the conversion to a native format loses.
     inexact: Option<String>,
-    /// What was left out of what the file says beside its pictures, being too large, in words.
+    /// Metadata left out because it exceeds `METADATA_LIMIT`, in words.
     too_large: BTreeSet<String>,
 }
 
@@ -404,7 +404,7 @@ impl VideoSource {
                 path: self.path.clone(),
                 stream: self.stream,
                 access: self.access,
-                stretch: Stretch::default(),
+                stretch: ReadRange::default(),
             });
         }
         let rate = self
@@ -421,8 +421,7 @@ impl VideoSource {
         Ok(())
     }
 
-    /// Looks for alpha and second views beside the first picture. Whatever a decoder of some version reads,
-    /// its picture shows.
+    /// Warns of alpha or a second view that this decoder drops. If the picture has alpha, nothing is lost.
     fn find_lost_layers(&mut self) -> Result<(), SourceError> {
         if self
             .native

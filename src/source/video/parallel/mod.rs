@@ -11,7 +11,7 @@ mod reader;
 
 use super::cuts::{KeyFrames, KeyKind};
 use super::{VideoSource, VideoSourceOptions};
-use crate::engine::EXPLAIN_TARGET;
+use crate::explain::EXPLAIN_TARGET;
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, Metadata, Rational, Remarks};
 use crate::source::range::TimeRange;
