@@ -70,6 +70,7 @@ pub mod compare;
 #[doc(hidden)]
 pub mod convert;
 pub mod engine;
+mod explain;
 #[cfg(feature = "ffmpeg")]
 mod ffmpeg;
 pub mod filter;

@@ -16,6 +16,7 @@ pub mod several;
 #[doc(hidden)]
 pub mod verify;
 
+pub use crate::explain::EXPLAIN_TARGET;
 use crate::filter::PlanError;
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, PixelFormat, Remarks,
@@ -25,9 +26,6 @@ use std::ffi::CStr;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// The target of log messages that tell what an engine picked for a run, and why.
-pub const EXPLAIN_TARGET: &str = "framepipe::explanation";
 
 /// Takes frames and gives them back filtered, in the same order.
 ///

@@ -40,7 +40,7 @@ pub use matte::MatteReader;
 pub use progress::Progress;
 pub use stop::Stop;
 
-use crate::engine::EXPLAIN_TARGET;
+use crate::explain::EXPLAIN_TARGET;
 use crate::frame::FramePool;
 use crate::report::{Completion, DecoderReport, Measurements, PoolMemory};
 use error::first_cause;
