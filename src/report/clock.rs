@@ -1,6 +1,6 @@
 //! The clock of a stage: time at work, and time waiting.
 
-use super::{Activity, Latencies, Spans, Throughput};
+use super::{Activity, Latencies, Occupancy, Spans, Throughput};
 use crate::engine::Ranges;
 use serde::Serialize;
 use std::ffi::CStr;
@@ -88,6 +88,19 @@ impl Drop for OpenRange {
 }
 
 impl StageClock {
+    /// Where the time went in a run that took `wall`.
+    pub(super) fn occupancy(&self, wall: Duration) -> Occupancy {
+        Occupancy {
+            busy_seconds: self.busy.as_secs_f64(),
+            input_wait_seconds: self.input_wait.as_secs_f64(),
+            output_wait_seconds: self.output_wait.as_secs_f64(),
+            busy_share: self.busy_share(wall),
+            input_wait_share: self.input_wait_share(wall),
+            output_wait_share: self.output_wait_share(wall),
+            latency: self.latency.summary(),
+        }
+    }
+
     /// The account of one worker, nothing in it yet.
     pub fn worker() -> StageClock {
         StageClock {

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use super::text::percent;
-use super::{LatencySummary, Measurements, StageClock};
+use super::{Measurements, Occupancy, StageClock};
 use crate::frame::Decoded;
 use serde::Serialize;
 
@@ -25,20 +25,10 @@ pub struct DecoderReport {
     pub frames: u64,
     /// These over the frames of all decoders, 0 to 1.
     pub frame_share: f64,
-    /// Seconds in which it decoded.
-    pub busy_seconds: f64,
-    /// Seconds without a stretch to decode.
-    pub input_wait_seconds: f64,
-    /// Seconds without room for a frame whose turn has not come.
-    pub output_wait_seconds: f64,
-    /// Share of the run in which it decoded, 0 to 1.
-    pub busy_share: f64,
-    /// Share of the run without a stretch, 0 to 1.
-    pub input_wait_share: f64,
-    /// Share of the run without room, 0 to 1.
-    pub output_wait_share: f64,
-    /// Seconds that a frame took it; `None` without frames.
-    pub latency: Option<LatencySummary>,
+    /// Where its time went: at work, without a stretch to decode, and without room for a frame whose turn has
+    /// not come.
+    #[serde(flatten)]
+    pub occupancy: Occupancy,
 }
 
 impl DecoderClock {
@@ -90,13 +80,7 @@ impl DecoderReport {
             place: place.clone(),
             frames: clock.frames,
             frame_share: clock.frames as f64 / frames.max(1) as f64,
-            busy_seconds: clock.busy.as_secs_f64(),
-            input_wait_seconds: clock.input_wait.as_secs_f64(),
-            output_wait_seconds: clock.output_wait.as_secs_f64(),
-            busy_share: clock.busy_share(measured.wall),
-            input_wait_share: clock.input_wait_share(measured.wall),
-            output_wait_share: clock.output_wait_share(measured.wall),
-            latency: clock.latency.summary(),
+            occupancy: clock.occupancy(measured.wall),
         };
         measured.decoders.iter().map(report).collect()
     }
@@ -111,9 +95,9 @@ impl DecoderReport {
                 decoder.place,
                 decoder.frames,
                 percent(decoder.frame_share),
-                percent(decoder.busy_share),
-                percent(decoder.input_wait_share),
-                percent(decoder.output_wait_share),
+                percent(decoder.occupancy.busy_share),
+                percent(decoder.occupancy.input_wait_share),
+                percent(decoder.occupancy.output_wait_share),
             )
         };
         decoders.iter().enumerate().map(line).collect()
@@ -137,11 +121,11 @@ impl DecoderReport {
             self.place.clone(),
             self.frames.to_string(),
             percent(self.frame_share),
-            percent(self.busy_share),
-            percent(self.input_wait_share),
-            percent(self.output_wait_share),
+            percent(self.occupancy.busy_share),
+            percent(self.occupancy.input_wait_share),
+            percent(self.occupancy.output_wait_share),
         ];
-        row.extend(super::text::percentiles(self.latency.as_ref()));
+        row.extend(super::text::percentiles(self.occupancy.latency.as_ref()));
         row
     }
 }
@@ -209,9 +193,9 @@ mod tests {
         };
         for report in DecoderReport::all(&measured) {
             assert_eq!((report.frames, report.frame_share), (3, 0.5));
-            assert!((report.busy_share - 9.0 / 24.0).abs() < 1e-9);
-            assert!((report.input_wait_share - 3.0 / 24.0).abs() < 1e-9);
-            assert!((report.output_wait_share - 12.0 / 24.0).abs() < 1e-9);
+            assert!((report.occupancy.busy_share - 9.0 / 24.0).abs() < 1e-9);
+            assert!((report.occupancy.input_wait_share - 3.0 / 24.0).abs() < 1e-9);
+            assert!((report.occupancy.output_wait_share - 12.0 / 24.0).abs() < 1e-9);
         }
         let lines = DecoderReport::lines(&measured);
         assert_eq!(

@@ -184,11 +184,20 @@ pub struct StageReport {
     pub frames_per_second_unhindered: Option<f64>,
     /// 10^6 bytes a second over the run's wall time.
     pub megabytes_per_second: f64,
+    /// Where the time of its threads went.
+    #[serde(flatten)]
+    pub occupancy: Occupancy,
+}
+
+/// Where the time of a stage's threads, or of a decoder, went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Occupancy {
     /// Seconds at work, summed over the threads.
     pub busy_seconds: f64,
-    /// Seconds without a frame to work on, summed over the threads.
+    /// Seconds without input (a frame, a stretch to decode), summed over the threads.
     pub input_wait_seconds: f64,
-    /// Seconds without a free buffer or without room in the next queue, summed over the threads.
+    /// Seconds without a free buffer or without room for results, summed over the threads.
     pub output_wait_seconds: f64,
     /// Share of the threads' time at work, 0 to 1.
     pub busy_share: f64,
@@ -196,7 +205,7 @@ pub struct StageReport {
     pub input_wait_share: f64,
     /// Share of the threads' time without room for output, 0 to 1.
     pub output_wait_share: f64,
-    /// Seconds that a frame was in the stage's hands; `None` without frames.
+    /// Seconds that a frame took; `None` without frames.
     pub latency: Option<LatencySummary>,
 }
 
@@ -216,13 +225,7 @@ impl Report {
                     bytes: clock.bytes,
                     frames_per_second_unhindered: clock.unhindered_rate(),
                     megabytes_per_second: rate(clock.bytes as f64 / 1e6),
-                    busy_seconds: clock.busy.as_secs_f64(),
-                    input_wait_seconds: clock.input_wait.as_secs_f64(),
-                    output_wait_seconds: clock.output_wait.as_secs_f64(),
-                    busy_share: clock.busy_share(measured.wall),
-                    input_wait_share: clock.input_wait_share(measured.wall),
-                    output_wait_share: clock.output_wait_share(measured.wall),
-                    latency: clock.latency.summary(),
+                    occupancy: clock.occupancy(measured.wall),
                 }
             })
             .into();

@@ -78,11 +78,11 @@ impl Report {
                     .frames_per_second_unhindered
                     .map_or_else(not_available, number),
                 number(stage.megabytes_per_second),
-                percent(stage.busy_share),
-                percent(stage.input_wait_share),
-                percent(stage.output_wait_share),
+                percent(stage.occupancy.busy_share),
+                percent(stage.occupancy.input_wait_share),
+                percent(stage.occupancy.output_wait_share),
             ];
-            row.extend(percentiles(stage.latency.as_ref()));
+            row.extend(percentiles(stage.occupancy.latency.as_ref()));
             table.row(row);
         }
         let mut row = vec!["in all".to_owned(), String::new(), self.frames.to_string()];

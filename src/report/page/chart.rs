@@ -1,7 +1,7 @@
 //! What every plot shares: its size, its letters, its axes.
 
 use super::PageError;
-use super::document::escape;
+use super::escape::escape;
 use super::palette::Ink;
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;

@@ -3,6 +3,7 @@
 
 use super::PageError;
 use super::chart::Width;
+use super::escape::escape;
 use super::palette::{self, Ink};
 
 /// How an entry of a legend looks.
@@ -20,24 +21,6 @@ pub(crate) struct Document {
     /// Where the contents go, if there are any, and what they list: figures by their names.
     contents_at: Option<usize>,
     contents: Vec<(String, String)>,
-}
-
-/// What the letters that mean something in HTML are written as.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            // Neither HTML nor XML has a way to write the other control characters.
-            c if c.is_control() && !matches!(c, '\n' | '\t') => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 impl Document {

@@ -8,6 +8,7 @@ mod chart;
 mod curves;
 mod document;
 mod dot_plot;
+mod escape;
 mod latency;
 mod palette;
 mod stacked_bars;
@@ -121,9 +122,9 @@ fn stages_table(page: &mut Document, report: &Report) {
                     .frames_per_second_unhindered
                     .map_or_else(text::not_available, number),
                 number(stage.megabytes_per_second),
-                share(stage.busy_share),
-                share(stage.input_wait_share),
-                share(stage.output_wait_share),
+                share(stage.occupancy.busy_share),
+                share(stage.occupancy.input_wait_share),
+                share(stage.occupancy.output_wait_share),
             ]
         })
         .collect();
@@ -158,7 +159,7 @@ fn latencies_table(page: &mut Document, report: &Report) {
     page.heading("Latencies");
     let mut rows = vec![latency_row("from end to end", report.end_to_end.as_ref())];
     for stage in &report.stages {
-        rows.push(latency_row(stage.stage.name(), stage.latency.as_ref()));
+        rows.push(latency_row(stage.stage.name(), stage.occupancy.latency.as_ref()));
     }
     if let Some(device) = &report.device {
         for (name, part) in [

@@ -35,7 +35,11 @@ pub(super) fn stages(document: &mut Document, report: &Report) -> Result<(), Pag
         .iter()
         .map(|stage| Bar {
             name: stage.stage.to_string(),
-            pieces: shares(stage.busy_share, stage.input_wait_share, stage.output_wait_share),
+            pieces: shares(
+                stage.occupancy.busy_share,
+                stage.occupancy.input_wait_share,
+                stage.occupancy.output_wait_share,
+            ),
         })
         .collect();
     let legend = [
