@@ -1,10 +1,10 @@
-//! Strings, fractions and timestamps as FFmpeg passes them.
+//! Strings, fractions, timestamps and options as FFmpeg passes them.
 #![allow(unsafe_code)]
 
 use super::AvError;
 use crate::frame::Rational;
 use ffmpeg_next::ffi;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 pub(super) fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
@@ -47,4 +47,17 @@ pub(super) fn raw_rational(value: Rational) -> ffi::AVRational {
         num: value.num,
         den: value.den,
     }
+}
+
+/// Sets an option of an object or of one inside it.
+///
+/// # Safety
+///
+/// `object` is an object with options.
+pub(super) unsafe fn set_option(object: *mut c_void, key: &str, value: &str) -> Result<(), AvError> {
+    let (key, value) = (c_string(key.as_bytes())?, c_string(value.as_bytes())?);
+    let search = ffi::AV_OPT_SEARCH_CHILDREN as c_int;
+    // SAFETY: the caller passes an object with options; the strings are zero-terminated.
+    let code = unsafe { ffi::av_opt_set(object, key.as_ptr(), value.as_ptr(), search) };
+    AvError::check(code).map(|_| ())
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::ffmpeg::pictures::format::range_number;
-use crate::ffmpeg::text::{c_string, raw_rational, text};
+use crate::ffmpeg::text::{raw_rational, set_option, text};
 use crate::ffmpeg::{AvError, AvFormat, Packet, Picture, Received, init, version};
 use crate::frame::{Colour, FieldOrder, Rational};
 use ffmpeg_next::ffi;
@@ -227,17 +227,8 @@ impl Encoder {
 
     /// Sets an option of the encoder's own or one that all encoders share.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), AvError> {
-        let (key, value) = (c_string(key.as_bytes())?, c_string(value.as_bytes())?);
-        // SAFETY: the context is an object with options; the strings are zero-terminated.
-        let code = unsafe {
-            ffi::av_opt_set(
-                self.context.cast(),
-                key.as_ptr(),
-                value.as_ptr(),
-                ffi::AV_OPT_SEARCH_CHILDREN as c_int,
-            )
-        };
-        AvError::check(code).map(|_| ())
+        // SAFETY: the context is an object with options.
+        unsafe { set_option(self.context.cast(), key, value) }
     }
 
     /// True if the encoder has an option of its own or a shared one of that name.

@@ -3,7 +3,7 @@
 
 use crate::ffmpeg::io::memory_io::MemoryFile;
 use crate::ffmpeg::pictures::side_data::STREAM_SIDE_DATA;
-use crate::ffmpeg::text::{c_string, rational, raw_rational, text};
+use crate::ffmpeg::text::{c_string, rational, raw_rational, set_option, text};
 use crate::ffmpeg::{
     AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Encoder, EncoderKind, Packet, init, version,
 };
@@ -177,17 +177,8 @@ impl Muxer {
 
     /// Sets an option of the muxer.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), AvError> {
-        let (key, value) = (c_string(key.as_bytes())?, c_string(value.as_bytes())?);
-        // SAFETY: the context is an object with options; the strings are zero-terminated.
-        let code = unsafe {
-            ffi::av_opt_set(
-                self.context.cast(),
-                key.as_ptr(),
-                value.as_ptr(),
-                ffi::AV_OPT_SEARCH_CHILDREN as c_int,
-            )
-        };
-        AvError::check(code).map(|_| ())
+        // SAFETY: the context is an object with options.
+        unsafe { set_option(self.context.cast(), key, value) }
     }
 
     fn stream_ptr(&self, index: usize) -> Option<*mut ffi::AVStream> {
