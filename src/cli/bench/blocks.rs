@@ -2,11 +2,11 @@
 
 use super::Common;
 use super::axis::{BlockChoice, Size, algorithms, filters};
-use super::run::{Job, Run};
+use super::run::{Axes, Run};
 use crate::cli::Failure;
 use crate::cli::options::engine::MemoryName;
 use clap::Args;
-use framepipe::bench::{Case, Published, Scope, Subject};
+use framepipe::bench::{Scope, Subject};
 use framepipe::filter::{Algorithm, Border, Filter};
 use framepipe::frame::PixelFormat;
 
@@ -64,33 +64,24 @@ pub(super) fn run(arguments: &BlocksArguments) -> Result<(), Failure> {
         }],
         sizes => sizes.to_vec(),
     };
-    let mut jobs = Vec::new();
-    for size in &sizes {
-        for &format in &arguments.formats {
-            for filter in &filters {
-                for algorithm in algorithms(&arguments.algorithms, filter, true) {
-                    for &memory in &arguments.memory {
-                        jobs.extend(arguments.blocks.iter().map(|block| Job {
-                            case: Case {
-                                subject: Subject::Cuda {
-                                    memory: memory.variant(),
-                                    block: block.0,
-                                },
-                                filter: filter.clone(),
-                                algorithm,
-                                border: arguments.border,
-                                format,
-                                width: size.width,
-                                height: size.height,
-                            },
-                            scope: Scope::Kernel,
-                            published: Published::default(),
-                        }));
-                    }
-                }
-            }
-        }
-    }
+    let subject = |&memory: &MemoryName| {
+        let blocks = arguments.blocks.iter().map(move |block| Subject::Cuda {
+            memory: memory.variant(),
+            block: block.0,
+        });
+        blocks.map(|subject| (subject, vec![Scope::Kernel]))
+    };
+    let subjects: Vec<_> = arguments.memory.iter().flat_map(subject).collect();
+    let axes = Axes {
+        sizes: &sizes,
+        formats: &arguments.formats,
+        filters: &filters,
+        border: arguments.border,
+    };
+    let jobs = axes.jobs(
+        |filter| algorithms(&arguments.algorithms, filter, true),
+        &subjects,
+    );
     let sweep = run.measure("block shapes", &jobs, |_, _| {})?;
     run.finish(&sweep, &sweep.to_string())
 }

@@ -2,12 +2,12 @@
 
 use super::Common;
 use super::axis::{BlockChoice, Measured, ScopeName, Size, algorithms, filters};
-use super::run::{Job, Run};
+use super::run::{Axes, Run};
 use crate::cli::Failure;
 use crate::cli::options::engine::MemoryName;
 use crate::cli::process::limits::count;
 use clap::{Args, ValueEnum};
-use framepipe::bench::{Case, Published, Scope, Subject};
+use framepipe::bench::{Scope, Subject};
 use framepipe::filter::{Algorithm, Border, Filter};
 use framepipe::frame::PixelFormat;
 use std::num::NonZeroUsize;
@@ -126,30 +126,14 @@ pub(super) fn run(arguments: &KernelsArguments) -> Result<(), Failure> {
         [] => vec![Algorithm::Direct, Algorithm::Separable],
         asked => asked.to_vec(),
     };
-    let mut jobs = Vec::new();
-    for size in arguments.sizes() {
-        for &format in &arguments.formats {
-            for filter in &filters {
-                for algorithm in algorithms(&asked, filter, !arguments.algorithms.is_empty()) {
-                    for (subject, scopes) in &subjects {
-                        jobs.extend(scopes.iter().map(|&scope| Job {
-                            case: Case {
-                                subject: *subject,
-                                filter: filter.clone(),
-                                algorithm,
-                                border: arguments.border,
-                                format,
-                                width: size.width,
-                                height: size.height,
-                            },
-                            scope,
-                            published: Published::default(),
-                        }));
-                    }
-                }
-            }
-        }
-    }
+    let axes = Axes {
+        sizes: &arguments.sizes(),
+        formats: &arguments.formats,
+        filters: &filters,
+        border: arguments.border,
+    };
+    let is_asked = !arguments.algorithms.is_empty();
+    let jobs = axes.jobs(|filter| algorithms(&asked, filter, is_asked), &subjects);
     let sweep = run.measure("kernels", &jobs, |_, _| {})?;
     run.finish(&sweep, &sweep.to_string())
 }

@@ -1,11 +1,13 @@
 //! Measures a list of cells, one after another, until it ends or Ctrl-C.
 
 use super::Common;
-use super::axis::Measured;
+use super::axis::{Measured, Size};
 use super::output::Outputs;
 use crate::cli::Failure;
 use crate::cli::process::interrupt::{self, Policy};
 use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Subject, Sweep, figure};
+use framepipe::filter::{Algorithm, Border, Filter};
+use framepipe::frame::PixelFormat;
 use framepipe::pipeline::Stop;
 use framepipe::report::Completion;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -18,6 +20,51 @@ pub(super) struct Job {
     pub(super) scope: Scope,
     /// What a report measured of the same.
     pub(super) published: Published,
+}
+
+/// A sweep's axes besides subjects: every combination is measured.
+pub(super) struct Axes<'a> {
+    pub(super) sizes: &'a [Size],
+    pub(super) formats: &'a [PixelFormat],
+    pub(super) filters: &'a [Filter],
+    pub(super) border: Border,
+}
+
+impl Axes<'_> {
+    /// The cells of the sweep: for each size, format, filter and algorithm the subjects, each in its scopes.
+    /// `algorithms` gives the algorithms of a filter.
+    pub(super) fn jobs(
+        &self,
+        algorithms: impl Fn(&Filter) -> Vec<Algorithm>,
+        subjects: &[(Subject, Vec<Scope>)],
+    ) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for size in self.sizes {
+            for &format in self.formats {
+                for filter in self.filters {
+                    for algorithm in algorithms(filter) {
+                        let case = |subject: Subject| Case {
+                            subject,
+                            filter: filter.clone(),
+                            algorithm,
+                            border: self.border,
+                            format,
+                            width: size.width,
+                            height: size.height,
+                        };
+                        for (subject, scopes) in subjects {
+                            jobs.extend(scopes.iter().map(|&scope| Job {
+                                case: case(*subject),
+                                scope,
+                                published: Published::default(),
+                            }));
+                        }
+                    }
+                }
+            }
+        }
+        jobs
+    }
 }
 
 /// A bench, the signals that end it, and the files that it fills.

@@ -2,11 +2,11 @@
 
 use super::Common;
 use super::axis::{Size, algorithms, filters, powers_of_two_to};
-use super::run::{Job, Run};
+use super::run::{Axes, Run};
 use crate::cli::Failure;
 use crate::cli::process::limits::count;
 use clap::Args;
-use framepipe::bench::{Case, Published, Scope, Subject};
+use framepipe::bench::{Scope, Subject};
 use framepipe::filter::{Algorithm, Border, Filter};
 use framepipe::frame::PixelFormat;
 use std::num::NonZeroUsize;
@@ -64,29 +64,18 @@ pub(super) fn run(arguments: &ThreadsArguments) -> Result<(), Failure> {
         asked => asked.to_vec(),
     };
     let subjects = threads.iter().map(|&threads| Subject::Cpu { threads });
-    let subjects: Vec<Subject> = std::iter::once(Subject::Reference).chain(subjects).collect();
-    let mut jobs = Vec::new();
-    for size in sizes {
-        for &format in &arguments.formats {
-            for filter in &filters {
-                for algorithm in algorithms(&asked, filter, !arguments.algorithms.is_empty()) {
-                    jobs.extend(subjects.iter().map(|&subject| Job {
-                        case: Case {
-                            subject,
-                            filter: filter.clone(),
-                            algorithm,
-                            border: arguments.border,
-                            format,
-                            width: size.width,
-                            height: size.height,
-                        },
-                        scope: Scope::Kernel,
-                        published: Published::default(),
-                    }));
-                }
-            }
-        }
-    }
+    let subjects: Vec<_> = std::iter::once(Subject::Reference)
+        .chain(subjects)
+        .map(|subject| (subject, vec![Scope::Kernel]))
+        .collect();
+    let axes = Axes {
+        sizes: &sizes,
+        formats: &arguments.formats,
+        filters: &filters,
+        border: arguments.border,
+    };
+    let is_asked = !arguments.algorithms.is_empty();
+    let jobs = axes.jobs(|filter| algorithms(&asked, filter, is_asked), &subjects);
     let sweep = run.measure("threads", &jobs, |_, _| {})?;
     run.finish(&sweep, &sweep.to_string())
 }

@@ -127,8 +127,8 @@ impl Input {
             (
                 !selection.is_all(),
                 is_images,
-                "--frames A-B chooses among image files; of other inputs --start Af --frames N gives N frames \
-                 from frame A on",
+                "--frames A-B chooses among image files; of other inputs --start Af --frames N gives N \
+                 frames from frame A on",
             ),
             (
                 rate.is_some(),

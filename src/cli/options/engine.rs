@@ -36,41 +36,33 @@ pub(crate) enum EngineName {
     None,
 }
 
-/// Where a CUDA kernel keeps weights and pixels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum MemoryName {
-    /// The fastest by the card's table: measured here (framepipe bench tune), built in, or a rule.
-    #[default]
-    Auto,
-    /// Weights and pixels in global memory.
-    Global,
-    /// Weights in constant memory, pixels in global memory.
-    Constant,
-    /// Weights in global memory, pixels in a shared tile.
-    Shared,
-    /// Weights in constant memory, pixels in a shared tile.
-    ConstantShared,
-    /// Weights in constant memory, pixels in a texture.
-    Texture,
-    /// Weights in constant memory, pixels in a shared tile, several rows a thread from registers.
-    Registers,
-    /// Weights in registers, pixels in a shared tile, multiplied by tensor cores.
-    Tensor,
-}
+/// Memory variants of CUDA kernels by name: those that the engine knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MemoryName(MemoryVariant);
 
 impl MemoryName {
-    /// The library's word for it.
-    pub(crate) fn variant(self) -> MemoryVariant {
-        match self {
-            MemoryName::Auto => MemoryVariant::Auto,
-            MemoryName::Global => MemoryVariant::Global,
-            MemoryName::Constant => MemoryVariant::Constant,
-            MemoryName::Shared => MemoryVariant::Shared,
-            MemoryName::ConstantShared => MemoryVariant::ConstantShared,
-            MemoryName::Texture => MemoryVariant::Texture,
-            MemoryName::Registers => MemoryVariant::Registers,
-            MemoryName::Tensor => MemoryVariant::Tensor,
+    const ALL: [MemoryName; MemoryVariant::ALL.len()] = {
+        let mut all = [MemoryName(MemoryVariant::Auto); MemoryVariant::ALL.len()];
+        let mut k = 0;
+        while k < all.len() {
+            all[k] = MemoryName(MemoryVariant::ALL[k]);
+            k += 1;
         }
+        all
+    };
+
+    pub(crate) fn variant(self) -> MemoryVariant {
+        self.0
+    }
+}
+
+impl ValueEnum for MemoryName {
+    fn value_variants<'a>() -> &'a [MemoryName] {
+        &MemoryName::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.about()))
     }
 }
 

@@ -67,6 +67,26 @@ impl MemoryVariant {
         }
     }
 
+    /// What it does, in one line.
+    pub fn about(self) -> &'static str {
+        match self {
+            MemoryVariant::Auto => {
+                "The fastest by the card's table: measured here (framepipe bench tune), built in, or a rule"
+            }
+            MemoryVariant::Global => "Weights and pixels in global memory",
+            MemoryVariant::Constant => "Weights in constant memory, pixels in global memory",
+            MemoryVariant::Shared => "Weights in global memory, pixels in a shared tile",
+            MemoryVariant::ConstantShared => "Weights in constant memory, pixels in a shared tile",
+            MemoryVariant::Texture => "Weights in constant memory, pixels in a texture",
+            MemoryVariant::Registers => {
+                "Weights in constant memory, pixels in a shared tile, several rows a thread from registers"
+            }
+            MemoryVariant::Tensor => {
+                "Weights in registers, pixels in a shared tile, multiplied by tensor cores"
+            }
+        }
+    }
+
     /// True if the weights lie in constant memory.
     pub(crate) fn has_constant_weights(self) -> bool {
         !matches!(self, MemoryVariant::Global | MemoryVariant::Shared)
