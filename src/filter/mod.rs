@@ -10,8 +10,10 @@ mod plan;
 mod planes;
 mod response;
 
+pub use crate::text_file::{LineError, TextFileError};
 pub use border::{Border, UnknownBorder};
-pub use language::grammar::{COMMON_KEYS, FilterError, Key, OWN_MASK, OWN_MASK_KEYS};
+pub use language::grammar::FilterError;
+pub use language::keys::{COMMON_KEYS, Key, OWN_MASK, OWN_MASK_KEYS};
 pub use language::mask_file::{LineProblem, MaskFileError};
 pub(crate) use language::suggest;
 pub use masks::mask::{Exact, MAX_MASK, Mask, MaskError};

@@ -11,14 +11,10 @@
 
 use super::rectangle::{Rectangle, RectangleError};
 use crate::frame::{InvalidPoint, Point};
-use crate::text_file;
+use crate::text_file::{LineError, TextFileError, each_line, read_text};
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
-
-/// More than a line for each frame of a long film needs; a file beyond it is something else.
-const MAX_BYTES: u64 = 64 << 20;
 
 /// When a region is shown: from one point of the input on, and before another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,71 +124,38 @@ impl fmt::Display for Region {
 }
 
 /// Why a file holds no regions.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RegionFileError {
-    /// It cannot be read.
-    #[error("the file of regions {} cannot be read: {cause}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        cause: io::Error,
-    },
-    /// It is not text, or far too long.
-    #[error("{} is no file of regions: it is not a text of less than 64 MiB; write a region a line, such as \
-        0:05..0:08 200x100+10+20", path.display())]
-    NotText {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It has no regions.
-    #[error("{} has no regions; write one a line, such as 0:05..0:08 200x100+10+20", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A line is wrong.
-    #[error("{}, line {line}: {problem}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// Counted from 1.
-        line: usize,
-        /// What is wrong with it.
-        #[source]
-        problem: RegionSyntaxError,
-    },
+pub type RegionFileError = TextFileError<RegionSyntaxError>;
+
+impl LineError for RegionSyntaxError {
+    const KIND: &'static str = "file of regions";
+    // More than a line for each frame of a long film; a longer file is something else.
+    const MOST_MIB: u64 = 64;
+    const ADVICE: &'static str = "write a region a line, such as 0:05..0:08 200x100+10+20";
+
+    fn empty(path: &Path) -> String {
+        format!(
+            "{} has no regions; write one a line, such as 0:05..0:08 200x100+10+20",
+            path.display()
+        )
+    }
 }
 
 /// Reads the regions in the file at `path`.
 pub fn read_regions(path: &Path) -> Result<Vec<Region>, RegionFileError> {
-    let unreadable = |cause| RegionFileError::Unreadable {
-        path: path.to_owned(),
-        cause,
-    };
-    let text = text_file::read(path, MAX_BYTES).map_err(unreadable)?;
-    let text = text.ok_or_else(|| RegionFileError::NotText {
-        path: path.to_owned(),
-    })?;
-    regions(&text, path)
+    regions(&read_text(path)?, path)
 }
 
-/// The regions of a file's text; `path` is for the sentences.
+/// The regions of a file's text; `path` is for errors and labels.
 fn regions(text: &str, path: &Path) -> Result<Vec<Region>, RegionFileError> {
     let mut regions = Vec::new();
-    for (line, content) in text_file::lines(text) {
-        let region: Region = content.parse().map_err(|problem| RegionFileError::Line {
-            path: path.to_owned(),
-            line,
-            problem,
-        })?;
+    each_line(text, path, |line, content| {
+        let region: Region = content.parse()?;
         regions.push(Region {
-            label: format!("{}, line {}: {content}", path.display(), line),
+            label: format!("{}, line {line}: {content}", path.display()),
             ..region
         });
-    }
+        Ok(())
+    })?;
     if regions.is_empty() {
         return Err(RegionFileError::Empty {
             path: path.to_owned(),

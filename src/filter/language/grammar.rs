@@ -8,66 +8,13 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::advice::{advice, other_order};
+use super::keys::{ABS, OWN_MASK, SWITCHES, known_keys, mask_name, places};
 use super::mask_file::{LineProblem, MaskFile, MaskFileError, parse_numbers};
 use super::matrix::{self, Divisor};
-use super::suggest::suggestion;
-use crate::filter::masks::named::{Arguments, NAMED_MASKS, NamedMask, Others, THRESHOLD, named_mask};
+use crate::filter::masks::named::{Arguments, NamedMask, Others, THRESHOLD, named_mask};
 use crate::filter::masks::number::{Number, NumberError};
 use crate::filter::{Filter, MAX_BIAS, Mask, MaskError, Response, Scale};
-
-/// The word that begins a filter whose mask the user states.
-pub const OWN_MASK: &str = "mask";
-
-/// A key of the grammar that is no parameter of a named mask.
-#[derive(Debug)]
-pub struct Key {
-    /// The word before the equals sign.
-    pub name: &'static str,
-    /// What follows it, and what that does.
-    pub about: &'static str,
-}
-
-/// What every filter takes.
-pub static COMMON_KEYS: &[Key] = &[
-    Key {
-        name: "bias",
-        about: "added to luma and RGB results, in levels of 8-bit pixels (default 0)",
-    },
-    Key {
-        name: "flip",
-        about: "true turns the mask by 180 degrees: convolution instead of correlation (default false)",
-    },
-    Key {
-        name: "scale",
-        about: "what results are multiplied by, before the bias is added; from 0.001 to 1000 (default 1)",
-    },
-    Key {
-        name: ABS,
-        about: "true takes absolute values, so that edges of either sign are bright (default false)",
-    },
-];
-
-/// The key that takes absolute values, which filters without negative results do not have.
-const ABS: &str = "abs";
-
-/// Keys that may stand without `=true`.
-const SWITCHES: [&str; 2] = ["flip", ABS];
-
-/// What [`OWN_MASK`] takes besides.
-pub static OWN_MASK_KEYS: &[Key] = &[
-    Key {
-        name: "file",
-        about: "a mask file: rows of numbers, # comments, and perhaps lines 'divisor N' and 'bias N'",
-    },
-    Key {
-        name: "rows",
-        about: "or the rows themselves, separated by semicolons: rows=1 2 1;2 4 2;1 2 1",
-    },
-    Key {
-        name: "divisor",
-        about: "what the numbers are divided by, or 'sum' for their sum (default 1, or the file's)",
-    },
-];
 
 /// Why a text is no filter.
 #[derive(Debug, thiserror::Error)]
@@ -243,81 +190,6 @@ pub(in crate::filter) fn filters(text: &str) -> Result<Vec<Filter>, FilterError>
     }
     found.push(text[begin..].parse()?);
     Ok(found)
-}
-
-/// What other programs call masks of ours that take the same values.
-const OTHER_NAMES: &[(&str, &str)] = &[
-    ("gblur", "gaussian"),
-    ("gaussianblur", "gaussian"),
-    ("gauss", "gaussian"),
-];
-
-/// Filters whose namesakes in FFmpeg take other values in another order: how many may stand without keys, and
-/// what to write.
-const OTHER_ORDERS: &[(&str, usize, &str)] = &[
-    (
-        "unsharp",
-        2,
-        "FFmpeg's unsharp=5:5:1 is unsharp:size=5:amount=1 here",
-    ),
-    ("gblur", 1, "FFmpeg's gblur=3:1 is gaussian:sigma=3 here"),
-];
-
-/// What to write instead of words that name no mask.
-const HINTS: &[(&[&str], &str)] = &[
-    (
-        &["blur", "smooth"],
-        "blurs are gaussian, binomial, box, disk and motion, such as gaussian:sigma=2",
-    ),
-    (
-        &["boxblur", "avgblur"],
-        "FFmpeg's takes a radius, and box takes a size: box:size=7 has a radius of 3",
-    ),
-    (
-        &["convolution", "conv", "kernel"],
-        "write mask:rows=1 2 1;2 4 2;1 2 1:divisor=16",
-    ),
-    (
-        &["edges", "edgedetect", "canny"],
-        "edges are found by sobel, scharr, kirsch, laplacian8 and log",
-    ),
-    (&["usm"], "unsharp:sigma=1.5:amount=0.8 is an unsharp mask"),
-    (
-        &[
-            "median",
-            "bilateral",
-            "denoise",
-            "nlmeans",
-            "hqdn3d",
-            "despeckle",
-            "erode",
-            "dilate",
-        ],
-        "that is no convolution, which is what framepipe does; gaussian smooths noise",
-    ),
-];
-
-/// The name in the table of masks, or [`OWN_MASK`], that a word stands for, in any case.
-fn mask_name(word: &str) -> Option<&'static str> {
-    let word = word.to_lowercase();
-    let other = OTHER_NAMES.iter().find(|(other, _)| *other == word);
-    other
-        .map(|&(_, name)| name)
-        .or_else(|| names().find(|name| *name == word))
-}
-
-/// What to write instead of a word that is no filter, as the end of a sentence.
-fn advice(word: &str) -> String {
-    let small = word.to_lowercase();
-    if let Some((_, hint)) = HINTS.iter().find(|(words, _)| words.contains(&&*small)) {
-        return format!(": {hint}");
-    }
-    let known: Vec<&str> = names().collect();
-    format!(
-        "{}; the filters are {}",
-        suggestion(word, &known),
-        known.join(", ")
-    )
 }
 
 fn from_named(label: &str, named: &NamedMask) -> Result<Filter, FilterError> {
@@ -573,59 +445,16 @@ fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
     Ok(found)
 }
 
-/// What to write where more than the values before would be another program's.
-fn other_order(word: &str, before: usize) -> Option<&'static str> {
-    let mut orders = OTHER_ORDERS.iter();
-    let (_, most, hint) = orders.find(|(name, ..)| name.eq_ignore_ascii_case(word))?;
-    (before >= *most).then_some(*hint)
-}
-
-/// The keys of values that may stand without them, in their order.
-fn places(name: &str) -> Vec<&'static str> {
-    match mask_name(name) {
-        Some(OWN_MASK) => vec!["rows"],
-        known => {
-            let parameters = known.and_then(named_mask).map_or(&[][..], |m| m.parameters);
-            parameters.iter().map(|p| p.name).collect()
-        }
-    }
-}
-
-fn known_keys(name: &str) -> Vec<&'static str> {
-    let known = mask_name(name);
-    let own = if known == Some(OWN_MASK) {
-        OWN_MASK_KEYS
-    } else {
-        &[]
-    };
-    let named = known.and_then(named_mask);
-    let parameters = named.map_or(&[][..], |m| m.parameters);
-    let is_signed = named.is_none_or(|m| matches!(m.others, Others::None));
-    parameters
-        .iter()
-        .map(|p| p.name)
-        .chain(own.iter().chain(COMMON_KEYS).map(|k| k.name))
-        .filter(|&key| is_signed || key != ABS)
-        .collect()
-}
-
 /// The keys of the filter that `label` begins with, for a sentence.
 fn keys(label: &str) -> String {
     known_keys(name(label)).join(", ")
-}
-
-fn names() -> impl Iterator<Item = &'static str> {
-    NAMED_MASKS
-        .iter()
-        .flat_map(|m| [Some(m.name), m.alias])
-        .flatten()
-        .chain([OWN_MASK])
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::filter::masks::named::NAMED_MASKS;
 
     fn parse(text: &str) -> Result<Filter, FilterError> {
         text.parse()

@@ -1,17 +1,13 @@
-//! Mask files: rows of numbers, `#` comments, and what they are divided by and raised by.
+//! Mask files: rows of numbers, `#` comments, a divisor and a bias.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::matrix::Divisor;
 use crate::filter::MAX_BIAS;
 use crate::filter::masks::number::{Number, NumberError};
-use crate::text_file;
+use crate::text_file::{LineError, TextFileError, each_line, read_text};
 
-/// More than any mask needs; a file beyond it is something else.
-const MAX_BYTES: u64 = 1 << 20;
-
-/// What a mask file states.
+/// The content of a mask file.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::filter) struct MaskFile {
     pub(in crate::filter) rows: Vec<Vec<Number>>,
@@ -20,42 +16,20 @@ pub(in crate::filter) struct MaskFile {
 }
 
 /// Why a file is no mask.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MaskFileError {
-    /// It cannot be read.
-    #[error("the mask file {} cannot be read: {cause}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        cause: io::Error,
-    },
-    /// It is not text, or far too long.
-    #[error("{} is no mask file: it is not a text of less than 1 MiB; write rows of numbers", path.display())]
-    NotText {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It has no rows.
-    #[error("the mask file {} has no rows of numbers; write one line for each row of the \
-        mask", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A line is wrong.
-    #[error("{}, line {line}: {problem}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// Counted from 1.
-        line: usize,
-        /// What is wrong with it.
-        #[source]
-        problem: LineProblem,
-    },
+pub type MaskFileError = TextFileError<LineProblem>;
+
+impl LineError for LineProblem {
+    const KIND: &'static str = "mask file";
+    // More than any mask needs; a longer file is something else.
+    const MOST_MIB: u64 = 1;
+    const ADVICE: &'static str = "write rows of numbers";
+
+    fn empty(path: &Path) -> String {
+        format!(
+            "the mask file {} has no rows of numbers; write one line for each row of the mask",
+            path.display()
+        )
+    }
 }
 
 /// What is wrong with a line of a mask file.
@@ -92,33 +66,20 @@ pub enum LineProblem {
 impl MaskFile {
     /// Reads the file at `path`.
     pub(in crate::filter) fn read(path: &Path) -> Result<MaskFile, MaskFileError> {
-        let unreadable = |cause| MaskFileError::Unreadable {
-            path: path.to_owned(),
-            cause,
-        };
-        let text = text_file::read(path, MAX_BYTES).map_err(unreadable)?;
-        let text = text.ok_or_else(|| MaskFileError::NotText {
-            path: path.to_owned(),
-        })?;
-        MaskFile::parse(&text, path)
+        MaskFile::parse(&read_text(path)?, path)
     }
 
     /// Parses the text of a file; `path` is for the errors.
     pub(in crate::filter) fn parse(text: &str, path: &Path) -> Result<MaskFile, MaskFileError> {
         let mut rows: Vec<Vec<Number>> = Vec::new();
         let (mut divisor, mut bias) = (None, None);
-        for (line, content) in text_file::lines(text) {
-            let read = match (value_of(content, "divisor"), value_of(content, "bias")) {
+        each_line(text, path, |_, content| {
+            match (value_of(content, "divisor"), value_of(content, "bias")) {
                 (Some(value), _) => parse_divisor(value).and_then(|d| set(&mut divisor, d, "divisor")),
                 (_, Some(value)) => parse_bias(value).and_then(|b| set(&mut bias, b, "bias")),
                 _ => parse_row(content, rows.first().map(Vec::len)).map(|row| rows.push(row)),
-            };
-            read.map_err(|problem| MaskFileError::Line {
-                path: path.to_owned(),
-                line,
-                problem,
-            })?;
-        }
+            }
+        })?;
         if rows.is_empty() {
             return Err(MaskFileError::Empty {
                 path: path.to_owned(),
@@ -261,7 +222,7 @@ mod tests {
         );
         for (name, bytes) in [
             ("binary", vec![0xff, 0xfe, 0]),
-            ("long", vec![b' '; MAX_BYTES as usize + 1]),
+            ("long", vec![b' '; (1 << 20) + 1]),
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).unwrap();
