@@ -283,15 +283,13 @@ fn fitting(mask: &Mask) -> Vec<String> {
         .iter()
         .fold(0.0_f64, |most, weight| most.max(weight.abs()));
     let least = (1.0 - largest.log10().floor()).clamp(0.0, 12.0) as usize;
-    let rounded = (least..=least + 6).rev().map(|places| -> Vec<String> {
+    let to_places = |places: usize| -> Vec<String> {
         let weights = weights.iter();
         weights.map(|weight| format!("{weight:.places$}")).collect()
-    });
-    std::iter::once(words)
-        .chain(rounded.clone())
-        .find(fits)
-        .or(rounded.last())
-        .unwrap_or_default()
+    };
+    let rounded = (least..=least + 6).rev().map(to_places);
+    let tried = std::iter::once(words).chain(rounded).find(fits);
+    tried.unwrap_or_else(|| to_places(least))
 }
 
 /// Nine significant digits at most, with a power of ten only where the number is very small or large.
