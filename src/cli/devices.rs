@@ -1,4 +1,4 @@
-//! `framepipe devices`: what this machine can filter with.
+//! `framepipe devices`: the devices of this machine that can filter.
 
 use super::Failure;
 use framepipe::bench::processor;
@@ -6,7 +6,7 @@ use framepipe::engine::cpu::InstructionSet;
 use framepipe::engine::cuda::{self, DeviceInfo};
 use std::io::Write;
 
-/// Prints the processor and what it offers.
+/// Prints the processor and its instruction sets.
 pub(crate) fn list(out: &mut impl Write) -> Result<(), Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     writeln!(out, "cpu   {}", processor())?;

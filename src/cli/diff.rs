@@ -49,7 +49,7 @@ pub(crate) struct DiffArguments {
 }
 
 impl DiffArguments {
-    /// Refuses what cannot be, before anything is opened.
+    /// Refuses impossible combinations, before anything is opened.
     fn check(&self, output: Option<&Output>) -> Result<(), Failure> {
         let pipe = Some(Path::new("-"));
         if self.a.path() == pipe && self.b.path() == pipe {
@@ -139,7 +139,7 @@ impl DiffArguments {
         }
     }
 
-    /// Prints what was found.
+    /// Prints the result.
     fn show(&self, summary: &Summary) -> Result<(), Failure> {
         if self.quiet == 1 {
             for warning in &summary.warnings {
@@ -158,14 +158,14 @@ impl DiffArguments {
             Ok(out.write_all(text.as_bytes())?)
         });
         match printed {
-            // Whoever stops reading, as `head` does, still gets the exit code.
+            // A reader that stops early, as `head` does, still gets the exit code.
             Err(Failure::ReaderGone) => Ok(()),
             printed => printed,
         }
     }
 }
 
-/// What both inputs are, known before the first frame.
+/// Facts of both inputs, known before the first frame.
 struct Known {
     a: StreamInfo,
     b: StreamInfo,
@@ -222,7 +222,7 @@ impl Walk {
     }
 }
 
-/// Compares the inputs. Whatever keeps them from being compared has the exit code 2.
+/// Compares the inputs. Every error that prevents it has exit code 2.
 pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     compare(arguments).map_err(|failure| match failure {
         Failure::Failed(text) | Failure::Passing(text) => Failure::Incomparable(text),
@@ -249,7 +249,7 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
         arguments.open(&arguments.b, output)?,
     );
     let stop = Stop::new();
-    // Before the first file is made, so that none is left behind.
+    // Before the first file is created, so that none remains.
     let policy = Policy {
         wanted: None,
         replaces: arguments.encoding.overwrite && output.and_then(Output::path).is_some_and(Path::is_file),
@@ -297,7 +297,7 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
     conclude(arguments, walk, outcome, stop.is_finish_asked())
 }
 
-/// Tells what was found, and gives the verdict.
+/// Prints the result, and returns the verdict.
 fn conclude(
     arguments: &DiffArguments,
     walk: Walk,

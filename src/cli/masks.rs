@@ -1,4 +1,4 @@
-//! `framepipe masks`: what filters there are, and what one of them holds.
+//! `framepipe masks`: lists the filters, or the content of one.
 
 use std::io::{self, Write};
 
@@ -46,8 +46,8 @@ pub(crate) fn list(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Prints what the filter `spec` holds: weights, sum, bias, rank, factors, and the integers that 8-bit pixels
-/// are multiplied by.
+/// Prints the content of the filter `spec`: weights, sum, bias, rank, factors, and the integers that 8-bit
+/// pixels are multiplied by.
 pub(crate) fn show(spec: &str, out: &mut impl Write) -> Result<(), ShowError> {
     let filter: Filter = spec.parse()?;
     let mask = &filter.mask;
@@ -148,7 +148,7 @@ fn product(mask: &Mask, found: &Factors, out: &mut impl Write) -> io::Result<()>
     }
 }
 
-/// What is made of the sums of the masks, in words.
+/// How the sums of the masks are combined, in words.
 fn result(response: &Response) -> String {
     match response {
         Response::Linear => "the sum".to_owned(),

@@ -103,7 +103,7 @@ impl Arguments {
         self.verbose
     }
 
-    /// True if what engines pick is to be shown.
+    /// True if the engines' choices are shown.
     pub(crate) fn explains(&self) -> bool {
         match &self.command {
             Command::Filter(arguments) => arguments.explains(),
@@ -112,7 +112,7 @@ impl Arguments {
         }
     }
 
-    /// Does what was requested.
+    /// Runs the subcommand.
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Filter(arguments) => filter::run(*arguments, self.verbose > 0),

@@ -12,7 +12,7 @@ use framepipe::shortage::thread_error;
 use std::io::{self, Write};
 use std::thread::Builder;
 
-/// What is compared.
+/// The engine that is compared.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct VerifyArguments {
     /// Frames for each engine and algorithm: pixel formats, filters, borders and odd sizes in turn; and a

@@ -1,4 +1,4 @@
-//! What a sweep's axes are written as.
+//! The values of a sweep's axes as text.
 
 use crate::cli::Failure;
 use crate::cli::options::engine::Block;
@@ -93,14 +93,14 @@ impl ScopeName {
     }
 }
 
-/// Logs where masks are not quite what was requested.
+/// Logs masks that differ from the request.
 pub(super) fn warn_of_caveats(filters: &[Filter]) {
     for caveat in filters.iter().filter_map(|filter| filter.caveat.as_ref()) {
         tracing::warn!("{caveat}");
     }
 }
 
-/// The filters that were requested: those that were written out, else a Gaussian of each size.
+/// The requested filters: the named ones, or else a Gaussian of each size.
 pub(super) fn filters(written: &[Filter], mask_sizes: &[usize]) -> Result<Vec<Filter>, Failure> {
     warn_of_caveats(written);
     if !written.is_empty() {
@@ -116,11 +116,11 @@ fn gaussian(size: usize) -> Result<Filter, framepipe::filter::FilterError> {
     format!("gaussian:size={size}").parse()
 }
 
-/// The algorithms that a filter can be applied with among those that were requested.
+/// The requested algorithms that can apply a filter.
 pub(super) fn algorithms(asked: &[Algorithm], filter: &Filter, are_given: bool) -> Vec<Algorithm> {
     let separable = filter.is_separable();
     let mut algorithms = asked.to_vec();
-    // What was requested by name is tried, and refused with a reason.
+    // An algorithm requested by name is tried, and refused with a reason.
     if !are_given && !separable {
         algorithms.retain(|a| *a != Algorithm::Separable);
     }

@@ -1,4 +1,4 @@
-//! Where a measurement goes: a table on standard output, JSON, comma-separated values, a page with plots.
+//! The outputs of a measurement: a table on standard output, JSON, comma-separated values, a page with plots.
 
 use crate::cli::process::origin;
 use crate::cli::{Failure, to_stdout};
@@ -30,7 +30,7 @@ pub(super) trait Shown {
     fn json(&self) -> Result<String, serde_json::Error>;
     /// One line a cell.
     fn csv(&self) -> String;
-    /// To look at, with the command line that it was made by.
+    /// A page, with the command line of the measurement.
     fn html(&self, command: &str) -> Result<String, PageError>;
 }
 
@@ -46,7 +46,7 @@ impl Shown for Sweep {
     }
 }
 
-/// A steady run, with what its page shows beside the figures.
+/// A steady run, with further contents of its page.
 impl Shown for (Steady, Measurements) {
     fn json(&self) -> Result<String, serde_json::Error> {
         self.0.to_json()
@@ -59,14 +59,14 @@ impl Shown for (Steady, Measurements) {
     }
 }
 
-/// Where one shape goes.
+/// The place of one output.
 pub(super) enum Place {
     Stdout,
     File(AtomicFile),
 }
 
 impl Place {
-    /// Makes the file, under a temporary name; `-` is standard output.
+    /// Creates the file under a temporary name; `-` is standard output.
     pub(super) fn open(path: &Path) -> Result<Place, Failure> {
         if path == Path::new("-") {
             return Ok(Place::Stdout);
@@ -100,12 +100,12 @@ impl OutputArguments {
             .any(|own| own == path)
     }
 
-    /// True if there is to be a page.
+    /// True if a page is requested.
     pub(super) fn wants_page(&self) -> bool {
         self.html.is_some()
     }
 
-    /// Makes the files, under temporary names.
+    /// Creates the files under temporary names.
     pub(super) fn open(&self) -> Result<Outputs, Failure> {
         let files = [
             ("--json", &self.json),
@@ -144,7 +144,7 @@ impl OutputArguments {
 }
 
 impl Outputs {
-    /// Writes what was measured to all places; `table` is what standard output gets if nothing else does.
+    /// Writes the measurement to all places; standard output gets `table` unless another output goes there.
     pub(super) fn write(self, shown: &dyn Shown, table: &str) -> Result<(), Failure> {
         let mut printed = table.to_owned();
         let shapes = [(self.json, shown.json()?), (self.csv, shown.csv())];
@@ -162,7 +162,7 @@ impl Outputs {
     }
 }
 
-/// Writes the whole file and puts it in its place.
+/// Writes the whole file and renames it.
 fn fill(file: AtomicFile, text: &str) -> Result<(), Failure> {
     file.file()
         .write_all(text.as_bytes())

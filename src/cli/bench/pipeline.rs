@@ -132,7 +132,7 @@ impl PipelineArguments {
     }
 }
 
-/// Runs the pipeline and tells its steady state.
+/// Runs the pipeline and reports its steady state.
 pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     arguments.output = arguments
         .output

@@ -7,7 +7,7 @@ use clap::Args;
 use framepipe::bench::{Cell, Entry, Published, Report, Table, figure, find_report, reports};
 use std::fmt::Write;
 
-/// Frames have at most so many rows with `--quick`.
+/// The most rows of a frame with `--quick`.
 const QUICK_ROWS: usize = 240;
 
 /// Which report.
@@ -32,7 +32,7 @@ fn report(text: &str) -> Result<&'static str, String> {
     })
 }
 
-/// Where a job's cell belongs.
+/// The place of a job's cell.
 type Place = (usize, usize, usize);
 
 /// Measures the report's sweeps.
@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<(), Failure> {
     run.finish(&sweep, &text)
 }
 
-/// A table small enough for a first look. What the report measured is something else then.
+/// A table small enough for a first look. Its cells then differ from the report's.
 fn cut(table: &mut Table) {
     let last = table.rows.len() - 1;
     let mut row = 0;

@@ -18,7 +18,7 @@ use std::io::IsTerminal;
 pub(super) struct Job {
     pub(super) case: Case,
     pub(super) scope: Scope,
-    /// What a report measured of the same.
+    /// A report's figures for the same cell.
     pub(super) published: Published,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Looks at the machine and makes the output files.
+    /// Inspects the machine and creates the output files.
     pub(super) fn start(common: &Common) -> Result<Run, Failure> {
         let outputs = common.output.open()?;
         let effort = if common.quick { Effort::QUICK } else { Effort::FULL };
@@ -101,7 +101,7 @@ impl Run {
         self.why_no_card.as_deref().unwrap_or_default()
     }
 
-    /// The engines to measure: those that were requested, which must be there, else all that are there.
+    /// The engines to measure: the requested ones, which must be available, or else all available ones.
     pub(super) fn engines(&mut self, asked: &[Measured]) -> Result<Vec<Measured>, Failure> {
         if asked.contains(&Measured::Cuda) {
             self.need_card()?;
@@ -200,7 +200,7 @@ impl Run {
         Ok(sweep)
     }
 
-    /// Writes the sweep; interrupted ones end the program as such.
+    /// Writes the sweep; an interrupted one ends the program with that exit code.
     pub(super) fn finish(self, sweep: &Sweep, table: &str) -> Result<(), Failure> {
         self.outputs.write(sweep, table)?;
         match sweep.ending {
@@ -210,7 +210,7 @@ impl Run {
     }
 }
 
-/// How far the measuring is, on a terminal.
+/// The progress on a terminal.
 pub(super) fn bar(jobs: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

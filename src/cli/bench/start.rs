@@ -1,4 +1,4 @@
-//! What a card takes to start and what it saves afterwards, measured: `--engine auto` goes by it.
+//! Measures the time that a card takes to start and saves afterwards; `--engine auto` uses it.
 
 use crate::cli::Failure;
 use framepipe::bench::{Bench, Case, Scope, Subject};

@@ -103,7 +103,7 @@ pub(super) fn run(arguments: &TuneArguments) -> Result<(), Failure> {
             Err(failure) => tuning.notes.push(failure.reason()),
         }
     }
-    // What was measured is shown even if it cannot be kept.
+    // The result is shown even if it cannot be stored.
     let kept = is_whole.then(|| bench.keep(&tuning.date, &tuning.table()));
     let kept = kept.transpose();
     if let Ok(Some(path)) = &kept {

@@ -1,8 +1,8 @@
 //! Several inputs, an output each: one job after another, or some side by side.
 //!
-//! Everything that names can tell is checked before the first job. A job has its own stop, so that one signal
-//! ends all of them; engines go from one job to the next; the frame buffers of jobs side by side have one
-//! limit together.
+//! Everything that follows from names is checked before the first job. A job has its own stop, so that one
+//! signal ends all of them; engines go from one job to the next; the frame buffers of jobs side by side have
+//! one limit together.
 
 use super::FilterArguments;
 use super::batch_progress::{BatchJobProgress, BatchProgress};
@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
     batch.conclude(&caveats, began)
 }
 
-/// Refuses what one output has and several have not.
+/// Refuses options that apply to a single output only.
 fn refuse_options_of_one(arguments: &FilterArguments) -> Result<(), Failure> {
     let given = [
         (arguments.report.is_some(), "--report"),
@@ -107,7 +107,7 @@ fn make(folder: &Path) -> Result<(), Failure> {
         .map_err(|cause| Failure::Failed(format!("cannot make {}: {cause}", folder.display())))
 }
 
-/// Prints what each job would do.
+/// Prints the plan of each job.
 fn plan(items: &[Item<'_>], engines: &EnginePool) -> Result<(), Failure> {
     let mut plans = Vec::new();
     for item in items {
@@ -123,10 +123,10 @@ fn plan(items: &[Item<'_>], engines: &EnginePool) -> Result<(), Failure> {
     show_plans(&plans)
 }
 
-/// What became of a job.
+/// The result of a job.
 struct Ended {
     end: Result<End, Failure>,
-    /// What there is to say of it, in lines.
+    /// Remarks about it, in lines.
     said: Vec<String>,
     warnings: Vec<String>,
     /// Where the time went, if that was asked for.
@@ -137,7 +137,7 @@ struct Ended {
 struct Batch<'a> {
     arguments: &'a FilterArguments,
     items: Vec<Item<'a>>,
-    /// What became of each; `None` of those that were not begun.
+    /// The result of each; `None` for jobs that were not begun.
     ends: Vec<Mutex<Option<Ended>>>,
     engines: EnginePool,
     budget: MemoryBudget,
@@ -150,7 +150,7 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Does the jobs, so many side by side.
+    /// Runs the jobs, `side_by_side` of them in parallel.
     fn work(&self, side_by_side: usize) -> Result<(), Failure> {
         std::thread::scope(|scope| {
             for number in 1..side_by_side.min(self.items.len()) {
@@ -165,7 +165,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Does one job after another until none is left, or none is to be begun.
+    /// Runs one job after another until none is left, or none may begin.
     fn take_jobs(&self) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -250,7 +250,7 @@ impl Batch<'_> {
         item.single.filter(opened, &context, self.apart.clone(), &shown)
     }
 
-    /// Prints what became of all of them, and gives the verdict.
+    /// Prints the results, and returns the error if a job failed.
     fn conclude(self, caveats: &Remarks, began: Instant) -> Result<(), Failure> {
         let quiet = self.arguments.quiet;
         let warn = |text: &str| {

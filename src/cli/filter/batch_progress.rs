@@ -1,4 +1,4 @@
-//! How far several jobs are: one line over all of them, or each by itself for programs.
+//! Progress of several jobs: one line for all of them, or each separately for programs.
 
 use crate::cli::show::progress::{Meter, Snapshot, Watch, Watched};
 use framepipe::pipeline::Progress;
@@ -82,7 +82,7 @@ impl Watch for BatchProgress {
     }
 }
 
-/// A job of the batch, for whoever wants to know of each.
+/// A job of the batch, for programs that follow each job.
 pub(super) struct BatchJobProgress<'a> {
     pub(super) watched: Watched<'a>,
     pub(super) name: String,

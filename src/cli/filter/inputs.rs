@@ -1,4 +1,4 @@
-//! Several inputs in one call, and what their outputs are called.
+//! Several inputs in one call, and the names of their outputs.
 //!
 //! ```text
 //! a.mp4 b.mkv 'clips/*.mov' OUT/  ->  OUT/a.mp4  OUT/b.mkv  OUT/one.mov  OUT/two.mov
@@ -21,7 +21,7 @@ const VIDEOS: &[&str] = &[
     "webm", "wmv", "y4m",
 ];
 
-/// What the names come to.
+/// The meaning of the names.
 pub(super) enum Gathered {
     /// One input, as it stands.
     One(Input),
@@ -34,7 +34,7 @@ pub(super) enum Gathered {
     },
 }
 
-/// What a name stands for that is no single input.
+/// The meaning of a name that is not a single input.
 enum Group {
     /// Files, each of them an input.
     Files(Vec<PathBuf>),
@@ -63,7 +63,7 @@ pub(super) fn gather(
                     folder: folder(output, &held)?,
                 })
             }
-            // What is wrong with it is found again where it is opened.
+            // The error is reported again when it is opened.
             _ => Ok(Gathered::One(input)),
         };
     }
@@ -92,7 +92,7 @@ pub(super) fn gather(
     })
 }
 
-/// The folder that `output` names. `because` says why it must be one.
+/// The folder that `output` names. `because` is the reason why it must be a folder.
 fn folder(output: &OsStr, because: &str) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(output);
     if path.is_dir() || output.as_encoded_bytes().ends_with(b"/") {
@@ -122,7 +122,7 @@ fn group(input: &Input) -> Result<Option<Group>, Failure> {
         Input::Y4m(_) | Input::Raw(..) | Input::Video(_) => return Ok(None),
     };
     if path.is_dir() {
-        // A folder with both is a sequence with something beside it.
+        // A folder with both is a sequence with other files beside it.
         if listing::list(path, &Selection::default()).is_ok() {
             return Ok(Some(Group::Sequence));
         }

@@ -1,4 +1,4 @@
-//! The jobs of a batch as the names tell them: which input gives which output, and what cannot be.
+//! The jobs of a batch by their names: the output of each input, and conflicts.
 
 use super::FilterArguments;
 use super::inputs::output_of;
@@ -22,7 +22,7 @@ pub(super) struct OptionsByKind {
 impl OptionsByKind {
     pub(super) fn new(arguments: &FilterArguments) -> OptionsByKind {
         let mut videos = FilterArguments {
-            // What they mean is done here.
+            // These options are handled here.
             skip_existing: false,
             keep_going: false,
             on_interrupt: arguments.on_interrupt.or(Some(OnInterrupt::Discard)),
@@ -40,7 +40,7 @@ impl OptionsByKind {
         OptionsByKind { videos, stills }
     }
 
-    /// The jobs, all that names tell of them checked.
+    /// The jobs, after all checks of names.
     pub(super) fn items(
         &self,
         arguments: &FilterArguments,
@@ -82,7 +82,7 @@ impl OptionsByKind {
 /// Refuses outputs that fall on each other or on an input.
 fn check_names(items: &[Item<'_>]) -> Result<(), Failure> {
     let mut owners: HashMap<&Path, &str> = HashMap::new();
-    // Under another name, such as a link's, too.
+    // Also under another name, such as a link.
     let inputs: HashMap<(u64, u64), &str> = items
         .iter()
         .filter_map(|item| Some((identity(item.single.input.path()?)?, item.name.as_str())))

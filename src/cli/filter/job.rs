@@ -27,15 +27,15 @@ pub(super) struct Opened {
     pub(super) source: AnySource,
     /// Of the pictures as they are stored, not of their fields.
     pub(super) info: StreamInfo,
-    /// The image files that are read, if it reads such.
+    /// The image files that are read, if any.
     pub(super) files: Option<Files>,
     /// Where image files that are passed over are listed.
     failures: Option<Failures>,
-    /// Set where interlaced pictures come though the stream's facts did not say so.
+    /// Set if interlaced pictures come although the stream's facts did not say so.
     is_interlaced: Arc<AtomicBool>,
 }
 
-/// What a job runs among.
+/// The surroundings of a job.
 pub(super) struct JobContext<'a> {
     pub(super) engines: &'a EnginePool,
     pub(super) budget: &'a MemoryBudget,
@@ -45,7 +45,7 @@ pub(super) struct JobContext<'a> {
     pub(super) is_engine_shown: &'a AtomicBool,
 }
 
-/// What a job has done.
+/// The result of a job.
 pub(super) struct Finished {
     pub(super) task: Task,
     pub(super) measured: Measurements,
@@ -116,7 +116,7 @@ impl Single<'_> {
         if self.filtering.fields { 2 } else { 1 }
     }
 
-    /// Makes the output, which refuses what it can know before the first frame.
+    /// Creates the output, which fails early if it can.
     fn open_sink(&self, info: &StreamInfo, files: Option<Files>) -> Result<AnySink, Failure> {
         let sink = self.output.open(
             &self.comparison.output_info(info, &self.output),
@@ -136,7 +136,7 @@ impl Single<'_> {
         })
     }
 
-    /// What filters frames such as `info` tells of.
+    /// The engine for frames as `info` describes them.
     fn start_engine(
         &self,
         info: &StreamInfo,
@@ -151,7 +151,7 @@ impl Single<'_> {
         Ok(self.comparison.around(engine, info, &self.output))
     }
 
-    /// What a run would do. The engine is started for its description.
+    /// The plan of a run. The engine is started for its description.
     pub(super) fn plan(&self, info: &StreamInfo, pool: &EnginePool) -> Result<String, Failure> {
         let engine = self.start_engine(info, pool, &Stop::new())?.description();
         let labels: Vec<&str> = self
@@ -182,8 +182,8 @@ impl Single<'_> {
         ))
     }
 
-    /// Filters an open input to its end; `shown` is what `form` shows. The output is made before the engine
-    /// is started, so that what is wrong with it is known at once.
+    /// Filters an open input to its end; `form` shows the progress of `shown`. The output is created before
+    /// the engine is started, so that its errors come at once.
     pub(super) fn filter(
         &self,
         opened: Opened,
@@ -292,7 +292,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         let plan = single.plan(&opened.info, &engines)?;
         return show_plans(&[plan]);
     }
-    // Before the first file is made, so that none is left behind.
+    // Before the first file is created, so that none remains.
     interrupt::watch(&stop, arguments.quiet > 0, single.interrupt_policy())?;
     // The sink of image files looks after its own.
     let of_images = single.output.folder().filter(|_| single.output.is_images());
@@ -349,7 +349,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
     passed_over(failures)
 }
 
-/// Prints what runs would do, and that nothing was done.
+/// Prints the plans of runs, and that nothing was done.
 pub(super) fn show_plans(plans: &[String]) -> Result<(), Failure> {
     to_stdout(|out| {
         let text = plans.join("\n\n");

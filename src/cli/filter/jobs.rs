@@ -1,4 +1,4 @@
-//! The jobs of a batch that run, each with a stop of its own, and the one hand that ends all of them.
+//! The running jobs of a batch, each with its own stop, and one handle that ends all of them.
 
 use crate::cli::process::interrupt::Policy;
 use framepipe::pipeline::Stop;

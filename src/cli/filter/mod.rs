@@ -1,13 +1,13 @@
 //! `framepipe filter`: the main job, for one input or for several.
 //!
 //! ```text
-//! mod.rs      the options, and which of the two it is
-//! inputs.rs   several inputs, and what their outputs are called
-//! items.rs    each with its output: a job, and what the names tell of it
-//! batch.rs    the jobs, one after another or side by side -> jobs.rs, batch_progress.rs, table.rs
-//! single.rs   one input with its output: what is checked before anything is opened
-//! piece.rs    a part of a job, and what is found out about the whole beforehand
-//! job.rs      that input, from its opening to the end of its output
+//! mod.rs      the options; one input or several
+//! inputs.rs   several inputs, and the names of their outputs
+//! items.rs    a job for each input, with checks of names
+//! batch.rs    runs the jobs, in turn or in parallel -> jobs.rs, batch_progress.rs, table.rs
+//! single.rs   one input with its output: checks before anything is opened
+//! piece.rs    a part of a job, and the survey of the whole before it
+//! job.rs      one input, from its opening to the end of its output
 //! ```
 
 mod batch;
@@ -176,12 +176,12 @@ pub(super) fn pipeline_options(
 }
 
 impl FilterArguments {
-    /// True if what the engine picks is to be shown.
+    /// True if the engine's choices are shown.
     pub(crate) fn explains(&self) -> bool {
         self.engine.explain
     }
 
-    /// Leaves the process what `--untrusted` allows: to read these, and to write in these folders.
+    /// Confines the process as `--untrusted` asks: it may read `reads`, and write in `folders`.
     fn confine(&self, reads: &[&Path], folders: BTreeSet<PathBuf>) -> Result<(), Failure> {
         self.filtering.check_untrusted()?;
         let said = untrusted::confine(reads, folders, self.engine.wants_card())?;
@@ -189,7 +189,7 @@ impl FilterArguments {
         Ok(())
     }
 
-    /// True if the report is to be a page.
+    /// True if the report is a page.
     fn wants_page(&self) -> bool {
         let extension = self.report.as_ref().and_then(|path| path.extension());
         extension.is_some_and(|e| e == "html")
@@ -207,7 +207,7 @@ impl FilterArguments {
         }
     }
 
-    /// What there is to say of the filters, which `--strict` refuses if there are warnings among it.
+    /// Remarks about the filters. Warnings among them are an error with `--strict`.
     fn accepted_caveats(&self) -> Result<Remarks, Failure> {
         let remarks = self.filtering.caveats();
         match remarks.refusal().filter(|_| self.reading.strict) {
@@ -238,7 +238,7 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
     let is_page = (arguments.report.as_deref()).is_some_and(|path| path.extension() == Some("html".as_ref()));
     arguments.engine.samples_times = arguments.trace.trace.is_none() && !is_page;
     if arguments.reading.untrusted {
-        // A driver is more to attack, so that it is there for those alone who ask for it.
+        // A driver adds attack surface, so that it is allowed only on request.
         arguments.engine.without_card();
     }
     // Before the process is confined.

@@ -1,5 +1,5 @@
-//! A part of a job: what is found out about the whole before any part is made, and a part by itself, which
-//! is a run over a range whose frames and cuts are logged.
+//! A part of a job: the survey of the whole before any part is made, and a single part, which is a run over a
+//! range whose frames and cuts are logged.
 
 use super::FilterArguments;
 use super::job::JobContext;
@@ -30,20 +30,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 
-/// What a run over a part differs in from any other.
+/// The differences of a run over a part from any other run.
 #[derive(Debug, Clone, Default)]
 pub(in crate::cli) struct Piece {
     /// The part's frames.
     pub(in crate::cli) range: TimeRange,
-    /// The number of its first image file, where names are made from numbers of ours.
+    /// The number of its first image file, if framepipe numbers the files.
     pub(in crate::cli) first_number: Option<i64>,
-    /// What was filtered.
+    /// The result of filtering.
     pub(in crate::cli) log: Arc<FrameLog>,
-    /// What was seen beside its cuts.
+    /// The frames beside its cuts.
     pub(in crate::cli) seams: SeamLog,
 }
 
-/// What a part has become.
+/// The result of a part.
 pub(in crate::cli) struct Made {
     pub(in crate::cli) frames: Vec<LoggedFrame>,
     pub(in crate::cli) seams: Seams,
@@ -53,7 +53,7 @@ pub(in crate::cli) struct Made {
     pub(in crate::cli) images: Vec<PathBuf>,
 }
 
-/// What there is to know of a job before it is cut.
+/// Facts about a job, needed before it is cut.
 pub(in crate::cli) struct Survey {
     pub(in crate::cli) info: StreamInfo,
     /// The input with an absolute path.
@@ -65,7 +65,7 @@ pub(in crate::cli) struct Survey {
     /// FFmpeg's name of the encoder, if there is one.
     pub(in crate::cli) encoder: Option<String>,
     pub(in crate::cli) filters: Vec<PinnedFilter>,
-    /// The number of the first image file, where names are made from numbers of ours.
+    /// The number of the first image file, if framepipe numbers the files.
     pub(in crate::cli) first_number: Option<i64>,
     /// Where the job begins and ends, in ticks of the input.
     pub(in crate::cli) span: (Option<i64>, Option<i64>),
@@ -116,7 +116,7 @@ impl FilterArguments {
         Ok(Single::new(self, input, output))
     }
 
-    /// Opens the whole of what the job reads, for the streams beside the picture.
+    /// Opens the whole of what the job reads, for the streams besides the picture.
     pub(in crate::cli) fn open_for_join(&self) -> Result<(StreamInfo, Option<VideoSink>), Failure> {
         let single = self.single()?;
         let opened = single.open()?;
@@ -128,7 +128,7 @@ impl FilterArguments {
         Ok((info, sink))
     }
 
-    /// The filters as every engine computes them for frames such as `info` tells of.
+    /// The filters as every engine computes them for frames as `info` describes them.
     pub(in crate::cli) fn pinned(&self, info: &StreamInfo) -> Result<Vec<PinnedFilter>, Failure> {
         let chain = self.filtering.chain();
         let labels = self.filtering.filters().map(|filter| filter.label.clone());
@@ -147,7 +147,7 @@ impl FilterArguments {
     }
 }
 
-/// Finds out what the job is; `parts` says how many there are to be, by frame rate and number of frames.
+/// Surveys the job; `parts` computes the number of parts from frame rate and number of frames.
 pub(in crate::cli) fn survey(
     arguments: &FilterArguments,
     parts: impl FnOnce(Option<Rational>, Option<u64>) -> Result<u32, Failure>,
@@ -208,7 +208,7 @@ pub(in crate::cli) fn survey(
     })
 }
 
-/// Refuses what a part on another machine would not have or could not do.
+/// Refuses anything that a part on another machine could not read or do.
 fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> Result<(), Failure> {
     let refuse = |text: String| Err(Failure::Usage(text));
     if let Some(filter) = single.filtering.filters().find(|filter| filter.is_from_file()) {
@@ -255,7 +255,7 @@ fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> 
     }
 }
 
-/// What the output is, and the encoder's name if it is a video.
+/// The kind of the output, and the encoder's name if it is a video.
 fn output_kind(
     single: &Single<'_>,
     info: &StreamInfo,
@@ -271,7 +271,7 @@ fn output_kind(
             Ok((kind, Some(sink.encoder_name())))
         }
         output => {
-            // Made for what it refuses.
+            // Created only to find out whether it is refused.
             output.open(
                 info,
                 &single.encoding,
@@ -339,7 +339,7 @@ pub(in crate::cli) fn range_of(extent: Extent, base: Rational) -> TimeRange {
     range
 }
 
-/// What the input is known by.
+/// The identity of the input.
 pub(in crate::cli) fn identity(input: &Input, files: Option<&Files>) -> Result<Identity, Failure> {
     match (input, files) {
         (Input::Synthetic(_), _) => Ok(Identity::Synthetic),
@@ -361,7 +361,7 @@ pub(in crate::cli) fn identity(input: &Input, files: Option<&Files>) -> Result<I
     }
 }
 
-/// What the input of a plan is known by now.
+/// The current identity of a plan's input.
 pub(in crate::cli) fn identity_now(arguments: &FilterArguments) -> Result<Identity, Failure> {
     let single = arguments.single()?;
     match single.input.path() {
@@ -399,7 +399,7 @@ fn absolute_output(single: &Single<'_>) -> Result<PathBuf, Failure> {
     Ok(PathBuf::from(with_absolute(argument, path)?))
 }
 
-/// An argument whose end is this path, with what stands before the path, such as raw:, and the whole path.
+/// An argument that ends in this path, with its prefix, such as raw:, and the absolute path.
 fn with_absolute(argument: &OsString, path: &Path) -> Result<OsString, Failure> {
     let text = argument.to_string_lossy();
     let prefix = path.to_str().and_then(|path| text.strip_suffix(path));

@@ -1,4 +1,4 @@
-//! One input with its output and the options: what can be said of them before anything is opened.
+//! One input with its output and the options: checks before anything is opened.
 
 use super::FilterArguments;
 use crate::cli::Failure;
@@ -21,7 +21,7 @@ pub(super) struct Single<'a> {
     arguments: &'a FilterArguments,
     pub(super) input: Input,
     pub(super) output: Output,
-    /// What there is to say is kept for later where others are at work meanwhile.
+    /// Messages are kept for later while other jobs run.
     kept: Option<Mutex<Vec<String>>>,
     /// The frames that are written, where the user or a part's record wants to know of them.
     pub(super) log: Option<Arc<FrameLog>>,
@@ -36,7 +36,7 @@ impl Deref for Single<'_> {
 }
 
 impl<'a> Single<'a> {
-    /// A job by itself.
+    /// The only job.
     pub(super) fn new(arguments: &'a FilterArguments, input: Input, output: Output) -> Single<'a> {
         let container = arguments.encoding.format.as_deref();
         Single {
@@ -51,7 +51,7 @@ impl<'a> Single<'a> {
         }
     }
 
-    /// A job of several, which says nothing before it has ended.
+    /// One of several jobs, which prints nothing before it has ended.
     pub(super) fn of_several(arguments: &'a FilterArguments, input: Input, output: Output) -> Single<'a> {
         Single {
             kept: Some(Mutex::default()),
@@ -70,7 +70,7 @@ impl<'a> Single<'a> {
         }
     }
 
-    /// What was kept.
+    /// The kept messages.
     pub(super) fn said(&self) -> Vec<String> {
         let kept = self.kept.as_ref().map(Mutex::lock);
         kept.map_or_else(Vec::new, |kept| {
@@ -78,7 +78,7 @@ impl<'a> Single<'a> {
         })
     }
 
-    /// Refuses what cannot be, before anything is opened.
+    /// Refuses impossible combinations, before anything is opened.
     pub(super) fn check(&self) -> Result<(), Failure> {
         self.engine.check()?;
         if self.engine.keep_on_card && self.output != Output::Null {
@@ -165,7 +165,7 @@ impl<'a> Single<'a> {
             .collect()
     }
 
-    /// What a matte goes along with.
+    /// The run that a matte belongs to.
     pub(super) fn matte_run<'b>(&'b self, info: &'b StreamInfo, stop: &'b Stop) -> Run<'b> {
         Run {
             input: &self.input,
@@ -215,7 +215,7 @@ impl<'a> Single<'a> {
         })
     }
 
-    /// The number of the first image file to be written, where those that are read have none.
+    /// The number of the first image file that is written, if the files that are read have no numbers.
     pub(super) fn first_written(&self) -> Result<Option<i64>, Failure> {
         if let Some(piece) = &self.piece {
             return Ok(piece.first_number);
@@ -257,7 +257,7 @@ impl<'a> Single<'a> {
         }
     }
 
-    /// What a signal does to the output.
+    /// The effect of a signal on the output.
     pub(super) fn interrupt_policy(&self) -> Policy {
         Policy {
             wanted: self

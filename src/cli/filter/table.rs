@@ -1,9 +1,9 @@
-//! What became of each of several inputs: a line each, and the sums.
+//! The results of several inputs: a line each, and the sums.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-/// What became of an input.
+/// The result of an input.
 pub(super) enum End {
     /// Its output is whole.
     Done(Figures),

@@ -15,14 +15,14 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 impl EngineArguments {
-    /// Begins to start the card, if the user asked for it. The input can be opened meanwhile.
+    /// Starts the card in the background if the user asked for it, while the input is being opened.
     pub(crate) fn begin(&self, chain: &Chain) {
         if self.engine == EngineName::Cuda {
             self.begin_card(chain);
         }
     }
 
-    /// The same for `auto`, now that the input is open, if a card will be taken.
+    /// The same for `auto`, once the input is open, if a card will be used.
     pub(crate) fn begin_for(&self, chain: &Chain, info: &StreamInfo) {
         if self.engine == EngineName::Auto && has_driver() && self.verdict(chain, info).takes_card {
             self.begin_card(chain);
@@ -40,8 +40,8 @@ impl EngineArguments {
         self.starting.begin(move || own.cuda(&chain));
     }
 
-    /// For `auto`: a card decodes a video if it filters as well and its decoders save time. It is begun with
-    /// then.
+    /// For `auto`: a card decodes a video if it also filters and its decoders save time. Its start then
+    /// begins.
     pub(crate) fn decoding_consent(&self, chain: Chain) -> Consent {
         let own = self.clone();
         Consent::by(move |info| {
@@ -57,7 +57,7 @@ impl EngineArguments {
         })
     }
 
-    /// Whether `auto` takes a card, and why.
+    /// Whether `auto` uses a card, and why.
     pub(crate) fn verdict(&self, chain: &Chain, info: &StreamInfo) -> Verdict {
         if let Some(option) = self.cuda_option() {
             return Verdict {
@@ -73,7 +73,7 @@ impl EngineArguments {
         }
     }
 
-    /// The same by what is saved alone; a card decodes the input if it `may` and that saves time.
+    /// The verdict by the time saved alone; a card decodes the input if it `may` and that saves time.
     fn judge(&self, chain: &Chain, info: &StreamInfo, may: bool) -> Verdict {
         let format = luma::filtered_format(info.format, &chain.planes);
         let set = self.simd.map_or_else(InstructionSet::detect, SimdName::set);
@@ -83,7 +83,7 @@ impl EngineArguments {
                 let terms = Cpu::terms(chain, &layout, &info.colour, set).ok()?;
                 Some((layout.size(), terms))
             });
-        // What cannot be filtered is reported when an engine is started.
+        // A chain that cannot be applied is reported when an engine is started.
         let (frame_bytes, terms) = known.unwrap_or((0, 0.0));
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let saved = |frames| match info.decoding_cost.filter(|_| may) {

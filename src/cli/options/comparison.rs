@@ -1,4 +1,4 @@
-//! `--compare`: before and after in every frame.
+//! `--compare`: every frame shows before and after.
 
 use crate::cli::endpoint::Output;
 use clap::{Args, ValueEnum};
@@ -55,7 +55,7 @@ impl ComparisonArguments {
         both
     }
 
-    /// `engine`, behind one that shows before and after if that is wanted.
+    /// `engine`, wrapped by one that shows before and after if requested.
     pub(crate) fn around(
         &self,
         engine: Box<dyn Engine>,

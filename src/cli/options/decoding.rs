@@ -1,4 +1,4 @@
-//! Which decoders read a video: `--decoder` and what belongs to it.
+//! The decoders of a video: `--decoder` and related options.
 
 use super::engine::{EngineArguments, EngineName};
 use crate::cli::Failure;
@@ -41,7 +41,7 @@ pub(crate) struct DecodingArguments {
 }
 
 impl DecodingArguments {
-    /// Refuses what an input without a decoder of FFmpeg's does not have.
+    /// Refuses options that apply only to inputs that FFmpeg decodes.
     pub(crate) fn check(&self, input: &Input) -> Result<(), Failure> {
         if matches!(input, Input::Video(_)) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! How the output is encoded.
+//! Options of encoding.
 
 use super::words;
 use crate::cli::Failure;
@@ -103,7 +103,7 @@ impl EncodingArguments {
             quality: self.quality,
             preset: self.preset.clone(),
             encoder_options: self.encoder_option.clone(),
-            // Floating-point samples are made before frames are filtered; the encoder gets what it takes.
+            // Frames become floating-point before they are filtered; the encoder gets a format that it takes.
             pixel_format: self.pixel_format.clone().filter(|_| self.floats().is_none()),
             muxer: self.format.clone(),
             threads: self.encoder_threads.map(NonZeroUsize::get),
@@ -136,7 +136,7 @@ impl EncodingArguments {
         })
     }
 
-    /// The format of floating-point samples that was requested, if it is such a one.
+    /// The requested pixel format, if its samples are floating-point.
     pub(crate) fn floats(&self) -> Option<PixelFormat> {
         let format = self.pixel_format.as_deref().and_then(PixelFormat::from_name);
         format.filter(|format| format.is_float())

@@ -1,4 +1,4 @@
-//! Which engine filters, and its options.
+//! The engine and its options.
 
 use crate::cli::Failure;
 use crate::cli::process::limits::count;
@@ -99,7 +99,7 @@ impl FromStr for Cards {
 }
 
 impl Cards {
-    /// Their numbers, of cards that there are.
+    /// The numbers of the cards. An error if one does not exist.
     pub(crate) fn numbers(&self) -> Result<Vec<usize>, EngineError> {
         let found =
             cuda::devices().map_err(|reason| EngineError::Unavailable(format!("no CUDA: {reason}")))?;
@@ -175,7 +175,7 @@ impl ValueEnum for SimdName {
     }
 }
 
-/// The last heading of the help: what is right by itself for almost everybody.
+/// The last heading of the help: options whose defaults are right for almost everybody.
 pub(crate) const TUNING: &str = "Tuning";
 
 /// The engine and its options.
@@ -221,19 +221,19 @@ pub(crate) struct EngineArguments {
     #[arg(long, value_enum, value_name = "MEMORY", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "pageable", help_heading = TUNING)]
     pub(crate) no_overlap: Option<Serial>,
-    /// The card, while it is being started.
+    /// The card whose start is under way.
     #[arg(skip)]
     pub(crate) starting: Starting,
-    /// Inputs that one engine filters, as far as is known; 0 for one.
+    /// Number of inputs that one engine filters, if known; 0 for one.
     #[arg(skip)]
     pub(crate) runs: u64,
-    /// Nobody wants to know the times of each frame on the card.
+    /// The times of each frame on the card are not needed.
     #[arg(skip)]
     pub(crate) samples_times: bool,
 }
 
 impl EngineArguments {
-    /// The first option given that only CUDA takes.
+    /// The first given option that only CUDA has.
     pub(crate) fn cuda_option(&self) -> Option<&'static str> {
         [
             (self.device.is_some(), "--device"),
@@ -249,7 +249,7 @@ impl EngineArguments {
         .find_map(|(given, name)| given.then_some(name))
     }
 
-    /// The first option given that only the CPU engine takes.
+    /// The first given option that only the CPU engine has.
     fn cpu_option(&self) -> Option<&'static str> {
         [
             (self.threads.is_some(), "--threads"),
@@ -259,7 +259,7 @@ impl EngineArguments {
         .find_map(|(given, name)| given.then_some(name))
     }
 
-    /// Refuses options that the chosen engine does not have.
+    /// Refuses options that do not apply to the chosen engine.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let refuse = |option: &str, of: &str| {
             Err(Failure::Usage(format!(
@@ -278,14 +278,14 @@ impl EngineArguments {
         }
     }
 
-    /// Takes the CPU where the engine was left to choose.
+    /// Chooses the CPU if the engine is `auto`.
     pub(crate) fn without_card(&mut self) {
         if self.engine == EngineName::Auto {
             self.engine = EngineName::Cpu;
         }
     }
 
-    /// The cards that filter, or that `auto` may take; `None` if no card will.
+    /// The cards that filter, or that `auto` may use; `None` if no card will.
     pub(crate) fn possible_cards(&self) -> Option<Vec<usize>> {
         let is_possible = match self.engine {
             EngineName::Cuda => true,
@@ -296,7 +296,7 @@ impl EngineArguments {
         is_possible.then(numbers).flatten()
     }
 
-    /// The cards that the user names, or the usual one.
+    /// The cards that the user names, or the default one.
     fn cards(&self) -> Result<Vec<usize>, EngineError> {
         match &self.devices {
             Some(cards) => cards.numbers(),
@@ -309,13 +309,13 @@ impl EngineArguments {
         self.engine == EngineName::Cuda
     }
 
-    /// Starts the engine for frames such as `info` tells of: for `auto` the card if it can be used, else the
+    /// Starts the engine for frames as `info` describes them: for `auto` a card if one can be used, else the
     /// CPU.
     pub(crate) fn start(&self, chain: Chain, info: &StreamInfo) -> Result<Box<dyn Engine>, EngineError> {
         self.start_by(chain, info, |chain, plan| self.choose(chain, plan, info))
     }
 
-    /// The same, with one of `pool` if it has one, to which it comes back after its run.
+    /// The same, but takes an engine from `pool` if it has one. The engine returns there after its run.
     pub(crate) fn start_or_reuse(
         &self,
         chain: Chain,
@@ -323,7 +323,7 @@ impl EngineArguments {
         pool: &EnginePool,
     ) -> Result<Box<dyn Engine>, EngineError> {
         self.start_by(chain, info, |chain, plan| {
-            // The pool may hold a CPU engine of a short input, while this input is for a card.
+            // The pool may hold a CPU engine from a short input, while this input is worth a card.
             let needs_card = || {
                 self.engine == EngineName::Auto
                     && cuda::has_driver()
@@ -342,7 +342,7 @@ impl EngineArguments {
         start: impl FnOnce(Chain, Option<&Plan>) -> Result<Box<dyn Engine>, EngineError>,
     ) -> Result<Box<dyn Engine>, EngineError> {
         let planes = chain.planes.clone();
-        // Tells before anything is written what the engine would tell at the first frame.
+        // Reports before anything is written the error that the engine would report at the first frame.
         let plan = integer_plan(&chain, info)?;
         let may_be_rgb = info.format.model() == ColourModel::Rgb || !info.uniform;
         let engine = luma::around(start(chain, plan.as_ref())?, &planes, may_be_rgb, self.threads())?;
@@ -369,14 +369,14 @@ impl EngineArguments {
         }
     }
 
-    /// What `auto` takes.
+    /// The engine that `auto` chooses.
     fn by_itself(
         &self,
         chain: Chain,
         plan: Option<&Plan>,
         info: &StreamInfo,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        // Where there is no driver nothing is to be weighed.
+        // Without a driver there is no choice.
         let verdict = cuda::has_driver().then(|| self.verdict(&chain, info));
         if let Some(Verdict {
             takes_card: false,
@@ -400,7 +400,7 @@ impl EngineArguments {
         self.card(&chain)
     }
 
-    /// The card that is being started, or one that is started now.
+    /// The card that is already being started, or one that is started now.
     fn card(&self, chain: &Chain) -> Result<Box<dyn Engine>, EngineError> {
         self.starting.take().unwrap_or_else(|| self.cuda(chain))
     }
@@ -446,8 +446,8 @@ impl EngineArguments {
         Ok(Box::new(Cuda::new(chain, options)?))
     }
 
-    /// Leaves each of `count` engines that work side by side its share of the cores, unless the user said how
-    /// many threads one has.
+    /// Gives each of `count` parallel engines its share of the cores, unless the user chose the number of
+    /// threads.
     pub(crate) fn share_cores(&mut self, count: NonZeroUsize) {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.threads = self
@@ -462,8 +462,7 @@ impl EngineArguments {
     }
 }
 
-/// What is computed for frames such as `info` tells of; `None` for floating-point samples, which have no plan
-/// of integers.
+/// The plan of integers for frames as `info` describes them; `None` for floating-point samples.
 pub(crate) fn integer_plan(chain: &Chain, info: &StreamInfo) -> Result<Option<Plan>, EngineError> {
     let format = luma::filtered_format(info.format, &chain.planes);
     if format.is_float() {

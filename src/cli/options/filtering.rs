@@ -1,4 +1,4 @@
-//! What is done to frames: the options that every command has that filters pictures of the user's.
+//! Filters and their options, for every command that filters the user's pictures.
 
 use super::words;
 use crate::cli::Failure;
@@ -53,7 +53,7 @@ impl FilteringArguments {
         self.filters.iter().flat_map(|chain| &chain.filters)
     }
 
-    /// All of it as the engines take it.
+    /// The options as a chain for the engines.
     pub(crate) fn chain(&self) -> Chain {
         let mut filters: Vec<Filter> = self.filters().cloned().collect();
         if self.flip {
@@ -68,7 +68,7 @@ impl FilteringArguments {
         }
     }
 
-    /// Where masks are not quite what was requested, or perhaps not what was meant.
+    /// Notes about masks that differ from the request, or were perhaps not meant.
     pub(crate) fn caveats(&self) -> Remarks {
         Remarks {
             warnings: self
@@ -79,7 +79,7 @@ impl FilteringArguments {
         }
     }
 
-    /// Refuses masks from files, which a stranger's run does not read.
+    /// Refuses masks from files, which an untrusted run must not read.
     pub(crate) fn check_untrusted(&self) -> Result<(), Failure> {
         match self.filters().find(|filter| filter.is_from_file()) {
             Some(filter) => Err(Failure::Usage(format!(
@@ -101,7 +101,7 @@ impl FilteringArguments {
     }
 }
 
-/// A note about a mask of the user's own that makes pictures brighter or darker throughout.
+/// A note about the user's own mask if it makes pictures brighter or darker.
 fn brightness(filter: &Filter) -> Option<String> {
     let sum: f64 = filter.mask.weights().iter().sum();
     let is_plain = [0.0, 1.0].iter().any(|plain| (sum - plain).abs() < 1e-3);

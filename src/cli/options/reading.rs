@@ -1,4 +1,4 @@
-//! How inputs are read: the options that every command with an INPUT of the user's has.
+//! How inputs are read: options of every command with an INPUT.
 
 use crate::cli::Failure;
 use crate::cli::endpoint::Input;
@@ -13,10 +13,10 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-/// Pixels of a stranger's frame: 12000 by 8000 and a little more.
+/// The most pixels of a frame with `--untrusted`: 12000 by 8000 and a little more.
 const UNTRUSTED_PIXELS: u64 = 100_000_000;
 
-/// How long a stranger's input may give nothing.
+/// The longest silence of an input with `--untrusted`.
 const UNTRUSTED_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Which frames are read.
@@ -79,20 +79,20 @@ pub(crate) struct ReadingArguments {
 }
 
 impl RangeArguments {
-    /// How many frames `--frames N` allows of what is no image file.
+    /// The number of frames that `--frames N` allows, for inputs other than image files.
     fn most_frames(&self, input: &Input) -> Option<u64> {
         let one = |frames: &Selection| frames.first == frames.last && frames.step == 1;
         let number = self.frames.filter(one)?.first?;
         u64::try_from(number).ok().filter(|_| !input.is_images())
     }
 
-    /// Which image files are to be read.
+    /// The image files to be read.
     pub(crate) fn selection(&self, input: &Input) -> Selection {
         let frames = self.frames.filter(|_| self.most_frames(input).is_none());
         frames.unwrap_or_default()
     }
 
-    /// Which frames are to be read, of any input.
+    /// The frames to be read, of any input.
     pub(crate) fn times(&self, input: &Input) -> Result<TimeRange, Failure> {
         TimeRange::new(self.start, self.end, self.duration, self.most_frames(input))
             .map_err(|e| Failure::usage(&e))
@@ -114,7 +114,7 @@ impl ReadingArguments {
         })
     }
 
-    /// Refuses pictures that are larger, of the input that is `name`d so.
+    /// Refuses larger pictures of the input called `name`.
     pub(crate) fn check_size(&self, name: &str, info: &StreamInfo) -> Result<(), Failure> {
         Ok(source::check_pixels(
             name,
@@ -124,15 +124,15 @@ impl ReadingArguments {
         )?)
     }
 
-    /// Threads of a video's decoder: as many as the user wants, else half of the cores if something else
-    /// needs them as much, else as many as the decoder takes.
+    /// Threads of a video's decoder: the user's number, else half of the cores if another part needs as many,
+    /// else the decoder's own choice.
     pub(crate) fn decoder_threads(&self, shares_cores: bool) -> Option<usize> {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let half = shares_cores.then_some(cores.div_ceil(2).min(16));
         self.decoder_threads.map(NonZeroUsize::get).or(half)
     }
 
-    /// How a video is read, with so many threads of the decoder; `None` leaves the number to it.
+    /// Options for reading a video with `threads` decoder threads; with `None` the decoder chooses.
     pub(crate) fn options(&self, threads: Option<usize>) -> VideoSourceOptions {
         VideoSourceOptions {
             stream: self.stream,
@@ -185,7 +185,7 @@ fn frames(text: &str) -> Result<Selection, String> {
             text => text.parse().map(Some).map_err(|_| wrong()),
         }
     };
-    // The dash behind the first digits is the one between the two; a single number is a range of one.
+    // The dash after the first digits separates both ends; a single number is a range of one.
     let first = range.len()
         - range
             .trim_start_matches(|c: char| c == '-' || c.is_ascii_digit())

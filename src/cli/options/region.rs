@@ -1,4 +1,4 @@
-//! Which part of each picture is filtered: regions, a matte, or what they leave.
+//! The part of each picture that is filtered: regions, a matte, or the rest.
 
 use super::reading::{RangeArguments, ReadingArguments};
 use crate::cli::Failure;
@@ -47,8 +47,8 @@ impl RegionArguments {
         !self.region.is_empty() || self.regions.is_some() || self.matte.is_some()
     }
 
-    /// Refuses what cannot be, before anything is opened. `fields` and `skips` are true with --fields and
-    /// with --skip-existing.
+    /// Refuses impossible combinations, before anything is opened. `fields` and `skips` are true with
+    /// --fields and with --skip-existing.
     pub(crate) fn check(
         &self,
         input: &Input,
@@ -100,7 +100,7 @@ impl RegionArguments {
                 ));
             }
         }
-        // Files in a folder, too.
+        // Also files in a folder.
         self.matte
             .as_ref()
             .map_or(Ok(()), |matte| check_distinct(matte, output))
@@ -115,7 +115,7 @@ impl RegionArguments {
         Ok(())
     }
 
-    /// What is read beside the input.
+    /// Files that are read besides the input.
     pub(crate) fn reads(&self) -> Vec<&Path> {
         self.matte.as_ref().map_or_else(Vec::new, Input::reads)
     }
@@ -132,7 +132,7 @@ impl RegionArguments {
         Ok(parts)
     }
 
-    /// `engine` for the part of each picture that the user wants.
+    /// `engine`, applied to the part of each picture that the user wants.
     pub(crate) fn around(
         &self,
         engine: Box<dyn Engine>,
@@ -157,13 +157,13 @@ impl RegionArguments {
     }
 }
 
-/// What a matte goes along with.
+/// The run that a matte belongs to.
 pub(crate) struct Run<'a> {
     pub(crate) input: &'a Input,
     pub(crate) info: &'a StreamInfo,
     pub(crate) range: &'a RangeArguments,
     pub(crate) reading: &'a ReadingArguments,
-    /// Which image files are read, if the input is such.
+    /// The choice of image files, if the input has any.
     pub(crate) selection: Selection,
     pub(crate) stop: &'a Stop,
 }

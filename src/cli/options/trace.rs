@@ -22,7 +22,7 @@ pub(crate) struct TraceArguments {
 }
 
 impl TraceArguments {
-    /// Refuses a name that says something else.
+    /// Refuses a name with another extension.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match &self.trace {
             Some(path) if path.extension().is_none_or(|e| e != "json") => Err(Failure::Usage(format!(
@@ -33,7 +33,7 @@ impl TraceArguments {
         }
     }
 
-    /// What the stages keep: frames' spans for the trace and, with `page`, for a page's plots.
+    /// The records that stages keep: frames' spans for the trace and, with `page`, for a page's plots.
     pub(crate) fn recording(&self, page: bool, throughput: bool) -> Recording {
         let traced = self.trace.as_ref().map_or(0, |_| self.trace_frames);
         Recording {
@@ -42,7 +42,7 @@ impl TraceArguments {
         }
     }
 
-    /// Makes the file, under a temporary name.
+    /// Creates the file under a temporary name.
     pub(crate) fn open(&self, overwrite: bool) -> Result<Option<AtomicFile>, Failure> {
         let file = self
             .trace
@@ -51,7 +51,7 @@ impl TraceArguments {
         Ok(file.transpose()?)
     }
 
-    /// Writes the file and puts it in its place.
+    /// Writes the file and renames it.
     pub(crate) fn write(
         &self,
         file: Option<AtomicFile>,

@@ -1,5 +1,5 @@
-//! Values that shells complete, for options that take more than a list of words: a parser keeps its own rules
-//! and its own errors, and names the words beside them.
+//! Words that shells complete, for options that also take other values: the parser keeps its rules and
+//! errors, and only adds the words.
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
@@ -8,7 +8,7 @@ use framepipe::frame::PixelFormat;
 use framepipe::sink::video::usual_encoders;
 use std::ffi::OsStr;
 
-/// The modes of `--border` in our own words.
+/// The modes of `--border` by their names here.
 const BORDERS: &[&str] = &["replicate", "zero", "constant:", "reflect", "mirror", "wrap"];
 
 /// The usual choices of `--planes`.
@@ -92,7 +92,7 @@ pub(crate) fn alpha<P: TypedValueParser>(parser: P) -> Completing<P> {
     Completing { parser, words }
 }
 
-/// `parser`, with the encoders that are the usual ones for some container.
+/// `parser`, with the default encoders of containers.
 pub(crate) fn encoders<P: TypedValueParser>(parser: P) -> Completing<P> {
     Completing {
         parser,

@@ -1,4 +1,4 @@
-//! `framepipe check`: makes parts again, by any engine, and compares the frames with those of the records.
+//! `framepipe check`: makes parts again, by any engine, and compares the frames with the records.
 
 use super::own::Shutdown;
 use super::{open, verify_failure};

@@ -79,7 +79,7 @@ pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says so, if the output is where it was put.
+/// Reports the output if it is in place.
 fn joined_already(plan: &Plan, wanted: &JoinArguments) -> Result<(), Failure> {
     let output = plan.output.display();
     if plan.output_kind != OutputKind::Images && !target(plan).exists() {
@@ -120,7 +120,7 @@ fn overwrites(plan: &Plan) -> bool {
     plan.options.iter().any(|option| option == "--overwrite")
 }
 
-/// The file of a part, whose bytes are those of its record.
+/// The file of a part, whose bytes match its record.
 fn checked(job: &JobFolder, record: &Record) -> Result<PathBuf, Failure> {
     let Data::File { name, bytes, hash } = &record.data else {
         return Err(Failure::Failed(format!(

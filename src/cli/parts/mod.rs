@@ -41,7 +41,7 @@ fn open(root: &Path) -> Result<(JobFolder, Plan), Failure> {
     Ok((job, plan))
 }
 
-/// What passes may go well elsewhere or later; the rest is a plan that is none.
+/// A transient error may not occur elsewhere or later; all others mean a broken plan.
 fn job_failure(error: impl Borrow<JobError>) -> Failure {
     let error = error.borrow();
     match error.is_passing() {
@@ -85,8 +85,8 @@ impl std::str::FromStr for Numbers {
 }
 
 impl Numbers {
-    /// Those that the plan has. Numbers behind its last part are nobody's, since arrays of jobs are often
-    /// longer than the plan; a first one behind it is a mistake.
+    /// The numbers that the plan has. Numbers after its last part are ignored, since job arrays are often
+    /// longer than the plan; a first number after it is an error.
     fn within(self, plan: &Plan) -> Result<std::ops::Range<usize>, Failure> {
         let count = plan.parts.len();
         if self.first >= count {

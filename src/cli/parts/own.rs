@@ -6,7 +6,7 @@ use framepipe::pipeline::Stop;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What ends a worker that makes one part after another: a signal abandons the one that is being made, and
+/// The end of a worker that makes one part after another: a signal abandons the one that is being made, and
 /// no other is begun.
 #[derive(Clone, Default)]
 pub(super) struct Shutdown(Arc<Mutex<State>>);

@@ -225,7 +225,7 @@ fn images(made: &Made) -> Result<Data, Failure> {
     Ok(Data::Images(files.collect::<Result<_, std::io::Error>>()?))
 }
 
-/// Removes what was made for nothing.
+/// Removes the output of a part that is not needed.
 fn remove(plan: &Plan, work: &Path) {
     if plan.output_kind != OutputKind::Images {
         let _ = std::fs::remove_file(work);

@@ -17,16 +17,16 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Seconds of a part unless the user says something: long beside what its start costs.
+/// Default seconds of a part: long compared with the cost of its start.
 const USUAL_SECONDS: f64 = 20.0;
 
-/// Frames of a part where there is no time.
+/// Default frames of a part of an input without time.
 const USUAL_FRAMES: u64 = 500;
 
 /// The most parts of a plan.
 const MOST_PARTS: u64 = 100_000;
 
-/// Threads of an encoder, whose bits depend on their number, unless the user says something.
+/// Default threads of an encoder, whose bits depend on their number.
 const MOST_THREADS: usize = 16;
 
 /// The job as the user wrote it.
@@ -85,7 +85,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl PlanArguments {
-    /// How many parts there are to be.
+    /// The number of parts.
     fn count(&self, rate: Option<Rational>, frames: Option<u64>) -> Result<u32, Failure> {
         if let Some(parts) = self.parts {
             return Ok(parts);
@@ -108,7 +108,7 @@ impl PlanArguments {
     }
 }
 
-/// The filter's options among what the user wrote, in its words.
+/// The filter's options of the command line, as the user wrote them.
 fn options(matches: &ArgMatches) -> Result<Vec<String>, Failure> {
     let command = Arguments::command();
     let command = command.find_subcommand("plan").cloned().unwrap_or_default();
@@ -214,7 +214,7 @@ fn parts(found: &Survey) -> (Vec<Part>, Option<String>) {
     let mut parts = Vec::new();
     for (index, &extent) in extents.iter().enumerate() {
         let frames = counts.as_ref().and_then(|counts| counts.get(index).copied());
-        // A stretch without a frame is nothing to make.
+        // A range without a frame is no part.
         if frames == Some(0) && extents.len() > 1 {
             continue;
         }
@@ -228,7 +228,7 @@ fn parts(found: &Survey) -> (Vec<Part>, Option<String>) {
     (parts, uncut)
 }
 
-/// What was planned, for people.
+/// The plan as text.
 fn account(plan: &Plan, wanted: &PlanArguments) -> String {
     let job = wanted.job.display();
     let parts = plan.parts.len();

@@ -78,7 +78,7 @@ pub(crate) fn run(wanted: &RunArguments) -> Result<(), Failure> {
     })
 }
 
-/// What the workers share.
+/// The state that workers share.
 struct Work<'a> {
     root: &'a Path,
     quiet: bool,
@@ -87,7 +87,7 @@ struct Work<'a> {
     state: Mutex<State>,
 }
 
-/// Parts that are still to be made, with how often each was tried, and what became of the others.
+/// Parts still to be made, with the number of tries of each, and the results of the others.
 struct State {
     queue: VecDeque<(usize, u32)>,
     done: usize,
@@ -169,7 +169,7 @@ fn places(wanted: &RunArguments) -> Result<Vec<Vec<String>>, Failure> {
     Ok(options.collect())
 }
 
-/// Makes one part after another until there are none.
+/// Makes one part after another until none is left.
 fn serve(work: &Work<'_>, options: &[String]) {
     while !work.stop.is_abandon_asked() {
         let Some((part, tried)) = work.state().queue.pop_front() else {

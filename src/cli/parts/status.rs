@@ -49,7 +49,7 @@ pub(crate) fn run(wanted: &StatusArguments) -> Result<(), Failure> {
         false => Vec::new(),
     };
     let frames: usize = records.iter().map(|record| record.frames.len()).sum();
-    // The sum of none is -0.
+    // The sum of an empty list is -0.
     let seconds = records.iter().map(|record| record.seconds).sum::<f64>() + 0.0;
     let is_joined = job.is_joined(&plan);
     to_stdout(|out| {

@@ -99,7 +99,7 @@ enum Target {
 }
 
 impl PreviewArguments {
-    /// True if what the engine picks is to be shown.
+    /// True if the engine's choices are shown.
     pub(crate) fn explains(&self) -> bool {
         self.engine.explain
     }
@@ -120,7 +120,7 @@ impl PreviewArguments {
         Ok(Target::File(output.clone()))
     }
 
-    /// Leaves the process what `--untrusted` allows.
+    /// Confines the process as `--untrusted` asks.
     fn confine(&mut self) -> Result<(), Failure> {
         self.filtering.check_untrusted()?;
         self.engine.without_card();
@@ -138,7 +138,7 @@ impl PreviewArguments {
         }
     }
 
-    /// Opens the input for the one frame, and says which that is.
+    /// Opens the input for the one frame, and returns its description.
     fn open(&self) -> Result<(Opened, Option<Point>), Failure> {
         let one =
             |start: Option<Point>| TimeRange::new(start, None, None, Some(1)).map_err(|e| Failure::usage(&e));
@@ -164,8 +164,7 @@ impl PreviewArguments {
         Ok((opened, time))
     }
 
-    /// The frame as the engine gives it: before and after beside each other, or after alone if that is all
-    /// that is shown.
+    /// The frame from the engine: before and after side by side, or after alone if that is all that is shown.
     fn filtered(&self, source: AnySource, info: &StreamInfo) -> Result<(Frame, Remarks), Failure> {
         let source = if self.filtering.fields {
             source::fields::split(source).map_err(|e| Failure::Usage(format!("--fields: {e}")))?
@@ -200,7 +199,7 @@ impl PreviewArguments {
         Ok((frame, outcome.remarks))
     }
 
-    /// Writes the picture, and says what was written.
+    /// Writes the picture, and returns a sentence about it.
     fn write(&self, picture: Picture, output: &Output) -> Result<Written, Failure> {
         let encoding = EncodingArguments {
             overwrite: self.overwrite,
@@ -278,7 +277,7 @@ impl Sink for OneFrameSink {
     }
 }
 
-/// Shows what the filter does to one frame.
+/// Shows the effect of the filter on one frame.
 pub(crate) fn run(mut arguments: PreviewArguments) -> Result<(), Failure> {
     arguments.engine.check()?;
     let target = arguments.target()?;

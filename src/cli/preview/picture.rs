@@ -1,4 +1,4 @@
-//! The picture of a preview: what comes before and after, in the colours and the position of a still.
+//! The picture of a preview: before and after, upright and in the colours of a still.
 
 use super::Layout;
 use crate::cli::Failure;
@@ -10,18 +10,18 @@ use framepipe::sink::images;
 use framepipe::source::StreamInfo;
 use framepipe::still::ImageKind;
 
-/// Pixels between pictures that stand beside each other.
+/// Pixels between pictures side by side.
 const GAP: usize = 4;
 
-/// A picture, and what a sink has to know of it.
+/// A picture, and its facts for a sink.
 pub(super) struct Picture {
     pub(super) frame: Frame,
     pub(super) info: StreamInfo,
 }
 
 impl Picture {
-    /// The picture in this layout, from a frame that holds before and after beside each other, or after alone
-    /// where that is the layout.
+    /// The picture in this layout, from a frame that holds before and after side by side, or after alone if
+    /// that is the layout.
     pub(super) fn new(frame: Frame, layout: Layout, info: &StreamInfo) -> Result<Picture, Failure> {
         let turn = Turn::of_blocks(&info.side_data)
             .or_else(|| Turn::of_frame(&frame.metadata))

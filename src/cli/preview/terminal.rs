@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// Characters of base64 in one piece of kitty's protocol.
 const PIECE: usize = 4096;
 
-/// Pixels of a terminal's cell, where the picture's size in cells is to be guessed.
+/// Pixels of a terminal's cell, for guessing the picture's size in cells.
 const CELL: (usize, usize) = (8, 16);
 
 /// Konsole's first version with kitty's protocol, 22.04, as it writes it.
@@ -27,7 +27,7 @@ pub(super) enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol of the terminal that these environment variables tell of; `None` if it is not known to
+    /// The protocol of the terminal that these environment variables describe; `None` if it is not known to
     /// show pictures.
     pub(super) fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Protocol> {
         let text = |name: &str| variable(name).unwrap_or_default();
@@ -49,7 +49,7 @@ impl Protocol {
             {
                 Some(Protocol::Kitty)
             }
-            // What iTerm2 hands on to other machines.
+            // The variable that iTerm2 passes on to other machines.
             "" if text("LC_TERMINAL") == "iTerm2" => Some(Protocol::ITerm2),
             _ => None,
         }
@@ -87,8 +87,8 @@ impl Protocol {
     }
 }
 
-/// How many columns a picture of `width` by `height` pixels is drawn across in a terminal of so many columns
-/// and rows, if it would not fit there as it is. Cells are taken for twice as high as wide.
+/// Columns across which to draw a picture of `width` by `height` pixels in a terminal of `columns` and
+/// `rows`, if it does not fit at its own size. Cells are assumed to be twice as high as wide.
 pub(super) fn columns((width, height): (usize, usize), (columns, rows): (usize, usize)) -> Option<usize> {
     // Two rows are left for the prompt and the line before.
     let rows = rows.saturating_sub(2).max(1);
@@ -106,7 +106,7 @@ fn base64(bytes: &[u8]) -> String {
         let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for place in 0..4 {
-            // So many bytes fill one character more.
+            // A remainder fills one more character.
             if place <= group.len() {
                 text.push(char::from(ALPHABET[(bits >> (18 - 6 * place)) as usize & 63]));
             } else {

@@ -1,5 +1,5 @@
-//! Signals: the first ends the run, gently or at once, the second abandons it, the third ends the program
-//! where it stands.
+//! Signals: the first ends the run, gracefully or at once, the second abandons it, the third ends the program
+//! immediately.
 
 use crate::cli::Failure;
 use clap::ValueEnum;
@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
 
-/// What becomes of the output when the run is interrupted.
+/// The fate of the output when the run is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnInterrupt {
     /// What was filtered so far is finished and stays.
@@ -18,18 +18,18 @@ pub(crate) enum OnInterrupt {
     Discard,
 }
 
-/// What the first signal does.
+/// The effect of the first signal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy {
-    /// The user's choice; by default Ctrl-C keeps, SIGTERM and SIGHUP discard, since nobody is there to see
-    /// that the output is short.
+    /// The user's choice; by default Ctrl-C keeps, while SIGTERM and SIGHUP discard, since nobody would
+    /// notice that the output is short.
     pub(crate) wanted: Option<OnInterrupt>,
-    /// The output takes the place of a whole file, which a short one must not.
+    /// The output replaces a complete file; a short one must not.
     pub(crate) replaces: bool,
 }
 
 impl Policy {
-    /// Leaves nothing behind whatever the signal: for outputs that are of no use unless complete.
+    /// Leaves nothing behind after any signal: for outputs that are useless unless complete.
     pub(crate) fn discarding() -> Policy {
         Policy {
             wanted: Some(OnInterrupt::Discard),
@@ -37,7 +37,7 @@ impl Policy {
         }
     }
 
-    /// Ends gently whatever the signal: for runs that only measure.
+    /// Ends gracefully after any signal: for runs that only measure.
     pub(crate) fn keeping() -> Policy {
         Policy {
             wanted: Some(OnInterrupt::Keep),
@@ -45,7 +45,7 @@ impl Policy {
         }
     }
 
-    /// True if the first signal, which is this one, ends the run gently.
+    /// True if `signal`, the first one, ends the run gracefully.
     pub(crate) fn keeps(self, signal: i32) -> bool {
         let keeps = match self.wanted {
             Some(wanted) => wanted == OnInterrupt::Keep,
@@ -55,7 +55,7 @@ impl Policy {
     }
 }
 
-/// Ties SIGINT, SIGTERM and SIGHUP to `stop`.
+/// Makes SIGINT, SIGTERM and SIGHUP end the run through `stop`.
 pub(crate) fn watch(stop: &Stop, quiet: bool, policy: Policy) -> Result<(), Failure> {
     let (gentle, hard) = (stop.clone(), stop.clone());
     let finish = move |signal| {
@@ -68,8 +68,8 @@ pub(crate) fn watch(stop: &Stop, quiet: bool, policy: Policy) -> Result<(), Fail
     watch_by(quiet, finish, move || hard.abandon())
 }
 
-/// The same for whatever ends in these ways: `finish` is for the first signal and says whether it ends
-/// anything gently, `abandon` is for the second, and for a first that does not.
+/// The same with functions: `finish` is called for the first signal and returns whether it ends the run
+/// gracefully; `abandon` is called for the second, or for a first that does not.
 pub(crate) fn watch_by(
     quiet: bool,
     finish: impl Fn(i32) -> bool + Send + 'static,
@@ -80,7 +80,7 @@ pub(crate) fn watch_by(
             let _ = writeln!(std::io::stderr(), "\n{text}");
         }
     };
-    // nohup has SIGHUP ignored, and it stays so.
+    // nohup starts programs with SIGHUP ignored; it stays ignored.
     let hang_up = (!ignores_hang_up()).then_some(SIGHUP);
     let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up))?;
     let handle = move || {
@@ -100,8 +100,7 @@ pub(crate) fn watch_by(
                     say("abandoning the run");
                     abandon();
                 }
-                // Some stage hangs in a system call. Temporary files stay behind, nothing lies under a final
-                // name.
+                // A stage hangs in a system call. Temporary files remain; nothing has a final name.
                 _ => std::process::exit(130),
             }
         }

@@ -1,4 +1,4 @@
-//! What a run may take: a header is a claim, and is held against the machine before anything is allocated.
+//! Limits of memory: the size that a header claims is compared with the machine before anything is allocated.
 
 use crate::cli::Failure;
 use framepipe::pipeline::Job;
@@ -39,12 +39,12 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "write a size such as 500M or 4G".to_owned())
 }
 
-/// More than any machine has use for.
+/// More than any machine can use.
 const MOST: usize = 1024;
 
-/// The memory that the frame buffers of all jobs at a time may take.
+/// The memory that the frame buffers of all parallel jobs may take.
 pub(crate) struct MemoryBudget {
-    /// Bytes; `None` if the machine does not say what it has.
+    /// Bytes; `None` if the memory of the machine is not known.
     allowed: Option<u64>,
     /// The user set it.
     is_own: bool,
@@ -52,7 +52,7 @@ pub(crate) struct MemoryBudget {
     left: Condvar,
 }
 
-/// A job's part of it, until it is dropped.
+/// A job's share of the memory, until it is dropped.
 pub(crate) struct Part<'a> {
     budget: &'a MemoryBudget,
     bytes: u128,
@@ -103,7 +103,7 @@ impl MemoryBudget {
     }
 
     fn taken(&self) -> MutexGuard<'_, u128> {
-        // A number is whole whatever happened to the thread that held it.
+        // A number stays valid even if the thread that held the lock panicked.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

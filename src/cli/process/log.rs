@@ -4,8 +4,8 @@ use framepipe::engine::EXPLAIN_TARGET;
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
-/// Starts the log: errors only, more with `-v`, what engines picked with `explain`; the environment variable
-/// RUST_LOG has precedence.
+/// Starts the log: errors only, more with `-v`, the choices of engines with `explain`; the environment
+/// variable RUST_LOG has precedence.
 pub(crate) fn start(verbosity: u8, explain: bool) {
     let level = match verbosity {
         0 => "error",

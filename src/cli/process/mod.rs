@@ -1,5 +1,4 @@
-//! The running process: signals, limits of memory, the log, the sandbox, and what a report says of the
-//! machine.
+//! The running process: signals, limits of memory, the log, the sandbox, and the facts about it for reports.
 
 pub(crate) mod interrupt;
 pub(crate) mod limits;

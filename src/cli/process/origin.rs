@@ -29,7 +29,7 @@ pub(crate) fn machine() -> String {
     format!("{}, {cores} {noun}, {}", processor(), InstructionSet::detect())
 }
 
-/// A word as a shell reads it as one.
+/// A word quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,%@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

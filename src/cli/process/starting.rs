@@ -87,7 +87,7 @@ mod tests {
         }
         drop(same);
         assert_eq!(starting.take().unwrap().unwrap().name(), "none");
-        // Not once more for whoever comes later.
+        // A later start does nothing.
         starting.begin(|| Err(EngineError::Unavailable("twice".to_owned())));
         assert!(starting.take().is_none());
         assert_eq!(started.load(Ordering::SeqCst), 1);
@@ -95,7 +95,7 @@ mod tests {
         starting.begin(|| Err(EngineError::Unavailable("no card".to_owned())));
         let error = starting.take().unwrap().err().unwrap();
         assert_eq!(error.to_string(), "no card");
-        // One that nobody takes is waited for.
+        // An engine that nobody takes is waited for.
         let starting = Starting::default();
         let ended = started.clone();
         starting.begin(move || {

@@ -5,8 +5,8 @@ use framepipe::sandbox::{self, Permissions};
 use std::path::{Path, PathBuf};
 
 /// Confines the process to reading `inputs`, which may be files or folders, and to writing in `folders`,
-/// which are made if they are missing; with `card` to what the CUDA driver needs, too. To be called before
-/// any thread is started.
+/// which are made if they are missing; with `card` also to the needs of the CUDA driver. Call it before any
+/// thread is started.
 pub(crate) fn confine(
     inputs: &[&Path],
     folders: impl IntoIterator<Item = PathBuf>,

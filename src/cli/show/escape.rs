@@ -1,4 +1,4 @@
-//! What comes from files and their names, made visible before it reaches a terminal or a log.
+//! Text from files and file names, made safe to show on a terminal or in a log.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ fn is_hidden(c: char) -> bool {
         )
 }
 
-/// `text` on one line, with characters that are not to be seen written as Rust writes them.
+/// `text` on one line, with invisible characters written as Rust escapes.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
@@ -30,7 +30,7 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// [`line`] for each line of a text of several lines of ours.
+/// [`line`] for each line of the program's own text.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| is_hidden(c) && c != '\n') {
         return Cow::Borrowed(text);

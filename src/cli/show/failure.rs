@@ -10,32 +10,32 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// The exit code of a part that may go well elsewhere or later: EX_TEMPFAIL of sysexits.h.
+/// The exit code of a part that may succeed elsewhere or later: EX_TEMPFAIL of sysexits.h.
 pub(crate) const ELSEWHERE: u8 = 75;
 
 /// Why the program does not exit with 0.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line asks for something that cannot be; exit code 2.
+    /// The command line asks for something impossible; exit code 2.
     Usage(String),
-    /// It did not work; exit code 1.
+    /// An error; exit code 1.
     Failed(String),
-    /// It did not work for a reason that may pass, or that another machine does not have: a full disk, a lost
-    /// card, too little memory, an error of the system; exit code 1.
+    /// An error that may be temporary, or that another machine does not have: a full disk, a lost card, too
+    /// little memory, an error of the system; exit code 1.
     Passing(String),
-    /// The same of a part of a job; exit code 75, which says to try elsewhere or later.
+    /// The same for a part of a job; exit code 75, which means: try elsewhere or later.
     Elsewhere(String),
-    /// It did not work for these, a line each; exit code 1.
+    /// Several errors, a line each; exit code 1.
     Listed(String, Vec<String>),
-    /// Two inputs differ, which has been said; exit code 1.
+    /// Two inputs differ, as already printed; exit code 1.
     Different,
     /// Two inputs could not be compared; exit code 2, as with `cmp` and `diff`.
     Incomparable(String),
     /// Everything is there already; exit code 0.
     NothingToDo,
-    /// The user stopped it; exit code 130. What there is to say has been said.
+    /// The user stopped it; exit code 130. Everything has been printed.
     Interrupted,
-    /// Whoever read our text has gone, as `head` does; nothing is wrong.
+    /// The reader of standard output has gone, as `head` does; no error.
     ReaderGone,
 }
 
@@ -45,7 +45,7 @@ impl Failure {
         Failure::Usage(sentence(error))
     }
 
-    /// Why, in words.
+    /// The reason in words.
     pub(crate) fn reason(&self) -> String {
         match self {
             Failure::Usage(text)
@@ -64,7 +64,7 @@ impl Failure {
         }
     }
 
-    /// The same about a file of several: its name before the reason, unless that names it.
+    /// The reason for one file of several: with its name in front, unless the reason names it.
     pub(crate) fn about(self, name: &str) -> Failure {
         let named = |text: String| match text.contains(name) {
             true => text,
@@ -90,7 +90,7 @@ impl<E: Error + 'static> From<E> for Failure {
     }
 }
 
-/// True if the error is the machine's and not the job's: the same may go well elsewhere or later.
+/// True if the machine is the cause and not the job, which may succeed elsewhere or later.
 fn is_passing(error: &(dyn Error + 'static)) -> bool {
     let of_engine = |error: &EngineError| {
         matches!(
@@ -116,9 +116,9 @@ fn is_passing(error: &(dyn Error + 'static)) -> bool {
         || error.downcast_ref().is_some_and(of_sink)
 }
 
-/// Tells the error, if there is one, and gives the exit code.
+/// Prints the error, if there is one, and returns the exit code.
 pub(crate) fn exit(result: Result<(), Failure>) -> ExitCode {
-    // Nothing can be done if stderr is closed, and the exit code says it all the same.
+    // Nothing can be done if stderr is closed; the exit code remains.
     let say = |text: &str| {
         let _ = writeln!(io::stderr(), "error: {}", escape::line(text));
     };
@@ -154,7 +154,7 @@ pub(crate) fn to_stdout(
 ) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let result = write(&mut out);
-    // What was printed before a failure (a table of differences) belongs on the screen before the error.
+    // Output from before the failure (a table of differences) must appear before the error.
     out.flush()?;
     result
 }

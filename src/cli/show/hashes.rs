@@ -4,7 +4,7 @@ use framepipe::frame::Rational;
 use framepipe::sink::hashes::LoggedFrame;
 use std::fmt::Write;
 
-/// A line about the form, then one a frame: number, tick ("-" without times), hash.
+/// A line about the format, then one for each frame: number, tick ("-" without times), hash.
 pub(crate) fn text(frames: &[LoggedFrame], base: Rational) -> String {
     let mut text = format!(
         "# framepipe frame hashes 1; number, time in ticks of {}/{} s, XXH3 of 128 bits\n",

@@ -1,4 +1,4 @@
-//! How far a run is: a line on a terminal, a line now and then in a log, or JSON for programs.
+//! Progress of a run: a line on a terminal, regular lines in a log, or JSON for programs.
 //!
 //! ```text
 //!  45%  450/1000  62.9 fps  2.5x  0:12, 0:15 left  12 MB  busiest: encode  while frames come
@@ -34,7 +34,7 @@ const LINE: Duration = Duration::from_secs(30);
 /// The time over which speed is measured.
 const RECENT: Duration = Duration::from_secs(5);
 
-/// Columns of a terminal that does not tell.
+/// Columns of a terminal that does not report its size.
 const USUAL_WIDTH: usize = 80;
 
 /// What `--progress` asks for.
@@ -65,7 +65,7 @@ pub(crate) enum Form {
     Nothing,
     /// One line that is drawn anew.
     Bar,
-    /// A line now and then.
+    /// A line at intervals.
     Lines,
     /// JSON objects, one a line.
     Json(JsonLines),
@@ -80,7 +80,7 @@ impl JsonLines {
         JsonLines(Arc::new(Mutex::new(Box::new(out))))
     }
 
-    /// Whoever reads may have gone, which is no reason to stop.
+    /// The reader may have gone; the run goes on.
     fn write(&self, object: &str) {
         let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = out.write_all(format!("{object}\n").as_bytes());
@@ -88,7 +88,7 @@ impl JsonLines {
 }
 
 impl Form {
-    /// What suits stderr; nothing for a quiet run.
+    /// The default form for stderr; none for a quiet run.
     pub(crate) fn usual(is_quiet: bool) -> Form {
         match (is_quiet, std::io::stderr().is_terminal()) {
             (true, _) => Form::Nothing,
@@ -97,7 +97,7 @@ impl Form {
         }
     }
 
-    /// What was asked for, else the usual. A descriptor is opened here, before the run begins.
+    /// The requested form, or the default one. A descriptor is opened here, before the run begins.
     pub(crate) fn open(wanted: Option<ProgressFormat>, is_quiet: bool) -> Result<Form, Failure> {
         let fd = match wanted {
             None => return Ok(Form::usual(is_quiet)),
@@ -121,13 +121,13 @@ pub(crate) struct Watched<'a> {
     pub(crate) frames: Option<u64>,
     /// Frames of the pipeline in one of these.
     pub(crate) parts: u64,
-    /// Frames a second of the pictures, for the speed beside real time.
+    /// Frames a second of the pictures, for the speed relative to real time.
     pub(crate) rate: Option<f64>,
 }
 
-/// What has progress to show.
+/// A run or batch whose progress is shown.
 pub(crate) trait Watch: Sync {
-    /// How far it is.
+    /// The current progress.
     fn snapshot(&self, meter: &mut Meter) -> Snapshot;
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn show<T: Send>(watched: &impl Watch, form: Form, work: impl FnOnce(
             }
             face.end(&watched.snapshot(&mut meter));
         };
-        // A run goes on without progress where no thread can be had for it.
+        // Without a thread for it, the run goes on without progress.
         let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
         let result = work();
         drop(done);
@@ -154,12 +154,12 @@ pub(crate) fn show<T: Send>(watched: &impl Watch, form: Form, work: impl FnOnce(
     })
 }
 
-/// How far the run was at one snapshot.
+/// The progress of a run at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Snapshot {
     pub(crate) written: u64,
     pub(crate) frames: Option<u64>,
-    /// Frames a second of late.
+    /// Frames a second, recently.
     pub(crate) fps: f64,
     /// `fps` over the pictures' own rate.
     pub(crate) speed: Option<f64>,
@@ -167,18 +167,18 @@ pub(crate) struct Snapshot {
     /// Bytes that the output has.
     pub(crate) bytes: Option<u64>,
     pub(crate) busiest: Option<Stage>,
-    /// No more frames will come: these are in the encoder.
+    /// The number of frames in the encoder when no more will come.
     pub(crate) finishing: Option<u64>,
-    /// The file that this is about, where there are several.
+    /// The file, if there are several.
     pub(crate) file: Option<String>,
-    /// Files that are done, and all of them, where there are several.
+    /// Files that are done, and the number of all files, if there are several.
     pub(crate) files: Option<(usize, usize)>,
 }
 
 /// Time, and speed over the last seconds.
 pub(crate) struct Meter {
     began: Instant,
-    /// What was written when, over the last seconds.
+    /// Times and frames written, over the last seconds.
     recent: VecDeque<(Instant, u64)>,
 }
 
@@ -196,7 +196,7 @@ impl Meter {
         self.began.elapsed()
     }
 
-    /// Frames a second of late, now that there are `frames`.
+    /// Frames a second recently, given `frames` now.
     pub(crate) fn speed(&mut self, frames: u64) -> f64 {
         let now = Instant::now();
         self.recent.push_back((now, frames));
@@ -244,7 +244,7 @@ impl Watch for Watched<'_> {
 }
 
 impl Snapshot {
-    /// Time until the last frame, at the speed of late.
+    /// Time until the last frame, at the recent speed.
     fn left(&self) -> Option<Duration> {
         let frames = self.frames.filter(|_| self.finishing.is_none())?;
         let rest = frames.checked_sub(self.written)? as f64;
@@ -335,7 +335,7 @@ fn fitting(fields: &[String], width: usize) -> String {
     line
 }
 
-/// Minutes and seconds, with hours where there are some.
+/// Minutes and seconds, with hours if needed.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -345,7 +345,7 @@ fn clock(time: Duration) -> String {
     }
 }
 
-/// What is drawn on.
+/// The target of drawing.
 enum Face {
     Bar(ProgressBar),
     Lines(Instant),
@@ -368,7 +368,7 @@ impl Face {
         }
     }
 
-    /// Shows the snapshot if it is time. Whoever reads may have gone, which is no reason to stop.
+    /// Shows the snapshot if it is time. The reader may have gone; the run goes on.
     fn draw(&mut self, snapshot: &Snapshot) {
         match self {
             Face::Bar(bar) => bar.set_message(snapshot.line(width())),

@@ -1,11 +1,11 @@
-//! The end of a run in three lines: what was read, with any conversion that was needed, what was written, and
-//! how fast, with what would make it faster.
+//! The end of a run in three lines: the input with any conversion, the output, and the speed with advice to
+//! raise it.
 
 use crate::cli::options::encoding::EncodingArguments;
 use framepipe::report::{Completion, Report, Stage};
 use std::fmt::Write;
 
-/// Below this share of busy time no stage holds the run up by itself.
+/// Below this busy share no single stage limits the run.
 const CLEAR: f64 = 0.75;
 
 /// Presets that are at least as fast as the one that is recommended.
@@ -38,7 +38,7 @@ pub(crate) fn brief(report: &Report, encoding: &EncodingArguments, rate: Option<
     text
 }
 
-/// What limits the run, and what would help.
+/// The limit of the run, and advice.
 fn verdict(report: &Report, encoding: &EncodingArguments) -> Option<String> {
     let limit = report.limit.as_ref()?;
     let (noun, percent) = (noun(limit.stage), limit.busy_share * 100.0);
@@ -62,7 +62,7 @@ fn noun(stage: Stage) -> &'static str {
     }
 }
 
-/// What the user can do about a stage that limits; nothing where framepipe knows of nothing.
+/// Advice about a stage that limits the run; empty if there is none.
 fn advice(stage: Stage, report: &Report, encoding: &EncodingArguments) -> Option<String> {
     match stage {
         Stage::Encode => {
