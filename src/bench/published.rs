@@ -1,5 +1,5 @@
-//! The tables of the five reports that this project grew out of: what they measured, and the cells that
-//! measure the same here. The figures are in published.tsv, whose first lines describe it; this reads them.
+//! The tables of the five reports that this project grew out of: their figures, and the cells that measure
+//! the same here. The figures are in published.tsv, whose first lines describe it; this reads them.
 //!
 //! docs/lab/2026-11-21-five-reports.md says what each report found, what is found here, and why the two
 //! differ.
@@ -24,7 +24,7 @@ const KEYS: [&str; 9] = [
     "scope",
 ];
 
-/// What a report measured.
+/// Figures of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Published {
     /// Milliseconds.
@@ -35,7 +35,7 @@ pub struct Published {
 
 type Fault = Box<dyn Error + Send + Sync>;
 
-/// A line of published.tsv that is not as its head says; a test reads all of them.
+/// A line of published.tsv that does not fit its head; a test reads all lines.
 #[derive(Debug, thiserror::Error)]
 #[error("published.tsv: '{line}'")]
 pub struct PublishedError {
@@ -48,9 +48,9 @@ pub struct PublishedError {
 pub struct Entry {
     /// The configuration.
     pub case: Case,
-    /// What the time covers.
+    /// The part of the work that is timed.
     pub scope: Scope,
-    /// What the report measured; nothing where it swept this, but its figure is not known.
+    /// The report's figures; empty if it measured this cell but the figure is not known.
     pub published: Published,
 }
 
@@ -66,11 +66,11 @@ pub struct Row {
 /// One sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// What was swept.
+    /// The title of the sweep.
     pub title: String,
-    /// What the rows are.
+    /// The meaning of the rows.
     pub axis: &'static str,
-    /// What the columns are.
+    /// The meaning of the columns.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<Row>,
@@ -81,9 +81,9 @@ pub struct Table {
 pub struct Report {
     /// "R1" to "R5".
     pub name: &'static str,
-    /// What it measured on.
+    /// The machine that it measured on.
     pub machine: &'static str,
-    /// What it found, and how its measuring differs from what is done here.
+    /// Its findings, and how its way of measuring differs from the one here.
     pub remarks: Vec<&'static str>,
     lines: Vec<&'static str>,
 }
@@ -272,7 +272,7 @@ fn pair<N: FromStr<Err: Into<Fault>>>(text: &str) -> Result<(N, N), Fault> {
     ))
 }
 
-/// What is before and after the first `mark`.
+/// The text before and after the first `mark`.
 fn halves(text: &str, mark: char) -> (&str, &str) {
     text.split_once(mark).unwrap_or((text, ""))
 }

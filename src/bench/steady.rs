@@ -20,13 +20,13 @@ pub const STEADY_VERSION: u32 = 1;
 /// How long a run is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SteadyPlan {
-    /// From the first frame's end on, what is left out.
+    /// Warm-up after the first frame, left out of the figures.
     pub warm_up: Duration,
-    /// What is measured after that.
+    /// The time that is measured after the warm-up.
     pub time: Duration,
 }
 
-/// What a steady run showed.
+/// The result of a steady run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Steady {
     /// Always [`STEADY_SCHEMA`].
@@ -35,9 +35,9 @@ pub struct Steady {
     pub version: u32,
     /// When it ended, UTC.
     pub date: String,
-    /// On what.
+    /// The machine.
     pub machine: Machine,
-    /// With what.
+    /// The versions.
     pub versions: Versions,
     /// Whether the whole time was measured.
     pub ending: Completion,
@@ -45,7 +45,7 @@ pub struct Steady {
     pub warm_up_seconds: f64,
     /// Seconds that were measured.
     pub seconds: f64,
-    /// Frames in these.
+    /// Frames in the measured seconds.
     pub frames: u64,
     /// Frames over seconds.
     pub frames_per_second: f64,
@@ -62,11 +62,11 @@ pub struct Steady {
     pub latency: Option<LatencySummary>,
     /// The whole run's report, warm-up included.
     pub report: Report,
-    /// What is to be known about the figures.
+    /// Notes about the figures.
     pub notes: Vec<String>,
 }
 
-/// What the sink sees of time. It starts with the first frame.
+/// The sink's clock, which starts with the first frame.
 struct Tally {
     plan: SteadyPlan,
     interval: Duration,
@@ -122,7 +122,7 @@ impl Tally {
         false
     }
 
-    /// What was measured, in seconds: all of it, or up to the last frame if the run ended before.
+    /// The measured time in seconds: the whole plan, or up to the last frame if the run ended before.
     fn seconds(&self) -> f64 {
         let time = if self.is_over { self.plan.time } else { self.last };
         time.as_secs_f64()
@@ -217,8 +217,8 @@ impl IndexedSink for Counted<Arc<dyn IndexedSink>> {
     }
 }
 
-/// Runs `job` until the plan's time is up, its input ends, or `stop` is used. Gives also what the pipeline
-/// measured of the whole run.
+/// Runs `job` until the plan's time is up, its input ends, or `stop` is used. Also returns the pipeline's own
+/// measurements of the whole run.
 pub fn run(
     job: Job,
     filters: Vec<String>,

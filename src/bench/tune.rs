@@ -20,7 +20,7 @@ pub const TUNING_SCHEMA: &str = "framepipe-tuning";
 /// The version in every tuning's `version` field; it grows when a field changes its meaning or goes away.
 pub const TUNING_VERSION: u32 = 1;
 
-/// What is measured: every size of mask, directly and separably, in every format and at every frame size.
+/// The grid of a tuning: every size of mask, direct and separable, in every format and at every frame size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TuneGrid {
     /// Sides of the Gaussians, in pixels.
@@ -47,7 +47,7 @@ pub struct TunedTime {
     pub milliseconds: Spread,
 }
 
-/// What was measured for one work.
+/// The result for one work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TunedCell {
     /// The filter, as it is written on the command line.
@@ -58,7 +58,7 @@ pub struct TunedCell {
     pub width: usize,
     /// Rows.
     pub height: usize,
-    /// What the kernels had to do.
+    /// The kernels' work.
     #[serde(flatten)]
     pub work: Work,
     /// The variant with the least median.
@@ -69,7 +69,7 @@ pub struct TunedCell {
     pub times: Vec<TunedTime>,
 }
 
-/// A whole tuning, and what it was measured on.
+/// A whole tuning, and its machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tuning {
     /// Always [`TUNING_SCHEMA`].
@@ -113,8 +113,8 @@ impl TuneGrid {
         }
     }
 
-    /// What is to be timed on `card`. An error if a mask cannot be, or a format has planes of several kinds,
-    /// which take different kernels.
+    /// The works to be timed on `card`. An error if a mask is impossible, or a format has planes of several
+    /// kinds, which take different kernels.
     pub fn jobs(&self, card: &DeviceInfo) -> Result<Vec<TuneJob>, BenchError> {
         let mut jobs = Vec::new();
         for &(width, height) in &self.frames {
@@ -180,7 +180,7 @@ fn job(
 }
 
 impl TuneJob {
-    /// What is timed for it, one case a variant.
+    /// The cases of the work, one for each variant.
     pub fn cases(&self) -> impl Iterator<Item = &Case> {
         self.cases.iter().map(|(_, case)| case)
     }
@@ -418,7 +418,7 @@ mod tests {
             text.contains("constant-shared") && text.contains("2.00x"),
             "{text}"
         );
-        // What was measured is what is chosen.
+        // The choice is the measured one.
         let table = Tables {
             cells: tuning.table(),
             ..Tables::rule()

@@ -40,7 +40,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// What a run keeps beyond its sums. By default nothing, so that nobody pays for what nobody asked for.
+/// What a run records beyond its sums; nothing by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recording {
     /// How many of the first frames' spans each stage keeps; see [`Spans`].
@@ -49,7 +49,7 @@ pub struct Recording {
     pub throughput: bool,
 }
 
-/// One stage's own account. Each worker owns one; they are handed over when the threads are joined, and
+/// The times of one stage. Each worker owns one; they are handed over when the threads are joined, and
 /// merged.
 #[derive(Debug, Clone, Default)]
 pub struct StageClock {
@@ -65,13 +65,13 @@ pub struct StageClock {
     pub input_wait: Duration,
     /// Time without a free buffer or without room in the next queue, summed over the workers.
     pub output_wait: Duration,
-    /// How long the stage had each frame in hand, waiting excluded.
+    /// Time that each frame spent in the stage, waiting excluded.
     pub latency: Latencies,
     /// Frames passed on over time, if that was requested.
     pub throughput: Option<Throughput>,
-    /// What each worker did, if that was requested.
+    /// The activities of each worker, if requested.
     pub threads: Vec<Spans>,
-    /// A profiler that wants to know what the worker is at.
+    /// A profiler that shows the activities of the worker.
     pub ranges: Option<Arc<dyn Ranges>>,
 }
 
@@ -101,7 +101,7 @@ impl StageClock {
         }
     }
 
-    /// The account of one worker, nothing in it yet.
+    /// The empty account of one worker.
     pub fn worker() -> StageClock {
         StageClock {
             workers: 1,
@@ -109,7 +109,7 @@ impl StageClock {
         }
     }
 
-    /// The account of one worker of a run that began at `epoch`, with all that is to be kept.
+    /// The account of one worker of a run that began at `epoch`, ready to keep what `recording` asks for.
     pub fn recording(recording: Recording, epoch: Instant) -> StageClock {
         let threads = (recording.frames > 0).then(|| Spans::new(epoch, recording.frames));
         StageClock {
@@ -119,7 +119,7 @@ impl StageClock {
         }
     }
 
-    /// Tells a profiler, if there is one, that the worker is at this frame from now on.
+    /// Shows a profiler, if there is one, that the worker now works on this frame.
     pub fn range(&self, name: &'static CStr, sequence: u64) -> OpenRange {
         if let Some(ranges) = &self.ranges {
             ranges.begin(name, sequence);
@@ -127,7 +127,7 @@ impl StageClock {
         OpenRange(self.ranges.clone())
     }
 
-    /// Keeps what the worker did for `length` from `began` on, if that was requested.
+    /// Records an activity that took `length` from `began` on, if requested.
     pub fn span(&mut self, activity: Activity, sequence: u64, began: Instant, length: Duration) {
         if let Some(spans) = self.threads.first_mut() {
             spans.record(activity, sequence, began, length);
@@ -161,7 +161,7 @@ impl StageClock {
         self.threads.append(&mut other.threads);
     }
 
-    /// The share of its threads' time that the stage was at work during `wall`, 0 to 1.
+    /// The share of its threads' time in `wall` at work, 0 to 1.
     pub fn busy_share(&self, wall: Duration) -> f64 {
         share(self.busy, self.workers, wall)
     }

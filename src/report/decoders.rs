@@ -1,4 +1,4 @@
-//! Several decoders that share one input: what each of them did of the decode stage's work.
+//! Several decoders that share one input, and the part of each in the decode stage's work.
 
 use super::table::Table;
 use super::text::percent;
@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct DecoderClock {
     /// Where it works: `CPU`, or a card with its number.
     pub place: String,
-    /// What it did. It has no input to wait for but the place where its next stretch begins.
+    /// Its times. Its only input is the place where its next stretch begins.
     pub clock: StageClock,
 }
 
@@ -21,9 +21,9 @@ pub struct DecoderClock {
 pub struct DecoderReport {
     /// Where it works.
     pub place: String,
-    /// Frames of its that the run used.
+    /// Its frames that the run used.
     pub frames: u64,
-    /// These over the frames of all decoders, 0 to 1.
+    /// Its frames over the frames of all decoders, 0 to 1.
     pub frame_share: f64,
     /// Where its time went: at work, without a stretch to decode, and without room for a frame whose turn has
     /// not come.
@@ -46,14 +46,14 @@ impl DecoderClock {
         clock.busy += busy;
         clock.output_wait += waited;
         clock.frame(bytes, busy);
-        // When exactly it had no stretch is not known, so that this is drawn first.
+        // It had no stretch at some time before; that wait is drawn first.
         clock.span(super::Activity::InputWait, sequence, began, idle);
         clock.span(super::Activity::Work, sequence, began + idle, busy);
         clock.span(super::Activity::QueueWait, sequence, began + idle + busy, waited);
     }
 
-    /// Makes the decode stage's account of that of the thread that puts the decoders' frames in order, which
-    /// has no work of its own but for frames that no decoder made.
+    /// The decode stage's account. `thread` puts the decoders' frames in order and works itself only on
+    /// frames that no decoder made.
     pub fn sum_up(decoders: &[DecoderClock], mut thread: StageClock) -> StageClock {
         if decoders.is_empty() {
             return thread;
@@ -114,7 +114,7 @@ impl DecoderReport {
         table
     }
 
-    /// Its cells there, as decoder number `index`.
+    /// The cells of its row, as decoder number `index`.
     pub(super) fn row(&self, index: usize) -> Vec<String> {
         let mut row = vec![
             (index + 1).to_string(),

@@ -11,7 +11,7 @@ const RANGE: (u64, u64) = (100, 3_600_000_000_000);
 /// counted.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
-    // Made at the first record, because an empty one already holds some hundred kilobytes.
+    // Created with the first record: even an empty one holds some hundred kilobytes.
     histogram: Option<Histogram<u64>>,
     out_of_range: u64,
 }
@@ -52,7 +52,7 @@ impl Latencies {
         }
     }
 
-    /// Adds what another thread recorded.
+    /// Adds the times of another thread.
     pub fn merge(&mut self, other: &Latencies) {
         self.out_of_range += other.out_of_range;
         match (&mut self.histogram, &other.histogram) {
@@ -65,7 +65,7 @@ impl Latencies {
         }
     }
 
-    /// What was recorded, from the shortest time on: seconds to three significant digits, and how often.
+    /// The recorded times in ascending order: seconds to three significant digits, and how often.
     pub fn recorded(&self) -> Vec<(f64, u64)> {
         self.histogram.as_ref().map_or_else(Vec::new, recorded)
     }
@@ -76,7 +76,7 @@ impl Latencies {
     }
 }
 
-/// What a histogram in nanoseconds holds: seconds, and how often.
+/// The content of a histogram in nanoseconds: seconds, and how often.
 pub(super) fn recorded(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
     histogram
         .iter_recorded()

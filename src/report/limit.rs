@@ -3,7 +3,7 @@
 use super::{DeviceReport, Measurements, Stage};
 use serde::Serialize;
 
-/// Below this share of busy time no stage holds the run up by itself.
+/// Below this busy share no single stage limits the run.
 const CLEAR: f64 = 0.75;
 
 /// The stage that limits the run.
@@ -13,7 +13,7 @@ pub struct Limit {
     pub stage: Stage,
     /// Its busy share, 0 to 1.
     pub busy_share: f64,
-    /// The same in words, and what follows from it.
+    /// The same in words, and the consequence.
     pub sentence: String,
 }
 

@@ -44,13 +44,13 @@ pub enum Completion {
     /// The whole input was done.
     #[default]
     Complete,
-    /// The user stopped it; what was in flight was finished.
+    /// The user stopped it; frames in flight were finished.
     Interrupted,
-    /// Whoever read the output went away.
+    /// The output's reader went away.
     Closed,
 }
 
-/// What a run measured.
+/// The measurements of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Measurements {
     /// How it ended.
@@ -63,8 +63,8 @@ pub struct Measurements {
     pub wall: Duration,
     /// The accounts of decode, engine and encode.
     pub stages: [StageClock; 3],
-    /// The accounts of several decoders that share the input; the decode stage's is their sum. Empty where
-    /// the stage's own thread decodes.
+    /// The accounts of several decoders that share the input; the decode stage's account is their sum. Empty
+    /// if the stage's own thread decodes.
     pub decoders: Vec<DecoderClock>,
     /// From each frame's birth in the source to its being taken by the sink.
     pub end_to_end: Latencies,
@@ -74,7 +74,7 @@ pub struct Measurements {
     pub memory: PoolMemory,
 }
 
-/// What the frame pools held.
+/// The sizes of the frame pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct PoolMemory {
     /// Buffers between source and engine.
@@ -101,21 +101,21 @@ impl Measurements {
 /// The task of a run, for the report's head.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Task {
-    /// What was read, in the source's words.
+    /// The input, as the source describes it.
     pub input: String,
-    /// What was written, in the sink's words.
+    /// The output, as the sink describes it.
     pub output: String,
     /// The filters, in order, as the user wrote them.
     pub filters: Vec<String>,
     /// The engine's name.
     pub engine: String,
-    /// What the engine ran on, in its own words.
+    /// The device and settings of the engine, as it describes them.
     pub engine_description: String,
-    /// Where and how the run was made; `None` where nobody says so.
+    /// Where and how the run was made; `None` if not stated.
     pub origin: Option<Origin>,
 }
 
-/// Where and how a run was made, so that whoever finds its report can repeat it.
+/// Where and how a run was made, so that a reader of its report can repeat it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Origin {
     /// The command line, quoted for a shell.
@@ -138,7 +138,7 @@ pub struct Report {
     pub version: u32,
     /// framepipe's version.
     pub program_version: &'static str,
-    /// What was to be done.
+    /// The task.
     pub task: Task,
     /// How the run ended.
     pub ending: Completion,
@@ -152,7 +152,7 @@ pub struct Report {
     pub throughput: Option<ThroughputReport>,
     /// Decode, engine, encode.
     pub stages: Vec<StageReport>,
-    /// Several decoders that share the input, one by one; empty where there is one.
+    /// Several decoders that share the input, one by one; empty if there is only one.
     pub decoders: Vec<DecoderReport>,
     /// From a frame's birth in the source to its being taken by the sink; `None` without frames.
     pub end_to_end: Option<LatencySummary>,
@@ -162,9 +162,9 @@ pub struct Report {
     pub device: Option<DeviceReport>,
     /// The frame pools.
     pub memory: PoolMemory,
-    /// What was done though nothing was lost.
+    /// Changes without a loss.
     pub notes: Vec<String>,
-    /// What went wrong without ending the run.
+    /// Problems that did not end the run.
     pub warnings: Vec<String>,
 }
 

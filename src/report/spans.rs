@@ -1,9 +1,9 @@
-//! What one stage thread did, one span after another, for the first frames of a run and for a few in its
-//! midst.
+//! Activities of a stage thread, one span after another, for the first frames of a run and a few in its
+//! middle.
 
 use std::time::{Duration, Instant};
 
-/// What a stage thread did.
+/// Activities of a stage thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Activity {
     /// A frame's work: decoding it, or encoding it.
@@ -33,13 +33,13 @@ impl Activity {
 /// One stretch of a stage thread's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// What the thread did.
+    /// The activity.
     pub activity: Activity,
-    /// The frame that it was at work on, or that the wait ended with.
+    /// The frame that was worked on, or that ended the wait.
     pub sequence: u64,
     /// Nanoseconds from the run's beginning.
     pub begin: u64,
-    /// Nanoseconds likewise.
+    /// Nanoseconds from the run's beginning.
     pub end: u64,
 }
 
@@ -49,16 +49,16 @@ pub struct Span {
 /// waiting for room; then the decode stage's thread has a wait in the place of work.
 pub const SPANS_A_FRAME: usize = 13;
 
-/// Shorter waits are not kept: they are what asking costs when nothing has to be waited for.
+/// Shorter waits are not kept: they are only the cost of the call.
 const SHORTEST_WAIT: u64 = 1_000;
 
-/// Frames of a stretch in the midst of a run.
+/// Frames of a stretch in the middle of a run.
 const STRETCH: u64 = 16;
 
-/// The first frame that such a stretch may begin with.
+/// The smallest frame number at which such a stretch begins.
 const FIRST_STRETCH: u64 = 64;
 
-/// Where the stretch begins that shows the midst of a run of so many frames: at a power of two in its second
+/// The first frame of the stretch from the middle of a run of `frames` frames: a power of two in its second
 /// or third quarter, away from the end; `None` if the run is too short.
 #[cfg(any(test, feature = "cli"))]
 pub(super) fn stretch_of(frames: u64) -> Option<u64> {
@@ -67,8 +67,8 @@ pub(super) fn stretch_of(frames: u64) -> Option<u64> {
 }
 
 /// One thread's spans in the order in which they ended. Frames from `limit` on are not kept, so that the
-/// memory is bounded, but for the last two stretches that began at a power of two: how long a run is shows
-/// only at its end.
+/// memory is bounded, except for the last two stretches that began at a power of two: the length of a run is
+/// known only at its end.
 #[derive(Debug, Clone)]
 pub struct Spans {
     epoch: Instant,
@@ -89,7 +89,7 @@ impl Spans {
         }
     }
 
-    /// Keeps what took `length` from `began` on.
+    /// Keeps an activity that took `length` from `began` on.
     pub fn record(&mut self, activity: Activity, sequence: u64, began: Instant, length: Duration) {
         let start = match sequence {
             first if first < FIRST_STRETCH => None,
@@ -130,12 +130,12 @@ impl Spans {
         }
     }
 
-    /// What was kept of the first frames.
+    /// The spans of the first frames.
     pub fn list(&self) -> &[Span] {
         &self.list
     }
 
-    /// What was kept of the stretch that begins with this frame; nothing if none begins with it.
+    /// The spans of the stretch that begins with this frame; empty if none does.
     pub fn stretch(&self, start: u64) -> &[Span] {
         let kept = self.stretches.iter().find(|(known, _)| *known == start);
         kept.map_or(&[], |(_, spans)| spans)

@@ -15,7 +15,7 @@ pub struct DeviceReport {
     pub slots: usize,
     /// Frames filtered.
     pub frames: u64,
-    /// Those of them that were timed, from which the seconds of all are estimated.
+    /// Frames that were timed; the seconds of all frames are estimated from them.
     pub frames_timed: u64,
     /// Seconds from the start of the first upload to the end of the last download.
     pub wall_seconds: f64,
@@ -35,7 +35,7 @@ pub struct DeviceReport {
     pub kernel_share: f64,
     /// Upload and download seconds over the seconds of all three parts, 0 to 1.
     pub transfer_share: f64,
-    /// The part of the transfer seconds that cost no wall time because something else ran meanwhile, 0 to 1.
+    /// The part of the transfer seconds hidden behind other work, 0 to 1.
     pub transfer_hidden: f64,
     /// Seconds of the slowest part over the wall seconds, 0 to 1; 1 is perfect overlap.
     pub overlap_efficiency: f64,
@@ -45,14 +45,14 @@ pub struct DeviceReport {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PartReport {
-    /// Seconds in which at least one frame's was running.
+    /// Seconds in which the part ran for at least one frame.
     pub seconds: f64,
     /// Seconds a frame; `None` if no frame was measured.
     pub latency: Option<LatencySummary>,
 }
 
 impl DeviceReport {
-    /// Sums up what the engine measured.
+    /// Sums up the engine's measurements.
     pub fn new(times: &DeviceTimes) -> DeviceReport {
         let [up, kernel, down] = times.totals;
         let sum = up + kernel + down;
@@ -68,8 +68,7 @@ impl DeviceReport {
                 0.0
             }
         };
-        // Whatever the wall time exceeds the kernels by is transfer that nothing hid (or idling, which hides
-        // nothing either).
+        // The wall time beyond the kernels is exposed transfer, or idling, which hides nothing either.
         let exposed = (times.wall - kernel).clamp(0.0, up + down);
         DeviceReport {
             device: times.device.clone(),

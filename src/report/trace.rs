@@ -1,7 +1,7 @@
 //! A run's first frames in Chrome's trace event format, which Perfetto (<https://ui.perfetto.dev>) opens.
 //!
 //! Every stage thread is a track with a span for each frame's work and for each wait, and every stream of a
-//! device is one. All times count from the run's beginning. docs/schemas.md states what is in the file.
+//! device is one. All times count from the run's beginning. docs/schemas.md describes the file.
 
 use super::{Activity, Measurements, Span, Spans, Stage, Task};
 use crate::engine::{DeviceTimes, FrameTimes};
@@ -32,7 +32,8 @@ pub struct Alignment {
 }
 
 impl Alignment {
-    /// Finds the zero by what the engine stage's thread did; `None` without a frame that both know.
+    /// Finds the zero from the activities of the engine stage's thread; `None` without a frame that both
+    /// recorded.
     pub fn find(measured: &Measurements) -> Option<Alignment> {
         let device = measured.device.as_ref()?;
         let mut earliest = f64::NEG_INFINITY;
@@ -199,7 +200,7 @@ struct Thread<'a> {
     stage: Stage,
     name: String,
     spans: &'a Spans,
-    /// What it lacks while it has no input.
+    /// The name of its wait for input.
     waits_for: &'static str,
 }
 
@@ -212,7 +213,7 @@ enum FlowPhase {
 }
 
 impl<'a> Trace<'a> {
-    /// The trace of what a run measured whose stages kept the first `kept` frames' spans.
+    /// The trace of a run whose stages kept the spans of the first `kept` frames.
     pub fn new(task: &'a Task, measured: &'a Measurements, kept: u64) -> Trace<'a> {
         Trace { task, measured, kept }
     }
@@ -321,7 +322,7 @@ impl<'a> Trace<'a> {
         (device.frames.len() as u64).min(self.kept)
     }
 
-    /// What the run was, and how far the trace goes.
+    /// The task of the run, and the extent of the trace.
     fn facts(&self) -> Map<String, Value> {
         let mut facts = Map::new();
         let mut put = |name: &str, value: Value| {
@@ -352,7 +353,7 @@ impl<'a> Trace<'a> {
         facts
     }
 
-    /// The device's streams, each a track; what overlaps another of its kind ran on a further stream.
+    /// The device's streams, each a track; overlapping work of one kind ran on a further stream.
     fn device<W: Write>(&self, events: &mut Events<W>, device: &DeviceTimes, offset: f64) -> io::Result<()> {
         events.name("process_name", DEVICE, 0, &device.device)?;
         let mut tid = 0;
@@ -401,7 +402,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// A part of a frame's path through a device, and where its times are.
+/// A part of a frame's path through a device, and its times.
 type Part = (&'static str, fn(&FrameTimes) -> (f64, f64));
 
 /// The parts in the order in which a frame goes through them.

@@ -1,4 +1,4 @@
-//! What the host's memory carries: plain copies of pictures by some threads.
+//! The rate of the host's memory: plain copies of pictures by several threads.
 
 use super::effort::Effort;
 use super::spread::Spread;
@@ -9,7 +9,7 @@ use std::time::Instant;
 const STRETCH: usize = 4;
 
 /// Milliseconds that a copy of a picture of `bytes` bytes takes while `threads` threads copy, each pictures
-/// of its own. Pictures and copies that take turns are together at least `together` bytes.
+/// of its own. Pictures and copies used in turn have at least `together` bytes in total.
 pub fn time_copies(
     bytes: usize,
     threads: usize,

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Effort {
     /// How long.
     pub time: Duration,
-    /// Times taken, at least and at most, whatever that takes.
+    /// The least and the largest number of times taken, regardless of duration.
     pub rounds: (usize, usize),
 }
 

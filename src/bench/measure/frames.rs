@@ -10,21 +10,21 @@ use std::time::Instant;
 
 /// Bytes that the frames of a room take together, at most, beyond the fewest that are needed.
 const MOST_BYTES: usize = 2 << 30;
-/// For an engine that overlaps frames: frames of one time, as a multiple of those in flight.
+/// For an engine that overlaps frames: frames in one timed stretch, as a multiple of the frames in flight.
 const BATCH: usize = 4;
 /// How rows are aligned, as decoders align them.
 const ALIGNMENT: usize = 64;
 
-/// What was timed.
+/// The result of timing.
 pub(super) struct FrameTimes {
     /// Milliseconds a frame; for an engine that overlaps frames, means over short stretches of its steady
     /// state.
     pub(super) milliseconds: Vec<f64>,
-    /// Frames that took turns.
+    /// Frames used in turn.
     pub(super) turns: usize,
     /// The noise of one of the frames that were timed.
     pub(super) seed: u64,
-    /// What the engine made of it.
+    /// The engine's result of that frame.
     pub(super) output: Frame,
 }
 
@@ -71,7 +71,7 @@ impl TimedFrames {
             .par_iter_mut()
             .enumerate()
             .for_each(|(turn, frame)| fill_with_noise(frame, seed + turn as u64));
-        // What the system does when a page is first used is no engine's time.
+        // The system's work on the first use of a page must not count as an engine's time.
         timed.outputs.prepare(layout.size())?;
         let mut results: Vec<_> = std::iter::from_fn(|| timed.outputs.try_take()).collect();
         results.iter_mut().for_each(|result| result.bytes_mut().fill(1));
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Keeps three frames in flight, and counts those that it was given.
+    /// Keeps three frames in flight, and counts the frames that it was given.
     #[derive(Default)]
     struct Deep(NoFilter, usize, usize);
 

@@ -1,20 +1,20 @@
-//! What a measurement was made on and with.
+//! The machine and the versions of a measurement.
 
 use crate::engine::cpu::InstructionSet;
 use crate::engine::cuda;
 use serde::Serialize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a measurement was made on.
+/// The machine of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Machine {
-    /// The processor's name, as the system tells it.
+    /// The processor's name, as the system states it.
     pub cpu: String,
     /// Cores that the process may use.
     pub cores: usize,
     /// The best instruction set of it that the CPU engine uses.
     pub instruction_set: String,
-    /// Bytes of the last-level cache; `None` if the system does not tell.
+    /// Bytes of the last-level cache; `None` if the system does not state them.
     pub cache_bytes: Option<u64>,
     /// The card's name; `None` if there is none.
     pub gpu: Option<String>,
@@ -26,7 +26,7 @@ pub struct Machine {
     pub l2_bytes: Option<u64>,
 }
 
-/// What a measurement was made with.
+/// The versions of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Versions {
     /// framepipe's version.
@@ -66,7 +66,7 @@ impl Machine {
     }
 }
 
-/// The processor's name, as Linux tells it.
+/// The processor's name, as Linux states it.
 pub fn processor() -> String {
     std::fs::read_to_string("/proc/cpuinfo")
         .ok()
@@ -87,7 +87,7 @@ pub fn cold_bytes(known: Option<u64>) -> u64 {
     4 * known.unwrap_or(USUAL_CACHE)
 }
 
-/// Bytes of the first core's largest cache, as Linux tells them.
+/// Bytes of the first core's largest cache, as Linux states them.
 pub fn last_level_cache() -> Option<u64> {
     let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     caches

@@ -44,7 +44,7 @@ const REFERENCE_ROWS: usize = 16;
 /// Results of the CPU engine that are kept to be compared with.
 const KEPT_RESULTS: usize = 4;
 
-/// What is measured.
+/// The case that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// The reference engine. It is timed on a strip of the frame, and the time multiplied.
@@ -145,7 +145,7 @@ pub enum BenchError {
     /// There is no memory for them.
     #[error(transparent)]
     Allocation(#[from] AllocationError),
-    /// What was timed computes something else.
+    /// The timed engine computes something else.
     #[error(
         "{case}: {differences} of {samples} samples differ from the {other} engine's; what is timed must be \
          right, and this is a defect of framepipe or of this machine"
@@ -157,7 +157,7 @@ pub enum BenchError {
         differences: u64,
         /// How many were compared.
         samples: u64,
-        /// What it was compared with.
+        /// The engine that it was compared with.
         other: &'static str,
     },
     /// The times are no numbers.
@@ -182,7 +182,7 @@ impl BenchError {
     }
 }
 
-/// The reference on one work: milliseconds for each row, and what the strip held.
+/// The reference on one work: milliseconds a row, and the result of its strip.
 struct Baseline {
     milliseconds_a_row: f64,
     times: Vec<f64>,
@@ -191,14 +191,14 @@ struct Baseline {
     output: Frame,
 }
 
-/// Which pictures take turns while an engine is timed.
+/// The pictures that are used in turn while an engine is timed.
 #[derive(Debug, Clone, Copy)]
 enum Pictures {
     /// More than the last-level cache holds, in ordinary memory.
     Cold,
     /// The same in page-locked memory.
     ColdAndPinned,
-    /// As few as can be, in ordinary memory.
+    /// As few as possible, in ordinary memory.
     Warm,
 }
 
@@ -210,7 +210,7 @@ pub struct Bench {
     device: usize,
     effort: Effort,
     seed: u64,
-    /// Bytes that pictures which take turns have together, so that none is in a cache.
+    /// Total bytes of the pictures used in turn, so that none is in a cache.
     cold_bytes: u64,
     card: Option<KernelTimer>,
     ceilings: Vec<Ceiling>,
@@ -250,7 +250,7 @@ impl Bench {
         (bench, why_not)
     }
 
-    /// Takes `bytes` for the size of the last-level cache, in place of what the system says.
+    /// Sets the size of the last-level cache, in place of the system's figure.
     pub fn with_cache(mut self, bytes: u64) -> Bench {
         self.machine.cache_bytes = Some(bytes);
         self.cold_bytes = cold_bytes(self.machine.cache_bytes);
@@ -262,12 +262,12 @@ impl Bench {
         Sweep::new(title.into(), self.machine.clone(), self.versions.clone())
     }
 
-    /// What it is measured on.
+    /// The machine.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// What it is measured with.
+    /// The versions.
     pub fn versions(&self) -> &Versions {
         &self.versions
     }
@@ -292,7 +292,7 @@ impl Bench {
         Spread::of(&timed.milliseconds).ok_or_else(|| BenchError::NoTimes(case.to_string()))
     }
 
-    /// Keeps what was measured on the card, so that `auto` goes by it from the next engine on; says in which
+    /// Stores the results of the card, which `auto` uses from the next engine on. Returns the path of the
     /// file.
     pub fn keep(&mut self, date: &str, cells: &[TableCell]) -> Result<PathBuf, EngineError> {
         self.card()?.keep(date, cells)
@@ -476,7 +476,7 @@ impl Bench {
             .ok_or_else(|| EngineError::Unavailable("there is no CUDA card to measure on".to_owned()))
     }
 
-    /// Compares what the card made with the CPU engine's result.
+    /// Compares the card's result with the CPU engine's.
     fn check(&mut self, case: &Case, seed: u64, made: &Frame) -> Result<u64, BenchError> {
         let work = format!("{} {}", case.work(), case.height);
         let known = |(w, s, _): &&(String, u64, Frame)| *w == work && *s == seed;
@@ -496,7 +496,7 @@ impl Bench {
     /// The reference's time on a strip of this work's frames.
     fn baseline(&mut self, case: &Case, arithmetic: &Arithmetic) -> Result<&Baseline, BenchError> {
         let work = case.work();
-        // A higher frame may allow a longer strip, but what was measured is as good.
+        // A higher frame may allow a longer strip, but the time a row is the same.
         if self.baselines.get(&work).is_none_or(|b| b.rows > case.height) {
             let each_row = arithmetic.multiply_adds.div_ceil(case.height as u64).max(1);
             let rows = (REFERENCE_WORK / each_row) as usize;
@@ -696,7 +696,7 @@ fn same(case: &Case, made: &Frame, expected: &Frame, other: &'static str) -> Res
     Ok(samples)
 }
 
-/// What a case computes, whatever its samples are.
+/// The computation of a case, for samples of any kind.
 struct Arithmetic {
     /// "direct" or "separable".
     algorithm: &'static str,

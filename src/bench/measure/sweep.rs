@@ -12,7 +12,7 @@ pub const SWEEP_SCHEMA: &str = "framepipe-sweep";
 /// The version in every sweep's `version` field; it grows when a field changes its meaning or goes away.
 pub const SWEEP_VERSION: u32 = 1;
 
-/// What a time covers.
+/// The part of the work that a time covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -24,7 +24,7 @@ pub enum Scope {
     /// A frame up, kernels, down, one after another, from page-locked memory.
     Pinned,
     /// A frame in the steady state of the ring, in which uploads, kernels and downloads of different frames
-    /// lie beside each other.
+    /// overlap.
     Ring,
 }
 
@@ -54,16 +54,16 @@ impl fmt::Display for Scope {
     }
 }
 
-/// One configuration, one scope, and what it took.
+/// One configuration in one scope, with its times.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
     /// "reference", "cpu" or "cuda".
     pub engine: String,
-    /// What the time covers.
+    /// The part of the work that is timed.
     pub scope: Scope,
     /// The memory variant of a card's kernels.
     pub variant: Option<String>,
-    /// What was done: "direct" or "separable".
+    /// The algorithm: "direct" or "separable".
     pub algorithm: String,
     /// Threads of a block, such as "32x8", the variant's own shape too.
     pub block: Option<String>,
@@ -83,14 +83,14 @@ pub struct Cell {
     pub height: usize,
     /// What pixels outside the frame are.
     pub border: String,
-    /// Milliseconds a frame; of pictures in the host's memory, where no cache holds them.
+    /// Milliseconds a frame; for pictures in the host's memory without help of caches.
     pub milliseconds: Spread,
-    /// Milliseconds a frame of the CPU engine where as few pictures as can be take turns, so that caches hold
-    /// what they can of them. `None` for other engines.
+    /// Milliseconds a frame of the CPU engine with as few pictures in turn as possible, so that caches hold
+    /// as much of them as they can. `None` for other engines.
     pub warm_milliseconds: Option<Spread>,
     /// Rows of the frame that were timed; fewer than `height` for the reference, whose time is multiplied.
     pub rows_timed: usize,
-    /// Frames that took turns, so that no cache holds them all.
+    /// Frames used in turn, so that no cache holds them all.
     pub frames_in_turn: usize,
     /// Bytes of picture read and written for a frame, each counted once.
     pub bytes: u64,
@@ -102,9 +102,9 @@ pub struct Cell {
     pub gigabytes_per_second: f64,
     /// 10^9 multiplications of a sample by a weight a second.
     pub gigamacs_per_second: f64,
-    /// `gigabytes_per_second` over what a plain copy of as many bytes reaches: within the memory that the
-    /// pictures lie in, or over the link to the card and back at once where the scope has transfers. `None`
-    /// if that was not measured.
+    /// `gigabytes_per_second` over the rate of a plain copy of as many bytes: within the memory of the
+    /// pictures, or over the link to the card and back at once if the scope has transfers. `None` if that was
+    /// not measured.
     pub share_of_copy: Option<f64>,
     /// `gigamacs_per_second` over the card's rate of 32-bit integer multiply-adds; `None` if that was not
     /// measured. It can exceed 1 where a kernel has other instructions (dot products, tensor cores).
@@ -113,16 +113,15 @@ pub struct Cell {
     pub reference_milliseconds: Option<f64>,
     /// Speed-up: `reference_milliseconds` over the median.
     pub speed_up: Option<f64>,
-    /// What a report measured of the same, milliseconds; `None` if this cell repeats none, or the report has
-    /// no such figure.
+    /// A report's figure for the same cell, in milliseconds; `None` if no report has one.
     pub published_milliseconds: Option<f64>,
-    /// The speed-up that a report measured of the same over its own sequential loop.
+    /// A report's speed-up for the same cell over its own sequential loop.
     pub published_speed_up: Option<f64>,
     /// Samples of the result that were compared with another engine's, all equal; 0 if none were.
     pub samples_checked: u64,
 }
 
-/// What a ceiling limits.
+/// The quantity that a ceiling limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CeilingKind {
@@ -144,7 +143,7 @@ pub enum CeilingKind {
 pub struct Ceiling {
     /// "cpu" or "cuda".
     pub engine: String,
-    /// What it limits.
+    /// The limited quantity.
     pub kind: CeilingKind,
     /// Bytes of the picture that was copied.
     pub bytes: Option<u64>,
@@ -156,14 +155,14 @@ pub struct Ceiling {
     pub method: String,
 }
 
-/// A sweep: cells, ceilings, and what they were measured on.
+/// A sweep: cells, ceilings, and the machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sweep {
     /// Always [`SWEEP_SCHEMA`].
     pub schema: &'static str,
     /// The schema's version, [`SWEEP_VERSION`].
     pub version: u32,
-    /// What was swept, in words.
+    /// The title of the sweep.
     pub title: String,
     /// When it began, UTC.
     pub date: String,

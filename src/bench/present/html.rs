@@ -237,7 +237,7 @@ impl Steady {
     }
 }
 
-/// What a measurement was made on, when and with what.
+/// The machine, time and versions of a measurement.
 fn on(machine: &Machine, versions: &Versions, date: &str) -> String {
     let cores = machine.cores;
     let mut on = format!("{}, {cores} cores, {}", machine.cpu, machine.instruction_set);
@@ -343,7 +343,7 @@ impl Sweep {
         let mut left_out = 0;
         for (name, cells) in &plots {
             let mut lines = lines(cells, axis);
-            // The reference is so slow that beside it the others would lie on each other.
+            // The reference is so slow that all other curves would collapse into one.
             if lines.iter().any(|line| line.engine != "reference") {
                 lines.retain(|line| line.engine != "reference");
             }
@@ -502,7 +502,7 @@ fn without_empty<'a>(head: &[&'a str], mut rows: Vec<Vec<String>>) -> (Vec<&'a s
     (head.map(|(name, _)| *name).collect(), rows)
 }
 
-/// What a cell filtered.
+/// The work of a cell.
 fn work(cell: &Cell) -> String {
     let Cell {
         filter,
@@ -585,10 +585,10 @@ fn times(lines: &[Line<'_>]) -> Vec<Curve> {
     curves
 }
 
-/// What the caption of such a plot says.
+/// The caption of a plot of medians with their spread.
 const MEDIANS: &str = "Medians; the bars go from the least time to the one that nine of ten are within.";
 
-/// The same of what reports measured, dashed, where they did.
+/// The same for the reports' figures, dashed, if there are any.
 fn published(lines: &[Line<'_>], value: impl Fn(&Cell) -> Option<f64>) -> impl Iterator<Item = Curve> {
     curves(lines, value).into_iter().map(|curve| Curve {
         name: format!("{}, in the report", curve.name),

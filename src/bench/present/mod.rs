@@ -1,4 +1,4 @@
-//! Shows what was measured: as tables in the terminal, as CSV, and as a page with curves.
+//! Shows measurements as tables in the terminal, as CSV, and as a page with curves.
 
 mod csv;
 mod html;

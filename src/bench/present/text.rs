@@ -7,13 +7,13 @@ use crate::report::table::Table;
 use std::fmt;
 
 impl Sweep {
-    /// What was swept, and on what.
+    /// The title of the sweep, and the machine.
     pub fn head(&self) -> String {
         let machine = Head(&self.machine, &self.versions, &self.date);
         format!("{}\n{machine}", self.title)
     }
 
-    /// What is to be known about the figures.
+    /// Notes about the figures.
     pub fn foot(&self) -> String {
         let mut text = String::new();
         for note in &self.notes {
@@ -67,7 +67,7 @@ impl fmt::Display for Sweep {
     }
 }
 
-/// What a measurement was made on.
+/// The machine of a measurement.
 pub(in crate::bench) struct Head<'a>(
     pub(in crate::bench) &'a Machine,
     pub(in crate::bench) &'a Versions,

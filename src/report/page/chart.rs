@@ -1,4 +1,4 @@
-//! What every plot shares: its size, its letters, its axes.
+//! Parts of every plot: size, letters, axes.
 
 use super::PageError;
 use super::escape::escape;
@@ -11,13 +11,13 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, TextStyle};
 use std::cell::RefCell;
 
-/// A drawing on its way.
+/// A drawing in progress.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A drawing's coordinates: numbers in both directions.
 pub(super) type Plane = Cartesian2d<RangedCoordf64, RangedCoordf64>;
 
-/// The two renderings of each plot, of which the page shows the one that fits.
+/// The two renderings of each plot; the page shows the one that fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     /// For a screen.
@@ -44,7 +44,7 @@ impl Width {
 /// The size of letters in pixels.
 pub(super) const LETTERS: f64 = 13.0;
 
-/// About how many pixels a text is wide.
+/// The approximate width of a text in pixels.
 pub(super) fn text_width(text: &str) -> i32 {
     (text.chars().count() as f64 * LETTERS * 0.56).ceil() as i32
 }
@@ -94,9 +94,9 @@ pub(super) fn svg(
     Ok(text.replacen("</svg>", &tooltips, 1))
 }
 
-/// Letters of this ink, placed by this point of theirs.
+/// Letters of this ink, anchored at this point of the text.
 pub(super) fn letters(ink: Ink, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
-    // The back end divides what it is given by 1.24.
+    // The back end divides the size by 1.24.
     let font = ("system-ui, sans-serif", LETTERS * 1.24).into_font();
     TextStyle {
         font,
@@ -117,11 +117,11 @@ pub(super) fn write(
 
 /// One axis.
 pub(super) struct Axis {
-    /// What it shows, with its unit.
+    /// Its quantity, with the unit.
     pub(super) title: String,
     /// Its two ends.
     pub(super) ends: (f64, f64),
-    /// Where its labels stand, and what they say.
+    /// Positions and texts of its labels.
     pub(super) labels: Vec<(f64, String)>,
 }
 

@@ -7,29 +7,29 @@ use super::palette::{Ink, SERIES};
 use plotters::prelude::{Circle, PathElement, Polygon};
 use plotters::style::Color;
 
-/// How values lie along an axis.
+/// The scale of an axis.
 #[derive(Debug, Clone)]
 pub(crate) enum Scale {
-    /// By their logarithms.
+    /// Logarithmic.
     Logarithmic,
-    /// By their logarithms, with labels at just these values.
+    /// Logarithmic, with labels at exactly these values.
     LogarithmicAt(Vec<f64>),
-    /// Evenly, with labels at just these values.
+    /// Linear, with labels at exactly these values.
     LinearAt(Vec<f64>),
 }
 
 /// One curve, or points that belong together.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
-    /// What it is, for the legend.
+    /// The text of the legend.
     pub(crate) name: String,
-    /// What distinguishes it from the others.
+    /// The style that distinguishes it.
     pub(crate) style: SeriesStyle,
-    /// What is drawn.
+    /// The parts that are drawn.
     pub(crate) kind: CurveKind,
     /// Its points, in the axes' units.
     pub(crate) points: Vec<(f64, f64)>,
-    /// Between which values each point lies, where repeated measurements spread; empty if that is not shown.
+    /// The spread of repeated measurements around each point; empty if it is not shown.
     pub(crate) spreads: Vec<(f64, f64)>,
 }
 
@@ -53,14 +53,14 @@ impl SeriesStyle {
     }
 }
 
-/// What is drawn of a curve.
+/// The parts of a curve that are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CurveKind {
     /// Its points, joined by a line.
     Joined,
     /// Its points alone.
     Points,
-    /// Its points, joined by a dashed line: what others measured.
+    /// Its points, joined by a dashed line: measurements of others.
     Dashed,
     /// A dashed line without points: a limit.
     Limit,
@@ -73,9 +73,9 @@ pub(crate) struct Curves<'a> {
     pub(crate) id: &'a str,
     /// Its heading.
     pub(crate) title: &'a str,
-    /// What is to be seen.
+    /// The caption.
     pub(crate) caption: &'a str,
-    /// What lies along each axis, with its unit.
+    /// The quantity of each axis, with its unit.
     pub(crate) axes: [(&'a str, Scale); 2],
     /// The curves.
     pub(crate) curves: &'a [Curve],
@@ -115,7 +115,7 @@ pub(super) fn mark(area: &Area<'_>, (x, y): (i32, i32), style: SeriesStyle) -> R
 }
 
 impl Scale {
-    /// Where a value lies.
+    /// The position of a value.
     fn at(&self, value: f64) -> f64 {
         match self {
             Scale::LinearAt(_) => value,
@@ -222,7 +222,7 @@ impl Curves<'_> {
     }
 }
 
-/// Every second of so many pieces of a line.
+/// Every second one of the pieces of a line.
 fn dashes(from: (f64, f64), to: (f64, f64), pieces: u32) -> impl Iterator<Item = Vec<(f64, f64)>> {
     let at = move |n: u32| {
         let share = f64::from(n) / f64::from(pieces);

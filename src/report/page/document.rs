@@ -6,7 +6,7 @@ use super::chart::Width;
 use super::escape::escape;
 use super::palette::{self, Ink};
 
-/// How an entry of a legend looks.
+/// The mark of a legend entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Key {
     /// A filled mark.
@@ -15,10 +15,10 @@ pub(super) enum Key {
     Mark(Ink, char),
 }
 
-/// The page as far as it is written.
+/// A page that is being written.
 pub(crate) struct Document {
     html: String,
-    /// Where the contents go, if there are any, and what they list: figures by their names.
+    /// The place of the list of contents, if there is one, and its entries: figures by their names.
     contents_at: Option<usize>,
     contents: Vec<(String, String)>,
 }
@@ -67,7 +67,7 @@ impl Document {
             .push_str(&format!("<p class=\"{class}\">{}</p>\n", escape(text)));
     }
 
-    /// Figures in large letters, each with what it is.
+    /// Figures in large letters, each with a caption.
     pub(crate) fn facts(&mut self, facts: &[(String, &str)]) {
         self.html.push_str("<ul class=\"facts\">\n");
         for (value, what) in facts {
@@ -109,7 +109,7 @@ impl Document {
         }
         for (width, class) in [(Width::Wide, "wide"), (Width::Narrow, "narrow")] {
             let svg = draw(width)?;
-            // The size is the style sheet's business; the drawing keeps its proportions by its view box.
+            // The style sheet sets the size; the view box keeps the proportions.
             let svg = svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{title}\" "), 1);
             self.html
                 .push_str(&format!("<div class=\"{class}\">\n{svg}</div>\n"));
@@ -136,7 +136,7 @@ impl Document {
         self.html.push_str("</tbody></table></div>\n");
     }
 
-    /// A table of words: what each is, and what it says.
+    /// A table of names and texts.
     pub(crate) fn words(&mut self, rows: &[(&str, String)]) {
         self.html.push_str("<table class=\"words\"><tbody>\n");
         for (what, text) in rows {

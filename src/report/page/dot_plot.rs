@@ -1,4 +1,4 @@
-//! Values of things that have names instead of numbers: a row a name, a dot a value.
+//! Values of named things: a row for each name, a dot for each value.
 
 use super::PageError;
 use super::chart::{Axis, axes, number, svg};
@@ -8,9 +8,9 @@ use super::document::{Document, Key};
 /// Dots that stand for the same thing.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
-    /// What it is, for the legend.
+    /// The text of the legend.
     pub(crate) name: String,
-    /// What tells it from the others.
+    /// The style that distinguishes it.
     pub(crate) style: SeriesStyle,
     /// Row and value of each dot.
     pub(crate) dots: Vec<(usize, f64)>,
@@ -23,9 +23,9 @@ pub(crate) struct Dots<'a> {
     pub(crate) id: &'a str,
     /// Its heading.
     pub(crate) title: &'a str,
-    /// What is to be seen.
+    /// The caption.
     pub(crate) caption: &'a str,
-    /// What the values are, with their unit.
+    /// The meaning of the values, with their unit.
     pub(crate) axis: &'a str,
     /// The rows' names, from the top.
     pub(crate) rows: &'a [String],
@@ -49,7 +49,7 @@ impl Dots<'_> {
             .iter()
             .map(|s| (key(s.style, CurveKind::Points), s.name.clone()))
             .collect();
-        // Where the largest value would press all others to one side.
+        // If the largest value would press all others to one side.
         let logarithmic = most > 8.0 * least && least > 0.0;
         document.figure(self.id, self.title, self.caption, &legend, |width| {
             svg(width, 26 * self.rows.len() as u32 + 74, |area, tooltips| {

@@ -13,10 +13,10 @@ use plotters::style::text_anchor::{HPos, VPos};
 /// Intervals that a histogram's times are sorted into.
 const BINS: usize = 36;
 
-/// Frames from which on a 99th percentile says something.
+/// The least number of frames for which a 99th percentile is meaningful.
 pub(super) const LEAST_FOR_P99: u64 = 100;
 
-/// One histogram's name and what was recorded: seconds, and how often.
+/// One histogram's name and its times: seconds, and how often.
 struct Panel {
     name: String,
     times: Vec<(f64, u64)>,
@@ -138,7 +138,7 @@ fn panel_of((area, tooltips): (&Area<'_>, &Tooltips), panel: &Panel, width: Widt
         let (pixel, _) = chart.backend_coord(&(at, 0.0));
         let origin = area.get_base_pixel();
         let (pixel, right) = (pixel - origin.0, area.dim_in_pixel().0 as i32);
-        // Names that would stand on each other are left out; the lines stay.
+        // Overlapping names are left out; the lines stay.
         if pixel - 13 >= free_from {
             write(
                 area,
@@ -152,7 +152,7 @@ fn panel_of((area, tooltips): (&Area<'_>, &Tooltips), panel: &Panel, width: Widt
     Ok(())
 }
 
-/// The time below which this share of the frames took.
+/// The time that this share of the frames did not exceed.
 fn percentile(times: &[(f64, u64)], share: f64) -> f64 {
     let all: u64 = times.iter().map(|t| t.1).sum();
     let wanted = (all as f64 * share).ceil().max(1.0) as u64;

@@ -1,4 +1,4 @@
-//! A run to look at: one HTML file with plots and tables, which needs no network, no script and no other
+//! The page of a run: one HTML file with plots and tables, which needs no network, no script and no other
 //! file.
 //!
 //! Each plot is drawn twice, for a screen and for a phone, and the style sheet shows the one that fits; it
@@ -23,10 +23,10 @@ use super::text::{self, number, percent, time};
 use super::{DeviceReport, LatencySummary, Measurements, Report};
 use plotters::drawing::DrawingAreaErrorKind;
 
-/// How many of the first frames' spans a page can show; what a run for a page asks its stages to keep.
+/// The number of first frames whose spans a page can show; a run for a page asks its stages to keep them.
 pub const FRAMES: u64 = 32;
 
-/// The colour behind everything, on light and on dark.
+/// The background colour, light and dark.
 const GROUND: (&str, &str) = ("#ffffff", "#14171a");
 
 /// A plot could not be drawn.
@@ -75,7 +75,7 @@ pub(crate) fn rates(
     throughput::steps(page, words, (interval, rates), end, mean)
 }
 
-/// All of a run but the head of its page.
+/// All of a run except the head of its page.
 pub(crate) fn body(page: &mut Document, report: &Report, measured: &Measurements) -> Result<(), PageError> {
     for note in &report.notes {
         page.paragraph("note", &format!("Note: {note}"));

@@ -1,14 +1,14 @@
-//! Colours by what they mean. The drawings hold stand-ins; the page's style sheet turns each into the colour
-//! of the reader's theme.
+//! Colours by meaning. Drawings hold placeholders; the page's style sheet replaces each by the colour of the
+//! reader's theme.
 
 use plotters::style::RGBColor;
 
-/// What a mark on a drawing means.
+/// The meaning of a mark on a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {
     /// Titles and labels.
     Text,
-    /// Labels that stand back.
+    /// Less prominent labels.
     Muted,
     /// Lines behind the data.
     Grid,
@@ -19,7 +19,7 @@ pub(super) enum Ink {
     Upload,
     Kernel,
     Download,
-    /// Transfer time that something else ran beside.
+    /// Transfer time that overlaps other work.
     Hidden,
     Wall,
     Busy,
@@ -69,7 +69,7 @@ impl Ink {
         INKS.iter().position(|(i, ..)| *i == ink).unwrap_or(0)
     }
 
-    /// The stand-in that the drawing holds.
+    /// The placeholder in the drawing.
     pub(super) fn colour(self) -> RGBColor {
         RGBColor(0, 0, self.index() as u8 + 1)
     }

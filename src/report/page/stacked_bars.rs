@@ -1,4 +1,4 @@
-//! What each stage did with its time, and a device with its own, as stacked bars.
+//! The time of each stage and of the device, as stacked bars.
 
 use super::PageError;
 use super::chart::{Area, Axis, Width, axes, letters, number, svg, text_width, time_unit, write};
@@ -62,7 +62,7 @@ pub(super) fn stages(document: &mut Document, report: &Report) -> Result<(), Pag
     })
 }
 
-/// The device's uploads, kernels and downloads, and what of the transfers ran beside something else.
+/// The device's uploads, kernels and downloads, and the part of the transfers that overlaps other work.
 pub(super) fn device(document: &mut Document, device: &DeviceReport) -> Result<(), PageError> {
     let a_frame = 1.0 / device.frames.max(1) as f64;
     let [up, kernel, down] = [

@@ -11,8 +11,8 @@ use plotters::style::Color;
 /// Points across a drawing at most.
 const POINTS: usize = 64;
 
-/// Frames that a point stands for at least, where there are enough: below that a steady run looks ragged,
-/// because a frame falls into one interval or the next.
+/// The least number of frames for a point, if there are enough: with fewer a steady run looks ragged, because
+/// a frame falls into one interval or the next.
 const FRAMES_A_POINT: f64 = 8.0;
 
 pub(super) fn draw(document: &mut Document, report: &Report) -> Result<(), PageError> {
@@ -34,7 +34,7 @@ pub(super) fn draw(document: &mut Document, report: &Report) -> Result<(), PageE
     )
 }
 
-/// A plot of these rates, each over an interval of so many seconds, up to `end`, with their mean.
+/// A plot of these rates, each over an interval of `interval` seconds, up to `end`, with their mean.
 pub(super) fn steps(
     document: &mut Document,
     (id, title, caption): (&str, &str, &str),
@@ -86,7 +86,7 @@ pub(super) fn steps(
     })
 }
 
-/// Frames a second over intervals coarse enough to show a trend, and such an interval's length in seconds.
+/// Frames a second over intervals coarse enough to show a trend, and the interval's length in seconds.
 fn rates(throughput: &ThroughputReport, wall: f64) -> (f64, Vec<f64>) {
     let intervals = throughput.frames.len().max(1);
     let frames: u64 = throughput.frames.iter().sum();

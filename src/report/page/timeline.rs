@@ -17,7 +17,7 @@ const FRAMES: (usize, usize) = (16, 7);
 /// Threads of a stage that have a row.
 const THREADS: usize = 8;
 
-/// Pixels that a lane is high.
+/// Height of a lane in pixels.
 const LANE: u32 = 15;
 
 /// One stretch of time in a lane.
@@ -27,7 +27,7 @@ struct Block {
     begin: f64,
     end: f64,
     name: String,
-    /// What it is, for a pointer over it.
+    /// The text shown when the pointer rests on it.
     words: String,
 }
 
@@ -173,7 +173,7 @@ fn threads(
     })
 }
 
-/// What a thread is at, in words.
+/// The activity of a thread, in words.
 fn words(activity: Activity) -> &'static str {
     match activity {
         Activity::Work => "at work",
@@ -220,7 +220,7 @@ fn draw(width: Width, groups: &[Group], blocks: &[Block]) -> Result<String, Page
             let top = rows - tops[block.lane];
             let begin = chart.backend_coord(&((block.begin - zero) * factor, top - 0.04));
             let end = chart.backend_coord(&((block.end - zero) * factor, top - 0.96));
-            // However short, it is there; and a pixel of ground keeps neighbours apart.
+            // Even the shortest span is visible; a pixel of background separates neighbours.
             let end = ((end.0 - 1).max(begin.0 + 1), end.1);
             area.draw(&Rectangle::new([begin, end], block.ink.colour().filled()))?;
             let [at, long] = [block.begin - zero, block.end - block.begin].map(|s| number(s * factor));
