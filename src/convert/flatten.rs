@@ -52,7 +52,7 @@ impl std::str::FromStr for Background {
     }
 }
 
-/// The format of frames of `format` once they are laid over a colour: itself where it has no alpha.
+/// The format of frames of `format` once they are laid over a colour: itself if it has no alpha.
 pub fn flat_format(format: PixelFormat) -> PixelFormat {
     if format.is_float() && format.has_alpha() {
         return match format.depth() {
@@ -122,7 +122,7 @@ pub fn flatten(frame: Frame, background: Background) -> Result<Frame, ConvertErr
     Ok(flat)
 }
 
-/// The same of floating-point samples, which stay such.
+/// The same for floating-point samples; the result is floating-point, too.
 fn flatten_floats(frame: Frame, background: Background) -> Result<Frame, ConvertError> {
     let (format, colour) = (frame.format(), frame.metadata.colour);
     let (width, height) = (frame.layout().width(), frame.layout().height());

@@ -14,7 +14,7 @@ use crate::frame::{AlphaKind, Channel, Colour, ColourModel, Frame, PixelFormat};
 use half::f16;
 use std::ops::AddAssign;
 
-/// How many samples were outside of what the new format holds.
+/// The number of samples outside the range of the new format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CutSamples {
     /// Below 0 by half a step or more.
@@ -61,11 +61,11 @@ pub(super) struct FloatConversion {
     /// The formats between which samples are converted here.
     from: PixelFormat,
     to: PixelFormat,
-    /// The facts of what is read here.
+    /// Facts of the format that is read.
     read: Colour,
     /// Makes the format that is wanted of RGB or gray of 16 bits.
     after: Option<Box<Converter>>,
-    /// The facts of what comes out.
+    /// Facts of the format that is written.
     colour: Colour,
 }
 
@@ -217,7 +217,7 @@ fn samples(frame: &Frame, from: PixelFormat, colour: Colour, to: &mut Frame) -> 
                     None => line.fill(1.0),
                 }
                 if divides && channel != Channel::Alpha {
-                    // Light without any opacity has no straight colour; it stays what it is.
+                    // Light without opacity has no straight colour; it is kept unchanged.
                     for (value, &a) in line.iter_mut().zip(&opacity) {
                         *value = if a > 0.0 { *value / a } else { *value };
                     }
@@ -282,7 +282,7 @@ fn write(line: &[f32], place: Place, y: usize, to: &mut Frame) -> CutSamples {
                 cut.below += u64::from(scaled <= -0.5);
                 cut.above += u64::from(scaled >= max + 0.5);
                 cut.no_number += u64::from(scaled.is_nan());
-                // What is no number becomes 0.
+                // NaN becomes 0.
                 scaled.clamp(0.0, max).round() as u16
             };
             match bytes {

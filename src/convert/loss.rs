@@ -1,9 +1,9 @@
-//! What is lost when pixels go from one format to another, and the format that loses least.
+//! The losses of a conversion between pixel formats, and the format that loses least.
 
 use crate::ffmpeg::{AvFormat, FormatFacts};
 use crate::frame::PixelFormat;
 
-/// How bad a conversion is, worst kind of damage first; compare with `<`. What is seen most counts most: a
+/// The damage of a conversion, worst kind first; compare with `<`. The most visible damage counts most: a
 /// picture without its alpha is another picture, while RGB as YUV looks the same. A conversion that keeps
 /// every sample comes first in any case.
 ///
@@ -18,7 +18,7 @@ impl Loss {
         self.0[..4].iter().all(|&part| part == 0)
     }
 
-    /// What is lost, in words, worst first.
+    /// The losses in words, worst first.
     pub(crate) fn words(self) -> Vec<&'static str> {
         let colour = if self.0[1] >= GRAY_ONLY {
             "colour"

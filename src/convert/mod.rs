@@ -1,4 +1,5 @@
-//! Changes of pixel format: what each loses, and swscale to carry them out, but for floating-point samples.
+//! Conversions of pixel formats: what each loses, and how it is carried out (by swscale, except for
+//! floating-point samples).
 
 pub mod flatten;
 mod float;
@@ -30,7 +31,7 @@ pub enum ConvertError {
         from: String,
         /// The format that was requested.
         to: String,
-        /// What FFmpeg said.
+        /// FFmpeg's message.
         reason: String,
     },
     /// The matrix between RGB and YUV is one whose formula is not known here.
@@ -131,7 +132,7 @@ pub struct Converter {
     to: PixelFormat,
     width: usize,
     height: usize,
-    /// Facts of what it converts.
+    /// Facts of the frames that it converts.
     read: Colour,
     colour: Colour,
     method: Method,
@@ -204,7 +205,7 @@ impl Converter {
                     cut: CutSamples::default(),
                 });
             }
-            // swscale takes any other matrix for one that it knows. YCgCo has a formula of its own.
+            // swscale treats any other matrix as one that it knows. YCgCo has a formula of its own.
             colour.read_matrix(height)?;
         }
         let end = |av: AvFormat, format: PixelFormat, colour: Colour| ScalerEnd {

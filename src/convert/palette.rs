@@ -1,9 +1,9 @@
-//! Pictures of at most 256 colours: exact where the picture has no more, else the colours that it is nearest
-//! to, with the error of each pixel carried on to its neighbours (Sierra's small filter), so that gradients
-//! stay smooth to the eye.
+//! Pictures of at most 256 colours: exact if the picture has no more, else the nearest colours, with the
+//! error of each pixel diffused to its neighbours (Sierra's small filter), so that gradients stay smooth to
+//! the eye.
 //!
 //! The colours are found by splitting boxes of colours where that reduces the squared error most, then by
-//! moving each colour to the middle of the pixels that it stands for.
+//! moving each colour to the mean of its pixels.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ const OPAQUE_FROM: u8 = 128;
 /// Colours that are distinguished before they are split into boxes.
 const MAX_BINS: usize = 1 << 13;
 
-/// Bits of a component that tell colours apart where there are more.
+/// Bits of a component that distinguish colours if there are more than [`MAX_BINS`] of them.
 const COUNTED_BITS: u32 = 6;
 
-/// Bits of a component that tell a cell of the search for the nearest colour.
+/// Bits of a component that select a cell in the search for the nearest colour.
 const CELL_BITS: u32 = 5;
 
 /// How often colours move to the middle of their pixels.
@@ -232,8 +232,7 @@ fn rounded(colour: [f64; 3]) -> Colour3 {
     colour.map(|v| v.round().clamp(0.0, 255.0) as u8)
 }
 
-/// The opaque pixels by colour, or by their colours' higher bits where there are more than [`MAX_BINS`] of
-/// them.
+/// The opaque pixels by colour, or by the higher bits of their colours if there are more than [`MAX_BINS`].
 fn count(rgba: &[u8]) -> Vec<Bin> {
     let opaque = || rgba.chunks_exact(4).filter(|p| p[3] >= OPAQUE_FROM);
     let packed = |p: &[u8]| u32::from_be_bytes([0, p[0], p[1], p[2]]);
@@ -276,8 +275,8 @@ fn count(rgba: &[u8]) -> Vec<Bin> {
         .collect()
 }
 
-/// Finds the nearest of some colours. Each cell of the cube of colours keeps those which can be the nearest
-/// of one of its points.
+/// Finds the nearest of some colours. Each cell of the colour cube keeps the colours that can be the nearest
+/// to one of its points.
 struct Nearest {
     colours: Vec<[i32; 3]>,
     cells: Vec<Option<Box<[u8]>>>,
@@ -329,9 +328,9 @@ fn candidates(colours: &[[i32; 3]], corner: [i32; 3]) -> Box<[u8]> {
         .collect()
 }
 
-/// Indices of `colours`, counted from 1, for opaque pixels, and 0 for the others. What a pixel's colour is
-/// off by goes on to the pixels right of it (a half), below and below on the left (a quarter each), in whole
-/// levels: what is off by less is not seen, and would only add noise.
+/// Indices of `colours`, counted from 1, for opaque pixels, and 0 for the others. The error of a pixel is
+/// passed on to the pixels to the right (a half), below, and below on the left (a quarter each), in whole
+/// levels: a smaller error is invisible and would only add noise.
 fn diffuse(rgba: &[u8], width: usize, colours: &[Colour3]) -> Vec<u8> {
     let mut nearest = Nearest::new(colours);
     let mut indices = Vec::with_capacity(rgba.len() / 4);

@@ -21,7 +21,7 @@ pub enum Range {
 /// How colour is stored under alpha.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AlphaKind {
-    /// As it is, whatever the alpha: PNG, video.
+    /// Straight, independent of alpha: PNG, video.
     #[default]
     Straight,
     /// Premultiplied: EXR, TIFF's associated alpha.
@@ -75,8 +75,7 @@ pub(crate) fn usual_matrix(height: usize) -> u8 {
     if height >= 720 { 1 } else { 6 }
 }
 
-/// What red and blue count in luma by a matrix, its KR and KB in H.273; `None` for those without such numbers
-/// there.
+/// The luma weights of red and blue, KR and KB in H.273; `None` for a matrix without them.
 pub(crate) fn luma_weights(matrix: u8) -> Option<(f64, f64)> {
     Some(match matrix {
         1 => (0.2126, 0.0722),
@@ -89,9 +88,8 @@ pub(crate) fn luma_weights(matrix: u8) -> Option<(f64, f64)> {
 }
 
 impl Colour {
-    /// The matrix by which RGB is made of YUV pictures of this height: the one that is stated, or the usual
-    /// one where nothing is said. [`YCGCO`] is refused with the others that have no luma weights, since it
-    /// has a formula of its own.
+    /// The matrix that converts YUV pictures of this height to RGB: the stated one, or else the usual one.
+    /// Matrices without luma weights are refused, [`YCGCO`] among them, which has a formula of its own.
     pub(crate) fn read_matrix(&self, height: usize) -> Result<u8, UnknownMatrix> {
         match self.matrix {
             0 | 2 | 3 => Ok(usual_matrix(height)),

@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-/// What a decoder did from the moment when it had handed over its last frame, in this order.
+/// The times of a decoder since it handed over its previous frame, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decoded {
     /// Its number among the source's decoders, counted from 0.
     pub decoder: usize,
-    /// When it had handed over the frame before.
+    /// When it handed over the previous frame.
     pub began: Instant,
-    /// It had nothing to decode.
+    /// Time without anything to decode.
     pub idle: Duration,
-    /// It decoded; where a card does so, its waits for the card are among that.
+    /// Time spent decoding, waits for the card included.
     pub busy: Duration,
-    /// It waited for room among the frames whose turn has not come.
+    /// Time spent waiting for room among frames whose turn has not come.
     pub waited: Duration,
 }

@@ -1,8 +1,8 @@
-//! Facts about a picture beside its samples: what a reader must know to show it right.
+//! Facts about a picture: everything besides its samples that a reader needs to show it correctly.
 //!
 //! [`said`] lists all that a frame says, field by field, so that a new field of [`Metadata`] cannot be
 //! forgotten here. A sink accounts for each fact: carried, converted in the samples, or reported as lost.
-//! Alpha and palettes are no facts in this sense: the pixel format says that they are there.
+//! Alpha and palettes are not facts in this sense: they are part of the pixel format.
 
 use super::{AlphaKind, Colour, ColourModel, FieldOrder, Metadata, PixelFormat, Range, SideData, Turn};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub enum Fact {
     FieldOrder,
     /// Width over height of a pixel.
     PixelAspect,
-    /// How the picture is to be turned or mirrored when it is shown.
+    /// How the picture is turned or mirrored when it is shown.
     Rotation,
     /// The display that the pictures were graded on (SMPTE ST 2086).
     MasteringDisplay,
@@ -52,7 +52,7 @@ pub enum Fact {
     Spherical,
     /// An ICC colour profile.
     IccProfile,
-    /// What an image file says beside its pixels: Exif, XMP, resolution, texts.
+    /// Metadata of an image file: Exif, XMP, resolution, texts.
     Annotations,
     /// Windows, attributes and names of an OpenEXR file.
     Exr,
@@ -171,10 +171,10 @@ impl Fact {
     }
 }
 
-/// Facts with their values in words; empty where it only counts that the fact is there.
+/// Facts with their values in words; empty if only the presence of the fact matters.
 pub type Facts = BTreeMap<Fact, String>;
 
-/// What the facts are about: samples of this kind in pictures of this height.
+/// The pictures that facts are about: kind of samples and height. The usual values depend on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Samples {
     /// The family of components.
@@ -205,7 +205,7 @@ impl Samples {
     }
 }
 
-/// All that a frame says of its pictures, and the range even where only the format tells it.
+/// All facts that a frame states, and the range even if it follows from the format alone.
 pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
     // Without `..`, so that a field that is added must be looked at here.
     let Metadata {
@@ -285,7 +285,7 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
     facts
 }
 
-/// What a block says, in words; `None` if it says what everybody assumes.
+/// The value of a block in words; `None` if it is the usual one.
 fn block_value(block: &SideData) -> Option<String> {
     let number = |index: usize| -> Option<i32> {
         let bytes = block.data.get(4 * index..4 * index + 4)?;
@@ -322,7 +322,7 @@ fn block_value(block: &SideData) -> Option<String> {
         Fact::GopTimecode => {
             let bits = i64::from_ne_bytes(block.data.get(..8)?.try_into().ok()?);
             // Hours, minutes, seconds and pictures with a marker bit in between. Nearly every stream counts
-            // from zero, and a part of one from where it was cut; a time of day is what somebody meant.
+            // from zero, and a part of one from where it was cut; only a time of day was set on purpose.
             let part = |shift: u32, mask: i64| (bits >> shift) & mask;
             let (hours, minutes) = (part(19, 0x1f), part(13, 0x3f));
             let (seconds, pictures) = (part(6, 0x3f), part(0, 0x3f));
@@ -349,7 +349,7 @@ fn block_value(block: &SideData) -> Option<String> {
     }
 }
 
-/// True if `value` is what everybody assumes where nothing is said.
+/// True if `value` is the one that readers assume if the fact is missing.
 pub fn is_usual(fact: Fact, value: &str, samples: Samples) -> bool {
     let high = samples.height >= 720;
     match fact {
@@ -404,7 +404,7 @@ impl Samples {
     }
 }
 
-/// One name for those that mean the same.
+/// One name for values that mean the same.
 fn canonical(fact: Fact, value: &str) -> &str {
     match (fact, value) {
         (Fact::Matrix, "bt470bg") => "smpte170m",
@@ -429,7 +429,7 @@ pub fn order_word(order: FieldOrder) -> &'static str {
     }
 }
 
-/// What a fact is where nothing is said, in words.
+/// The value that readers assume if the fact is missing, in words.
 pub fn unsaid(fact: Fact) -> &'static str {
     match fact {
         Fact::FieldOrder => "progressive",

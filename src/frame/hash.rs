@@ -1,4 +1,4 @@
-//! A hash of what a frame shows: its samples, plane by plane and row by row, without padding.
+//! A hash of the samples of a frame, plane by plane and row by row, without padding.
 //!
 //! Two runs that give the same hashes give the same frames, on whatever engine or machine, so that a run in
 //! parts can be proved equal to a whole one without keeping both.

@@ -1,4 +1,4 @@
-//! Pictures in memory of somebody else's, to filter them where they lie.
+//! Pictures in borrowed memory, filtered without a copy.
 
 use super::{Colour, Frame, Layout, LayoutError, PixelFormat};
 
@@ -55,7 +55,7 @@ impl<'a> Image<'a> {
         Image::with_layout(bytes, layout)
     }
 
-    /// Planes where `layout` says, counted from the first byte.
+    /// Planes at the places of `layout`, counted from the first byte.
     pub fn with_layout(bytes: &'a [u8], layout: Layout) -> Result<Image<'a>, LayoutError> {
         fits(&layout, bytes.len())?;
         Ok(Image {
@@ -65,7 +65,7 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// The same with facts about its colours. The range says where black lies in YUV: limited unless it is
+    /// The same with facts about its colours. The range decides which YUV level is black: limited unless
     /// stated, as in FFmpeg.
     pub fn with_colour(self, colour: Colour) -> Image<'a> {
         Image { colour, ..self }
@@ -76,7 +76,7 @@ impl<'a> Image<'a> {
         &self.layout
     }
 
-    /// What is known of its colours.
+    /// Facts about its colours.
     pub fn colour(&self) -> Colour {
         self.colour
     }
@@ -127,8 +127,8 @@ impl<'a> ImageMut<'a> {
         ImageMut::with_layout(bytes, layout)
     }
 
-    /// Planes where `layout` says, counted from the first byte. They must follow each other in the format's
-    /// order, without overlapping.
+    /// Planes at the places of `layout`, counted from the first byte. They must follow each other in the
+    /// format's order, without overlapping.
     pub fn with_layout(bytes: &'a mut [u8], layout: Layout) -> Result<ImageMut<'a>, LayoutError> {
         fits(&layout, bytes.len())?;
         let mut end = 0;

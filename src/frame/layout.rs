@@ -67,7 +67,7 @@ pub enum LayoutError {
     Short {
         /// Bytes that the picture needs.
         needed: usize,
-        /// Bytes that are there.
+        /// Bytes of the memory.
         len: usize,
     },
     /// There is not one stride for each plane.
@@ -156,7 +156,7 @@ impl Layout {
         let mut offset = 0_usize;
         let places = tight.planes().iter().zip(strides).map(|(plane, &stride)| {
             let place = (offset, stride);
-            // What saturates is refused as a place outside of the memory.
+            // A saturated value is refused as a place outside of the memory.
             offset = offset.saturating_add(stride.saturating_mul(plane.height));
             place
         });
@@ -226,7 +226,7 @@ impl Layout {
         plane.width * plane.channels * self.format.bytes_per_sample()
     }
 
-    /// Bytes of picture, padding excluded: what a tightly packed raw frame has.
+    /// Bytes of picture, padding excluded: the size of a tightly packed raw frame.
     pub fn picture_bytes(&self) -> usize {
         (0..self.planes().len())
             .map(|i| self.row_bytes(i) * self.planes[i].height)

@@ -35,7 +35,7 @@ pub trait Allocator: Send + Sync {
     fn allocate(&self, len: usize) -> Result<Box<dyn Memory>, AllocationError>;
 }
 
-/// Memory could not be had.
+/// Memory could not be allocated.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot allocate {len} bytes of {kind} memory for a frame: {reason}")]
 pub struct AllocationError {
@@ -43,31 +43,31 @@ pub struct AllocationError {
     pub len: usize,
     /// "ordinary" or "pinned".
     pub kind: &'static str,
-    /// What the system or the driver said.
+    /// The system's or driver's reason.
     pub reason: String,
 }
 
 /// A frame's memory. Taken from a pool, it goes back there when it is dropped.
 pub struct Buffer {
     memory: Option<Box<dyn Memory>>,
-    /// Somebody else's memory, in the place of `memory`.
+    /// Borrowed memory (a guest), in place of `memory`.
     guest: Option<Box<dyn Memory>>,
     tag: u64,
     pool: Option<PoolHandle>,
 }
 
-/// What lies in a pool while it is free: a block, if it was used before, and the tag of its content.
+/// A free buffer of a pool: its block, if it was used before, and the tag of its content.
 type Free = (Option<Box<dyn Memory>>, u64);
 
 #[derive(Clone)]
 struct PoolHandle {
-    /// Where the block goes; nobody is there for blocks that no pool waits for.
+    /// The pool that the block returns to; closed for blocks without one.
     free: Sender<Free>,
     allocator: Arc<dyn Allocator>,
     bytes: Arc<Bytes>,
 }
 
-/// What a pool's buffers and its other blocks hold, and the most that they held.
+/// The bytes that a pool's buffers and other blocks hold, and the most that they held.
 #[derive(Default)]
 struct Bytes {
     now: AtomicUsize,
@@ -96,15 +96,15 @@ impl Buffer {
         }
     }
 
-    /// Puts somebody else's memory, such as a decoder's picture, in the place of the buffer's own until the
-    /// buffer is dropped. Whatever the buffer held stays with the pool.
+    /// Replaces the buffer's memory by borrowed memory, such as a decoder's picture, until the buffer is
+    /// dropped. The buffer's own block stays with the pool.
     pub fn host(&mut self, guest: Box<dyn Memory>) {
         self.tag = 0;
         self.guest = Some(guest);
     }
 
-    /// The guest in a buffer of its own, while this one goes back to its pool; without a guest the buffer as
-    /// it is.
+    /// The guest in a buffer of its own, while this buffer goes back to its pool; without a guest the buffer
+    /// itself.
     pub fn detached(mut self) -> Buffer {
         match self.guest.take() {
             Some(guest) => Buffer::unpooled(guest),
@@ -112,14 +112,14 @@ impl Buffer {
         }
     }
 
-    /// Makes sure that the buffer holds at least `len` bytes; what it held may be lost. A pooled buffer keeps
+    /// Makes sure that the buffer holds at least `len` bytes; its content may be lost. A pooled buffer keeps
     /// the larger block from then on.
     pub fn fit(&mut self, len: usize) -> Result<(), AllocationError> {
         if self.guest.as_ref().is_some_and(|g| g.size() >= len) {
             return Ok(());
         }
         self.guest = None;
-        // Not by its bytes, which what lies on a device would be fetched for.
+        // Not by its bytes: they would be fetched from a device.
         let have = self.memory.as_ref().map_or(0, |m| m.size());
         if have >= len && self.memory.is_some() {
             return Ok(());
@@ -151,14 +151,13 @@ impl Buffer {
         content.map_or(&mut [], |m| m.bytes_mut())
     }
 
-    /// What [`Buffer::set_tag`] said of the content, through the pool and back; 0 once the block was borrowed
-    /// for writing or allocated anew.
+    /// The tag that [`Buffer::set_tag`] gave the content, kept while the block is in the pool; 0 once the
+    /// block was borrowed for writing or allocated anew.
     pub fn tag(&self) -> u64 {
         self.tag
     }
 
-    /// Names the content, so that whoever wrote it knows it again when the pool hands the block out the next
-    /// time.
+    /// Tags the content, so that its writer recognises it when the pool hands the block out again.
     pub fn set_tag(&mut self, tag: u64) {
         self.tag = tag;
     }
@@ -177,8 +176,8 @@ impl Buffer {
         self.guest.as_deref().or(self.memory.as_deref())
     }
 
-    /// Another block of at least `len` bytes, of the same kind. It counts with the bytes of this one's pool
-    /// and is none of its buffers: dropped, it is gone.
+    /// Another block of at least `len` bytes, of the same kind. Its bytes count for this buffer's pool, but
+    /// it is not one of the pool's buffers: it is freed when dropped.
     pub fn another(&self, len: usize) -> Result<Buffer, AllocationError> {
         let mut buffer = Buffer {
             memory: None,
@@ -194,7 +193,7 @@ impl Buffer {
     }
 }
 
-/// A buffer as the guest of another one's.
+/// A buffer as the guest of another buffer.
 impl Memory for Buffer {
     fn bytes(&self) -> &[u8] {
         Buffer::bytes(self)
@@ -303,8 +302,8 @@ impl FramePool {
         }
     }
 
-    /// Gives every free buffer at least `len` bytes now, so that no allocation falls into what is timed:
-    /// page-locked memory takes milliseconds each.
+    /// Gives every free buffer at least `len` bytes now, so that no allocation happens while time is
+    /// measured: each page-locked block takes milliseconds.
     pub fn prepare(&self, len: usize) -> Result<(), AllocationError> {
         let mut buffers: Vec<Buffer> = std::iter::from_fn(|| self.try_take()).collect();
         buffers.iter_mut().try_for_each(|buffer| buffer.fit(len))
@@ -338,9 +337,8 @@ impl FramePool {
     }
 }
 
-/// Blocks for a library that keeps pictures of its own beside those that are in use as frames, as a
-/// decoder keeps its reference pictures. The library bounds their number; they come from the pool's allocator
-/// and count with its bytes.
+/// Blocks for a library that keeps further pictures of its own, as a decoder keeps reference pictures. The
+/// library bounds their number; they come from the pool's allocator and count with its bytes.
 #[derive(Clone)]
 pub struct Reserve {
     free: Receiver<Free>,

@@ -51,11 +51,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes that are read of a colour profile, and of what else one file, picture or stream says beside its
-/// pixels. More than that is left out and named; nothing is unpacked or allocated beyond it.
+/// Limit in bytes for a colour profile, and for all other metadata of one file, picture or stream. Larger
+/// metadata is left out and named; nothing beyond the limit is unpacked or allocated.
 pub const METADATA_LIMIT: usize = 16 << 20;
 
-/// A sentence about what is larger than [`METADATA_LIMIT`], in words.
+/// A sentence about metadata larger than [`METADATA_LIMIT`].
 #[cfg(feature = "ffmpeg")]
 pub(crate) fn too_large(words: &str) -> String {
     format!(
@@ -75,11 +75,11 @@ pub enum FieldOrder {
     /// Interlaced, bottom field first.
     BottomFirst,
     /// Interlaced, top field first, with the lines of both fields in turn: Matroska's 9, FFmpeg's TB.
-    /// FFmpeg's header says bottom first of it, but its programs and encoders mean what Matroska says.
+    /// FFmpeg's header calls it bottom first, but its programs and encoders follow Matroska.
     TopFirstInterleaved,
     /// Interlaced, bottom field first, with the lines of both fields in turn: Matroska's 14, FFmpeg's BT.
     BottomFirstInterleaved,
-    /// Of a stream: each frame says its own order.
+    /// Of a stream: each frame states its own order.
     Mixed,
 }
 
@@ -102,13 +102,13 @@ pub struct SideData {
     pub kind: u32,
     /// What it is about.
     pub fact: fact::Fact,
-    /// The library's name of a kind that is passed on to nobody.
+    /// The library's name of a kind that is not passed on.
     pub name: Option<String>,
     /// The block.
     pub data: Arc<[u8]>,
 }
 
-/// What travels with a frame beside its pixels.
+/// Everything that a frame carries besides its pixels.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Metadata {
@@ -116,7 +116,7 @@ pub struct Metadata {
     pub pts: Option<i64>,
     /// How long the frame is shown, in the stream's time base.
     pub duration: Option<i64>,
-    /// What a range of the input left out before the run's first frame.
+    /// The part of the input that a range left out before the run's first frame.
     pub skipped: Skipped,
     /// Colour facts.
     pub colour: Colour,
@@ -130,10 +130,10 @@ pub struct Metadata {
     pub icc_profile: Option<Arc<[u8]>>,
     /// Exif orientation, 1 to 8; 1 is upright.
     pub orientation: Option<u8>,
-    /// What an image file says beside its pixels: Exif, XMP, resolution, texts, PNG's colour description.
+    /// Metadata of an image file: Exif, XMP, resolution, texts, PNG's colour description.
     #[cfg(feature = "ffmpeg")]
     pub annotations: Option<Arc<Annotations>>,
-    /// What an OpenEXR file says beside the samples.
+    /// Metadata of an OpenEXR file.
     #[cfg(feature = "images")]
     pub exr: Option<Arc<ExrPart>>,
     /// Blocks that only source and sink understand (HDR metadata, captions).
@@ -146,18 +146,19 @@ pub struct Metadata {
 pub struct Frame {
     /// Position in the run, counted from 0 without gaps.
     pub sequence: u64,
-    /// What travels with the pixels.
+    /// Everything besides the pixels.
     pub metadata: Metadata,
     /// When the source began to make this frame: the start of its end-to-end latency.
     pub born: Instant,
-    /// Which decoder made it, where a source has several at work.
+    /// The decoder that made it, if a source has several.
     pub decoded: Option<Decoded>,
     layout: Layout,
     buffer: Buffer,
 }
 
 impl Frame {
-    /// A frame in `buffer`, which is grown if it is too small. The pixels are whatever the buffer held.
+    /// A frame in `buffer`, which is grown if it is too small. The pixels keep the previous content of the
+    /// buffer.
     pub fn new(layout: Layout, mut buffer: Buffer) -> Result<Frame, AllocationError> {
         buffer.fit(layout.size())?;
         Ok(Frame {
@@ -287,7 +288,7 @@ impl Frame {
         })
     }
 
-    /// Gives the parts of the frame, so that its memory can be used again for another.
+    /// Takes the frame apart, so that its memory can be used for another one.
     pub fn into_parts(self) -> (Metadata, Buffer) {
         (self.metadata, self.buffer)
     }

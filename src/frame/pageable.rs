@@ -22,7 +22,7 @@ const LINE: usize = 64;
 
 /// Ordinary memory that begins at a multiple of [`LINE`].
 struct Lines {
-    /// Up to `LINE - 1` bytes longer than what is used of it.
+    /// Up to `LINE - 1` bytes longer than its used part.
     block: Box<[u8]>,
     start: usize,
     len: usize,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
-/// What one sample of a plane stands for.
+/// The component that a sample of a plane belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// Luma, or the only component of a gray picture.

@@ -71,13 +71,13 @@ impl fmt::Display for Point {
     }
 }
 
-/// What a range left out before the first of its frames.
+/// The part of an input that a range left out before its first frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skipped {
     /// Ticks of the stream's time base that were taken from every timestamp: with them it is one of the
     /// input's own clock.
     pub ticks: i64,
-    /// Frames that come before the range; `None` if nobody has counted them.
+    /// Frames that come before the range; `None` if they were not counted.
     pub frames: Option<u64>,
 }
 

@@ -3,9 +3,9 @@
 /// Sentences for the user, in the order in which they came up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// What was done with the input without a loss: converted, shifted, assumed.
+    /// Changes without a loss: converted, shifted, assumed.
     pub notes: Vec<String>,
-    /// What is damaged, missing or lost. A strict run fails for each of them.
+    /// Damage, missing parts and losses. A strict run fails for each.
     pub warnings: Vec<String>,
 }
 
@@ -18,7 +18,7 @@ impl Remarks {
         }
     }
 
-    /// Adds `more` behind these.
+    /// Appends `more`.
     pub fn append(&mut self, mut more: Remarks) {
         self.notes.append(&mut more.notes);
         self.warnings.append(&mut more.warnings);

@@ -8,19 +8,19 @@
 use super::{Buffer, Memory};
 use std::sync::Arc;
 
-/// A block whose content stays as it is, for any number of buffers at a time. Clones are the same block; it
-/// is freed with the last of them and the last buffer that holds it.
+/// A block of constant content, for any number of buffers at a time. Clones are the same block; it is freed
+/// with the last of them and the last buffer that holds it.
 #[derive(Clone)]
 pub struct Shared(Arc<Buffer>);
 
 impl Shared {
-    /// Of what `block` holds now.
+    /// With the current content of `block`.
     pub fn new(block: Buffer) -> Shared {
         Shared(Arc::new(block))
     }
 
-    /// Puts it in the place of `buffer`'s own memory until `buffer` is dropped. Whoever writes to the buffer
-    /// gets a copy, in ordinary memory, and changes that alone.
+    /// Replaces `buffer`'s own memory until `buffer` is dropped. A write to the buffer first copies the block
+    /// to ordinary memory and changes that copy alone.
     pub fn lend_to(&self, buffer: &mut Buffer) {
         buffer.host(Box::new(BlockView {
             block: Arc::clone(&self.0),
@@ -32,7 +32,7 @@ impl Shared {
 /// The block in one buffer.
 struct BlockView {
     block: Arc<Buffer>,
-    /// What was written to.
+    /// The copy that was written to.
     changed: Option<Vec<u8>>,
 }
 
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!((one.bytes()[3], other.bytes()[3]), (8, 7));
         assert_eq!(one.bytes()[4], 7);
         drop(one);
-        // The block outlives whoever lent it, and goes with the last buffer.
+        // The block outlives the `Shared` that lent it; the last buffer frees it.
         drop(shared);
         assert_eq!(other.bytes(), [7; 10]);
         assert_eq!(pool.allocated_bytes(), 10);

@@ -95,7 +95,7 @@ impl StallTimeout {
         state.ran_out || state.stop.as_ref().is_some_and(is_closed)
     }
 
-    /// What is said of an input that stalled for longer than the limit.
+    /// The error message for an input that stalled for longer than the limit.
     pub fn sentence(limit: Option<Duration>) -> String {
         let seconds = limit.unwrap_or_default().as_secs_f64();
         format!("it gave nothing for {seconds} s, the --timeout")

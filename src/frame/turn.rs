@@ -79,13 +79,13 @@ impl Turn {
         Turn::from_matrix(&block.data)
     }
 
-    /// The turn that a frame states, in its blocks or by its Exif orientation. What its stream states comes
+    /// The turn that a frame states, in its blocks or by its Exif orientation. The stream's own turn comes
     /// first.
     pub fn of_frame(metadata: &Metadata) -> Option<Turn> {
         Turn::of_blocks(&metadata.side_data).or_else(|| Turn::from_exif(metadata.orientation?))
     }
 
-    /// The display matrix that says it to FFmpeg.
+    /// The turn as FFmpeg's display matrix.
     pub fn to_matrix(self) -> Vec<u8> {
         let scaled = |v: i8| i32::from(v) << 16;
         let (a, b, c, d) = (scaled(self.a), scaled(self.b), scaled(self.c), scaled(self.d));
@@ -145,7 +145,7 @@ impl Turn {
         (along(self.a, self.b, size.0), along(self.c, self.d, size.1))
     }
 
-    /// True if what is shown on the left lies at the far end of its row, or of its column where axes are
+    /// True if the left edge of the shown picture is the far end of the rows, or of the columns if axes are
     /// swapped.
     pub fn shows_far_end_first(self) -> bool {
         self.a + self.c < 0
