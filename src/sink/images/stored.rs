@@ -120,6 +120,13 @@ pub fn nearest(kind: ImageKind, format: PixelFormat) -> Option<PixelFormat> {
     PixelFormat::from_name(name).filter(|&f| accepts(kind, f))
 }
 
+/// True if files of `kind` hold alpha beside some colours.
+fn holds_alpha(kind: ImageKind) -> bool {
+    [true, false]
+        .into_iter()
+        .any(|gray| stored_channels(kind, gray, true, false).is_some())
+}
+
 /// Why frames of `format` cannot be written as `kind`, and what would do.
 pub(super) fn cannot_hold(kind: ImageKind, format: PixelFormat) -> String {
     match nearest(kind, format) {
@@ -129,15 +136,23 @@ pub(super) fn cannot_hold(kind: ImageKind, format: PixelFormat) -> String {
         None if format.model() == ColourModel::Data => {
             format!("{kind} cannot hold {format} frames, which are no colours; write OpenEXR (.exr)")
         }
-        None => format!(
-            "{kind} cannot hold {format} frames without losing {}; write PNG or TIFF",
-            match (format.depth() > 8, format.has_alpha()) {
-                (true, true) => "depth and alpha",
-                (true, false) => "depth",
-                (false, true) => "alpha",
-                (false, false) => "colour",
-            }
-        ),
+        None => {
+            let lost = [
+                (
+                    kind == ImageKind::Pgm && format.model() != ColourModel::Gray,
+                    "colour",
+                ),
+                (format.depth() > 8 && !kind.is_deep(), "depth"),
+                (format.has_alpha() && !holds_alpha(kind), "alpha"),
+            ];
+            let lost = lost
+                .into_iter()
+                .filter_map(|(is_lost, word)| is_lost.then_some(word));
+            format!(
+                "{kind} cannot hold {format} frames without losing {}; write PNG or TIFF",
+                lost.collect::<Vec<_>>().join(" and ")
+            )
+        }
     }
 }
 
@@ -185,6 +200,15 @@ mod tests {
         assert_eq!(near(Png, "f32x3"), None);
         assert_eq!(near(Tga, "gray10le"), None);
         assert_eq!(near(Pfm, "ya8"), None);
+        for kind in [Jpeg, Tga, Qoi, Bmp, WebP, Pgm, Ppm, Pfm, Hdr] {
+            for f in PixelFormat::all().filter(|&f| nearest(kind, f).is_none()) {
+                let said = cannot_hold(kind, f);
+                let names_none = said.contains("losing ;");
+                assert!(!names_none, "{said}");
+            }
+        }
+        assert!(cannot_hold(Pgm, format("rgb48le")).contains("without losing colour;"));
+        assert!(cannot_hold(Tga, format("rgb48le")).contains("without losing depth;"));
         assert!(cannot_hold(Jpeg, format("rgba64le")).contains("depth and alpha; write PNG or TIFF"));
     }
 }

@@ -11,11 +11,30 @@ use turbojpeg::{Colorspace, Decompressor, Image, PixelFormat};
 
 /// Opens a file.
 pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
-    let (data, further) = picture(&mut BufReader::new(File::open(path)?))?;
+    let read = picture(&mut BufReader::new(File::open(path)?))?;
     Ok(Box::new(Jpeg {
-        further,
-        ..Jpeg::open(data)?
+        further: read.further,
+        unfinished: read.unfinished,
+        ..Jpeg::open(read.data)?
     }))
+}
+
+/// True if one of the same size follows the first picture, which does not list it: a stream of pictures, which
+/// is a video.
+pub(super) fn is_followed(input: &mut impl BufRead) -> io::Result<bool> {
+    Ok(picture(input)?.is_followed)
+}
+
+/// What is read of a file.
+struct Contents {
+    /// The picture as a file of its own.
+    data: Vec<u8>,
+    /// What the file holds beside this picture, in words.
+    further: Option<String>,
+    /// A picture of the same size follows, which the file does not list.
+    is_followed: bool,
+    /// What its scans do not give of the picture though they have an end, in words.
+    unfinished: Option<String>,
 }
 
 /// A JPEG file in memory, its header read.
@@ -29,6 +48,8 @@ struct Jpeg {
     colours: Colours,
     /// What the file holds beside this picture, in words.
     further: Option<String>,
+    /// What its scans do not give of the picture, in words.
+    unfinished: Option<String>,
 }
 
 /// What the decoder gives.
@@ -46,9 +67,11 @@ const SLACK: u64 = 1 << 20;
 /// The picture of a file as a file of its own: without the segments that say something beside it, and with no
 /// more data than a picture of its size has. The library reads from memory only. A sentence tells of further
 /// pictures in the file.
-fn picture(input: &mut impl BufRead) -> io::Result<(Vec<u8>, Option<String>)> {
+fn picture(input: &mut impl BufRead) -> io::Result<Contents> {
     let mut data = Vec::new();
+    let mut header = Vec::new();
     let mut samples = 0;
+    let mut coverage = Coverage::default();
     let mut pictures = None;
     let rest = walk(input, |lead, marker, body| {
         // Adobe's segment and JFIF's tell the colours.
@@ -60,24 +83,57 @@ fn picture(input: &mut impl BufRead) -> io::Result<(Vec<u8>, Option<String>)> {
         } else {
             data.extend_from_slice(body);
         }
-        let is_size = matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc);
-        if let (true, Some(&[_, _, _, y1, y0, x1, x0, components])) = (is_size, body.first_chunk()) {
+        if let (true, Some(&[_, _, _, y1, y0, x1, x0, components])) = (is_size(marker), body.first_chunk()) {
             let side = |high, low| u64::from(u16::from_be_bytes([high, low]));
             samples = side(y1, y0) * side(x1, x0) * u64::from(components);
+            coverage = Coverage::of(marker, body);
+            header = body.to_vec();
         }
         data.len() <= METADATA_LIMIT
     })?;
     data.extend_from_slice(&rest);
-    let begin = data.len();
+    // The marker of the first scan was read with what stands before it.
+    let begin = data.len().saturating_sub(2);
     // Of noise at the best quality a sample takes little more than a byte.
     input.take(2 * samples + SLACK).read_to_end(&mut data)?;
-    let further = further(pictures, behind_end(&data[begin..]));
-    Ok((data, further))
+    let behind = behind_end(&data[begin..], &mut coverage);
+    Ok(Contents {
+        further: further(pictures, behind.unwrap_or_default()),
+        is_followed: pictures.is_none()
+            && behind
+                .and_then(header_behind)
+                .is_some_and(|other| other == header),
+        unfinished: coverage.gap().filter(|_| behind.is_some()),
+        data,
+    })
+}
+
+/// What begins behind a picture and its padding.
+fn without_padding(behind: &[u8]) -> &[u8] {
+    let padding = behind.iter().take_while(|&&byte| byte == 0).count();
+    &behind[padding..]
+}
+
+/// The header of the picture that begins behind another one, if one does: its depth, size and components.
+fn header_behind(behind: &[u8]) -> Option<Vec<u8>> {
+    let mut header = None;
+    // Memory has no errors of reading.
+    let _ = walk(&mut without_padding(behind), |_, marker, body| {
+        if is_size(marker) {
+            header = Some(body.to_vec());
+        }
+        header.is_none()
+    });
+    header
+}
+
+/// True for the marker of a segment that says how large a picture is.
+fn is_size(marker: u8) -> bool {
+    matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc)
 }
 
 /// What there is to say of a file that lists so many pictures and has these data behind the first one.
 fn further(listed: Option<usize>, behind: &[u8]) -> Option<String> {
-    let padding = behind.iter().take_while(|&&byte| byte == 0).count();
     // Phones put the seconds around a picture there.
     let has_video = behind.windows(4).any(|name| name == b"ftyp");
     let several = listed.filter(|&count| count > 1);
@@ -88,7 +144,7 @@ fn further(listed: Option<usize>, behind: &[u8]) -> Option<String> {
         ))
     } else if has_video {
         Some("a video is in the file behind the picture, which alone is read".to_owned())
-    } else if behind[padding..].starts_with(b"\xff\xd8\xff") {
+    } else if without_padding(behind).starts_with(b"\xff\xd8\xff") {
         // Where a list names this one alone, that is a preview of it.
         listed
             .is_none()
@@ -100,25 +156,95 @@ fn further(listed: Option<usize>, behind: &[u8]) -> Option<String> {
     }
 }
 
-/// What follows the end of a picture whose scans these are; empty if it has no end.
-fn behind_end(scans: &[u8]) -> &[u8] {
+/// What follows the end of a picture whose scans these are, from the marker of the first on; `None` if they
+/// have no end. Notes what they give.
+fn behind_end<'a>(scans: &'a [u8], coverage: &mut Coverage) -> Option<&'a [u8]> {
+    const SCAN: u8 = 0xda;
     const END: u8 = 0xd9;
     let mut rest = scans;
     while let Some(at) = rest.iter().position(|&byte| byte == 0xff) {
         let after = &rest[at + 1..];
         rest = match after {
-            [END, behind @ ..] => return behind,
+            [END, behind @ ..] => return Some(behind),
             // Fill bytes, a byte of a scan, and markers without data.
             [] | [0xff, ..] => after,
             [0 | 1 | 0xd0..=0xd8, scan @ ..] => scan,
-            [_, high, low, ..] => {
+            [marker, high, low, ..] => {
                 let length = usize::from(u16::from_be_bytes([*high, *low]));
-                after.get(1 + length..).unwrap_or_default()
+                let (segment, rest) = after.split_at_checked(1 + length)?;
+                if *marker == SCAN {
+                    coverage.take_scan(segment.get(3..).unwrap_or_default());
+                }
+                rest
             }
-            [..] => &[],
+            [..] => return None,
         };
     }
-    &[]
+    None
+}
+
+/// Coefficients of a block.
+const COEFFICIENTS: usize = 64;
+
+/// Which components and which bits of their coefficients the scans of a picture give.
+#[derive(Default)]
+struct Coverage {
+    /// Names of the components, and for each coefficient how many of its lowest bits are still to come;
+    /// `None` if all are.
+    components: Vec<(u8, [Option<u8>; COEFFICIENTS])>,
+    /// Coefficients come in several scans.
+    is_progressive: bool,
+}
+
+impl Coverage {
+    /// Of a picture whose header this is: the length, the depth, two sides, and three bytes a component.
+    fn of(marker: u8, header: &[u8]) -> Coverage {
+        let named = header.get(8..).unwrap_or_default().as_chunks::<3>().0;
+        Coverage {
+            components: named
+                .iter()
+                .map(|&[name, ..]| (name, [None; COEFFICIENTS]))
+                .collect(),
+            is_progressive: matches!(marker, 0xc2 | 0xca),
+        }
+    }
+
+    /// Notes a scan, whose header this is without its length: the count of components, two bytes for each,
+    /// the first and the last coefficient, and which bits.
+    fn take_scan(&mut self, header: &[u8]) {
+        let Some((&count, rest)) = header.split_first() else {
+            return;
+        };
+        let (named, [first, last, bits]) = match rest.split_at_checked(2 * usize::from(count)) {
+            Some((named, &[first, last, bits, ..])) => (named, [first, last, bits]),
+            _ => return,
+        };
+        for &[name, _] in named.as_chunks::<2>().0 {
+            let given = self.components.iter_mut().find(|component| component.0 == name);
+            let band = usize::from(first)..=usize::from(last);
+            if let Some(coefficients) = given.and_then(|given| given.1.get_mut(band)) {
+                coefficients.fill(Some(bits & 15));
+            }
+        }
+    }
+
+    /// What the scans do not give, in words.
+    fn gap(&self) -> Option<String> {
+        let count = self.components.len();
+        let given = self
+            .components
+            .iter()
+            .filter(|component| component.1[0].is_some())
+            .count();
+        if given < count {
+            return Some(format!(
+                "{count} components make the picture, of which its scans hold {given}"
+            ));
+        }
+        let is_whole = |coefficients: &[Option<u8>]| coefficients.iter().all(|left| *left == Some(0));
+        let is_early = self.is_progressive && !self.components.iter().all(|component| is_whole(&component.1));
+        is_early.then(|| "its progressive scans end before all bits of its coefficients have come".to_owned())
+    }
 }
 
 /// True for a part of an ICC profile whose number cannot be; the library names it as damage.
@@ -143,8 +269,8 @@ impl OpenPicture for Jpeg {
     fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let conversion =
             (self.colours == Colours::Cmyk).then(|| "colours of four inks (CMYK) become RGB".to_owned());
-        let further = self.further.take();
-        let damage = self.read(samples)?;
+        let (further, unfinished) = (self.further.take(), self.unfinished.take());
+        let damage = self.read(samples)?.or(unfinished);
         let damage = damage.map(|words| format!("damaged: {words}"));
         Ok(PictureNotes {
             losses: damage.into_iter().chain(further).collect(),
@@ -181,6 +307,7 @@ impl Jpeg {
             },
             data,
             further: None,
+            unfinished: None,
         })
     }
 
@@ -317,12 +444,41 @@ mod tests {
         let table = [0xff, 0xc4, 0, 6, 1, 0xff, 0xd9, 2];
         let scan = [7, 0xff, 0, 0xd9, 0xff, 0xd3, 8, 0xff, 0xff];
         let scans = [&scan[..], &table, &scan, &[0xff, 0xd9]].concat();
-        assert_eq!(behind_end(&scans), b"");
-        assert_eq!(behind_end(&[&scans[..], b"more"].concat()), b"more");
-        assert_eq!(behind_end(&scans[..scans.len() - 2]), b"");
-        assert_eq!(behind_end(&[0xff, 0xc4, 9, 9, 1]), b"");
-        assert_eq!(behind_end(&[0xff, 0xc4, 9]), b"");
-        assert_eq!(behind_end(&[0xff]), b"");
+        let behind = |scans: &[u8]| behind_end(scans, &mut Coverage::default()).map(<[u8]>::to_vec);
+        assert_eq!(behind(&scans), Some(Vec::new()));
+        assert_eq!(behind(&[&scans[..], b"more"].concat()), Some(b"more".to_vec()));
+        assert_eq!(behind(&scans[..scans.len() - 2]), None);
+        assert_eq!(behind(&[0xff, 0xc4, 9, 9, 1]), None);
+        assert_eq!(behind(&[0xff, 0xc4, 9]), None);
+        assert_eq!(behind(&[0xff]), None);
+    }
+
+    #[test]
+    fn what_the_scans_do_not_give_is_found() {
+        let header = |marker: u8| Coverage::of(marker, b"..8hhwwn1sq2sq3sq");
+        let gap = |marker: u8, scans: &[&[u8]]| {
+            let mut coverage = header(marker);
+            scans.iter().for_each(|scan| coverage.take_scan(scan));
+            coverage.gap().unwrap_or_default()
+        };
+        let all = [3, b'1', 0, b'2', 0, b'3', 0, 0, 63, 0];
+        assert_eq!(gap(0xc0, &[&all]), "");
+        let one = |name| [1, name, 0, 0, 63, 0];
+        assert_eq!(gap(0xc1, &[&one(b'1'), &one(b'2'), &one(b'3')]), "");
+        assert!(
+            gap(0xc0, &[&one(b'1'), &one(b'3')])
+                .contains("3 components make the picture, of which its scans hold 2")
+        );
+        assert!(gap(0xc0, &[&[1, b'1']]).contains("hold 0"));
+        let coarse = [3, b'1', 0, b'2', 0, b'3', 0, 0, 0, 1];
+        let fine = [3, b'1', 0, b'2', 0, b'3', 0, 0, 0, 0x10];
+        let rest = |name| [1, name, 0, 1, 63, 0];
+        let bands = [rest(b'1'), rest(b'2'), rest(b'3')];
+        let [y, cb, cr] = bands.each_ref().map(|band| &band[..]);
+        assert_eq!(gap(0xc2, &[&coarse, y, cb, cr, &fine]), "");
+        assert!(gap(0xc2, &[&coarse, y, cb, cr]).contains("end before"));
+        assert!(gap(0xc2, &[&coarse, &fine, y, cr]).contains("end before"));
+        assert!(!gap(0xc2, &[&coarse]).is_empty());
     }
 
     /// A JPEG of 64x48 pixels with much to code in every block.

@@ -1,11 +1,12 @@
 //! Which image files an input names: one file, a directory, a numbered pattern or a glob, in the order of the
 //! frames.
 
+use super::content::nameless_still;
 use super::tiff;
 use crate::source::SourceError;
 use crate::source::animation::is_animated;
-use crate::still::ImageKind;
 use crate::still::pattern::Pattern;
+use crate::still::{Decoding, ImageKind};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fs;
@@ -110,27 +111,30 @@ impl Listing {
     }
 }
 
-/// True if `input` is to be read as images: a directory, a pattern, a glob, or a file with an image's
-/// extension that is no animation.
+/// True if `input` is to be read as images: a directory, a pattern, a glob, or a file that is no animation and
+/// is an image by its extension or, where that is none of an image, by its content.
 pub fn names_images(input: &Path) -> bool {
     if input.is_dir() {
         return true;
     }
-    let kind = ImageKind::read(input);
+    let named = ImageKind::read(input);
     // A lone picture that FFmpeg reads has one frame, or is a video of several, which only these never are.
-    let is_own = kind.is_some_and(|kind| kind.decoding() != crate::still::Decoding::Ffmpeg);
+    let is_own = |kind: ImageKind| kind.decoding() != Decoding::Ffmpeg;
     if input.is_file() {
-        let is_still = matches!(
-            kind,
-            Some(ImageKind::Avif | ImageKind::Jp2 | ImageKind::Psd | ImageKind::Pcx)
-        );
-        return (is_own || is_still) && !is_animated(input);
+        let is_still = |kind| {
+            matches!(
+                kind,
+                ImageKind::Avif | ImageKind::Jp2 | ImageKind::Psd | ImageKind::Pcx
+            ) || is_own(kind)
+        };
+        let kind = named.or_else(|| nameless_still(input));
+        return kind.is_some_and(is_still) && !is_animated(input);
     }
     // A pipe cannot be opened twice, as a list of image files is.
     if input.exists() {
         return false;
     }
-    is_own || is_glob(input) || matches!(Pattern::parse(input), Ok(Some(_)))
+    named.is_some_and(is_own) || is_glob(input) || matches!(Pattern::parse(input), Ok(Some(_)))
 }
 
 fn is_glob(input: &Path) -> bool {
@@ -228,7 +232,7 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
     let matches =
         glob::glob_with(text, options).map_err(|e| invalid(format!("is no valid file pattern: {e}")))?;
     let mut files = Vec::new();
-    let mut broken = Vec::new();
+    let (mut broken, mut special) = (Vec::new(), Vec::new());
     for found in matches {
         let path = found.map_err(|e| SourceError::Io {
             path: e.path().display().to_string(),
@@ -236,8 +240,10 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
         })?;
         if path.is_file() {
             files.push(path);
-        } else if path.is_symlink() {
+        } else if path.is_symlink() && !path.exists() {
             broken.push(path);
+        } else if !path.is_dir() {
+            special.push(path);
         }
     }
     if files.is_empty() {
@@ -248,11 +254,23 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
         files,
         numbers: None,
         pages: None,
-        notes: note(&broken, "links lead nowhere and are left out")
-            .into_iter()
-            .collect(),
+        notes: left_out(&mut broken, &mut special),
         skipped: 0,
     })
+}
+
+/// What is said of names that lead to no file.
+fn left_out(broken: &mut [PathBuf], special: &mut [PathBuf]) -> Vec<String> {
+    in_order(broken);
+    in_order(special);
+    let notes = [
+        note(broken, "links lead nowhere and are left out"),
+        note(
+            special,
+            "names are of pipes, sockets or devices, and are left out",
+        ),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
 fn directory(folder: &Path) -> Result<Listing, SourceError> {
@@ -260,7 +278,8 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
         path: folder.display().to_string(),
         cause,
     };
-    let (mut files, mut others, mut broken) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut files, mut others) = (Vec::new(), Vec::new());
+    let (mut broken, mut special) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let path = entry.path();
@@ -273,6 +292,8 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
                 files.push(path);
             } else if path.is_symlink() && !path.exists() {
                 broken.push(path);
+            } else if !path.is_dir() {
+                special.push(path);
             }
         } else if ImageKind::is_other_picture(&path) && path.is_file() {
             others.push(path);
@@ -280,19 +301,16 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
     }
     in_order(&mut files);
     in_order(&mut others);
-    in_order(&mut broken);
-    let notes = [
-        note(
-            &others,
-            "pictures of other kinds, which are not read in sequences, are left out",
-        ),
-        note(&broken, "links lead nowhere and are left out"),
-    ];
+    let others = note(
+        &others,
+        "pictures of other kinds, which are not read in sequences, are left out",
+    );
+    let notes = others.into_iter().chain(left_out(&mut broken, &mut special));
     Ok(Listing {
         files,
         numbers: None,
         pages: None,
-        notes: notes.into_iter().flatten().collect(),
+        notes: notes.collect(),
         skipped: 0,
     })
 }
@@ -333,9 +351,12 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
     })?;
     let mut numbers: Vec<i64> = entries
         .filter_map(|entry| pattern.number(entry.ok()?.file_name().to_str()?))
-        .filter(|&number| pattern.name(number).is_file())
         .collect();
     numbers.sort_unstable();
+    let mut strangers: Vec<i64> = numbers
+        .extract_if(.., |number| !pattern.name(*number).is_file())
+        .filter(|&number| !pattern.name(number).is_dir())
+        .collect();
     let (Some(&begin), Some(&end)) = (numbers.first(), numbers.last()) else {
         return Err(invalid(format!(
             "names no file: there is none such as {} in {}",
@@ -349,12 +370,28 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
             "has numbers {begin} to {end}, none of them among those that are wanted"
         )));
     };
-    let notes = gaps(pattern, selection, &numbers, selection.first.unwrap_or(first));
+    strangers.retain(|&number| selection.wants(number, begin));
+    let (mut broken, mut special) = (Vec::new(), Vec::new());
+    for &number in &strangers {
+        let path = pattern.name(number);
+        if path.is_symlink() && !path.exists() {
+            broken.push(path);
+        } else {
+            special.push(path);
+        }
+    }
+    // What is there without being a file is named as that.
+    strangers.extend(&numbers);
+    strangers.sort_unstable();
+    let missing = gaps(pattern, selection, &strangers, selection.first.unwrap_or(first));
     Ok(Listing {
         files: numbers.iter().map(|&number| pattern.name(number)).collect(),
         numbers: Some(numbers),
         pages: None,
-        notes: notes.into_iter().collect(),
+        notes: missing
+            .into_iter()
+            .chain(left_out(&mut broken, &mut special))
+            .collect(),
         skipped: 0,
     })
 }

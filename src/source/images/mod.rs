@@ -1,5 +1,7 @@
 //! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
 
+mod behind;
+mod content;
 mod dds;
 mod exr;
 mod ffmpeg_still;
@@ -7,6 +9,7 @@ mod hdr;
 mod ico;
 mod jpeg;
 pub mod listing;
+mod palette;
 mod pfm;
 mod picture;
 mod pnm;

@@ -7,10 +7,11 @@
 //!   numbers of 32 bits
 //! ```
 
+use super::behind::Further;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use crate::frame::PixelFormat;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
 /// Bytes in which the head ends.
@@ -41,12 +42,21 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
             .ok_or_else(|| format!("'{word}' is no width or height").into())
     };
     let (width, height) = (size()?, size()?);
-    let scale = word(&mut head)?;
+    let (scale, space) = word_and_space(&mut head)?;
     let number = scale
         .parse::<f64>()
         .ok()
         .filter(|scale| scale.is_finite() && *scale != 0.0);
     let scale = number.ok_or_else(|| format!("'{scale}' is no scale"))?;
+    // Lines may end in two bytes; where the numbers take all the rest, the second is one of theirs.
+    if space == b'\r' && input.fill_buf()?.first() == Some(&b'\n') {
+        let pixel_bytes = format.planes()[0].channels.len() * format.bytes_per_sample();
+        let length = input.get_ref().metadata()?.len();
+        let numbers = (width as u64 * height as u64).saturating_mul(pixel_bytes as u64);
+        if length.saturating_sub(input.stream_position()?) > numbers {
+            input.consume(1);
+        }
+    }
     Ok(Box::new(Pfm {
         input,
         format,
@@ -58,13 +68,18 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
 
 /// A word of the head; the one byte of white space behind it is read, too.
 fn word(head: &mut impl BufRead) -> Result<String, Reason> {
+    Ok(word_and_space(head)?.0)
+}
+
+/// A word of the head, and the byte of white space behind it.
+fn word_and_space(head: &mut impl BufRead) -> Result<(String, u8), Reason> {
     let mut word = String::new();
     loop {
         let mut byte = [0];
         head.read_exact(&mut byte)?;
         match byte[0] {
             space if space.is_ascii_whitespace() && word.is_empty() => {}
-            space if space.is_ascii_whitespace() => return Ok(word),
+            space if space.is_ascii_whitespace() => return Ok((word, space)),
             byte if byte.is_ascii_graphic() => word.push(char::from(byte)),
             _ => return Err("its head is no text".into()),
         }
@@ -92,10 +107,13 @@ impl OpenPicture for Pfm {
             }
         }
         let size = self.scale.abs();
-        let losses =
+        let scale =
             (size != 1.0).then(|| format!("its scale of {size} is not kept; numbers are read as they are"));
+        // Pictures of either kind begin so.
+        let further = Further::of(&mut self.input, b"P")?;
+        let further = further.map(|further| further.sentence().to_owned());
         Ok(PictureNotes {
-            losses: losses.into_iter().collect(),
+            losses: scale.into_iter().chain(further).collect(),
             ..PictureNotes::default()
         })
     }

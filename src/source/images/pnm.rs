@@ -7,6 +7,7 @@
 //!   P5 P6 P7       bytes, or 16 bits with the high byte first where samples go above 255
 //! ```
 
+use super::behind::Further;
 use std::io::{self, BufRead, Read, Seek};
 
 /// Bytes in which the head ends.
@@ -29,12 +30,30 @@ pub(super) fn losses(mut input: impl BufRead + Seek) -> io::Result<Vec<String>> 
             head.greatest
         ));
     }
-    losses.extend(behind(&mut input)?);
+    losses.extend(behind(&mut input)?.map(|further| {
+        match further {
+            Further::Pictures => further.sentence(),
+            Further::Data => "data follow the picture, which are left out",
+        }
+        .to_owned()
+    }));
     Ok(losses)
 }
 
+/// What follows the first picture of a file.
+pub(super) fn further(mut input: impl BufRead + Seek) -> io::Result<Option<Further>> {
+    let Some(head) = head(&mut (&mut input).take(LONGEST_HEAD))? else {
+        return Ok(None);
+    };
+    match head.is_text {
+        true => head.pass_text(&mut input)?,
+        false => head.pass_bytes(&mut input)?,
+    };
+    behind(&mut input)
+}
+
 /// What follows a picture, if something does.
-fn behind(input: &mut impl BufRead) -> io::Result<Option<String>> {
+fn behind(input: &mut impl BufRead) -> io::Result<Option<Further>> {
     loop {
         let bytes = input.fill_buf()?;
         let Some(&first) = bytes.first() else {
@@ -43,8 +62,8 @@ fn behind(input: &mut impl BufRead) -> io::Result<Option<String>> {
         if !first.is_ascii_whitespace() {
             let is_picture = matches!(bytes, [b'P', b'1'..=b'7', ..] | [b'P']);
             return Ok(Some(match is_picture {
-                true => "several pictures are in the file, of which the first is read".to_owned(),
-                false => "data follow the picture, which are left out".to_owned(),
+                true => Further::Pictures,
+                false => Further::Data,
             }));
         }
         input.consume(1);

@@ -80,9 +80,16 @@ impl<R: Seek> Seek for BudgetedReader<R> {
 pub(super) struct PngPixels<R> {
     input: R,
     state: PngState,
+    /// Palette and transparency are not shown either.
+    hides_palette: bool,
 }
 
+/// Bytes of the signature and of the chunk with the size.
+const PNG_BEGIN: usize = 33;
+
 enum PngState {
+    /// The signature and the first chunk, and how much of them was shown.
+    Begin([u8; PNG_BEGIN], usize),
     /// So many bytes are to be shown, of the signature or of a chunk.
     Shown(u64),
     /// The head of a chunk, and how much of it was shown; so many bytes of the chunk follow.
@@ -95,7 +102,24 @@ impl<R: BufRead + Seek> PngPixels<R> {
         PngPixels {
             input,
             state: PngState::Shown(8),
+            hides_palette: false,
         }
+    }
+
+    /// A file of a palette, as one of gray whose samples are the numbers of its colours.
+    pub(super) fn numbers(mut input: R) -> io::Result<PngPixels<R>> {
+        const GRAY: u8 = 0;
+        let mut begin = [0; PNG_BEGIN];
+        input.read_exact(&mut begin)?;
+        begin[25] = GRAY;
+        let mut checksum = flate2::Crc::new();
+        checksum.update(&begin[12..29]);
+        begin[29..].copy_from_slice(&checksum.sum().to_be_bytes());
+        Ok(PngPixels {
+            input,
+            state: PngState::Begin(begin, 0),
+            hides_palette: true,
+        })
     }
 
     /// The next chunk that is shown.
@@ -112,7 +136,11 @@ impl<R: BufRead + Seek> PngPixels<R> {
             let rest = u64::from(u32::from_be_bytes([l0, l1, l2, l3])) + 4;
             // Names of chunks are four letters; what is none is the decoder's to refuse.
             let is_beside = name.iter().all(u8::is_ascii_alphabetic) && name[0].is_ascii_lowercase();
-            if !is_beside || &name == b"tRNS" {
+            let is_beside = match &name {
+                b"tRNS" | b"PLTE" => self.hides_palette,
+                _ => is_beside,
+            };
+            if !is_beside {
                 return Ok(PngState::Head(head, 0, rest));
             }
             self.input.seek_relative(rest as i64)?;
@@ -127,6 +155,7 @@ impl<R: BufRead + Seek> BufRead for PngPixels<R> {
         }
         match &self.state {
             PngState::Ended => Ok(&[]),
+            PngState::Begin(begin, shown) => Ok(&begin[*shown..]),
             PngState::Head(head, shown, _) => Ok(&head[*shown..]),
             PngState::Shown(left) => {
                 let buffer = self.input.fill_buf()?;
@@ -139,6 +168,8 @@ impl<R: BufRead + Seek> BufRead for PngPixels<R> {
     fn consume(&mut self, bytes: usize) {
         match &mut self.state {
             PngState::Ended => {}
+            PngState::Begin(_, shown) if *shown + bytes >= PNG_BEGIN => self.state = PngState::Shown(0),
+            PngState::Begin(_, shown) => *shown += bytes,
             PngState::Head(_, shown, rest) if *shown + bytes >= 8 => self.state = PngState::Shown(*rest),
             PngState::Head(_, shown, _) => *shown += bytes,
             PngState::Shown(left) => {

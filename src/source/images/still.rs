@@ -5,7 +5,7 @@ use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
 use super::tiff::{Problem, Tiff};
-use super::{Rules, dds, exr, hdr, ico, jpeg, pfm, pnm, tga};
+use super::{Rules, behind, content, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range};
 use crate::source::SourceError;
 use crate::still::annotations::{self, Container, FileMetadata};
@@ -82,8 +82,9 @@ impl<'a> Still<'a> {
             .with_guessed_format()
             .map_err(io)?
             .format();
-        let kind = guess
-            .and_then(ImageKind::recognised)
+        let kind = content::kind_of(path)
+            .map_err(io)?
+            .or_else(|| guess.and_then(ImageKind::recognised))
             .or_else(|| ImageKind::read(path));
         let Some(kind) = kind else {
             return Err(invalid(
@@ -327,6 +328,10 @@ impl<'a> Still<'a> {
                 if self.kind.decoding() == Decoding::Image(ImageFormat::Pnm) {
                     let said = File::open(path).and_then(|file| pnm::losses(BufReader::new(file)));
                     losses.extend(said.map_err(|cause| io_error(path, cause))?);
+                } else {
+                    let beyond = palette::beyond(self.kind, path).map_err(|cause| io_error(path, cause))?;
+                    losses.extend(beyond);
+                    losses.extend(behind(path, self.kind)?.map(str::to_owned));
                 }
                 Ok(PictureNotes {
                     losses,
@@ -361,9 +366,23 @@ impl<'a> Still<'a> {
                     ..PictureNotes::default()
                 })
             }
-            StillDecoder::Ffmpeg(still) => Ok(still.read(frame)),
+            StillDecoder::Ffmpeg(still) => {
+                let mut notes = still.read(frame);
+                let behind = behind(path, self.kind)?;
+                // FFmpeg may have found them, too.
+                if behind.is_some_and(|what| notes.losses.iter().all(|loss| *loss != what)) {
+                    notes.losses.extend(behind.map(str::to_owned));
+                }
+                Ok(notes)
+            }
         }
     }
+}
+
+/// What stands behind the picture, in words.
+fn behind(path: &Path, kind: ImageKind) -> Result<Option<&'static str>, SourceError> {
+    let further = behind::further(kind, path).map_err(|cause| io_error(path, cause))?;
+    Ok(further.map(behind::Further::sentence))
 }
 
 /// The decoder of an image file, its header read.

@@ -7,6 +7,7 @@
 //!  12 width   14 height   16 bits of a pixel   17 bits of alpha 0..4, from the right 4, from the top 5
 //! ```
 
+use super::behind::Further;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::tiff::divided;
 use std::fs::File;
@@ -207,8 +208,9 @@ impl Tga {
         })
     }
 
-    /// Decodes into `out`, which has room for the pixels without padding. Says what is left out, in words.
-    fn read(self, out: &mut [u8]) -> Result<Option<String>, String> {
+    /// Decodes into `out`, which has room for the pixels without padding. Says what is left out of each pixel,
+    /// and what follows them, in words.
+    fn read(self, out: &mut [u8]) -> Result<(Option<String>, Option<&'static str>), String> {
         const EARLY: &str = "ends early; it is truncated";
         let stored = self.stored;
         let (channels, bytes) = (stored.channels(), self.pixel_bytes);
@@ -250,8 +252,9 @@ impl Tga {
             Stored::Words { .. } => "highest bit",
             _ => "fourth byte",
         };
-        Ok(dropped
-            .then(|| format!("the {what} of each pixel is left out, since the file does not call it alpha")))
+        let dropped = dropped
+            .then(|| format!("the {what} of each pixel is left out, since the file does not call it alpha"));
+        Ok((dropped, behind(rest)))
     }
 
     /// What is stored for a pixel, which may be a number of a colour in the map.
@@ -283,11 +286,28 @@ impl OpenPicture for Tga {
     }
 
     fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
+        let (conversion, behind) = self.read(samples)?;
         Ok(PictureNotes {
-            conversion: self.read(samples)?,
+            conversion,
+            losses: behind.map(str::to_owned).into_iter().collect(),
             ..PictureNotes::default()
         })
     }
+}
+
+/// What follows the pixels, in words: the footer ends the file, and what lies before it belongs to it.
+fn behind(rest: &[u8]) -> Option<&'static str> {
+    let footers = rest
+        .windows(FOOTER.len())
+        .filter(|bytes| *bytes == FOOTER)
+        .count();
+    let further = match footers {
+        0 => Further::of(&mut &*rest, &[]).ok().flatten()?,
+        1 if rest.ends_with(FOOTER) => return None,
+        1 => Further::Data,
+        _ => Further::Pictures,
+    };
+    Some(further.sentence())
 }
 
 /// Of what kind alpha is, as the extension at the end of the file tells.
@@ -345,10 +365,25 @@ mod tests {
         let format = tga.format();
         let mut out = vec![77; 4 * tga.stored.channels()];
         let said = tga.read(&mut out)?;
-        Ok((format, out, said.is_some()))
+        Ok((format, out, said.0.is_some()))
     }
 
     const TOP: u8 = 32;
+
+    #[test]
+    fn what_follows_the_pixels_is_found() {
+        let footer = [&[0; 8], FOOTER].concat();
+        let said = |rest: &[&[u8]]| behind(&rest.concat()).unwrap_or_default();
+        assert_eq!(said(&[]), "");
+        assert_eq!(said(&[b"\0\0"]), "");
+        assert_eq!(said(&[b"extension", &footer]), "");
+        assert!(said(&[b"another picture"]).starts_with("data behind"));
+        assert!(said(&[&footer, b"more"]).starts_with("data behind"));
+        assert!(said(&[&footer, b"picture", &footer]).starts_with("several pictures"));
+        let file = file(3, 8, TOP, (0, &[]), &[1, 2, 3, 4, 5]);
+        let mut out = [0; 4];
+        assert!(Tga::open(file).unwrap().read(&mut out).unwrap().1.is_some());
+    }
 
     #[test]
     fn every_kind_of_pixel_is_read() {

@@ -33,8 +33,8 @@ use crate::ffmpeg::{
 };
 use crate::frame::fact::Fact;
 use crate::frame::{
-    Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks,
-    SideData, StallTimeout, too_large,
+    AlphaKind, Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range,
+    Rational, Remarks, SideData, StallTimeout, too_large,
 };
 #[cfg(feature = "images")]
 use crate::still::{Decoding, ImageKind};
@@ -114,11 +114,16 @@ pub struct VideoSource {
     cut: Option<String>,
     /// What the decoder does not give of the stream.
     lost: Option<String>,
+    /// It has ended, and was a single picture out of a pipe.
+    is_lone_picture: bool,
     /// What the conversion to a native format loses.
     inexact: Option<String>,
     /// Metadata left out because it exceeds `METADATA_LIMIT`, in words.
     too_large: BTreeSet<String>,
 }
+
+/// FFmpeg's names of kinds of pictures that hold pixels alone.
+const BARE_PICTURES: [&str; 8] = ["pam", "pbm", "pfm", "pgm", "pgmyuv", "phm", "ppm", "qoi"];
 
 /// How far the input has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -274,6 +279,7 @@ impl VideoSource {
             rotation: None,
             cut: None,
             lost: None,
+            is_lone_picture: false,
             inexact: None,
             too_large: BTreeSet::new(),
             path: path.to_owned(),
@@ -819,7 +825,33 @@ impl VideoSource {
             colour.matrix = 0;
             colour.range = Range::Full;
         }
+        if self.decoder.codec_name() == "exr" {
+            colour.alpha = AlphaKind::Associated;
+        }
         colour
+    }
+
+    /// Notes that a single picture came through a pipe: FFmpeg gives its pixels, and it cannot be read again
+    /// for the rest. Kinds that say nothing else lose nothing.
+    fn note_lone_picture(&mut self) -> Result<(), SourceError> {
+        let demuxer = self.demuxer.format_name();
+        let is_picture = match demuxer.strip_suffix("_pipe") {
+            Some(kind) => !BARE_PICTURES.contains(&kind),
+            None => demuxer == "mjpeg",
+        };
+        if !is_picture || self.frames != 1 || self.path.is_file() || self.is_lone_picture {
+            return Ok(());
+        }
+        self.is_lone_picture = true;
+        let before = self
+            .lost
+            .take()
+            .map_or_else(String::new, |lost| format!("{lost}; "));
+        self.lose(format!(
+            "{before}it is one picture out of a pipe, of which FFmpeg gives the pixels alone: what it says \
+             beside them (orientation, Exif, resolution, texts) and its further pages, layers and parts are \
+             left out; give it as a file"
+        ))
     }
 
     /// The frame that the decoded picture holds, in a buffer of the pool.
@@ -956,10 +988,10 @@ impl Source for VideoSource {
         if let Some(tick) = self.skip.target() {
             self.skip_to(tick, &|| supply.is_stopped())?;
         }
-        if self.input == Input::Ended {
-            return Ok(None);
-        }
-        if !std::mem::take(&mut self.held) && !self.decode(|| supply.is_stopped())? {
+        let is_over = self.input == Input::Ended
+            || !std::mem::take(&mut self.held) && !self.decode(|| supply.is_stopped())?;
+        if is_over {
+            self.note_lone_picture()?;
             return Ok(None);
         }
         let mut frame = self.frame(supply)?;

@@ -52,6 +52,8 @@ pub(super) fn read(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata
             _ => break,
         }
     }
+    let unknown = std::mem::take(&mut found.annotations.unknown);
+    found.unknown.extend(unknown.into_iter().map(str::to_owned));
     // FFmpeg keeps one comment, of those that it meets before the first picture.
     found.annotations.texts_are_in_container = early_texts == Some(1) && found.annotations.texts.len() == 1;
     Ok(found)

@@ -53,6 +53,7 @@ mod word {
     pub(super) const RESOLUTION: &str = "resolution (DPI)";
     pub(super) const ASPECT: &str = "pixel aspect ratio";
     pub(super) const TEXT: &str = "text";
+    pub(super) const FURTHER_TEXTS: &str = "texts beyond the first 4096";
     pub(super) const GAMMA: &str = "gamma";
     pub(super) const CHROMATICITIES: &str = "chromaticities";
     pub(super) const CICP: &str = "CICP colour";
@@ -278,8 +279,12 @@ impl Annotations {
         if name.is_empty() || text.is_empty() {
             return;
         }
-        if text.len() > METADATA_LIMIT || self.texts.len() >= TEXT_LIMIT {
+        if text.len() > METADATA_LIMIT {
             once(&mut self.left_out, word::TEXT);
+            return;
+        }
+        if self.texts.len() >= TEXT_LIMIT {
+            once(&mut self.unknown, word::FURTHER_TEXTS);
             return;
         }
         self.texts.push((name.to_owned(), text));

@@ -30,6 +30,7 @@ pub(super) const BITS: u16 = 258;
 pub(super) const COMPRESSION: u16 = 259;
 pub(super) const PHOTOMETRIC: u16 = 262;
 pub(super) const FILL_ORDER: u16 = 266;
+pub(super) const DESCRIPTION: u16 = 270;
 pub(super) const STRIP_OFFSETS: u16 = 273;
 pub(super) const ORIENTATION: u16 = 274;
 pub(super) const SAMPLES: u16 = 277;
@@ -50,6 +51,7 @@ pub(super) const JPEG_TABLES: u16 = 347;
 pub(super) const YCBCR_LUMA: u16 = 529;
 pub(super) const YCBCR_SUBSAMPLING: u16 = 530;
 pub(super) const YCBCR_REFERENCE: u16 = 532;
+pub(super) const DEPTH: u16 = 32_997;
 pub(super) const ICC: u16 = 34_675;
 
 /// An entry of a directory.
@@ -246,6 +248,11 @@ impl Input {
         false
     }
 
+    /// True if the directory at `offset` is of a reduced copy of a page.
+    pub(super) fn is_reduced(&mut self, offset: u64) -> bool {
+        self.glance(offset).is_ok_and(|(kind, _)| kind & REDUCED != 0)
+    }
+
     /// What the directory at `offset` is of, in bits, and the offset of the next one.
     fn glance(&mut self, offset: u64) -> Result<(u64, u64)> {
         let entries = self.entries(offset)?;
@@ -267,6 +274,24 @@ impl Input {
     /// Bytes of the file.
     pub(super) fn len(&self) -> u64 {
         self.len
+    }
+
+    /// How many pictures lie behind one directory, where it says that they are several: slices of a volume, or
+    /// a stack of ImageJ's, in whose description stands a line such as "images=3".
+    pub(super) fn stacked(&mut self, directory: &[Entry]) -> Option<u64> {
+        const LONGEST: u64 = 1 << 16;
+        let depth = find(directory, DEPTH).and_then(|entry| self.integers(entry, 1).ok());
+        let slices = depth.and_then(|depth| depth.first().copied());
+        let mut images = || {
+            let text = self.data(find(directory, DESCRIPTION)?, LONGEST).ok()?;
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let count = text.lines().find_map(|line| line.trim().strip_prefix("images="));
+            count.filter(|_| text.starts_with("ImageJ="))?.trim().parse().ok()
+        };
+        slices
+            .filter(|&count| count > 1)
+            .or_else(&mut images)
+            .filter(|&count| count > 1)
     }
 
     /// The bytes of an entry's value, at most `most`.

@@ -65,6 +65,11 @@ pub(super) fn pages(path: &Path) -> Vec<u64> {
     found().unwrap_or_default()
 }
 
+/// True if the first picture is a reduced copy of another, as in the raw files of cameras.
+pub(super) fn begins_with_preview(path: &Path) -> bool {
+    Input::open(path).is_ok_and(|(mut input, first)| input.is_reduced(first))
+}
+
 /// What the header says of the picture as it is given out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Facts {
@@ -127,7 +132,12 @@ impl Tiff {
         let (mut input, first) = Input::open(path)?;
         let (directory, next) = input.directory(first)?;
         let pages = input.pages(first, next).len() as u32;
-        Tiff::of(input, (&directory, next), pages)
+        let stacked = input.stacked(&directory).filter(|_| pages == 1);
+        let mut tiff = Tiff::of(input, (&directory, next), pages)?;
+        tiff.facts.lost.extend(
+            stacked.map(|count| format!("{count} pictures are in the file, of which the first is read")),
+        );
+        Ok(tiff)
     }
 
     /// Reads the header of the page whose directory is at `place`, one of [`pages`].
@@ -238,6 +248,39 @@ mod tests {
             out,
             picture.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>()
         );
+    }
+
+    #[test]
+    fn pictures_that_one_directory_stands_for_are_counted() {
+        use super::directory::{DEPTH, DESCRIPTION};
+        let text: Vec<u32> = b"ImageJ=1.53\nimages=3 \nloop=false\0"
+            .iter()
+            .map(|&byte| byte.into())
+            .collect();
+        let other: Vec<u32> = text[1..].to_vec();
+        let said = |entries: &[(u16, &[u32])]| {
+            let entries = [&[(PHOTOMETRIC, &[1][..])], entries].concat();
+            // Numbers of 32 bits become bytes.
+            let mut bytes = file(1, 1, &entries, &[&[9]]);
+            let place = bytes.windows(4).position(|entry| *entry == [14, 1, 4, 0]);
+            if let Some(place) = place {
+                bytes[place + 2] = 2;
+                let (begin, count) = (read_word(&bytes, place + 8), read_word(&bytes, place + 4));
+                for at in 0..count {
+                    bytes[begin + at] = bytes[begin + 4 * at];
+                }
+            }
+            read(&bytes).unwrap().0.lost.join("")
+        };
+        assert_eq!(said(&[]), "");
+        assert!(said(&[(DEPTH, &[5])]).starts_with("5 pictures are in the file"));
+        assert_eq!(said(&[(DEPTH, &[1])]), "");
+        assert!(said(&[(DESCRIPTION, &text)]).starts_with("3 pictures are in the file"));
+        assert_eq!(said(&[(DESCRIPTION, &other)]), "");
+    }
+
+    fn read_word(bytes: &[u8], at: usize) -> usize {
+        u32::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize
     }
 
     #[test]

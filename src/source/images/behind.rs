@@ -1,0 +1,362 @@
+//! What stands in a file behind its first picture, which decoders pass over: more pictures, or other data.
+//!
+//! ```text
+//!  PNG   chunks to IEND          BMP   rows, or the size that the file states, and a profile
+//!  WebP  the size of RIFF        ICO   the last of its pictures
+//!  HDR   packed or plain rows    AVIF, JPEG 2000, JPEG XL   boxes, each kind of picture begins with one
+//! ```
+
+use super::{content, pnm};
+use crate::still::ImageKind;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Bytes of the head of a Radiance HDR file.
+const LONGEST_HEAD: u64 = 1 << 16;
+
+/// Names of boxes that hold pictures.
+const PIXELS: [&[u8; 4]; 5] = [b"mdat", b"idat", b"jp2c", b"jxlc", b"jxlp"];
+
+/// What follows the first picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Further {
+    /// Pictures of the same kind.
+    Pictures,
+    /// Something else than padding.
+    Data,
+}
+
+impl Further {
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Further::Pictures => "several pictures are in the file, of which the first is read",
+            Further::Data => "data behind the picture in the file are left out",
+        }
+    }
+
+    /// What these bytes behind a picture are, `None` for padding; `magic` is what files of its kind begin with.
+    pub(super) fn of(behind: &mut impl BufRead, magic: &[u8]) -> io::Result<Option<Further>> {
+        loop {
+            let bytes = behind.fill_buf()?;
+            let Some(&first) = bytes.first() else {
+                return Ok(None);
+            };
+            if !is_padding(first) {
+                let mut begin = Vec::new();
+                behind.take(magic.len() as u64).read_to_end(&mut begin)?;
+                return Ok(Some(match !magic.is_empty() && begin == magic {
+                    true => Further::Pictures,
+                    false => Further::Data,
+                }));
+            }
+            let padding = bytes.iter().take_while(|&&byte| is_padding(byte)).count();
+            behind.consume(padding);
+        }
+    }
+}
+
+fn is_padding(byte: u8) -> bool {
+    matches!(byte, 0 | 0xff) || byte.is_ascii_whitespace()
+}
+
+/// What follows the first picture of a file that is of this kind by its content; `None` where nothing does, or
+/// where that is not known.
+pub(super) fn further(kind: ImageKind, path: &Path) -> io::Result<Option<Further>> {
+    // A name may be wrong.
+    if content::kind_of(path)? != Some(kind)
+        && !matches!(kind, ImageKind::Pgm | ImageKind::Ppm | ImageKind::Pbm)
+    {
+        return Ok(None);
+    }
+    let mut input = BufReader::new(File::open(path)?);
+    let found = match kind {
+        ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm | ImageKind::Pbm => return pnm::further(input),
+        ImageKind::Png => png_end(&mut input).map(|()| &b"\x89PNG"[..]),
+        ImageKind::Bmp => bmp_end(&mut input).map(|()| &b"BM"[..]),
+        ImageKind::WebP => riff_end(&mut input).map(|()| &b"RIFF"[..]),
+        ImageKind::Ico => ico_end(&mut input).map(|()| &[][..]),
+        ImageKind::Hdr => hdr_end(&mut input).map(|()| &b"#?"[..]),
+        ImageKind::Avif | ImageKind::Jp2 | ImageKind::Jxl => return behind_boxes(&mut input),
+        _ => return Ok(None),
+    };
+    match found {
+        Ok(magic) => Further::of(&mut input, magic),
+        // The decoder tells of what ends early or is damaged.
+        Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidData) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    input.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn unknown<T>() -> io::Result<T> {
+    Err(ErrorKind::InvalidData.into())
+}
+
+/// Goes to behind IEND.
+fn png_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    input.seek(SeekFrom::Start(8))?;
+    loop {
+        let [l0, l1, l2, l3, name @ ..] = array::<8>(input)?;
+        let length = i64::from(u32::from_be_bytes([l0, l1, l2, l3]));
+        // The checksum follows the data.
+        input.seek_relative(length + 4)?;
+        if &name == b"IEND" {
+            return Ok(());
+        }
+        if !name.iter().all(u8::is_ascii_alphabetic) {
+            return unknown();
+        }
+    }
+}
+
+/// Goes to behind the rows and the profile, or to where the file says that it ends.
+fn bmp_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    const PLAIN: [u32; 3] = [0, 3, 6];
+    let mut head = Vec::new();
+    input.by_ref().take(138).read_to_end(&mut head)?;
+    let word = |at: usize| {
+        let bytes = head.get(at..).and_then(<[u8]>::first_chunk);
+        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    };
+    let half = |at: usize| word(at) & 0xffff;
+    let (width, height, bits, packing) = match word(14) {
+        12 => (half(18), half(20), half(24), 0),
+        _ => (
+            word(18),
+            word(22).cast_signed().unsigned_abs(),
+            half(28),
+            word(30),
+        ),
+    };
+    let row = (u64::from(width) * u64::from(bits)).div_ceil(32) * 4;
+    let stated = u64::from(word(2));
+    let rows = match PLAIN.contains(&packing) {
+        true => row.saturating_mul(height.into()),
+        // Packed rows have a length of their own.
+        false => word(34).into(),
+    };
+    let pixels = u64::from(word(10)).saturating_add(rows);
+    let profile = match word(14) {
+        124 => 14 + u64::from(word(126)) + u64::from(word(130)),
+        _ => 0,
+    };
+    let end = pixels.max(profile).max(stated);
+    if rows == 0 {
+        return unknown();
+    }
+    input.seek(SeekFrom::Start(end))?;
+    Ok(())
+}
+
+/// Goes to behind the chunks.
+fn riff_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    let [_, _, _, _, size @ ..] = array::<8>(input)?;
+    let size = u64::from(u32::from_le_bytes(size));
+    input.seek(SeekFrom::Start(8 + size + size % 2))?;
+    Ok(())
+}
+
+/// Goes to behind the last of the pictures.
+fn ico_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    let [_, _, _, _, count @ ..] = array::<6>(input)?;
+    let mut end = 0;
+    for _ in 0..u16::from_le_bytes(count) {
+        let [_, _, _, _, _, _, _, _, l0, l1, l2, l3, place @ ..] = array::<16>(input)?;
+        let length = u64::from(u32::from_le_bytes([l0, l1, l2, l3]));
+        end = end.max(u64::from(u32::from_le_bytes(place)) + length);
+    }
+    input.seek(SeekFrom::Start(end))?;
+    Ok(())
+}
+
+/// Goes to behind the rows.
+fn hdr_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    let mut size = None;
+    let mut is_head = true;
+    let mut head = input.by_ref().take(LONGEST_HEAD);
+    while size.is_none() {
+        let mut line = Vec::new();
+        if head.read_until(b'\n', &mut line)? == 0 {
+            return unknown();
+        }
+        let line = String::from_utf8_lossy(&line);
+        if is_head {
+            is_head = !line.trim().is_empty();
+            continue;
+        }
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        match words[..] {
+            ["-Y", height, "+X", width] => size = height.parse::<u32>().ok().zip(width.parse::<u32>().ok()),
+            _ => return unknown(),
+        }
+        if size.is_none() {
+            return unknown();
+        }
+    }
+    let (height, width) = size.unwrap_or_default();
+    for _ in 0..height {
+        let first = array::<4>(input)?;
+        let is_packed = first[..2] == [2, 2] && first[2] < 128 && (8..32_768).contains(&width);
+        if !is_packed {
+            pass_old_row(input, first, width)?;
+            continue;
+        }
+        // Red, green, blue and the exponent, each in runs.
+        for _ in 0..4 {
+            let mut left = i64::from(width);
+            while left > 0 {
+                let [count] = array(input)?;
+                let (pixels, bytes) = match count {
+                    0 => return unknown(),
+                    1..=128 => (i64::from(count), i64::from(count)),
+                    _ => (i64::from(count) - 128, 1),
+                };
+                input.seek_relative(bytes)?;
+                left -= pixels;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Passes over a row of whole pixels, the first of which was read, where a pixel of ones says how often the
+/// one before comes again.
+fn pass_old_row(input: &mut impl BufRead, mut pixel: [u8; 4], width: u32) -> io::Result<()> {
+    let (mut done, mut shift) = (0_u64, 0);
+    loop {
+        match pixel {
+            [1, 1, 1, count] => {
+                done = done.saturating_add(u64::from(count) << shift);
+                shift = (shift + 8).min(24);
+            }
+            _ => {
+                done += 1;
+                shift = 0;
+            }
+        }
+        if done >= u64::from(width) {
+            return Ok(());
+        }
+        pixel = array(input)?;
+    }
+}
+
+/// What is no box of the picture that the first one begins.
+fn behind_boxes(input: &mut (impl BufRead + Seek)) -> io::Result<Option<Further>> {
+    let len = input.seek(SeekFrom::End(0))?;
+    let mut at = 0;
+    let (mut first, mut has_pixels) = (None, false);
+    while at + 8 <= len {
+        input.seek(SeekFrom::Start(at))?;
+        let [l0, l1, l2, l3, name @ ..] = array::<8>(input)?;
+        let size = match u32::from_be_bytes([l0, l1, l2, l3]) {
+            0 => len - at,
+            1 if at + 16 <= len => u64::from_be_bytes(array(input)?),
+            size => size.into(),
+        };
+        // Boxes of pictures that go beyond the end were cut off, of which the decoder tells.
+        let fits = size <= len - at || PIXELS.contains(&&name);
+        let is_box = size >= 8 && fits && name.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
+        match first {
+            // A codestream without boxes.
+            None if !is_box => return Ok(None),
+            None => first = Some(name),
+            Some(first) if first == name => return Ok(Some(Further::Pictures)),
+            Some(_) if !is_box => break,
+            Some(_) => {}
+        }
+        has_pixels |= PIXELS.contains(&&name);
+        at = at.saturating_add(size);
+    }
+    if !has_pixels {
+        return Ok(None);
+    }
+    input.seek(SeekFrom::Start(at))?;
+    Further::of(input, &[])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use image::{DynamicImage, ImageFormat, Rgb, Rgb32FImage, RgbImage};
+    use std::io::Cursor;
+
+    fn said(kind: ImageKind, file: &[u8]) -> Option<Further> {
+        let mut kept = tempfile::NamedTempFile::new().unwrap();
+        io::Write::write_all(&mut kept, file).unwrap();
+        further(kind, kept.path()).unwrap()
+    }
+
+    fn encoded(picture: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+        let mut file = Cursor::new(Vec::new());
+        picture.write_to(&mut file, format).unwrap();
+        file.into_inner()
+    }
+
+    #[test]
+    fn pictures_and_data_behind_the_first_picture_are_found() {
+        let colours = RgbImage::from_fn(9, 3, |x, y| Rgb([(x * y) as u8, 7, (x % 2) as u8]));
+        let floats = Rgb32FImage::from_fn(9, 3, |x, _| Rgb([x as f32, 0.5, 1.0]));
+        let (colours, floats) = (DynamicImage::from(colours), DynamicImage::from(floats));
+        let plain_rows = [
+            &b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 2 +X 3\n"[..],
+            &[9, 8, 7, 128, 1, 1, 1, 2, 9, 8, 7, 128, 3, 3, 3, 128, 4, 4, 4, 128],
+        ]
+        .concat();
+        let packed_bitmap = [
+            &b"BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x02\0\0\0\x01\0\0\0\x01\0\x08\0\x01\0\0\0\x08\0\0\0"
+                [..],
+            &[0; 16],
+            &[2, 1, 0, 0, 0, 1, 0, 0],
+        ]
+        .concat();
+        let boxes = b"\0\0\0\x10ftypavif\0\0\0\0\0\0\0\x0cmdatabcd".to_vec();
+        for (kind, file) in [
+            (ImageKind::Png, encoded(&colours, ImageFormat::Png)),
+            (ImageKind::Bmp, encoded(&colours, ImageFormat::Bmp)),
+            (ImageKind::WebP, encoded(&colours, ImageFormat::WebP)),
+            (ImageKind::Hdr, encoded(&floats, ImageFormat::Hdr)),
+            (ImageKind::Hdr, plain_rows),
+            (ImageKind::Bmp, packed_bitmap),
+            (ImageKind::Avif, boxes),
+        ] {
+            assert_eq!(said(kind, &file), None, "{kind}");
+            assert_eq!(said(kind, &[&file[..], b"\0\n\xff"].concat()), None, "{kind}");
+            let twice = [&file[..], b"\0\0", &file].concat();
+            let expected = match kind {
+                // Boxes have no padding between them.
+                ImageKind::Avif => Further::Data,
+                _ => Further::Pictures,
+            };
+            assert_eq!(said(kind, &twice), Some(expected), "{kind}");
+            assert_eq!(
+                said(kind, &[&file[..], &file].concat()),
+                Some(Further::Pictures),
+                "{kind}"
+            );
+            assert_eq!(
+                said(kind, &[&file[..], b"more, and more"].concat()),
+                Some(Further::Data),
+                "{kind}"
+            );
+            for end in 0..file.len() {
+                assert_eq!(said(kind, &file[..end]), None, "{kind} {end}");
+            }
+        }
+        let icon = encoded(&colours, ImageFormat::Ico);
+        assert_eq!(said(ImageKind::Ico, &icon), None);
+        assert_eq!(
+            said(ImageKind::Ico, &[&icon[..], &icon].concat()),
+            Some(Further::Data)
+        );
+        assert_eq!(said(ImageKind::Png, &icon), None);
+    }
+}

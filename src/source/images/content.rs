@@ -1,0 +1,129 @@
+//! Which kind of image a file is by its first bytes, whatever its name says. What FFmpeg would be asked for
+//! as well (streams of pictures one behind the other, the raw files of cameras) is none here.
+
+use super::behind::{self, Further};
+use super::{jpeg, tiff};
+use crate::still::ImageKind;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+/// Bytes that the kinds are recognised by.
+const HEAD: u64 = 128;
+
+/// Sizes of the headers that BMP files have.
+const BMP_HEADERS: [u32; 8] = [12, 16, 40, 52, 56, 64, 108, 124];
+
+/// The kind that a file is by its content.
+pub(super) fn kind_of(path: &Path) -> io::Result<Option<ImageKind>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    Ok(kind_in(&head))
+}
+
+/// The kind of image that a file holds whose name tells none; `None` for several pictures one behind the
+/// other, which are a video.
+pub(super) fn nameless_still(path: &Path) -> Option<ImageKind> {
+    // Raw files of cameras are TIFF files whose first picture is a preview.
+    if ImageKind::is_other_picture(path) {
+        return None;
+    }
+    let kind = kind_of(path).ok().flatten()?;
+    let is_other = match kind {
+        ImageKind::Tiff => tiff::begins_with_preview(path),
+        ImageKind::Jpeg => File::open(path)
+            .and_then(|file| jpeg::is_followed(&mut BufReader::new(file)))
+            .unwrap_or_default(),
+        kind => matches!(behind::further(kind, path), Ok(Some(Further::Pictures))),
+    };
+    (!is_other).then_some(kind)
+}
+
+/// The kind of a file that begins with these bytes.
+fn kind_in(head: &[u8]) -> Option<ImageKind> {
+    let word = |at: usize| {
+        head.get(at..)?
+            .first_chunk()
+            .map(|bytes| u32::from_le_bytes(*bytes))
+    };
+    let starts = |magic: &[u8]| head.starts_with(magic);
+    match head {
+        [b'P', b'F' | b'f', b' ' | b'\t' | b'\r' | b'\n', ..] => Some(ImageKind::Pfm),
+        [b'P', b'1'..=b'7', after, ..] => {
+            (after.is_ascii_whitespace() || *after == b'#').then_some(ImageKind::Pnm)
+        }
+        [b'B', b'M', ..] => word(14)
+            .is_some_and(|size| BMP_HEADERS.contains(&size))
+            .then_some(ImageKind::Bmp),
+        // Raw streams of MPEG-4 begin with the same four bytes.
+        [0, 0, 1 | 2, 0, count, more, _, _, _, 0, ..] => {
+            let list = 6 + 16 * u32::from(u16::from_le_bytes([*count, *more]));
+            word(18)
+                .is_some_and(|place| list > 6 && place >= list)
+                .then_some(ImageKind::Ico)
+        }
+        [0, 0, 1 | 2, 0, ..] => None,
+        [10, 0..=5, 1, 1 | 2 | 4 | 8, ..] => {
+            matches!(head.get(64..66), Some([0, 1..=4])).then_some(ImageKind::Pcx)
+        }
+        // Canon's raw files.
+        [b'I', b'I', b'*', 0, _, _, _, _, b'C', b'R', ..] => None,
+        _ if starts(b"II*\0") || starts(b"MM\0*") || starts(b"II+\0") || starts(b"MM\0+") => {
+            Some(ImageKind::Tiff)
+        }
+        _ if starts(b"8BPS") => Some(ImageKind::Psd),
+        _ if starts(b"SDPX") || starts(b"XPDS") => Some(ImageKind::Dpx),
+        _ if starts(b"\0\0\0\x0cjP  ") || starts(b"\xff\x4f\xff\x51") => Some(ImageKind::Jp2),
+        _ if starts(b"\0\0\0\x0cJXL ") || starts(b"\xff\x0a") => Some(ImageKind::Jxl),
+        _ => match image::guess_format(head).ok()? {
+            image::ImageFormat::Avif => Some(ImageKind::Avif),
+            image::ImageFormat::Qoi => Some(ImageKind::Qoi),
+            format => ImageKind::recognised(format),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_recognised_by_more_than_two_bytes() {
+        let icon = [
+            &[
+                0, 0, 1, 0, 1, 0, 16, 16, 0, 0, 1, 0, 8, 0, 9, 0, 0, 0, 22, 0, 0, 0,
+            ][..],
+            b"more",
+        ]
+        .concat();
+        let bitmap = [&b"BM"[..], &[0; 12], &[40, 0, 0, 0]].concat();
+        let paintbrush = [&[10, 5, 1, 8][..], &[0; 61], &[3]].concat();
+        for (head, kind) in [
+            (&b"PF\n"[..], Some(ImageKind::Pfm)),
+            (b"P6 1 1 255 abc", Some(ImageKind::Pnm)),
+            (b"P600 is a printer", None),
+            (&bitmap, Some(ImageKind::Bmp)),
+            (b"BMW drives on and on..", None),
+            (&icon, Some(ImageKind::Ico)),
+            // MPEG-4: a video object, and a layer of it.
+            (
+                b"\0\0\x01\0\0\0\x01\x20\0\x84\x40\xfa\x28\x40\x20\xf0\xa3\x1f\0\0\0\0",
+                None,
+            ),
+            (&paintbrush, Some(ImageKind::Pcx)),
+            (b"\n\x05 text", None),
+            (b"II*\0\x08\0\0\0", Some(ImageKind::Tiff)),
+            (b"MM\0+\0\x08\0\0", Some(ImageKind::Tiff)),
+            (b"II*\0\x10\0\0\0CR\x02\0", None),
+            (b"\0\0\0\x1cftypavif", Some(ImageKind::Avif)),
+            (b"\0\0\0\x1cftypisom", None),
+            (b"\x89PNG\r\n\x1a\n", Some(ImageKind::Png)),
+            (b"\xff\xd8\xff\xe0", Some(ImageKind::Jpeg)),
+            (b"GIF89a", None),
+            (b"YUV4MPEG2 W8", None),
+            (b"", None),
+        ] {
+            assert_eq!(kind_in(head), kind, "{}", head.escape_ascii());
+        }
+    }
+}
