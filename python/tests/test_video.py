@@ -101,7 +101,7 @@ def test_deep_frames_become_deep_rgb(samples):
     assert frame.to_rgb().dtype == np.uint16 and frame.to_rgb().max() > 1023
 
 
-def test_images_are_read_as_frames(samples):
+def test_images_are_read_as_frames(samples, tmp_path):
     with framepipe.open(samples / "frames") as reader:
         frames = list(reader)
     assert [frame.file.name for frame in frames] == [f"frame-{n}.png" for n in range(1, 13)]
@@ -109,6 +109,10 @@ def test_images_are_read_as_frames(samples):
         (still,) = reader
     with framepipe.open(samples / "still-rgb.png") as reader:
         np.testing.assert_array_equal(still.planes[0], framepipe.filter(next(reader).planes[0], "box:size=3"))
+    # By its content, where the name tells nothing.
+    (tmp_path / "upload").write_bytes((samples / "still-rgb.png").read_bytes())
+    with framepipe.open(tmp_path / "upload") as reader:
+        assert reader.description.startswith("1 image file")
 
 
 def test_what_is_written_is_read_again_with_its_sound(samples, tmp_path):

@@ -3,8 +3,9 @@
 
 use crate::common::{PROGRAM, ffmpeg, is_whole_matrix, names, said};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A JPEG of 24x20 pixels, 4:2:0, each component in a baseline scan of its own.
 const THREE_SCANS: &[&str] = &[
@@ -137,6 +138,92 @@ fn scans_of_one_component_each_are_decoded() {
     assert_eq!(one.0, three.0, "FFmpeg finds the same picture in both");
     assert_eq!(one.1.len(), 3 * 24 * 20);
     assert!(one.1 == three.1);
+    // Without the last scan the decoder makes its component gray and says nothing.
+    let mut lacking = bytes(THREE_SCANS);
+    let last = lacking
+        .windows(2)
+        .rposition(|marker| *marker == [0xff, 0xda])
+        .unwrap();
+    lacking.truncate(last);
+    lacking.extend([0xff, 0xd9]);
+    fs::write(folder.path().join("lacking.jpg"), lacking).unwrap();
+    read_with_a_word(&folder.path().join("lacking.jpg"), "of which its scans hold 2");
+}
+
+/// What a run said that read `bytes` from a pipe.
+fn piped(bytes: &[u8], output: &Path, options: &[&str]) -> Output {
+    let mut child = Command::new(PROGRAM)
+        .args(["filter", "/dev/stdin", output.to_str().unwrap(), "-y"])
+        .args(["--filter", "mask:rows=1", "--engine", "cpu"])
+        .args(options)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(bytes).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn images_are_recognised_by_their_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    // Exif says that it is to be turned, and names its author.
+    let exif =
+        b"II*\0\x08\0\0\0\x02\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\x3b\x01\x02\0\x03\0\0\0me\0\0\0\0\0\0";
+    let density = [&1000_u32.to_be_bytes()[..], &1000_u32.to_be_bytes(), &[1]].concat();
+    png(&at("named.png"), &[(b"pHYs", &density), (b"eXIf", exif)]);
+    filtered(&at("named.png"), &at("named.out.png"), &["--strict"]);
+    pages(&at("pages.tif"), &[6, 6, 6]);
+    filtered(&at("named.png"), &at("named.jpg"), &["--strict"]);
+    filtered(&at("named.jpg"), &at("jpeg.out.png"), &["--strict"]);
+    for (from, to, result) in [
+        ("named.png", "upload", "named.out.png"),
+        ("named.jpg", "photo.jpg.1", "jpeg.out.png"),
+    ] {
+        fs::copy(at(from), at(to)).unwrap();
+        filtered(&at(to), &at("out.png"), &["--strict", "--overwrite"]);
+        assert!(
+            fs::read(at("out.png")).unwrap() == fs::read(at(result)).unwrap(),
+            "{to}"
+        );
+    }
+    fs::copy(at("pages.tif"), at("scan")).unwrap();
+    filtered(&at("scan"), &at("scans/"), &["--strict"]);
+    assert_eq!(
+        names(&at("scans")),
+        ["scan-000.png", "scan-001.png", "scan-002.png"]
+    );
+    // Pictures one behind the other are a video, as they are in a pipe.
+    let (one, jpeg) = (
+        fs::read(at("named.png")).unwrap(),
+        fs::read(at("named.jpg")).unwrap(),
+    );
+    for (name, file) in [("pngs", &one), ("jpegs", &jpeg)] {
+        fs::write(at(name), [&file[..], file, file].concat()).unwrap();
+        let output = at(&format!("{name}.out/"));
+        filtered(&at(name), &output, &[]);
+        assert_eq!(names(&output).len(), 3, "{name}");
+    }
+    // Nothing of a pipe can be read twice.
+    let done = piped(&one, &at("piped.png"), &[]);
+    assert!(
+        done.status.success() && said(&done).contains("one picture out of a pipe"),
+        "{}",
+        said(&done)
+    );
+    let done = piped(&one, &at("strict.png"), &["--strict"]);
+    assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+    assert!(!at("strict.png").exists());
+    let done = piped(&[&one[..], &one].concat(), &at("pipe/"), &[]);
+    assert!(
+        done.status.success() && !said(&done).contains("out of a pipe"),
+        "{}",
+        said(&done)
+    );
+    let done = piped(b"P5 4 4 255\n0123456789abcdef", &at("gray.png"), &["--strict"]);
+    assert!(done.status.success(), "{}", said(&done));
 }
 
 #[test]
@@ -1018,6 +1105,44 @@ fn files_of_several_pictures_say_that_one_is_read() {
     read_with_a_word(&at("two.pgm"), "several pictures are in the file");
     fs::write(at("above.pgm"), "P5 3 1 98\nabc").unwrap();
     read_with_a_word(&at("above.pgm"), "1 samples are above 98");
+
+    let floats: Vec<u8> = [0.25_f32, 0.5, 0.75]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    let pfm = |head: &str| [head.as_bytes(), &floats].concat();
+    let unix = pfm("Pf\n3 1\n-1.0\n");
+    fs::write(at("one.pfm"), &unix).unwrap();
+    filtered(&at("one.pfm"), &at("one.tif"), &["--strict"]);
+    fs::write(at("two.pfm"), unix.repeat(2)).unwrap();
+    read_with_a_word(&at("two.pfm"), "several pictures are in the file");
+    // Lines that end in two bytes.
+    fs::write(at("dos.pfm"), pfm("Pf\r\n3 1\r\n-1.0\r\n")).unwrap();
+    filtered(&at("dos.pfm"), &at("dos.tif"), &["--strict"]);
+    assert!(fs::read(at("dos.tif")).unwrap() == fs::read(at("one.tif")).unwrap());
+    for kind in ["png", "bmp", "tga", "jxl"] {
+        let name = format!("one.{kind}");
+        if kind == "jxl" && !has_encoder("libjxl") {
+            continue;
+        }
+        picture(&at(&name), "24x16", &[]);
+        let mut file = fs::read(at(&name)).unwrap();
+        if kind == "jxl" {
+            // A codestream in boxes, whose end is known.
+            let length = (8 + file.len() as u32).to_be_bytes();
+            let head = b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x14ftypjxl \0\0\0\0jxl ";
+            file = [&head[..], &length, b"jxlc", &file].concat();
+        }
+        fs::write(
+            at(&format!("more.{kind}")),
+            [&file[..], b"and more, which is text"].concat(),
+        )
+        .unwrap();
+        read_with_a_word(&at(&format!("more.{kind}")), "data behind the picture");
+    }
+    let png = fs::read(at("one.png")).unwrap();
+    fs::write(at("two.png"), png.repeat(2)).unwrap();
+    read_with_a_word(&at("two.png"), "several pictures are in the file");
 }
 
 #[test]

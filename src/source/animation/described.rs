@@ -10,6 +10,7 @@
 use crate::ffmpeg::for_frame;
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, Remarks, SideData};
+use crate::source::images::data_behind;
 use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
 use crate::still::annotations::{self, Annotations, FileMetadata};
 use std::fs::File;
@@ -40,19 +41,22 @@ pub(super) fn described(
         return Ok(source);
     }
     let name = path.display().to_string();
-    let read = File::open(path).and_then(|file| annotations::search(&mut BufReader::new(file)));
-    let metadata = read.map_err(|cause| SourceError::Io {
+    let failed = |cause| SourceError::Io {
         path: name.clone(),
         cause,
-    })?;
-    let sentence = metadata.sentence();
+    };
+    let read = File::open(path).and_then(|file| annotations::search(&mut BufReader::new(file)));
+    let metadata = read.map_err(failed)?;
+    let behind = data_behind(path).map_err(failed)?.map(str::to_owned);
+    let said: Vec<String> = metadata.sentence().into_iter().chain(behind).collect();
+    let sentence = (!said.is_empty()).then(|| said.join("; "));
     if let (true, Some(sentence)) = (strict, &sentence) {
         return Err(SourceError::Invalid {
             path: name,
             problem: format!("{sentence}; without --strict it is read all the same"),
         });
     }
-    if metadata == FileMetadata::default() {
+    if metadata == FileMetadata::default() && sentence.is_none() {
         return Ok(source);
     }
     let orientation = metadata.orientation().filter(|o| (2..=8).contains(o));

@@ -3,11 +3,14 @@
 //! ```text
 //!  PNG   chunks to IEND          BMP   rows, or the size that the file states, and a profile
 //!  WebP  the size of RIFF        ICO   the last of its pictures
-//!  HDR   packed or plain rows    AVIF, JPEG 2000, JPEG XL   boxes, each kind of picture begins with one
+//!  HDR   packed or plain rows    PCX   packed rows, 256 colours     EXR   the block that lies last
+//!  AVIF, JPEG 2000, JPEG XL      boxes, each kind of picture begins with one
 //! ```
 
+use super::read_budget::{BudgetedReader, ReadBudget};
 use super::{content, pnm};
 use crate::still::ImageKind;
+use ::exr::meta::{BlockDescription, MetaData};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -16,7 +19,7 @@ use std::path::Path;
 const LONGEST_HEAD: u64 = 1 << 16;
 
 /// Names of boxes that hold pictures.
-const PIXELS: [&[u8; 4]; 5] = [b"mdat", b"idat", b"jp2c", b"jxlc", b"jxlp"];
+const PIXELS: [&[u8; 4]; 4] = [b"mdat", b"jp2c", b"jxlc", b"jxlp"];
 
 /// What follows the first picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +80,8 @@ pub(super) fn further(kind: ImageKind, path: &Path) -> io::Result<Option<Further
         ImageKind::WebP => riff_end(&mut input).map(|()| &b"RIFF"[..]),
         ImageKind::Ico => ico_end(&mut input).map(|()| &[][..]),
         ImageKind::Hdr => hdr_end(&mut input).map(|()| &b"#?"[..]),
+        ImageKind::Pcx => pcx_end(&mut input).map(|()| &[][..]),
+        ImageKind::Exr => exr_end(&mut input).map(|()| &b"\x76\x2f\x31\x01"[..]),
         ImageKind::Avif | ImageKind::Jp2 | ImageKind::Jxl => return behind_boxes(&mut input),
         _ => return Ok(None),
     };
@@ -247,6 +252,63 @@ fn pass_old_row(input: &mut impl BufRead, mut pixel: [u8; 4], width: u32) -> io:
     }
 }
 
+/// Goes to behind the rows, in runs, and the colours.
+fn pcx_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    const COLOURS: i64 = 1 + 3 * 256;
+    let head = array::<128>(input)?;
+    let half = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
+    let (bits, planes) = (head[3], head[65]);
+    let rows = (half(10) + 1).saturating_sub(half(6));
+    let mut left = rows.saturating_mul(u64::from(planes) * half(66));
+    while left > 0 {
+        let [byte] = array(input)?;
+        let mut pixels = 1;
+        if byte >= 0xc0 {
+            pixels = u64::from(byte & 0x3f);
+            array::<1>(input)?;
+        }
+        left = left.saturating_sub(pixels);
+    }
+    if (bits, planes) == (8, 1) && input.fill_buf()?.first() == Some(&12) {
+        input.seek_relative(COLOURS)?;
+    }
+    Ok(())
+}
+
+/// Goes to behind the block that lies last.
+fn exr_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    let budget = ReadBudget::new();
+    budget.extend(0);
+    let meta = MetaData::read_from_buffered(BudgetedReader::new(&mut *input, &budget), false);
+    let Ok(meta) = meta else {
+        return unknown();
+    };
+    let mut last = 0;
+    let blocks: u64 = meta.headers.iter().map(|header| header.chunk_count as u64).sum();
+    for _ in 0..blocks {
+        let place = u64::from_le_bytes(array(input)?);
+        // A file that was not finished.
+        if place == 0 {
+            return unknown();
+        }
+        last = last.max(place);
+    }
+    input.seek(SeekFrom::Start(last))?;
+    let part = match meta.requirements.has_multiple_layers {
+        true => u32::from_le_bytes(array(input)?) as usize,
+        false => 0,
+    };
+    match meta.headers.get(part) {
+        Some(header) if !header.deep => match header.blocks {
+            BlockDescription::ScanLines => drop(array::<4>(input)?),
+            BlockDescription::Tiles(_) => drop(array::<16>(input)?),
+        },
+        _ => return unknown(),
+    }
+    let size = u32::from_le_bytes(array(input)?);
+    input.seek_relative(size.into())
+}
+
 /// What is no box of the picture that the first one begins.
 fn behind_boxes(input: &mut (impl BufRead + Seek)) -> io::Result<Option<Further>> {
     let len = input.seek(SeekFrom::End(0))?;
@@ -286,6 +348,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use ::exr::prelude::{SpecificChannels, WritableImage};
     use image::{DynamicImage, ImageFormat, Rgb, Rgb32FImage, RgbImage};
     use std::io::Cursor;
 
@@ -318,6 +381,16 @@ mod tests {
             &[2, 1, 0, 0, 0, 1, 0, 0],
         ]
         .concat();
+        let mut paintbrush = vec![0; 128];
+        paintbrush[..14].copy_from_slice(&[10, 5, 1, 8, 0, 0, 0, 0, 2, 0, 1, 0, 72, 0]);
+        (paintbrush[65], paintbrush[66]) = (1, 4);
+        paintbrush.extend([0xc4, 7, 1, 2, 0xc2, 200, 12]);
+        paintbrush.extend([9; 768]);
+        let mut layers = Cursor::new(Vec::new());
+        let pixels = |_| (0.5_f32, 1.0_f32, 2.0_f32);
+        let layer = ::exr::image::Image::from_channels((9, 40), SpecificChannels::rgb(pixels));
+        layer.write().to_buffered(&mut layers).unwrap();
+        let layers = layers.into_inner();
         let boxes = b"\0\0\0\x10ftypavif\0\0\0\0\0\0\0\x0cmdatabcd".to_vec();
         for (kind, file) in [
             (ImageKind::Png, encoded(&colours, ImageFormat::Png)),
@@ -326,6 +399,8 @@ mod tests {
             (ImageKind::Hdr, encoded(&floats, ImageFormat::Hdr)),
             (ImageKind::Hdr, plain_rows),
             (ImageKind::Bmp, packed_bitmap),
+            (ImageKind::Pcx, paintbrush),
+            (ImageKind::Exr, layers),
             (ImageKind::Avif, boxes),
         ] {
             assert_eq!(said(kind, &file), None, "{kind}");
@@ -333,15 +408,15 @@ mod tests {
             let twice = [&file[..], b"\0\0", &file].concat();
             let expected = match kind {
                 // Boxes have no padding between them.
-                ImageKind::Avif => Further::Data,
+                ImageKind::Avif | ImageKind::Pcx => Further::Data,
                 _ => Further::Pictures,
             };
             assert_eq!(said(kind, &twice), Some(expected), "{kind}");
-            assert_eq!(
-                said(kind, &[&file[..], &file].concat()),
-                Some(Further::Pictures),
-                "{kind}"
-            );
+            let expected = match kind {
+                ImageKind::Pcx => Further::Data,
+                _ => Further::Pictures,
+            };
+            assert_eq!(said(kind, &[&file[..], &file].concat()), Some(expected), "{kind}");
             assert_eq!(
                 said(kind, &[&file[..], b"more, and more"].concat()),
                 Some(Further::Data),

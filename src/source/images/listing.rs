@@ -493,6 +493,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use std::os::unix::net::UnixListener;
 
     fn folder(names: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -541,6 +542,16 @@ mod tests {
         assert!(at("f1.PNG") < at("f2.png") && at("f2.png") < at("f10.png") && at("f10.png") < at("g.jpeg"));
         assert!(names_images(folder.path()));
         assert!(listing.notes[0].contains("x.gif") && listing.notes[1].contains("link.png"));
+        assert_eq!(listing.notes.len(), 2);
+        // What is there and no file.
+        let _socket = UnixListener::bind(folder.path().join("socket.png")).unwrap();
+        for input in [folder.path().to_owned(), folder.path().join("*.png")] {
+            let notes = listed(&input).notes;
+            assert!(
+                notes.last().unwrap().ends_with("left out: socket.png"),
+                "{notes:?}"
+            );
+        }
     }
 
     #[test]
@@ -577,6 +588,15 @@ mod tests {
         assert_eq!(some(Some(2), None, 1).unwrap(), (vec![2, 4, 7], 1));
         assert_eq!(some(None, None, 3).unwrap(), (vec![1, 4, 7], 0));
         assert!(some(Some(9), None, 1).is_err());
+        // Links that lead nowhere behind the last file.
+        std::os::unix::fs::symlink("nowhere", folder.path().join("f-008.png")).unwrap();
+        let notes = listed(&pattern).notes;
+        assert!(notes[0].contains("f-003.png and 2 more"), "{notes:?}");
+        assert!(
+            notes[1].starts_with("1 links lead nowhere") && notes[1].ends_with("f-008.png"),
+            "{notes:?}"
+        );
+        assert_eq!(some(Some(1), Some(2), 1).unwrap(), (vec![1, 2], 0));
         for name in ["1001", "1002"] {
             fs::write(folder.path().join(format!("shot.{name}.png")), b"").unwrap();
         }
@@ -614,5 +634,12 @@ mod tests {
         assert!(problem(empty.path()).contains("directory without images"));
         assert!(problem(&empty.path().join("missing.png")).contains("missing.png"));
         assert!(!names_images(&empty.path().join("clip.mp4")));
+        // Without an extension of an image it is the content that counts, but for raw files of cameras.
+        for (name, is_image) in [("upload", true), ("photo.bin", true), ("raw.dng", false)] {
+            fs::write(empty.path().join(name), b"II*\0\x08\0\0\0").unwrap();
+            assert_eq!(names_images(&empty.path().join(name)), is_image, "{name}");
+        }
+        fs::write(empty.path().join("clip"), b"\0\0\0\x1cftypisom").unwrap();
+        assert!(!names_images(&empty.path().join("clip")));
     }
 }

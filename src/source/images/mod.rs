@@ -48,6 +48,18 @@ pub struct ImageSourceOptions {
     pub max_pixels: Option<u64>,
 }
 
+/// A sentence about data behind all that a file of a picture or an animation shows, by its content.
+pub(super) fn data_behind(path: &Path) -> std::io::Result<Option<&'static str>> {
+    let further = match content::kind_of(path)? {
+        Some(kind) => behind::further(kind, path)?,
+        None => None,
+    };
+    // Further pictures are frames.
+    Ok(further
+        .filter(|further| *further == behind::Further::Data)
+        .map(behind::Further::sentence))
+}
+
 /// The files that were passed over, and why.
 pub type Failures = Arc<Mutex<Vec<(PathBuf, String)>>>;
 

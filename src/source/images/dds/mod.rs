@@ -9,18 +9,19 @@
 
 mod masks;
 
+use super::behind::Further;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::tiff::divided;
 use crate::frame::{AlphaKind, Colour, Range};
 use crate::still::annotations::Annotations;
 use dds::header::{AlphaMode, Header, ParseOptions, RawHeader, ResourceDimension};
 use dds::{
-    Channels, ColorFormat, DataLayout, Decoder, DecodingError, Format, FormatError, HeaderError,
+    Channels, ColorFormat, DataLayout, DataRegion, Decoder, DecodingError, Format, FormatError, HeaderError,
     ImageViewMut, Precision, TextureArrayKind,
 };
 use std::cmp::Ordering;
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// PNG's number of the rendering intent "perceptual".
@@ -37,6 +38,8 @@ struct Dds {
     colour: ColorFormat,
     /// Colours are multiplied by alpha, and the decoder does not divide them.
     is_premultiplied: bool,
+    /// What the file holds behind all its pictures.
+    behind: Option<Further>,
 }
 
 /// Opens the first and largest picture of a file.
@@ -62,6 +65,9 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
     if bytes > length {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
+    let end = Decoder::from_header((), header.clone())?.layout().data_len();
+    let end = end.saturating_add(input.stream_position()?);
+    let behind = further(path, end)?;
     let input: Box<dyn Read> = if is_bc3(format) {
         let mut blocks = vec![0; bytes as usize];
         input.read_exact(&mut blocks)?;
@@ -88,7 +94,15 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
             && !is_divided,
         decoder,
         colour,
+        behind,
     }))
+}
+
+/// What follows at byte `end` of a file.
+fn further(path: &Path, end: u64) -> io::Result<Option<Further>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(end))?;
+    Further::of(&mut BufReader::new(file), MAGIC)
 }
 
 /// Reads the header behind the first four bytes.
@@ -165,7 +179,8 @@ impl Dds {
         let custom = (self.colour.channels == Channels::Rgba
             && self.decoder.header().alpha_mode() == AlphaMode::Custom)
             .then(|| "its fourth channel is no alpha, as the file says, and is read as such".to_owned());
-        [further, custom].into_iter().flatten().collect()
+        let behind = self.behind.map(|behind| behind.sentence().to_owned());
+        [further, custom, behind].into_iter().flatten().collect()
     }
 
     /// How the picture is given otherwise than it is stored, in words.
