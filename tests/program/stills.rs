@@ -222,7 +222,8 @@ fn images_are_recognised_by_their_content() {
         "{}",
         said(&done)
     );
-    let done = piped(b"P5 4 4 255\n0123456789abcdef", &at("gray.png"), &["--strict"]);
+    let gray = [&b"P5 64 64 255\n"[..], &[99; 4096]].concat();
+    let done = piped(&gray, &at("gray.png"), &["--strict"]);
     assert!(done.status.success(), "{}", said(&done));
 }
 

@@ -38,7 +38,7 @@ impl Further {
         }
     }
 
-    /// What these bytes behind a picture are, `None` for padding; `magic` is what files of its kind begin with.
+    /// What these bytes behind a picture are, `None` for padding; files of its kind begin with `magic`.
     pub(super) fn of(behind: &mut impl BufRead, magic: &[u8]) -> io::Result<Option<Further>> {
         loop {
             let bytes = behind.fill_buf()?;
@@ -63,8 +63,8 @@ fn is_padding(byte: u8) -> bool {
     matches!(byte, 0 | 0xff) || byte.is_ascii_whitespace()
 }
 
-/// What follows the first picture of a file that is of this kind by its content; `None` where nothing does, or
-/// where that is not known.
+/// What follows the first picture of a file that is of this kind by its content; `None` where nothing does,
+/// or where that is not known.
 pub(super) fn further(kind: ImageKind, path: &Path) -> io::Result<Option<Further>> {
     // A name may be wrong.
     if content::kind_of(path)? != Some(kind)

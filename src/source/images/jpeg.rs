@@ -19,8 +19,8 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
     }))
 }
 
-/// True if one of the same size follows the first picture, which does not list it: a stream of pictures, which
-/// is a video.
+/// True if one of the same size follows the first picture, which does not list it: a stream of pictures,
+/// which is a video.
 pub(super) fn is_followed(input: &mut impl BufRead) -> io::Result<bool> {
     Ok(picture(input)?.is_followed)
 }

@@ -111,8 +111,8 @@ impl Listing {
     }
 }
 
-/// True if `input` is to be read as images: a directory, a pattern, a glob, or a file that is no animation and
-/// is an image by its extension or, where that is none of an image, by its content.
+/// True if `input` is to be read as images: a directory, a pattern, a glob, or a file that is no animation
+/// and is an image by its extension or, where that is none of an image, by its content.
 pub fn names_images(input: &Path) -> bool {
     if input.is_dir() {
         return true;

@@ -165,7 +165,7 @@ mod tests {
 
     /// A BMP file of 5x2 pixels and three colours.
     fn bitmap(bits: u8, packing: u8, pixels: &[u8]) -> Vec<u8> {
-        let mut head = vec![0; 54 + 12];
+        let mut head = [0; 54 + 12];
         head[..2].copy_from_slice(b"BM");
         (
             head[10], head[14], head[18], head[22], head[28], head[30], head[46],

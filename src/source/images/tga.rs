@@ -208,8 +208,8 @@ impl Tga {
         })
     }
 
-    /// Decodes into `out`, which has room for the pixels without padding. Says what is left out of each pixel,
-    /// and what follows them, in words.
+    /// Decodes into `out`, which has room for the pixels without padding. Says what is left out of each
+    /// pixel, and what follows them, in words.
     fn read(self, out: &mut [u8]) -> Result<(Option<String>, Option<&'static str>), String> {
         const EARLY: &str = "ends early; it is truncated";
         let stored = self.stored;

@@ -276,8 +276,8 @@ impl Input {
         self.len
     }
 
-    /// How many pictures lie behind one directory, where it says that they are several: slices of a volume, or
-    /// a stack of ImageJ's, in whose description stands a line such as "images=3".
+    /// How many pictures one directory stands for, where it says that they are several: slices of a volume,
+    /// or a stack of ImageJ's, in whose description stands a line such as "images=3".
     pub(super) fn stacked(&mut self, directory: &[Entry]) -> Option<u64> {
         const LONGEST: u64 = 1 << 16;
         let depth = find(directory, DEPTH).and_then(|entry| self.integers(entry, 1).ok());
