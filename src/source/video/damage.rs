@@ -195,6 +195,9 @@ impl Damage {
         if let Extent::Missing(bytes) = extent {
             return Some(format!("by its own account its last {bytes} bytes are missing"));
         }
+        if extent == Extent::Cut {
+            return Some("by its own account its end is missing".to_owned());
+        }
         // Its list says what is to be read, whatever an edit list makes of the length.
         if let Some(listed) = demuxer.listed_packets(stream).filter(|_| !has_sought) {
             return (self.read < listed)

@@ -4,6 +4,7 @@
 //! state sizes are walked here by their outermost elements, a few bytes each, so that such a file is known
 //! for what it is.
 
+use super::still_end::{StillEnd, still_end};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -55,22 +56,32 @@ pub(super) enum Extent {
     Whole,
     /// So many bytes are missing at the end.
     Missing(u64),
+    /// The end is missing, at an unknown distance.
+    Cut,
     /// The container states nothing, or it is no file with an end.
     Unknown,
 }
 
 impl Extent {
-    /// Asks the file at `path`.
-    pub(super) fn of(path: &Path) -> Extent {
+    /// Asks the file at `path`, which `demuxer` reads pictures of `codec` from, by FFmpeg's names.
+    pub(super) fn of(path: &Path, demuxer: &str, codec: &str) -> Extent {
+        let is_bare = |name: &str| name.ends_with("_pipe") || matches!(name, "image2" | "alias_pix");
         let ask = || {
             // Opening a pipe once more could wait for ever.
             let mut file = path.is_file().then(|| File::open(path).ok())??;
             let length = file.metadata().ok()?.len();
-            Some((stated_end(&mut file, length).ok()??, length))
+            if demuxer.split(',').any(is_bare)
+                && let Some(end) = still_end(codec, &mut BufReader::new(&file)).ok()?
+            {
+                return Some((end, length));
+            }
+            file.rewind().ok()?;
+            Some((StillEnd::At(stated_end(&mut file, length).ok()??), length))
         };
         match ask() {
-            Some((end, length)) if end > length => Extent::Missing(end - length),
-            Some(_) => Extent::Whole,
+            Some((StillEnd::At(end), length)) if end > length => Extent::Missing(end - length),
+            Some((StillEnd::At(_), _)) => Extent::Whole,
+            Some((StillEnd::Beyond, _)) => Extent::Cut,
             None => Extent::Unknown,
         }
     }
@@ -183,19 +194,25 @@ fn gif(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<Option<u64>>
     }
 }
 
-fn byte(file: &mut impl Read) -> io::Result<u8> {
+/// The next byte.
+pub(super) fn byte(file: &mut impl Read) -> io::Result<u8> {
     let mut one = [0];
     file.read_exact(&mut one)?;
     Ok(one[0])
 }
 
-fn skip(file: &mut impl BufRead, bytes: u64) -> io::Result<()> {
-    let skipped = io::copy(&mut file.take(bytes), &mut io::sink())?;
-    if skipped == bytes {
-        Ok(())
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
+/// Passes over `bytes` bytes, all of which must be there.
+pub(super) fn skip(file: &mut impl BufRead, mut bytes: u64) -> io::Result<()> {
+    while bytes > 0 {
+        let buffered = file.fill_buf()?.len();
+        if buffered == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let passed = bytes.min(buffered as u64);
+        file.consume(passed as usize);
+        bytes -= passed;
     }
+    Ok(())
 }
 
 /// Where an Ogg file ends: its last page says that it is its stream's last one, and is whole.
@@ -472,7 +489,7 @@ mod tests {
     fn what_is_no_container_says_nothing() {
         assert_eq!(end(b""), None);
         assert_eq!(end(&[0x47; 400]), None);
-        assert_eq!(Extent::of(Path::new("/")), Extent::Unknown);
-        assert_eq!(Extent::of(Path::new("no such file")), Extent::Unknown);
+        assert_eq!(Extent::of(Path::new("/"), "qoi_pipe", "qoi"), Extent::Unknown);
+        assert_eq!(Extent::of(Path::new("no such file"), "", ""), Extent::Unknown);
     }
 }

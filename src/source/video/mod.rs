@@ -14,6 +14,7 @@ mod layers;
 mod parallel;
 mod skip;
 mod steps;
+mod still_end;
 mod unfit;
 
 pub use parallel::{Consent, Decoders, Place, open};
@@ -166,7 +167,7 @@ fn open_demuxer(
     let demuxer = Demuxer::open(path, access, timeout).map_err(|failure| match failure {
         OpenFailure::Refused(problem) => invalid(problem),
         OpenFailure::TimedOut => invalid(StallTimeout::sentence(timeout)),
-        OpenFailure::Open(e) if e.is_invalid_data() || ends_early(path, e) => match Extent::of(path) {
+        OpenFailure::Open(e) if e.is_invalid_data() || ends_early(path, e) => match Extent::of(path, "", "") {
             Extent::Missing(bytes) => invalid(format!(
                 "it was cut off: by its own account its last {bytes} bytes are missing, and with them what \
                  tells how to read it"
@@ -768,7 +769,8 @@ impl VideoSource {
 
     /// Looks, at the end, for signs that the input was cut off.
     fn check_end(&mut self) -> Result<(), SourceError> {
-        let extent = Extent::of(&self.path);
+        let format = self.demuxer.format_name();
+        let extent = Extent::of(&self.path, format, &self.decoder.codec_name());
         let (rate, stream) = (self.info.frame_rate, self.stream);
         self.cut = self.damage.missing_end(
             &self.demuxer,
