@@ -6,6 +6,7 @@ pub mod animation;
 mod byte_reader;
 mod cuts;
 pub mod decoding_cost;
+mod excess;
 pub mod fields;
 #[cfg(feature = "ffmpeg")]
 #[doc(hidden)]
@@ -105,7 +106,7 @@ pub struct StreamInfo {
     pub sample_aspect: (i32, i32),
     /// Field order.
     pub field_order: FieldOrder,
-    /// How often an animation is shown, 0 for ever; `None` where nothing says so.
+    /// How many times an animation is shown, 0 for ever; `None` where nothing says so.
     pub plays: Option<u32>,
     /// Blocks that belong to the whole stream (display matrix, mastering display, content light level).
     pub side_data: Vec<SideData>,

@@ -2,10 +2,11 @@
 //! the geometry.
 
 use super::byte_reader::{ByteReader, ends_in_mid_frame};
+use super::excess::Excess;
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{
-    BadRate, Buffer, Frame, Layout, LayoutError, Metadata, PixelFormat, Rational, UnknownPixelFormat,
-    parse_rate,
+    BadRate, Buffer, Frame, Layout, LayoutError, Metadata, PixelFormat, Rational, Remarks,
+    UnknownPixelFormat, parse_rate,
 };
 use std::fmt;
 use std::fs::File;
@@ -136,6 +137,7 @@ pub fn open(path: &Path, spec: &RawSpec, timeout: Option<Duration>) -> Result<An
                 label,
                 layout: spec.layout,
                 frames: whole,
+                excess: Excess::default(),
             })))
         }
         // Standard input may be a file that was read to some place already, so its length says nothing.
@@ -144,8 +146,14 @@ pub fn open(path: &Path, spec: &RawSpec, timeout: Option<Duration>) -> Result<An
             info: spec.info(None, format!("raw frames of {label} as {spec}")),
             layout: spec.layout,
             read: 0,
+            excess: Excess::default(),
         }))),
     }
+}
+
+fn remarks(excess: &Excess, label: &str, format: PixelFormat) -> Remarks {
+    let sentences = excess.sentences(format).into_iter();
+    Remarks::warnings(sentences.map(|sentence| format!("{label}: {sentence}")))
 }
 
 struct RawFile {
@@ -154,6 +162,7 @@ struct RawFile {
     label: String,
     layout: Layout,
     frames: u64,
+    excess: Excess,
 }
 
 impl IndexedSource for RawFile {
@@ -181,9 +190,14 @@ impl IndexedSource for RawFile {
                 }
             }
         })?;
+        self.excess.remove(&mut frame);
         frame.sequence = index;
         frame.metadata = metadata(index);
         Ok(frame)
+    }
+
+    fn remarks(&self) -> Remarks {
+        remarks(&self.excess, &self.label, self.layout.format())
     }
 }
 
@@ -192,6 +206,7 @@ struct RawPipe {
     info: StreamInfo,
     layout: Layout,
     read: u64,
+    excess: Excess,
 }
 
 impl Source for RawPipe {
@@ -214,11 +229,16 @@ impl Source for RawPipe {
                 self.layout.size() as u64,
             )));
         }
+        self.excess.remove(&mut frame);
         frame.sequence = self.read;
         frame.born = born;
         frame.metadata = metadata(self.read);
         self.read += 1;
         Ok(Some(frame))
+    }
+
+    fn remarks(&mut self) -> Remarks {
+        remarks(&self.excess, self.reader.label(), self.layout.format())
     }
 }
 

@@ -2,6 +2,7 @@
 //! straight into the frames' memory.
 
 use super::byte_reader::{ByteReader, ends_in_mid_frame};
+use super::excess::Excess;
 use super::{Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
 use std::fs::File;
@@ -196,6 +197,7 @@ struct Y4m {
     repeats: u64,
     /// Frames whose marks say more of their sampling than their field order does, and the first such mark.
     marked: Option<(u64, String)>,
+    excess: Excess,
     /// What the header says that is not understood.
     remarks: Vec<String>,
 }
@@ -318,6 +320,7 @@ fn stream(mut reader: ByteReader) -> Result<Box<dyn Source>, SourceError> {
         read: 0,
         repeats: 0,
         marked: None,
+        excess: Excess::default(),
         remarks: header.remarks,
     }))
 }
@@ -436,6 +439,7 @@ impl Source for Y4m {
                 self.layout.size() as u64,
             )));
         }
+        self.excess.remove(&mut frame);
         frame.sequence = self.read;
         frame.born = born;
         frame.metadata = Metadata {
@@ -461,7 +465,8 @@ impl Source for Y4m {
                  the order alone is kept"
             )
         });
-        let sentences = self.remarks.drain(..).chain(repeated).chain(marked);
+        let excess = self.excess.sentences(self.layout.format());
+        let sentences = self.remarks.drain(..).chain(repeated).chain(marked).chain(excess);
         Remarks::warnings(sentences.map(|sentence| format!("{label}: {sentence}")))
     }
 }

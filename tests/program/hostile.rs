@@ -439,6 +439,21 @@ fn each_warning_ends_a_strict_run_and_a_note_does_not() {
         y4m.extend_from_slice(&[128; 24]);
     }
     fs::write(&repeated, y4m).unwrap();
+    // 16 bits in words that are said to have 10.
+    let words: Vec<u8> = [0_u16, 1023, 1024, 65535].map(u16::to_le_bytes).concat();
+    fs::write(at("above.raw"), &words).unwrap();
+    fs::write(
+        at("above.y4m"),
+        [b"YUV4MPEG2 W4 H1 F25:1 Cmono10\nFRAME\n", &words[..]].concat(),
+    )
+    .unwrap();
+    made(
+        &[
+            &["-f", "rawvideo", "-pix_fmt", "gray10le", "-s", "4x1", "-i"][..],
+            &[&at("above.raw"), "-c", "copy", &at("above.nut")],
+        ]
+        .concat(),
+    );
     for name in ["gaps/1.png", "gaps/3.png"] {
         fs::create_dir_all(folder.at("gaps")).unwrap();
         made(&[
@@ -461,6 +476,24 @@ fn each_warning_ends_a_strict_run_and_a_note_does_not() {
         (irregular.clone(), at("out/o.y4m"), "identity", "irregular"),
         (repeated, at("out/o.mkv"), "identity", "repeated fields"),
         (at("gaps/%d.png"), at("out/o-%d.png"), "identity", "missing"),
+        (
+            format!("raw:4x1:gray10le:25:{}", at("above.raw")),
+            at("out/o.y4m"),
+            "identity",
+            "2 samples in 1 frame are above 1023",
+        ),
+        (
+            at("above.nut"),
+            at("out/o.y4m"),
+            "identity",
+            "2 samples in 1 frame are above 1023",
+        ),
+        (
+            at("above.y4m"),
+            at("out/o.y4m"),
+            "identity",
+            "2 samples in 1 frame are above 1023",
+        ),
         (
             irregular,
             at("out/o.mkv"),

@@ -23,6 +23,7 @@ pub use parallel::{Consent, Decoders, Place, open};
 pub use crate::ffmpeg::version_name as ffmpeg_version;
 
 use super::decoding_cost::DecodingCost;
+use super::excess::Excess;
 use super::{
     Access, CutRequest, Cuts, MOST_PIXELS, Origin, ReadRange, Source, SourceError, StreamInfo, Supply,
     check_pixels,
@@ -121,6 +122,8 @@ pub struct VideoSource {
     inexact: Option<String>,
     /// Metadata left out because it exceeds `METADATA_LIMIT`, in words.
     too_large: BTreeSet<String>,
+    /// Samples that do not fit their format, where they are stored as they are and no decoder makes them.
+    excess: Option<Excess>,
 }
 
 /// FFmpeg's names of kinds of pictures that hold pixels alone.
@@ -283,6 +286,7 @@ impl VideoSource {
             is_lone_picture: false,
             inexact: None,
             too_large: BTreeSet::new(),
+            excess: (codec == "rawvideo").then(Excess::default),
             path: path.to_owned(),
             name,
         };
@@ -869,6 +873,9 @@ impl VideoSource {
             }
             None => self.copy(buffer)?,
         };
+        if let Some(excess) = &self.excess {
+            excess.remove(&mut frame);
+        }
         frame.born = born;
         frame.sequence = self.frames;
         frame.metadata = metadata;
@@ -969,7 +976,15 @@ impl VideoSource {
                 .into_iter()
                 .chain(self.skip.note())
                 .collect(),
-            warnings: signs.into_iter().flatten().collect(),
+            warnings: signs
+                .into_iter()
+                .flatten()
+                .chain(
+                    self.excess
+                        .iter()
+                        .flat_map(|excess| excess.sentences(self.info.format)),
+                )
+                .collect(),
         }
     }
 }
