@@ -192,6 +192,9 @@ impl Damage {
         if let Some(reason) = &self.stopped {
             return Some(format!("reading ended early ({reason})"));
         }
+        if extent == Extent::Missing(1) {
+            return Some("by its own account its last byte is missing".to_owned());
+        }
         if let Extent::Missing(bytes) = extent {
             return Some(format!("by its own account its last {bytes} bytes are missing"));
         }

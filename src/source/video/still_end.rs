@@ -25,8 +25,8 @@ pub(super) enum StillEnd {
     Beyond,
 }
 
-/// Asks a file that holds pictures of `codec`, by FFmpeg's name, and nothing around them. `None` if the format
-/// says nothing of its end, or the file is of another one.
+/// Asks a file that holds pictures of `codec`, by FFmpeg's name, and nothing around them. `None` if the
+/// format says nothing of its end, or the file is of another one.
 pub(super) fn still_end<R: BufRead + Seek>(codec: &str, file: &mut R) -> io::Result<Option<StillEnd>> {
     let walk: fn(&mut R) -> io::Result<Option<u64>> = match codec {
         "qoi" => qoi,
