@@ -489,29 +489,26 @@ fn alpha_is_laid_over_a_colour() {
     );
 }
 
+/// A chunk of a PNG file.
+fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    let body = [&kind[..], data].concat();
+    let mut crc = flate2::Crc::new();
+    crc.update(&body);
+    [
+        &(data.len() as u32).to_be_bytes(),
+        &body[..],
+        &crc.sum().to_be_bytes(),
+    ]
+    .concat()
+}
+
 /// A PNG of 8x8 pixels with these chunks before its pixels.
 fn png(path: &Path, chunks: &[(&[u8; 4], &[u8])]) {
     picture(path, "8x8", &["-pix_fmt", "rgb24", "-pred", "none"]);
     let mut file = fs::read(path).unwrap();
-    let mut more = Vec::new();
-    for (kind, data) in chunks {
-        more.extend((data.len() as u32).to_be_bytes());
-        let body = [&kind[..], data].concat();
-        let step = |c: u32, _| {
-            if c & 1 == 1 {
-                (c >> 1) ^ 0xedb8_8320
-            } else {
-                c >> 1
-            }
-        };
-        let crc = !body
-            .iter()
-            .fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step));
-        more.extend(&body);
-        more.extend(crc.to_be_bytes());
-    }
+    let more = chunks.iter().flat_map(|(kind, data)| chunk(kind, data));
     // Behind the header.
-    file.splice(33..33, more);
+    file.splice(33..33, more.collect::<Vec<u8>>());
     fs::write(path, file).unwrap();
 }
 
@@ -973,6 +970,9 @@ fn boxes_of_jpeg_2000_reach_the_output() {
     let chunk = png.windows(4).position(|name| name == b"pHYs").unwrap();
     let expected = [&11_811_u32.to_be_bytes()[..], &11_811_u32.to_be_bytes(), &[1]].concat();
     assert_eq!(png[chunk + 4..chunk + 13], expected);
+    let xml = boxed(b"xml ", b"<a/>");
+    fs::write(at("c.jp2"), [&file[..12], &xml, &file[12..]].concat()).unwrap();
+    read_with_a_word(&at("c.jp2"), "left out: XML box");
 }
 
 #[test]
@@ -1144,6 +1144,163 @@ fn files_of_several_pictures_say_that_one_is_read() {
     let png = fs::read(at("one.png")).unwrap();
     fs::write(at("two.png"), png.repeat(2)).unwrap();
     read_with_a_word(&at("two.png"), "several pictures are in the file");
+}
+
+#[test]
+fn cut_stills_are_known_by_their_formats_own_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    picture(&at("a.bmp"), "24x16", &["-pix_fmt", "bgr24"]);
+    for (extension, encoder) in [
+        ("qoi", "qoi"),
+        ("ras", "sunrast"),
+        ("jls", "jpegls"),
+        ("sgi", "sgi"),
+        ("pcx", "pcx"),
+        ("pix", "alias_pix"),
+    ] {
+        if !has_encoder(encoder) {
+            println!("SKIPPED: this FFmpeg does not write {encoder}");
+            continue;
+        }
+        let (whole, cut) = (at(&format!("whole.{extension}")), at(&format!("cut.{extension}")));
+        ffmpeg(&["-i", at("a.bmp").to_str().unwrap(), whole.to_str().unwrap()]);
+        filtered(&whole, &at("out.png"), &["--strict", "--overwrite"]);
+        let file = fs::read(&whole).unwrap();
+        fs::write(&cut, &file[..file.len() - 1]).unwrap();
+        read_with_a_word(&cut, "by its own account its");
+    }
+}
+
+#[test]
+fn frames_that_an_animated_png_lacks_and_its_default_picture_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let counts = |frames: u8| [0, 0, 0, frames, 0, 0, 0, 0];
+    // Number, 8x8 at 0,0, a time of `tenths`, no disposal, no blending.
+    let control = |number: u8, tenths: u8| {
+        let size = [0, 0, 0, number, 0, 0, 0, 8, 0, 0, 0, 8];
+        chunk(b"fcTL", &[&size[..], &[0; 9], &[tenths, 0, 10, 0, 0]].concat())
+    };
+    png(&at("one.png"), &[]);
+    let one = fs::read(at("one.png")).unwrap();
+    let data = one.windows(4).position(|name| name == b"IDAT").unwrap();
+    let length = u32::from_be_bytes(one[data - 4..data].try_into().unwrap()) as usize;
+    let frame = |number: u8| {
+        let data = [&[0, 0, 0, number], &one[data + 4..data + 4 + length]].concat();
+        chunk(b"fdAT", &data)
+    };
+    let animated = |name: &str, stated: u8, frames: &[Vec<u8>]| {
+        let end = one.len() - 12;
+        let (head, picture) = (&one[..33], &one[33..end]);
+        let whole = [
+            head,
+            &chunk(b"acTL", &counts(stated)),
+            picture,
+            &frames.concat(),
+            &one[end..],
+        ]
+        .concat();
+        fs::write(at(name), whole).unwrap();
+    };
+    animated("still.png", 1, &[control(0, 1), frame(1)]);
+    read_with_a_word(&at("still.png"), "its default picture is read");
+    animated(
+        "moves.png",
+        2,
+        &[control(0, 1), frame(1), control(2, 0), frame(3)],
+    );
+    let said = filtered(&at("moves.png"), &at("moves/"), &[]);
+    assert!(said.contains("left out: default picture"), "{said}");
+    assert!(
+        said.contains("1 of its 2 frames states a time of 0, and is shown for 1/15 s"),
+        "{said}"
+    );
+    assert_eq!(names(&at("moves")).len(), 2);
+    assert!(refused(&at("moves.png"), &at("strict/"), &["--strict"]).contains("default picture"));
+    animated(
+        "lacks.png",
+        4,
+        &[control(0, 1), frame(1), control(2, 1), frame(3)],
+    );
+    let said = filtered(&at("lacks.png"), &at("lacks/"), &[]);
+    assert!(said.contains("states 4 frames and holds 2"), "{said}");
+}
+
+#[test]
+fn what_formats_say_of_the_picture_is_carried_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let written = |name: &str| fs::read(at(name)).unwrap();
+    let has = |file: &[u8], part: &[u8]| file.windows(part.len()).any(|window| window == part);
+    // Two pixels of 32 bits in a BMP: with a plain header, then with one that has a profile.
+    let bmp = |size: u8, fourth: u8, more: &[u8]| {
+        let mut file = b"BM".to_vec();
+        file.resize(14 + usize::from(size), 0);
+        (file[10], file[14], file[18], file[22]) = (14 + size, size, 2, 1);
+        (file[26], file[28]) = (1, 32);
+        file.extend([1, 2, 3, 255, 4, 5, 6, fourth]);
+        file.extend(more);
+        file
+    };
+    fs::write(at("same.bmp"), bmp(40, 255, b"")).unwrap();
+    let said = filtered(&at("same.bmp"), &at("bmp.png"), &["--strict"]);
+    assert!(!said.contains("fourth byte"), "{said}");
+    fs::write(at("other.bmp"), bmp(40, 254, b"")).unwrap();
+    let said = filtered(&at("other.bmp"), &at("bmp.png"), &["--overwrite"]);
+    assert!(said.contains("fourth byte"), "{said}");
+    let mut profile = vec![7; 200];
+    profile[16..20].copy_from_slice(b"RGB ");
+    let mut profiled = bmp(124, 255, &profile);
+    profiled[70..74].copy_from_slice(b"DEBM");
+    (profiled[126], profiled[130]) = (124 + 8, 200);
+    fs::write(at("profiled.bmp"), profiled).unwrap();
+    filtered(&at("profiled.bmp"), &at("profiled.png"), &["--strict"]);
+    assert!(has(&written("profiled.png"), b"iCCP"));
+
+    // The identity of a TGA, and of its extension author, gamma and a small preview.
+    let mut tga = vec![2, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 24, 32];
+    tga.extend(b"id123456");
+    let place = tga.len() as u32;
+    tga.extend([0; 495]);
+    let area = place as usize;
+    tga[area + 2..area + 10].copy_from_slice(b"somebody");
+    (tga[area + 478], tga[area + 480], tga[area + 486]) = (1, 1, 9);
+    tga.extend([&place.to_le_bytes()[..], &[0; 4], b"TRUEVISION-XFILE.\0"].concat());
+    fs::write(at("a.tga"), tga).unwrap();
+    read_with_a_word(&at("a.tga"), "left out: preview");
+    let png = written("a.out.png");
+    assert!(has(&png, b"Author\0somebody") && has(&png, b"Title\0id") && has(&png, b"gAMA\0\x01\x86\xa0"));
+
+    // A WebP whose flags do not announce the alpha of its picture, and with a chunk of no known name.
+    if has_encoder("libwebp") {
+        let options = ["-vf", "format=bgra,colorchannelmixer=aa=0.5", "-lossless", "1"];
+        picture(&at("plain.webp"), "8x8", &options);
+        let plain = written("plain.webp");
+        let extended = [&b"VP8X\x0a\0\0\0\0\0\0\0\x07\0\0\x07\0\0"[..], &plain[12..]].concat();
+        let riff = |body: &[u8]| {
+            let size = (body.len() as u32 + 4).to_le_bytes();
+            [b"RIFF", &size[..], b"WEBP", body].concat()
+        };
+        fs::write(at("a.webp"), riff(&extended)).unwrap();
+        filtered(&at("a.webp"), &at("webp.png"), &["--strict"]);
+        let alpha = samples(&at("webp.png"), "rgba")[3];
+        assert!((120..136).contains(&alpha), "{alpha}");
+        fs::write(at("b.webp"), riff(&[&extended[..], b"UNKN\x02\0\0\0hi"].concat())).unwrap();
+        read_with_a_word(&at("b.webp"), "left out: chunk UNKN");
+    }
+
+    // A DPX of two rows that is to be mirrored, of film's logarithm.
+    picture(&at("a.dpx"), "8x2", &["-pix_fmt", "rgb24"]);
+    let mut dpx = written("a.dpx");
+    let low = if dpx.starts_with(b"XPDS") { 768 } else { 769 };
+    (dpx[low], dpx[801]) = (1, 3);
+    dpx[460..462].copy_from_slice(b"me");
+    fs::write(at("b.dpx"), &dpx).unwrap();
+    read_with_a_word(&at("b.dpx"), "left out: transfer (logarithmic)");
+    let png = written("b.out.png");
+    assert!(has(&png, b"Copyright\0me"));
+    assert!(has(&png, b"\x01\x12\0\x03\0\0\0\x01\0\x02") || has(&png, b"\x12\x01\x03\0\x01\0\0\0\x02\0"));
 }
 
 #[test]

@@ -27,6 +27,7 @@ struct Described {
     profile: Option<SideData>,
     orientation: Option<u8>,
     warning: Option<String>,
+    note: Option<String>,
 }
 
 /// `source`, which reads `path`, with what that file says if it is a picture or an animation; else as it is.
@@ -66,11 +67,13 @@ pub(super) fn described(
         plays: metadata.plays,
         ..source.info().clone()
     };
+    let note = metadata.note().map(|note| format!("{name}: {note}"));
     Ok(Box::new(Described {
         source,
         info,
         profile: metadata.icc_profile.and_then(profile_block),
         orientation: orientation.filter(|_| !is_turned),
+        note,
         warning: sentence.map(|sentence| format!("{name}: {sentence}")),
         annotations: (metadata.annotations != Annotations::default()).then(|| Arc::new(metadata.annotations)),
     }))
@@ -133,6 +136,7 @@ impl Source for Described {
     fn remarks(&mut self) -> Remarks {
         let mut remarks = self.source.remarks();
         remarks.warnings.extend(self.warning.take());
+        remarks.notes.extend(self.note.take());
         remarks
     }
 }

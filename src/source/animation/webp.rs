@@ -4,6 +4,7 @@
 
 use crate::frame::{Colour, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
 use crate::source::{Source, SourceError, StreamInfo, Supply, check_pixels};
+use crate::still::annotations::instant_frames;
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, ImageDecoder, ImageError};
 use std::fs::File;
@@ -37,6 +38,7 @@ pub struct WebpSource {
     frames: u64,
     pts: i64,
     warning: Option<String>,
+    note: Option<String>,
     strict: bool,
 }
 
@@ -67,6 +69,8 @@ struct Survey {
     has_alpha: bool,
     repeats: u16,
     frames: u64,
+    /// Frames that state a time of 0.
+    instant: u64,
     /// The largest step that divides all times.
     step: u32,
     is_cut: bool,
@@ -141,6 +145,8 @@ impl WebpSource {
             frames: 0,
             pts: 0,
             warning,
+            note: instant_frames(survey.instant, survey.frames, "0", "1/10 s")
+                .map(|sentence| format!("{name}: {sentence}")),
             strict,
             name,
         };
@@ -290,7 +296,10 @@ impl Source for WebpSource {
     }
 
     fn remarks(&mut self) -> Remarks {
-        Remarks::warnings(self.warning.take())
+        Remarks {
+            notes: self.note.take().into_iter().collect(),
+            ..Remarks::warnings(self.warning.take())
+        }
     }
 }
 
@@ -335,6 +344,7 @@ fn survey(file: &mut BufReader<File>, len: u64) -> io::Result<Survey> {
                 let full = (head.area.width, head.area.height) == (survey.width, survey.height);
                 draws_all &= full || (survey.frames > 0 && !head.is_cleared);
                 survey.frames += 1;
+                survey.instant += u64::from(data[12..15] == [0; 3]);
                 survey.step = divisor(survey.step, head.duration);
             }
             _ => {}
@@ -437,7 +447,9 @@ fn blended(from: [u8; 4], over: [u8; 4]) -> [u8; 4] {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn pixels_are_blended_with_straight_alpha() {
@@ -469,5 +481,19 @@ mod tests {
             }
         );
         assert_eq!(divisor(divisor(0, 2000), 5000), 1000);
+    }
+
+    #[test]
+    fn frames_without_a_time_are_counted() {
+        let mut whole = b"RIFF\0\0\0\0WEBP".to_vec();
+        for time in [0, 9, 0] {
+            whole.extend(b"ANMF\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+            whole.extend([time, 0, 0, 0]);
+        }
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&whole).unwrap();
+        file.rewind().unwrap();
+        let found = survey(&mut BufReader::new(file), whole.len() as u64).unwrap();
+        assert_eq!((found.frames, found.instant), (3, 2));
     }
 }

@@ -4,8 +4,9 @@
 use super::Rules;
 use super::picture::PictureNotes;
 use super::still::{invalid, io_error};
+use super::tiff::divided;
 use crate::frame::fact::Fact;
-use crate::frame::{Colour, Frame, FramePool, METADATA_LIMIT, Pageable, too_large};
+use crate::frame::{Channel, Colour, Frame, FramePool, METADATA_LIMIT, Pageable, too_large};
 use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{Access, Source, SourceError, Supply};
 use crate::still::ImageKind;
@@ -79,13 +80,16 @@ impl FfmpegStill {
     pub(super) fn read(self, frame: &mut Frame) -> PictureNotes {
         let FfmpegStill {
             frame: decoded,
-            notes,
+            mut notes,
             metadata: described,
         } = self;
         for index in 0..decoded.layout().planes().len() {
             for y in 0..decoded.layout().planes()[index].height {
                 frame.row_mut(index, y).copy_from_slice(decoded.row(index, y));
             }
+        }
+        if described.is_premultiplied && !divide_by_alpha(frame) {
+            notes.push("its colours are multiplied by alpha, and are given so".to_owned());
         }
         let mut metadata = decoded.metadata.clone();
         metadata.pts = None;
@@ -119,4 +123,66 @@ fn pcx_metadata(path: &Path) -> io::Result<FileMetadata> {
     let mut header = Vec::new();
     File::open(path)?.take(128).read_to_end(&mut header)?;
     Ok(annotations::pcx::read(&header))
+}
+
+/// Divides the colours by their alpha; false if they do not lie with it in one plane.
+fn divide_by_alpha(frame: &mut Frame) -> bool {
+    let format = frame.format();
+    let [plane] = format.planes() else {
+        return false;
+    };
+    let Some(alpha) = plane
+        .channels
+        .iter()
+        .position(|&channel| channel == Channel::Alpha)
+    else {
+        return false;
+    };
+    let (bytes, most) = (format.bytes_per_sample(), format.max_value() as u16);
+    for y in 0..frame.layout().height() {
+        for pixel in frame.row_mut(0, y).chunks_exact_mut(bytes * plane.channels.len()) {
+            if bytes == 1 {
+                let alpha_of = u16::from(pixel[alpha]);
+                for (index, sample) in pixel.iter_mut().enumerate().filter(|_| alpha_of > 0) {
+                    if index != alpha {
+                        *sample = divided(u16::from(*sample), alpha_of, most) as u8;
+                    }
+                }
+            } else {
+                let samples = pixel.as_chunks_mut::<2>().0;
+                let alpha_of = u16::from_le_bytes(samples[alpha]);
+                for (index, sample) in samples.iter_mut().enumerate().filter(|_| alpha_of > 0) {
+                    if index != alpha {
+                        *sample = divided(u16::from_le_bytes(*sample), alpha_of, most).to_le_bytes();
+                    }
+                }
+            }
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::frame::{Buffer, Layout, PixelFormat};
+
+    #[test]
+    fn premultiplied_colours_are_divided_by_their_alpha() {
+        let divided = |format: PixelFormat, bytes: &[u8]| {
+            let layout = Layout::new(format, 2, 1, 1).unwrap();
+            let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new()))).unwrap();
+            frame.bytes_mut().copy_from_slice(bytes);
+            divide_by_alpha(&mut frame).then(|| frame.bytes().to_vec())
+        };
+        // Without alpha a pixel has no colour to be found.
+        let (from, to) = ([50, 100, 0, 128, 7, 8, 9, 0], vec![100, 199, 0, 128, 7, 8, 9, 0]);
+        assert_eq!(divided(PixelFormat::RGBA, &from), Some(to));
+        let deep = [0x00, 0x20, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff];
+        let straight = vec![0x00, 0x40, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff];
+        assert_eq!(divided(PixelFormat::YA16, &deep), Some(straight));
+        assert_eq!(divided(PixelFormat::GBRAP, &[9; 8]), None);
+        assert_eq!(divided(PixelFormat::RGB24, &[9; 6]), None);
+    }
 }

@@ -21,6 +21,9 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 const HEAD: usize = 6;
 const ENTRY: usize = 16;
 
+/// The kind of file that holds cursors.
+const CURSOR: u8 = 2;
+
 /// Bytes of a picture that its size and depth stand in, however it is stored.
 const START: usize = 40;
 
@@ -50,6 +53,8 @@ struct Entry {
     height: u32,
     /// Bits of a pixel.
     bits: u32,
+    /// The pixel that points, of a cursor; an icon states planes and depth there.
+    hot_spot: (u16, u16),
     place: u64,
     length: u64,
 }
@@ -79,6 +84,10 @@ pub(super) fn open(path: &Path) -> Result<Chosen, Reason> {
     let mut losses = Vec::new();
     if count > 1 {
         losses.push(others(count, &best));
+    }
+    let (x, y) = best.hot_spot;
+    if head[2] == CURSOR && (x, y) != (0, 0) {
+        losses.push(format!("its hot spot, the pixel at {x},{y}, is left out"));
     }
     file.seek(SeekFrom::Start(best.place))?;
     let mut data = Vec::new();
@@ -130,6 +139,7 @@ fn entry(file: &mut File, stored: &[u8; ENTRY]) -> Result<Option<Entry>, Reason>
         width,
         height,
         bits,
+        hot_spot: (le16(stored, 4), le16(stored, 6)),
         place,
         length,
     }))
@@ -224,7 +234,12 @@ fn has_alpha(pixels: &mut [u8]) -> bool {
     false
 }
 
-/// The number at `at` of bytes that are there.
+/// The number of 16 bits at `at` of bytes that are there.
+fn le16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// The number of 32 bits at `at` of bytes that are there.
 fn le32(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

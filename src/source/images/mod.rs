@@ -1,6 +1,7 @@
 //! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
 
 mod behind;
+mod bmp_alpha;
 mod content;
 mod dds;
 mod exr;
@@ -17,6 +18,7 @@ mod read_budget;
 mod still;
 mod tga;
 mod tiff;
+mod webp_alpha;
 
 use super::animation::is_animated;
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
@@ -291,6 +293,7 @@ impl ImageFiles {
         frame.metadata.exr = said.exr;
         let left_out = metadata.sentence();
         let hints = metadata.note();
+        let has_default_picture = metadata.has_default_picture;
         let annotations = metadata.annotations;
         let profile = said.icc_profile.or(metadata.icc_profile);
         let unfit = profile.as_deref().and_then(unfit_profile);
@@ -307,11 +310,19 @@ impl ImageFiles {
             let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
             count(&mut remarks.conversions, path, &conversion);
         }
-        if is_animated(path) {
-            self.note(
-                path,
+        let others = match (is_animated(path), has_default_picture) {
+            (true, false) => Some(
                 "an animation, of which only the first frame is read (given alone it is read as a video)",
-            )?;
+            ),
+            (true, true) => Some(
+                "an animation, of which only the default picture is read, which is no frame of it (given \
+                 alone it is read as a video)",
+            ),
+            (false, true) => Some("its default picture is read, and the frame of its animation is left out"),
+            (false, false) => None,
+        };
+        if let Some(others) = others {
+            self.note(path, others)?;
         }
         Ok(frame)
     }

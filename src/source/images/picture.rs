@@ -2,7 +2,7 @@
 //! why there is none. A new kind is a row in the table of kinds, and such a module.
 
 use crate::frame::{Colour, Range};
-use crate::still::annotations::Annotations;
+use crate::still::annotations::FileMetadata;
 use crate::still::exr::ExrPart;
 use std::io;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub(super) trait OpenPicture {
     }
 
     /// What it says beside its pixels, if the file's kind has no [`crate::still::annotations::Container`].
-    fn annotations(&self) -> Annotations {
-        Annotations::default()
+    fn metadata(&self) -> FileMetadata {
+        FileMetadata::default()
     }
 
     /// Decodes into `samples`, which has room for the pixels without padding.
@@ -69,4 +69,9 @@ pub(super) struct PictureNotes {
     pub(super) losses: Vec<String>,
     /// How samples were converted.
     pub(super) conversion: Option<String>,
+}
+
+/// A sentence about `what` stands in each pixel beside its colours, which is no alpha by the file's account.
+pub(super) fn unused_sentence(what: &str) -> String {
+    format!("the {what} of each pixel is left out, since the file does not call it alpha")
 }

@@ -5,7 +5,9 @@ use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
 use super::tiff::{Problem, Tiff};
-use super::{Rules, behind, content, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga};
+use super::{
+    Rules, behind, bmp_alpha, content, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_alpha,
+};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range};
 use crate::source::SourceError;
 use crate::still::annotations::{self, Container, FileMetadata};
@@ -108,7 +110,13 @@ impl<'a> Still<'a> {
             Decoding::Image(format) => {
                 let budget = ReadBudget::new();
                 let input = BufReader::new(file);
-                let decoder = if kind == ImageKind::Png {
+                let announced = match kind {
+                    ImageKind::WebP => webp_alpha::announced(path).map_err(io)?,
+                    _ => None,
+                };
+                let decoder = if let Some(announced) = announced {
+                    decoder(BudgetedReader::new(Cursor::new(announced), &budget), format)
+                } else if kind == ImageKind::Png {
                     decoder(BudgetedReader::new(PngPixels::new(input), &budget), format)
                 } else {
                     decoder(BudgetedReader::new(input, &budget), format)
@@ -297,10 +305,7 @@ impl<'a> Still<'a> {
         let Some(container) = self.kind.container() else {
             return Ok(match &self.decoder {
                 StillDecoder::Ffmpeg(still) => still.metadata(),
-                StillDecoder::Open(picture) => FileMetadata {
-                    annotations: picture.annotations(),
-                    ..FileMetadata::default()
-                },
+                StillDecoder::Open(picture) => picture.metadata(),
                 _ => FileMetadata::default(),
             });
         };
@@ -333,9 +338,14 @@ impl<'a> Still<'a> {
                     losses.extend(beyond);
                     losses.extend(behind(path, self.kind)?.map(str::to_owned));
                 }
+                let conversion = match self.kind {
+                    ImageKind::Bmp => bmp_alpha::conversion(path).map_err(|cause| io_error(path, cause))?,
+                    _ => None,
+                };
                 Ok(PictureNotes {
                     losses,
                     sample_aspect,
+                    conversion,
                     ..PictureNotes::default()
                 })
             }

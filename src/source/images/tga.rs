@@ -8,22 +8,16 @@
 //! ```
 
 use super::behind::Further;
-use super::picture::{OpenPicture, PictureNotes, Reason};
+use super::picture::{OpenPicture, PictureNotes, Reason, unused_sentence};
 use super::tiff::divided;
+use crate::still::annotations::tga::FOOTER;
+use crate::still::annotations::{self, FileMetadata};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 /// Bytes of the header.
 const HEADER: usize = 18;
-
-const FOOTER: &[u8] = b"TRUEVISION-XFILE.\0";
-
-/// Bytes of the footer: two places and [`FOOTER`].
-const FOOTER_LEN: usize = 26;
-
-/// The offset at which the extension says what kind alpha is.
-const ALPHA_KIND: usize = 494;
 
 /// The kind of alpha by which the colours are multiplied.
 const PREMULTIPLIED: u8 = 4;
@@ -50,6 +44,9 @@ struct Tga {
     from_right: bool,
     from_top: bool,
     is_premultiplied: bool,
+    /// Width over height of a pixel; 0 in the second number if it is not stated.
+    sample_aspect: (i32, i32),
+    metadata: FileMetadata,
     /// Where the pixels begin.
     start: usize,
 }
@@ -155,8 +152,9 @@ impl Tga {
         if flags >> 6 != 0 {
             return Err("its rows are interleaved, which framepipe does not read".to_owned());
         }
+        let said = annotations::tga::extension_of(&data);
         // The extension may say that there is none, or that what is there means nothing.
-        let alpha = match alpha_kind(&data) {
+        let alpha = match said.alpha_kind {
             Some(0..=2) => 0,
             _ => flags & 15,
         };
@@ -194,7 +192,9 @@ impl Tga {
             _ => None,
         };
         Ok(Tga {
-            is_premultiplied: stored.has_alpha() && alpha_kind(&data) == Some(PREMULTIPLIED),
+            is_premultiplied: stored.has_alpha() && said.alpha_kind == Some(PREMULTIPLIED),
+            sample_aspect: said.pixel_aspect,
+            metadata: annotations::tga::read(&data),
             data,
             width,
             height,
@@ -252,9 +252,7 @@ impl Tga {
             Stored::Words { .. } => "highest bit",
             _ => "fourth byte",
         };
-        let dropped = dropped
-            .then(|| format!("the {what} of each pixel is left out, since the file does not call it alpha"));
-        Ok((dropped, behind(rest)))
+        Ok((dropped.then(|| unused_sentence(what)), behind(rest)))
     }
 
     /// What is stored for a pixel, which may be a number of a colour in the map.
@@ -285,9 +283,18 @@ impl OpenPicture for Tga {
         }
     }
 
+    fn metadata(&self) -> FileMetadata {
+        self.metadata.clone()
+    }
+
     fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
+        let sample_aspect = match self.sample_aspect {
+            stated @ (1.., 1..) => stated,
+            _ => (0, 1),
+        };
         let (conversion, behind) = self.read(samples)?;
         Ok(PictureNotes {
+            sample_aspect,
             conversion,
             losses: behind.map(str::to_owned).into_iter().collect(),
             ..PictureNotes::default()
@@ -308,15 +315,6 @@ fn behind(rest: &[u8]) -> Option<&'static str> {
         _ => Further::Pictures,
     };
     Some(further.sentence())
-}
-
-/// Of what kind alpha is, as the extension at the end of the file tells.
-fn alpha_kind(data: &[u8]) -> Option<u8> {
-    let footer = data.last_chunk::<FOOTER_LEN>()?;
-    let extension = u32::from_le_bytes(*footer.first_chunk()?) as usize;
-    (footer.ends_with(FOOTER) && extension > 0)
-        .then(|| data.get(extension.checked_add(ALPHA_KIND)?).copied())
-        .flatten()
 }
 
 /// Divides the colours of a pixel by its alpha, which is the last sample.
@@ -426,13 +424,13 @@ mod tests {
         // With an extension that says that the colours are multiplied by alpha.
         let mut whole = file(2, 32, TOP | 8, none, &[50, 100, 0, 128].repeat(4));
         let extension = whole.len() as u32;
-        whole.extend([0; ALPHA_KIND]);
+        whole.extend([0; 494]);
         whole.push(PREMULTIPLIED);
-        whole.extend([&extension.to_le_bytes()[..], &[0; 4], FOOTER].concat());
+        whole.extend([&extension.to_le_bytes()[..], b"\0\0\0\0TRUEVISION-XFILE.\0"].concat());
         let (_, out, _) = read(whole.clone()).unwrap();
         assert_eq!(out[..4], [0, 199, 100, 128]);
         // Or that what is there is undefined.
-        whole[extension as usize + ALPHA_KIND] = 2;
+        whole[extension as usize + 494] = 2;
         assert_eq!(read(whole).unwrap().0, "rgb24");
     }
 

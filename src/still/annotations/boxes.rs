@@ -4,7 +4,7 @@
 //!  a box: length, 32 bits, with itself | name, 4 bytes | data      length 1: 64 bits more; 0: to the end
 //!  AVIF   meta  pitm: the picture's item | iinf: kinds of items | iloc: where they are | idat
 //!               iprp  ipco: properties (colr, irot, imir) | ipma: which items have which, in order
-//!  JP2    jp2h  colr | res  resc or resd        uuid: XMP, Exif
+//!  JP2    jp2h  colr | cdef | res  resc or resd        uuid: XMP, Exif, IPTC
 //!  JXL    Exif | xml                            brob: one of these, compressed by Brotli
 //! ```
 
@@ -12,6 +12,7 @@ use super::{Density, DensityUnit, FileMetadata, array, be16, be32, once, part, w
 
 const XMP_UUID: &[u8] = b"\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac";
 const EXIF_UUID: &[u8] = b"JpgTiffExif->JP2";
+const IPTC_UUID: &[u8] = b"\x33\xc7\xa4\xd2\xb8\x1d\x47\x23\xa0\xba\xf1\xa3\xe0\x97\xad\x38";
 
 /// The most boxes, items and properties that are looked at in one place.
 const MOST: usize = 4096;
@@ -70,7 +71,8 @@ pub fn read(file: &[u8]) -> FileMetadata {
             b"uuid" => match (part(data, 0, 16), data.get(16..)) {
                 (Some(XMP_UUID), Some(packet)) => found.annotations.take_xmp(packet),
                 (Some(EXIF_UUID), Some(block)) => found.annotations.take_exif(block),
-                _ => {}
+                (Some(IPTC_UUID), Some(records)) => found.annotations.take_iptc(records),
+                _ => leave_out("UUID box", &mut found),
             },
             b"Exif" => take_exif(data, &mut found),
             b"jxlc" => found.orientation = found.orientation.or(codestream_orientation(data)),
@@ -79,6 +81,7 @@ pub fn read(file: &[u8]) -> FileMetadata {
                 found.orientation = data.get(4..).and_then(codestream_orientation);
             }
             b"xml " if find(file, b"JXL ").is_some() => found.annotations.take_xmp(data),
+            b"xml " => leave_out("XML box", &mut found),
             b"brob" => match data.get(..4) {
                 Some(b"Exif") => once(&mut found.annotations.left_out, word::EXIF),
                 Some(b"xml ") => once(&mut found.annotations.left_out, word::XMP),
@@ -90,6 +93,13 @@ pub fn read(file: &[u8]) -> FileMetadata {
     found.damaged = std::mem::take(&mut found.annotations.damaged);
     found.annotations = super::with_density_of_exif(found.annotations);
     found
+}
+
+/// Notes the name of what is left out.
+fn leave_out(name: &str, found: &mut FileMetadata) {
+    if !found.unknown.iter().any(|known| known == name) {
+        found.unknown.push(name.to_owned());
+    }
 }
 
 /// An Exif block behind the distance to its first byte.
@@ -147,6 +157,13 @@ fn read_jp2_header(header: &[u8], found: &mut FileMetadata) {
             // Method, precedence, approximation, profile.
             b"colr" if matches!(data, [2 | 3, _, _, _, ..]) && found.icc_profile.is_none() => {
                 found.icc_profile = data.get(3..).map(<[u8]>::to_vec);
+            }
+            // A count, then channel, type and association of each; type 2 is premultiplied opacity.
+            b"cdef" => {
+                let channels = data.get(2..).unwrap_or_default().chunks_exact(6);
+                found.is_premultiplied = channels
+                    .into_iter()
+                    .any(|channel| channel.get(2..4) == Some(&[0, 2]));
             }
             b"res " => {
                 let density = |name| find(data, name).and_then(jp2_density);
@@ -406,8 +423,19 @@ mod tests {
     fn headers_of_jpeg_2000_tell_profile_and_resolution() {
         // 254/100 x 10^2 pixels a metre across, 1/2 x 10^3 down.
         let res = boxed(b"resc", &[0, 1, 0, 2, 0, 254, 0, 100, 3, 2]);
-        let header = [boxed(b"colr", b"\x02\0\0ICC"), boxed(b"res ", &res)].concat();
-        let found = read(&[boxed(b"jP  ", b"\r\n\x87\n"), boxed(b"jp2h", &header)].concat());
+        let opacity = |kind| boxed(b"cdef", &[0, 2, 0, 0, 0, 0, 0, 1, 0, 1, 0, kind, 0, 0]);
+        let header = [boxed(b"colr", b"\x02\0\0ICC"), boxed(b"res ", &res), opacity(2)].concat();
+        let more = [
+            boxed(b"xml ", b"<a/>"),
+            boxed(b"uuid", &[7; 20]),
+            boxed(b"uuid", &[8; 20]),
+        ]
+        .concat();
+        let signature = boxed(b"jP  ", b"\r\n\x87\n");
+        let found = read(&[&signature[..], &boxed(b"jp2h", &header), &more].concat());
+        assert!(found.is_premultiplied);
+        assert!(!read(&[&signature[..], &boxed(b"jp2h", &opacity(1))].concat()).is_premultiplied);
+        assert_eq!(found.unknown, ["XML box", "UUID box"]);
         assert_eq!(found.icc_profile.as_deref(), Some(&b"ICC"[..]));
         assert_eq!(found.orientation, None);
         let density = found.annotations.density.unwrap();

@@ -4,6 +4,7 @@
 //!  "GIF89a" | screen, 7 bytes | colours | blocks .. | ';'
 //!  a picture:     ',' | place, 9 bytes | colours | 1 byte | sub-blocks
 //!  an extension:  '!' | 0xfe | sub-blocks                                    a comment
+//!                 '!' | 0xf9 | 4, flags, time in 1/100 s, 16 bits, colour      of the picture that follows
 //!                 '!' | 0xff | 11, a name of 11 bytes | sub-blocks           an application's
 //!  sub-blocks:    length, 1 byte | data | .. | 0
 //! ```
@@ -13,12 +14,16 @@
 //! An XMP packet stands where sub-blocks would, and behind it 258 bytes that lead any reader of sub-blocks to
 //! their end.
 
-use super::{FileMetadata, once, pass, take_array, text, word};
+use super::{FileMetadata, array, instant_frames, once, pass, take_array, text, word};
 use crate::frame::METADATA_LIMIT;
 use std::io::{self, BufRead, Seek};
 
+const CONTROL: u8 = 0xf9;
 const COMMENT: u8 = 0xfe;
 const APPLICATION: u8 = 0xff;
+
+/// Hundredths of a second that a picture must last, or else FFmpeg's demuxer gives it ten.
+const LEAST_TIME: u16 = 2;
 
 /// How the bytes behind an XMP packet begin.
 const TRAILER: &[u8] = &[1, 0xff, 0xfe, 0xfd];
@@ -33,12 +38,15 @@ pub(super) fn read(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata
     pass(input, colours(flags))?;
     let mut room = METADATA_LIMIT;
     let mut early_texts = None;
+    let (mut pictures, mut instant, mut time) = (0, 0, None);
     while let Some([kind]) = take_array::<1>(input)? {
         match kind {
             b',' => {
                 let Some([_, _, _, _, _, _, _, _, flags]) = take_array::<9>(input)? else {
                     break;
                 };
+                pictures += 1;
+                instant += u64::from(time.take().is_some_and(|time: u16| time < LEAST_TIME));
                 early_texts = early_texts.or(Some(found.annotations.texts.len()));
                 pass(input, colours(flags).saturating_add(1))?;
                 skip_blocks(input)?;
@@ -47,16 +55,30 @@ pub(super) fn read(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata
                 let Some([label]) = take_array::<1>(input)? else {
                     break;
                 };
-                extension(input, label, &mut room, &mut found)?;
+                if label == CONTROL {
+                    time = control(input, &mut room)?;
+                } else {
+                    extension(input, label, &mut room, &mut found)?;
+                }
             }
             _ => break,
         }
     }
     let unknown = std::mem::take(&mut found.annotations.unknown);
     found.unknown.extend(unknown.into_iter().map(str::to_owned));
+    if pictures > 1 {
+        let changed = instant_frames(instant, pictures, "less than 2/100 s", "10/100 s");
+        found.changes.extend(changed);
+    }
     // FFmpeg keeps one comment, of those that it meets before the first picture.
     found.annotations.texts_are_in_container = early_texts == Some(1) && found.annotations.texts.len() == 1;
     Ok(found)
+}
+
+/// The time of the next picture in hundredths of a second.
+fn control(input: &mut (impl BufRead + Seek), room: &mut usize) -> io::Result<Option<u16>> {
+    let control = blocks(input, room, false)?;
+    Ok(control.and_then(|control| array(&control, 1).map(u16::from_le_bytes)))
 }
 
 fn extension(
@@ -194,6 +216,23 @@ mod tests {
         for end in 0..whole.len() {
             read(&mut Cursor::new(&whole[..end])).unwrap();
         }
+    }
+
+    #[test]
+    fn times_that_are_not_kept_are_counted() {
+        let control = |time: u8| [b"!\xf9\x04\0", &[time, 0, 0, 0][..]].concat();
+        let picture = b",\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0";
+        let two = |first: u8, second: u8| {
+            let whole = file(&[&control(first), picture, &control(second)]);
+            read(&mut Cursor::new(whole)).unwrap().changes
+        };
+        assert!(two(2, 9).is_empty());
+        let said =
+            "1 of its 2 frames states a time of less than 2/100 s, and is shown for 10/100 s, as in browsers";
+        assert_eq!(two(1, 9), [said]);
+        // A lone picture has no time.
+        let whole = file(&[&control(0)]);
+        assert!(read(&mut Cursor::new(whole)).unwrap().changes.is_empty());
     }
 
     #[test]

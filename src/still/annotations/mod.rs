@@ -16,6 +16,7 @@
 
 mod bmp;
 pub mod boxes;
+mod dpx;
 mod exif;
 mod gif;
 pub(crate) mod jpeg;
@@ -23,6 +24,7 @@ pub mod pcx;
 mod photoshop;
 pub(crate) mod png;
 pub mod psd;
+pub mod tga;
 mod tiff;
 mod webp;
 mod xmp;
@@ -375,8 +377,31 @@ pub struct FileMetadata {
     pub is_sequence: bool,
     /// Decoders of this kind give pictures as they are to be shown, already turned.
     pub is_turned_by_decoder: bool,
-    /// How often an animation is shown, 0 for ever.
+    /// How many times an animation is shown, 0 for ever.
     pub plays: Option<u32>,
+    /// How many frames an animation states and how many it holds, where these differ.
+    pub frames: Option<(u32, u32)>,
+    /// A picture that is no frame stands before the frames of an animated PNG, for programs that show stills.
+    pub has_default_picture: bool,
+    /// Colours are multiplied by alpha.
+    pub is_premultiplied: bool,
+    /// Sentences about what is given otherwise than the file states it.
+    pub changes: Vec<String>,
+}
+
+/// A sentence about frames of an animation that state no time, or one too short for players: `count` of
+/// `frames`. `stated` and `shown` are times in words.
+#[must_use]
+pub fn instant_frames(count: u64, frames: u64, stated: &str, shown: &str) -> Option<String> {
+    let (states, is) = match count {
+        0 => return None,
+        1 => ("states", "is"),
+        _ => ("state", "are"),
+    };
+    Some(format!(
+        "{count} of its {frames} frames {states} a time of {stated}, and {is} shown for {shown}, as in \
+         browsers"
+    ))
 }
 
 impl FileMetadata {
@@ -412,18 +437,24 @@ impl FileMetadata {
                 none in its own properties: the pictures are not turned"
             )
         });
-        let sentences: Vec<String> = [large, damaged, unknown, unsearched, overruled]
+        let frames = self
+            .frames
+            .map(|(stated, held)| format!("states {stated} frames and holds {held}"));
+        let sentences: Vec<String> = [large, damaged, unknown, unsearched, overruled, frames]
             .into_iter()
             .flatten()
             .collect();
         (!sentences.is_empty()).then(|| sentences.join("; it "))
     }
 
-    /// A sentence about what is left out and changes no picture, if something is.
+    /// The sentences about what is left out and changes no picture, and about what is changed, joined, if
+    /// there are any.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let hints = self.hints.join(", ");
-        (!hints.is_empty()).then(|| format!("advice to viewers is left out: {hints}"))
+        let hints = (!hints.is_empty()).then(|| format!("advice to viewers is left out: {hints}"));
+        let sentences: Vec<String> = hints.into_iter().chain(self.changes.iter().cloned()).collect();
+        (!sentences.is_empty()).then(|| sentences.join("; "))
     }
 
     /// The orientation that Exif or XMP ask for in a file whose own properties turn nothing.
@@ -445,6 +476,9 @@ struct Excerpt {
     unknown: Vec<String>,
     hints: Vec<&'static str>,
     plays: Option<u32>,
+    frames: Option<(u32, u32)>,
+    has_default_picture: bool,
+    changes: Vec<String>,
 }
 
 impl Excerpt {
@@ -457,6 +491,9 @@ impl Excerpt {
             unknown: Vec::new(),
             hints: Vec::new(),
             plays: None,
+            frames: None,
+            has_default_picture: false,
+            changes: Vec::new(),
         }
     }
 
@@ -558,6 +595,9 @@ pub fn read_from(
         unknown,
         hints: excerpt.hints,
         plays: excerpt.plays,
+        frames: excerpt.frames,
+        has_default_picture: excerpt.has_default_picture,
+        changes: excerpt.changes,
         ..FileMetadata::default()
     })
 }
@@ -565,8 +605,8 @@ pub fn read_from(
 /// Bytes of the largest file that is read whole to be searched.
 const MOST_SEARCHED: u64 = 256 << 20;
 
-/// What a file says whose pixels FFmpeg decodes, or which is an animation: GIF, PNG, WebP, PSD, AVIF, HEIF,
-/// JPEG 2000 and JPEG XL in boxes. Of others nothing is read but the first bytes.
+/// What a file says whose pixels FFmpeg decodes, or which is an animation: GIF, PNG, WebP, PSD, DPX, AVIF,
+/// HEIF, JPEG 2000 and JPEG XL in boxes. Of others nothing is read but the first bytes.
 pub fn search(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
     let len = input.seek(SeekFrom::End(0))?;
     input.seek(SeekFrom::Start(0))?;
@@ -574,9 +614,22 @@ pub fn search(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
     input.seek(SeekFrom::Start(0))?;
     let read: fn(&[u8]) -> FileMetadata = match &head {
         [b'G', b'I', b'F', ..] => return gif::read(input),
-        [0x89, b'P', b'N', b'G', ..] => return read_from(Container::Png, input, None),
+        [0x89, b'P', b'N', b'G', ..] => {
+            let mut found = read_from(Container::Png, input, None)?;
+            if found.has_default_picture {
+                found
+                    .unknown
+                    .push("default picture, which is no frame of the animation".to_owned());
+            }
+            return Ok(found);
+        }
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P'] => {
             return read_from(Container::WebP, input, None);
+        }
+        [b'S', b'D', b'P', b'X', ..] | [b'X', b'P', b'D', b'S', ..] => {
+            let mut header = Vec::new();
+            input.take(dpx::HEADER).read_to_end(&mut header)?;
+            return Ok(dpx::read(&header));
         }
         [b'8', b'B', b'P', b'S', ..] => psd::read,
         head if boxes::is_known(head) => boxes::read,

@@ -16,8 +16,8 @@ use flate2::Compression;
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 
 use super::{
-    Annotations, Density, DensityUnit, Excerpt, all_lost, array, be32, exif, jpeg, latin1, once, part, pass,
-    photoshop, take_array, take_exactly, without_prefix, word,
+    Annotations, Density, DensityUnit, Excerpt, all_lost, array, be32, exif, instant_frames, jpeg, latin1,
+    once, part, pass, photoshop, take_array, take_exactly, without_prefix, word,
 };
 use crate::frame::METADATA_LIMIT;
 
@@ -106,6 +106,7 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
         return Ok(found);
     }
     let mut at = SIGNATURE.len() as u64;
+    let mut animation = Animation::default();
     while let Some(head) = take_array::<8>(input)? {
         let [l0, l1, l2, l3, name @ ..] = head;
         // The checksum follows the data.
@@ -125,12 +126,21 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
             });
         }
         if &name == b"acTL" && rest == 12 {
-            let Some([_, _, _, _, plays @ .., _, _, _, _]) = take_array::<12>(input)? else {
+            let Some([f0, f1, f2, f3, plays @ .., _, _, _, _]) = take_array::<12>(input)? else {
                 break;
             };
             found.plays = Some(u32::from_be_bytes(plays));
+            animation.stated = Some(u32::from_be_bytes([f0, f1, f2, f3]));
             continue;
         }
+        if &name == b"fcTL" && rest == Animation::CONTROL as u64 {
+            let Some(control) = take_array(input)? else {
+                break;
+            };
+            animation.take_control(&control);
+            continue;
+        }
+        animation.is_begun_by_picture |= &name == b"IDAT" && animation.frames == 0;
         if !(is_profile || KNOWN.contains(&&name)) || !found.has_room(rest, word_for(name)) {
             pass(input, rest)?;
             continue;
@@ -147,7 +157,45 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
             found.bytes.extend_from_slice(&data);
         }
     }
+    animation.put_into(&mut found);
     Ok(found)
+}
+
+/// What the chunks of an animation say.
+#[derive(Default)]
+struct Animation {
+    /// How many frames are announced.
+    stated: Option<u32>,
+    frames: u32,
+    /// Frames that state a time of 0.
+    instant: u32,
+    /// The picture of a still comes before the first frame.
+    is_begun_by_picture: bool,
+}
+
+impl Animation {
+    /// Bytes of what controls a frame, with its checksum.
+    const CONTROL: usize = 30;
+
+    fn take_control(&mut self, control: &[u8; Animation::CONTROL]) {
+        self.frames = self.frames.saturating_add(1);
+        // Number, size, place; then the time as a fraction of a second.
+        if part(control, 20, 2) == Some(&[0, 0]) {
+            self.instant = self.instant.saturating_add(1);
+        }
+    }
+
+    fn put_into(self, found: &mut Excerpt) {
+        let Some(stated) = self.stated else {
+            return;
+        };
+        if stated != self.frames {
+            found.frames = Some((stated, self.frames));
+        }
+        found.has_default_picture = self.is_begun_by_picture && self.frames > 0;
+        let instant = instant_frames(self.instant.into(), self.frames.into(), "0", "1/15 s");
+        found.changes.extend(instant.filter(|_| self.frames > 1));
+    }
 }
 
 /// The word for what a chunk says, should there be no room for it.

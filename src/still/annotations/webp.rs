@@ -9,7 +9,7 @@
 //! Resolution and texts go into the Exif block, the only place for them.
 
 use super::{
-    Annotations, DensityUnit, Excerpt, all_lost, array, exif, le32, once, part, pass, take_array,
+    Annotations, DensityUnit, Excerpt, all_lost, array, exif, latin1, le32, once, part, pass, take_array,
     take_exactly, word,
 };
 use std::io::{self, BufRead, Seek};
@@ -20,6 +20,9 @@ const ICC: u8 = 0x20;
 const ALPHA: u8 = 0x10;
 const EXIF: u8 = 0x08;
 const XMP: u8 = 0x04;
+
+/// Chunks that say how the pixels are stored, which their decoder knows.
+const STORAGE: [&[u8; 4]; 6] = [b"VP8X", b"VP8 ", b"VP8L", b"ALPH", b"ANIM", b"ANMF"];
 
 /// The chunks of a file, as far as they are whole: names and data.
 fn chunks(file: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
@@ -46,6 +49,7 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
     };
     let mut found = Excerpt::new(&head);
     let mut at = HEAD as u64;
+    let mut flags = None;
     while head.starts_with(b"RIFF") && head.ends_with(b"WEBP") {
         let Some(chunk) = take_array::<8>(input)? else {
             break;
@@ -54,9 +58,23 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
         let name = [n0, n1, n2, n3];
         let size = u64::from(u32::from_le_bytes(size));
         let padding = size & 1;
+        if !STORAGE.contains(&&name) && !matches!(&name, b"EXIF" | b"XMP " | b"ICCP") {
+            found.leave_out(format!("chunk {}", latin1(&name).trim()));
+        }
         at = at.saturating_add(8).saturating_add(size);
         if at > len || name.iter().any(u8::is_ascii_control) {
             break;
+        }
+        if &name == b"VP8X" && size == 10 {
+            let Some([first, ..]) = take_array::<10>(input)? else {
+                break;
+            };
+            flags = Some(first);
+            continue;
+        }
+        if &name == b"ALPH" && flags.is_some_and(|flags| flags & ALPHA == 0) {
+            // All decoders obey the flag.
+            found.leave_out("alpha (ALPH) that its flags do not announce".to_owned());
         }
         if &name == b"ANIM" && size == 6 {
             let Some([_, _, _, _, plays @ ..]) = take_array::<6>(input)? else {

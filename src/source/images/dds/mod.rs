@@ -13,7 +13,7 @@ use super::behind::Further;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::tiff::divided;
 use crate::frame::{AlphaKind, Colour, Range};
-use crate::still::annotations::Annotations;
+use crate::still::annotations::FileMetadata;
 use dds::header::{AlphaMode, Header, ParseOptions, RawHeader, ResourceDimension};
 use dds::{
     Channels, ColorFormat, DataLayout, DataRegion, Decoder, DecodingError, Format, FormatError, HeaderError,
@@ -232,10 +232,10 @@ impl OpenPicture for Dds {
         }
     }
 
-    fn annotations(&self) -> Annotations {
-        let mut annotations = Annotations::default();
-        annotations.srgb_intent = self.decoder.header().is_srgb().then_some(PERCEPTUAL);
-        annotations
+    fn metadata(&self) -> FileMetadata {
+        let mut found = FileMetadata::default();
+        found.annotations.srgb_intent = self.decoder.header().is_srgb().then_some(PERCEPTUAL);
+        found
     }
 
     fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
