@@ -756,6 +756,44 @@ fn gaps_in_sound_that_is_encoded_become_silence() {
 }
 
 #[test]
+fn pictures_of_a_copied_video_keep_their_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    // B-pictures, of which the first ones come without decoding times from Matroska.
+    let second = ["-f", "lavfi", "-i", "testsrc=s=64x48:r=25:d=0.48"];
+    let maps = [
+        "-map", "0", "-map", "1", "-map", "2", "-bf", "3", "-preset", "medium",
+    ];
+    clip(&input, "aac", &second, &maps);
+    let times = |path: &Path| -> Vec<f64> {
+        let of = |stream: &str| -> Vec<f64> {
+            let found = probe(
+                path,
+                &["-select_streams", stream, "-show_entries", "frame=pts_time"],
+            );
+            let frames = found["frames"].as_array().unwrap();
+            let time = |frame: &Value| frame["pts_time"].as_str().unwrap().parse().unwrap();
+            frames.iter().map(time).collect()
+        };
+        let first = of("v:0")[0];
+        of("v:1").into_iter().map(|time| time - first).collect()
+    };
+    let expected = times(&input);
+    assert_eq!(expected.len() as u64, FRAMES);
+    for to in ["mkv", "mp4", "ts"] {
+        let output = folder.path().join(format!("out.{to}"));
+        let said = warnings(&input, &output, &["--strict"]);
+        assert!(said.is_empty(), "{to}: {said:?}");
+        let found = times(&output);
+        let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 0.0015;
+        assert!(
+            found.len() == expected.len() && found.iter().zip(&expected).all(is_near),
+            "{to}: {found:?} for {expected:?}"
+        );
+    }
+}
+
+#[test]
 fn a_stream_that_the_container_refuses_in_mid_stream_is_cut_off_there() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in.ts");

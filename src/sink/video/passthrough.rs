@@ -58,6 +58,9 @@ const SETTLED_AFTER: f64 = 10.0;
 /// Bytes of the input that are read to find a first packet of each stream.
 const READ_AHEAD: usize = 32 << 20;
 
+/// Pictures without a decoding time that wait for one that has it: more than any reordering.
+const MOST_UNDATED: usize = 32;
+
 /// Audio encoders to try where FFmpeg's own choice for a container does not do.
 const AUDIO_ENCODERS: &[&str] = &[
     "libopus",
@@ -80,6 +83,11 @@ struct Copied {
     last: Option<i64>,
     /// When it ends, in the output's time base.
     last_end: Option<i64>,
+    /// It is video, whose pictures may be decoded ahead of their turn.
+    is_video: bool,
+    /// Pictures whose decoding times the input does not say, until a packet says one, in the output's time
+    /// base.
+    undated: Vec<Packet>,
     /// Packets that came too late to be written.
     late: u64,
     /// Its medium and codec, for messages.
@@ -282,6 +290,8 @@ impl Passthrough {
                 delay: 0.0,
                 last: None,
                 last_end: None,
+                is_video: facts.medium == Medium::Video,
+                undated: Vec::new(),
                 late: 0,
                 label: label(index, &facts),
                 handling,
@@ -920,6 +930,11 @@ impl Passthrough {
             self.report_cut_tails(muxer, shown_end);
         }
         for position in 0..self.copied.len() {
+            let copied = &mut self.copied[position];
+            let to = copied.to;
+            if let Err(e) = Packet::new().and_then(|none| copied.write_undated(muxer, &none)) {
+                self.absorb(muxer, Some(to), e, end)?;
+            }
             if writes_units(muxer) {
                 self.extend(muxer, position, end + UNIT)?;
             }
@@ -1208,23 +1223,64 @@ impl Passthrough {
         let Some(copied) = self.copied.iter_mut().find(|c| c.from == from) else {
             return Ok(());
         };
-        let base = muxer.time_base(copied.to);
         packet.shift((copied.delay / copied.base.to_f64()).round() as i64);
-        packet.rescale(copied.base, base);
+        packet.rescale(copied.base, muxer.time_base(copied.to));
+        // Matroska says only when pictures are shown, and FFmpeg finds the decoding times a few pictures on.
+        let is_undated = copied.is_video && packet.dts().is_none() && packet.pts().is_some();
+        if is_undated && copied.undated.len() < MOST_UNDATED {
+            copied.undated.push(std::mem::replace(packet, Packet::new()?));
+            return Ok(());
+        }
+        copied.write_undated(muxer, packet)?;
+        copied.write(muxer, packet)
+    }
+}
+
+impl Copied {
+    /// Writes the pictures that wait for a decoding time, now that `next` follows on them, or, without times,
+    /// nothing.
+    fn write_undated(&mut self, muxer: &mut Muxer, next: &Packet) -> Result<(), AvError> {
+        let mut waiting = std::mem::take(&mut self.undated);
+        date(&mut waiting, next);
+        waiting
+            .iter_mut()
+            .try_for_each(|packet| self.write(muxer, packet))
+    }
+
+    /// Writes a packet that is timed in the output's time base.
+    fn write(&mut self, muxer: &mut Muxer, packet: &mut Packet) -> Result<(), AvError> {
+        let base = muxer.time_base(self.to);
         // Broken inputs repeat packets or go back, which containers refuse: such a packet follows the last
         // one at the distance of one tick.
-        if let (Some(last), Some(at)) = (copied.last, packet.dts().or_else(|| packet.pts()))
-            && (at < last || at == last && muxer.needs_rising_times(copied.to))
+        if let (Some(last), Some(at)) = (self.last, packet.dts().or_else(|| packet.pts()))
+            && (at < last || at == last && muxer.needs_rising_times(self.to))
         {
             if (last - at) as f64 * base.to_f64() > TOO_LATE {
-                copied.late += 1;
+                self.late += 1;
                 return Ok(());
             }
             packet.delay(last + 1);
         }
-        copied.last = packet.dts().or_else(|| packet.pts()).or(copied.last);
-        copied.last_end = copied.last.map(|last| last + packet.duration());
-        muxer.write(packet, copied.to, base)
+        self.last = packet.dts().or_else(|| packet.pts()).or(self.last);
+        self.last_end = self.last.map(|last| last + packet.duration());
+        muxer.write(packet, self.to, base)
+    }
+}
+
+/// Gives pictures that have no decoding time one each: a frame apart, up to that of the packet behind them,
+/// and none after the picture is shown.
+fn date(undated: &mut [Packet], next: &Packet) {
+    let mut shown: Vec<i64> = undated.iter().chain([next]).filter_map(Packet::pts).collect();
+    shown.sort_unstable();
+    let steps = shown.windows(2).map(|pair| pair[1] - pair[0]);
+    let lengths = undated.iter().map(Packet::duration);
+    let step = steps.chain(lengths).filter(|&step| step > 0).min().unwrap_or(1);
+    let behind = shown.last().map_or(0, |last| last + step);
+    let mut decoded = next.dts().unwrap_or(behind);
+    for packet in undated.iter_mut().rev() {
+        let pts = packet.pts().unwrap_or(decoded);
+        decoded = pts.min(decoded - step);
+        packet.set_times(pts, decoded, packet.duration());
     }
 }
 
