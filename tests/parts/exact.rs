@@ -98,6 +98,20 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     ("ffv1.mkv", &["-c:v", "ffv1", "-g", "10"]),
+    // The first picture comes after the container's zero, and a second without pictures is in the middle.
+    (
+        "late.mkv",
+        &[
+            "-c:v",
+            "ffv1",
+            "-g",
+            "10",
+            "-vf",
+            "setpts='(N+gte(N,20)*25)/25/TB+0.021/TB'",
+            "-fps_mode",
+            "passthrough",
+        ],
+    ),
     ("mpeg4.avi", &["-c:v", "mpeg4", "-g", "12", "-bf", "2"]),
     ("mpeg2.ts", &["-c:v", "mpeg2video", "-g", "12", "-bf", "2"]),
     ("mpeg2.mpg", &["-c:v", "mpeg2video", "-g", "12", "-bf", "2"]),

@@ -18,7 +18,9 @@ impl VideoSource {
             return Ok(Cuts::None("does not say how long it is".to_owned()));
         };
         let length = (seconds / base.to_f64()) as i64;
-        let start = request.start.unwrap_or(0);
+        // The first part holds the first picture, wherever the container's clock stands then.
+        let first = self.picture.timestamp().filter(|_| self.held).unwrap_or(0);
+        let start = request.start.map_or(first, |start| start.max(first));
         let end = request.end.map_or(length, |end| end.min(length));
         let parts = request.parts.max(1);
         let place = |k: u32| {
@@ -31,7 +33,7 @@ impl VideoSource {
             .collect();
         wanted.dedup();
         if request.anywhere {
-            return self.counted(wanted, request);
+            return self.without_gaps(wanted, request);
         }
         if let Some(reason) = self.obstacle(&keys.demuxer) {
             return Ok(Cuts::None(reason));
@@ -49,6 +51,36 @@ impl VideoSource {
             )),
             false => self.counted(ticks, request),
         }
+    }
+
+    /// The cuts without those that would make a part in which no picture is shown.
+    fn without_gaps(&self, ticks: Vec<i64>, request: CutRequest) -> Result<Cuts, SourceError> {
+        let counting = CutRequest {
+            counts: true,
+            ..request
+        };
+        let (ticks, counts) = match self.counted(ticks, counting)? {
+            Cuts::At {
+                ticks,
+                counts: Some(counts),
+            } => (ticks, counts),
+            uncounted => return Ok(uncounted),
+        };
+        let mut cuts = Vec::new();
+        let mut kept = counts[..1].to_vec();
+        for (&tick, &count) in ticks.iter().zip(&counts[1..]) {
+            match kept.last_mut() {
+                Some(last) if count == 0 || *last == 0 => *last += count,
+                _ => {
+                    cuts.push(tick);
+                    kept.push(count);
+                }
+            }
+        }
+        Ok(Cuts::At {
+            ticks: cuts,
+            counts: request.counts.then_some(kept),
+        })
     }
 
     /// The cuts, with the frames of each part if they are to be counted: those of packets that are shown.
