@@ -49,6 +49,8 @@ pub(super) struct Damage {
     pub(super) errors_in_a_row: u32,
     /// Where the last packet's bytes end in the input.
     pub(super) reached: u64,
+    /// The demuxer's last words were of an error in the data.
+    pub(super) complained: bool,
     /// A packet that is marked as damaged, though its data may be whole.
     mark: Option<Mark>,
     /// Reading stopped for this reason.
@@ -215,7 +217,12 @@ impl Damage {
             Some(rate) if rate.to_f64() > 0.0 => f64::max(0.1, 2.0 / rate.to_f64()),
             _ => 0.25,
         };
-        [(self.stream_end, stated), (self.end, demuxer.duration())]
+        // Matroska's length is counted from zero, and our clock may begin later.
+        let before = match demuxer.format_name().starts_with("matroska") {
+            true => f64::max(0.0, -demuxer.shift()),
+            false => 0.0,
+        };
+        [(self.stream_end, stated), (self.end + before, demuxer.duration())]
             .into_iter()
             .filter_map(|(end, seconds)| Some((end, seconds?)))
             .find(|&(end, seconds)| end > 0.0 && end + tolerance < seconds)

@@ -15,6 +15,11 @@ const MAX_ELEMENTS: u32 = 1_000_000;
 const EBML: u32 = 0x1A45_DFA3;
 const SEGMENT: u32 = 0x1853_8067;
 
+const CLUSTER: u32 = 0x1F43_B675;
+
+/// What holds the packets of a cluster: BlockGroup and SimpleBlock.
+const BLOCKS: [u32; 2] = [0xA0, 0xA3];
+
 /// What a Segment holds: SeekHead, Info, Tracks, Cluster, Cues, Chapters, Tags, Attachments, Void, CRC-32.
 const SEGMENT_CHILDREN: [u32; 10] = [
     0x114D_9B74,
@@ -333,6 +338,63 @@ fn matroska(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64
         }
     }
     Ok(None)
+}
+
+/// True if the last cluster of a Matroska file has blocks that begin at `reached` or behind it, or what is no
+/// element; false where the file's sizes do not show that.
+pub(super) fn has_blocks_behind(path: &Path, reached: u64) -> bool {
+    let ask = || -> io::Result<bool> {
+        let mut file = BufReader::new(File::open(path)?);
+        blocks_behind(&mut file, reached)
+    };
+    ask().unwrap_or(false)
+}
+
+fn blocks_behind(file: &mut (impl Read + Seek), reached: u64) -> io::Result<bool> {
+    let mut at = |at: u64| -> io::Result<Element> {
+        file.seek(SeekFrom::Start(at))?;
+        element(file, at)
+    };
+    let end_of = |element: &Element| element.size.and_then(|size| element.content.checked_add(size));
+    let Some(segment) = end_of(&at(0)?) else {
+        return Ok(false);
+    };
+    let segment = at(segment)?;
+    let (Some(end), true) = (end_of(&segment), segment.id == SEGMENT) else {
+        return Ok(false);
+    };
+    let mut last = None;
+    let mut place = segment.content;
+    for _ in 0..MAX_ELEMENTS {
+        if place >= end {
+            break;
+        }
+        let child = at(place)?;
+        let Some(next) = end_of(&child) else {
+            return Ok(false);
+        };
+        if !SEGMENT_CHILDREN.contains(&child.id) || next > end {
+            return Ok(place >= reached);
+        }
+        if child.id == CLUSTER {
+            last = Some((child.content, next));
+        }
+        place = next;
+    }
+    let Some((mut place, end)) = last else {
+        return Ok(false);
+    };
+    while place < end {
+        let Ok(child) = at(place) else {
+            return Ok(place >= reached);
+        };
+        match end_of(&child).filter(|&next| next <= end) {
+            Some(_) if BLOCKS.contains(&child.id) && place >= reached => return Ok(true),
+            Some(next) => place = next,
+            None => return Ok(place >= reached),
+        }
+    }
+    Ok(false)
 }
 
 /// Reads an EBML element's id and size at `at`.

@@ -677,6 +677,7 @@ impl VideoSource {
                 }
                 Err(e) if e.is_eof() => {
                     self.damage.stopped = self.demuxer.io_error().map(|e| e.to_string());
+                    self.damage.complained = self.demuxer.complaint().is_some();
                     return Ok(false);
                 }
                 Err(e) if e.is_again() => {
@@ -774,7 +775,15 @@ impl VideoSource {
     /// Looks, at the end, for signs that the input was cut off.
     fn check_end(&mut self) -> Result<(), SourceError> {
         let format = self.demuxer.format_name();
-        let extent = Extent::of(&self.path, format, &self.decoder.codec_name());
+        let mut extent = Extent::of(&self.path, format, &self.decoder.codec_name());
+        // Where Matroska is damaged, FFmpeg may pass over the rest of a cluster, or of the file.
+        let mut has_left = false;
+        if extent == Extent::Whole && format.starts_with("matroska") {
+            has_left = extent::has_blocks_behind(&self.path, self.damage.reached);
+            if has_left || self.damage.complained {
+                extent = Extent::Unknown;
+            }
+        }
         let (rate, stream) = (self.info.frame_rate, self.stream);
         self.cut = self.damage.missing_end(
             &self.demuxer,
@@ -784,6 +793,9 @@ impl VideoSource {
             self.end,
             self.skip.has_sought(),
         );
+        if self.cut.is_none() && has_left && self.damage.complained {
+            self.damaged("bytes make no sense")?;
+        }
         // Behind a seek, leading pictures belong to what comes before.
         let head = self.damage.missing_head(&self.decoder.codec_name(), true);
         let head = head.filter(|_| !self.skip.has_sought());
