@@ -940,5 +940,21 @@ fn samples_that_are_read_in_another_form_are_named() {
             let strict = filter(&input, &output, &format!("{options} --strict"));
             assert!(!strict.status.success() && !output.exists(), "{format} in {end}");
         }
+    } // FFmpeg's encoder of JPEG 2000 takes 16 bits and gets them wrong.
+    for format in ["gbrp10le", "gray16le"] {
+        let options = format!("-pix_fmt {format} -c:v ffv1");
+        let input = clip(folder.path(), "in.mkv", "testsrc2=s=66x50:r=25:d=0.2", &options);
+        let output = folder.path().join("out.mov");
+        filtered(&input, &output, "--encoder jpeg2000");
+        let (truth, back) = (rgb(&input), rgb(&output));
+        let off = truth
+            .iter()
+            .zip(&back)
+            .map(|(a, b)| u64::from(a.abs_diff(*b)))
+            .sum::<u64>();
+        assert!(
+            back.len() == truth.len() && off / truth.len() as u64 <= 8,
+            "{format}: {off}"
+        );
     }
 }

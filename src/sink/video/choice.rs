@@ -289,6 +289,12 @@ fn needs_whole_chroma(encoder: &str) -> bool {
     .any(|start| encoder.starts_with(start))
 }
 
+/// True for formats that an encoder of FFmpeg's takes and writes as another picture: its JPEG 2000 of more
+/// than 8 bits overflows.
+fn is_garbled(encoder: &str, format: AvFormat) -> bool {
+    encoder == "jpeg2000" && format.facts().is_some_and(|facts| facts.depth > 8)
+}
+
 /// The frame's own format if the encoder takes it, else the one that loses least, or the one that the user
 /// wants. RGB pictures become 4:2:0 where the container is for players that know nothing else.
 pub(super) fn choose_format(
@@ -302,7 +308,8 @@ pub(super) fn choose_format(
     let unknown = |name: &str| format!("this FFmpeg knows no pixel format '{name}'");
     let own = AvFormat::from_name(format.name()).ok_or_else(|| unknown(format.name()))?;
     let own_facts = own.facts().ok_or_else(|| unknown(format.name()))?;
-    let taken = kind.formats();
+    let mut taken = kind.formats();
+    taken.retain(|&format| !is_garbled(&encoder, format));
     let list = |formats: &[AvFormat]| -> String {
         let names: Vec<String> = formats.iter().map(|f| f.name()).collect();
         names.join(", ")
