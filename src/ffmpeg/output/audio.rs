@@ -389,9 +389,23 @@ impl AudioTranscoder {
         }
         if packet.is_none() {
             self.filled += self.resampler.flush(&mut self.fifo)?;
+            self.push_out()?;
             self.encode(true, &mut ready)?;
         }
         Ok(ready)
+    }
+
+    /// Adds as much silence as an encoder holds back that does not give it at the end.
+    fn push_out(&mut self) -> Result<(), AvError> {
+        // SAFETY: the encoder is open, and its codec static.
+        let (encoder, codec) = unsafe { (&*self.encoder.0, &*(*self.encoder.0).codec) };
+        let held = encoder.initial_padding;
+        if held <= 0 || codec.capabilities & ffi::AV_CODEC_CAP_DELAY as c_int != 0 || self.filled == 0 {
+            return Ok(());
+        }
+        let (format, rate) = (encoder.sample_fmt, encoder.sample_rate);
+        let silent = Samples::silent(format, &encoder.ch_layout, rate, held)?;
+        self.fifo.write(&silent, held)
     }
 
     /// Brings the decoded frame into the FIFO, at its time.
