@@ -743,16 +743,105 @@ fn gaps_in_sound_that_is_encoded_become_silence() {
         "pcm_s16le",
         input.to_str().unwrap(),
     ]);
+    // Encoded, and copied into containers that count samples and no time.
+    for (to, more) in [
+        ("avi", &["--audio-encoder", "pcm_s16le"][..]),
+        ("avi", &["--strict"]),
+        ("mov", &["--strict"]),
+        ("mxf", &["--strict"]),
+    ] {
+        let output = folder.path().join(format!("out.{to}"));
+        warnings(&input, &output, more);
+        assert_eq!(frames(&output), 50, "{to}");
+        let sound = samples(&output);
+        let loud = |from: f64, to: f64| {
+            let part = &sound[(from * 48_000.0) as usize..(to * 48_000.0) as usize];
+            (part.iter().map(|s| s * s).sum::<f64>() / part.len() as f64).sqrt()
+        };
+        assert!(loud(0.1, 0.45) > 0.05 && loud(1.3, 1.9) > 0.05, "{to} {more:?}");
+        assert!(loud(0.6, 1.1) < 1e-4, "{to} {more:?}: {}", loud(0.6, 1.1));
+        assert!(
+            (sound.len() as f64 / 48_000.0 - 2.0).abs() < 0.05,
+            "{to} {more:?}"
+        );
+    }
+    // There is no silence in packets of AAC without encoding it.
+    let packed = folder.path().join("aac.mkv");
+    let (from, to) = (input.to_str().unwrap(), packed.to_str().unwrap());
+    ffmpeg(&["-i", from, "-c:v", "copy", "-c:a", "aac", to]);
     let output = folder.path().join("out.avi");
-    warnings(&input, &output, &["--audio-encoder", "pcm_s16le"]);
-    let sound = samples(&output);
-    let loud = |from: f64, to: f64| {
-        let part = &sound[(from * 48_000.0) as usize..(to * 48_000.0) as usize];
-        (part.iter().map(|s| s * s).sum::<f64>() / part.len() as f64).sqrt()
-    };
-    assert!(loud(0.1, 0.45) > 0.05 && loud(1.3, 1.9) > 0.05);
-    assert!(loud(0.6, 1.1) < 1e-4, "{}", loud(0.6, 1.1));
-    assert!((sound.len() as f64 / 48_000.0 - 2.0).abs() < 0.05);
+    let said = warnings(&packed, &output, &[]).join("\n");
+    let is_early = last_time(&output) < last_time(&packed) - 0.1;
+    assert_eq!(said.contains("has a gap before "), is_early, "{said}");
+    assert_eq!(filter(&packed, &output, &["--strict"]).0, !is_early);
+}
+
+/// When a file's last packet of sound is heard, in seconds.
+fn last_time(path: &Path) -> f64 {
+    let found = probe(
+        path,
+        &["-select_streams", "a:0", "-show_entries", "packet=pts_time"],
+    );
+    let last = found["packets"].as_array().unwrap().last().unwrap();
+    last["pts_time"].as_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, audio, more, is_copied) in [
+        ("mkv", "libvorbis", &["-ac", "2"][..], false),
+        ("mkv", "eac3", &[], false),
+        ("mkv", "ac3", &[], true),
+        ("avi", "adpcm_ima_wav", &["-ac", "2"], false),
+        ("avi", "libmp3lame", &["-ar", "22050"], true),
+    ] {
+        let input = folder.path().join(format!("in.{from}"));
+        clip(&input, audio, &[], more);
+        let output = folder.path().join("out.avi");
+        let said = warnings(&input, &output, &[]).join("\n");
+        assert_eq!(!said.contains("is encoded anew"), is_copied, "{audio}: {said}");
+        assert!(!said.contains("has a gap"), "{audio}: {said}");
+        let (expected, found) = (last_time(&input), last_time(&output));
+        assert!((found - expected).abs() < 0.09, "{audio}: {found} for {expected}");
+    }
+    // Packets of Matroska without a length, of which MP4 must not leave out the last.
+    let input = folder.path().join("alac.mkv");
+    clip(&input, "alac", &[], &[]);
+    let output = folder.path().join("alac.mp4");
+    warnings(&input, &output, &[]);
+    assert_eq!(packets(&output, "0:a"), packets(&input, "0:a"));
+    // MP2 holds back its last samples; 23040 become 20 frames of it and a piece that is held back.
+    let output = folder.path().join("mp2.mkv");
+    warnings(&input, &output, &["--audio-encoder", "mp2"]);
+    assert!(last_time(&output) > 0.47, "{}", last_time(&output));
+    // Ogg holds sound that begins late, if it lasts for more than one of its pages.
+    let late = folder.path().join("late.mkv");
+    let (picture, sound) = ("testsrc2=s=64x48:r=25:d=0.48", "sine=r=48000:d=2.6");
+    let inputs = [
+        "-f",
+        "lavfi",
+        "-i",
+        picture,
+        "-itsoffset",
+        "0.3",
+        "-f",
+        "lavfi",
+        "-i",
+        sound,
+    ];
+    let coded = ["-c:v", "ffv1", "-c:a", "pcm_s16le", late.to_str().unwrap()];
+    ffmpeg(&[&inputs[..], &coded].concat());
+    let output = folder.path().join("late.ogv");
+    let said = warnings(&late, &output, &["--audio-encoder", "libvorbis"]).join("\n");
+    assert!(!said.contains(" begins "), "{said}");
+    let (expected, found) = (last_time(&late), last_time(&output));
+    assert!((found - expected).abs() < 0.09, "{found} for {expected}");
+    // Blu-ray's transport streams have no AAC, and AC-3 is what their players know.
+    let aac = folder.path().join("aac.mkv");
+    clip(&aac, "aac", &[], &[]);
+    let said = warnings(&aac, &folder.path().join("out.m2ts"), &[]).join("\n");
+    assert!(said.contains("anew by ac3, because m2ts cannot"), "{said}");
 }
 
 #[test]

@@ -499,18 +499,47 @@ impl Demuxer {
         }
     }
 
-    /// A packet at time 0 of that many seconds of silence for stream `index`, if its codec is signed PCM,
-    /// whose silence is zeros.
+    /// A packet at time 0 of that many seconds of silence for stream `index`, if its codec is PCM.
     pub(crate) fn silence(&self, index: usize, seconds: f64) -> Option<Packet> {
+        let (codec, rate, frame) = self.pcm(index)?;
+        let silent = match codec.as_str() {
+            "pcm_u8" => 0x80,
+            "pcm_alaw" => 0xD5,
+            "pcm_mulaw" => 0xFF,
+            codec if codec.starts_with("pcm_s") || codec.starts_with("pcm_f") => 0,
+            _ => return None,
+        };
+        // Rounding makes no further one.
+        let frames = (seconds * rate - 1e-3).ceil();
+        if frames < 1.0 {
+            return None;
+        }
+        let mut packet = Packet::from_data(&vec![silent; frames as usize * frame], 0, true).ok()?;
+        packet.set_duration(1);
+        Some(packet)
+    }
+
+    /// Seconds of that many bytes of stream `index`, if its codec is PCM.
+    pub(crate) fn pcm_seconds(&self, index: usize, bytes: usize) -> Option<f64> {
+        let (_, rate, frame) = self.pcm(index)?;
+        Some((bytes / frame) as f64 / rate)
+    }
+
+    /// The codec of stream `index`, its samples a second, and the bytes of one of all channels, if it is PCM.
+    fn pcm(&self, index: usize) -> Option<(String, f64, usize)> {
         let stream = self.stream_ptr(index)?;
         // SAFETY: a stream and its parameters live as long as the context.
         let parameters = unsafe { &*(*stream).codecpar };
+        // SAFETY: a pure function of the codec, 0 for what is no PCM.
+        let bits = unsafe { ffi::av_get_bits_per_sample(parameters.codec_id) };
+        let frame = match parameters.block_align {
+            0 => bits * parameters.ch_layout.nb_channels / 8,
+            stated => stated,
+        };
+        let frame = usize::try_from(frame).ok().filter(|&bytes| bytes > 0)?;
         let codec = self.stream(index)?.codec;
-        let frames = (seconds * f64::from(parameters.sample_rate)).ceil();
-        if !codec.starts_with("pcm_s") || frames < 1.0 || parameters.block_align <= 0 {
-            return None;
-        }
-        Packet::zeros(frames as usize * parameters.block_align as usize, 0).ok()
+        let is_pcm = codec.starts_with("pcm_") && parameters.sample_rate > 0;
+        is_pcm.then_some((codec, f64::from(parameters.sample_rate), frame))
     }
 
     /// How many chapters there are in what is wanted of it.

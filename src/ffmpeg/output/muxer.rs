@@ -310,6 +310,14 @@ impl Muxer {
                 let parameters = &mut *(*stream).codecpar;
                 parameters.codec_tag = self.fitting_tag(parameters.codec_tag, parameters.codec_id);
             }
+            // As FFmpeg's own copy does: AVI takes these for sound of which all packets have that size.
+            let parameters = &mut *(*stream).codecpar;
+            match (parameters.codec_id, parameters.block_align) {
+                (ffi::AVCodecID::AV_CODEC_ID_MP3, 1 | 576 | 1152) | (ffi::AVCodecID::AV_CODEC_ID_AC3, _) => {
+                    parameters.block_align = 0;
+                }
+                _ => {}
+            }
             (*stream).time_base = (*from).time_base;
             (*stream).avg_frame_rate = (*from).avg_frame_rate;
             (*stream).sample_aspect_ratio = (*from).sample_aspect_ratio;

@@ -363,7 +363,7 @@ impl VideoSink {
     /// What became of the streams beside the picture, for the summary; what was lost is a warning.
     pub(super) fn account_of_streams(&mut self, passthrough: &mut Passthrough) -> String {
         let container = self.container.name();
-        self.warnings.append(&mut passthrough.lost());
+        self.warnings.append(&mut passthrough.lost(container));
         if self.part.path() != self.options.path {
             let open = || Demuxer::open(self.part.path(), Access::default(), None).ok();
             self.warnings.append(&mut passthrough.not_kept(open, container));

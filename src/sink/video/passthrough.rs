@@ -39,6 +39,12 @@ const TOO_LATE: f64 = 1.0;
 /// Sound that is late by so few seconds is where it belongs.
 const TOO_SHORT_TO_HEAR: f64 = 0.01;
 
+/// Sound that is early by so few seconds after a gap is not named: about a picture.
+const TOO_EARLY: f64 = 0.03;
+
+/// Seconds of silence in a packet of it.
+const SILENCE: f64 = 1.0;
+
 /// Seconds before the start of a range that are taken for the start, for containers' rounding.
 const SOON_ENOUGH: f64 = 0.0006;
 
@@ -83,8 +89,9 @@ struct Copied {
     last: Option<i64>,
     /// When it ends, in the output's time base.
     last_end: Option<i64>,
-    /// It is video, whose pictures may be decoded ahead of their turn.
-    is_video: bool,
+    medium: Medium,
+    /// The gaps of its sound, where the container has what follows a gap come at once.
+    gaps: Option<Gaps>,
     /// Pictures whose decoding times the input does not say, until a packet says one, in the output's time
     /// base.
     undated: Vec<Packet>,
@@ -107,6 +114,50 @@ impl Copied {
             if off > 0.0 { "after" } else { "before" },
             container.name()
         )
+    }
+}
+
+/// Where the sound of a stream pauses, in seconds, in a container that counts samples or packets of it.
+#[derive(Default)]
+struct Gaps {
+    /// When the last packet ends.
+    end: Option<f64>,
+    /// How early the container has what comes next.
+    early: f64,
+    /// The most of that, and where it began.
+    most: f64,
+    first: Option<f64>,
+}
+
+impl Gaps {
+    /// How much silence must come before a packet at `at` that lasts `length` seconds, which is known to the
+    /// sample or to a tick, for the container to have it at its time.
+    fn before(&mut self, at: f64, length: f64, is_exact: bool) -> Option<f64> {
+        let off = self.end.replace(at + length).map_or(0.0, |end| at - end);
+        if is_exact || off.abs() > TOO_SHORT_TO_HEAR {
+            self.early += off;
+        }
+        (off > TOO_SHORT_TO_HEAR && self.early > TOO_SHORT_TO_HEAR).then_some(self.early)
+    }
+
+    /// Notes that there is silence now before the packet at `at`, or else that there cannot be.
+    fn close(&mut self, at: f64, is_filled: bool) {
+        if is_filled {
+            self.early = 0.0;
+        } else {
+            self.most = self.most.max(self.early);
+            self.first.get_or_insert(at);
+        }
+    }
+
+    /// Word of what comes early, if that is to be heard.
+    fn sentence(&self, label: &str, container: &str) -> Option<String> {
+        let first = self.first.filter(|_| self.most > TOO_EARLY)?;
+        Some(format!(
+            "{label} has a gap before {first:.3} s, which {container} cannot hold: what follows comes up to \
+             {:.3} s early; --audio-encoder puts silence there",
+            self.most
+        ))
     }
 }
 
@@ -290,7 +341,10 @@ impl Passthrough {
                 delay: 0.0,
                 last: None,
                 last_end: None,
-                is_video: facts.medium == Medium::Video,
+                medium: facts.medium,
+                gaps: self
+                    .counts_sound(muxer, container, &handling, (index, &facts))
+                    .then(Gaps::default),
                 undated: Vec::new(),
                 late: 0,
                 label: label(index, &facts),
@@ -475,6 +529,25 @@ impl Passthrough {
         self.pause
     }
 
+    /// True if sound of stream `index` that is copied is counted by the container, so that what comes after a
+    /// gap follows on what came before.
+    fn counts_sound(
+        &self,
+        muxer: &Muxer,
+        container: &Container,
+        handling: &StreamHandling,
+        (index, facts): (usize, &StreamFacts),
+    ) -> bool {
+        if facts.medium != Medium::Audio || matches!(handling, StreamHandling::Encode(_)) {
+            return false;
+        }
+        let mut packets = self.pending.iter().map(|(packet, _)| packet);
+        let Some(packet) = packets.find(|packet| packet.stream() == index) else {
+            return false;
+        };
+        writes_units(muxer) || !container.keeps_gaps((&self.demuxer, index), handling, packet)
+    }
+
     /// How each stream comes into the output, without those that do not; what is left out against the user's
     /// wish is reported.
     fn plan(
@@ -513,7 +586,7 @@ impl Passthrough {
             .filter(|(_, facts)| facts.medium != Medium::Attachment)
             .map(|(index, _)| *index)
             .collect();
-        self.read_ahead()?;
+        self.read_ahead(container)?;
         candidates.retain(|(index, facts)| self.joins_in(*index, facts));
         for (index, facts) in &mut candidates {
             self.shorten_priming(*index, facts);
@@ -578,7 +651,7 @@ impl Passthrough {
                     "{} is encoded anew by {}, because {} cannot hold it as it is",
                     label(*index, &facts),
                     transcoder.encoder_name(),
-                    container.name()
+                    container.word()
                 );
                 self.losses.push(format!(
                     "{sentence}; choose the encoder with --audio-encoder, or leave the sound out with \
@@ -615,14 +688,23 @@ impl Passthrough {
         }
     }
 
-    /// Reads until each wanted stream has shown a packet, or enough of the file is read.
-    fn read_ahead(&mut self) -> Result<(), AvError> {
+    /// Reads until each wanted stream has shown a packet, or as many as a trial of its times takes, or enough
+    /// of the file is read.
+    fn read_ahead(&mut self, container: &Container) -> Result<(), AvError> {
+        let is_audio =
+            |index: usize| self.demuxer.stream(index).map(|facts| facts.medium) == Some(Medium::Audio);
         let mut missing = self.wanted.clone();
+        if container.counts_packets() {
+            let sound = self.wanted.iter().filter(|&&index| is_audio(index));
+            missing.extend(sound.flat_map(|&index| [index; PACKETS_TRIED - 1]));
+        }
         let mut read = 0;
         while !missing.is_empty() && read < READ_AHEAD {
             match self.step(None)? {
                 Read::Wanted(packet, time) => {
-                    missing.retain(|&index| index != packet.stream());
+                    if let Some(place) = missing.iter().position(|&index| index == packet.stream()) {
+                        missing.swap_remove(place);
+                    }
                     read += packet.size();
                     self.pending.push_back((packet, time));
                 }
@@ -673,7 +755,12 @@ impl Passthrough {
                 (index, &handling),
                 &packets,
             );
+            let keeps = || container.keeps_times((&self.demuxer, index), &handling, &packets);
             match tried {
+                Ok(()) if is_audio && container.counts_packets() && !keeps() => {
+                    reason = format!("{} cannot say its times", container.name());
+                    break;
+                }
                 Ok(()) => return Ok(Ok(handling)),
                 Err(why) if reason.is_empty() => reason = why,
                 Err(_) => {}
@@ -686,7 +773,12 @@ impl Passthrough {
             .iter()
             .filter_map(|name| AudioEncoderKind::find(name));
         let mut unencoded = None;
-        for kind in muxer.default_audio_encoder().into_iter().chain(others) {
+        let of_discs = container
+            .is_disc()
+            .then(|| AudioEncoderKind::find("ac3"))
+            .flatten();
+        let usual = of_discs.or_else(|| muxer.default_audio_encoder());
+        for kind in usual.into_iter().chain(others) {
             match self.encoded(muxer, container, add_video, index, kind) {
                 Ok(handling) => return Ok(Ok(handling)),
                 Err(why) => unencoded = unencoded.or(Some(why)),
@@ -858,7 +950,7 @@ impl Passthrough {
     }
 
     /// Packets that could not be copied, a sentence for each stream.
-    pub(super) fn lost(&self) -> Vec<String> {
+    pub(super) fn lost(&self, container: &str) -> Vec<String> {
         let late = self.copied.iter().filter(|copied| copied.late > 0);
         let late = late.map(|copied| {
             format!(
@@ -877,8 +969,13 @@ impl Passthrough {
             let join = self.joins.get(&copied.from).filter(|join| !join.is_reported)?;
             join.sentence(&copied.label)
         });
+        let gaps = self.copied.iter().filter_map(|copied| {
+            let gaps = copied.gaps.as_ref()?;
+            gaps.sentence(&copied.label, container)
+        });
         late.chain(unforeseen)
             .chain(joins)
+            .chain(gaps)
             .chain(self.cut_tails.iter().cloned())
             .collect()
     }
@@ -1226,12 +1323,13 @@ impl Passthrough {
         packet.shift((copied.delay / copied.base.to_f64()).round() as i64);
         packet.rescale(copied.base, muxer.time_base(copied.to));
         // Matroska says only when pictures are shown, and FFmpeg finds the decoding times a few pictures on.
-        let is_undated = copied.is_video && packet.dts().is_none() && packet.pts().is_some();
+        let is_undated = copied.medium == Medium::Video && packet.dts().is_none() && packet.pts().is_some();
         if is_undated && copied.undated.len() < MOST_UNDATED {
             copied.undated.push(std::mem::replace(packet, Packet::new()?));
             return Ok(());
         }
         copied.write_undated(muxer, packet)?;
+        copied.fill_gap(muxer, &self.demuxer, packet)?;
         copied.write(muxer, packet)
     }
 }
@@ -1247,6 +1345,33 @@ impl Copied {
             .try_for_each(|packet| self.write(muxer, packet))
     }
 
+    /// Writes silence into a gap before sound where the container would close it, or notes the gap.
+    fn fill_gap(&mut self, muxer: &mut Muxer, demuxer: &Demuxer, packet: &Packet) -> Result<(), AvError> {
+        let tick = muxer.time_base(self.to).to_f64();
+        let (Some(gaps), Some(at)) = (&mut self.gaps, packet.pts().or_else(|| packet.dts())) else {
+            return Ok(());
+        };
+        let exact = demuxer.pcm_seconds(self.from, packet.size());
+        let length = exact.unwrap_or(packet.duration() as f64 * tick);
+        if length <= 0.0 {
+            return Ok(());
+        }
+        let begins = at as f64 * tick;
+        let Some(gap) = gaps.before(begins, length, exact.is_some()) else {
+            return Ok(());
+        };
+        let mut left = gap;
+        while let Some(mut silence) = demuxer.silence(self.from, left.min(SILENCE)) {
+            let lasts = (left.min(SILENCE) / tick).round() as i64;
+            let from = at - (left / tick).round() as i64;
+            silence.set_times(from, from, lasts);
+            muxer.write(&mut silence, self.to, muxer.time_base(self.to))?;
+            left -= SILENCE;
+        }
+        gaps.close(begins, left < gap);
+        Ok(())
+    }
+
     /// Writes a packet that is timed in the output's time base.
     fn write(&mut self, muxer: &mut Muxer, packet: &mut Packet) -> Result<(), AvError> {
         let base = muxer.time_base(self.to);
@@ -1260,6 +1385,15 @@ impl Copied {
                 return Ok(());
             }
             packet.delay(last + 1);
+        }
+        // The last packet of a stream must have a length for MP4 not to leave it out.
+        if let (Medium::Audio, 0, Some(last), Some(at)) = (
+            self.medium,
+            packet.duration(),
+            self.last,
+            packet.dts().or_else(|| packet.pts()),
+        ) {
+            packet.set_duration(at - last);
         }
         self.last = packet.dts().or_else(|| packet.pts()).or(self.last);
         self.last_end = self.last.map(|last| last + packet.duration());
