@@ -584,22 +584,22 @@ fn dolby_vision_without_an_ordinary_base_layer_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let options = "-pix_fmt yuv420p10le -c:v libx265 -x265-params log-level=error -tag:v hvc1";
     let plain = clip(folder.path(), "plain.mp4", "testsrc2=s=64x64:r=25:d=0.2", options);
+    let entry: [(&[u8; 4], usize); 7] = [
+        (b"moov", 8),
+        (b"trak", 8),
+        (b"mdia", 8),
+        (b"minf", 8),
+        (b"stbl", 8),
+        (b"stsd", 16),
+        (b"hvc1", 86),
+    ];
     let marked = |profile: u8, compatibility: u8| {
         let mut file = std::fs::read(&plain).unwrap();
         let mut record = vec![0, 0, 0, 32];
         record.extend_from_slice(if profile < 8 { b"dvcC" } else { b"dvvC" });
         record.extend([1, 0, profile << 1, (6 << 3) | 0b101, compatibility << 4]);
         record.resize(32, 0);
-        let path: [(&[u8; 4], usize); 7] = [
-            (b"moov", 8),
-            (b"trak", 8),
-            (b"mdia", 8),
-            (b"minf", 8),
-            (b"stbl", 8),
-            (b"stsd", 16),
-            (b"hvc1", 86),
-        ];
-        insert_box(&mut file, &path, &record);
+        insert_box(&mut file, &entry, &record);
         let input = folder.path().join(format!("p{profile}_{compatibility}.mp4"));
         std::fs::write(&input, file).unwrap();
         assert!(has_block(&probe(&input), "DOVI"));
@@ -615,6 +615,19 @@ fn dolby_vision_without_an_ordinary_base_layer_is_refused() {
     let said = warnings(&filtered(&marked(8, 1), &out, ""));
     assert!(said.contains("Dolby Vision"), "{said}");
     assert!(!has_block(&probe(&out), "DOVI"));
+    // A clean aperture of 48x32 is named, which this FFmpeg says nothing of.
+    let mut file = std::fs::read(&plain).unwrap();
+    let aperture = [48_u32, 1, 32, 1, 0, 1, 0, 1].map(u32::to_be_bytes).concat();
+    insert_box(
+        &mut file,
+        &entry,
+        &[&[0, 0, 0, 40], &b"clap"[..], &aperture].concat(),
+    );
+    let input = folder.path().join("clap.mp4");
+    std::fs::write(&input, file).unwrap();
+    let said = warnings(&filtered(&input, &out, ""));
+    let is_whole = probe(&out)["streams"][0]["width"] == 64;
+    assert_eq!(said.contains("48x32 of its 64x64 pixels"), is_whole, "{said}");
 }
 
 /// Two transport streams end to end, the second 0.4 s later.

@@ -13,7 +13,7 @@ use std::path::Path;
 const MAX_ELEMENTS: u32 = 1_000_000;
 
 const EBML: u32 = 0x1A45_DFA3;
-const SEGMENT: u32 = 0x1853_8067;
+pub(super) const SEGMENT: u32 = 0x1853_8067;
 
 const CLUSTER: u32 = 0x1F43_B675;
 
@@ -120,10 +120,10 @@ fn stated_end(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
 }
 
 /// An element: where its content begins, and its size if it states one.
-struct Element {
-    id: u32,
-    content: u64,
-    size: Option<u64>,
+pub(super) struct Element {
+    pub(super) id: u32,
+    pub(super) content: u64,
+    pub(super) size: Option<u64>,
 }
 
 /// Goes from one outermost element to the next; `step` gives an element's end, or `None` where the walk must
@@ -398,7 +398,7 @@ fn blocks_behind(file: &mut (impl Read + Seek), reached: u64) -> io::Result<bool
 }
 
 /// Reads an EBML element's id and size at `at`.
-fn element(file: &mut impl Read, at: u64) -> io::Result<Element> {
+pub(super) fn element(file: &mut impl Read, at: u64) -> io::Result<Element> {
     let (id, id_bytes) = number(file, 4)?;
     let (size, size_bytes) = number(file, 8)?;
     // The id keeps its length marker; the size drops it, and all ones mean "unknown".

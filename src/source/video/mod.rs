@@ -4,6 +4,7 @@
 //! that loses least. Damage is concealed as FFmpeg does, counted and reported at the end, or ends the run if
 //! the source is strict; an input that was cut off never passes for a whole one.
 
+mod crop;
 mod cuts;
 mod damage;
 mod dolby;
@@ -309,7 +310,30 @@ impl VideoSource {
             Some(Unfit::Changed(change)) => source.lose(change.to_owned())?,
             _ => source.find_lost_layers()?,
         }
+        source.find_lost_crop()?;
         Ok(source)
+    }
+
+    /// Names a part of the picture that the container says is to be shown, where all of it is read.
+    fn find_lost_crop(&mut self) -> Result<(), SourceError> {
+        let is_video = |index: &usize| {
+            let facts = self.demuxer.stream(*index);
+            facts.is_some_and(|facts| facts.medium == Medium::Video)
+        };
+        let nth = (0..self.stream).filter(is_video).count();
+        let (width, height) = (self.info.width, self.info.height);
+        let Some(shown) = crop::shown(&self.path, nth, (width as u64, height as u64)) else {
+            return Ok(());
+        };
+        let before = self
+            .lost
+            .take()
+            .map_or_else(String::new, |lost| format!("{lost}; "));
+        self.lose(format!(
+            "{before}its container says that {}x{} of its {width}x{height} pixels are to be shown, and all \
+             of them are read",
+            shown.0, shown.1
+        ))
     }
 
     /// Why there is no first picture.

@@ -1,0 +1,242 @@
+//! The part of the picture that a container says is to be shown: MP4's and QuickTime's clean aperture, and
+//! Matroska's cropping of pixels.
+//!
+//! FFmpeg's demuxers say nothing of it before version 7.1, and its decoders apply it from then on, so that it
+//! is read from the file, and counts where pictures come whole.
+
+use super::extent::{Element, SEGMENT, element};
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Bytes of the largest list of tracks that is read.
+const LARGEST: u64 = 64 << 20;
+
+/// Elements of a file or a list after which a search gives up.
+const MOST: usize = 10_000;
+
+/// Bytes of a box's head, of what comes before the entries of `stsd`, and of an entry before its own boxes.
+const HEAD: usize = 8;
+const BEFORE_ENTRIES: usize = 8;
+const ENTRY: usize = 86;
+
+const TRACKS: u64 = 0x1654_AE6B;
+
+/// Elements of a list of tracks: an entry, its kind, its facts of video, and of those the sizes and what is
+/// cut off at the bottom, the top, the left and the right.
+const TRACK_ENTRY: u64 = 0xAE;
+const TRACK_TYPE: u64 = 0x83;
+const VIDEO: u64 = 0xE0;
+const PIXEL_WIDTH: u64 = 0xB0;
+const PIXEL_HEIGHT: u64 = 0xBA;
+const CROP: [u64; 4] = [0x54AA, 0x54BB, 0x54CC, 0x54DD];
+
+/// Width and height in pixels.
+type Size = (u64, u64);
+
+/// The size of what is to be shown of the pictures of the `nth` video track, which come `whole`; `None` where
+/// that is all of it, or the file does not say.
+pub(super) fn shown(path: &Path, nth: usize, whole: Size) -> Option<Size> {
+    if !path.is_file() {
+        return None;
+    }
+    let ask = || -> io::Result<Option<(Size, Size)>> {
+        let mut file = BufReader::new(File::open(path)?);
+        let mut start = [0; 8];
+        file.read_exact(&mut start)?;
+        Ok(match start {
+            [0x1A, 0x45, 0xDF, 0xA3, ..] => matroska(&mut file, nth)?,
+            [_, _, _, _, b'f', b't', b'y', b'p'] | [_, _, _, _, b'm' | b'w' | b'f', ..] => {
+                quicktime(&mut file, nth)?
+            }
+            _ => None,
+        })
+    };
+    let (coded, shown) = ask().ok()??;
+    (coded == whole && shown != coded && shown.0 > 0 && shown.1 > 0).then_some(shown)
+}
+
+/// Coded and shown size by the sample entry of a track.
+fn quicktime(file: &mut (impl Read + Seek), nth: usize) -> io::Result<Option<(Size, Size)>> {
+    let mut at = 0;
+    for _ in 0..MOST {
+        file.seek(SeekFrom::Start(at))?;
+        let mut head = [0; 16];
+        file.read_exact(&mut head)?;
+        let size = match be(&head, 0, 4) {
+            Some(1) => be(&head, 8, 8),
+            size => size,
+        };
+        let Some(size) = size.filter(|&size| size >= HEAD as u64) else {
+            return Ok(None);
+        };
+        if &head[4..8] == b"moov" {
+            if size > LARGEST {
+                return Ok(None);
+            }
+            let mut movie = vec![0; size as usize - HEAD];
+            file.seek(SeekFrom::Start(at + HEAD as u64))?;
+            file.read_exact(&mut movie)?;
+            return Ok(of_movie(&movie, nth));
+        }
+        at += size;
+    }
+    Ok(None)
+}
+
+fn of_movie(movie: &[u8], nth: usize) -> Option<(Size, Size)> {
+    let is_video = |media: &&[u8]| {
+        let handler = boxes(media, b"hdlr").next();
+        handler.and_then(|handler| handler.get(8..12)) == Some(b"vide")
+    };
+    let mut tracks = boxes(movie, b"trak").filter_map(|track| boxes(track, b"mdia").next());
+    let media = tracks.by_ref().filter(is_video).nth(nth)?;
+    let table = boxes(boxes(media, b"minf").next()?, b"stbl").next()?;
+    let entry = boxes(table, b"stsd").next()?.get(BEFORE_ENTRIES..)?;
+    let coded = (be(entry, 32, 2)?, be(entry, 34, 2)?);
+    let length = be(entry, 0, 4)? as usize;
+    let aperture = boxes(entry.get(ENTRY..length)?, b"clap").next()?;
+    let side = |at: usize| Some(be(aperture, at, 4)?.checked_div(be(aperture, at + 4, 4)?)?);
+    Some((coded, (side(0)?, side(8)?)))
+}
+
+/// The contents of the boxes of that name among `bytes`.
+fn boxes<'a>(bytes: &'a [u8], name: &'a [u8; 4]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = bytes;
+    let next = move || -> Option<(&'a [u8], &'a [u8])> {
+        let size = be(rest, 0, 4)? as usize;
+        let (whole, behind) = rest.split_at_checked(size)?;
+        rest = behind;
+        Some((whole.get(4..HEAD)?, whole.get(HEAD..)?))
+    };
+    std::iter::from_fn(next)
+        .take(MOST)
+        .filter_map(move |(found, content)| (found == name).then_some(content))
+}
+
+/// A number of `len` bytes at `at`, the most significant first.
+fn be(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at.checked_add(len)?)?;
+    Some(bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte)))
+}
+
+/// Coded and shown size by the entry of a track.
+fn matroska(file: &mut (impl Read + Seek), nth: usize) -> io::Result<Option<(Size, Size)>> {
+    let mut at = |at: u64| -> io::Result<(Element, Option<u64>)> {
+        file.seek(SeekFrom::Start(at))?;
+        let found = element(file, at)?;
+        let end = found.size.and_then(|size| found.content.checked_add(size));
+        Ok((found, end))
+    };
+    let (_, Some(segment)) = at(0)? else {
+        return Ok(None);
+    };
+    let (segment, _) = at(segment)?;
+    if segment.id != SEGMENT {
+        return Ok(None);
+    }
+    let mut place = segment.content;
+    for _ in 0..MOST {
+        let (child, Some(end)) = at(place)? else {
+            return Ok(None);
+        };
+        if u64::from(child.id) == TRACKS && end - child.content <= LARGEST {
+            let mut tracks = vec![0; (end - child.content) as usize];
+            file.seek(SeekFrom::Start(child.content))?;
+            file.read_exact(&mut tracks)?;
+            return Ok(of_tracks(&tracks, nth));
+        }
+        place = end;
+    }
+    Ok(None)
+}
+
+fn of_tracks(tracks: &[u8], nth: usize) -> Option<(Size, Size)> {
+    let number = |bytes: &[u8], id: u64| {
+        let content = elements(bytes, id).next()?;
+        be(content, 0, content.len().min(8))
+    };
+    let is_video = |entry: &&[u8]| number(entry, TRACK_TYPE) == Some(1);
+    let entry = elements(tracks, TRACK_ENTRY).filter(is_video).nth(nth)?;
+    let video = elements(entry, VIDEO).next()?;
+    let (width, height) = (number(video, PIXEL_WIDTH)?, number(video, PIXEL_HEIGHT)?);
+    let [bottom, top, left, right] = CROP.map(|id| number(video, id).unwrap_or(0));
+    let less = |side: u64, a: u64, b: u64| side.saturating_sub(a.saturating_add(b));
+    let shown = (less(width, left, right), less(height, top, bottom));
+    Some(((width, height), shown))
+}
+
+/// The contents of the elements with that id among `bytes`.
+fn elements(bytes: &[u8], id: u64) -> impl Iterator<Item = &[u8]> {
+    let mut place = 0;
+    let next = move || -> Option<(u64, &[u8])> {
+        let found = element(&mut Cursor::new(bytes.get(place..)?), place as u64).ok()?;
+        let end = usize::try_from(found.content.checked_add(found.size?)?).ok()?;
+        place = end;
+        Some((u64::from(found.id), bytes.get(found.content as usize..end)?))
+    };
+    std::iter::from_fn(next)
+        .take(MOST)
+        .filter_map(move |(found, content)| (found == id).then_some(content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An element of EBML with a size of two bytes.
+    fn ebml(id: &[u8], content: &[u8]) -> Vec<u8> {
+        let size = (content.len() as u16 | 0x4000).to_be_bytes();
+        [id, &size, content].concat()
+    }
+
+    fn atom(name: &[u8; 4], content: &[u8]) -> Vec<u8> {
+        let size = (content.len() as u32 + 8).to_be_bytes();
+        [&size, &name[..], content].concat()
+    }
+
+    #[test]
+    fn what_is_cut_off_of_matroska_is_found_by_the_track() {
+        let video = |crop: &[u8]| {
+            let sizes = [ebml(&[0xB0], &[96]), ebml(&[0xBA], &[64])].concat();
+            let video = ebml(&[0xE0], &[&sizes, crop].concat());
+            ebml(&[0xAE], &[ebml(&[0x83], &[1]), video].concat())
+        };
+        let crop = [ebml(&[0x54, 0xAA], &[8]), ebml(&[0x54, 0xCC], &[4])].concat();
+        let sound = ebml(&[0xAE], &ebml(&[0x83], &[2]));
+        let tracks = [sound, video(&[]), video(&crop)].concat();
+        let tracks = ebml(&[0x16, 0x54, 0xAE, 0x6B], &tracks);
+        let segment = [ebml(&[0xEC], &[0; 9]), tracks].concat();
+        let head = ebml(&[0x1A, 0x45, 0xDF, 0xA3], &[1]);
+        let file = [head, ebml(&[0x18, 0x53, 0x80, 0x67], &segment)].concat();
+        let found = |nth| matroska(&mut Cursor::new(&file), nth).unwrap();
+        assert_eq!(found(0), Some(((96, 64), (96, 64))));
+        assert_eq!(found(1), Some(((96, 64), (92, 56))));
+        assert_eq!(found(2), None);
+        // Files that break off anywhere are no reason to panic.
+        for end in 0..file.len() {
+            let _ = matroska(&mut Cursor::new(&file[..end]), 1);
+        }
+    }
+
+    #[test]
+    fn a_clean_aperture_is_found_in_the_sample_entry() {
+        let mut entry = vec![0; ENTRY - 8];
+        entry[24..28].copy_from_slice(&[0, 96, 0, 64]);
+        let halves: Vec<u8> = [160, 2, 48, 1, 0, 1, 0, 1]
+            .iter()
+            .flat_map(|n: &u32| n.to_be_bytes())
+            .collect();
+        entry.extend(atom(b"clap", &halves));
+        let table = atom(b"stsd", &[&[0; 8], &atom(b"avc1", &entry)[..]].concat());
+        let table = atom(b"minf", &atom(b"stbl", &table));
+        let media = [atom(b"hdlr", b"\0\0\0\0\0\0\0\0vide"), table].concat();
+        let movie = atom(b"moov", &atom(b"trak", &atom(b"mdia", &media)));
+        let file = [atom(b"ftyp", b"isom"), atom(b"mdat", &[0; 20]), movie].concat();
+        let found = |file: &[u8]| quicktime(&mut Cursor::new(file), 0);
+        assert_eq!(found(&file).unwrap(), Some(((96, 64), (80, 48))));
+        for end in 0..file.len() {
+            let _ = found(&file[..end]);
+        }
+    }
+}
