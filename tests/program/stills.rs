@@ -222,7 +222,7 @@ fn images_are_recognised_by_their_content() {
         "{}",
         said(&done)
     );
-    let gray = [&b"P5 64 64 255\n"[..], &[99; 4096]].concat();
+    let gray = [&b"P5\n64 64\n255\n"[..], &[99; 4096]].concat();
     let done = piped(&gray, &at("gray.png"), &["--strict"]);
     assert!(done.status.success(), "{}", said(&done));
 }

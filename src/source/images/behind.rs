@@ -18,6 +18,9 @@ use std::path::Path;
 /// Bytes of the head of a Radiance HDR file.
 const LONGEST_HEAD: u64 = 1 << 16;
 
+/// Bytes that are taken for padding if nothing else follows.
+const MOST_PADDING: usize = 1 << 20;
+
 /// Names of boxes that hold pictures.
 const PIXELS: [&[u8; 4]; 4] = [b"mdat", b"jp2c", b"jxlc", b"jxlp"];
 
@@ -40,11 +43,16 @@ impl Further {
 
     /// What these bytes behind a picture are, `None` for padding; files of its kind begin with `magic`.
     pub(super) fn of(behind: &mut impl BufRead, magic: &[u8]) -> io::Result<Option<Further>> {
+        let mut passed = 0;
         loop {
             let bytes = behind.fill_buf()?;
             let Some(&first) = bytes.first() else {
                 return Ok(None);
             };
+            // A file of holes has gigabytes of zeros.
+            if passed > MOST_PADDING {
+                return Ok(Some(Further::Data));
+            }
             if !is_padding(first) {
                 let mut begin = Vec::new();
                 behind.take(magic.len() as u64).read_to_end(&mut begin)?;
@@ -54,6 +62,7 @@ impl Further {
                 }));
             }
             let padding = bytes.iter().take_while(|&&byte| is_padding(byte)).count();
+            passed += padding;
             behind.consume(padding);
         }
     }

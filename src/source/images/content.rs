@@ -34,7 +34,10 @@ pub(super) fn nameless_still(path: &Path) -> Option<ImageKind> {
         ImageKind::Jpeg => File::open(path)
             .and_then(|file| jpeg::is_followed(&mut BufReader::new(file)))
             .unwrap_or_default(),
-        kind => matches!(behind::further(kind, path), Ok(Some(Further::Pictures))),
+        ImageKind::Png | ImageKind::Bmp | ImageKind::WebP | ImageKind::Pnm => {
+            matches!(behind::further(kind, path), Ok(Some(Further::Pictures)))
+        }
+        _ => false,
     };
     (!is_other).then_some(kind)
 }

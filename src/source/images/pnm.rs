@@ -40,15 +40,15 @@ pub(super) fn losses(mut input: impl BufRead + Seek) -> io::Result<Vec<String>> 
     Ok(losses)
 }
 
-/// What follows the first picture of a file.
+/// What follows the first picture of a file whose samples are bytes.
 pub(super) fn further(mut input: impl BufRead + Seek) -> io::Result<Option<Further>> {
     let Some(head) = head(&mut (&mut input).take(LONGEST_HEAD))? else {
         return Ok(None);
     };
-    match head.is_text {
-        true => head.pass_text(&mut input)?,
-        false => head.pass_bytes(&mut input)?,
-    };
+    if head.is_text {
+        return Ok(None);
+    }
+    head.pass_bytes(&mut input)?;
     behind(&mut input)
 }
 
