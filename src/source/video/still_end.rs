@@ -9,6 +9,7 @@
 //!  SGI         header 512 | plain rows, or a table of places and lengths, then rows in runs
 //!  PCX         header 128 | rows in runs | palette, 769 bytes, if a pixel is one byte
 //!  Alias PIX   header 10 | runs: count, then one pixel
+//!  PSD         header 26 | three parts, each with its length | packing | rows, or lengths of rows in runs
 //! ```
 //!
 //! Runs are walked and not decoded, a few bytes at a time.
@@ -35,6 +36,7 @@ pub(super) fn still_end<R: BufRead + Seek>(codec: &str, file: &mut R) -> io::Res
         "sgi" => sgi,
         "pcx" => pcx,
         "alias_pix" => alias_pix,
+        "psd" => psd,
         _ => return Ok(None),
     };
     file.rewind()?;
@@ -265,6 +267,32 @@ fn alias_pix<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
     Ok(Some(at))
 }
 
+fn psd<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
+    let header: [u8; 26] = bytes(file)?;
+    // Files of the second version have longer numbers, and no decoder in FFmpeg.
+    if !header.starts_with(b"8BPS\0\x01") {
+        return Ok(None);
+    }
+    let rows = be16(&header, 12).saturating_mul(be32(&header, 14));
+    let row = be32(&header, 18).saturating_mul(be16(&header, 22)).div_ceil(8);
+    let mut at = 28;
+    for _ in 0..3 {
+        let length = be32(&bytes::<4>(file)?, 0);
+        skip(file, length)?;
+        at += 4 + length;
+    }
+    match be16(&bytes::<2>(file)?, 0) {
+        0 => Ok(Some(rows.saturating_mul(row).saturating_add(at))),
+        1 => {
+            for _ in 0..rows {
+                at += 2 + be16(&bytes::<2>(file)?, 0);
+            }
+            Ok(Some(at))
+        }
+        _ => Ok(None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -302,6 +330,12 @@ mod tests {
         pcx.resize(128, 0);
         pcx[65..68].copy_from_slice(&[3, 4, 0]);
         pcx.extend([0xcc, 7, 0xc9, 1, 2, 3, 4]);
+        let psd = |packing: u8, more: &[u8]| {
+            let mut file = b"8BPS\0\x01\0\0\0\0\0\0\0\x03\0\0\0\x01\0\0\0\x05\0\x08\0\x03".to_vec();
+            file.extend([0, 0, 0, 1, 9, 0, 0, 0, 0, 0, 0, 0, 2, 8, 8, 0, packing]);
+            file.extend(more);
+            file
+        };
         let pix = b"\0\x03\0\x02\0\0\0\0\0\x18\x03abc\x03def".to_vec();
         for (codec, whole) in [
             ("qoi", qoi),
@@ -312,6 +346,8 @@ mod tests {
             ("sgi", sgi),
             ("pcx", pcx),
             ("alias_pix", pix),
+            ("psd", psd(0, &[7; 15])),
+            ("psd", psd(1, &[0, 2, 0, 2, 0, 3, 252, 7, 252, 7, 0, 1, 2])),
         ] {
             let length = whole.len() as u64;
             // What stands behind a whole file is not its own.
@@ -325,7 +361,7 @@ mod tests {
             }
             assert_eq!(end("h264", &whole), None);
         }
-        for codec in ["qoi", "jpegls", "sunrast", "sgi", "pcx"] {
+        for codec in ["qoi", "jpegls", "sunrast", "sgi", "pcx", "psd"] {
             assert_eq!(end(codec, &[0; 600]), None, "{codec}");
         }
     }
