@@ -15,6 +15,7 @@ pub use border::{Border, UnknownBorder};
 pub use language::grammar::FilterError;
 pub use language::keys::{COMMON_KEYS, Key, OWN_MASK, OWN_MASK_KEYS};
 pub use language::mask_file::{LineProblem, MaskFileError};
+#[cfg(feature = "ffmpeg")]
 pub(crate) use language::suggest;
 pub use masks::mask::{Exact, MAX_MASK, Mask, MaskError};
 pub use masks::named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as ParameterRange, named_mask};
