@@ -17,14 +17,14 @@ static_assert(BORDER >= REPLICATE && BORDER <= WRAP, "BORDER is the number of a 
 
 // The border has no source pixel.
 constexpr bool BORDER_IS_CONSTANT = BORDER == CONSTANT;
-// A source pixel is found without a division, however far outside the position is.
+// `border_index` needs no division, however far outside the position is.
 constexpr bool BORDER_NEEDS_NO_DIVISION = BORDER == REPLICATE || BORDER == CONSTANT;
 // Pixels beyond an edge are those of the other side, so that a filtered picture continues as
 // the picture did.
 constexpr bool BORDER_IS_PERIODIC = BORDER == WRAP;
 
-// Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant. NEAR:
-// it is less than `n` outside.
+// The index of the pixel that stands for position `at` of a line of `n` pixels; -1 if the border is a
+// constant. NEAR: `at` is at most `n` pixels outside, and less for MIRROR.
 template <bool NEAR = false> __device__ __forceinline__ i32 border_index(i32 at, i32 n)
 {
     if ((unsigned)at < (unsigned)n) {
@@ -35,7 +35,7 @@ template <bool NEAR = false> __device__ __forceinline__ i32 border_index(i32 at,
     } else if constexpr (BORDER_IS_CONSTANT) {
         return -1;
     } else {
-        // Nearly always it is less than a length outside, and no division is needed.
+        // Positions are hardly ever more than `n` pixels outside; nearer ones need no division.
         const i32 outside = at < 0 ? -1 - at : at - n;
         const i32 inside = BORDER == WRAP ? (at < 0 ? n - 1 - outside : outside)
                            : at < 0       ? outside + (BORDER == MIRROR)

@@ -1,12 +1,12 @@
-// The peak rates of a card, which kernels are compared with: plain copies and bare multiply-adds.
+// Kernels that measure a card's peak rates: plain copies and bare multiply-adds.
 
 #include "common/ptx.cuh"
 
 // Words that a thread copies.
 #define WORDS 4
 
-// Copies `count` words of 16 bytes; a block's threads read neighbours. What is read must not be written by
-// launches before this one.
+// Copies `count` words of 16 bytes; neighbouring threads read neighbouring words. It reads before it waits
+// for earlier launches, which must not write to `from`.
 extern "C" __global__ void copy_words(const uint4 *__restrict__ from, uint4 *__restrict__ to, long long count)
 {
     const long long first = (long long)blockIdx.x * WORDS * blockDim.x + threadIdx.x;
@@ -25,7 +25,7 @@ extern "C" __global__ void copy_words(const uint4 *__restrict__ from, uint4 *__r
     }
 }
 
-// Chains that do not depend on each other, so that a thread has as many operations in flight.
+// Independent chains of operations of a thread, so that CHAINS operations are in flight.
 #define CHAINS 8
 
 // `rounds` times CHAINS multiply-adds of 32-bit integers a thread.

@@ -1,24 +1,18 @@
-// What one number is made of: the sums of one or several masks.
+// Combines the sums of one or several masks to one number: the root of integer sums of squares.
 //
 // Compile-time parameters, beside those of common/plane.cuh:
-//   COMBINING        as below
+//   COMBINING        as in common/numbers.cuh
 //   MASKS            masks of MASK_W x MASK_H
 // and for magnitudes
-//   SCALE_N, SCALE_D what a root is multiplied by, as a fraction
-//   MOST             the largest number that matters; what is larger may become any that is not below it
-//   MOST_SQUARES     the least sum of squares that gives it
-//   MOST_SUM         no sum is further from 0
+//   SCALE_N, SCALE_D the factor of a root, as a fraction
+//   MOST             results from here on need not be exact: they may become any number from MOST on
+//   MOST_SQUARES     the least sum of squares that gives MOST
+//   MOST_SUM         the largest magnitude of a sum
 #pragma once
 
+#include "common/numbers.cuh"
 #include "common/plane.cuh"
 #include "common/ptx.cuh"
-
-enum Combining {
-    ABSOLUTE = 0,
-    LARGEST = 1,
-    MAGNITUDE = 2,
-    LINEAR = 3,  // the sum itself
-};
 
 // True if n/d sqrt(squares) is at least number - 1/2: (2 number - 1)^2 d^2 <= 4 n^2 squares. `squares` is at
 // most MOST_SQUARES, so that both sides fit 64 bits.
@@ -31,7 +25,7 @@ __device__ __forceinline__ bool reaches(u64 squares, i32 number)
 // n/d sqrt(squares) to the nearest whole number; off by one in results of up to 17 bits at most.
 __device__ __forceinline__ i32 near_root(float squares)
 {
-    // What is added leaves no bits for a fraction.
+    // A float of 2^23 or more has no bits for a fraction, so that the addition rounds.
     const float near = fmaf(approximate_root(squares), (float)SCALE_N / (float)SCALE_D, 8388608.0f);
     return __float_as_int(near) - 0x4b000000;
 }
@@ -42,7 +36,7 @@ __device__ __forceinline__ i32 scaled_root(i32 a, i32 b)
     constexpr double n = SCALE_N, d = SCALE_D, sum = MOST_SUM, most = MOST;
     constexpr double limit = 2147483648.0;
     if constexpr (16 * (most + 2) * d * d < limit) {
-        // Modulo 2^32.
+        // Exact modulo 2^32.
         const u32 squares = (u32)a * (u32)a + (u32)b * (u32)b;
         float size;
         if constexpr (2 * sum * sum < limit) {
@@ -55,8 +49,8 @@ __device__ __forceinline__ i32 scaled_root(i32 a, i32 b)
             // Roots of whole numbers are at least 1/4096 from where results change, and this is far nearer.
             return near;
         } else {
-            // (2 near - 1)^2 d^2 <= 4 n^2 (a^2 + b^2) < (2 near + 1)^2 d^2, less what all sides have in
-            // common: that fits 32 bits where `near` is off by one at most.
+            // (2 near - 1)^2 d^2 <= 4 n^2 (a^2 + b^2) < (2 near + 1)^2 d^2, less (4 near^2 + 1) d^2 on each
+            // side: the differences fit 32 bits, since `near` is off by one at most.
             const u32 root = (u32)near, square = (u32)SCALE_D * SCALE_D;
             const u32 exact = 4 * (u32)SCALE_N * (u32)SCALE_N * squares;
             const i32 rest = (i32)(exact - (4 * root * root + 1) * square);

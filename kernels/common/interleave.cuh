@@ -6,7 +6,7 @@
 typedef unsigned int u32;
 typedef int i32;
 
-// Four bytes of each component, out of as many words of pixels in their order.
+// Deinterleaves CHANNELS words of pixels: to one word of each component.
 __device__ __forceinline__ void deinterleave(u32 (&parts)[CHANNELS], const u32 (&pixels)[CHANNELS])
 {
     if constexpr (CHANNELS == 1) {
@@ -45,8 +45,8 @@ __device__ __forceinline__ void deinterleave(u32 (&parts)[CHANNELS], const u32 (
     }
 }
 
-// Splits samples of two bytes into their bytes: four low bytes of each component and four high ones, out of
-// as many words of pixels in their order.
+// Deinterleaves 2 CHANNELS words of two-byte samples and splits these: to a word of low bytes and a word of
+// high bytes of each component.
 __device__ __forceinline__ void deinterleave(u32 (&parts)[2 * CHANNELS], const u32 (&pixels)[2 * CHANNELS])
 {
     u32 halves[2][CHANNELS];
@@ -66,7 +66,7 @@ __device__ __forceinline__ void deinterleave(u32 (&parts)[2 * CHANNELS], const u
     }
 }
 
-// The inverse, of components.
+// Interleaves one word of each component: to CHANNELS words of pixels.
 __device__ __forceinline__ void interleave(u32 (&pixels)[CHANNELS], const u32 (&parts)[CHANNELS])
 {
     if constexpr (CHANNELS == 1) {

@@ -1,4 +1,4 @@
-// Planes as the host describes them to every convolution kernel, and their borders.
+// Planes as the host describes them to the convolution kernels of integer samples.
 //
 // Compile-time parameters: SAMPLE_BYTES, CHANNELS, CONVOLVED and BORDER, as in scalar/convolve.cuh.
 #pragma once
@@ -14,10 +14,12 @@ typedef u16 Sample;
 
 // One interleaved component. The same structs are in src/engine/cuda/launch/parameters.rs.
 struct Channel {
-    i64 low;     // added to the sum, below one level
-    i64 high;    // whole levels added after the shift; or to the sum of the next mask in a launch of two;
-                 // or, on tensor cores, the whole bias of a number that sums are combined to
-    i32 border;  // the source's value outside the plane, where the border holds a constant
+    // The bias, which the scalar kernels add in two parts: `low`, below one level, to the sum, and `high`, in
+    // levels, after the division. The tensor-core kernels add all of it before the division, as `low` to the
+    // sum; `high` is the bias of the next mask (fused), or of the number that sums are combined to.
+    i64 low;
+    i64 high;
+    i32 border;  // the value of source pixels outside the plane, if the border is a constant
     // For a component that is not convolved: its new value, or -1 to copy it. For one whose sums are combined
     // (scalar/combined.cu): its zero level.
     i32 fill;
@@ -52,13 +54,13 @@ static_assert(OFFSET(Plane, width) == 56);
 static_assert(OFFSET(Plane, height) == 60);
 static_assert(OFFSET(Plane, channel) == 64);
 
-// Planes that one launch works on, one a grid layer.
+// The planes of a launch. The scalar kernels take plane blockIdx.z.
 struct Planes {
     Plane at[4];
     i32 shift;
     i32 max_value;    // the largest sample
-    unsigned factor;  // DIVIDES: what sums are multiplied by before they are shifted down
-    i64 start;        // what the sums of a row pass begin with
+    unsigned factor;  // DIVIDES: the multiplier of `quotient`
+    i64 start;        // the start value of a row pass's sums
 };
 static_assert(sizeof(Planes) == 664);
 static_assert(OFFSET(Planes, at) == 0);

@@ -1,5 +1,5 @@
-// PTX instructions that CUDA C++ cannot express. Only this text contains PTX, so that an emulator of the card
-// need replace nothing else.
+// PTX instructions that CUDA C++ cannot express. Only this file contains PTX, so that an emulator of a card
+// replaces this file alone.
 #pragma once
 
 #include "common/types.cuh"
@@ -36,7 +36,7 @@ __device__ __forceinline__ u32 shared_address(const void *p)
     return (u32)__cvta_generic_to_shared(p);
 }
 
-// True if the card has the copies below.
+// True if the card has cp.async, the copies below.
 constexpr bool COPIES_ASYNCHRONOUSLY =
 #if __CUDA_ARCH__ >= 800
     true;
@@ -56,8 +56,8 @@ __device__ __forceinline__ void copy(u32 to, const u8 *from, i32 bytes)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-// Brings 128 bytes at least that hold `from` to the level-2 cache, where a launch can ask for them before
-// those before it have ended.
+// Prefetches at least the 128 bytes that hold `from` to the level-2 cache. A launch may do that before
+// earlier launches have ended.
 __device__ __forceinline__ void prefetch(const u8 *from)
 {
 #if __CUDA_ARCH__ >= 900
@@ -70,19 +70,19 @@ __device__ __forceinline__ void end_of_copies()
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// All copies but those since the last `end_of_copies` are done.
+// Waits for all groups of copies but the last. `end_of_copies` ends a group.
 __device__ __forceinline__ void wait_for_copies()
 {
     asm volatile("cp.async.wait_group 1;" ::: "memory");
 }
 
-// How rows of a plane lie in memory, as the driver describes it to the instruction below.
+// A tensor map: the driver's description of a plane's rows in memory, for TMA.
 struct __align__(64) TensorMap {
     unsigned long long words[16];
 };
 
-// An mbarrier that counts the bytes of whole tiles arriving in shared memory, round by round: one round for
-// each time that bytes are expected.
+// An mbarrier that counts the bytes of tiles that arrive in shared memory. Each `expect_bytes` begins a
+// phase.
 struct Arrivals {
     unsigned long long state;
 };
@@ -96,7 +96,7 @@ __device__ __forceinline__ void begin_arrivals(Arrivals &arrivals)
                  : "memory");
 }
 
-// Begins a round: as many bytes are to arrive.
+// Begins a phase, which ends when `bytes` bytes have arrived.
 __device__ __forceinline__ void expect_bytes(Arrivals &arrivals, u32 bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
@@ -114,7 +114,7 @@ __device__ __forceinline__ void copy_tile(u32 to, const TensorMap &map, i32 x, i
                  : "memory");
 }
 
-// Brings the same tile to the level-2 cache.
+// Prefetches the same tile to the level-2 cache.
 __device__ __forceinline__ void prefetch_tile(const TensorMap &map, i32 x, i32 y)
 {
     asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];"
@@ -122,8 +122,8 @@ __device__ __forceinline__ void prefetch_tile(const TensorMap &map, i32 x, i32 y
                  : "memory");
 }
 
-// Waits until all bytes of a round have arrived; `odd` is 0 for the first round, 1 for the second, and so on
-// in turn.
+// Waits until all bytes of a phase have arrived. `odd` is the phase's parity: 0 for the first, 1 for the
+// second, and so on.
 __device__ __forceinline__ void wait_for_bytes(Arrivals &arrivals, i32 odd)
 {
     asm volatile("{.reg .pred done;\n"
@@ -133,15 +133,16 @@ __device__ __forceinline__ void wait_for_bytes(Arrivals &arrivals, i32 odd)
                  : "memory");
 }
 
-// What this thread wrote to shared memory comes before tiles that are copied there later.
+// Orders this thread's writes to shared memory before tiles that TMA copies there later.
 __device__ __forceinline__ void end_of_writes()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 #endif
 
-// The next launch may begin as soon as blocks of this one leave room; before the call below returns it must
-// not write to memory, nor read what this one may write, or one that this one itself has not waited for.
+// Lets the next launch begin as soon as blocks of this one leave room. Until its `wait_for_earlier_launches`
+// returns, that launch must not write to memory, nor read what is still being written: by this launch, or by
+// an earlier one that this launch has not waited for.
 __device__ __forceinline__ void let_next_launch_begin()
 {
 #if __CUDA_ARCH__ >= 900
@@ -149,7 +150,7 @@ __device__ __forceinline__ void let_next_launch_begin()
 #endif
 }
 
-// The launches before this one have ended, and what they wrote is there.
+// Waits until all earlier launches have ended and their writes are visible.
 __device__ __forceinline__ void wait_for_earlier_launches()
 {
 #if __CUDA_ARCH__ >= 900
@@ -165,7 +166,7 @@ __device__ __forceinline__ float approximate_root(float x)
     return r;
 }
 
-// The larger of each half without sign.
+// The larger of each unsigned 16-bit half.
 __device__ __forceinline__ u32 larger_halves(u32 a, u32 b)
 {
     u32 r;
@@ -187,7 +188,7 @@ __device__ __forceinline__ u32 pack_4(i32 a, i32 b, i32 c, i32 d)
     return r;
 }
 
-// A number of 16 bits as one of 32 bits, exactly.
+// A half-precision number as a float, exactly.
 __device__ __forceinline__ float widened(u16 half)
 {
     float r;
@@ -195,7 +196,7 @@ __device__ __forceinline__ float widened(u16 half)
     return r;
 }
 
-// The nearest number of 16 bits, of two the even one. What is no number gives any such.
+// A float rounded to half precision, to nearest even. A NaN gives some NaN.
 __device__ __forceinline__ u16 narrowed(float x)
 {
     u16 r;

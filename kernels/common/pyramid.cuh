@@ -8,9 +8,9 @@
 //      | interpolate_columns      all columns                    W x h
 //      | interpolate_rows         all rows, samples again        W x H
 //
-// w and h are the low pixels that results are interpolated from: from the second before the one on or before
-// the first pixel to the third behind the one on or before the last. Each is a launch, since it reads what
-// other blocks of the one before have made. Between them numbers take 32 bits.
+// w x h are the low pixels that results are interpolated from: each result from the low pixel at or before
+// it, the two before that and the three behind it. Each filter is a launch of its own, since it reads what
+// other blocks of the launch before have written. Numbers between launches take 32 bits.
 //
 // Compile-time parameters, beside CHANNELS, BLOCK_W and BLOCK_H:
 //   STEP, RADIUS   pixels from a low pixel to the next, low pixels on each side that the low filter reads
@@ -22,11 +22,11 @@
 constexpr i32 TAPS = 6;
 // Pixels that a low pixel is decimated from.
 constexpr i32 WINDOW = TAPS * STEP;
-// The first low pixel that results are interpolated from, and the first that it is filtered from.
+// The first low pixel that results are interpolated from, and the first that the low filter reads for it.
 constexpr i32 FIRST = -2;
 constexpr i32 BEFORE = FIRST - RADIUS;
 
-// Low pixels that a side of `n` pixels is interpolated from, and that those are filtered from.
+// Low pixels that a side of `n` pixels is interpolated from, and those that the low filter reads.
 __device__ __forceinline__ i32 low_pixels(i32 n)
 {
     return (n - 1) / STEP + TAPS;
@@ -36,14 +36,15 @@ __device__ __forceinline__ i32 decimated(i32 n)
     return low_pixels(n) + 2 * RADIUS;
 }
 
-// A row of what the launch before has made.
+// A row of the numbers that the launch before has written.
 template <class Number, class Plane>
 __device__ __forceinline__ const Number *numbers(const Plane &plane, i32 row)
 {
     return (const Number *)(plane.source + (i64)row * plane.source_pitch);
 }
 
-// Calls make(x, c, row) for each number of a grid of so many pixels and rows, one a thread.
+// Calls make(x, c, row) for each component of `pixels` pixels in `rows` rows; a thread takes one column of
+// components.
 template <class Make> __device__ __forceinline__ void each(i32 pixels, i32 rows, const Make &make)
 {
     const i32 at = (i32)blockIdx.x * BLOCK_W + (i32)threadIdx.x;
@@ -56,7 +57,7 @@ template <class Make> __device__ __forceinline__ void each(i32 pixels, i32 rows,
     }
 }
 
-// The same, where what is made is a number of the result.
+// The same; each value that make(x, c, row) returns is stored as a number of the result.
 template <class Number, class Plane, class Make>
 __device__ __forceinline__ void each_number(const Plane &plane, i32 pixels, i32 rows, const Make &make)
 {

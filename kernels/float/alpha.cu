@@ -1,5 +1,6 @@
-// Colour under straight alpha: multiplied before the convolution, divided after it, in numbers of 32 bits
-// whatever samples have. One thread takes a pixel. Of levels the convolution itself multiplies.
+// Colour under straight alpha: multiplied by alpha before the convolution and divided after it, as 32-bit
+// floats for all kinds of samples. A thread takes one column of pixels. Levels are multiplied by the
+// convolution kernels themselves.
 //
 // Compile-time parameters, beside LEVELS, SAMPLE_BYTES, SAMPLE_SHIFT and THRESHOLD: CHANNELS, components that
 // lie interleaved in a plane; COMPONENTS, all of them; ALPHA, which of them is alpha; CONVOLVED, a bit for
@@ -33,7 +34,7 @@ static_assert(OFFSET(FloatRows, after_pitch) == 56);
 
 struct FloatPicture {
     FloatRows at[4];
-    float bias[4];  // of each component: added to what alpha divided
+    float bias[4];  // of each component: added after the division by alpha
     i32 fill[4];    // of each component that is not filtered: its new level, or -1 to copy it
     float gain;
     float threshold;
@@ -56,7 +57,7 @@ static_assert(OFFSET(FloatPicture, height) == 304);
 static_assert(OFFSET(FloatPicture, normalise) == 308);
 static_assert(OFFSET(FloatPicture, filter_alpha) == 312);
 
-// Component `k` of pixel (x, y).
+// The address of component `k` of pixel (x, y).
 template <class Stored>
 __device__ __forceinline__ Stored *place(const u8 *plane, i64 pitch, i32 x, i32 y, i32 k)
 {
@@ -88,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(256) premultiply(const __grid_const
     }
 }
 
-// What is stored of a number: of levels the one below it.
+// The number that is stored; levels are rounded down.
 __device__ __forceinline__ float result_of(float number, float most)
 {
 #if LEVELS

@@ -1,21 +1,22 @@
-// Filters of several masks (gradients, absolute values) of floating-point planes: the masks' sums at each
-// pixel, and one number made of them.
+// Filters of several masks (gradients, absolute values) of floating-point planes: computes all masks' sums at
+// each pixel and combines them to one number.
 //
 // Compile-time parameters, beside those of the headers:
 //   TILED      as in float/direct.cu
-//   COMBINING  0: the size of the only sum, 1: the largest sum, 2: the root of the sum of two squares
+//   COMBINING  as in common/numbers.cuh
+#include "common/numbers.cuh"
+#include "common/weights.cuh"
 #include "float/plain.cuh"
 #include "float/tile.cuh"
-#include "float/weights.cuh"
 
-FLOAT_WEIGHTS(MaskWeights, mask_weights, MASKS *MASK_W *MASK_H);
+WEIGHTS(MaskWeights, float, mask_weights, MASKS *MASK_W *MASK_H);
 
 __device__ __forceinline__ float combine(const float (&sums)[MASKS], float scale, float bias)
 {
     float one = sums[0];
-    if constexpr (COMBINING == 0) {
+    if constexpr (COMBINING == ABSOLUTE) {
         one = fabsf(one);
-    } else if constexpr (COMBINING == 1) {
+    } else if constexpr (COMBINING == LARGEST) {
 #pragma unroll
         for (i32 m = 1; m < MASKS; ++m) {
             one = sums[m] > one || sums[m] != sums[m] ? sums[m] : one;

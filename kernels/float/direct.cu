@@ -2,11 +2,11 @@
 //
 // Compile-time parameters, beside those of the headers: TILED, 1: pixels come from a tile in shared memory,
 // 0: from global memory.
+#include "common/weights.cuh"
 #include "float/plain.cuh"
 #include "float/tile.cuh"
-#include "float/weights.cuh"
 
-FLOAT_WEIGHTS(MaskWeights, mask_weights, MASK_W *MASK_H);
+WEIGHTS(MaskWeights, float, mask_weights, MASK_W *MASK_H);
 
 extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
     direct(const __grid_constant__ FloatPlanes planes, const float *weights)

@@ -1,13 +1,12 @@
 // Row pass and column pass of floating-point planes as two launches, with an intermediate of 32 bits in
 // device memory: for any number of channels.
+#include "common/weights.cuh"
 #include "float/plain.cuh"
-#include "float/weights.cuh"
 
-FLOAT_WEIGHTS(RowWeights, row_weights, MASK_W);
-FLOAT_WEIGHTS(ColumnWeights, column_weights, MASK_H);
+WEIGHTS(RowWeights, float, row_weights, MASK_W);
+WEIGHTS(ColumnWeights, float, column_weights, MASK_H);
 
-// `result` is the intermediate. Its rows are the plane's: what a row outside it holds follows from the border
-// when it is read.
+// `result` is the intermediate. It has the plane's rows; the column pass applies the border when it reads.
 extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
     row_pass(const __grid_constant__ FloatPlanes planes, const float *weights)
 {
@@ -19,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
         });
 }
 
-// `source` is the intermediate; a channel's `border` is what the row pass makes of constant pixels.
+// `source` is the intermediate; a channel's `border` is the row pass's result for pixels of the constant.
 extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
     column_pass(const __grid_constant__ FloatPlanes planes, const float *weights)
 {

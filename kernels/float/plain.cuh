@@ -1,4 +1,4 @@
-// Sums whose pixels come from global memory, one sample after the other: for any number of channels.
+// Convolution of pixels in global memory, sample by sample: for any number of channels.
 //
 // A thread has one sample in OUTPUTS rows. It works on samples, not on pixels: neighbours in a row are
 // CHANNELS samples apart, and a warp's loads stay adjacent whatever is interleaved.
@@ -6,7 +6,7 @@
 
 #include "float/plane.cuh"
 
-// What is summed of component `c` at (x, y), which may lie outside the plane.
+// The number to convolve of component `c` at (x, y), which may lie outside the plane.
 template <class Stored>
 __device__ __forceinline__ float read_anywhere(const FloatPlane &plane, i32 x, i32 y, i32 c)
 {
@@ -21,8 +21,8 @@ __device__ __forceinline__ float read_anywhere(const FloatPlane &plane, i32 x, i
 // Multiply-adds up to which a thread's work is unrolled completely.
 constexpr i32 UNROLLED = 512;
 
-// Correlates rows of one plane with W x H masks and hands the sums to `finish(sample, c, y, sums)`, which
-// writes to other memory than `plane.source`. They begin with `start(c)`.
+// Correlates one plane with W x H masks and hands the sums, which begin with `start(c)`, to
+// `finish(sample, c, y, sums)`, which does not write to `plane.source`.
 template <class Stored, i32 W, i32 H, class Weights, class Start, class Finish>
 __device__ __forceinline__ void correlate_plainly(const FloatPlane &plane, const Weights &weights,
                                                   const Start &start, const Finish &finish)

@@ -7,18 +7,18 @@
 //   LEVELS            0: floating-point samples; 1: levels, whole numbers under alpha
 //   SAMPLE_BYTES      2 or 4; of levels 1 or 2
 //   CHANNELS          samples that one pixel interleaves, any number
-//   CONVOLVED         a bit for each of up to four whose sums are made; of more channels all are
-//   THRESHOLD         1: results that differ by less than a threshold stay what they were
-//   MASKS             masks whose sums are made, 1 unless a text says more
+//   CONVOLVED         a bit for each convolved channel of up to four; more than four are all convolved
+//   THRESHOLD         1: samples that change by less than a threshold are restored
+//   MASKS             masks; 1 if it is not given
 //   MASK_W, MASK_H    columns and rows of the mask
 //   BLOCK_W, BLOCK_H  threads of a block; OUTPUTS: rows that one thread computes
 // and of levels
 //   SAMPLE_SHIFT      unused low bits of a stored sample
 //   ALPHA             which of the interleaved samples is alpha; -1: it has a plane of its own
-//   DIVIDED           1: results are levels again; 0: they are the sums, as numbers of 32 bits
+//   DIVIDED           1: results are levels; 0: they are the sums, as 32-bit floats
 //   FILTERED          DIVIDED: a bit for each interleaved sample whose result is stored
 //   NORMALISE         DIVIDED: colours are divided by 1: the convolved alpha, 0: the result's
-//   TEXTURE           1: pixels that come from no tile are read through texture objects
+//   TEXTURE           1: kernels without a tile read pixels through texture objects
 //
 //     samples        ->  (c - level) a, a  ->  sums      ->  levels      or  sums, which float/alpha.cu
 //     c c c a c c c a    while a tile is loaded              DIVIDED         divides in a launch of its own
@@ -43,11 +43,11 @@ typedef float Sample;
 
 // One interleaved component. The same structs are in src/engine/cuda/launch/float_parameters.rs.
 struct FloatChannel {
-    // What sums begin with; or what is added to a number that is made of several, or to a colour that alpha
-    // divided.
+    // The start value of sums; or it is added to the number that sums are combined to, or to a colour after
+    // the division by alpha.
     float bias;
-    float border;  // what is summed outside the plane, where the border holds a constant
-    float level;   // of levels: the one that stands for no signal; 0 for alpha
+    float border;  // the number to convolve outside the plane, if the border is a constant
+    float level;   // of levels: the zero level; 0 for alpha
     i32 fill;      // of levels that are not filtered: their new value, or -1 to copy them
 };
 static_assert(sizeof(FloatChannel) == 16);
@@ -69,7 +69,7 @@ struct FloatPlane {
     u64 alpha_texture;
     i32 width;  // pixels
     i32 height;
-    FloatChannel channel[4];  // of more than four channels all are as the first one
+    FloatChannel channel[4];  // more than four channels are all like the first
 };
 static_assert(sizeof(FloatPlane) == 152);
 static_assert(OFFSET(FloatPlane, source) == 0);
@@ -86,15 +86,15 @@ static_assert(OFFSET(FloatPlane, width) == 80);
 static_assert(OFFSET(FloatPlane, height) == 84);
 static_assert(OFFSET(FloatPlane, channel) == 88);
 
-// Planes that one launch works on, one a grid layer.
+// The planes of a launch. A block works on plane blockIdx.z.
 struct FloatPlanes {
     FloatPlane at[4];
     float threshold;
-    float scale;  // what magnitudes are multiplied by
-    float gain;   // what colours are multiplied by before alpha divides them
+    float scale;  // the factor of magnitudes
+    float gain;   // the factor of colours before the division by alpha
     float most;   // the largest level
     i32 aligned;  // 1: all rows begin at multiples of 16 bytes
-    i32 is_ready;  // 1: nothing that this launch reads is written by one that may still be in flight
+    i32 is_ready;  // 1: no launch that may still be in flight writes what this one reads
 };
 static_assert(sizeof(FloatPlanes) == 632);
 static_assert(OFFSET(FloatPlanes, at) == 0);
@@ -119,8 +119,8 @@ __device__ __forceinline__ const FloatChannel &channel_of(const FloatPlane &plan
     return plane.channel[CHANNELS == 1 || CHANNELS > 4 ? 0 : c];
 }
 
-// What the sums of component `c` begin with, or what is added to a number of several: nothing to levels,
-// before alpha divides them.
+// The start value of the sums of component `c`, or what is added to the number that they are combined to. 0
+// for levels, whose bias is added after the division by alpha.
 __device__ __forceinline__ float start_of(const FloatPlane &plane, i32 c)
 {
     return LEVELS ? 0.0f : channel_of(plane, c).bias;
@@ -131,7 +131,7 @@ __device__ __forceinline__ float value_of(float stored)
     return stored;
 }
 
-// What a step makes of a sample that was `before`.
+// A step's result for a sample that was `before`.
 __device__ __forceinline__ float thresholded(float value, float before, float threshold)
 {
     return fabsf(__fadd_rn(value, -before)) < threshold ? before : value;
@@ -148,19 +148,19 @@ __device__ __forceinline__ float value_of(Sample stored)
 constexpr float RAISED = 8388608.0f;
 constexpr u32 RAISED_BITS = 0x4b000000;
 
-// max(0, min(floor(x), most)) as the bits of that number and 2^23; of what is no number those of 0.
+// The bits of 2^23 + max(0, min(floor(x), most)); a NaN counts as 0.
 __device__ __forceinline__ u32 raised_level(float x, float most)
 {
     return (u32)__float_as_int(__fadd_rd(fminf(fmaxf(x, 0.0f), most), RAISED));
 }
 
-// The same number itself.
+// max(0, min(floor(x), most)); a NaN counts as 0.
 __device__ __forceinline__ float level_of(float x, float most)
 {
     return __fadd_rn(__int_as_float((i32)raised_level(x, most)), -RAISED);
 }
 
-// How a level is stored.
+// Stores a level.
 __device__ __forceinline__ void store(Sample &to, float level)
 {
     to = (Sample)((u32)level << SAMPLE_SHIFT);
@@ -171,7 +171,7 @@ __device__ __forceinline__ float value_of(u16 stored)
     return widened(stored);
 }
 
-// How a number is stored. What is no number becomes the quiet one without a payload.
+// Stores a number. Every NaN becomes the quiet NaN without a payload.
 __device__ __forceinline__ void store(u16 &to, float value)
 {
     to = value != value ? (u16)0x7e00 : narrowed(value);
@@ -183,7 +183,7 @@ __device__ __forceinline__ void store(float &to, float value)
 }
 #endif
 
-// Stores a result, or what was there where the component is not convolved.
+// Stores a result, or `before` if the component is not convolved.
 __device__ __forceinline__ void store_result(Sample &to, float value, const Sample &before, bool convolved,
                                              float threshold)
 {
@@ -194,7 +194,7 @@ __device__ __forceinline__ void store_result(Sample &to, float value, const Samp
     }
 }
 
-// Writes one sample of the result, or of levels their sum.
+// Writes one sample of the result; for levels their sum.
 __device__ __forceinline__ void store_sample(const FloatPlanes &planes, const FloatPlane &plane, i32 sample,
                                              i32 c, i32 y, float value)
 {
@@ -221,8 +221,8 @@ __device__ __forceinline__ float level_at(const u8 *plane, i64 pitch, u64 textur
 #endif
 }
 
-// What is summed of component `c` of pixel (x, y), which lies in the plane: alpha itself, or colour above its
-// zero level times alpha.
+// The number to convolve of component `c` of pixel (x, y), which lies in the plane: alpha itself, or colour
+// above its zero level times alpha.
 __device__ __forceinline__ float weighted_level(const FloatPlane &plane, i32 x, i32 y, i32 c)
 {
     const i32 pixel = x * CHANNELS;
@@ -236,7 +236,8 @@ __device__ __forceinline__ float weighted_level(const FloatPlane &plane, i32 x, 
 }
 #endif
 
-// The same, of whatever is `Stored`: samples, or numbers that an earlier pass made.
+// The number to convolve of component `c` of pixel (x, y), which lies in the plane: from a sample, or from a
+// float that an earlier pass has written.
 template <class Stored>
 __device__ __forceinline__ float number_at(const FloatPlane &plane, i32 x, i32 y, i32 c)
 {

@@ -1,5 +1,5 @@
-// Gaussians of floating-point samples that fit no mask, of a picture that is STEP times smaller along each
-// side (common/pyramid.cuh has the launches; src/filter/plan/float_pyramid.rs defines their sums).
+// Gaussians of floating-point samples that fit no mask: filtered on a picture that is STEP times smaller
+// along each side (common/pyramid.cuh has the launches; src/filter/plan/float_pyramid.rs defines their sums).
 //
 // Compile-time parameters: those of the headers.
 #define MASK_W 1
@@ -12,7 +12,7 @@ __constant__ float decimation[WINDOW];
 __constant__ float low_weights[2 * RADIUS + 1];
 __constant__ float interpolation[WINDOW];
 
-// Adds weights times numbers to `sum`, one after the other: at(k) is that of weight `k`.
+// Adds weights times numbers to `sum`, in order; at(k) is the number of weight `k`.
 template <i32 COUNT, class At>
 __device__ __forceinline__ float weighted(const float *weights, float sum, const At &at)
 {
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
     });
 }
 
-// A channel's `border` is what the launch before makes of a column that holds the border's constant.
+// A channel's `border` is the result of the launch before for a column of the border's constant.
 extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
     decimate_columns(const __grid_constant__ FloatPlanes planes, const float *)
 {

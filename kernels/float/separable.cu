@@ -1,16 +1,16 @@
 // Row pass and column pass of floating-point planes in one launch, with the intermediate in shared memory:
 //
-//     tile with its halo   ->   each row's sums over the row's own samples   ->   columns of such rows
+//     tile with its halo   ->   row sums, each in the place of its sample   ->   column sums of those
 //
-// The rows of the halo are filtered too, since columns reach into them; where the border holds a constant
-// they become what a row of constants does.
+// The rows of the halo are filtered, too, since columns reach into them. Rows outside the plane then hold the
+// row sums of the border: with a constant border those of a row of the constant.
+#include "common/weights.cuh"
 #include "float/tile.cuh"
-#include "float/weights.cuh"
 
-FLOAT_WEIGHTS(RowWeights, row_weights, MASK_W);
-FLOAT_WEIGHTS(ColumnWeights, column_weights, MASK_H);
+WEIGHTS(RowWeights, float, row_weights, MASK_W);
+WEIGHTS(ColumnWeights, float, column_weights, MASK_H);
 
-// Adds what TAPS taps from `first` on count of one row.
+// Adds the products of TAPS taps of a row, from tap `first` on.
 template <i32 TAPS>
 __device__ __forceinline__ void add_row(float (&sums)[4], const float *row, i32 first,
                                         const RowWeights &weights)
@@ -25,8 +25,8 @@ __device__ __forceinline__ void add_row(float (&sums)[4], const float *row, i32 
     }
 }
 
-// No row is read by threads other than those that write it, which wait for each other.
-__device__ __forceinline__ void meet_those_of_a_row()
+// Waits for the threads of the same row: no other threads read or write it.
+__device__ __forceinline__ void synchronise_row()
 {
     if constexpr (BLOCK_W == 32) {
         __syncwarp();
@@ -52,7 +52,7 @@ __device__ __forceinline__ void filter_rows(float *tile, const RowWeights &weigh
                 add_row<REST>(sums, row, MASK_W - REST, weights);
             }
         }
-        meet_those_of_a_row();
+        synchronise_row();
         if (y < TILE_H) {
             *(uint4 *)row =
                 make_uint4(bits_of(sums[0]), bits_of(sums[1]), bits_of(sums[2]), bits_of(sums[3]));

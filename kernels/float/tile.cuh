@@ -1,9 +1,9 @@
-// Sums whose pixels come from a tile in shared memory, for up to four channels.
+// Convolution of pixels in a tile in shared memory, for up to four channels.
 //
 //                 PAD    BLOCK_W * 4 samples     PAD
 //               +------+-----------------------+------+
-//     MASK_H/2  |                halo                 |   a row is read as it lies, components interleaved:
-//               +------+-----------------------+------+   a tap is CHANNELS samples further
+//     MASK_H/2  |                halo                 |   a row has its components interleaved, so that
+//               +------+-----------------------+------+   the next tap is CHANNELS samples further
 //               |      | t0 t0 t0 t0 t1 t1 ..  |      |
 //     ROWS      | halo | t0 t0 t0 t0           | halo |   thread t has four neighbouring samples in
 //               |      | ..                    |      |   OUTPUTS rows
@@ -11,15 +11,16 @@
 //     MASK_H/2  |                halo                 |
 //               +------+-----------------------+------+
 //
-// PAD is what the mask reaches to a side, rounded up so that all quads of samples are words of 16 bytes: they
-// come by asynchronous copies of 32-bit samples or by loads, are read from the tile by one instruction, and
-// are stored by one. What a thread has read from a row serves all its outputs that the row has a part in.
+// PAD is the mask's reach to a side, rounded up so that each quad of samples is an aligned word of 16 bytes
+// of the tile. A quad is loaded by one asynchronous copy (32-bit samples) or one load, and read from the tile
+// and stored by one instruction each. A thread reads a row once for all of its outputs.
 //
-// Levels become numbers under alpha while they are loaded; where a thread's four samples are whole pixels
-// with their alpha, what it stores are levels again (DIVIDED).
+// Levels are multiplied by alpha while they are loaded. Where a thread's four samples are whole pixels with
+// their alpha, it also divides, and stores levels (DIVIDED).
 //
 // Compile-time parameters, beside those of float/plane.cuh:
-//   ROLLED  1: a mask so large that its rows are a loop, whose weights lie in shared memory behind the tile
+//   ROLLED  1: the mask is too large to unroll: its rows are a loop, and its weights lie in shared memory
+//           behind the tile
 #pragma once
 
 #include "float/plane.cuh"
@@ -28,7 +29,7 @@ constexpr i32 THREADS = BLOCK_W * BLOCK_H;
 constexpr i32 ROWS = BLOCK_H * OUTPUTS;
 constexpr i32 REACH = RX * CHANNELS;
 constexpr i32 PAD = (REACH + 3) / 4 * 4;
-// Samples of the first quad that a thread reads and no tap of its first sample is.
+// Samples of a thread's first quad that lie before the first tap of its first sample.
 constexpr i32 LEAD = PAD - REACH;
 constexpr i32 TILE_W = BLOCK_W * 4 + 2 * PAD;
 constexpr i32 TILE_H = ROWS + MASK_H - 1;
@@ -95,7 +96,7 @@ __device__ __forceinline__ float raised(const u32 (&words)[QUAD_WORDS], i32 v)
     return __int_as_float((i32)(RAISED_BITS | sample >> SAMPLE_SHIFT));
 }
 
-// What is summed of the four samples.
+// The numbers to convolve of a quad of levels.
 __device__ __forceinline__ uint4 numbers_of(const FloatPlane &plane, const Stored &quad)
 {
     u32 made[4];
@@ -114,7 +115,7 @@ __device__ __forceinline__ uint4 numbers_of(const FloatPlane &plane, const Store
     return make_uint4(made[0], made[1], made[2], made[3]);
 }
 #else
-// Four samples as numbers of 32 bits.
+// The numbers to convolve of a quad of floating-point samples.
 __device__ __forceinline__ uint4 numbers_of(const FloatPlane &, const Stored &quad)
 {
     const u32(&words)[QUAD_WORDS] = quad.words;
@@ -146,10 +147,10 @@ __device__ __forceinline__ Quad quad_of(const FloatPlane &plane, bool aligned, i
     return quad;
 }
 
-// Four samples one by one, wherever they come from.
+// Reads a quad sample by sample, outside the plane by the border.
 __device__ __forceinline__ void read_singly(float *to, const FloatPlane &plane, const Quad &quad)
 {
-    // A whole number of pixels, so that no division is of a negative number.
+    // Pixels that are added before the division by CHANNELS, so that no number is negative.
     constexpr i32 BEFORE = (PAD + CHANNELS - 1) / CHANNELS;
 #pragma unroll 1
     for (i32 v = 0; v < 4; ++v) {
@@ -178,13 +179,13 @@ __device__ __forceinline__ void load_tile(float *tile, const FloatPlanes &planes
             }
         }
         end_of_copies();
-        // The wait below is for all but the last copies, of which there are none.
+        // An empty group: the wait is for all groups but the last.
         end_of_copies();
         wait_for_copies();
     } else {
         // Several loads are under way before the first one is waited for.
         constexpr i32 BATCH = LEVELS && SAMPLE_BYTES == 1 ? 8 : 4;
-        // The same for all threads of a block: most need not ask of each quad where it comes from.
+        // Uniform in the block: most tiles lie within the plane and need no border.
         const bool within = planes.aligned && left >= PAD && top >= 0 &&
                             left - PAD + TILE_W <= plane.width * CHANNELS && top + TILE_H <= plane.height;
         if (within) {
@@ -208,13 +209,13 @@ __device__ __forceinline__ void load_tile(float *tile, const FloatPlanes &planes
             }
             return;
         }
-        constexpr i32 FEW = 4;
+        constexpr i32 EDGE_BATCH = 4;
 #pragma unroll 1
-        for (i32 first = me; first < COUNT; first += FEW * THREADS) {
-            Stored stored[FEW] = {};
-            bool whole[FEW];
+        for (i32 first = me; first < COUNT; first += EDGE_BATCH * THREADS) {
+            Stored stored[EDGE_BATCH] = {};
+            bool whole[EDGE_BATCH];
 #pragma unroll
-            for (i32 b = 0; b < FEW; ++b) {
+            for (i32 b = 0; b < EDGE_BATCH; ++b) {
                 const Quad quad = quad_of(plane, planes.aligned, first + b * THREADS, left, top);
                 whole[b] = quad.needed && quad.whole;
                 if (whole[b]) {
@@ -222,13 +223,13 @@ __device__ __forceinline__ void load_tile(float *tile, const FloatPlanes &planes
                 }
             }
 #pragma unroll
-            for (i32 b = 0; b < FEW; ++b) {
+            for (i32 b = 0; b < EDGE_BATCH; ++b) {
                 if (whole[b]) {
                     *(uint4 *)(tile + 4 * (first + b * THREADS)) = numbers_of(plane, stored[b]);
                 }
             }
         }
-        // Apart from the others, so that there is this code once.
+        // In a loop of its own, so that the code is there once.
 #pragma unroll 1
         for (i32 k = me; k < COUNT; k += THREADS) {
             const Quad quad = quad_of(plane, planes.aligned, k, left, top);
@@ -239,9 +240,9 @@ __device__ __forceinline__ void load_tile(float *tile, const FloatPlanes &planes
     }
 }
 
-// The tile of the block, and what `work(first)` makes of it, where `first` is its first row of results. Every
-// thread of the block calls this. `source` is read once `planes.is_ready` or earlier launches have ended, and
-// `work` waits for them before it writes.
+// Loads each of the block's tiles and calls work(first), where `first` is the tile's first row of results.
+// All threads of the block call this. Reads `source` at once if `planes.is_ready`, else after earlier
+// launches; `work` waits for these itself before it writes.
 template <class Work>
 __device__ __forceinline__ void each_tile(float *tile, const FloatPlanes &planes, const FloatPlane &plane,
                                           const Work &work)
@@ -266,7 +267,7 @@ __device__ __forceinline__ void each_tile(float *tile, const FloatPlanes &planes
     }
 }
 
-// The samples of one row under TAPS taps of the thread's four samples.
+// The samples of a row that TAPS taps of the thread's four samples read.
 template <i32 TAPS> struct Window {
     static constexpr i32 COUNT = (LEAD + 4 + CHANNELS * (TAPS - 1) + 3) / 4;
     float samples[4 * COUNT];
@@ -295,8 +296,8 @@ typedef float Sums[MASKS][OUTPUTS][4];
 // Rows of weights in shared memory begin with a word of 16 bytes.
 constexpr i32 WEIGHTS_W = (MASK_W + 3) / 4 * 4;
 
-// The weights of a mask whose sums are written out: operands of constant memory.
-template <class Weights> struct WrittenOut {
+// The weights of an unrolled mask: operands in constant memory.
+template <class Weights> struct UnrolledWeights {
     const Weights &weights;
 
     // Weights `first` to `first` + N of a row of mask `m`.
@@ -309,8 +310,8 @@ template <class Weights> struct WrittenOut {
     }
 };
 
-// Those of one whose rows are a loop.
-struct Shared {
+// The weights of a mask whose rows are a loop, in shared memory.
+struct SharedWeights {
     const float *weights;
 
     template <i32 N> __device__ __forceinline__ void read(float (&four)[4], i32 m, i32 row, i32 first) const
@@ -323,7 +324,7 @@ struct Shared {
     }
 };
 
-// Adds what TAPS taps from `first` on count, of the row that lies `j` rows below the first one under the mask
+// Adds the products of TAPS taps, from tap `first` on. `row` lies `j` rows below the first row under the mask
 // of the thread's first output.
 template <i32 TAPS, class Weights>
 __device__ __forceinline__ void add_taps(Sums &sums, const float *row, i32 j, i32 first,
@@ -408,9 +409,9 @@ __device__ __forceinline__ void correlate_tiles(float *tile, const FloatPlanes &
         }
         const float *mine = tile + threadIdx.y * OUTPUTS * TILE_W + threadIdx.x * 4;
         if constexpr (ROLLED) {
-            add_masks(sums, mine, Shared{shared_weights});
+            add_masks(sums, mine, SharedWeights{shared_weights});
         } else {
-            add_masks(sums, mine, WrittenOut<Weights>{weights});
+            add_masks(sums, mine, UnrolledWeights<Weights>{weights});
         }
         wait_for_earlier_launches();
 #pragma unroll
@@ -431,7 +432,7 @@ __device__ __forceinline__ bool is_filtered(i32 c)
     return FILTERED >> c & 1;
 }
 
-// Four stored samples; of those beyond the row, zeros.
+// Loads four stored samples; those beyond the row become zero.
 __device__ __forceinline__ void load_original(u32 (&words)[QUAD_WORDS], const FloatPlanes &planes,
                                               const FloatPlane &plane, i32 sample, i32 y, i32 rest)
 {
@@ -453,7 +454,7 @@ __device__ __forceinline__ void load_original(u32 (&words)[QUAD_WORDS], const Fl
     }
 }
 
-// 2^23 and the levels that a pixel becomes, of its sums and the raised levels that it was.
+// Divides a pixel's sums by alpha. `made` and `was` are its levels after and before, plus 2^23.
 __device__ __forceinline__ void divide(u32 (&made)[4], const FloatPlanes &planes, const FloatPlane &plane,
                                        const float (&sums)[4], const float (&was)[4], i32 pixel)
 {
@@ -484,7 +485,7 @@ __device__ __forceinline__ void divide(u32 (&made)[4], const FloatPlanes &planes
     }
 }
 
-// Writes the levels that four sums of one row become, or as many as lie in the plane.
+// Divides four sums of a row and writes their levels, as many as lie in the plane.
 __device__ __forceinline__ void store_quad(const FloatPlanes &planes, const FloatPlane &plane, i32 sample,
                                            i32 y, const float (&sums)[4])
 {
@@ -532,7 +533,7 @@ __device__ __forceinline__ void store_quad(const FloatPlanes &planes, const Floa
     }
 }
 #elif LEVELS
-// Writes four sums of one row, or as many as lie in the plane. Rows of sums are aligned.
+// Writes four sums of a row, as many as lie in the plane. Rows of sums are aligned.
 __device__ __forceinline__ void store_quad(const FloatPlanes &, const FloatPlane &plane, i32 sample, i32 y,
                                            const float (&sums)[4])
 {
@@ -550,7 +551,7 @@ __device__ __forceinline__ void store_quad(const FloatPlanes &, const FloatPlane
     }
 }
 #else
-// Writes four results of one row, or as many as lie in the plane.
+// Writes four results of a row, as many as lie in the plane.
 __device__ __forceinline__ void store_quad(const FloatPlanes &planes, const FloatPlane &plane, i32 sample,
                                            i32 y, const float (&values)[4])
 {

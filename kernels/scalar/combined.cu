@@ -1,22 +1,22 @@
-// Filters of several masks (gradients, absolute values): the masks' sums at each pixel, in one pass over the
-// tile, and one number made of them.
+// Filters of several masks (gradients, absolute values): computes all masks' sums at each pixel in one pass
+// over the tile and combines them to one number.
 //
 // Compile-time parameters, beside those of scalar/convolve.cuh and common/combining.cuh:
-//   TOTAL  what the weights of the only mask add up to; 0 for several, which add up to 0 each
+//   TOTAL  the sum of the only mask's weights; 0 for several masks, whose weights add up to 0 each
 //
 // A convolved channel's `fill` is its zero level here.
 #include "common/combining.cuh"
+#include "common/weights.cuh"
 #include "scalar/convolve.cuh"
-#include "scalar/weights.cuh"
 
-WEIGHTS(MaskWeights, mask_weights, MASKS * MASK_W * MASK_H);
+WEIGHTS(MaskWeights, i32, mask_weights, MASKS * MASK_W * MASK_H);
 
 // A sum for each mask.
 struct Sums {
     Sum of[MASKS];
 };
 
-// The weights of all masks, which add to all sums what one value counts.
+// The weights of all masks: `add` adds a value's products to all sums.
 struct AllWeights {
     typedef Sums Total;
     MaskWeights weights;

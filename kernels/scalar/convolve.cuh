@@ -1,23 +1,24 @@
 // What the scalar kernels share: loads, the tile, the sums, the store.
 //
 // Compile-time parameters (given by src/engine/cuda/kernels/scalar.rs):
-//   PIXELS            where a thread reads pixels: 0 global memory, 1 a tile in shared memory, 2 a texture
-//                     object
+//   PIXELS            where a thread reads pixels, as in common/numbers.cuh
 //   CONSTANT_WEIGHTS  1: the weights lie in constant memory, 0: in global memory, read through the read-only
 //                     path
 //   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample
 //   WIDE              1: sums take 64 bits and the intermediate 32, 0: 32 and 16
-//   DIVIDES           1: sums, which stay below 2^31 then, are divided by a multiplication; 0: by a shift
+//   DIVIDES           1: sums, which are below 2^31, are divided by a multiplication; 0: by a shift
 //   CHANNELS          samples that one pixel interleaves; CONVOLVED: a bit for each that is convolved
 //   BORDER            as in common/border.cuh
 //   MASK_W, MASK_H    columns and rows of the mask
-//   BLOCK_W, BLOCK_H  threads of a block; OUTPUTS: rows that one thread computes, 1 unless PIXELS is 1
+//   BLOCK_W, BLOCK_H  threads of a block; OUTPUTS: rows that one thread computes, 1 unless PIXELS is
+//                     TILE_PIXELS
 //
 // A thread works on samples, not on pixels: neighbours in a row are CHANNELS samples apart, and a warp's
 // loads stay adjacent whatever is interleaved.
 #pragma once
 
 #include "common/border.cuh"
+#include "common/numbers.cuh"
 #include "common/plane.cuh"
 
 #if WIDE
@@ -28,8 +29,7 @@ typedef i32 Sum;
 typedef i16 Intermediate;
 #endif
 
-// How a pass's source values are stored: samples hold theirs above SAMPLE_SHIFT unused bits, the intermediate
-// as they are.
+// Unused low bits of a pass's stored source values: SAMPLE_SHIFT of samples, none of the intermediate.
 template <class Stored> struct Shift {
     static constexpr i32 bits = 0;
 };
@@ -53,7 +53,7 @@ template <class Stored> __device__ __forceinline__ i32 read_texture(const Plane 
 
 template <class Stored> __device__ __forceinline__ i32 read_pixels(const Plane &plane, i32 sample, i32 y)
 {
-#if PIXELS == 2
+#if PIXELS == TEXTURE_PIXELS
     return read_texture<Stored>(plane, sample, y);
 #else
     return read_global<Stored>(plane, sample, y);
@@ -63,9 +63,9 @@ template <class Stored> __device__ __forceinline__ i32 read_pixels(const Plane &
 // The value of component `c` at (x, y), which may lie outside the plane.
 template <class Stored> __device__ __forceinline__ i32 read_anywhere(const Plane &plane, i32 x, i32 y, i32 c)
 {
-    if constexpr (PIXELS == 2 && BORDER == REPLICATE) {
-        // The hardware's clamp is the replicated border, but across interleaved samples it would take another
-        // component.
+    if constexpr (PIXELS == TEXTURE_PIXELS && BORDER == REPLICATE) {
+        // The hardware's clamp is the replicated border, except across interleaved samples, where it would
+        // take another component's.
         const i32 inside = CHANNELS == 1 ? x : border_index(x, plane.width);
         return read_texture<Stored>(plane, inside * CHANNELS + c, y);
     } else {
@@ -82,8 +82,19 @@ template <class Stored> __device__ __forceinline__ i32 read_anywhere(const Plane
 // cache, and NVRTC takes seconds.
 constexpr i32 UNROLLED = 512;
 
-// One value under the mask, `j` rows below the row that the mask's first row covers for the first output, for
-// each output whose mask covers it.
+// One mask's weights: `add` adds a value's product to the sum.
+template <class Weights> struct OneMask {
+    typedef Sum Total;
+    Weights weights;
+
+    __device__ __forceinline__ void add(Sum &sum, i32 k, i32 value) const
+    {
+        sum += (Sum)weights[k] * value;
+    }
+};
+
+// Adds one value's product to the sum of each output whose mask covers it. `i` and `j` are the value's column
+// and row under the mask of the first output.
 template <i32 W, i32 H, class Weights>
 __device__ __forceinline__ void add_value(typename Weights::Total (&sums)[OUTPUTS], i32 i, i32 j, i32 value,
                                           const Weights &weights)
@@ -136,11 +147,11 @@ __device__ __forceinline__ void accumulate(typename Weights::Total (&sums)[OUTPU
     }
 }
 
-// Correlates rows of one plane with a W x H mask of weights and hands each sum to `store(sample, c, y, sum)`.
-// What a sum is, one number or one a mask, is the weights' `Total`.
+// Correlates one plane with a W x H mask of weights and hands each sum to `store(sample, c, y, sum)`. The
+// type of a sum, one number or one for each mask, is the weights' `Total`.
 //
-// A launch never reads what it writes: `store` writes to other memory than `plane.source`, so no block
-// depends on another one.
+// A launch never reads what it writes: `store` does not write to `plane.source`, so no block depends on
+// another.
 template <class Stored, i32 W, i32 H, class Weights, class Store>
 __device__ __forceinline__ void correlate(const Plane &plane, const Weights &weights, const Store &store)
 {
@@ -160,15 +171,14 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
         const i32 y = (i32)first + (i32)threadIdx.y * OUTPUTS;
         typename Weights::Total sums[OUTPUTS] = {};
 
-#if PIXELS == 1
+#if PIXELS == TILE_PIXELS
         constexpr i32 TILE_W = BLOCK_W + (W - 1) * CHANNELS;
         constexpr i32 TILE_H = ROWS + H - 1;
         constexpr i32 THREADS = BLOCK_W * BLOCK_H;
         extern __shared__ __align__(16) u8 shared_bytes[];
         Stored *tile = (Stored *)shared_bytes;
-        // The whole of tile and halo, edges and corners included, in one strided loop: whatever the block's
-        // and the mask's shape, no part of it can be forgotten. Values outside the frame are made here, so
-        // that the sums below need not handle borders.
+        // One strided loop loads the tile and all of its halo, for any shape of block and mask. The border is
+        // applied here, so that the sums below need not handle it.
         const i32 left = (i32)blockIdx.x * BLOCK_W;
         const i32 corner_sample = left - RX * CHANNELS;
         const i64 corner_row = first - RY;
@@ -177,8 +187,7 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
         for (i32 k = threadIdx.y * BLOCK_W + threadIdx.x; k < TILE_W * TILE_H; k += THREADS) {
             const i32 tx = k % TILE_W, ty = k / TILE_W;
             const i32 at = left + tx;
-            // The same for all threads of a block: most blocks lie within the frame and need not ask at each
-            // value where it comes from.
+            // `within` is uniform in the block: most tiles lie within the frame and need no border.
             tile[k] = (Stored)(within ? read_pixels<Stored>(plane, corner_sample + tx, (i32)corner_row + ty)
                                       : read_anywhere<Stored>(plane, at / CHANNELS - RX, (i32)corner_row + ty,
                                                               at % CHANNELS));
@@ -221,7 +230,7 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
 #endif
 #pragma unroll
         for (i32 o = 0; o < OUTPUTS; ++o) {
-            if (OUTPUTS == 1 && PIXELS != 1) {
+            if (OUTPUTS == 1 && PIXELS != TILE_PIXELS) {
                 store(sample, c, y, sums[0]);
             } else if (y + o < plane.height) {
                 store(sample, c, y + o, sums[o]);
@@ -230,8 +239,8 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
     }
 }
 
-// Divides a sum, adds the bias, saturates, and writes the sample; components that are not convolved are
-// copied or filled.
+// Divides a sum, adds the bias, saturates and writes the sample. Components that are not convolved are copied
+// or filled.
 __device__ __forceinline__ void store_sample(const Planes &planes, const Plane &plane, i32 sample, i32 c,
                                              i32 y, Sum sum)
 {

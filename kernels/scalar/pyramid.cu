@@ -1,9 +1,9 @@
-// Gaussians that fit no mask, of a picture that is STEP times smaller along each side (common/pyramid.cuh
-// has the launches).
+// Gaussians that fit no mask: filtered on a picture that is STEP times smaller along each side
+// (common/pyramid.cuh has the launches).
 //
 // Compile-time parameters: those of scalar/convolve.cuh and common/pyramid.cuh, and
-//   ROWS_SHIFT     bits that the first launch's sums are shifted down by
-//   NUMBER_SHIFT   those of all others
+//   ROWS_SHIFT     bits that the first launch's sums are shifted right by
+//   NUMBER_SHIFT   the same of all other launches
 //   FRACTION       fraction bits of the numbers
 #include "common/pyramid.cuh"
 #include "scalar/convolve.cuh"

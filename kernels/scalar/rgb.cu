@@ -1,12 +1,12 @@
-// Colours of a frame become packed RGB of 8 or 16 bits, by the integers of src/engine/rgb.rs.
+// Converts a frame to packed RGB of 8 or 16 bits, with the integers of src/engine/rgb.rs.
 //
-//   Y Y Y Y      R G B R G B R G B R G B     chroma between its samples, in proportion to the distances
+//   Y Y Y Y      R G B R G B R G B R G B     chroma is interpolated linearly between its samples
 //   U   U    =>
 //   V   V
 //
-// A thread makes four pixels that lie side by side.
+// A thread computes four neighbouring pixels.
 //
-// Compile-time parameters: SAMPLE_BYTES; COMPONENTS, 1 or 3, that colours are made of; LOG2_X, LOG2_Y, the
+// Compile-time parameters: SAMPLE_BYTES; COMPONENTS, of the frame's colours, 1 or 3; LOG2_X, LOG2_Y, the
 // subsampling of the last two; FACTOR_BITS; BLOCK_W, BLOCK_H, threads of a block.
 #include "common/offset.cuh"
 #include "common/types.cuh"
@@ -19,7 +19,7 @@ typedef u16 Sample;
 
 constexpr i32 PIXELS = 4;
 constexpr i32 MOST = SAMPLE_BYTES == 1 ? 255 : 65535;
-// Bits of the places between chroma samples.
+// Fraction bits of positions between chroma samples, across and down.
 constexpr i32 BITS_X = LOG2_X + 1;
 constexpr i32 BITS_Y = LOG2_Y + 1;
 constexpr i32 BITS = BITS_X + BITS_Y;
@@ -58,7 +58,7 @@ __device__ __forceinline__ i32 sample(const Rgb &rgb, i32 k, i64 x, i64 y)
     return (i32)(row[x * rgb.step[k]] >> rgb.shift) - rgb.zero[k];
 }
 
-// Where a place lies between two samples of a line: the first, the second, and how far behind the first.
+// A position between two samples of a line: the indices of both, and the distance from the first.
 struct Between {
     i32 first;
     i32 second;
@@ -72,7 +72,7 @@ __device__ __forceinline__ Between between(i32 at, i32 origin, i32 bits, i32 cou
     return {min(max(first, 0), count - 1), min(max(first + 1, 0), count - 1), place - first * (1 << bits)};
 }
 
-// Component k at a pixel, times 2^BITS.
+// Component k interpolated at a pixel, times 2^BITS.
 __device__ __forceinline__ i32 mixed(const Rgb &rgb, i32 k, const Between &x, const Between &y)
 {
     const i32 left = (1 << BITS_X) - x.part;

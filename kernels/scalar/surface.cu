@@ -1,5 +1,5 @@
-// A surface of the card's decoder becomes the planes of a frame: chroma is deinterleaved, and samples of more
-// than eight bits, which a surface holds in the high bits of a word, go to the low ones.
+// Converts a decoder's surface to the planes of a frame: deinterleaves chroma, and shifts samples of more
+// than eight bits, which a surface holds in the high bits of 16, to the low bits.
 //
 //   surface   Y Y Y Y Y Y Y Y      frame   Y Y Y Y Y Y Y Y
 //             U V U V U V U V              U U U U   V V V V
@@ -7,7 +7,7 @@
 // A thread takes 16 bytes of two rows of luma and of the row of chroma that belongs to them. Rows are padded
 // to more than 16 bytes on both sides, so that the last thread of a row may go beyond its end.
 //
-// Compile-time parameters: SAMPLE_BYTES; SHIFT, bits that a sample of the surface has too many.
+// Compile-time parameters: SAMPLE_BYTES; SHIFT, unused low bits of a surface's sample.
 #include "common/offset.cuh"
 
 typedef unsigned char u8;
@@ -38,7 +38,7 @@ static_assert(OFFSET(Surface, pitch) == 56);
 static_assert(OFFSET(Surface, width) == 80);
 static_assert(OFFSET(Surface, height) == 84);
 
-// The samples of a word, in their low bits.
+// A word's samples, shifted to the low bits.
 __device__ __forceinline__ u32 lowered(u32 word)
 {
 #if SAMPLE_BYTES == 1

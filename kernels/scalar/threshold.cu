@@ -1,5 +1,5 @@
-// Samples that a step changes by less than its threshold are set to what they were. Works in place on the
-// result: a sample is read and written by the same thread.
+// Restores samples that a step changes by less than its threshold. Works in place on the result: a sample is
+// read and written by the same thread.
 //
 // Compile-time parameters: SAMPLE_BYTES, CHANNELS and CONVOLVED, as in scalar/convolve.cuh; BLOCK_W, BLOCK_H,
 // threads of a block; LEAST, the least difference that is kept, in units of stored samples, padding bits

@@ -1,26 +1,26 @@
-// The largest sum of eight masks that turn around the centre (src/filter/plan/compass.rs): of a tile as it
-// lies for tensor cores, but without products.
+// The largest sum of the eight rotations of one compass mask (src/filter/plan/compass.rs), without products, from
+// a tile as tensor/direct.cu loads it.
 //
 //   p0 p1 p2      a mask's sum = MORE (three in a row around the centre) - FEWER (all eight)
 //   p7 .. p3      the largest three: p0 + p1 + max(p7, p2), likewise of p2 + p3, p4 + p5, p6 + p7
 //   p6 p5 p4
 //
-// Where 16 bits hold the sums of eight samples (up to 12 bits), a word's halves are two results; else each
-// result takes words. A row that is below one result is above the one two rows down, which is the next that
-// this lane makes; so the compiler finds its sums of two again.
+// Where 16 bits hold the sum of eight samples (up to 12 bits), a word's halves are two results; else a word
+// is one. The row below a result is the row above the lane's next result, two rows down, so that the compiler
+// can reuse its sums of two.
 //
 // Compile-time parameters: MORE, FEWER
 //   HALVES        1: 16 bits hold the sums of eight samples
-//   HALF_NUMBERS  1: and what they weigh
+//   HALF_NUMBERS  1: 16 bits also hold MORE times three samples and FEWER times eight
 #pragma once
 
 #include "tensor/tile/operand.cuh"
 
-// Eight neighbouring samples, or sums of such.
+// Eight neighbouring samples, or sums of them.
 constexpr i32 RING_WORDS = HALVES ? 4 : 8;
 typedef u32 Eight[RING_WORDS];
 
-// Those at and beside eight results.
+// A row's samples at eight results, and a pixel before and after each.
 struct RingRow {
     Eight before, here, after;
 };
@@ -34,7 +34,7 @@ __device__ __forceinline__ u32 larger(u32 a, u32 b)
     }
 }
 
-// Eight bytes as halves of words.
+// Reads eight bytes into halves of words, AWAY bytes from `at`.
 template <bool ALIGNED, i32 AWAY>
 __device__ __forceinline__ void read_bytes(Eight &to, const u8 *row, i32 at)
 {
@@ -47,10 +47,10 @@ __device__ __forceinline__ void read_bytes(Eight &to, const u8 *row, i32 at)
     }
 }
 
-// Words on either side of eight samples of two bytes that hold their neighbours.
+// Words beside eight samples of two bytes that hold their neighbours, on either side.
 constexpr i32 BESIDE = (CHANNELS + 1) / 2;
 
-// Eight samples of two bytes, from number `first` on of those that words hold.
+// Takes eight samples of two bytes out of words, from sample `first` on.
 template <i32 N> __device__ __forceinline__ void take_eight(Eight &to, const u32 (&words)[N], i32 first)
 {
 #pragma unroll
@@ -65,7 +65,7 @@ template <i32 N> __device__ __forceinline__ void take_eight(Eight &to, const u32
     }
 }
 
-// Those of a row from byte `at` on, a multiple of four.
+// Reads a row's samples for eight results from byte `at` on, a multiple of four.
 template <bool ALIGNED> __device__ __forceinline__ void read_ring_row(RingRow &to, const u8 *row, i32 at)
 {
     if constexpr (SAMPLE_BYTES == 1) {
@@ -81,14 +81,14 @@ template <bool ALIGNED> __device__ __forceinline__ void read_ring_row(RingRow &t
     }
 }
 
-// What the largest three and all eight weigh together.
+// The weighted sum of the largest three samples and all eight.
 __device__ __forceinline__ Total weighed(u32 most, u32 all)
 {
     return (Total)MORE * (Total)most - (Total)FEWER * (Total)all;
 }
 
 // Calls take(s, values) with this lane's eight results of each of COUNT steps, which are two rows apart.
-// `row` is the one above the first results, in which they would be from byte `at` on, a multiple of four.
+// `row` is the row above the first results; results begin at byte `at` of their row, a multiple of four.
 template <bool ALIGNED, i32 COUNT, class Take>
 __device__ __forceinline__ void largest_around(const u8 *row, i32 at, const Take &take)
 {

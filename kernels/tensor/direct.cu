@@ -1,18 +1,18 @@
-// Direct masks on tensor cores: pixels in place in memory times Toeplitz bands of weights.
+// Direct masks on tensor cores: pixels as they lie in memory times Toeplitz bands of weights.
 //
-// A window (K-slice) is 16 bytes of one row and the 16 below them. One product takes 16 windows and gives 8
-// results of each. Parameters beside those of tensor/tile/geometry.cuh:
-//   SHARED_WINDOWS  1: two products take the same windows, 8 bytes apart, and give 8 x 2 results of each
-//   COLUMNS         otherwise, results of a window beside each other: 4 in 2 rows, or 2 in 4 rows
-//   PAIRS           pairs of rows under a window's results; WINDOWS: windows beside each other under them
-//   START           the byte of a tile's row at which its first window begins
-//   STEPS           windows below each other that a warp works on
-//   RESIDENT        1: all weights stay in registers; 0: they are read as they are needed, each time for
-//                   STEPS windows below each other
+// A K-slice is 16 bytes of one row and the 16 below them. One product takes 16 K-slices and gives 8 results
+// of each. Parameters beside those of tensor/tile/geometry.cuh:
+//   SHARED_SLICES   1: two products take the same K-slices, 8 bytes apart, and give 8 x 2 results of each
+//   COLUMNS         otherwise, results of a K-slice beside each other: 4 in 2 rows, or 2 in 4 rows
+//   PAIRS           pairs of rows under a K-slice's results; SLICES: K-slices beside each other under them
+//   START           the byte of a tile's row at which its first K-slice begins
+//   STEPS           K-slices below each other that a warp works on
+//   RESIDENT        1: all weights stay in registers; 0: they are read when they are needed, each time for
+//                   STEPS K-slices below each other
 //
-// Of two masks, each of which has as many bands, the lanes end with both sums; an absolute value or a
-// magnitude (common/combining.cuh) is made of sums in the epilogue. The largest of eight sums takes no
-// products (tensor/compass.cuh).
+// With two masks a lane gets the sums of both, in as many bands each; the epilogue makes an absolute value or
+// a magnitude of sums (common/combining.cuh). The largest of eight sums takes no products
+// (tensor/compass.cuh).
 #include "common/combining.cuh"
 #include "tensor/compass.cuh"
 #include "tensor/epilogue.cuh"
@@ -21,7 +21,7 @@
 
 static_assert(COMBINING == LINEAR || DIGITS == 1, "sums over the bytes of samples are joined for one mask");
 
-#if SHARED_WINDOWS
+#if SHARED_SLICES
 
 typedef SharedBands<PAIRS, BANDS> Bands;
 
@@ -31,23 +31,22 @@ __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
 }
 
 constexpr i32 WIDTH = 16;     // samples beside each other that the lanes with the same g work on
-constexpr i32 ROWS_DOWN = 2;  // rows of a window's results
+constexpr i32 ROWS_DOWN = 2;  // rows of a K-slice's results
 constexpr bool TWO_ROWS = true;
 
-// Calls take(s, values) with eight values of step s that this lane has, in the order of s. `row` and `offset`
-// are where it begins to read, join(parts, k) makes value k out of its sums, where k counts a row's results
-// from the window on that the lanes with the same g begin with.
+// Calls take(s, values) with this lane's eight values of each step s, in order. The lane reads from byte
+// `offset` of `row` on. join(parts, k) makes a value out of its sums; k counts the results of a row from the
+// first K-slice of the lanes with the same g on.
 template <bool ALIGNED, class Join, class Take>
-__device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, const i32 (&start)[4],
-                                                 const Bands &bands, const Join &join, const Take &take)
+__device__ __forceinline__ void convolve_slices(const u8 *row, i32 offset, const i32 (&start)[4],
+                                                const Bands &bands, const Join &join, const Take &take)
 {
-    static_assert(FIRST_BYTE % 4 == 0, "windows begin at whole words");
+    static_assert(FIRST_BYTE % 4 == 0, "K-slices begin at whole words");
     convolve_shared<ALIGNED, false, row_pitch<ALIGNED>, STEPS>(row, offset, start, bands, join, take);
 }
 
-// Packs eight values of this lane to eight results that lie beside each other, after an exchange with the
-// lane beside it.
-__device__ __forceinline__ void pack_window(u32 (&words)[2 * SAMPLE_BYTES], const i32 (&values)[8])
+// Packs this lane's eight values to eight neighbouring results, after an exchange with the neighbouring lane.
+__device__ __forceinline__ void pack_slice(u32 (&words)[2 * SAMPLE_BYTES], const i32 (&values)[8])
 {
     u32 mine[2 * SAMPLE_BYTES];
     pack(mine, values);
@@ -57,10 +56,10 @@ __device__ __forceinline__ void pack_window(u32 (&words)[2 * SAMPLE_BYTES], cons
 #else
 
 constexpr i32 WIDTH = 4 * COLUMNS;      // samples beside each other that the lanes with the same g work on
-constexpr i32 ROWS_DOWN = 8 / COLUMNS;  // rows of a window's results
+constexpr i32 ROWS_DOWN = 8 / COLUMNS;  // rows of a K-slice's results
 constexpr bool TWO_ROWS = COLUMNS == 4;
 constexpr i32 PAIRS_DOWN = ROWS_DOWN / 2;
-// The pairs of rows under STEPS windows that are in registers at a time.
+// The pairs of rows under STEPS K-slices that are in registers at a time.
 constexpr i32 RING = RESIDENT ? PAIRS : PAIRS_DOWN * (STEPS - 1) + 1;
 
 struct Bands {
@@ -82,10 +81,10 @@ __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
     }
 }
 
-// Sums of a window's results. [u]: of the two products whose windows share what is read.
+// Sums of a K-slice's results. [u]: of two products whose K-slices are read together.
 typedef i32 Sums[2][BANDS][4];
 
-// Four windows' words of two rows: those of product u are 2h + u for rows g and g + 8 of the product.
+// Words of two rows of four K-slices: product u takes words u and u + 2, as its rows g and g + 8.
 typedef u32 Pair[2][4];
 
 __device__ __forceinline__ void add(Sums &sums, const Pair &p, const Weights (&weights)[BANDS], bool begin,
@@ -104,8 +103,9 @@ __device__ __forceinline__ void add(Sums &sums, const Pair &p, const Weights (&w
     }
 }
 
-// As above; with two columns lanes have neighbours.
-__device__ __forceinline__ void pack_window(u32 (&words)[2 * SAMPLE_BYTES], const i32 (&values)[8])
+// Packs this lane's eight values to eight neighbouring results. With two columns they are neighbours already;
+// with four, lanes exchange halves with the neighbouring lane.
+__device__ __forceinline__ void pack_slice(u32 (&words)[2 * SAMPLE_BYTES], const i32 (&values)[8])
 {
     const bool odd = threadIdx.x & 1;
     if constexpr (COLUMNS == 2) {
@@ -130,17 +130,19 @@ __device__ __forceinline__ void pack_window(u32 (&words)[2 * SAMPLE_BYTES], cons
     }
 }
 
-// As above.
+// Calls take(s, values) with this lane's eight values of each step s, in order. The lane reads from byte
+// `offset` of `row` on. join(parts, k) makes a value out of its sums; k counts the results of a row from the
+// first K-slice of the lanes with the same g on.
 template <bool ALIGNED, class Join, class Take>
-__device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, const i32 (&start)[4],
-                                                 const Bands &bands, const Join &join, const Take &take)
+__device__ __forceinline__ void convolve_slices(const u8 *row, i32 offset, const i32 (&start)[4],
+                                                const Bands &bands, const Join &join, const Take &take)
 {
     Pair ring[RING];
-    auto read_pair = [&](i32 slot, i32 k, i32 window) {
+    auto read_pair = [&](i32 slot, i32 k, i32 slice) {
 #pragma unroll
         for (i32 r = 0; r < 2; ++r) {
             read_words<ALIGNED, 4, COLUMNS * UNIT, FIRST_BYTE % 4>(
-                ring[slot][r], row + (2 * k + r) * row_pitch<ALIGNED>, offset + 16 * window);
+                ring[slot][r], row + (2 * k + r) * row_pitch<ALIGNED>, offset + 16 * slice);
         }
     };
     auto end = [&](i32 s, const Sums &sums) {
@@ -186,15 +188,15 @@ __device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, cons
             }
         }
 #pragma unroll 1
-        for (i32 window = 0; window < WINDOWS; ++window) {
-            // Row pair j of the mask, whose values for window s below each other lie in ring slot j + s
-            // PAIRS_DOWN.
+        for (i32 slice = 0; slice < SLICES; ++slice) {
+            // Multiplies row pair j of the mask. For step s its values lie s * PAIRS_DOWN ring slots after
+            // `slot`.
             auto multiply = [&](i32 slot, i32 j) {
-                read_pair((slot + RING - 1) % RING, j + RING - 1, window);
+                read_pair((slot + RING - 1) % RING, j + RING - 1, slice);
                 Weights weights[BANDS];
 #pragma unroll
                 for (i32 i = 0; i < BANDS; ++i) {
-                    weights[i] = read_weights(bands.fragments, (window * PAIRS + j) * BANDS + i);
+                    weights[i] = read_weights(bands.fragments, (slice * PAIRS + j) * BANDS + i);
                 }
 #pragma unroll
                 for (i32 s = 0; s < STEPS; ++s) {
@@ -203,7 +205,7 @@ __device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, cons
             };
 #pragma unroll
             for (i32 k = 0; k < RING - 1; ++k) {
-                read_pair(k, k, window);
+                read_pair(k, k, slice);
             }
             if constexpr (PAIRS <= 2 * RING) {
 #pragma unroll
@@ -235,7 +237,7 @@ __device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, cons
 
 static_assert(COMBINING != LARGEST || (TWO_ROWS && WIDTH == 16), "a lane makes eight results side by side");
 
-// A sample of a number that is made of sums.
+// Requantizes a number that sums are combined to.
 __device__ __forceinline__ i32 finish_number(const Planes &planes, const Plane &plane, Total number,
                                              i32 sample)
 {
@@ -243,7 +245,7 @@ __device__ __forceinline__ i32 finish_number(const Planes &planes, const Plane &
     return requantize(planes, number + (Total)channel.high);
 }
 
-// A sample of a result's sums of byte products.
+// Joins a result's sums of byte products, combines those of several masks, and requantizes.
 template <i32 N>
 __device__ __forceinline__ i32 finish_parts(const Planes &planes, const Plane &plane, const i32 (&parts)[N],
                                             i32 sample)
@@ -264,7 +266,7 @@ __device__ __forceinline__ i32 finish_parts(const Planes &planes, const Plane &p
         }
         Total number;
         if constexpr (COMBINING == ABSOLUTE) {
-            number = sums[0] + late_start(plane, sample);
+            number = sums[0] + missing_bias(plane, sample);
             number = number < 0 ? -number : number;
         } else {
             number = scaled_root((i32)sums[0], (i32)sums[MASKS - 1]);
@@ -281,7 +283,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     constexpr i32 WORDS = 2 * SAMPLE_BYTES;  // eight results
     const i32 zero[4] = {};
     const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-    // Bytes of one part from the tile's first to the lanes' with the same g, and rows.
+    // Bytes of a part, and rows, from the tile's first result to the first of the lanes with the same g.
     const i32 across = (warp % WARPS_X * 8 + g) * WIDTH * UNIT, down = warp / WARPS_X * (ROWS_DOWN * STEPS);
     // Where this lane's results begin in the tile.
     const i32 left = PARTS * (TWO_ROWS ? across + 8 * UNIT * (t & 1) : across),
@@ -297,33 +299,33 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         for (i32 c = 0; c < CHANNELS; ++c) {
             auto keep = [&](i32 s, const i32(&values)[8]) {
                 u32 words[WORDS];
-                pack_window(words, values);
+                pack_slice(words, values);
 #pragma unroll
                 for (i32 k = 0; k < WORDS; ++k) {
                     kept[s][k][c] = words[k];
                 }
             };
             if (is_convolved(c)) {
-                // One component after the other: reads of the next one that come early cost registers.
+                // Keeps the compiler from reading the next component early, which would cost registers.
                 __syncwarp();
                 const u8 *part = row + c * DIGITS * PART;
                 if constexpr (DIGITS == 1) {
                     const auto whole = [&](const i32(&parts)[BANDS], i32) {
                         return finish_parts(planes, plane, parts, c);
                     };
-                    convolve_windows<true>(part, offset, start, bands, whole, keep);
+                    convolve_slices<true>(part, offset, start, bands, whole, keep);
                 } else {
                     // Sums over the bytes of samples fit 32 bits (docs/arithmetic.md).
                     const auto sum = [](const i32(&parts)[BANDS], i32) { return joined<i32>(parts); };
                     i32 high[STEPS][8];
-                    convolve_windows<true>(part + PART, offset, zero, bands, sum,
-                                           [&](i32 s, const i32(&values)[8]) {
+                    convolve_slices<true>(part + PART, offset, zero, bands, sum,
+                                          [&](i32 s, const i32(&values)[8]) {
 #pragma unroll
-                                               for (i32 k = 0; k < 8; ++k) {
-                                                   high[s][k] = values[k];
-                                               }
-                                           });
-                    convolve_windows<true>(part, offset, start, bands, sum, [&](i32 s, const i32(&low)[8]) {
+                                              for (i32 k = 0; k < 8; ++k) {
+                                                  high[s][k] = values[k];
+                                              }
+                                          });
+                    convolve_slices<true>(part, offset, start, bands, sum, [&](i32 s, const i32(&low)[8]) {
                         i32 values[8];
 #pragma unroll
                         for (i32 k = 0; k < 8; ++k) {
@@ -366,9 +368,9 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         const auto whole = [&](const i32(&parts)[BANDS], i32 k) {
             return finish_parts(planes, plane, parts, sample + k);
         };
-        convolve_windows<ALIGNED>(row, offset, start, bands, whole, [&](i32 s, const i32(&values)[8]) {
+        convolve_slices<ALIGNED>(row, offset, start, bands, whole, [&](i32 s, const i32(&values)[8]) {
             u32 words[WORDS];
-            pack_window(words, values);
+            pack_slice(words, values);
             output.put(words, ROWS_DOWN);
         });
     }

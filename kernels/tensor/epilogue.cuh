@@ -1,10 +1,10 @@
-// The epilogue: sums are divided, clamped to the range of samples, packed and stored.
+// The epilogue: divides sums, clamps them to the range of samples, packs and stores them.
 #pragma once
 
 #include "tensor/tile/operand.cuh"
 
-// What a sum lacks of the bias that it should begin with.
-__device__ __forceinline__ Total late_start(const Plane &plane, i32 sample)
+// The bias, if sums did not start with it (wide sums, or components with different biases); else 0.
+__device__ __forceinline__ Total missing_bias(const Plane &plane, i32 sample)
 {
     if (WIDE || !SAME_BIAS) {
         return (Total)(SAME_BIAS ? shared_bias(plane) : plane.channel[sample % CHANNELS].low);
@@ -12,12 +12,12 @@ __device__ __forceinline__ Total late_start(const Plane &plane, i32 sample)
     return 0;
 }
 
-// A sum with its bias divided, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits are
-// cut when they are packed.
+// Divides a sum that has its bias, and clamps it to the range of samples. 32-bit sums of 8-bit samples are
+// clamped when they are packed.
 __device__ __forceinline__ i32 requantize(const Planes &planes, Total total)
 {
     if constexpr (DIVIDES) {
-        // What is negative ends as 0 whatever it is.
+        // All negative sums become 0.
         total = quotient(total < 0 ? 0 : (i32)total, planes.factor, planes.shift);
     } else {
         total >>= planes.shift;
@@ -30,13 +30,13 @@ __device__ __forceinline__ i32 requantize(const Planes &planes, Total total)
     return (i32)total << SAMPLE_SHIFT;
 }
 
-// The same of a sum without what `late_start` says.
+// Adds the missing bias to a sum, then requantizes it.
 __device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, Total total, i32 sample)
 {
-    return requantize(planes, total + late_start(plane, sample));
+    return requantize(planes, total + missing_bias(plane, sample));
 }
 
-// Neighbouring results as they lie in memory.
+// Packs neighbouring results into words as they lie in memory.
 template <i32 N>
 __device__ __forceinline__ void pack(u32 (&words)[N], const i32 (&values)[4 * N / SAMPLE_BYTES])
 {
@@ -69,8 +69,8 @@ __device__ __forceinline__ void keep_others(const Plane &plane, i32 x, i32 y, u3
     }
 }
 
-// The lanes of a warp hold parts of a run of results that lie beside each other in memory; `before` is the
-// lane with the part before this one.
+// Lanes of a warp hold parts of a run of results that are neighbours in memory; `before` is the lane with the
+// part before this lane's.
 struct Run {
     i32 before;
     bool first;
@@ -88,7 +88,7 @@ template <bool ALIGNED, i32 N> struct Output {
     u8 *out;         // in the row that is written next
     i32 row = 0;
 
-    // `end` is the byte of the rows at which results end, if they do not go on to the rows' own end.
+    // `end` is the byte of a row at which results end, if that is before the row's end.
     __device__ __forceinline__ Output(const Plane &plane, const Run &run, i32 x, i32 y, i32 end = 0x7fffffff)
         : plane(plane), run(run), x(x), y(y), left(min(plane.width * PIXEL_BYTES, end) - x),
           rows(!ALIGNED || left > 0 ? plane.height - y : 0),
@@ -96,13 +96,13 @@ template <bool ALIGNED, i32 N> struct Output {
     {
     }
 
-    // Writes the next row, and goes `step` rows down from it.
+    // Writes the next row, and goes `step` rows down.
     __device__ __forceinline__ void put(u32 (&words)[N], i32 step)
     {
         const bool inside = row < rows;
         if (row == 0) {
-            // Waits only here, so that launches of small frames run side by side. Until now launches before
-            // this one may still read or write where the results go.
+            // Waits only now, so that launches of small frames overlap. Earlier launches may have read or
+            // written until here what the results overwrite.
             wait_for_earlier_launches();
         }
         if (!every_channel && inside) {

@@ -1,16 +1,16 @@
-// Two masks one after the other on tensor cores, in one launch: the intermediate picture is never written to
-// the card's memory.
+// Two masks one after the other on tensor cores, in one launch: the picture between them stays in shared
+// memory.
 //
-// A block convolves a tile with its halo with the first mask into a second area of shared memory, the middle,
-// and that with the next mask to results. docs/gpu-kernels.md has the picture. For planes of one component of
-// a byte. Parameters beside those of tensor/tile/geometry.cuh, whose mask is as large as both together, so
-// that a tile's halo is that of both:
-//   PAIRS, BANDS    pairs of rows under a window's results, and bands, of the first mask; NEXT_PAIRS,
+// A block convolves a tile and its halo with the first mask into a second area of shared memory, the middle,
+// and the middle with the next mask. docs/gpu-kernels.md has the picture. For planes of one component of a
+// byte. Parameters beside those of tensor/tile/geometry.cuh, of which MASK_W and MASK_H are those of both
+// masks together, as is a tile's halo:
+//   PAIRS, BANDS    pairs of rows under a K-slice's results, and bands, of the first mask; NEXT_PAIRS,
 //                   NEXT_BANDS: of the next
 //   NEXT_W, NEXT_H  columns and rows of the next mask
-//   FIRST_DIVIDES   as DIVIDES, which is the next mask's, of the first one
-//   START           the byte of a tile's row at which the first mask's first window begins
-//   STEPS           windows below each other that a warp works on with the first mask
+//   FIRST_DIVIDES   as DIVIDES, for the first mask; DIVIDES is the next mask's
+//   START           the byte of a tile's row at which the first mask's first K-slice begins
+//   STEPS           K-slices below each other that a warp works on with the first mask
 //   MIDDLE_PITCH    bytes from row to row of the middle; MIDDLE_LEFT: bytes of such a row before a tile's
 //                   first result
 #include "common/border.cuh"
@@ -24,7 +24,7 @@ typedef SharedBands<NEXT_PAIRS, NEXT_BANDS> Next;
 constexpr i32 NEXT_REACH = NEXT_W / 2;
 // Rows of the middle.
 constexpr i32 MIDDLE_ROWS = TILE_H + NEXT_H - 1;
-// Bytes of the middle before a result at which its window begins.
+// Bytes before a result at which its K-slice begins in the middle.
 constexpr i32 NEXT_START = 4;
 
 static_assert(SAMPLE_BYTES == 1 && CHANNELS == 1 && !WIDE && SAME_BIAS && !DEINTERLEAVE,
@@ -32,11 +32,11 @@ static_assert(SAMPLE_BYTES == 1 && CHANNELS == 1 && !WIDE && SAME_BIAS && !DEINT
 static_assert(WARPS == WARPS_X && TILE_H % 2 == 0 && 2 * STEPS == MIDDLE_ROWS, "each warp works on all rows");
 static_assert(NEXT_REACH <= NEXT_START && NEXT_START <= MIDDLE_LEFT &&
                   MIDDLE_LEFT + TILE_W + NEXT_REACH <= 128 * WARPS,
-              "the middle has what windows cover");
-// Banks: rows below each other are written together, by words.
+              "the middle has what K-slices cover");
+// A warp writes words of two rows at once, which must lie in different banks.
 static_assert(MIDDLE_PITCH % 16 == 8 && MIDDLE_PITCH >= 128 * WARPS, "lanes write to different banks");
 
-// What the first mask's sums come to, before it is cut to the range of samples.
+// Divides a sum of the first mask. It is clamped to the range of samples when it is packed.
 __device__ __forceinline__ i32 first_levels(const Tiles &tiles, i32 sum)
 {
     if constexpr (FIRST_DIVIDES) {
@@ -45,8 +45,8 @@ __device__ __forceinline__ i32 first_levels(const Tiles &tiles, i32 sum)
     return sum >> tiles.row_shift;
 }
 
-// Fills the intermediate outside the plane as the border says, which is not what the first mask makes of the
-// pixels there. Returns true if it wrote: then all threads must synchronise before they read.
+// Fills the middle outside the plane by the border: the first mask's results there are not what the next mask
+// has to read. Returns true if it wrote: then call __syncthreads() before reading.
 __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, const Tile &tile)
 {
     if (BORDER_IS_PERIODIC) {
@@ -65,7 +65,7 @@ __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, cons
     auto at = [&](i32 x, i32 y) -> u8 & {
         return middle[(y - top) * MIDDLE_PITCH + MIDDLE_LEFT + x - tile.x];
     };
-    // Everything that is read is inside the plane, so that no thread reads what another one writes.
+    // All reads are inside the plane and all writes outside, so that no thread reads what another one writes.
     auto set = [&](i32 x, i32 y, i32 from_x, i32 from_y) {
         at(x, y) = BORDER_IS_CONSTANT ? (u8)plane.channel[0].border : at(from_x, from_y);
     };
@@ -119,7 +119,7 @@ __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tile
         i32 next_start[4];
         read_four(next_start, next_biases[tile.plane]);
         const Run run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)};
-        // The last results that a block computes of a row have no middle; the next tile has them.
+        // The block's last results of a row lack a part of the middle; the next tile computes them.
         Output<ALIGNED, 2> output(plane, run, tile.x + across + 8 * (t & 1), tile.y + t / 2, tile.x + TILE_W);
         convolve_shared<true, true, MIDDLE_PITCH, TILE_H / 2>(
             middle, MIDDLE_LEFT - NEXT_START + across + 4 * t, next_start, next,

@@ -1,20 +1,18 @@
-// Separable masks on tensor cores, both passes in one launch: what the row pass leaves in a lane's registers
-// is the operand that the column pass wants there.
+// Separable masks on tensor cores, both passes in one launch: the row pass leaves its results in the
+// registers in which the column pass needs its operand.
 //
 // The row pass multiplies 16 results' weights with 8 rows of pixels, the column pass 16 rows' weights with 8
 // columns of the intermediate. Rows are worked on in groups of 16. A warp goes down a strip of 32 samples.
-// Parameters beside those of tensor/tile/geometry.cuh, whose BANDS are the row
-// pass's:
-//   ROW_PIECES      16-byte pieces of a row under 16 results; COLUMN_GROUPS: groups of 16 rows under 16
+// Parameters beside those of tensor/tile/geometry.cuh, whose BANDS are the row pass's:
+//   ROW_SLICES      K-slices of 16 bytes of a row under 16 results; COLUMN_GROUPS: groups of 16 rows under 16
 //                   results
 //   COLUMN_BYTES    signed bytes of a column's weight, up to three
-//   START           the byte of a tile's row at which its first window begins
-//   STEPS           groups of 16 result rows that a warp goes down; UNROLL: how many of them the code has one
-//                   after the other, which divides STEPS
-//   SPLIT_SUM32     1: of a wide mask, the row pass shifts down by at least 8 and the column pass by at least
-//                   16, or by 16 and 24 where weights have three bytes, all components of a plane add the
-//                   same bias, and it is below 2^45, or 2^53; then sums are joined in 32 bits, of which the
-//                   last 8 to 24 are shifted away before
+//   START           the byte of a tile's row at which its first K-slice begins
+//   STEPS           groups of 16 result rows that a warp goes down; UNROLL: how many of them are unrolled, a
+//                   divisor of STEPS
+//   SPLIT_SUM32     1: wide sums are joined in 32 bits, without the lowest 8 or 16 bits of the row pass's
+//                   sums and 16 or 24 of the column pass's, which the divisions shift out. `can_split_sum32`
+//                   in src/engine/cuda/kernels/tensor/separable.rs says when.
 #include "tensor/epilogue.cuh"
 #include "tensor/tile/pipeline.cuh"
 
@@ -23,15 +21,16 @@ constexpr i32 BETWEEN_BYTES = WIDE ? 3 : 2;
 // Sums of byte products that make up one sum of the column pass.
 constexpr i32 SUMS = COLUMN_BYTES + BETWEEN_BYTES - 1;
 
-constexpr i32 ROW_WHOLE = ROW_PIECES / 2, COLUMN_WHOLE = COLUMN_GROUPS / 2;
-constexpr bool ROW_HALF = ROW_PIECES % 2, COLUMN_HALF = COLUMN_GROUPS % 2;
-// With two groups the older one is the first or the second half of a product's bytes in turn, so that nothing
-// is moved. Wide ones have no registers for both layouts of the weights.
+// Products of 32 bytes, and one of 16 if a half is left.
+constexpr i32 ROW_WHOLE = ROW_SLICES / 2, COLUMN_WHOLE = COLUMN_GROUPS / 2;
+constexpr bool ROW_HALF = ROW_SLICES % 2, COLUMN_HALF = COLUMN_GROUPS % 2;
+// With two groups, the older one is by turns the first and the second half of a product's bytes, so that no
+// register is moved. That takes two layouts of the weights, for which wide masks lack registers.
 constexpr bool DOUBLE_LAYOUT = COLUMN_GROUPS == 2 && BETWEEN_BYTES == 2;
 // Groups of 16 rows that are read before there is a result.
 constexpr i32 AHEAD = COLUMN_GROUPS - 1;
 static_assert(STEPS % UNROLL == 0 && (!DOUBLE_LAYOUT || UNROLL % 2 == 0 || UNROLL == STEPS),
-              "turns go on from one turn of the loop to the next");
+              "the layouts alternate from one turn of the loop to the next, too");
 // True if the lower 8 rows of the last group are not needed.
 constexpr bool LAST_IS_HALF = (15 + MASK_H + 7) / 8 % 2 == 1 && UNROLL == STEPS;
 // A lane's results: four neighbours of either half of the strip's samples.
@@ -81,10 +80,12 @@ __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
     }
 }
 
-// A sum of the row pass, its last band begun with `row_start`, as a value of the intermediate.
+// Joins the bands of a sum of the row pass, the last of which began with `row_start`, and shifts it right to
+// a value of the intermediate.
 //
-// A band of at most 63 products of bytes, or of twice as many in the middle ones, lies within 2^22, and the
-// start within 2^29. So two bands joined fit 32 bits; three do up to 12-bit samples and weights of two bytes.
+// A band has at most 63 products of bytes, or twice as many in the middle, and lies within 2^22, and the
+// start within 2^29. So two joined bands fit 32 bits, and three do up to 12-bit samples and weights of two
+// bytes.
 __device__ __forceinline__ i32 between_passes(const i32 (&bands)[BANDS], i32 row_shift)
 {
     if constexpr (WIDE && BANDS == 3) {
@@ -104,14 +105,14 @@ __device__ __forceinline__ i32 between_passes(const i32 (&bands)[BANDS], i32 row
     return joined<i32>(bands) >> row_shift;
 }
 
-// The intermediate of 16 rows and 8 columns, in this lane four values of one column: their signed high bytes,
-// then the lower ones.
+// The intermediate of 8 columns, byte by byte, the signed high bytes first. Of each group of 16 rows this
+// lane has four values of one column.
 struct Intermediate {
     u32 bytes[BETWEEN_BYTES][COLUMN_GROUPS];
 };
 
-// Intermediate values of two blocks of 8 rows: rows 2t and 2t + 1 of both, joined byte by byte to the group
-// at `group`.
+// Splits values of two blocks of 8 rows, rows 2t and 2t + 1 of each, into the bytes of the intermediate's
+// group `group`.
 __device__ __forceinline__ void split(const i32 (&upper)[2], const i32 (&lower)[2], Intermediate &to,
                                       i32 group)
 {
@@ -124,8 +125,7 @@ __device__ __forceinline__ void split(const i32 (&upper)[2], const i32 (&lower)[
     }
 }
 
-// Adds the products of a column's weight bytes `weights` with bytes of the intermediate, which are signed or
-// not.
+// Adds the products of one byte of the column's weights with one byte of the intermediate, signed or not.
 __device__ __forceinline__ void add_column(i32 (&d)[4], const i32 (&begin)[4], bool is_signed,
                                            const u32 (&weights)[COLUMN_WHOLE + 1][4], const u32 (&half)[2],
                                            const u32 (&values)[COLUMN_GROUPS])
@@ -150,19 +150,19 @@ __device__ __forceinline__ void add_column(i32 (&d)[4], const i32 (&begin)[4], b
     }
 }
 
-// The bits of the bias that the last sum of the column pass begins with; those above them begin the sum whose
-// unit they are.
+// SPLIT_SUM32: the last sum of the column pass begins with this many low bits of the bias, and the sum whose
+// unit is 2^BIAS_BITS with the bits above.
 constexpr i32 BIAS_BITS = SUMS == 5 ? 24 : 16;
 
-// What sums of the column pass begin with: the last one, and the one of the upper bits.
+// The start values of the column pass's sums: of the last one, and of the one that begins with the upper
+// bits.
 struct Starts {
     const i32 (&last)[4];
     const i32 (&upper)[4];
 };
 
 // The column pass for 16 rows and 8 columns: byte i of the weights times byte j of the intermediate goes to
-// sum i + j. Each sum is of at most 63 pairs of products of bytes, or threes, and so lies within 2^23 of what
-// it begins with.
+// sum i + j. A sum has at most 63 times three products of bytes, and so lies within 2^23 of its start value.
 template <i32 N>
 __device__ __forceinline__ void multiply_column(i32 (&sums)[N][4], const Starts &starts, const Bands &bands,
                                                 i32 turn, const Intermediate &between)
@@ -182,11 +182,12 @@ __device__ __forceinline__ void multiply_column(i32 (&sums)[N][4], const Starts 
     }
 }
 
-// Sums of the column pass, begun with the bias, as a sample. Of three or four only the last two have bits
-// that the shift takes away before it meets the others: they are at most 2^30 together, and the bias's 16
-// bits. The others are at most 2^29 together, and 2^29 of the bias. Of five, the middle one loses 8 bits
-// more, of the bias 24 are below the others, and these are at most 2^28 together, and 2^29 of the bias.
-__device__ __forceinline__ i32 finish_by_halves(const Planes &planes, const i32 (&sums)[SUMS])
+// Joins sums of the column pass, which began with the bias, in 32 bits and requantizes them. Of three or four
+// sums the last two are joined first, and lose their lowest 16 bits; they are at most 2^30 together, plus 16
+// bits of the bias. The others are at most 2^29 together, plus 2^29 of the bias. Of five sums the middle one
+// is added to these two, which then lose 8 bits more; the others are at most 2^28 together, plus 2^29 of the
+// bias without its 24 low bits.
+__device__ __forceinline__ i32 finish_split_sum32(const Planes &planes, const i32 (&sums)[SUMS])
 {
     const i32 lower = (sums[SUMS - 2] * 256 + sums[SUMS - 1]) >> 16;
     i32 value;
@@ -203,7 +204,7 @@ __device__ __forceinline__ i32 finish_by_halves(const Planes &planes, const i32 
     return min(max(value, 0), planes.max_value) << SAMPLE_SHIFT;
 }
 
-// What a lane has in place `i` of several products.
+// Gathers element `i` of a lane's part of several products.
 template <i32 N> __device__ __forceinline__ void gather(i32 (&one)[N], const i32 (&products)[N][4], i32 i)
 {
 #pragma unroll
@@ -212,10 +213,9 @@ template <i32 N> __device__ __forceinline__ void gather(i32 (&one)[N], const i32
     }
 }
 
-// The words of a row, `at` its first window's byte, that the row pass multiplies: word_of(side, k) is piece k
-// for a side.
-template <bool ALIGNED> struct Windows {
-    static constexpr i32 READ = ROW_PIECES + SAMPLE_BYTES;
+// A lane's words of a row for the row pass: word_of(side, k) is that of a side's K-slice k.
+template <bool ALIGNED> struct RowSlices {
+    static constexpr i32 READ = ROW_SLICES + SAMPLE_BYTES;
     u32 words[READ];
 
     __device__ __forceinline__ void read(const u8 *row, i32 strip, i32 t)
@@ -232,7 +232,7 @@ template <bool ALIGNED> struct Windows {
 // The row pass for 8 rows of one side: four values of the intermediate.
 template <bool ALIGNED>
 __device__ __forceinline__ void multiply_row(i32 (&values)[4], const Bands &bands,
-                                             const Windows<ALIGNED> &windows, i32 side,
+                                             const RowSlices<ALIGNED> &slices, i32 side,
                                              const i32 (&rounding)[4], i32 row_shift)
 {
     const i32 zero[4] = {};
@@ -243,13 +243,13 @@ __device__ __forceinline__ void multiply_row(i32 (&values)[4], const Bands &band
 #pragma unroll
         for (i32 k = 0; k < ROW_WHOLE; ++k) {
             const u32(&w)[4] = bands.row[i][k];
-            const u32 low = windows.word_of(side, 2 * k), high = windows.word_of(side, 2 * k + 1);
+            const u32 low = slices.word_of(side, 2 * k), high = slices.word_of(side, 2 * k + 1);
             multiply_weights_pixels(sums[i], w[0], w[1], w[2], w[3], low, high,
                                     select_ref(k == 0, begin, sums[i]));
         }
         if (ROW_HALF) {
             const u32(&w)[2] = bands.row_half[i];
-            const u32 last = windows.word_of(side, ROW_PIECES - 1);
+            const u32 last = slices.word_of(side, ROW_SLICES - 1);
             multiply_weights_pixels_16(sums[i], w[0], w[1], last, select_ref(ROW_WHOLE == 0, begin, sums[i]));
         }
     }
@@ -261,14 +261,14 @@ __device__ __forceinline__ void multiply_row(i32 (&values)[4], const Bands &band
     }
 }
 
-// The column pass for 16 rows of one side, whose lane's first sample is number `first` of its row: packed,
-// four samples of row g and four of row g + 8.
+// The column pass for 16 rows of one side: packs four samples of row g and four of row g + 8. The first of
+// them is number `first` of its row.
 __device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const Planes &planes,
                                             const Plane &plane, const Starts &starts, const Bands &bands,
                                             i32 turn, const Intermediate (&between)[2], i32 first)
 {
-    // Narrow sums are kept until all are there; wide ones, which need more registers, are finished one
-    // product at a time.
+    // Narrow sums are kept until all are there. Wide ones need more registers, and are finished one product
+    // at a time.
     constexpr i32 KEPT = BETWEEN_BYTES == 2 ? SUMS : 1;
     i32 results[2][KEPT][4];
 #pragma unroll
@@ -284,7 +284,7 @@ __device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const
                 i32 one[SUMS];
                 gather(one, sums, i);
                 if constexpr (SPLIT_SUM32) {
-                    kept[0][i] = finish_by_halves(planes, one);
+                    kept[0][i] = finish_split_sum32(planes, one);
                 } else {
                     kept[0][i] = finish(planes, plane, joined<Total>(one), first + 2 * n + i % 2);
                 }
@@ -308,7 +308,7 @@ __device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const
     }
 }
 
-// Per-warp column state: the strip of a tile that a warp goes down.
+// A warp's state while it goes down a strip of a tile.
 template <bool ALIGNED> struct Strip {
     const Planes &planes;
     const Plane &plane;
@@ -317,20 +317,20 @@ template <bool ALIGNED> struct Strip {
     const i32 (&rounding)[4];
     const i32 row_shift;
     const i32 first;  // the number of the lane's first sample in its row
-    // Of each side: the columns that products hold in rows g, and those in rows g + 8.
+    // [side][n]: the columns that the row pass's products hold in rows g (n = 0) and in rows g + 8.
     Intermediate between[SIDES][2];
 
-    // The next 16 rows of pass `s`, the lower eight of which may be missing, and the results that are
-    // complete with them, if there are any: four samples of each side of rows g and of rows g + 8.
+    // The row pass for the next 16 rows, of which the lower eight may be missing, and from pass AHEAD on the
+    // column pass for the results that they complete: four samples of each side of rows g and of rows g + 8.
     __device__ __forceinline__ void pass(u32 (&parts)[2][SIDES][SAMPLE_BYTES],
-                                         const Windows<ALIGNED> (&windows)[2], i32 s, bool has_lower)
+                                         const RowSlices<ALIGNED> (&slices)[2], i32 s, bool has_lower)
     {
 #pragma unroll
         for (i32 side = 0; side < SIDES; ++side) {
             i32 values[2][4] = {};
-            multiply_row(values[0], bands, windows[0], side, rounding, row_shift);
+            multiply_row(values[0], bands, slices[0], side, rounding, row_shift);
             if (has_lower) {
-                multiply_row(values[1], bands, windows[1], side, rounding, row_shift);
+                multiply_row(values[1], bands, slices[1], side, rounding, row_shift);
             }
 #pragma unroll
             for (i32 n = 0; n < 2; ++n) {
@@ -371,24 +371,24 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
 {
     const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     const i32 wx = warp % WARPS_X * STRIP, wy = warp / WARPS_X * (16 * STEPS);
-    // Two lanes exchange what they have of either side, so that each has neighbours of one.
+    // Two lanes exchange results of the two sides, so that each has neighbouring results of one side.
     const i32 left = wx + (t & 1 ? 12 + 4 * t : 4 * t) * SAMPLE_BYTES;
     const Run run{t == 1 ? lane + 1 : lane - 2, t == 0, t == 3};
     constexpr i32 WORDS = SIDES * SAMPLE_BYTES;
     Output<ALIGNED, WORDS> output(plane, run, tile.x + left, tile.y + wy + g);
     Strip<ALIGNED> strip{
         planes, plane, starts, bands, rounding, tiles.row_shift, (tile.x + wx) / SAMPLE_BYTES + 4 * t};
-    // Lanes whose g are neighbours read 16 bytes at once: of rows that are four apart, and so in other banks.
-    // The columns' weights are in this order.
+    // Lanes with neighbouring g read rows that are four apart, whose bytes lie in other banks. The column's
+    // weights are in this order.
     const u8 *row = stage + (wy + g / 2 + g % 2 * 4) * pitch<ALIGNED>;
     const auto pass = [&](u32(&parts)[2][SIDES][SAMPLE_BYTES], i32 s, bool has_lower) {
-        Windows<ALIGNED> windows[2];
-        windows[0].read(row, wx, t);
+        RowSlices<ALIGNED> slices[2];
+        slices[0].read(row, wx, t);
         if (has_lower) {
-            windows[1].read(row + 8 * pitch<ALIGNED>, wx, t);
+            slices[1].read(row + 8 * pitch<ALIGNED>, wx, t);
         }
         row += 16 * pitch<ALIGNED>;
-        strip.pass(parts, windows, s, has_lower);
+        strip.pass(parts, slices, s, has_lower);
     };
 #pragma unroll
     for (i32 s = 0; s < AHEAD; ++s) {
@@ -405,7 +405,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
             for (i32 h = 0; h < 2; ++h) {
                 const auto &half = parts[h];
                 u32 words[WORDS] = {};
-                // Its neighbour has the four samples beside a lane's on either side.
+                // Of each side, the neighbouring lane has the four samples beside this lane's.
 #pragma unroll
                 for (i32 i = 0; i < SAMPLE_BYTES; ++i) {
                     const u32 other = __shfl_xor_sync(~0u, t & 1 ? half[0][i] : half[1][i], 1);
@@ -427,7 +427,7 @@ __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tile
     if (threadIdx.x < 4) {
         half[threadIdx.x] = tiles.row_start;
     }
-    // Of each plane, the lowest bits of the bias, and what is above them.
+    // [plane][0]: the low bits of the bias; [1]: the bits above.
     __shared__ volatile i32 bias[4][2][4];
     if (SPLIT_SUM32 && threadIdx.x < 32) {
         const i64 whole = shared_bias(planes.at[threadIdx.x / 8]);

@@ -1,8 +1,8 @@
-// Small masks on tensor cores, to 9x9 on planes of bytes: two products take the same windows, and each lane
+// Small masks on tensor cores, to 9x9 on planes of bytes: two products take the same K-slices, and each lane
 // keeps all weights in registers.
 //
-// A window (K-slice) is 16 bytes of one row and the 16 below them; windows are 8 bytes apart, and each gives
-// 8 x 2 results.
+// A K-slice is 16 bytes of one row and the 16 below them. K-slices are 8 bytes apart, and each gives 8 x 2
+// results.
 #pragma once
 
 #include "tensor/tile/operand.cuh"
@@ -17,8 +17,8 @@ __device__ __forceinline__ Weights read_weights(const u32 *fragments, i32 index)
     return Weights{pair.x, pair.y};
 }
 
-// The weights for as many pairs of rows under a window's results, in as many bands: one for the results 0, 1,
-// 4, 5 of each row of a patch, and one for 2, 3, 6, 7.
+// The weights of ROW_PAIRS pairs of rows in PRODUCTS bands, for the two products that take a K-slice: [0]
+// gives results 0, 1, 4, 5 of each row of a patch, [1] results 2, 3, 6, 7.
 template <i32 ROW_PAIRS, i32 PRODUCTS> struct SharedBands {
     Weights at[ROW_PAIRS][2][PRODUCTS];
 
@@ -37,12 +37,12 @@ template <i32 ROW_PAIRS, i32 PRODUCTS> struct SharedBands {
     }
 };
 
-// Of windows below each other, whose rows are ROW bytes apart, calls take(s, values) with this lane's results
-// of step s, in the order of s: with t = lane % 4 results 4 (t % 2) to 4 (t % 2) + 3 of two windows beside
-// each other, in the first row of results or, for t above 1, in the second. `row` and `offset`, a multiple of
-// four, are where the lane begins to read; join(parts, k) makes result k of the 16 out of its sums. With
-// IN_STEP each step reads what the next one needs before it writes, and nothing is read earlier: where the
-// compiler would keep too much in registers.
+// Calls take(s, values) with this lane's results of each step s, in order. Steps are COUNT K-slices below
+// each other, whose rows are ROW bytes apart. With t = lane % 4 the values are results 4 (t % 2) to 4 (t % 2)
+// + 3 of two neighbouring K-slices, in the first row of results or, for t above 1, in the second. The lane
+// reads from byte `offset` of `row` on, a multiple of four; join(parts, k) makes result k of the 16 out of
+// its sums. IN_STEP: each step reads what the next one needs, before it writes, and nothing is read earlier.
+// For kernels in which the compiler would otherwise hold too much in registers.
 template <bool ALIGNED, bool IN_STEP, i32 ROW, i32 COUNT, i32 ROW_PAIRS, i32 PRODUCTS, class Join, class Take>
 __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const i32 (&start)[4],
                                                 const SharedBands<ROW_PAIRS, PRODUCTS> &bands,
@@ -50,12 +50,12 @@ __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const
 {
     const i32 t = threadIdx.x % 4;
     const i32 zero[4] = {};
-    // Windows 16 bytes apart, and those between them, of each pair of rows.
-    u32 windows[ROW_PAIRS + COUNT - 1][2][2];
+    // [k][r]: words of row r of pair k, of two K-slices that are 8 bytes apart.
+    u32 slices[ROW_PAIRS + COUNT - 1][2][2];
     auto read_pair = [&](i32 k) {
 #pragma unroll
         for (i32 r = 0; r < 2; ++r) {
-            read_words<ALIGNED, 2, 8, 0>(windows[k][r], row + (2 * k + r) * ROW, offset);
+            read_words<ALIGNED, 2, 8, 0>(slices[k][r], row + (2 * k + r) * ROW, offset);
         }
     };
 #pragma unroll
@@ -70,7 +70,7 @@ __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const
         i32 sums[2][PRODUCTS][4];
 #pragma unroll
         for (i32 j = 0; j < ROW_PAIRS; ++j) {
-            const auto &w = windows[s + j];
+            const auto &w = slices[s + j];
 #pragma unroll
             for (i32 u = 0; u < 2; ++u) {
 #pragma unroll
@@ -97,8 +97,8 @@ __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const
     }
 }
 
-// Of two windows' results beside each other this lane has four each, the first window's first, and the lane
-// beside it the others: afterwards each has all of one window.
+// This lane has four results each of two neighbouring K-slices, those of the first one first, and the
+// neighbouring lane the other four: afterwards each lane has all results of one K-slice.
 template <i32 N> __device__ __forceinline__ void exchange_halves(u32 (&words)[N], const u32 (&mine)[N])
 {
     constexpr i32 HALF = N / 2;

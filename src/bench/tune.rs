@@ -4,8 +4,8 @@ use super::measure::{BenchError, Case, Machine, Spread, Subject, Versions, now};
 use super::present::{Head, figure};
 use crate::engine::EngineError;
 use crate::engine::cuda::{
-    Crossover, DeviceInfo, MemoryVariant, SelectContext, Table as Tables, TableCell, VariantTime, Work,
-    contest,
+    Crossover, DeviceInfo, LaunchFeatures, MemoryVariant, SelectContext, Table as Tables, TableCell,
+    VariantTime, contest,
 };
 use crate::filter::{Algorithm, Border, Filter, FilterError, Plan};
 use crate::frame::{Colour, PixelFormat};
@@ -34,7 +34,7 @@ pub struct TuneGrid {
 /// One work, and a case for each variant that can do it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TuneJob {
-    work: Work,
+    work: LaunchFeatures,
     cases: Vec<(MemoryVariant, Case)>,
 }
 
@@ -60,7 +60,7 @@ pub struct TunedCell {
     pub height: usize,
     /// The kernels' work.
     #[serde(flatten)]
-    pub work: Work,
+    pub work: LaunchFeatures,
     /// The variant with the least median.
     pub winner: MemoryVariant,
     /// The second variant's median over the winner's; `None` if there is none.

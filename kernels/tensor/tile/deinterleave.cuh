@@ -1,4 +1,4 @@
-// Prepares a loaded tile for the products: pixels are deinterleaved.
+// Deinterleaves the pixels of a loaded tile for the products.
 //
 //   stage         r0 g0 b0 r1 g1 b1 ..       with DEINTERLEAVE to rows of one component each,
 //                                            16-bit samples byte by byte
@@ -9,7 +9,7 @@
 #include "common/interleave.cuh"
 #include "tensor/tile/geometry.cuh"
 
-// Moves each component of a loaded tile to rows of its own, from the byte on that the first window needs.
+// Copies each component of a loaded tile to a part of its own, from the first byte of the first K-slice on.
 template <bool ALIGNED> __device__ __forceinline__ void deinterleave_tile(u8 *parts, const u8 *stage)
 {
     constexpr i32 WORDS = PART_PITCH / 4, COUNT = CHANNELS * DIGITS;

@@ -10,8 +10,7 @@
 #include "common/border.cuh"
 #include "tensor/tile/load.cuh"
 
-// What pixels outside the plane are copied by: whole ones where those lie at multiples of their size, or
-// samples.
+// The type by which halo pixels are copied: whole pixels where these are aligned to their size, else samples.
 template <i32 BYTES> struct UnitOf {
     typedef Sample Type;
 };
@@ -25,17 +24,17 @@ template <> struct UnitOf<8> {
     typedef unsigned long long Type;
 };
 
-// Fills, in the first rows of a loaded tile, the pixels `left` of the plane and `right` of it. If a tile does
-// not begin or end with a pixel, the outermost ones may be needed in part. NEAR: none is more than the
-// plane's size away from it.
+// Fills, in the first `rows` rows of a loaded tile, `left` pixels to the left of the plane and `right` to its
+// right. Of the outermost ones a part may be needed, if the tile does not begin or end with a whole pixel.
+// NEAR: no pixel is further from the plane than its size.
 template <bool ALIGNED, bool NEAR>
 __device__ __forceinline__ void fill_halo_columns(u8 *stage, const Plane &plane, const Tile &tile, i32 rows,
                                                   i32 left, i32 right)
 {
     typedef typename UnitOf<ALIGNED && TILE_W % PIXEL_BYTES == 0 ? PIXEL_BYTES : SAMPLE_BYTES>::Type Unit;
     constexpr i32 UNITS = PIXEL_BYTES / sizeof(Unit), SAMPLES = sizeof(Unit) / SAMPLE_BYTES;
-    // Several pixels on their way at a time, since at the other end of the row they come from the card's
-    // memory.
+    // Several loads in flight, since pixels that the tile lacks (at the other end of the row) come from
+    // global memory.
     constexpr i32 AT_ONCE = !NEAR ? 1 : UNITS == 1 ? 4 : 2;
     constexpr i32 BEGIN = LEFT - REACH, END = LEFT + TILE_W + REACH;
     Unit constant[UNITS] = {};
@@ -87,11 +86,11 @@ __device__ __forceinline__ void fill_halo_columns(u8 *stage, const Plane &plane,
     }
 }
 
-// The same a row a thread, and all of its samples at once: in a small frame the tiles at its edges are what
-// all wait for.
+// Fills the halo columns of narrow masks: one row per thread, with all of an edge's loads in flight. A small
+// frame waits for its edge tiles.
 template <bool ALIGNED>
-__device__ __forceinline__ void fill_few_halo_columns(u8 *stage, const Plane &plane, const Tile &tile,
-                                                      i32 rows, i32 left, i32 right)
+__device__ __forceinline__ void fill_narrow_halo_columns(u8 *stage, const Plane &plane, const Tile &tile,
+                                                         i32 rows, i32 left, i32 right)
 {
     constexpr i32 REACHED = REACH / SAMPLE_BYTES;
     const i32 origin = tile.x - LEFT;
@@ -133,9 +132,8 @@ __device__ __forceinline__ void fill_few_halo_columns(u8 *stage, const Plane &pl
 }
 
 // Fills the part of a loaded tile that is outside the plane. Returns true if it wrote: then call
-// __syncthreads() before reading. Tiles that were copied by one instruction have nothing in rows outside the
-// plane yet. Pixels are taken out of the tile where it has them, which is many times as fast as out of the
-// card's memory.
+// __syncthreads() before reading. WHOLE: the tile's rows outside the plane are not loaded yet (TMA). Pixels
+// are read from the tile where it has them, which is many times as fast as from global memory.
 template <bool ALIGNED, bool WHOLE>
 __device__ __forceinline__ bool fill_halo(u8 *stage, const Plane &plane, const Tile &tile)
 {
@@ -155,7 +153,7 @@ __device__ __forceinline__ bool fill_halo(u8 *stage, const Plane &plane, const T
     }
     const auto row_beyond = [&](i32 i) { return i < above ? i : rows - below + i - above; };
     if (!BORDER_IS_CONSTANT && above + below > 0) {
-        // Chunks of the rows that the border says, up to the end of the last one that has bytes of the plane.
+        // Copies the rows that the border names in chunks, up to the last chunk with bytes of the plane.
         const i32 begin = max(tile.x - LEFT, 0);
         const i32 chunks = (min(tile.x - LEFT + 16 * ALIGNED_CHUNKS, row_bytes) - begin + 15) / 16;
         for (i32 k = threadIdx.x; k < chunks * (above + below); k += THREADS) {
@@ -173,7 +171,7 @@ __device__ __forceinline__ bool fill_halo(u8 *stage, const Plane &plane, const T
     }
     constexpr i32 REACHED = REACH / SAMPLE_BYTES;
     if constexpr (REACHED <= 2 || (REACHED <= 4 && ROWS * REACHED > THREADS)) {
-        fill_few_halo_columns<ALIGNED>(stage, plane, tile, rows, left, right);
+        fill_narrow_halo_columns<ALIGNED>(stage, plane, tile, rows, left, right);
     } else if (BORDER_NEEDS_NO_DIVISION || (plane.width > MASK_W / 2 && plane.height > MASK_H / 2)) {
         fill_halo_columns<ALIGNED, true>(stage, plane, tile, rows, left, right);
     } else {

@@ -1,13 +1,13 @@
-// Copies tiles from a plane to shared memory, as far as the tile and its halo are inside it.
+// Loads tiles to shared memory: the part of a tile and its halo that is inside the plane.
 //
-//   cp.async   each thread copies chunks of 16 bytes, of rows that are aligned to 16 bytes or not
+//   cp.async   each thread copies 16-byte chunks, of rows that are aligned to 16 bytes or not
 //   TMA        one thread copies the whole tile
 #pragma once
 
 #include "common/border.cuh"
 #include "tensor/tile/scheduler.cuh"
 
-// Where the tile's row begins in memory, which may be before the plane's row.
+// The address of the first byte of a tile's row in memory, which may lie before the plane's row.
 __device__ __forceinline__ const u8 *row_start(const Plane &plane, const Tile &tile, i32 y)
 {
     return plane.source + (i64)y * plane.source_pitch + (tile.x - LEFT);
@@ -18,8 +18,8 @@ template <bool ALIGNED> __device__ __forceinline__ i32 misalignment(const u8 *st
     return ALIGNED ? 0 : (i32)((u32)(unsigned long long)start & 15);
 }
 
-// Begins to copy what a tile and its halo have in common with the plane. Rows outside the plane are the rows
-// that the border says.
+// Starts to copy the part of a tile and its halo that is inside the plane. Rows outside the plane are copied
+// from the rows that the border names.
 template <bool ALIGNED>
 __device__ __forceinline__ void load_tile(u8 *stage, const Plane &plane, const Tile &tile)
 {
@@ -27,8 +27,8 @@ __device__ __forceinline__ void load_tile(u8 *stage, const Plane &plane, const T
     static_assert(AT_ONCE > 0, "a row has more chunks than the block has threads");
     const i32 chunk = threadIdx.x % COUNT, first = threadIdx.x / COUNT;
     const i32 left = plane.width * PIXEL_BYTES - (tile.x - LEFT + 16 * chunk);
-    // Rows may begin up to 15 bytes before the tile does, so that a chunk beyond it may yet have bytes of the
-    // row.
+    // Unaligned rows lie up to 15 bytes further right, so that a chunk beyond the row's end may still hold
+    // bytes of the row.
     if ((AT_ONCE * COUNT < THREADS && first >= AT_ONCE) || left <= (ALIGNED ? 0 : -16) ||
         tile.x - LEFT + 16 * chunk <= -16) {
         return;
@@ -73,8 +73,9 @@ __device__ __forceinline__ void load_tile(u8 *stage, const Plane &plane, const T
     }
 }
 
-// Brings what a tile and its halo have in common with the plane to the level-2 cache, where it stays if the
-// launch before this one still writes it.
+// Prefetches the part of a tile and its halo that is inside the plane to the level-2 cache. All
+// multiprocessors share that cache, so that what the launch before this one still writes becomes current
+// there.
 __device__ __forceinline__ void prefetch_rows(const Plane &plane, const Tile &tile)
 {
     constexpr i32 LINE = 128, COUNT = (16 * ALIGNED_CHUNKS + LINE - 1) / LINE + 1;
@@ -86,10 +87,11 @@ __device__ __forceinline__ void prefetch_rows(const Plane &plane, const Tile &ti
     }
 }
 
-// Tiles in flight to shared memory, each chunk of 16 bytes copied by the thread that needs it.
+// The loader by cp.async: all threads copy chunks of a tile.
 template <bool ALIGNED> struct CpAsync {
     const Planes &planes;
 
+    // True if a tile is copied as a whole, with zeros in rows outside the plane.
     static constexpr bool WHOLE = false;
 
     __device__ __forceinline__ void begin()
@@ -111,7 +113,7 @@ template <bool ALIGNED> struct CpAsync {
         end_of_copies();
     }
 
-    // Waits for the tile before the one that was issued last.
+    // Waits for all loads but those that the last `end_of_loads` ended.
     __device__ __forceinline__ void wait(i32, i32)
     {
         wait_for_copies();
@@ -124,14 +126,14 @@ template <bool ALIGNED> struct CpAsync {
 };
 
 #if LOADER == TMA
-// The planes' rows as the instruction takes them. The same struct is in src/engine/cuda/launch/parameters.rs.
+// The planes' tensor maps. The same struct is in src/engine/cuda/launch/parameters.rs.
 struct TensorMaps {
     TensorMap at[4];
 };
 static_assert(sizeof(TensorMaps) == 512);
 static_assert(OFFSET(TensorMaps, at) == 0);
 
-// Tiles in flight to shared memory, each as a whole.
+// The loader by TMA: one thread copies whole tiles.
 struct Tma {
     const TensorMaps &maps;
     Arrivals (&arrivals)[2];
@@ -157,7 +159,7 @@ struct Tma {
     {
         if (threadIdx.x == 0) {
             expect_bytes(arrivals[slot], ALIGNED_PITCH * ROWS);
-            // Negative numbers stay whole ones: all terms are multiples of 8.
+            // The division is exact for negative numbers, too: all terms are multiples of 8.
             copy_tile(shared_address(stage), maps.at[tile.plane], (tile.x - LEFT) / 8, tile.y - MASK_H / 2,
                       arrivals[slot]);
         }

@@ -3,14 +3,14 @@
 
 #include "tensor/tile/geometry.cuh"
 
-// Selects one of two values of four words; which one is known at compile time.
+// Selects one of two vectors of four words; which one is known at compile time.
 __device__ __forceinline__ const i32 (&select_ref(bool first, const i32 (&a)[4], const i32 (&b)[4]))[4]
 {
     return first ? a : b;
 }
 
-// A vector of four equal words, read from memory because the compiler would otherwise make equal registers
-// anew for each use.
+// Reads a vector of four equal words from memory: the compiler would otherwise set four registers for each
+// use.
 __device__ __forceinline__ void read_four(i32 (&to)[4], const volatile i32 (&from)[4])
 {
 #pragma unroll
@@ -19,14 +19,14 @@ __device__ __forceinline__ void read_four(i32 (&to)[4], const volatile i32 (&fro
     }
 }
 
-// N words `GAP` bytes apart, the first of them `offset` bytes into the tile's row. `REMAINDER` is the offset
-// modulo 4 where that is known, in an aligned launch.
+// Reads N words that are GAP bytes apart, the first `offset` bytes into the tile's row. REMAINDER: in an
+// aligned launch, the offset modulo 4.
 template <bool ALIGNED, i32 N, i32 GAP, i32 REMAINDER>
 __device__ __forceinline__ void read_words(u32 (&out)[N], const u8 *row, i32 offset)
 {
     static_assert(GAP % 2 == 0, "words begin at a multiple of two bytes from one another");
-    constexpr bool SHARED =
-        (N - 1) * GAP + 4 <= 8 + 4 * N;  // words overlap or touch, so that neighbours share what is read
+    // The words lie so close that reading all bytes between them takes hardly more loads.
+    constexpr bool SHARED = (N - 1) * GAP + 4 <= 8 + 4 * N;
     if constexpr (SHARED) {
         // Bytes from the first word's start to the last one's end.
         constexpr i32 SPAN = (N - 1) * GAP + 4;
@@ -90,7 +90,7 @@ typedef i64 Total;
 typedef i32 Total;
 #endif
 
-// A sum of its byte products.
+// Joins the sums of byte products to one sum: base 256, highest first.
 template <class Sum, i32 N> __device__ __forceinline__ Sum joined(const i32 (&bands)[N])
 {
     Sum sum = bands[0];
@@ -101,8 +101,8 @@ template <class Sum, i32 N> __device__ __forceinline__ Sum joined(const i32 (&ba
     return sum;
 }
 
-// Values of two products whose windows share what is read, from their sums, of which each has N parts: the
-// two products' first row of results, then the second. join(parts, k) makes value k.
+// Joins the sums of two products, each in N parts, to eight values: those of the lane's first row of each
+// product's D, then those of its second row. join(parts, k) makes value k.
 template <i32 N, class Join>
 __device__ __forceinline__ void join_sums(i32 (&values)[8], const i32 (&sums)[2][N][4], const Join &join)
 {

@@ -10,8 +10,8 @@
 #include "tensor/tile/operand.cuh"
 #include "tensor/tile/scheduler.cuh"
 
-// Calls work(stage, plane, tile, start) for every tile that is this block's, each loaded while the one before
-// it is worked on. Sums begin with `start`.
+// Calls work(stage, plane, tile, start) for each of the block's tiles; the next one is loaded meanwhile. Sums
+// begin with `start`.
 template <bool ALIGNED, class Loader, class Work>
 __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles &tiles, Loader loader,
                                               const Work &work)

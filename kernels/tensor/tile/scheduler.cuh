@@ -1,5 +1,5 @@
-// The tile scheduler: which tiles are a block's. There are as many blocks as the card holds at a time, and
-// each walks on.
+// The tile scheduler assigns tiles to blocks: every gridDim.x-th tile to a block. The grid has no more blocks
+// than the card holds at a time.
 //
 //   plane 0   0 1 2 3        of 5 blocks block 1 has tiles 1, 6, ..:
 //             4 5 6 7        across first, then down, then plane after plane
@@ -15,7 +15,7 @@ struct Tile {
     i32 y;
 };
 
-// The tiles that are a block's, every gridDim.x-th one, across first, then down, then plane after plane.
+// A block's tiles: every gridDim.x-th one, across first, then down, then plane after plane.
 struct TileScheduler {
     i32 index;   // among the plane's tiles
     i32 plane;
@@ -23,7 +23,7 @@ struct TileScheduler {
     i32 row;
     i32 across;  // tiles of the plane beside each other, and all of them
     i32 tiles;
-    i32 step_column;  // from one of the block's tiles to its next one
+    i32 step_column;  // from one of the block's tiles to its next
     i32 step_row;
 
     __device__ __forceinline__ void enter(const Planes &planes)

@@ -9,7 +9,7 @@ use super::driver::card_frame::{Blocks, CardFrame};
 use super::driver::device::{Device, nvrtc_version};
 use super::driver::memory::Pinned;
 use super::driver::nvtx;
-use super::driver::picture::{Arrangement, Places};
+use super::driver::picture::{Arrangement, DevicePlanes};
 use super::driver::stream::{Event, Stream};
 use super::driver::texture::{self, ALIGNMENT, sample_texel};
 use super::kernels::variant::MemoryVariant;
@@ -204,7 +204,7 @@ impl Cuda {
         let request = Request {
             device: &self.device,
             cache: &self.cache,
-            terms: SelectContext {
+            context: SelectContext {
                 memory: key.memory,
                 block: self.options.block,
                 fuse: self.options.fuse,
@@ -411,7 +411,7 @@ impl Cuda {
         if let Some(frame) = resident.and_then(card_frame) {
             // The decoder's stream writes it.
             frame.ready().hold(&self.streams.compute)?;
-            work.input = places_in(frame.pointer(), &geometry.device_input);
+            work.input = planes_in(frame.pointer(), &geometry.device_input);
         }
         let (from, to) = self.host_memory(flight, buffers, &geometry.host_output)?;
         let [up, compute, down] = self.streams.of(overlap);
@@ -744,8 +744,8 @@ fn card_frame(frame: &Frame) -> Option<&CardFrame> {
 }
 
 /// Where the planes of a frame are that lies on the card at `pointer`.
-fn places_in(pointer: u64, layout: &Layout) -> Places {
-    let mut places = Places::default();
+fn planes_in(pointer: u64, layout: &Layout) -> DevicePlanes {
+    let mut places = DevicePlanes::default();
     for (place, plane) in places.iter_mut().zip(layout.planes()) {
         place.pointer = pointer + plane.offset as u64;
         place.pitch = plane.stride;

@@ -48,9 +48,9 @@ pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
 #[doc(hidden)]
 pub use select::crossover::{Crossover, RunEstimate, SourcedCrossover, Verdict};
 #[doc(hidden)]
-pub use select::table::{Origin, Table, TableCell, VariantTime};
+pub use select::features::LaunchFeatures;
 #[doc(hidden)]
-pub use select::work::Work;
+pub use select::table::{Origin, Table, TableCell, VariantTime};
 #[doc(hidden)]
 pub use select::{SelectContext, chain_recipes, contest, recipes};
 #[doc(hidden)]

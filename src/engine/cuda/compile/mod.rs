@@ -31,15 +31,15 @@ pub enum Source {
     Direct,
     /// Row pass and column pass.
     Separable,
-    /// The sums of several masks, or of one, and what is made of them.
+    /// The sums of several masks, or of one, combined to one number.
     Combined,
-    /// A Gaussian that fits no mask, of a smaller picture.
+    /// A Gaussian that fits no mask, by way of a smaller picture.
     Pyramid,
     /// The threshold: restores samples that changed too little.
     Threshold,
-    /// A decoder's surface becomes the planes of a frame.
+    /// Converts a decoder's surface to the planes of a frame.
     Surface,
-    /// Colours of a frame become packed RGB.
+    /// Converts a frame to packed RGB.
     Rgb,
     /// The whole mask at each pixel, on tensor cores.
     TensorDirect,
@@ -51,19 +51,19 @@ pub enum Source {
     FloatDirect,
     /// Row pass and column pass of floating-point samples in one launch.
     FloatSeparable,
-    /// The same as two launches.
+    /// Row pass and column pass of floating-point samples as two launches.
     FloatPasses,
-    /// The sums of several masks of floating-point samples, or of one, and what is made of them.
+    /// The sums of several masks of floating-point samples, or of one, combined to one number.
     FloatCombined,
-    /// A Gaussian of floating-point sums that fits no mask, of a smaller picture.
+    /// A Gaussian of floating-point sums that fits no mask, by way of a smaller picture.
     FloatPyramid,
     /// Premultiplication of floating-point samples, and its inverse for all samples.
     FloatAlpha,
-    /// Plain copies and bare multiply-adds, with which convolutions are compared.
+    /// Plain copies and bare multiply-adds, which measure a card's peak rates.
     Ceiling,
 }
 
-/// A text of `kernels/`: its path there, and what it says.
+/// A text of `kernels/`: its path there, and its content.
 macro_rules! text {
     ($path:literal) => {
         ($path, include_str!(concat!("../../../../kernels/", $path)))
@@ -75,17 +75,17 @@ const HEADERS: [(&str, &str); 25] = [
     text!("common/border.cuh"),
     text!("common/combining.cuh"),
     text!("common/interleave.cuh"),
+    text!("common/numbers.cuh"),
     text!("common/offset.cuh"),
     text!("common/plane.cuh"),
     text!("common/ptx.cuh"),
     text!("common/pyramid.cuh"),
     text!("common/types.cuh"),
+    text!("common/weights.cuh"),
     text!("float/plain.cuh"),
     text!("float/plane.cuh"),
     text!("float/tile.cuh"),
-    text!("float/weights.cuh"),
     text!("scalar/convolve.cuh"),
-    text!("scalar/weights.cuh"),
     text!("tensor/compass.cuh"),
     text!("tensor/entries.cuh"),
     text!("tensor/epilogue.cuh"),
@@ -172,7 +172,7 @@ pub struct Compiled {
     pub log: String,
 }
 
-/// What to ask NVRTC for.
+/// What NVRTC shall generate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     /// Machine code for this architecture.
@@ -207,7 +207,7 @@ impl Target {
         }
     }
 
-    /// What NVRTC or an earlier run has made for it; `None` if that is no program.
+    /// The program that NVRTC or an earlier run has made for it; `None` if the bytes are none.
     fn image(self, bytes: Vec<u8>) -> Option<Image> {
         match self {
             Target::Code(_) => Image::cubin(bytes),

@@ -4,7 +4,7 @@
 //! frame's picture lies in one block of the card's memory:
 //!
 //! ```text
-//! memory  | plane 0                    | plane 1            | ..     picture: Arrangement, Picture, Place
+//! memory  | plane 0                    | plane 1            | ..     picture: Arrangement, Picture, DevicePlane
 //!         | row 0 pixels ..   | unused |
 //!         | row 1 pixels ..   | unused |                             a row and what is unused: the pitch
 //! texture   shows the same rows, one texel a sample                  texture

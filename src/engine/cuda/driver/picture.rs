@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Where one plane lies on the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Place {
+pub(crate) struct DevicePlane {
     pub(crate) pointer: u64,
     /// Bytes from one row to the next.
     pub(crate) pitch: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Place {
     pub(crate) keeps_padding: bool,
 }
 
-impl Place {
+impl DevicePlane {
     /// True if all rows begin at multiples of 16 bytes; then kernels may also touch what follows a row up to
     /// such a multiple.
     pub(crate) fn is_aligned(&self) -> bool {
@@ -28,7 +28,7 @@ impl Place {
 }
 
 /// Where a picture's planes lie on the card.
-pub(crate) type Places = [Place; MAX_PLANES];
+pub(crate) type DevicePlanes = [DevicePlane; MAX_PLANES];
 
 /// Where planes lie within a picture's memory, whatever their values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -133,8 +133,8 @@ impl Picture {
         device: &Arc<Device>,
         arrangement: &Arrangement,
         texel: Option<Texel>,
-    ) -> Result<Places, EngineError> {
-        let mut places = [Place::default(); MAX_PLANES];
+    ) -> Result<DevicePlanes, EngineError> {
+        let mut places = [DevicePlane::default(); MAX_PLANES];
         let planes = &arrangement.planes[..arrangement.count];
         for (place, plane) in places.iter_mut().zip(planes) {
             place.pointer = self.pointer() + plane.offset as u64;

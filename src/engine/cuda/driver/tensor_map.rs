@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::device::check;
-use super::picture::Place;
+use super::picture::DevicePlane;
 use crate::engine::EngineError;
 use cudarc::driver::sys;
 use std::mem::MaybeUninit;
@@ -30,7 +30,7 @@ impl TileSize {
 /// The driver's description of a plane for the instruction. Rows are taken up to the next multiple of 16
 /// bytes; beyond them there are zeros.
 pub(crate) fn tensor_map(
-    place: Place,
+    place: DevicePlane,
     row_bytes: usize,
     rows: usize,
     tile: TileSize,

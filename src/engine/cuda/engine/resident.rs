@@ -11,7 +11,7 @@
 //! stream waits for the call before it, which may still be using them.
 #![allow(unsafe_code)]
 
-use super::{Cuda, card_frame, places_in};
+use super::{Cuda, card_frame, planes_in};
 use crate::engine::cuda::CudaOptions;
 use crate::engine::cuda::driver::card_frame::CardFrame;
 use crate::engine::cuda::driver::dependency::Sequence;
@@ -125,7 +125,7 @@ impl CardFilter {
         let scratch = cuda.scratch(&prepared, &aligned, false)?;
         let steps = prepared.step_count();
         let arrangement = Arrangement::of(&aligned);
-        let mut places = [places_in(source.pointer, &source.layout); 2];
+        let mut places = [planes_in(source.pointer, &source.layout); 2];
         for (picture, place) in self
             .between
             .iter_mut()
@@ -138,7 +138,7 @@ impl CardFilter {
             }
             *place = picture.places(&cuda.device, &arrangement, None)?;
         }
-        let mut result = places_in(target.pointer, &target.layout);
+        let mut result = planes_in(target.pointer, &target.layout);
         for (index, (place, plane)) in result.iter_mut().zip(target.layout.planes()).enumerate() {
             place.keeps_padding = plane.stride > target.layout.row_bytes(index);
         }
@@ -148,7 +148,7 @@ impl CardFilter {
         let mut enqueued = Ok(());
         for index in 0..steps {
             let from = match index {
-                0 => places_in(source.pointer, &source.layout),
+                0 => planes_in(source.pointer, &source.layout),
                 _ => places[(index - 1) % 2],
             };
             let to = if index + 1 == steps {

@@ -10,15 +10,14 @@
 //! levels under alpha elsewhere                    sums, then levels          and alpha
 //! ```
 
-use super::plane_group::{Interleaving, border_number};
-use super::scalar::{PYRAMID_BLOCK, Shape, checked};
+use super::plane_group::{Interleaving, border_number, float_combining_number};
+use super::scalar::{BlockShape, PYRAMID_BLOCK, checked};
 use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::filter::{
-    Border, ChannelStep, FloatChannelStep, FloatCombining, FloatKernel, FloatPyramid, FloatStep, Step,
-    WeightedKernel,
+    Border, ChannelStep, FloatChannelStep, FloatKernel, FloatPyramid, FloatStep, Step, WeightedKernel,
 };
 use crate::frame::{Channel, PixelFormat};
 
@@ -82,7 +81,7 @@ impl Samples {
 #[derive(Debug, Clone)]
 pub(crate) struct FloatTuned {
     pub(crate) recipe: Recipe,
-    pub(crate) shape: Shape,
+    pub(crate) shape: BlockShape,
     /// Bytes of dynamic shared memory.
     pub(crate) shared: usize,
     /// True if the weights lie in constant memory.
@@ -217,7 +216,7 @@ pub(crate) fn pyramid(kernel: &FloatPyramid, job: &FloatJob<'_>) -> FloatTuned {
             source: Source::FloatPyramid,
             parameters,
         },
-        shape: Shape {
+        shape: BlockShape {
             block: PYRAMID_BLOCK,
             outputs: 1,
         },
@@ -272,11 +271,11 @@ pub(crate) fn tune(
         return Ok(Err(FloatUnfit::Channels));
     }
     let rows = rows_a_thread(job, memory, is_tiled);
-    let shared = |shape: Shape| if is_tiled { shared_bytes(job, shape) } else { 0 };
+    let shared = |shape: BlockShape| if is_tiled { shared_bytes(job, shape) } else { 0 };
     let shape = match block {
         Some(block) => checked(block, rows, limits, &shared)?,
         None => {
-            let shapes = [8, 4, 2, 1].map(|across| Shape {
+            let shapes = [8, 4, 2, 1].map(|across| BlockShape {
                 block: (32, across),
                 outputs: rows,
             });
@@ -295,7 +294,7 @@ pub(crate) fn tune(
     Ok(Ok(tuned(job, memory, is_tiled, shape)))
 }
 
-fn tuned(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool, shape: Shape) -> FloatTuned {
+fn tuned(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool, shape: BlockShape) -> FloatTuned {
     let (width, height) = job.kernel.size();
     let is_rolled = is_tiled && is_rolled(job.kernel, shape.outputs);
     let constant_weights = memory.has_constant_weights() && !is_rolled;
@@ -315,12 +314,10 @@ fn tuned(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool, shape: Shape
         FloatKernel::Separable { .. } if is_tiled => Source::FloatSeparable,
         FloatKernel::Separable { .. } => Source::FloatPasses,
         FloatKernel::Combined { masks, combining } => {
-            let number = match combining {
-                FloatCombining::Absolute => 0,
-                FloatCombining::Largest => 1,
-                FloatCombining::Magnitude(_) => 2,
-            };
-            parameters.extend([("MASKS", masks.len() as i64), ("COMBINING", number)]);
+            parameters.extend([
+                ("MASKS", masks.len() as i64),
+                ("COMBINING", float_combining_number(combining)),
+            ]);
             Source::FloatCombined
         }
     };
@@ -368,7 +365,7 @@ fn rows_a_thread(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool) -> u
 }
 
 /// Bytes of the tile with its halo and what lies behind it, as float/tile.cuh lays it out.
-fn shared_bytes(job: &FloatJob<'_>, shape: Shape) -> usize {
+fn shared_bytes(job: &FloatJob<'_>, shape: BlockShape) -> usize {
     let kernel = job.kernel;
     let (width, height) = kernel.size();
     let pad = (width / 2 * job.interleaving.channels).next_multiple_of(4);

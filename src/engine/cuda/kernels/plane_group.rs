@@ -1,6 +1,6 @@
 //! What one kernel works on: the planes of a step that are interleaved in the same way.
 
-use crate::filter::{Border, ChannelStep, Division, Kernel, Step};
+use crate::filter::{Border, ChannelStep, Combining, Division, FloatCombining, Kernel, Step};
 use crate::frame::PixelFormat;
 
 /// Planes of one interleaving in a step: what one kernel works on.
@@ -97,7 +97,28 @@ pub(crate) fn intermediate_bytes(wide: bool) -> usize {
     if wide { 4 } else { 2 }
 }
 
-/// The value of the parameter BORDER, as `kernels/common/border.cuh` names it.
+/// The parameter COMBINING for a kernel whose sums become samples, as `kernels/common/numbers.cuh` has it.
+pub(crate) const LINEAR_NUMBER: i64 = 3;
+
+/// The parameter COMBINING, as `kernels/common/numbers.cuh` has it.
+pub(crate) fn combining_number(combining: Combining) -> i64 {
+    match combining {
+        Combining::Absolute => 0,
+        Combining::Largest => 1,
+        Combining::Magnitude(_) => 2,
+    }
+}
+
+/// The same of floating-point samples.
+pub(crate) fn float_combining_number(combining: &FloatCombining) -> i64 {
+    match combining {
+        FloatCombining::Absolute => 0,
+        FloatCombining::Largest => 1,
+        FloatCombining::Magnitude(_) => 2,
+    }
+}
+
+/// The parameter BORDER, as `kernels/common/border.cuh` has it.
 pub(crate) fn border_number(border: Border) -> i64 {
     match border {
         Border::Replicate => 0,
@@ -112,7 +133,7 @@ pub(crate) fn border_number(border: Border) -> i64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::filter::{Algorithm, Chain, Plan, Planes};
+    use crate::filter::{Algorithm, Chain, Plan, Planes, Scale};
     use crate::frame::Colour;
 
     fn plan(format: &str, planes: Planes) -> Plan {
@@ -139,6 +160,27 @@ mod tests {
                 Border::Wrap => "WRAP",
             };
             let line = format!("    {name} = {},", border_number(border));
+            assert!(text.contains(&line), "{line}");
+        }
+    }
+
+    #[test]
+    fn combinings_have_the_numbers_that_kernels_know_them_by() {
+        let text = include_str!("../../../../kernels/common/numbers.cuh");
+        let magnitude = Combining::Magnitude(Scale::ONE);
+        for (name, number) in [
+            ("ABSOLUTE", combining_number(Combining::Absolute)),
+            ("ABSOLUTE", float_combining_number(&FloatCombining::Absolute)),
+            ("LARGEST", combining_number(Combining::Largest)),
+            ("LARGEST", float_combining_number(&FloatCombining::Largest)),
+            ("MAGNITUDE", combining_number(magnitude)),
+            (
+                "MAGNITUDE",
+                float_combining_number(&FloatCombining::Magnitude(1.0)),
+            ),
+            ("LINEAR", LINEAR_NUMBER),
+        ] {
+            let line = format!("    {name} = {number},");
             assert!(text.contains(&line), "{line}");
         }
     }

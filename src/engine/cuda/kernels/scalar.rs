@@ -1,6 +1,8 @@
 //! The scalar kernels: the shape of their blocks and their compile-time parameters.
 
-use super::plane_group::{Interleaving, PlaneGroup, border_number, divides, intermediate_bytes, is_wide};
+use super::plane_group::{
+    Interleaving, PlaneGroup, border_number, combining_number, divides, intermediate_bytes, is_wide,
+};
 use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::{Recipe, Source};
@@ -10,12 +12,12 @@ use crate::frame::PixelFormat;
 
 /// A block's threads, and the rows that each of them computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct BlockShape {
     pub(crate) block: (u32, u32),
     pub(crate) outputs: u32,
 }
 
-impl Shape {
+impl BlockShape {
     fn threads(self) -> u64 {
         u64::from(self.block.0) * u64::from(self.block.1)
     }
@@ -42,7 +44,7 @@ struct Pass {
 /// How the kernels of one step and one group are compiled and launched.
 pub(crate) struct Tuned {
     pub(crate) recipe: Recipe,
-    pub(crate) shape: Shape,
+    pub(crate) shape: BlockShape,
     /// Bytes of dynamic shared memory of the first and, for separable steps, the second pass.
     pub(crate) shared: [usize; 2],
     /// True if the weights lie in constant memory.
@@ -87,11 +89,11 @@ pub(crate) fn tune(
         }
     };
     let pixels = memory.pixels();
-    let bytes = |shape: Shape, pass: &Pass| match pixels {
+    let bytes = |shape: BlockShape, pass: &Pass| match pixels {
         Pixels::Shared => shape.tile(pass, planes.channels),
         Pixels::Global | Pixels::Texture => 0,
     };
-    let most = |shape: Shape| passes.iter().map(|p| bytes(shape, p)).max().unwrap_or(0);
+    let most = |shape: BlockShape| passes.iter().map(|p| bytes(shape, p)).max().unwrap_or(0);
     let masks = match &step.kernel {
         Kernel::Combined(k) => k.masks.len(),
         _ => 1,
@@ -182,7 +184,7 @@ fn pyramid(kernel: &PyramidKernel, job: &PlaneGroup<'_>) -> Tuned {
             source: Source::Pyramid,
             parameters,
         },
-        shape: Shape {
+        shape: BlockShape {
             block: PYRAMID_BLOCK,
             outputs: 1,
         },
@@ -197,16 +199,15 @@ pub(super) fn combining(
     step: &Step,
     format: PixelFormat,
 ) -> Result<Vec<(&'static str, i64)>, EngineError> {
-    let (number, scale) = match kernel.combining {
-        Combining::Absolute => (0, Scale::ONE),
-        Combining::Largest => (1, Scale::ONE),
-        Combining::Magnitude(scale) => (2, scale),
+    let scale = match kernel.combining {
+        Combining::Absolute | Combining::Largest => Scale::ONE,
+        Combining::Magnitude(scale) => scale,
     };
     let convolved = step.planes.iter().flatten().filter_map(ChannelStep::convolved);
     let least = convolved.map(|c| c.high).min().unwrap_or(0);
-    // What is more than that is clamped.
+    // Larger numbers are clamped.
     let most = (i64::from(format.max_value()) - least).max(0);
-    if number == 2 && most > MOST_ROOT {
+    if matches!(kernel.combining, Combining::Magnitude(_)) && most > MOST_ROOT {
         return Err(EngineError::Unavailable(
             "the CUDA engine makes no magnitudes with a bias so far below 0; use --engine cpu".to_owned(),
         ));
@@ -214,7 +215,7 @@ pub(super) fn combining(
     // The compiler warns of comparisons with 0.
     let most = most.clamp(1, MOST_ROOT);
     Ok(vec![
-        ("COMBINING", number),
+        ("COMBINING", combining_number(kernel.combining)),
         ("MASKS", kernel.masks.len() as i64),
         ("SCALE_N", i64::from(scale.numerator())),
         ("SCALE_D", i64::from(scale.denominator())),
@@ -266,16 +267,16 @@ pub(super) fn checked(
     block: (u32, u32),
     rows: u32,
     limits: &DeviceInfo,
-    shared: &dyn Fn(Shape) -> usize,
-) -> Result<Shape, EngineError> {
+    shared: &dyn Fn(BlockShape) -> usize,
+) -> Result<BlockShape, EngineError> {
     let fits = |outputs: &u32| {
-        shared(Shape {
+        shared(BlockShape {
             block,
             outputs: *outputs,
         }) <= limits.shared_per_block as usize
     };
     let outputs = [8, 4, 2].into_iter().filter(|&o| o <= rows).find(fits);
-    let shape = Shape {
+    let shape = BlockShape {
         block,
         outputs: outputs.unwrap_or(1),
     };
@@ -314,8 +315,8 @@ fn default_shape(
     memory: MemoryVariant,
     rows: u32,
     limits: &DeviceInfo,
-    shared: &dyn Fn(Shape) -> usize,
-) -> Result<Shape, EngineError> {
+    shared: &dyn Fn(BlockShape) -> usize,
+) -> Result<BlockShape, EngineError> {
     let candidates: &[((u32, u32), u32)] = match memory {
         MemoryVariant::Auto | MemoryVariant::Registers | MemoryVariant::Tensor => &[
             ((64, 4), 8),
@@ -332,7 +333,7 @@ fn default_shape(
     };
     let shapes = candidates
         .iter()
-        .map(|&(block, outputs)| Shape { block, outputs })
+        .map(|&(block, outputs)| BlockShape { block, outputs })
         .filter(|shape| shape.outputs <= rows);
     // What fits without asking leaves room for several blocks on a multiprocessor.
     for limit in [limits.shared_per_block, limits.shared_per_block_optin] {

@@ -110,7 +110,7 @@ impl MemoryVariant {
     }
 }
 
-/// The value of the parameter PIXELS.
+/// The parameter PIXELS, as `kernels/common/numbers.cuh` has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pixels {
     Global = 0,
@@ -152,5 +152,18 @@ mod tests {
             assert_eq!(variant.name().parse(), Ok(variant));
         }
         assert!("cached".parse::<MemoryVariant>().is_err());
+    }
+
+    #[test]
+    fn pixels_have_the_numbers_that_kernels_know_them_by() {
+        let text = include_str!("../../../../kernels/common/numbers.cuh");
+        for (name, pixels) in [
+            ("GLOBAL", Pixels::Global),
+            ("TILE", Pixels::Shared),
+            ("TEXTURE", Pixels::Texture),
+        ] {
+            let line = format!("#define {name}_PIXELS {} ", pixels as i64);
+            assert!(text.contains(&line), "{line}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::scratch::Scratch;
 use super::{LaunchPlan, Request};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
-use crate::engine::cuda::driver::picture::Places;
+use crate::engine::cuda::driver::picture::DevicePlanes;
 use crate::filter::{Chain, FloatPlan, Plan, PyramidGrid};
 use crate::frame::{Colour, Layout, PixelFormat, Plane};
 
@@ -107,8 +107,8 @@ impl ChainLaunch {
         &self,
         index: usize,
         layout: &Layout,
-        source: &Places,
-        result: &Places,
+        source: &DevicePlanes,
+        result: &DevicePlanes,
         scratch: &Scratch,
         sequence: &Sequence,
     ) -> Result<(), EngineError> {

@@ -4,15 +4,15 @@
 use super::parameters::{self, Channel, Grid, Plane, Planes, TensorMaps, Tiles, TilesLaunch};
 use super::scratch::Scratch;
 use super::tensor_pass::TensorPass;
-use super::{Group, Kernels, PassKernel, StepPlan, sizes};
+use super::{Group, Kernels, PassKernel, StepLaunch, sizes};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::check;
 use crate::engine::cuda::driver::memory::{DeviceMemory, no_copy};
-use crate::engine::cuda::driver::picture::{Place, Places};
+use crate::engine::cuda::driver::picture::{DevicePlane, DevicePlanes};
 use crate::engine::cuda::driver::tensor_map::{TileSize, tensor_map};
 use crate::engine::cuda::kernels::plane_group::{PlaneWork, division, is_wide, plane_work};
-use crate::engine::cuda::kernels::scalar::{PYRAMID_BLOCK, Shape, THRESHOLD_BLOCK};
+use crate::engine::cuda::kernels::scalar::{BlockShape, PYRAMID_BLOCK, THRESHOLD_BLOCK};
 use crate::engine::cuda::kernels::tensor::{self, Loader};
 use crate::filter::{
     ChannelStep, Convolve, Division, Kernel, PyramidGrid, PyramidKernel, SeparableKernel, Step,
@@ -24,7 +24,7 @@ use cudarc::driver::sys;
 type Border<'a> = dyn Fn(&Convolve) -> i64 + 'a;
 
 /// One step of one frame, or two.
-pub(super) struct Work<'a> {
+pub(super) struct StepEnqueuer<'a> {
     pub(super) format: PixelFormat,
     pub(super) step: &'a Step,
     /// The step that shares its launch.
@@ -33,12 +33,12 @@ pub(super) struct Work<'a> {
     pub(super) sequence: &'a Sequence,
 }
 
-impl Work<'_> {
+impl StepEnqueuer<'_> {
     pub(super) fn convolve(
         &self,
-        prepared: &StepPlan,
-        source: &Places,
-        result: &Places,
+        prepared: &StepLaunch,
+        source: &DevicePlanes,
+        result: &DevicePlanes,
         scratch: &Scratch,
     ) -> Result<(), EngineError> {
         for (plane, channels) in self.step.planes.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Work<'_> {
         &self,
         group: &Group,
         (kernel, passes): (&PyramidKernel, &[PassKernel]),
-        (source, result): (&Places, &Places),
+        (source, result): (&DevicePlanes, &DevicePlanes),
         scratch: &Scratch,
     ) -> Result<(), EngineError> {
         let planes = || group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
@@ -116,8 +116,8 @@ impl Work<'_> {
         &self,
         group: &Group,
         pass: &TensorPass,
-        source: &Places,
-        result: &Places,
+        source: &DevicePlanes,
+        result: &DevicePlanes,
     ) -> Result<(), EngineError> {
         // What makes the result; of two steps the first one's division is the pass's.
         let last = division(&self.next.unwrap_or(self.step).kernel);
@@ -176,7 +176,7 @@ impl Work<'_> {
     }
 
     /// The tensor maps of the group's planes.
-    fn maps(&self, group: &Group, source: &Places, tile: TileSize) -> Result<TensorMaps, EngineError> {
+    fn maps(&self, group: &Group, source: &DevicePlanes, tile: TileSize) -> Result<TensorMaps, EngineError> {
         let mut maps = TensorMaps::default();
         let planes = group.planes.iter().zip(sizes(self.layout, &group.planes));
         for (map, (&plane, (row_bytes, rows))) in maps.at.iter_mut().zip(planes) {
@@ -190,9 +190,9 @@ impl Work<'_> {
         &self,
         group: &Group,
         division: Division,
-        source: &Places,
-        result: &Places,
-        original: &Places,
+        source: &DevicePlanes,
+        result: &DevicePlanes,
+        original: &DevicePlanes,
         channel: &dyn Fn(&ChannelStep) -> Channel,
     ) -> Planes {
         let mut planes = Planes {
@@ -227,7 +227,7 @@ impl Work<'_> {
     fn pass(
         &self,
         group: &Group,
-        shape: Shape,
+        shape: BlockShape,
         pass: &PassKernel,
         planes: Planes,
     ) -> Result<(), EngineError> {
@@ -237,7 +237,7 @@ impl Work<'_> {
     }
 
     /// Blocks for every sample of the group's planes.
-    fn grid(&self, group: &Group, shape: Shape, shared: usize) -> Grid {
+    fn grid(&self, group: &Group, shape: BlockShape, shared: usize) -> Grid {
         let sizes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
         let samples = sizes.clone().map(|g| g.width * group.interleaving.channels).max();
         let rows = sizes.map(|g| g.height).max();
@@ -253,11 +253,11 @@ impl Work<'_> {
     /// Sets samples of `result` that differ too little from `original` to what they were.
     pub(super) fn keep_small_differences(
         &self,
-        prepared: &StepPlan,
-        original: &Places,
-        result: &Places,
+        prepared: &StepLaunch,
+        original: &DevicePlanes,
+        result: &DevicePlanes,
     ) -> Result<(), EngineError> {
-        let shape = Shape {
+        let shape = BlockShape {
             block: THRESHOLD_BLOCK,
             outputs: 1,
         };
@@ -304,7 +304,7 @@ impl Work<'_> {
         }
     }
 
-    fn fill(&self, plane: usize, value: u16, result: Place) -> Result<(), EngineError> {
+    fn fill(&self, plane: usize, value: u16, result: DevicePlane) -> Result<(), EngineError> {
         let geometry = &self.layout.planes()[plane];
         let samples = geometry.width * geometry.channels;
         // SAFETY: the plane holds `height` rows of `samples` samples at its pitch.
@@ -333,10 +333,10 @@ impl Work<'_> {
 
 /// From where to where each pass of a pyramid goes.
 pub(super) fn pyramid_ways<'a>(
-    source: &'a Places,
-    [one, other]: &'a [Places; 2],
-    result: &'a Places,
-) -> [(&'a Places, &'a Places); 6] {
+    source: &'a DevicePlanes,
+    [one, other]: &'a [DevicePlanes; 2],
+    result: &'a DevicePlanes,
+) -> [(&'a DevicePlanes, &'a DevicePlanes); 6] {
     [
         (source, one),
         (one, other),
@@ -381,8 +381,8 @@ pub(super) fn pyramid_grid<'a>(
 pub(super) fn copy_plane(
     layout: &Layout,
     plane: usize,
-    source: Place,
-    result: Place,
+    source: DevicePlane,
+    result: DevicePlane,
     sequence: &Sequence,
 ) -> Result<(), EngineError> {
     let copy = sys::CUDA_MEMCPY2D {

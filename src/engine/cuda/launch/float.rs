@@ -21,7 +21,7 @@ use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::{Function, Module};
-use crate::engine::cuda::driver::picture::{Place, Places};
+use crate::engine::cuda::driver::picture::{DevicePlane, DevicePlanes};
 use crate::engine::cuda::kernels::float::{FloatTuned, float_alpha_recipe, float_groups, treats};
 use crate::engine::cuda::select::float::{choose_float, float_job};
 use crate::filter::{
@@ -34,10 +34,10 @@ use std::ffi::CStr;
 /// A chain ready to run on frames of one format of floating-point samples.
 pub(crate) struct FloatLaunchPlan {
     pub(super) plan: FloatPlan,
-    steps: Vec<FloatStepPlan>,
+    steps: Vec<FloatStepLaunch>,
 }
 
-struct FloatStepPlan {
+struct FloatStepLaunch {
     groups: Vec<FloatGroup>,
     alpha: Option<AlphaKernels>,
 }
@@ -79,7 +79,7 @@ impl FloatLaunchPlan {
         let steps = plan.steps.iter().map(|step| {
             let groups = float_groups(step).into_iter().map(|(interleaving, planes)| {
                 let job = float_job(step, &plan, interleaving);
-                let (tuned, why) = choose_float(&job, &request.terms)?;
+                let (tuned, why) = choose_float(&job, &request.context)?;
                 let (columns, rows) = step.kernel.size();
                 let format = plan.format;
                 request.explain(format!(
@@ -88,7 +88,7 @@ impl FloatLaunchPlan {
                 ));
                 FloatGroup::new(&step.kernel, tuned, planes, request)
             });
-            Ok(FloatStepPlan {
+            Ok(FloatStepLaunch {
                 groups: groups.collect::<Result<_, EngineError>>()?,
                 alpha: AlphaKernels::new(step, &plan, request)?,
             })
@@ -120,7 +120,7 @@ impl FloatLaunchPlan {
     /// Launches and copies of a frame.
     pub(super) fn launch_count(&self) -> usize {
         let steps = self.steps.iter().zip(&self.plan.steps);
-        let of_step = |(prepared, step): (&FloatStepPlan, &FloatStep)| {
+        let of_step = |(prepared, step): (&FloatStepLaunch, &FloatStep)| {
             let launches: usize = prepared.groups.iter().map(|group| group.passes.len()).sum();
             launches
                 + match prepared.alpha {
@@ -152,13 +152,13 @@ impl FloatLaunchPlan {
         &self,
         index: usize,
         layout: &Layout,
-        (source, result): (&Places, &Places),
+        (source, result): (&DevicePlanes, &DevicePlanes),
         scratch: &Scratch,
         sequence: &Sequence,
     ) -> Result<(), EngineError> {
         let prepared = &self.steps[index];
         let step = &self.plan.steps[index];
-        let work = FloatWork {
+        let work = FloatStepEnqueuer {
             kernel: &step.kernel,
             constants: FloatPlanes {
                 threshold: step.threshold,
@@ -296,7 +296,7 @@ impl FloatGroup {
 }
 
 /// One step of one frame.
-pub(super) struct FloatWork<'a> {
+pub(super) struct FloatStepEnqueuer<'a> {
     pub(super) kernel: &'a FloatKernel,
     /// What every launch takes, but for the planes.
     pub(super) constants: FloatPlanes,
@@ -308,12 +308,12 @@ pub(super) struct FloatWork<'a> {
     pub(super) sequence: &'a Sequence,
 }
 
-impl FloatWork<'_> {
+impl FloatStepEnqueuer<'_> {
     pub(super) fn convolve(
         &self,
         groups: &[FloatGroup],
-        source: &Places,
-        result: &Places,
+        source: &DevicePlanes,
+        result: &DevicePlanes,
         scratch: &Scratch,
     ) -> Result<(), EngineError> {
         let kept: &dyn Fn(f32) -> f32 = &|border| border;
@@ -345,7 +345,7 @@ impl FloatWork<'_> {
         &self,
         group: &FloatGroup,
         (kernel, passes): (&FloatPyramid, &[FloatPass]),
-        (source, result): (&Places, &Places),
+        (source, result): (&DevicePlanes, &DevicePlanes),
         scratch: &Scratch,
     ) -> Result<(), EngineError> {
         let planes = || group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
@@ -366,7 +366,7 @@ impl FloatWork<'_> {
         group: &FloatGroup,
         pass: &FloatPass,
         grid: Grid,
-        (source, result, original): (&Places, &Places, &Places),
+        (source, result, original): (&DevicePlanes, &DevicePlanes, &DevicePlanes),
         border: &dyn Fn(f32) -> f32,
     ) -> Result<(), EngineError> {
         let mut planes = FloatPlanes {
@@ -389,7 +389,7 @@ impl FloatWork<'_> {
             let alpha = (self.alpha)(plane).map(|plane| source[plane]).unwrap_or_default();
             is_aligned &= [source[plane], result[plane], alpha]
                 .iter()
-                .all(Place::is_aligned);
+                .all(DevicePlane::is_aligned);
             *entry = FloatPlane {
                 source: source[plane].pointer,
                 result: result[plane].pointer,
@@ -442,9 +442,9 @@ impl FloatWork<'_> {
 pub(super) fn picture(
     layout: &Layout,
     alpha: &FloatAlpha,
-    before: &Places,
-    convolved: &Places,
-    after: &Places,
+    before: &DevicePlanes,
+    convolved: &DevicePlanes,
+    after: &DevicePlanes,
 ) -> FloatPicture {
     let mut picture = FloatPicture {
         gain: alpha.gain,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LaunchPlan        once for a format and about a size
-//!   StepPlan          a step of the plan, or two that share a launch
+//!   StepLaunch          a step of the plan, or two that share a launch
 //!     Group             planes that are interleaved in the same way
 //!       Passes            one launch a pass, a grid layer a plane; weights in the module's constant memory
 //!       TensorPass        one launch for the tiles of all planes; weights dealt out to the lanes of warps
@@ -31,9 +31,9 @@ use super::driver::dependency::Sequence;
 use super::driver::device::{Device, DeviceInfo, check};
 use super::driver::memory::DeviceMemory;
 use super::driver::module::{Function, Module};
-use super::driver::picture::Places;
+use super::driver::picture::DevicePlanes;
 use super::kernels::plane_group::{Interleaving, PlaneGroup, PlaneWork, groups, plane_work};
-use super::kernels::scalar::{Shape, Tuned, threshold_recipe};
+use super::kernels::scalar::{BlockShape, Tuned, threshold_recipe};
 use super::kernels::tensor::fused::{PLAIN, Pair};
 use super::kernels::tensor::{self, TensorKernel};
 use super::select::{Choice, Part, SelectContext, choose, parts};
@@ -41,7 +41,7 @@ use crate::engine::EngineError;
 use crate::filter::{ChannelStep, Kernel, Plan, PyramidGrid, Step};
 use crate::frame::{Layout, PixelFormat};
 use cudarc::driver::sys;
-use enqueue::Work;
+use enqueue::StepEnqueuer;
 use scratch::Scratch;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -51,11 +51,11 @@ use weighted::WeightedLaunch;
 /// A chain ready to run on frames of one format.
 pub(crate) struct LaunchPlan {
     pub(crate) plan: Plan,
-    steps: Vec<StepPlan>,
+    steps: Vec<StepLaunch>,
 }
 
 /// A step of the plan, or two that share a launch.
-struct StepPlan {
+struct StepLaunch {
     /// The first step's place in the plan.
     index: usize,
     is_pair: bool,
@@ -80,7 +80,7 @@ struct ThresholdKernel {
 enum Kernels {
     /// One launch a pass.
     Passes {
-        shape: Shape,
+        shape: BlockShape,
         passes: Vec<PassKernel>,
         /// Held for the functions and the constant memory.
         _module: Module,
@@ -99,7 +99,7 @@ struct PassKernel {
 pub(crate) struct Request<'a> {
     pub(crate) device: &'a Arc<Device>,
     pub(crate) cache: &'a Cache,
-    pub(crate) terms: SelectContext<'a>,
+    pub(crate) context: SelectContext<'a>,
     /// The kernels that were picked, and why, a line each.
     pub(crate) explanation: RefCell<Vec<String>>,
 }
@@ -113,9 +113,9 @@ impl Request<'_> {
 impl LaunchPlan {
     pub(crate) fn new(plan: Plan, request: &Request<'_>) -> Result<LaunchPlan, EngineError> {
         request.device.bind()?;
-        let steps = parts(&plan, &request.terms)
+        let steps = parts(&plan, &request.context)
             .into_iter()
-            .map(|part| StepPlan::new(&plan, part, request));
+            .map(|part| StepLaunch::new(&plan, part, request));
         let steps = steps.collect::<Result<_, _>>()?;
         Ok(LaunchPlan { plan, steps })
     }
@@ -162,7 +162,7 @@ impl LaunchPlan {
             convolving + usize::from(group.threshold.is_some())
         };
         let is_plain = |channels: &&Vec<ChannelStep>| !matches!(plane_work(channels), PlaneWork::Kernel(_));
-        let of_step = |prepared: &StepPlan| {
+        let of_step = |prepared: &StepLaunch| {
             if let Some(weighted) = &prepared.weighted {
                 return weighted.launch_count();
             }
@@ -190,8 +190,8 @@ impl LaunchPlan {
         &self,
         index: usize,
         layout: &Layout,
-        source: &Places,
-        result: &Places,
+        source: &DevicePlanes,
+        result: &DevicePlanes,
         scratch: &Scratch,
         sequence: &Sequence,
     ) -> Result<(), EngineError> {
@@ -200,7 +200,7 @@ impl LaunchPlan {
         if let (Some(weighted), Kernel::Weighted(kernel)) = (&prepared.weighted, &step.kernel) {
             return weighted.run((step, kernel), layout, (source, result), scratch, sequence);
         }
-        let work = Work {
+        let work = StepEnqueuer {
             format: self.plan.format,
             step,
             next: prepared.is_pair.then(|| &self.plan.steps[prepared.index + 1]),
@@ -212,11 +212,11 @@ impl LaunchPlan {
     }
 }
 
-impl StepPlan {
-    fn new(plan: &Plan, part: Part<'_>, request: &Request<'_>) -> Result<StepPlan, EngineError> {
+impl StepLaunch {
+    fn new(plan: &Plan, part: Part<'_>, request: &Request<'_>) -> Result<StepLaunch, EngineError> {
         let (index, step, format) = (part.index, &plan.steps[part.index], plan.format);
         if let Some((pair, kernel)) = part.pair {
-            return Ok(StepPlan {
+            return Ok(StepLaunch {
                 index,
                 is_pair: true,
                 groups: vec![Group::of_pair(&pair, &kernel, (step, format), request)?],
@@ -234,7 +234,7 @@ impl StepPlan {
                 .map(|(interleaving, planes)| Group::new(step, format, interleaving, planes, request))
                 .collect::<Result<_, _>>()?,
         };
-        Ok(StepPlan {
+        Ok(StepLaunch {
             index,
             is_pair: false,
             groups,
@@ -258,7 +258,7 @@ impl Group {
             interleaving,
             planes: &planes,
         };
-        let (choice, why) = choose(&job, &request.terms)?;
+        let (choice, why) = choose(&job, &request.context)?;
         let (columns, rows) = step.kernel.size();
         request.explain(format!(
             "{format}, {columns}x{rows} mask, {}: {why}",
@@ -345,7 +345,7 @@ fn tensor_pass(
     (format, planes): (PixelFormat, &[usize]),
     request: &Request<'_>,
 ) -> Result<TensorPass, EngineError> {
-    let (width, height) = request.terms.size;
+    let (width, height) = request.context.size;
     let layout = Layout::new(format, width, height, 1)?;
     let sizes: Vec<_> = sizes(&layout, planes).collect();
     let kernel = match fitted(&sizes) {
@@ -420,7 +420,7 @@ fn passes(
 }
 
 /// Refuses a block with more threads than the compiled kernel's registers allow.
-fn check_threads(function: Function, shape: Shape) -> Result<(), EngineError> {
+fn check_threads(function: Function, shape: BlockShape) -> Result<(), EngineError> {
     let mut most = 0;
     let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
     // SAFETY: the function belongs to a live module and the pointer is to a live integer.

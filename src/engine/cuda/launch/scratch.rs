@@ -4,7 +4,7 @@
 use super::chain::ChainLaunch;
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::device::Device;
-use crate::engine::cuda::driver::picture::{Arrangement, Picture, Places};
+use crate::engine::cuda::driver::picture::{Arrangement, DevicePlanes, Picture};
 use crate::engine::cuda::driver::texture::Texel;
 use crate::frame::{Layout, Plane};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Scratch {
     /// Between row pass and column pass, for 16-bit and for 32-bit values.
-    pub(crate) intermediate: [Places; 2],
+    pub(crate) intermediate: [DevicePlanes; 2],
     /// What the passes of a pyramid make, each of what is in the other one.
-    pub(crate) numbers: [Places; 2],
+    pub(crate) numbers: [DevicePlanes; 2],
     /// Floating-point colour multiplied by alpha.
-    pub(crate) weighted: Places,
+    pub(crate) weighted: DevicePlanes,
     /// Sums of colour under alpha.
-    pub(crate) sums: Places,
+    pub(crate) sums: DevicePlanes,
 }
 
 /// Their memory, which grows to what the largest frames need.

@@ -5,14 +5,14 @@
 //! anything else                                   source -> sums (numbers of 32 bits) -> result
 //! ```
 
-use super::float::{FloatGroup, FloatWork, picture};
+use super::float::{FloatGroup, FloatStepEnqueuer, picture};
 use super::float_parameters::{FloatChannel, FloatPlanes, weight_by_alpha};
 use super::scratch::Scratch;
 use super::{Request, plane_list};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::module::{Function, Module};
-use crate::engine::cuda::driver::picture::Places;
+use crate::engine::cuda::driver::picture::DevicePlanes;
 use crate::engine::cuda::kernels::float::{weighted_alpha_recipe, weighted_jobs};
 use crate::engine::cuda::select::float::choose_float;
 use crate::filter::{ChannelStep, Step, WeightedKernel};
@@ -40,7 +40,7 @@ impl WeightedLaunch {
         let (columns, rows) = kernel.kernel.size();
         let mut groups = Vec::new();
         for (job, planes) in weighted_jobs(step, kernel, format) {
-            let (tuned, why) = choose_float(&job, &request.terms)?;
+            let (tuned, why) = choose_float(&job, &request.context)?;
             request.explain(format!(
                 "{format}, {columns}x{rows} mask, {} under alpha: {why}",
                 plane_list(&planes)
@@ -79,7 +79,7 @@ impl WeightedLaunch {
         &self,
         (step, kernel): (&Step, &WeightedKernel),
         layout: &Layout,
-        (source, result): (&Places, &Places),
+        (source, result): (&DevicePlanes, &DevicePlanes),
         scratch: &Scratch,
         sequence: &Sequence,
     ) -> Result<(), EngineError> {
@@ -90,7 +90,7 @@ impl WeightedLaunch {
             .iter()
             .position(|p| p.channels.contains(&Channel::Alpha));
         let is_packed = format.planes().len() == 1;
-        let work = FloatWork {
+        let work = FloatStepEnqueuer {
             kernel: &kernel.kernel,
             constants: FloatPlanes {
                 threshold: f32::from(step.threshold),

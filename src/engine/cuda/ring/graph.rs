@@ -4,7 +4,7 @@
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::{Device, check};
-use crate::engine::cuda::driver::picture::Places;
+use crate::engine::cuda::driver::picture::DevicePlanes;
 use crate::engine::cuda::driver::stream::Stream;
 use crate::engine::cuda::launch::chain::ChainLaunch;
 use crate::engine::cuda::launch::scratch::Scratch;
@@ -119,9 +119,9 @@ pub(crate) struct ChainWork {
     pub(crate) prepared: Arc<ChainLaunch>,
     pub(crate) layout: Layout,
     /// Where the first step reads.
-    pub(crate) input: Places,
+    pub(crate) input: DevicePlanes,
     /// The two pictures as they lie after the first step, which writes the second.
-    pub(crate) pictures: [Places; 2],
+    pub(crate) pictures: [DevicePlanes; 2],
     pub(crate) scratch: Scratch,
 }
 

@@ -35,16 +35,16 @@ pub(crate) fn float_job<'a>(
 /// The kernel of one job, and what was chosen and why, for people.
 pub(crate) fn choose_float(
     job: &FloatJob<'_>,
-    terms: &SelectContext<'_>,
+    context: &SelectContext<'_>,
 ) -> Result<(FloatTuned, String), EngineError> {
-    let memory = terms.memory;
+    let memory = context.memory;
     if let FloatKernel::Pyramid(kernel) = job.kernel {
         let tuned = pyramid(kernel, job);
         let (shape, step) = (shape(&tuned), kernel.grid.step);
         let why = format!("{shape}, of a picture {step} times smaller along each side: there is one way");
         return Ok((tuned, why));
     }
-    let tune = |memory| tune(job, memory, terms.block, terms.card);
+    let tune = |memory| tune(job, memory, context.block, context.card);
     if !memory.is_chosen() {
         let tuned = tune(memory)?.map_err(|unfit| {
             EngineError::Unfit(format!(
@@ -94,12 +94,15 @@ fn shape(tuned: &FloatTuned) -> String {
 }
 
 /// Every kernel that `plan` is carried out with.
-pub(crate) fn float_recipes(plan: &FloatPlan, terms: &SelectContext<'_>) -> Result<Vec<Recipe>, EngineError> {
+pub(crate) fn float_recipes(
+    plan: &FloatPlan,
+    context: &SelectContext<'_>,
+) -> Result<Vec<Recipe>, EngineError> {
     let mut recipes = Vec::new();
     for step in &plan.steps {
         for (interleaving, _) in float_groups(step) {
             recipes.push(
-                choose_float(&float_job(step, plan, interleaving), terms)?
+                choose_float(&float_job(step, plan, interleaving), context)?
                     .0
                     .recipe,
             );
@@ -116,12 +119,12 @@ pub(crate) fn weighted_recipes(
     step: &Step,
     kernel: &WeightedKernel,
     format: PixelFormat,
-    terms: &SelectContext<'_>,
+    context: &SelectContext<'_>,
 ) -> Result<Vec<Recipe>, EngineError> {
     let mut recipes = Vec::new();
     let mut divides = true;
     for (job, _) in weighted_jobs(step, kernel, format) {
-        let (tuned, _) = choose_float(&job, terms)?;
+        let (tuned, _) = choose_float(&job, context)?;
         divides &= tuned.divides;
         recipes.push(tuned.recipe);
     }
@@ -150,7 +153,7 @@ mod tests {
             ..DeviceInfo::default()
         };
         let table = Table::rule();
-        let terms = SelectContext {
+        let context = SelectContext {
             memory,
             block: None,
             fuse: true,
@@ -161,7 +164,7 @@ mod tests {
         let format: PixelFormat = format.parse().unwrap();
         let plan = FloatPlan::new(&Chain::parse(filter).unwrap(), format, &Colour::default()).unwrap();
         let (interleaving, _) = float_groups(&plan.steps[0]).remove(0);
-        choose_float(&float_job(&plan.steps[0], &plan, interleaving), &terms).map(|(_, why)| why)
+        choose_float(&float_job(&plan.steps[0], &plan, interleaving), &context).map(|(_, why)| why)
     }
 
     #[test]

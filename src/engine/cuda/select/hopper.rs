@@ -3,8 +3,8 @@
 //! It was measured on an H200. H100 and GH200 have the same multiprocessors and differ in memory and clock,
 //! which make all variants slower or faster and hardly one of them more than another.
 
+use super::features::LaunchFeatures;
 use super::table::{Origin, Table, TableCell, VariantTime};
-use super::work::Work;
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::engine::cuda::kernels::variant::MemoryVariant::{
     self, Constant, ConstantShared, Global, Registers, Shared, Tensor,
@@ -93,7 +93,7 @@ pub(crate) fn table(card: &DeviceInfo) -> Option<Table> {
 
 fn cell(&(separable, mask, channels, pixels, times): &Row) -> TableCell {
     TableCell {
-        work: Work {
+        work: LaunchFeatures {
             separable,
             mask_width: mask,
             mask_height: mask,
@@ -115,7 +115,7 @@ fn cell(&(separable, mask, channels, pixels, times): &Row) -> TableCell {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::work::tests::gray;
+    use super::super::features::tests::gray;
     use super::*;
 
     fn card(compute_capability: (u32, u32)) -> DeviceInfo {
@@ -148,7 +148,7 @@ mod tests {
                         (1, 2, true),
                         (4, 2, true),
                     ] {
-                        let work = Work {
+                        let work = LaunchFeatures {
                             channels,
                             sample_bytes,
                             wide,

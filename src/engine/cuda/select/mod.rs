@@ -16,24 +16,24 @@
 //! Every choice is reported with its reason (`--explain`).
 
 pub(crate) mod crossover;
+pub(crate) mod features;
 pub(crate) mod float;
 pub(crate) mod hopper;
 pub(crate) mod table;
 pub(crate) mod table_file;
-pub(crate) mod work;
 
 use super::compile::Recipe;
 use super::driver::device::DeviceInfo;
 use super::kernels::plane_group::{PlaneGroup, groups};
-use super::kernels::scalar::{Shape, Tuned, threshold_recipe, tune};
+use super::kernels::scalar::{BlockShape, Tuned, threshold_recipe, tune};
 use super::kernels::tensor::fused::Pair;
 use super::kernels::tensor::{self, TensorKernel, Unfit};
 use super::kernels::variant::MemoryVariant;
 use crate::engine::EngineError;
 use crate::filter::{Chain, FloatPlan, Kernel, Plan, Step};
 use crate::frame::{Colour, PixelFormat};
+use features::LaunchFeatures;
 use table::Table;
-use work::Work;
 
 /// The context of kernel selection, beside the work.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +69,7 @@ impl Choice {
             }
             Choice::Scalar(tuned) => {
                 let name = tuned.recipe.source.name();
-                let Shape { block, outputs } = tuned.shape;
+                let BlockShape { block, outputs } = tuned.shape;
                 let rows = if outputs == 1 { "row" } else { "rows" };
                 format!(
                     "{name} in blocks of {}x{} threads, {outputs} {rows} a thread",
@@ -84,21 +84,21 @@ impl Choice {
 /// says is the fastest, `tensor` tensor cores wherever they can do it and else what `auto` takes.
 pub(crate) fn choose(
     job: &PlaneGroup<'_>,
-    terms: &SelectContext<'_>,
+    context: &SelectContext<'_>,
 ) -> Result<(Choice, String), EngineError> {
-    let memory = terms.memory;
+    let memory = context.memory;
     if let Kernel::Pyramid(kernel) = &job.step.kernel {
-        let choice = Choice::Scalar(tune(job, MemoryVariant::Constant, terms.block, terms.card)?);
+        let choice = Choice::Scalar(tune(job, MemoryVariant::Constant, context.block, context.card)?);
         let (shape, step) = (choice.shape(), kernel.grid.step);
         let why = format!("{shape}, of a picture {step} times smaller along each side: there is one way");
         return Ok((choice, why));
     }
     if !memory.is_chosen() {
-        let choice = Choice::Scalar(tune(job, memory, terms.block, terms.card)?);
+        let choice = Choice::Scalar(tune(job, memory, context.block, context.card)?);
         let why = format!("{}: memory variant {memory}, as requested", choice.shape());
         return Ok((choice, why));
     }
-    let tensor = tensor_kernel(job, terms);
+    let tensor = tensor_kernel(job, context);
     let unfit = tensor.as_ref().err().copied();
     if let (MemoryVariant::Tensor, Some(unfit @ Unfit::Response)) = (memory, unfit) {
         return Err(EngineError::Unavailable(format!(
@@ -113,16 +113,16 @@ pub(crate) fn choose(
         }
         other => other.ok(),
     };
-    let work = Work::of(job.step, job.format, job.interleaving, job.planes, terms.size)?;
-    let able = able(job, terms, tensor.is_some());
-    let Some(pick) = terms.table.pick(&work, &able) else {
+    let work = LaunchFeatures::of(job.step, job.format, job.interleaving, job.planes, context.size)?;
+    let able = able(job, context, tensor.is_some());
+    let Some(pick) = context.table.pick(&work, &able) else {
         // No variant can do it: report the error of the one that needs the least.
-        return tune(job, MemoryVariant::Constant, terms.block, terms.card)
+        return tune(job, MemoryVariant::Constant, context.block, context.card)
             .map(|tuned| (Choice::Scalar(tuned), String::new()));
     };
     let choice = match (pick.variant, tensor) {
         (MemoryVariant::Tensor, Some(kernel)) => Choice::Tensor(Box::new(kernel)),
-        (variant, _) => Choice::Scalar(tune(job, variant, terms.block, terms.card)?),
+        (variant, _) => Choice::Scalar(tune(job, variant, context.block, context.card)?),
     };
     let without = unfit.map_or_else(String::new, |unfit| {
         format!("without tensor cores, since {unfit}; ")
@@ -137,10 +137,10 @@ pub(crate) fn choose(
 }
 
 /// The kernel of one job on tensor cores, or why they cannot do it.
-fn tensor_kernel(job: &PlaneGroup<'_>, terms: &SelectContext<'_>) -> Result<TensorKernel, Unfit> {
-    match terms.block {
+fn tensor_kernel(job: &PlaneGroup<'_>, context: &SelectContext<'_>) -> Result<TensorKernel, Unfit> {
+    match context.block {
         Some(_) => Err(Unfit::Block),
-        None => tensor::tune(job.step, job.format, job.interleaving, terms.card),
+        None => tensor::tune(job.step, job.format, job.interleaving, context.card),
     }
 }
 
@@ -154,11 +154,11 @@ pub(crate) struct Part<'a> {
 
 /// The parts of a plan. Steps share a launch two by two, from the first on, where each would be done by
 /// tensor cores and together they take less time.
-pub(crate) fn parts<'a>(plan: &'a Plan, terms: &SelectContext<'_>) -> Vec<Part<'a>> {
+pub(crate) fn parts<'a>(plan: &'a Plan, context: &SelectContext<'_>) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     let mut index = 0;
     while index < plan.steps.len() {
-        let pair = pair(plan, index, terms);
+        let pair = pair(plan, index, context);
         let steps = if pair.is_some() { 2 } else { 1 };
         parts.push(Part { index, pair });
         index += steps;
@@ -167,7 +167,7 @@ pub(crate) fn parts<'a>(plan: &'a Plan, terms: &SelectContext<'_>) -> Vec<Part<'
 }
 
 /// The step at `index` and the next one in one launch, where that pays.
-fn pair<'a>(plan: &'a Plan, index: usize, terms: &SelectContext<'_>) -> Option<(Pair<'a>, TensorKernel)> {
+fn pair<'a>(plan: &'a Plan, index: usize, context: &SelectContext<'_>) -> Option<(Pair<'a>, TensorKernel)> {
     let (first, next) = (plan.steps.get(index)?, plan.steps.get(index + 1)?);
     let pair = Pair::new(first, next, plan.format).filter(Pair::pays)?;
     let is_tensor = |step: &Step| {
@@ -178,19 +178,19 @@ fn pair<'a>(plan: &'a Plan, index: usize, terms: &SelectContext<'_>) -> Option<(
                 interleaving,
                 planes: &planes,
             };
-            matches!(choose(&job, terms), Ok((Choice::Tensor(_), _)))
+            matches!(choose(&job, context), Ok((Choice::Tensor(_), _)))
         })
     };
-    let allowed = terms.fuse && is_tensor(first) && is_tensor(next);
-    let kernel = allowed.then(|| pair.tune(terms.card))?.ok()?;
+    let allowed = context.fuse && is_tensor(first) && is_tensor(next);
+    let kernel = allowed.then(|| pair.tune(context.card))?.ok()?;
     Some((pair, kernel))
 }
 
 /// The variants that can do a job and that `auto` chooses among; `tensor` says whether tensor cores can.
-fn able(job: &PlaneGroup<'_>, terms: &SelectContext<'_>, tensor: bool) -> Vec<MemoryVariant> {
+fn able(job: &PlaneGroup<'_>, context: &SelectContext<'_>, tensor: bool) -> Vec<MemoryVariant> {
     let plain = MemoryVariant::SCALAR
         .into_iter()
-        .filter(|&v| tune(job, v, terms.block, terms.card).is_ok());
+        .filter(|&v| tune(job, v, context.block, context.card).is_ok());
     tensor
         .then_some(MemoryVariant::Tensor)
         .into_iter()
@@ -199,11 +199,11 @@ fn able(job: &PlaneGroup<'_>, terms: &SelectContext<'_>, tensor: bool) -> Vec<Me
 }
 
 /// The work of each job of `plan`, with the variants that can do it and that `auto` chooses among; of colour
-/// under alpha none, as there is nothing to choose. `terms.memory` and `terms.table` have no say.
+/// under alpha none, as there is nothing to choose. `context.memory` and `context.table` have no say.
 pub fn contest(
     plan: &Plan,
-    terms: &SelectContext<'_>,
-) -> Result<Vec<(Work, Vec<MemoryVariant>)>, EngineError> {
+    context: &SelectContext<'_>,
+) -> Result<Vec<(LaunchFeatures, Vec<MemoryVariant>)>, EngineError> {
     let mut list = Vec::new();
     let is_chosen = |step: &&Step| !matches!(step.kernel, Kernel::Weighted(_));
     for step in plan.steps.iter().filter(is_chosen) {
@@ -214,8 +214,8 @@ pub fn contest(
                 interleaving,
                 planes: &planes,
             };
-            let able = able(&job, terms, tensor_kernel(&job, terms).is_ok());
-            let work = Work::of(step, plan.format, interleaving, &planes, terms.size)?;
+            let able = able(&job, context, tensor_kernel(&job, context).is_ok());
+            let work = LaunchFeatures::of(step, plan.format, interleaving, &planes, context.size)?;
             list.push((work, able));
         }
     }
@@ -226,26 +226,26 @@ pub fn contest(
 pub fn chain_recipes(
     chain: &Chain,
     format: PixelFormat,
-    terms: &SelectContext<'_>,
+    context: &SelectContext<'_>,
 ) -> Result<Vec<Recipe>, EngineError> {
     let colour = Colour::default();
     match format.is_float() {
-        true => float::float_recipes(&FloatPlan::new(chain, format, &colour)?, terms),
-        false => recipes(&Plan::new(chain, format, &colour)?, terms),
+        true => float::float_recipes(&FloatPlan::new(chain, format, &colour)?, context),
+        false => recipes(&Plan::new(chain, format, &colour)?, context),
     }
 }
 
 /// Every kernel that `plan` is carried out with.
-pub fn recipes(plan: &Plan, terms: &SelectContext<'_>) -> Result<Vec<Recipe>, EngineError> {
+pub fn recipes(plan: &Plan, context: &SelectContext<'_>) -> Result<Vec<Recipe>, EngineError> {
     let mut recipes = Vec::new();
-    for part in parts(plan, terms) {
+    for part in parts(plan, context) {
         if let Some((_, kernel)) = part.pair {
             recipes.extend(kernel.recipes());
             continue;
         }
         let step = &plan.steps[part.index];
         if let Kernel::Weighted(kernel) = &step.kernel {
-            recipes.extend(float::weighted_recipes(step, kernel, plan.format, terms)?);
+            recipes.extend(float::weighted_recipes(step, kernel, plan.format, context)?);
             continue;
         }
         for (interleaving, planes) in groups(step) {
@@ -256,7 +256,7 @@ pub fn recipes(plan: &Plan, terms: &SelectContext<'_>) -> Result<Vec<Recipe>, En
                 interleaving,
                 planes: &planes,
             };
-            match choose(&job, terms)?.0 {
+            match choose(&job, context)?.0 {
                 Choice::Tensor(kernel) => recipes.extend(kernel.recipes()),
                 Choice::Scalar(tuned) => recipes.push(tuned.recipe),
             }
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    fn terms<'a>(
+    fn context<'a>(
         memory: MemoryVariant,
         block: Option<(u32, u32)>,
         card: &'a DeviceInfo,
@@ -326,7 +326,7 @@ mod tests {
         let plan = plan("rgba64le", 63, Planes::All);
         let (card, table) = (limits(), Table::rule());
         let refusal = |block, memory| {
-            recipes(&plan, &terms(memory, Some(block), &card, &table))
+            recipes(&plan, &context(memory, Some(block), &card, &table))
                 .unwrap_err()
                 .to_string()
         };
@@ -338,10 +338,10 @@ mod tests {
             shared_per_block_optin: 48 * 1024,
             ..limits()
         };
-        let tile = terms(MemoryVariant::Shared, Some((32, 32)), &small, &table);
+        let tile = context(MemoryVariant::Shared, Some((32, 32)), &small, &table);
         let tile = recipes(&plan, &tile).unwrap_err();
         assert!(tile.to_string().contains("allows 49152"), "{tile}");
-        let global = terms(MemoryVariant::Global, Some((32, 32)), &card, &table);
+        let global = context(MemoryVariant::Global, Some((32, 32)), &card, &table);
         assert!(recipes(&plan, &global).is_ok());
     }
 
@@ -351,7 +351,7 @@ mod tests {
             let plan = plan(format, 63, Planes::AllWithAlpha);
             for memory in MemoryVariant::ALL {
                 assert!(
-                    recipes(&plan, &terms(memory, None, &limits(), &Table::rule())).is_ok(),
+                    recipes(&plan, &context(memory, None, &limits(), &Table::rule())).is_ok(),
                     "{format} {memory}"
                 );
             }
@@ -359,7 +359,7 @@ mod tests {
     }
 
     /// The choice for a plan's first job.
-    fn chosen(plan: &Plan, terms: &SelectContext<'_>) -> (Choice, String) {
+    fn chosen(plan: &Plan, context: &SelectContext<'_>) -> (Choice, String) {
         let (interleaving, planes) = groups(&plan.steps[0]).remove(0);
         let job = PlaneGroup {
             step: &plan.steps[0],
@@ -367,11 +367,11 @@ mod tests {
             interleaving,
             planes: &planes,
         };
-        choose(&job, terms).unwrap()
+        choose(&job, context).unwrap()
     }
 
-    fn shape(plan: &Plan, terms: &SelectContext<'_>) -> Shape {
-        match chosen(plan, terms).0 {
+    fn shape(plan: &Plan, context: &SelectContext<'_>) -> BlockShape {
+        match chosen(plan, context).0 {
             Choice::Scalar(tuned) => tuned.shape,
             Choice::Tensor(_) => panic!("tensor cores were taken"),
         }
@@ -381,8 +381,8 @@ mod tests {
     fn registers_compute_fewer_rows_a_thread_where_a_mask_is_too_large_for_more() {
         let (card, table) = (limits(), Table::rule());
         let rows = |format: &str, size, block| {
-            let terms = terms(MemoryVariant::Registers, block, &card, &table);
-            shape(&plan(format, size, Planes::All), &terms).outputs
+            let context = context(MemoryVariant::Registers, block, &card, &table);
+            shape(&plan(format, size, Planes::All), &context).outputs
         };
         assert_eq!(rows("gray", 3, None), 8);
         assert_eq!(rows("gray", 63, None), 8);
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(rows("gray", 15, Some((32, 8))), 8);
         // Tiles of long pixels leave less room.
         assert_eq!(rows("rgba64le", 63, Some((64, 8))), 2);
-        let other = terms(MemoryVariant::ConstantShared, None, &card, &table);
+        let other = context(MemoryVariant::ConstantShared, None, &card, &table);
         assert_eq!(shape(&plan("gray", 3, Planes::All), &other).outputs, 1);
     }
 
@@ -410,7 +410,7 @@ mod tests {
     fn auto_goes_by_the_table_and_tells_it() {
         let h200 = card("NVIDIA H200", (9, 0));
         let table = hopper::table(&h200).unwrap();
-        let auto = terms(MemoryVariant::Auto, None, &h200, &table);
+        let auto = context(MemoryVariant::Auto, None, &h200, &table);
         let (choice, why) = chosen(&plan("gray", 9, Planes::All), &auto);
         assert!(matches!(choice, Choice::Tensor(_)), "{why}");
         assert!(
@@ -423,7 +423,7 @@ mod tests {
         let (choice, why) = chosen(&deep, &auto);
         assert!(matches!(choice, Choice::Tensor(_)), "{why}");
         assert!(why.contains("nearest cell separable 15x15"), "{why}");
-        let blocks = terms(MemoryVariant::Auto, Some((32, 8)), &h200, &table);
+        let blocks = context(MemoryVariant::Auto, Some((32, 8)), &h200, &table);
         let (choice, why) = chosen(&plan("gray", 7, Planes::All), &blocks);
         let Choice::Scalar(tuned) = choice else {
             panic!("{why}")
@@ -436,7 +436,7 @@ mod tests {
         );
         let (_, why) = chosen(&plan("gray", 15, Planes::All), &blocks);
         assert!(why.contains("variant registers by"), "{why}");
-        let asked = terms(MemoryVariant::Registers, None, &h200, &table);
+        let asked = context(MemoryVariant::Registers, None, &h200, &table);
         let (_, why) = chosen(&plan("gray", 15, Planes::All), &asked);
         assert!(why.ends_with("memory variant registers, as requested"), "{why}");
     }
@@ -446,13 +446,13 @@ mod tests {
         let ampere = card("a card", (8, 0));
         let plan = plan("gray", 3, Planes::All);
         let of = |table: &Table, memory| {
-            let (choice, why) = chosen(&plan, &terms(memory, None, &ampere, table));
+            let (choice, why) = chosen(&plan, &context(memory, None, &ampere, table));
             (matches!(choice, Choice::Tensor(_)), why)
         };
         let (tensor, why) = of(&Table::rule(), MemoryVariant::Auto);
         assert!(tensor && why.contains("rule for cards"), "{why}");
         let rule = Table::rule();
-        let contest = contest(&plan, &terms(MemoryVariant::Auto, None, &ampere, &rule)).unwrap();
+        let contest = contest(&plan, &context(MemoryVariant::Auto, None, &ampere, &rule)).unwrap();
         let (work, able) = &contest[0];
         assert_eq!(able[..2], [MemoryVariant::Tensor, MemoryVariant::Registers]);
         assert_eq!(work.samples, 1920 * 1080);
@@ -496,14 +496,14 @@ mod tests {
             let gray = PixelFormat::from_name("gray").unwrap();
             Plan::new(&chain, gray, &Colour::default()).unwrap()
         };
-        let shared = |specs: &[&str], terms: &SelectContext<'_>| {
+        let shared = |specs: &[&str], context: &SelectContext<'_>| {
             let plan = plan(specs);
-            let parts = parts(&plan, terms).into_iter();
+            let parts = parts(&plan, context).into_iter();
             parts
                 .map(|part| (part.index, part.pair.is_some()))
                 .collect::<Vec<_>>()
         };
-        let auto = terms(MemoryVariant::Auto, None, &h200, &table);
+        let auto = context(MemoryVariant::Auto, None, &h200, &table);
         let (two, three) = (["sharpen", "box:size=3"], ["sharpen", "box:size=3", "laplacian8"]);
         assert_eq!(shared(&two, &auto), [(0, true)]);
         assert_eq!(shared(&three, &auto), [(0, true), (2, false)]);
@@ -516,7 +516,7 @@ mod tests {
             (MemoryVariant::Shared, None),
             (MemoryVariant::Auto, Some((32, 8))),
         ] {
-            assert_eq!(shared(&two, &terms(memory, block, &h200, &table)), apart);
+            assert_eq!(shared(&two, &context(memory, block, &h200, &table)), apart);
         }
         let sources = recipes(&plan(&three), &auto).unwrap();
         let names: Vec<_> = sources.iter().map(|recipe| recipe.source.name()).collect();
@@ -528,10 +528,10 @@ mod tests {
     fn where_tensor_cores_cannot_the_others_compete() {
         let turing = card("an older card", (7, 5));
         let table = Table::rule();
-        let terms = terms(MemoryVariant::Tensor, None, &turing, &table);
+        let context = context(MemoryVariant::Tensor, None, &turing, &table);
         for (size, algorithm) in [(11, Algorithm::Direct), (63, Algorithm::Separable)] {
             let plan = plan_with("gray", size, Planes::All, algorithm);
-            let (_, why) = chosen(&plan, &terms);
+            let (_, why) = chosen(&plan, &context);
             assert!(
                 why.contains("capability is below 8.0; memory variant registers"),
                 "{why}"

@@ -1,7 +1,7 @@
 //! The timing table: which memory variant is the fastest for which work, and the rule where nothing was
 //! measured.
 
-use super::work::Work;
+use super::features::LaunchFeatures;
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct VariantTime {
 #[serde(deny_unknown_fields)]
 pub struct TableCell {
     /// What was done.
-    pub work: Work,
+    pub work: LaunchFeatures,
     /// In any order.
     pub times: Vec<VariantTime>,
 }
@@ -76,9 +76,9 @@ impl Table {
 
     /// The fastest of `able`, the variants that can do the work; `None` if there are none.
     ///
-    /// The nearest cell decides ([`Work::distance`], the first of equals) among those that have the time of a
+    /// The nearest cell decides ([`LaunchFeatures::distance`], the first of equals) among those that have the time of a
     /// variant in `able`; if tensor cores can do it, among those that have theirs.
-    pub(crate) fn pick(&self, work: &Work, able: &[MemoryVariant]) -> Option<VariantChoice> {
+    pub(crate) fn pick(&self, work: &LaunchFeatures, able: &[MemoryVariant]) -> Option<VariantChoice> {
         let tensor = able.contains(&MemoryVariant::Tensor);
         let known = |cell: &&TableCell| match tensor {
             true => cell.time(MemoryVariant::Tensor).is_some(),
@@ -141,11 +141,11 @@ impl fmt::Display for Origin {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::work::tests::gray;
+    use super::super::features::tests::gray;
     use super::*;
     use MemoryVariant::{Constant, ConstantShared, Global, Registers, Tensor};
 
-    fn cell(work: Work, times: &[(MemoryVariant, f64)]) -> TableCell {
+    fn cell(work: LaunchFeatures, times: &[(MemoryVariant, f64)]) -> TableCell {
         let times = times.iter().map(|&(variant, milliseconds)| VariantTime {
             variant,
             milliseconds,
@@ -178,7 +178,7 @@ mod tests {
     fn the_fastest_of_those_that_can_do_it_is_taken() {
         let table = measured();
         let all = [Tensor, Registers, ConstantShared, Global];
-        let pick = |work: Work, able: &[MemoryVariant]| table.pick(&work, able).unwrap().variant;
+        let pick = |work: LaunchFeatures, able: &[MemoryVariant]| table.pick(&work, able).unwrap().variant;
         // Tensor cores too only where they are the fastest.
         assert_eq!(pick(gray(false, 3, 1 << 20), &all), Registers);
         assert_eq!(pick(gray(false, 15, 1 << 20), &all), Tensor);
@@ -213,7 +213,7 @@ mod tests {
         let mut rule = Table::rule();
         rule.ignored = Some("x.tuning is damaged".to_owned());
         let plain = [Registers, ConstantShared, Global];
-        let pick = |work: Work| rule.pick(&work, &plain).unwrap();
+        let pick = |work: LaunchFeatures| rule.pick(&work, &plain).unwrap();
         assert_eq!(pick(gray(false, 63, 100)).variant, Registers);
         assert_eq!(
             rule.pick(&gray(false, 3, 100), &plain[1..]).unwrap().variant,

@@ -191,8 +191,8 @@ fn choose(file: &TableFile<'_>, card: &DeviceInfo) -> Table {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::features::tests::gray;
     use super::super::table::VariantTime;
-    use super::super::work::tests::gray;
     use super::*;
     use crate::engine::cuda::kernels::variant::MemoryVariant;
 

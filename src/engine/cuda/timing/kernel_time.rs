@@ -12,7 +12,7 @@ use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::{Device, DeviceInfo, check, nvrtc_version};
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::Module;
-use crate::engine::cuda::driver::picture::{Arrangement, Picture, Places};
+use crate::engine::cuda::driver::picture::{Arrangement, DevicePlanes, Picture};
 use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::cuda::driver::texture::{self, ALIGNMENT, sample_texel};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
@@ -125,8 +125,8 @@ struct AlternatingPictures {
 /// Where one turn's pictures lie.
 #[derive(Clone, Copy)]
 struct Turn {
-    input: Places,
-    results: [Places; 2],
+    input: DevicePlanes,
+    results: [DevicePlanes; 2],
 }
 
 impl KernelTimer {
@@ -156,7 +156,7 @@ impl KernelTimer {
     pub fn compile(&self, cases: &[KernelCase<'_>]) {
         let mut list: Vec<Recipe> = Vec::new();
         for case in cases {
-            let more = chain_recipes(case.chain, case.format, &self.terms(case)).ok();
+            let more = chain_recipes(case.chain, case.format, &self.context(case)).ok();
             for recipe in more.into_iter().flatten() {
                 if !list.contains(&recipe) {
                     list.push(recipe);
@@ -169,7 +169,7 @@ impl KernelTimer {
         });
     }
 
-    fn terms(&self, case: &KernelCase<'_>) -> SelectContext<'_> {
+    fn context(&self, case: &KernelCase<'_>) -> SelectContext<'_> {
         SelectContext {
             memory: case.memory,
             block: case.block,
@@ -198,7 +198,7 @@ impl KernelTimer {
         let request = Request {
             device: &self.device,
             cache: &self.cache,
-            terms: self.terms(case),
+            context: self.context(case),
             explanation: RefCell::default(),
         };
         let prepared = ChainLaunch::new(case.chain, case.format, &Colour::default(), &request)?;

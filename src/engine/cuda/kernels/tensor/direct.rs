@@ -1,4 +1,4 @@
-//! Direct masks on tensor cores: which K-slices (*windows*) cover what a patch of results reads, and the
+//! Direct masks on tensor cores: which K-slices (*K-slices*) cover what a patch of results reads, and the
 //! shape of the kernel, tensor/direct.cu.
 
 use super::fragments::{self, Mask, Patch};
@@ -46,26 +46,26 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// How windows cover what a patch of results reads.
+/// How K-slices cover what a patch of results reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cover {
     pub(super) patch: Patch,
-    /// Bytes before a patch at which its first window begins.
+    /// Bytes before a patch at which its first K-slice begins.
     start: usize,
-    /// Pairs of rows under a patch, and windows beside each other.
+    /// Pairs of rows under a patch, and K-slices beside each other.
     pub(super) pairs: usize,
-    pub(super) windows: usize,
+    pub(super) slices: usize,
 }
 
 impl Cover {
-    /// The cover with patches of this kind, of windows that begin so many bytes before them.
+    /// The cover with patches of this kind, of K-slices that begin so many bytes before them.
     fn with(mask: Mask<'_>, patch: Patch, start: usize) -> Cover {
         let (reach, sample_bytes) = (mask.reach(), mask.sample_bytes);
         Cover {
             patch,
             start,
             pairs: (mask.size.1 + patch.size().1 - 1).div_ceil(2),
-            windows: (start + (patch.size().0 - 1) * sample_bytes + reach + sample_bytes).div_ceil(16),
+            slices: (start + (patch.size().0 - 1) * sample_bytes + reach + sample_bytes).div_ceil(16),
         }
     }
 
@@ -83,10 +83,10 @@ impl Cover {
     pub(super) fn of(mask: Mask<'_>) -> Cover {
         let (reach, sample_bytes) = (mask.reach(), mask.sample_bytes);
         let cover = |patch: Patch, start: usize| Cover::with(mask, patch, start);
-        // Windows begin at whole words of shared memory if they can.
+        // K-slices begin at whole words of shared memory if they can.
         let whole = reach.next_multiple_of(4);
         let shared = cover(Patch::Shared, whole);
-        if sample_bytes == 1 && shared.windows == 1 && shared.pairs <= 5 {
+        if sample_bytes == 1 && shared.slices == 1 && shared.pairs <= 5 {
             return shared;
         }
         // The fewest products, then the fewest shifts of what was read.
@@ -98,13 +98,13 @@ impl Cover {
 
     /// Products for 128 results, a band.
     pub(super) fn products(&self) -> usize {
-        self.pairs * self.windows
+        self.pairs * self.slices
     }
 
     /// True if all weights stay in registers.
     fn is_resident(&self, bands: usize) -> bool {
         let down = self.patch.size().1 / 2;
-        self.patch == Patch::Shared || (self.windows == 1 && self.pairs * bands <= 18 && self.pairs >= down)
+        self.patch == Patch::Shared || (self.slices == 1 && self.pairs * bands <= 18 && self.pairs >= down)
     }
 }
 
@@ -113,7 +113,7 @@ const LEAST_SAVED: usize = 5;
 
 /// True if so many products are saved where pixels are deinterleaved first, into rows of one byte of one
 /// component each, that it pays.
-pub(super) fn pays_apart(kernel: Weights<'_>, format: PixelFormat, planes: Interleaving) -> bool {
+pub(super) fn deinterleaving_pays(kernel: Weights<'_>, format: PixelFormat, planes: Interleaving) -> bool {
     let sample_bytes = format.bytes_per_sample();
     let products = |mask: Mask<'_>| Cover::of(mask).products() * mask.bands();
     // Components that are not convolved cost products only where they lie between the others.
@@ -160,10 +160,10 @@ pub(super) fn direct(
         patch,
         start,
         pairs,
-        windows,
+        slices,
     } = cover;
     let resident = cover.is_resident(bands);
-    let row = 8 * patch.windows_apart() * sample_bytes * parts;
+    let row = 8 * patch.slices_apart() * sample_bytes * parts;
     let bytes = format.bytes_per_sample();
     let best = || match patch {
         // No products hide how long each of many instructions takes: other warps do.
@@ -178,14 +178,14 @@ pub(super) fn direct(
         Vec::new()
     };
     let mut own = vec![
-        ("SHARED_WINDOWS", i64::from(patch == Patch::Shared)),
+        ("SHARED_SLICES", i64::from(patch == Patch::Shared)),
         ("PAIRS", pairs as i64),
     ];
     own.extend(combining);
     if patch != Patch::Shared {
         own.extend([
             ("COLUMNS", patch.size().0 as i64),
-            ("WINDOWS", windows as i64),
+            ("SLICES", slices as i64),
             ("RESIDENT", i64::from(resident)),
         ]);
     }
@@ -197,10 +197,10 @@ pub(super) fn direct(
         warp: (row, patch.size().1 * block.steps),
         block,
         start: parts * start,
-        read: parts * 16 * windows,
+        read: parts * 16 * slices,
         rows_below: 0,
-        odd_pieces: false,
-        fragments: fragments::direct(mask, patch, pairs, windows, start),
+        odd_chunks: false,
+        fragments: fragments::direct(mask, patch, pairs, slices, start),
         between: Between::default(),
         lower,
     }
@@ -220,7 +220,7 @@ fn best_block(
     } = cover;
     let bands = mask.bands();
     let resident = cover.is_resident(bands);
-    let row = 8 * patch.windows_apart() * mask.sample_bytes * parts;
+    let row = 8 * patch.slices_apart() * mask.sample_bytes * parts;
     match (patch, bands) {
         _ if is_deinterleaved && bytes == 2 => {
             // What a lane keeps of all components takes registers, and so do the sums over the high bytes.
@@ -234,16 +234,16 @@ fn best_block(
             Block::new((1, 4), steps, blocks)
         }
         _ if is_deinterleaved => {
-            // As many threads as a row of the tile has pieces to be copied, at least.
-            let pieces =
+            // As many threads as a row of the tile has chunks to be copied, at least.
+            let chunks =
                 ((parts * start).next_multiple_of(16) + row + parts * mask.reach() + 15).div_ceil(16);
             let (down, blocks) = match patch {
                 // Weights are read anew for each tile, once for all of a warp's steps.
                 Patch::Wide if parts == 3 && !resident => (4, 2),
                 Patch::Tall if parts == 3 && !resident => (4, 3),
-                _ if pieces > 64 => (4, 2),
+                _ if chunks > 64 => (4, 2),
                 Patch::Shared if parts == 4 => (4, 4),
-                // Of the widest windows' registers three blocks' are enough.
+                // Of the widest K-slices' registers three blocks' are enough.
                 _ if parts == 4 => (4, 3),
                 _ => (2, 5),
             };

@@ -131,11 +131,11 @@ fn push_a(list: &mut Vec<u32>, registers: usize, value: impl Fn(usize, usize) ->
 /// How results lie in the patches of tensor/direct.cu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patch {
-    /// 8 x 2 results of one window, in two products: two bands of weights for each pair of rows.
+    /// 8 x 2 results of one K-slice, in two products: two bands of weights for each pair of rows.
     Shared,
-    /// 4 x 2 results of one window.
+    /// 4 x 2 results of one K-slice.
     Wide,
-    /// 2 x 4 results of one window.
+    /// 2 x 4 results of one K-slice.
     Tall,
 }
 
@@ -149,15 +149,15 @@ impl Patch {
         }
     }
 
-    /// Samples from a lane's first window to the next lane's.
-    pub(crate) fn windows_apart(self) -> usize {
+    /// Samples from a lane's first K-slice to the next lane's.
+    pub(crate) fn slices_apart(self) -> usize {
         match self {
             Patch::Shared | Patch::Wide => 16,
             Patch::Tall => 8,
         }
     }
 
-    /// Products for one window.
+    /// Products for one K-slice.
     fn sets(self) -> usize {
         if self == Patch::Shared { 2 } else { 1 }
     }
@@ -172,16 +172,16 @@ impl Patch {
     }
 }
 
-/// The weights of tensor/direct.cu. `start` is how many bytes before a patch its window begins.
-pub(crate) fn direct(mask: Mask<'_>, patch: Patch, pairs: usize, windows: usize, start: usize) -> Vec<u32> {
+/// The weights of tensor/direct.cu. `start` is how many bytes before a patch its K-slice begins.
+pub(crate) fn direct(mask: Mask<'_>, patch: Patch, pairs: usize, slices: usize, start: usize) -> Vec<u32> {
     let mut list = Vec::new();
-    for window in 0..windows {
+    for slice in 0..slices {
         for pair in 0..pairs {
             for set in 0..patch.sets() {
                 for band in 0..mask.bands() {
                     push_b(&mut list, |k, n| {
                         let (column, row) = patch.place(set, n);
-                        let byte = (window * DEPTH / 2 + k % (DEPTH / 2)) as isize
+                        let byte = (slice * DEPTH / 2 + k % (DEPTH / 2)) as isize
                             - (start + column * mask.sample_bytes) as isize;
                         mask.factor(band, byte, (2 * pair + k / (DEPTH / 2)) as isize - row as isize)
                     });
@@ -213,10 +213,10 @@ fn column_row(k: usize) -> usize {
 /// How tensor/separable.cu reads what is under 16 x 16 results.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passes {
-    /// How many bytes before 16 results their window begins.
+    /// How many bytes before 16 results their K-slice begins.
     pub(crate) start: usize,
-    /// A window's 16-byte pieces.
-    pub(crate) pieces: usize,
+    /// A K-slice's 16-byte slices.
+    pub(crate) slices: usize,
     /// Groups of 16 rows under 16 results.
     pub(crate) groups: usize,
     /// True if the intermediate has three bytes.
@@ -235,16 +235,16 @@ impl Passes {
 pub(crate) fn separable(row: Mask<'_>, column: &[i32], passes: Passes) -> Vec<u32> {
     let Passes {
         start,
-        pieces,
+        slices,
         groups,
         ..
     } = passes;
     let mut list = Vec::new();
     for band in 0..row.bands() {
-        for piece in (0..pieces).step_by(2) {
-            push_a(&mut list, if piece + 1 < pieces { 4 } else { 2 }, |m, k| {
+        for slice in (0..slices).step_by(2) {
+            push_a(&mut list, if slice + 1 < slices { 4 } else { 2 }, |m, k| {
                 let byte =
-                    (piece * DEPTH / 2 + k) as isize - (start + row_result(m) * row.sample_bytes) as isize;
+                    (slice * DEPTH / 2 + k) as isize - (start + row_result(m) * row.sample_bytes) as isize;
                 row.factor(band, byte, 0)
             });
         }
@@ -360,7 +360,7 @@ mod tests {
         bands.fold(0, |sum, band| sum * 256 + i64::from(band))
     }
 
-    /// The sums of tensor/direct.cu's windows, gathered as it gathers them.
+    /// The sums of tensor/direct.cu's K-slices, gathered as it gathers them.
     #[test]
     fn bands_of_a_whole_mask_give_the_masks_sums() {
         let mut next = noise(7);
@@ -391,24 +391,24 @@ mod tests {
                 let pad = (4 - mask.reach() % 4) % 4;
                 let start = mask.reach() + pad;
                 let span = start + (across - 1) * sample_bytes + mask.reach() + sample_bytes;
-                let windows = span.div_ceil(16);
+                let slices = span.div_ceil(16);
                 let pairs = (size.1 + rows - 1).div_ceil(2);
-                let fragments = direct(mask, patch, pairs, windows, start);
+                let fragments = direct(mask, patch, pairs, slices, start);
                 let bands = mask.bands();
-                assert_eq!(fragments.len(), windows * pairs * sets * bands * 64);
-                // Sixteen windows at any places: here 24 bytes apart.
+                assert_eq!(fragments.len(), slices * pairs * sets * bands * 64);
+                // Sixteen K-slices at any places: here 24 bytes apart.
                 let origin = |m: usize| 512 + 24 * m;
                 for set in 0..sets {
                     let mut sums = vec![[[0; 4]; 32]; bands];
-                    for window in 0..windows {
+                    for slice in 0..slices {
                         for pair in 0..pairs {
                             for (band, sums) in sums.iter_mut().enumerate() {
-                                let at = (((window * pairs + pair) * sets + set) * bands + band) * 64;
+                                let at = (((slice * pairs + pair) * sets + set) * bands + band) * 64;
                                 let a = |lane: usize, register: usize| {
                                     let (m, row) = (lane / 4 + register % 2 * 8, 2 * pair + register / 2);
                                     word_at(
                                         &tile,
-                                        row * PITCH + origin(m) - start + 16 * window + lane % 4 * 4,
+                                        row * PITCH + origin(m) - start + 16 * slice + lane % 4 * 4,
                                     )
                                 };
                                 let b = |lane: usize, register: usize| fragments[at + lane * 2 + register];
@@ -470,11 +470,11 @@ mod tests {
             };
             let tile: Vec<u8> = (0..PITCH * ROWS).map(|_| next() as u8).collect();
             let start = row.reach().next_multiple_of(4);
-            let pieces = (start + 16 * sample_bytes + row.reach()).div_ceil(16);
+            let slices = (start + 16 * sample_bytes + row.reach()).div_ceil(16);
             let groups = (15 + size.1).div_ceil(16);
             let passes = Passes {
                 start,
-                pieces,
+                slices,
                 groups,
                 wide,
             };
@@ -485,7 +485,7 @@ mod tests {
             let unused = 32 - 8 * between_bytes;
             let between = |sum: i64| (((sum + (1 << (shift - 1))) >> shift) as i32) << unused >> unused;
             let registers = |count: usize| count / 2 * 4 + count % 2 * 2;
-            let row_words = registers(pieces) * 32;
+            let row_words = registers(slices) * 32;
             let bytes = weight_bytes(&column);
             let column_words = registers(groups) * 32;
             let turns = passes.turns();
@@ -502,21 +502,21 @@ mod tests {
                     for (block, values) in values.iter_mut().enumerate() {
                         let mut sums = vec![[[0; 4]; 32]; row.bands()];
                         for (band, sums) in sums.iter_mut().enumerate() {
-                            for piece in (0..pieces).step_by(2) {
-                                let at = band * row_words + piece / 2 * 128;
+                            for slice in (0..slices).step_by(2) {
+                                let at = band * row_words + slice / 2 * 128;
                                 let a = |lane: usize, register: usize| fragments[at + register * 32 + lane];
                                 let b = |lane: usize, register: usize| {
                                     let y = group * 16 + block * 8 + row_of_column(lane / 4);
                                     word_at(
                                         &tile,
-                                        y * PITCH + origin - start + 16 * (piece + register) + lane % 4 * 4,
+                                        y * PITCH + origin - start + 16 * (slice + register) + lane % 4 * 4,
                                     )
                                 };
                                 product(
                                     sums,
                                     a,
                                     b,
-                                    if piece + 1 < pieces { 32 } else { 16 },
+                                    if slice + 1 < slices { 32 } else { 16 },
                                     (true, false),
                                 );
                             }
@@ -583,7 +583,7 @@ mod tests {
                             );
                             if wide {
                                 assert_eq!(
-                                    i64::from(by_halves(sums.iter().map(|band| band[lane][i]))),
+                                    i64::from(split_sum32(sums.iter().map(|band| band[lane][i]))),
                                     expected >> 16
                                 );
                             }
@@ -595,7 +595,7 @@ mod tests {
     }
 
     /// A sum without its last 16 bits, joined in 32 bits as tensor/separable.cu does it.
-    fn by_halves(sums: impl ExactSizeIterator<Item = i32>) -> i32 {
+    fn split_sum32(sums: impl ExactSizeIterator<Item = i32>) -> i32 {
         let above = sums.len() - 2;
         let (mut upper, mut lower) = (0, 0);
         for (i, sum) in sums.enumerate() {

@@ -32,7 +32,7 @@ const ROWS: usize = 24;
 const MIDDLE_LEFT: usize = 8;
 const MIDDLE_MORE: usize = 16;
 
-/// Bytes before a patch at which its window begins.
+/// Bytes before a patch at which its K-slice begins.
 const START: usize = 4;
 
 /// Products for 128 results, including those that neighbouring tiles compute twice, up to which one launch is
@@ -121,8 +121,8 @@ impl<'a> Pair<'a> {
         let [first, next] = self.masks.map(|kernel| mask(Weights::of(kernel), 1, 1));
         let covers = [first, next].map(Cover::of);
         let weights = [(first, covers[0]), (next, covers[1])]
-            .map(|(mask, cover)| fragments::direct(mask, Patch::Shared, cover.pairs, cover.windows, START));
-        let row = 8 * Patch::Shared.windows_apart();
+            .map(|(mask, cover)| fragments::direct(mask, Patch::Shared, cover.pairs, cover.slices, START));
+        let row = 8 * Patch::Shared.slices_apart();
         let width = row * block.warps.0;
         let rows = 2 * block.steps;
         // Two rows, which lanes write together, begin eight bytes apart modulo the banks.
@@ -130,7 +130,7 @@ impl<'a> Pair<'a> {
         let extent = Extent {
             mask: (first.size.0 + next.size.0 - 1, first.size.1 + next.size.1 - 1),
             tile: (width - MIDDLE_MORE, rows - (next.size.1 - 1)),
-            // Windows at the end of the last row go beyond it.
+            // K-slices at the end of the last row go beyond it.
             beside: (rows * pitch + 16).next_multiple_of(128),
             divides: divides(self.steps[1]),
         };
@@ -153,7 +153,7 @@ impl<'a> Pair<'a> {
             start: MIDDLE_LEFT + START,
             read: 16,
             rows_below: 0,
-            odd_pieces: false,
+            odd_chunks: false,
             fragments: weights.concat(),
             between: Between::masks(self.masks[0].division),
             lower: Vec::new(),

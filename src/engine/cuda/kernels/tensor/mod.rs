@@ -6,7 +6,7 @@
 //! a column:
 //!
 //! ```text
-//!     16 windows of pixels (A)          weights (B)               sums (D)
+//!     16 K-slices of pixels (A)          weights (B)               sums (D)
 //!     p0  p1  p2  p3 ..  p31            w0  0   0  ..             r0  r1 .. r7
 //!     next row or columns               w1  w0  0                 ..
 //!     ..                           x    w2  w1  w0           =
@@ -28,12 +28,12 @@ pub(crate) mod tile_size;
 
 pub(crate) use shape::{Loader, TensorKernel, Unfit, bias};
 
-use super::plane_group::{Interleaving, divides, is_wide};
+use super::plane_group::{Interleaving, LINEAR_NUMBER, divides, is_wide};
 use super::scalar::combining;
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::filter::{CombinedKernel, Combining, Compass, Kernel, SeparableKernel, Step};
 use crate::frame::PixelFormat;
-use direct::{Weights, direct, pays_apart};
+use direct::{Weights, deinterleaving_pays, direct};
 use fragments::MOST_OF_THREE;
 use separable::separable;
 use shape::{Block, WHOLE_TILES, biases, folded_bias};
@@ -83,8 +83,8 @@ fn shaped(
                 whole_mask(mask, step, format, planes, limits, (is_deinterleaved, block))
             };
             // Sums of long weights over the bytes of samples would have to be kept in 64 bits.
-            let can_be_apart = !kernel.long || format.bytes_per_sample() == 1;
-            if can_be_apart && pays_apart(weights, format, planes) {
+            let can_deinterleave = !kernel.long || format.bytes_per_sample() == 1;
+            if can_deinterleave && deinterleaving_pays(weights, format, planes) {
                 whole(true).or_else(|_| whole(false))
             } else {
                 whole(false)
@@ -101,7 +101,7 @@ fn shaped(
 
 /// The parameters of common/combining.cuh for a kernel whose sums become samples.
 const LINEAR: [(&str, i64); 11] = [
-    ("COMBINING", 3),
+    ("COMBINING", LINEAR_NUMBER),
     ("MASKS", 1),
     ("SCALE_N", 1),
     ("SCALE_D", 1),
@@ -160,8 +160,8 @@ fn combined_masks(
         whole_mask(mask, step, format, planes, limits, (is_deinterleaved, block))
     };
     // Of bytes apart, the sums over the high bytes would have to be kept for each mask.
-    let is_apart = format.bytes_per_sample() == 1 && kernel.combining != Combining::Largest;
-    if is_apart && pays_apart(weights, format, planes) {
+    let can_deinterleave = format.bytes_per_sample() == 1 && kernel.combining != Combining::Largest;
+    if can_deinterleave && deinterleaving_pays(weights, format, planes) {
         whole(true).or_else(|_| whole(false))
     } else {
         whole(false)
@@ -265,17 +265,17 @@ mod tests {
 
     #[test]
     fn wide_sums_are_joined_in_32_bits_where_the_shifts_allow_it() {
-        let by_halves = |spec, format| {
+        let split_sum32 = |spec, format| {
             let kernel = separable_kernel(spec, format, &h200()).unwrap();
             (value(&kernel, "WIDE"), value(&kernel, "SPLIT_SUM32"))
         };
-        assert_eq!(by_halves("gaussian:size=15", "gray16le"), (1, 1));
-        assert_eq!(by_halves("gaussian:size=15:bias=-99", "rgb48le"), (1, 1));
+        assert_eq!(split_sum32("gaussian:size=15", "gray16le"), (1, 1));
+        assert_eq!(split_sum32("gaussian:size=15:bias=-99", "rgb48le"), (1, 1));
         // Small integers: the column's shift is 4.
-        assert_eq!(by_halves("mask:rows=1;4;6;4;1:divisor=16", "gray16le"), (1, 0));
+        assert_eq!(split_sum32("mask:rows=1;4;6;4;1:divisor=16", "gray16le"), (1, 0));
         // A bias of 2^16 levels of 8 bits is 2^24 of 16, and takes 2^56 beside a shift of 32.
-        assert_eq!(by_halves("gaussian:size=15:bias=65535", "gray16le"), (1, 0));
-        assert_eq!(by_halves("gaussian:size=15", "gray10le"), (0, 0));
+        assert_eq!(split_sum32("gaussian:size=15:bias=65535", "gray16le"), (1, 0));
+        assert_eq!(split_sum32("gaussian:size=15", "gray10le"), (0, 0));
     }
 
     #[test]

@@ -18,12 +18,12 @@ const MOST_HELD_BY_TWO: usize = 150;
 
 /// Pieces of a row's bands whose weights a lane can hold beside those of three groups of rows, with three
 /// blocks on a multiprocessor.
-const MOST_PIECES_BY_THREE: usize = 8;
+const MOST_SLICES_BY_THREE: usize = 8;
 
 /// True if a wide kernel's sums may be joined in 32 bits, without the last 8 or 16 in the row pass and the
 /// last 16 or 24 in the column pass, where weights have up to two bytes or three. The column's sums lie
 /// within 2^45 then, or within 2^52.
-fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize, column_bytes: usize) -> bool {
+fn can_split_sum32(kernel: &SeparableKernel, step: &Step, row_bands: usize, column_bytes: usize) -> bool {
     let row = match row_bands {
         ..=2 => true,
         3 => kernel.row.shift >= 8,
@@ -53,12 +53,12 @@ fn separable_blocks(
     (row, column): (usize, usize),
     sample_bytes: usize,
 ) -> Result<Vec<Block>, Unfit> {
-    let Passes { pieces, groups, .. } = passes;
-    let band_pieces = row / 2;
+    let Passes { slices, groups, .. } = passes;
+    let band_slices = row / 2;
     let beside = |steps: usize, blocks: usize| Block::new((4, 1), steps, blocks);
     if passes.wide {
-        // Three bytes of four values in each of four products, and the pixels of a window.
-        let held = row + column + 12 * groups + pieces;
+        // Three bytes of four values in each of four products, and the pixels of a K-slice.
+        let held = row + column + 12 * groups + slices;
         let blocks = if held > MOST_HELD_BY_THREE { 2 } else { 3 };
         let steps = if groups > 2 { 8 } else { 4 };
         return if held > MOST_HELD_BY_TWO {
@@ -68,14 +68,14 @@ fn separable_blocks(
         };
     }
     let fills_two = fills_two_blocks(row, column, groups);
-    let held = row + column + 8 * groups + pieces;
+    let held = row + column + 8 * groups + slices;
     if row.max(column) > MOST_WEIGHTS && held > MOST_HELD_BY_TWO {
         return Err(Unfit::Registers);
     }
     Ok(match groups {
         _ if fills_two => vec![beside(if groups > 2 { 8 } else { 4 }, 2)],
         ..=2 => {
-            let low = beside(4, if band_pieces <= 4 { 4 } else { 3 });
+            let low = beside(4, if band_slices <= 4 { 4 } else { 3 });
             // Of samples of two bytes two high tiles would not leave room for three blocks.
             if sample_bytes == 1 {
                 vec![beside(8, 3), low]
@@ -83,7 +83,7 @@ fn separable_blocks(
                 vec![low]
             }
         }
-        _ if band_pieces > MOST_PIECES_BY_THREE => vec![beside(8, 2)],
+        _ if band_slices > MOST_SLICES_BY_THREE => vec![beside(8, 2)],
         _ => vec![beside(8, 3)],
     })
 }
@@ -106,18 +106,18 @@ pub(super) fn separable(
     };
     let column = &kernel.column.weights;
     let start = row.reach().next_multiple_of(4);
-    let pieces = (start + 16 * sample_bytes + row.reach()).div_ceil(16);
+    let slices = (start + 16 * sample_bytes + row.reach()).div_ceil(16);
     // Blocks of 8 rows under 16 results, and groups of 16.
     let eights = (15 + column.len()).div_ceil(8);
     let groups = eights.div_ceil(2);
     let passes = Passes {
         start,
-        pieces,
+        slices,
         groups,
         wide: kernel.wide,
     };
     let (bands, column_bytes) = (row.bands(), fragments::weight_bytes(column));
-    let (row_weights, column_weights) = (2 * bands * pieces, 2 * column_bytes * groups);
+    let (row_weights, column_weights) = (2 * bands * slices, 2 * column_bytes * groups);
     let best = separable_blocks(passes, (row_weights, column_weights), sample_bytes)?;
     let (&block, lower) = blocks.unwrap_or(&best).split_first().ok_or(Unfit::SharedMemory)?;
     let written_out = match block.steps {
@@ -134,7 +134,7 @@ pub(super) fn separable(
             if steps % most == 0 { most } else { steps }
         }
         // More does not fit the card's instruction cache.
-        8 if groups <= 2 && bands * pieces > 6 => 4,
+        8 if groups <= 2 && bands * slices > 6 => 4,
         steps => steps,
     };
     // Only where the last pass has code of its own can it leave rows out.
@@ -146,12 +146,12 @@ pub(super) fn separable(
     Ok(Shape {
         source: Source::TensorSeparable,
         own: vec![
-            ("ROW_PIECES", pieces as i64),
+            ("ROW_SLICES", slices as i64),
             ("COLUMN_GROUPS", groups as i64),
             ("COLUMN_BYTES", column_bytes as i64),
             (
                 "SPLIT_SUM32",
-                i64::from(goes_by_halves(kernel, step, bands, column_bytes)),
+                i64::from(can_split_sum32(kernel, step, bands, column_bytes)),
             ),
             ("UNROLL", written_out as i64),
         ],
@@ -160,9 +160,9 @@ pub(super) fn separable(
         warp: (32 * sample_bytes, 16 * block.steps),
         block,
         start,
-        read: 16 * pieces,
+        read: 16 * slices,
         rows_below: rows_read - 15 - column.len(),
-        odd_pieces: true,
+        odd_chunks: true,
         fragments: fragments::separable(row, column, passes),
         between: Between::passes(&kernel.row),
         lower: lower.to_vec(),

@@ -38,9 +38,9 @@ pub(crate) enum Unfit {
 /// How tiles come to shared memory. Each loader is a program of its own: LOADER in tensor/tile/geometry.cuh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loader {
-    /// In pieces of 16 bytes, of rows that begin at multiples of them.
+    /// In chunks of 16 bytes, of rows that begin at multiples of them.
     CpAsyncAligned,
-    /// In such pieces, of rows that begin anywhere.
+    /// In such chunks, of rows that begin anywhere.
     CpAsyncUnaligned,
     /// As a whole, by one instruction, of rows that begin at multiples of 16 bytes.
     Tma,
@@ -209,15 +209,15 @@ pub(super) struct Shape {
     /// Bytes across and rows that one warp computes.
     pub(super) warp: (usize, usize),
     pub(super) block: Block,
-    /// Bytes of a row before a result's first byte at which its window begins, and bytes that are read from
+    /// Bytes of a row before a result's first byte at which its K-slice begins, and bytes that are read from
     /// there on for one lane.
     pub(super) start: usize,
     pub(super) read: usize,
     /// Rows that are read below the mask's last.
     pub(super) rows_below: usize,
-    /// True if rows have to be an odd number of 16-byte pieces apart, so that lanes which read a word of
+    /// True if rows have to be an odd number of 16-byte chunks apart, so that lanes which read a word of
     /// eight rows at once have no bank conflicts.
-    pub(super) odd_pieces: bool,
+    pub(super) odd_chunks: bool,
     pub(super) fragments: Vec<u32>,
     pub(super) between: Between,
     /// The blocks where a frame has few tiles of this one's, from the larger ones down.
@@ -270,19 +270,19 @@ impl Shape {
         let ((width, height), tile) = (extent.mask, extent.tile);
         let reach = width / 2 * planes.channels * sample_bytes;
         let left = self.start.next_multiple_of(16);
-        let apart = |pieces: usize| pieces | usize::from(self.odd_pieces);
+        let odd = |chunks: usize| chunks | usize::from(self.odd_chunks);
         // Rows of memory may begin up to 15 bytes after a multiple of 16.
         let chunks = (left + tile.0 + reach + 15).div_ceil(16);
         let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
-        let aligned_pitch = 16 * apart(aligned_chunks);
+        let aligned_pitch = 16 * odd(aligned_chunks);
         // The word at the end of rows that begin anywhere says where.
-        let pitch = 16 * apart((16 * chunks.max(aligned_chunks + 1) + 4).div_ceil(16));
-        // What is read beyond a row is the next one's: for the windows, and for the words that hold the last
+        let pitch = 16 * odd((16 * chunks.max(aligned_chunks + 1) + 4).div_ceil(16));
+        // What is read beyond a row is the next one's: for the K-slices, and for the words that hold the last
         // byte.
         let read_to = left - self.start + self.computed().0 + self.read + 24;
         let rows = tile.1 + height - 1;
         let stage = (pitch * (rows + self.rows_below - 1) + pitch.max(read_to)).next_multiple_of(128);
-        // A part's rows, of what the tile's windows cover.
+        // A part's rows, of what the tile's K-slices cover.
         let (part_pitch, is_deinterleaved) = ((tile.0 + self.read) / self.parts, self.parts > 1);
         let part = if is_deinterleaved { rows * part_pitch } else { 0 };
         let shared = if is_deinterleaved {

@@ -10,7 +10,7 @@ use std::fmt;
 /// What one launch has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Work {
+pub struct LaunchFeatures {
     /// True for a row and a column pass, false for the whole mask at each pixel.
     pub separable: bool,
     /// Columns of the mask.
@@ -27,7 +27,7 @@ pub struct Work {
     pub samples: u64,
 }
 
-impl Work {
+impl LaunchFeatures {
     /// The work of one step on `planes` of a frame of `size` pixels.
     pub(crate) fn of(
         step: &Step,
@@ -35,14 +35,14 @@ impl Work {
         interleaving: Interleaving,
         planes: &[usize],
         size: (usize, usize),
-    ) -> Result<Work, EngineError> {
+    ) -> Result<LaunchFeatures, EngineError> {
         let layout = Layout::new(format, size.0, size.1, 1)?;
         let (mask_width, mask_height) = step.kernel.size();
         let samples = planes.iter().map(|&plane| {
             let geometry = &layout.planes()[plane];
             (geometry.width * geometry.height * geometry.channels) as u64
         });
-        Ok(Work {
+        Ok(LaunchFeatures {
             separable: matches!(step.kernel, Kernel::Separable(_)),
             mask_width,
             mask_height,
@@ -68,7 +68,7 @@ impl Work {
     /// A factor of two counts 1 in the taps and in the bytes of a sample, a half in the interleaved
     /// components and a quarter in the samples, and sums of another width count 1: which kernel is the
     /// fastest changes with the mask and hardly with the frame.
-    pub fn distance(&self, other: &Work) -> Option<f64> {
+    pub fn distance(&self, other: &LaunchFeatures) -> Option<f64> {
         let ratio = |a: f64, b: f64| (a / b).log2().abs();
         let count = |a: usize, b: usize| ratio(a as f64, b as f64);
         (self.separable == other.separable).then(|| {
@@ -90,7 +90,7 @@ impl Work {
     }
 }
 
-impl fmt::Display for Work {
+impl fmt::Display for LaunchFeatures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -112,8 +112,8 @@ pub(crate) mod tests {
     use super::*;
 
     /// A square mask on 8-bit gray pixels.
-    pub(crate) fn gray(separable: bool, size: usize, samples: u64) -> Work {
-        Work {
+    pub(crate) fn gray(separable: bool, size: usize, samples: u64) -> LaunchFeatures {
+        LaunchFeatures {
             separable,
             mask_width: size,
             mask_height: size,
@@ -132,7 +132,7 @@ pub(crate) mod tests {
         // Four times the taps; sixteen times the samples.
         assert_eq!(one.distance(&gray(false, 16, 1_000_000)), Some(2.0));
         assert_eq!(one.distance(&gray(false, 8, 16_000_000)), Some(1.0));
-        let deep = Work {
+        let deep = LaunchFeatures {
             sample_bytes: 2,
             wide: true,
             channels: 4,
