@@ -1,24 +1,24 @@
 //! The CUDA engine: a ring of slots, three streams, and the kernels in `kernels/`.
 //!
-//! A frame goes up on one stream, is filtered on a second and comes down on a third. Slot k uploads while k-1
+//! A frame is uploaded on one stream, filtered on a second and downloaded on a third. Slot k uploads while k-1
 //! is filtered and k-2 downloads. Within a frame, events order the three; between frames, each stream's own
-//! order does. The host enqueues a little further than there are slots, so that the card never waits for the
-//! host. A frame's upload waits, on the card, for the kernels of the slot's last frame, which read what it
-//! overwrites, and its kernels for that frame's download.
+//! order does. The host enqueues a few more frames than there are slots, so that the card never waits for the
+//! host. On the card, a frame's upload waits for the kernels of the slot's last frame, which read what it
+//! overwrites, and its kernels wait for that frame's download.
 //!
 //! Folders import only those below them:
 //!
 //! ```text
 //! engine      frames in, frames out, in order;            timing     what benchmarks time
-//!             pictures of others filtered where they lie  decode     frames of the card's decoders
-//!             RGB of frames made where they lie
+//!             filters other libraries' pictures in place  decode     frames of the card's decoders
+//!             converts frames on the card to RGB
 //!
 //! ring        several frames in flight at a time
 //! launch      a plan with its kernels, enqueued
 //! select      which kernel does a job
 //! kernels     which kernels there are, and their shapes
-//! compile     kernel texts become machine code
-//! driver      what the CUDA driver hands out
+//! compile     compiles kernel texts to machine code
+//! driver      handles of the CUDA driver
 //! ```
 
 mod compile;
@@ -61,15 +61,15 @@ pub use timing::link::{Duplex, duplex};
 use super::EngineError;
 use crate::filter::Plan;
 
-/// Refuses a plan that holds a step for which there is no kernel: which one, and what to do.
+/// An error if the plan has a step for which there is no kernel. It says which one, and what to do.
 pub fn check(plan: &Plan) -> Result<(), EngineError> {
     kernels::scalar::check(plan)
 }
 
-/// How transfers and kernels of different frames lie to each other.
+/// Whether transfers of one frame overlap kernels of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
-    /// Beside each other, on three streams with page-locked memory.
+    /// They overlap, on three streams with page-locked memory.
     #[default]
     Ring,
     /// One after another, with page-locked memory.
@@ -96,11 +96,11 @@ pub struct CudaOptions {
     /// Input memory is write-combined: a little faster to upload, ruinous for a source that reads what it
     /// wrote (decoders do).
     pub write_combined: bool,
-    /// Results stay on the card, in memory that the frames that come back hold: they are sent to the host
-    /// when somebody asks for their bytes.
+    /// Results stay on the card, in memory that the result frames hold. They are downloaded when their bytes
+    /// are asked for.
     pub keeps_results: bool,
-    /// Of frames that the card's decoders made only some are timed. The driver lets in one call at a time, so
-    /// that the clock's calls would hold the decoders up.
+    /// Times only one in 16 of the frames that the card's decoders made: event calls take the driver's lock,
+    /// which the decoders need.
     pub samples_times: bool,
 }
 

@@ -128,7 +128,7 @@ impl Picture {
 
     /// Where the planes lie in it, with textures of `texel` over them if there is one to be. Nothing may be
     /// using it if the arrangement is another than the last one.
-    pub(crate) fn places(
+    pub(crate) fn device_planes(
         &mut self,
         device: &Arc<Device>,
         arrangement: &Arrangement,

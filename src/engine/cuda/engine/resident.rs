@@ -107,7 +107,7 @@ impl CardFilter {
             });
         }
         let (width, height, format) = shape(source);
-        if luma::filtered_format(format, &self.cuda.chain.planes) != format {
+        if luma::filtered_format(format, &self.cuda.plans.chain.planes) != format {
             return Err(EngineError::Unavailable(
                 "luma of RGB is computed by the processor; filter such pictures in the host's memory"
                     .to_owned(),
@@ -119,11 +119,11 @@ impl CardFilter {
         cuda.device.bind()?;
         let tight = Layout::new(format, width, height, 1)?;
         let aligned = cuda.geometry(&tight, ALIGNMENT)?.device_output;
-        let is_new = cuda.scratch_layout != Some(aligned);
-        let prepared = cuda.prepare(cuda.plan_key(&aligned, &Colour::default()), (width, height))?;
+        let is_new = !cuda.scratch.serves(&aligned);
+        let launch = cuda.prepare(cuda.plan_key(&aligned, &Colour::default()), (width, height))?;
         // Waits for what may be using the memory if the layout is another.
-        let scratch = cuda.scratch(&prepared, &aligned, false)?;
-        let steps = prepared.step_count();
+        let scratch = cuda.scratch(&launch, &aligned, false)?;
+        let steps = launch.step_count();
         let arrangement = Arrangement::of(&aligned);
         let mut places = [planes_in(source.pointer, &source.layout); 2];
         for (picture, place) in self
@@ -133,10 +133,10 @@ impl CardFilter {
             .take(steps.saturating_sub(1))
         {
             if is_new && !picture.fit(&cuda.device, aligned.size())? {
-                cuda.scratch_layout = None;
+                cuda.scratch.forget_layout();
                 return Err(cuda.memory_short(aligned.size(), &aligned));
             }
-            *place = picture.places(&cuda.device, &arrangement, None)?;
+            *place = picture.device_planes(&cuda.device, &arrangement, None)?;
         }
         let mut result = planes_in(target.pointer, &target.layout);
         for (index, (place, plane)) in result.iter_mut().zip(target.layout.planes()).enumerate() {
@@ -156,14 +156,14 @@ impl CardFilter {
             } else {
                 places[index % 2]
             };
-            enqueued = prepared.run(index, &aligned, &from, &to, &scratch, &sequence);
+            enqueued = launch.run(index, &aligned, &from, &to, &scratch, &sequence);
             if enqueued.is_err() {
                 break;
             }
         }
         // Also what was enqueued before an error: whatever waits for the engine's stream waits for it.
         self.done.record(&stream)?;
-        cuda.streams.compute.wait_for(&self.done)?;
+        cuda.ring.streams.compute.wait_for(&self.done)?;
         enqueued
     }
 

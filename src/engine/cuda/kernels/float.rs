@@ -1,13 +1,13 @@
-//! The kernels whose sums are floating-point numbers, of samples that are such or of colour under alpha:
-//! which text, the shape of its blocks, its parameters.
+//! The kernels with floating-point sums, of floating-point samples or of colour under alpha: their texts, the
+//! shapes of their blocks, their parameters.
 //!
 //! ```text
 //! up to four channels, with room for the tile     pixels in a tile           direct, combined, separable
 //! anything else                                   pixels in global memory    direct, combined, passes
 //! Gaussians that fit no mask                      pixels in global memory    pyramid
 //!
-//! levels under alpha, alpha beside its colours    a tile becomes levels      one launch
-//! levels under alpha elsewhere                    sums, then levels          and alpha
+//! levels under alpha, interleaved, in a tile      levels from a tile         one launch
+//! levels under alpha otherwise                    sums, then levels          and alpha
 //! ```
 
 use super::plane_group::{Interleaving, border_number, float_combining_number};
@@ -21,17 +21,17 @@ use crate::filter::{
 };
 use crate::frame::{Channel, PixelFormat};
 
-/// Components that a pixel of a tile has at most; of more, all get the same treatment.
+/// The most components of a pixel of a tile. More components are all treated alike.
 const MOST_CHANNELS: usize = 4;
 
 /// Samples of a row that a thread of a tile computes.
 const SAMPLES_A_THREAD: usize = 4;
 
-/// Multiply-adds of a thread up to which a mask is written out; beyond them its rows are a loop. More would
-/// be code that is not fetched fast enough.
-const WRITTEN_OUT: usize = 2048;
+/// Multiply-adds of a thread up to which a mask is unrolled; a larger one has a loop over its rows, since its
+/// code would outgrow the instruction cache.
+const MOST_UNROLLED: usize = 2048;
 
-/// Blocks that a multiprocessor holds at least, where shared memory is large enough for their tiles.
+/// The blocks that a multiprocessor shall hold at least, if its shared memory suffices for their tiles.
 const BLOCKS_AT_LEAST: u32 = 3;
 
 /// Planes of one interleaving in a step: what one kernel works on.
@@ -45,10 +45,10 @@ pub(crate) struct FloatJob<'a> {
     pub(crate) compares: bool,
 }
 
-/// What a kernel reads.
+/// The samples that a kernel reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Samples {
-    /// Floating-point numbers of so many bytes.
+    /// Floating-point numbers; holds the bytes of one.
     Floats(usize),
     /// Whole numbers, of which colours are multiplied by alpha.
     Levels(Levels),
@@ -86,9 +86,9 @@ pub(crate) struct FloatTuned {
     pub(crate) shared: usize,
     /// True if the weights lie in constant memory.
     pub(crate) constant_weights: bool,
-    /// True if pixels come from a tile, by launches that may begin before those before them have ended.
+    /// True if pixels come from a tile. Such launches may begin before earlier ones have ended.
     pub(crate) is_tiled: bool,
-    /// True if it makes of levels under alpha levels again, false if it makes their sums.
+    /// True if the results of levels under alpha are levels, false if they are sums.
     pub(crate) divides: bool,
 }
 
@@ -100,7 +100,7 @@ impl FloatTuned {
     }
 }
 
-/// Why a kernel of floating-point samples cannot be had in a memory variant.
+/// Why there is no kernel of floating-point samples in a memory variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FloatUnfit {
     /// Textures show integers.
@@ -114,7 +114,7 @@ pub(crate) enum FloatUnfit {
     SharedMemory,
 }
 
-/// How one component of a plane is treated: of more than four, all are treated in the same way.
+/// The interleaving of a plane, with the convolved ones of its first four components.
 fn interleaving(channels: &[FloatChannelStep]) -> Interleaving {
     let convolved = channels.iter().take(MOST_CHANNELS).enumerate();
     Interleaving {
@@ -126,8 +126,8 @@ fn interleaving(channels: &[FloatChannelStep]) -> Interleaving {
     }
 }
 
-/// The planes of a step that one launch can work on together; those of which nothing is convolved are in
-/// none.
+/// The planes of a step that one launch can work on together. Planes without a convolved component are in no
+/// group.
 pub(crate) fn float_groups(step: &FloatStep) -> Vec<(Interleaving, Vec<usize>)> {
     let mut groups: Vec<(Interleaving, Vec<usize>)> = Vec::new();
     for (plane, channels) in step.planes.iter().enumerate() {
@@ -141,7 +141,7 @@ pub(crate) fn float_groups(step: &FloatStep) -> Vec<(Interleaving, Vec<usize>)> 
     groups
 }
 
-/// Which of all components of `format` is alpha.
+/// The place of alpha among all components of `format`.
 fn alpha_place(format: PixelFormat) -> Option<usize> {
     let mut components = format.planes().iter().flat_map(|plane| plane.channels);
     components.position(|&c| c == Channel::Alpha)
@@ -156,8 +156,8 @@ fn filtered<'a>(components: impl IntoIterator<Item = &'a ChannelStep>) -> u32 {
         .sum()
 }
 
-/// The sums that colours under alpha take: a bit for each component, of those that are filtered and, where
-/// the convolved alpha divides them, of alpha.
+/// The components under alpha whose sums are made, a bit each: those that are filtered, and alpha if the
+/// convolved alpha divides them.
 fn summed(step: &Step, kernel: &WeightedKernel, format: PixelFormat) -> u32 {
     let alpha = alpha_place(format).filter(|_| kernel.weighting.normalise);
     filtered(step.planes.iter().flatten()) | alpha.map_or(0, |place| 1 << place)
@@ -193,16 +193,16 @@ pub(crate) fn weighted_jobs<'a>(
     vec![(job, (0..format.planes().len()).filter(has_sums).collect())]
 }
 
-/// True if kernels can treat the components of each plane as the step says: each in its own way up to four,
-/// and of more all in one way.
+/// True if kernels can carry out the step: up to four components of a plane may differ in what is done to them,
+/// more may not.
 pub(crate) fn treats(step: &FloatStep) -> bool {
-    let is_alike = |plane: &Vec<FloatChannelStep>| plane.iter().all(|c| *c == plane[0]);
+    let is_uniform = |plane: &Vec<FloatChannelStep>| plane.iter().all(|c| *c == plane[0]);
     step.planes
         .iter()
-        .all(|plane| plane.len() <= MOST_CHANNELS || is_alike(plane))
+        .all(|plane| plane.len() <= MOST_CHANNELS || is_uniform(plane))
 }
 
-/// The launches of a Gaussian that fits no mask, which there is one way to make.
+/// The kernels of a Gaussian that fits no mask, the same for all memory variants.
 pub(crate) fn pyramid(kernel: &FloatPyramid, job: &FloatJob<'_>) -> FloatTuned {
     let mut parameters = sample_parameters(job, false, false);
     parameters.extend([
@@ -227,8 +227,8 @@ pub(crate) fn pyramid(kernel: &FloatPyramid, job: &FloatJob<'_>) -> FloatTuned {
     }
 }
 
-/// The parameters of every kernel that convolves. It makes of levels under alpha levels again if it
-/// `divides`, and reads them through textures or not.
+/// The parameters of every kernel that convolves. Of levels under alpha: whether it divides, so that results are
+/// levels, and whether it reads through textures.
 fn sample_parameters(job: &FloatJob<'_>, divides: bool, texture: bool) -> Vec<(&'static str, i64)> {
     let mut parameters = vec![
         ("LEVELS", i64::from(matches!(job.samples, Samples::Levels(_)))),
@@ -348,11 +348,11 @@ fn masks(kernel: &FloatKernel) -> usize {
 fn is_rolled(kernel: &FloatKernel, rows: u32) -> bool {
     let (width, height) = kernel.size();
     let is_whole = !matches!(kernel, FloatKernel::Separable { .. });
-    is_whole && width * height * masks(kernel) * rows as usize * SAMPLES_A_THREAD > WRITTEN_OUT
+    is_whole && width * height * masks(kernel) * rows as usize * SAMPLES_A_THREAD > MOST_UNROLLED
 }
 
-/// Rows that a thread computes: each has a sum for every mask, and of a tile for four samples. Samples of a
-/// tile that lie far from each other are read more often than they are used, unless more rows use them.
+/// Rows that a thread computes. A row takes a register for each mask, and with a tile for each of four samples.
+/// With interleaved components a thread reads more samples of a tile than it uses, and more rows make up for it.
 fn rows_a_thread(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool) -> u32 {
     let most = match (job.kernel, memory) {
         (_, MemoryVariant::Shared | MemoryVariant::ConstantShared) => 1,
@@ -364,7 +364,7 @@ fn rows_a_thread(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool) -> u
     most.min((sums / masks(job.kernel) as u32).max(1))
 }
 
-/// Bytes of the tile with its halo and what lies behind it, as float/tile.cuh lays it out.
+/// Bytes of the tile with its halo and of the weights behind it, as float/tile.cuh lays them out.
 fn shared_bytes(job: &FloatJob<'_>, shape: BlockShape) -> usize {
     let kernel = job.kernel;
     let (width, height) = kernel.size();

@@ -1,4 +1,4 @@
-//! Which kernels there are: their texts' parameters, and the shape in which they are launched.
+//! The kernels: their texts' parameters, and the shapes in which they are launched.
 //!
 //! ```text
 //! a step of the plan      planes that are interleaved in the same way               plane_group
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! `float` has those of floating-point samples. `variant` names where a kernel keeps weights and pixels.
-//! Which of them is taken is not decided here: `select`.
+//! `select` decides which of them is taken.
 
 pub(crate) mod float;
 pub(crate) mod plane_group;

@@ -11,14 +11,14 @@ pub(crate) struct PlaneGroup<'a> {
     pub(crate) planes: &'a [usize],
 }
 
-/// What is done to a plane.
+/// How a step makes a plane of its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlaneWork {
-    /// The whole plane is copied.
+    /// By copying the plane.
     Copy,
-    /// Every sample is set to this.
+    /// By setting every sample to this value.
     Fill(u16),
-    /// A kernel works on it.
+    /// By a kernel.
     Kernel(Interleaving),
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn is_wide(step: &Step, format: PixelFormat) -> bool {
     }
 }
 
-/// How the sums of a step become levels.
+/// The division that makes levels of a step's sums.
 pub(crate) fn division(kernel: &Kernel) -> Division {
     match kernel {
         Kernel::Direct(k) => k.division,

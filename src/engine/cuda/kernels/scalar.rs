@@ -137,10 +137,10 @@ pub(crate) fn tune(
     })
 }
 
-/// The largest magnitude that common/combining.cuh rounds, whatever the scale.
+/// The largest magnitude that common/combining.cuh rounds, for any scale.
 const MOST_ROOT: i64 = 131_000;
 
-/// Refuses steps that no kernel makes, with a sentence.
+/// An error if the plan has a step for which there is no kernel.
 pub(crate) fn check(plan: &Plan) -> Result<(), EngineError> {
     for step in &plan.steps {
         if let Kernel::Combined(kernel) = &step.kernel {
@@ -153,7 +153,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), EngineError> {
 /// Threads of a block of the kernels of a pyramid.
 pub(crate) const PYRAMID_BLOCK: (u32, u32) = (64, 4);
 
-/// The launches of a Gaussian that fits no mask, which there is one way to make.
+/// The kernels of a Gaussian that fits no mask, the same for all memory variants.
 fn pyramid(kernel: &PyramidKernel, job: &PlaneGroup<'_>) -> Tuned {
     let &PlaneGroup {
         step,
@@ -212,7 +212,7 @@ pub(super) fn combining(
             "the CUDA engine makes no magnitudes with a bias so far below 0; use --engine cpu".to_owned(),
         ));
     }
-    // The compiler warns of comparisons with 0.
+    // At least 1, since the compiler warns of comparisons with 0.
     let most = most.clamp(1, MOST_ROOT);
     Ok(vec![
         ("COMBINING", combining_number(kernel.combining)),
@@ -225,10 +225,10 @@ pub(super) fn combining(
     ])
 }
 
-/// Threads of a block of the kernel that undoes small differences.
+/// Threads of a block of the threshold kernel.
 pub(crate) const THRESHOLD_BLOCK: (u32, u32) = (64, 4);
 
-/// The recipe of that kernel for one group of planes; `None` for a step without a threshold.
+/// The recipe of the threshold kernel for one group of planes; `None` for a step without a threshold.
 pub(crate) fn threshold_recipe(
     step: &Step,
     format: PixelFormat,
@@ -247,12 +247,12 @@ pub(crate) fn threshold_recipe(
     })
 }
 
-/// Multiply-adds down one column of a mask for all of a thread's rows, at most: what scalar/convolve.cuh
-/// unrolls for a large mask. A sum of 64 bits takes two instructions.
+/// The most multiply-adds of one column of a mask for all of a thread's rows, which scalar/convolve.cuh unrolls
+/// for a large mask. A 64-bit multiply-add counts twice.
 const MOST_IN_A_COLUMN: usize = 512;
 
-/// Rows that a thread of a variant computes, where the tile fits. A value is used for as many rows from a
-/// register, and a weight too; what a column of the mask takes must stay code that is fetched fast.
+/// Rows that a thread of a variant computes, if the tile fits. The rows share values and weights in registers,
+/// but the unrolled code of a column of the mask must fit the instruction cache.
 fn rows_a_thread(memory: MemoryVariant, mask_rows: usize, wide: bool) -> u32 {
     if memory != MemoryVariant::Registers {
         return 1;
@@ -261,8 +261,8 @@ fn rows_a_thread(memory: MemoryVariant, mask_rows: usize, wide: bool) -> u32 {
     if each * 8 <= MOST_IN_A_COLUMN { 8 } else { 4 }
 }
 
-/// The user's block, if the card can launch it; the error names the limit that it breaks. Each thread has as
-/// many of `rows` as the tile has room for.
+/// The user's block, if the card can launch it; the error names the limit that it breaks. Each thread computes
+/// as many rows, up to `rows`, as the tile has room for.
 pub(super) fn checked(
     block: (u32, u32),
     rows: u32,
@@ -309,8 +309,7 @@ pub(super) fn checked(
     Ok(shape)
 }
 
-/// The shape that a variant has when the user names none: smaller where the halo is so large that the tile
-/// would not fit.
+/// A variant's shape if the user names no block: smaller if the tile would not fit because of its halo.
 fn default_shape(
     memory: MemoryVariant,
     rows: u32,
@@ -335,7 +334,7 @@ fn default_shape(
         .iter()
         .map(|&(block, outputs)| BlockShape { block, outputs })
         .filter(|shape| shape.outputs <= rows);
-    // What fits without asking leaves room for several blocks on a multiprocessor.
+    // Tiles within the default limit leave room for several blocks on a multiprocessor.
     for limit in [limits.shared_per_block, limits.shared_per_block_optin] {
         if let Some(shape) = shapes.clone().find(|&s| shared(s) <= limit as usize) {
             return Ok(shape);

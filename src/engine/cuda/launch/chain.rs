@@ -1,12 +1,12 @@
 //! A chain ready to run on frames of one format, whatever its samples are.
 
 use super::float::FloatLaunchPlan;
-use super::scratch::Scratch;
+use super::scratch::{Intermediates, Scratch, ScratchNeeds};
 use super::{LaunchPlan, Request};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::picture::DevicePlanes;
-use crate::filter::{Chain, FloatPlan, Plan, PyramidGrid};
+use crate::filter::{Chain, FloatPlan, Plan};
 use crate::frame::{Colour, Layout, PixelFormat, Plane};
 
 /// A chain with its kernels compiled, loaded and given their weights.
@@ -32,41 +32,24 @@ impl ChainLaunch {
         })
     }
 
-    /// True if some step has an intermediate of 32 bits (`wide`) or of 16.
-    pub(crate) fn has_intermediate(&self, wide: bool) -> bool {
+    /// Which intermediate pictures the steps need.
+    pub(crate) fn scratch_needs(&self) -> ScratchNeeds {
         match self {
-            ChainLaunch::Integer(plan) => plan.has_intermediate(wide),
-            ChainLaunch::Float(plan) => wide && plan.has_intermediate(),
-        }
-    }
-
-    /// True if some step multiplies floating-point colour by alpha into numbers of 32 bits.
-    pub(crate) fn weights_numbers(&self) -> bool {
-        match self {
-            ChainLaunch::Integer(_) => false,
-            ChainLaunch::Float(plan) => plan.uses_alpha(),
-        }
-    }
-
-    /// True if some step makes sums of colour under alpha that a later launch divides.
-    pub(crate) fn has_weighted_sums(&self) -> bool {
-        match self {
-            ChainLaunch::Integer(plan) => plan.has_weighted_sums(),
-            ChainLaunch::Float(plan) => plan.uses_alpha(),
-        }
-    }
-
-    /// Numbers of 32 bits in a row, and rows, that hold what any pass of a Gaussian that fits no mask makes
-    /// of a plane; `None` if no step is one.
-    pub(crate) fn numbers(&self, plane: &Plane) -> Option<(usize, usize)> {
-        let size = |grid: PyramidGrid| {
-            let pixels = plane.width.max(grid.decimated(plane.width));
-            (pixels * plane.channels, grid.decimated(plane.height))
-        };
-        let larger = |a: (usize, usize), b: (usize, usize)| (a.0.max(b.0), a.1.max(b.1));
-        match self {
-            ChainLaunch::Integer(plan) => plan.pyramids().map(size).reduce(larger),
-            ChainLaunch::Float(plan) => plan.pyramids().map(size).reduce(larger),
+            ChainLaunch::Integer(plan) => ScratchNeeds {
+                intermediate: plan.intermediates(),
+                pyramids: plan.pyramids().collect(),
+                weighted: false,
+                sums: plan.has_weighted_sums(),
+            },
+            ChainLaunch::Float(plan) => ScratchNeeds {
+                intermediate: Intermediates {
+                    narrow: false,
+                    wide: plan.has_intermediate(),
+                },
+                pyramids: plan.pyramids().collect(),
+                weighted: plan.uses_alpha(),
+                sums: plan.uses_alpha(),
+            },
         }
     }
 

@@ -1,29 +1,26 @@
-//! What a frame's steps enqueue: launches, and copies and fills of planes that no kernel works on.
-#![allow(unsafe_code)]
+//! Enqueues a frame's steps: launches, and copies and fills of planes that no kernel works on.
 
 use super::parameters::{self, Channel, Grid, Plane, Planes, TensorMaps, Tiles, TilesLaunch};
+use super::pyramid::for_each_pass;
 use super::scratch::Scratch;
 use super::tensor_pass::TensorPass;
 use super::{Group, Kernels, PassKernel, StepLaunch, sizes};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
-use crate::engine::cuda::driver::device::check;
-use crate::engine::cuda::driver::memory::{DeviceMemory, no_copy};
-use crate::engine::cuda::driver::picture::{DevicePlane, DevicePlanes};
+use crate::engine::cuda::driver::memory::DeviceMemory;
+use crate::engine::cuda::driver::picture::DevicePlanes;
+use crate::engine::cuda::driver::planes::{copy_plane, fill_plane};
 use crate::engine::cuda::driver::tensor_map::{TileSize, tensor_map};
 use crate::engine::cuda::kernels::plane_group::{PlaneWork, division, is_wide, plane_work};
-use crate::engine::cuda::kernels::scalar::{BlockShape, PYRAMID_BLOCK, THRESHOLD_BLOCK};
+use crate::engine::cuda::kernels::scalar::{BlockShape, THRESHOLD_BLOCK};
 use crate::engine::cuda::kernels::tensor::{self, Loader};
-use crate::filter::{
-    ChannelStep, Convolve, Division, Kernel, PyramidGrid, PyramidKernel, SeparableKernel, Step,
-};
+use crate::filter::{ChannelStep, Convolve, Division, Kernel, PyramidKernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
-use cudarc::driver::sys;
 
-/// What a pass reads outside the plane, where the border holds a constant.
+/// The value that a pass reads outside the plane, if the border is a constant.
 type Border<'a> = dyn Fn(&Convolve) -> i64 + 'a;
 
-/// One step of one frame, or two.
+/// Enqueues one step of one frame, or two steps that share a launch.
 pub(super) struct StepEnqueuer<'a> {
     pub(super) format: PixelFormat,
     pub(super) step: &'a Step,
@@ -36,7 +33,7 @@ pub(super) struct StepEnqueuer<'a> {
 impl StepEnqueuer<'_> {
     pub(super) fn convolve(
         &self,
-        prepared: &StepLaunch,
+        launch: &StepLaunch,
         source: &DevicePlanes,
         result: &DevicePlanes,
         scratch: &Scratch,
@@ -44,13 +41,19 @@ impl StepEnqueuer<'_> {
         for (plane, channels) in self.step.planes.iter().enumerate() {
             match plane_work(channels) {
                 PlaneWork::Copy => {
-                    copy_plane(self.layout, plane, source[plane], result[plane], self.sequence)?;
+                    let size = (self.layout.row_bytes(plane), self.layout.planes()[plane].height);
+                    copy_plane(source[plane], result[plane], size, self.sequence.after_all())?;
                 }
-                PlaneWork::Fill(value) => self.fill(plane, value, result[plane])?,
+                PlaneWork::Fill(value) => {
+                    let geometry = &self.layout.planes()[plane];
+                    let size = (geometry.width * geometry.channels, geometry.height);
+                    let stored = (value << self.format.shift(), self.format.bytes_per_sample());
+                    fill_plane(result[plane], size, stored, self.sequence.after_all())?;
+                }
                 PlaneWork::Kernel(_) => {}
             }
         }
-        for group in &prepared.groups {
+        for group in &launch.groups {
             let (shape, passes) = match &group.kernels {
                 Kernels::Tensor(pass) => {
                     self.tiles(group, pass, source, result)?;
@@ -72,7 +75,10 @@ impl StepEnqueuer<'_> {
                     pass(0, (last, 0), (source, result, source), kept)?;
                 }
                 Kernel::Separable(kernel) => {
-                    let between = &scratch.intermediate[usize::from(kernel.wide)];
+                    let between = match kernel.wide {
+                        true => &scratch.intermediate.wide,
+                        false => &scratch.intermediate.narrow,
+                    };
                     let first = Division::by_power_of_two(kernel.row.shift);
                     let start = kernel.row.start();
                     pass(0, (first, start), (source, between, source), kept)?;
@@ -98,17 +104,16 @@ impl StepEnqueuer<'_> {
         (source, result): (&DevicePlanes, &DevicePlanes),
         scratch: &Scratch,
     ) -> Result<(), EngineError> {
-        let planes = || group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
-        let ways = pyramid_ways(source, &scratch.numbers, result);
-        for (index, (pass, (from, to))) in passes.iter().zip(ways).enumerate() {
-            let grid = pyramid_grid(kernel.grid, index, planes());
+        let planes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        let pictures = (source, &scratch.numbers, result);
+        for_each_pass(passes, kernel.grid, planes, pictures, |kernel_of_pass, pass| {
             let division = Division::by_power_of_two(kernel.last_shift());
-            let planes = self.planes(group, division, from, to, source, &|c| {
+            let planes = self.planes(group, division, pass.from, pass.to, source, &|c| {
                 self.channel(c, &|c| i64::from(c.border))
             });
-            parameters::convolve(pass.function, grid, self.sequence.after_all(), planes, 0)?;
-        }
-        Ok(())
+            let stream = self.sequence.after_all();
+            parameters::convolve(kernel_of_pass.function, pass.grid, stream, planes, 0)
+        })
     }
 
     /// One launch for both passes, for the whole mask, or for two masks.
@@ -119,10 +124,11 @@ impl StepEnqueuer<'_> {
         source: &DevicePlanes,
         result: &DevicePlanes,
     ) -> Result<(), EngineError> {
-        // What makes the result; of two steps the first one's division is the pass's.
+        // The division that gives the result; that of the first of two steps is part of `pass.kernel`.
         let last = division(&self.next.unwrap_or(self.step).kernel);
         let channel = |what: &ChannelStep| match what {
-            // The whole bias is one number here, which is added to the sum or to what is made of it.
+            // Here the whole bias is one number, which is added to the sum or to the number that sums are
+            // combined to.
             ChannelStep::Convolve(c) => {
                 let bias = tensor::bias(&self.step.kernel, c);
                 let (low, high) = match &self.step.kernel {
@@ -250,10 +256,10 @@ impl StepEnqueuer<'_> {
         }
     }
 
-    /// Sets samples of `result` that differ too little from `original` to what they were.
-    pub(super) fn keep_small_differences(
+    /// Restores samples of `result` that differ too little from `original`.
+    pub(super) fn restore_small_differences(
         &self,
-        prepared: &StepLaunch,
+        launch: &StepLaunch,
         original: &DevicePlanes,
         result: &DevicePlanes,
     ) -> Result<(), EngineError> {
@@ -261,7 +267,7 @@ impl StepEnqueuer<'_> {
             block: THRESHOLD_BLOCK,
             outputs: 1,
         };
-        for group in &prepared.groups {
+        for group in &launch.groups {
             if let Some(kernel) = &group.threshold {
                 let none = Division::by_power_of_two(0);
                 let planes = self.planes(group, none, result, result, original, &|_| Channel::default());
@@ -283,8 +289,7 @@ impl StepEnqueuer<'_> {
                 ..Channel::default()
             },
             ChannelStep::Convolve(c) => {
-                // A shifted 32-bit sum lies within 2^30, so a bias beyond this saturates every pixel whatever
-                // it is exactly.
+                // A shifted 32-bit sum lies within 2^30, so that any bias beyond `most` saturates every pixel.
                 let most = (1 << 30) + (1 << 17);
                 let high = if is_wide(self.step, self.format) {
                     c.high
@@ -303,103 +308,6 @@ impl StepEnqueuer<'_> {
             }
         }
     }
-
-    fn fill(&self, plane: usize, value: u16, result: DevicePlane) -> Result<(), EngineError> {
-        let geometry = &self.layout.planes()[plane];
-        let samples = geometry.width * geometry.channels;
-        // SAFETY: the plane holds `height` rows of `samples` samples at its pitch.
-        check("filling a plane on the CUDA device", unsafe {
-            match self.format.bytes_per_sample() {
-                1 => sys::cuMemsetD2D8Async(
-                    result.pointer,
-                    result.pitch,
-                    value as u8,
-                    samples,
-                    geometry.height,
-                    self.sequence.after_all(),
-                ),
-                _ => sys::cuMemsetD2D16Async(
-                    result.pointer,
-                    result.pitch,
-                    value << self.format.shift(),
-                    samples,
-                    geometry.height,
-                    self.sequence.after_all(),
-                ),
-            }
-        })
-    }
-}
-
-/// From where to where each pass of a pyramid goes.
-pub(super) fn pyramid_ways<'a>(
-    source: &'a DevicePlanes,
-    [one, other]: &'a [DevicePlanes; 2],
-    result: &'a DevicePlanes,
-) -> [(&'a DevicePlanes, &'a DevicePlanes); 6] {
-    [
-        (source, one),
-        (one, other),
-        (other, one),
-        (one, other),
-        (other, one),
-        (one, result),
-    ]
-}
-
-/// The blocks of pass `index` of a pyramid of these planes, as common/pyramid.cuh has it.
-pub(super) fn pyramid_grid<'a>(
-    grid: PyramidGrid,
-    index: usize,
-    planes: impl Iterator<Item = &'a crate::frame::Plane>,
-) -> Grid {
-    let (mut numbers, mut rows, mut layers) = (0, 0, 0);
-    for plane in planes {
-        let (width, height) = (plane.width, plane.height);
-        let size = match index {
-            0 => (width, grid.decimated(height)),
-            1 => (grid.decimated(width), grid.decimated(height)),
-            2 => (grid.low_pixels(width), grid.decimated(height)),
-            3 => (grid.low_pixels(width), grid.low_pixels(height)),
-            4 => (width, grid.low_pixels(height)),
-            _ => (width, height),
-        };
-        (numbers, rows) = (numbers.max(size.0 * plane.channels), rows.max(size.1));
-        layers += 1;
-    }
-    let (across, down) = PYRAMID_BLOCK;
-    Grid {
-        x: numbers.div_ceil(across as usize),
-        y: rows.div_ceil(down as usize),
-        z: layers,
-        block: PYRAMID_BLOCK,
-        shared: 0,
-    }
-}
-
-/// Enqueues a copy of a plane.
-pub(super) fn copy_plane(
-    layout: &Layout,
-    plane: usize,
-    source: DevicePlane,
-    result: DevicePlane,
-    sequence: &Sequence,
-) -> Result<(), EngineError> {
-    let copy = sys::CUDA_MEMCPY2D {
-        srcMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
-        srcDevice: source.pointer,
-        srcPitch: source.pitch,
-        dstMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
-        dstDevice: result.pointer,
-        dstPitch: result.pitch,
-        WidthInBytes: layout.row_bytes(plane),
-        Height: layout.planes()[plane].height,
-        ..no_copy()
-    };
-    // SAFETY: both planes hold as many rows of as many bytes at their pitches.
-    check("copying a plane on the CUDA device", unsafe {
-        sys::cuMemcpy2DAsync_v2(&raw const copy, sequence.after_all())
-    })
 }
 
 /// The row pass's result for pixels that all hold the border's value.

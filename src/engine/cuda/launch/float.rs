@@ -10,11 +10,11 @@
 //! Where no alpha weights colour, what is convolved goes from source to result at once. Gaussians that fit no
 //! mask are six passes.
 
-use super::enqueue::{copy_plane, pyramid_grid, pyramid_ways};
 use super::float_parameters::{
     FloatChannel, FloatPicture, FloatPlane, FloatPlanes, FloatRows, convolve_floats, weight_by_alpha,
 };
 use super::parameters::Grid;
+use super::pyramid::for_each_pass;
 use super::scratch::Scratch;
 use super::{Request, check_threads, plane_list};
 use crate::engine::EngineError;
@@ -22,6 +22,7 @@ use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::{Function, Module};
 use crate::engine::cuda::driver::picture::{DevicePlane, DevicePlanes};
+use crate::engine::cuda::driver::planes::copy_plane;
 use crate::engine::cuda::kernels::float::{FloatTuned, float_alpha_recipe, float_groups, treats};
 use crate::engine::cuda::select::float::{choose_float, float_job};
 use crate::filter::{
@@ -47,7 +48,7 @@ pub(super) struct FloatGroup {
     planes: Vec<usize>,
     pub(super) tuned: FloatTuned,
     pub(super) passes: Vec<FloatPass>,
-    /// True if its launches may begin before those before them have ended.
+    /// True if its launches may begin before earlier ones have ended: they wait for these themselves.
     waits: bool,
     /// Held for the functions and the constant memory.
     _module: Module,
@@ -120,10 +121,10 @@ impl FloatLaunchPlan {
     /// Launches and copies of a frame.
     pub(super) fn launch_count(&self) -> usize {
         let steps = self.steps.iter().zip(&self.plan.steps);
-        let of_step = |(prepared, step): (&FloatStepLaunch, &FloatStep)| {
-            let launches: usize = prepared.groups.iter().map(|group| group.passes.len()).sum();
+        let of_step = |(launch, step): (&FloatStepLaunch, &FloatStep)| {
+            let launches: usize = launch.groups.iter().map(|group| group.passes.len()).sum();
             launches
-                + match prepared.alpha {
+                + match launch.alpha {
                     Some(_) => 2,
                     None => step.planes.iter().filter(|plane| is_copied(plane)).count(),
                 }
@@ -156,9 +157,9 @@ impl FloatLaunchPlan {
         scratch: &Scratch,
         sequence: &Sequence,
     ) -> Result<(), EngineError> {
-        let prepared = &self.steps[index];
+        let launch = &self.steps[index];
         let step = &self.plan.steps[index];
-        let work = FloatStepEnqueuer {
+        let enqueuer = FloatStepEnqueuer {
             kernel: &step.kernel,
             constants: FloatPlanes {
                 threshold: step.threshold,
@@ -169,13 +170,14 @@ impl FloatLaunchPlan {
             layout,
             sequence,
         };
-        let Some((alpha, kernels)) = step.alpha.as_ref().zip(prepared.alpha.as_ref()) else {
+        let Some((alpha, kernels)) = step.alpha.as_ref().zip(launch.alpha.as_ref()) else {
             for (plane, channels) in step.planes.iter().enumerate() {
                 if is_copied(channels) {
-                    copy_plane(layout, plane, source[plane], result[plane], sequence)?;
+                    let size = (layout.row_bytes(plane), layout.planes()[plane].height);
+                    copy_plane(source[plane], result[plane], size, sequence.after_all())?;
                 }
             }
-            return work.convolve(&prepared.groups, source, result, scratch);
+            return enqueuer.convolve(&launch.groups, source, result, scratch);
         };
         let (weighted, convolved) = (&scratch.weighted, &scratch.sums);
         let mut picture = picture(layout, alpha, source, convolved, result);
@@ -186,12 +188,12 @@ impl FloatLaunchPlan {
             rows.weighted_pitch = weighted.pitch as i64;
         }
         weight_by_alpha(kernels.premultiply, sequence.after_all(), picture)?;
-        work.convolve(&prepared.groups, weighted, convolved, scratch)?;
+        enqueuer.convolve(&launch.groups, weighted, convolved, scratch)?;
         weight_by_alpha(kernels.unpremultiply, sequence.after_all(), picture)
     }
 }
 
-/// What the components of a plane take.
+/// The parameters of a plane's components.
 fn channels(plane: &[FloatChannelStep]) -> [FloatChannel; 4] {
     let mut channels = [FloatChannel::default(); 4];
     for (entry, what) in channels.iter_mut().zip(plane) {
@@ -295,14 +297,14 @@ impl FloatGroup {
     }
 }
 
-/// One step of one frame.
+/// Enqueues one step of one frame.
 pub(super) struct FloatStepEnqueuer<'a> {
     pub(super) kernel: &'a FloatKernel,
-    /// What every launch takes, but for the planes.
+    /// The parameters of every launch, without the planes.
     pub(super) constants: FloatPlanes,
-    /// What the components of a plane take.
+    /// The parameters of a plane's components.
     pub(super) channels: &'a dyn Fn(usize) -> [FloatChannel; 4],
-    /// The plane with the alpha that the samples of a plane are multiplied by on the way.
+    /// The plane with the alpha by which the samples of a plane are multiplied while they are loaded.
     pub(super) alpha: &'a dyn Fn(usize) -> Option<usize>,
     pub(super) layout: &'a Layout,
     pub(super) sequence: &'a Sequence,
@@ -321,7 +323,7 @@ impl FloatStepEnqueuer<'_> {
             let launch = |pass, places, border| self.launch(group, pass, self.grid(group), places, border);
             match (self.kernel, &group.passes[..]) {
                 (FloatKernel::Separable { row, .. }, [row_pass, column_pass]) => {
-                    let between = &scratch.intermediate[1];
+                    let between = &scratch.intermediate.wide;
                     launch(row_pass, (source, between, source), kept)?;
                     launch(column_pass, (between, result, source), &|border| {
                         outside_after_rows(row, border)
@@ -348,17 +350,16 @@ impl FloatStepEnqueuer<'_> {
         (source, result): (&DevicePlanes, &DevicePlanes),
         scratch: &Scratch,
     ) -> Result<(), EngineError> {
-        let planes = || group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
-        let ways = pyramid_ways(source, &scratch.numbers, result);
-        for (index, (pass, (from, to))) in passes.iter().zip(ways).enumerate() {
-            let grid = pyramid_grid(kernel.grid, index, planes());
-            let border: &dyn Fn(f32) -> f32 = match index {
+        let planes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        let pictures = (source, &scratch.numbers, result);
+        for_each_pass(passes, kernel.grid, planes, pictures, |kernel_of_pass, pass| {
+            let border: &dyn Fn(f32) -> f32 = match pass.index {
                 1 => &|border| kernel.decimated_constant(border),
                 _ => &|border| border,
             };
-            self.launch(group, pass, grid, (from, to, source), border)?;
-        }
-        Ok(())
+            let planes = (pass.from, pass.to, source);
+            self.launch(group, kernel_of_pass, pass.grid, planes, border)
+        })
     }
 
     fn launch(
@@ -438,7 +439,7 @@ impl FloatStepEnqueuer<'_> {
     }
 }
 
-/// What the kernels that weight colour by alpha take, without thresholds and biases.
+/// The parameters of the kernels that weight colour by alpha, without thresholds and biases.
 pub(super) fn picture(
     layout: &Layout,
     alpha: &FloatAlpha,

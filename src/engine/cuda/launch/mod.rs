@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LaunchPlan        once for a format and about a size
-//!   StepLaunch          a step of the plan, or two that share a launch
+//!   StepLaunch        a step of the plan, or two that share a launch
 //!     Group             planes that are interleaved in the same way
 //!       Passes            one launch a pass, a grid layer a plane; weights in the module's constant memory
 //!       TensorPass        one launch for the tiles of all planes; weights dealt out to the lanes of warps
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! `parameters` has the kernels' structs as their texts declare them. `float` does the same for
-//! floating-point samples, `weighted` for steps of colour under alpha, and `chain` is whichever of the two
-//! a format needs.
+//! floating-point samples, `weighted` for steps of colour under alpha, and `pyramid` has the launches of
+//! Gaussians that fit no mask. `chain` is the integer or the floating-point plan, as the format needs it.
 #![allow(unsafe_code)]
 
 pub(crate) mod chain;
@@ -22,6 +22,7 @@ mod enqueue;
 mod float;
 mod float_parameters;
 pub(crate) mod parameters;
+mod pyramid;
 pub(crate) mod scratch;
 mod tensor_pass;
 mod weighted;
@@ -42,7 +43,7 @@ use crate::filter::{ChannelStep, Kernel, Plan, PyramidGrid, Step};
 use crate::frame::{Layout, PixelFormat};
 use cudarc::driver::sys;
 use enqueue::StepEnqueuer;
-use scratch::Scratch;
+use scratch::{Intermediates, Scratch};
 use std::cell::RefCell;
 use std::sync::Arc;
 use tensor_pass::TensorPass;
@@ -60,7 +61,7 @@ struct StepLaunch {
     index: usize,
     is_pair: bool,
     groups: Vec<Group>,
-    /// Of a step of colour under alpha all that there is.
+    /// A step of colour under alpha has this, and no groups.
     weighted: Option<WeightedLaunch>,
 }
 
@@ -95,7 +96,7 @@ struct PassKernel {
     weights: Option<DeviceMemory>,
 }
 
-/// How a plan is to be prepared.
+/// What a launch plan is made for and with.
 pub(crate) struct Request<'a> {
     pub(crate) device: &'a Arc<Device>,
     pub(crate) cache: &'a Cache,
@@ -120,16 +121,22 @@ impl LaunchPlan {
         Ok(LaunchPlan { plan, steps })
     }
 
-    /// True if some step has an intermediate of 32 bits (`wide`) or of 16.
-    pub(crate) fn has_intermediate(&self, wide: bool) -> bool {
-        self.steps.iter().any(|prepared| {
-            let mut groups = prepared.groups.iter();
-            if let Some(weighted) = &prepared.weighted {
-                return wide && weighted.has_intermediate();
+    /// Which intermediates in device memory the steps have.
+    pub(crate) fn intermediates(&self) -> Intermediates<bool> {
+        let mut has = Intermediates::default();
+        for launch in &self.steps {
+            if let Some(weighted) = &launch.weighted {
+                has.wide |= weighted.has_intermediate();
+            } else if let Kernel::Separable(kernel) = &self.plan.steps[launch.index].kernel {
+                let mut groups = launch.groups.iter();
+                let is_needed = groups.any(|group| matches!(group.kernels, Kernels::Passes { .. }));
+                match kernel.wide {
+                    true => has.wide |= is_needed,
+                    false => has.narrow |= is_needed,
+                }
             }
-            matches!(&self.plan.steps[prepared.index].kernel, Kernel::Separable(k) if k.wide == wide)
-                && groups.any(|group| matches!(group.kernels, Kernels::Passes { .. }))
-        })
+        }
+        has
     }
 
     /// The steps that are Gaussians which fit no mask.
@@ -162,12 +169,12 @@ impl LaunchPlan {
             convolving + usize::from(group.threshold.is_some())
         };
         let is_plain = |channels: &&Vec<ChannelStep>| !matches!(plane_work(channels), PlaneWork::Kernel(_));
-        let of_step = |prepared: &StepLaunch| {
-            if let Some(weighted) = &prepared.weighted {
+        let of_step = |launch: &StepLaunch| {
+            if let Some(weighted) = &launch.weighted {
                 return weighted.launch_count();
             }
-            let kernels: usize = prepared.groups.iter().map(of_group).sum();
-            let planes = &self.plan.steps[prepared.index].planes;
+            let kernels: usize = launch.groups.iter().map(of_group).sum();
+            let planes = &self.plan.steps[launch.index].planes;
             kernels + planes.iter().filter(is_plain).count()
         };
         self.steps.iter().map(of_step).sum()
@@ -195,20 +202,20 @@ impl LaunchPlan {
         scratch: &Scratch,
         sequence: &Sequence,
     ) -> Result<(), EngineError> {
-        let prepared = &self.steps[index];
-        let step = &self.plan.steps[prepared.index];
-        if let (Some(weighted), Kernel::Weighted(kernel)) = (&prepared.weighted, &step.kernel) {
+        let launch = &self.steps[index];
+        let step = &self.plan.steps[launch.index];
+        if let (Some(weighted), Kernel::Weighted(kernel)) = (&launch.weighted, &step.kernel) {
             return weighted.run((step, kernel), layout, (source, result), scratch, sequence);
         }
-        let work = StepEnqueuer {
+        let enqueuer = StepEnqueuer {
             format: self.plan.format,
             step,
-            next: prepared.is_pair.then(|| &self.plan.steps[prepared.index + 1]),
+            next: launch.is_pair.then(|| &self.plan.steps[launch.index + 1]),
             layout,
             sequence,
         };
-        work.convolve(prepared, source, result, scratch)?;
-        work.keep_small_differences(prepared, source, result)
+        enqueuer.convolve(launch, source, result, scratch)?;
+        enqueuer.restore_small_differences(launch, source, result)
     }
 }
 
@@ -337,8 +344,8 @@ fn sizes<'a>(layout: &'a Layout, planes: &'a [usize]) -> impl Iterator<Item = (u
     planes.iter().map(size)
 }
 
-/// The pass with tiles for frames of the size that `request` names, as `fitted` makes them for planes of such
-/// sizes, and with the code that such frames need.
+/// The pass for frames of the size that `request` names: `fitted` may choose other tiles for planes of such
+/// sizes, and the loader that such frames need is compiled.
 fn tensor_pass(
     kernel: &TensorKernel,
     fitted: impl FnOnce(&[(usize, usize)]) -> Option<TensorKernel>,

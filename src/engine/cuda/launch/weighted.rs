@@ -18,13 +18,13 @@ use crate::engine::cuda::select::float::choose_float;
 use crate::filter::{ChannelStep, Step, WeightedKernel};
 use crate::frame::{Channel, Layout, PixelFormat};
 
-/// The launches of such a step.
+/// The launches of a step of colour under alpha.
 pub(super) struct WeightedLaunch {
     pub(super) groups: Vec<FloatGroup>,
     divide: Option<DivideKernel>,
 }
 
-/// What makes levels of sums, if their kernels do not.
+/// The kernel that divides sums by alpha, if their own kernels do not.
 struct DivideKernel {
     function: Function,
     _module: Module,
@@ -60,7 +60,7 @@ impl WeightedLaunch {
         Ok(WeightedLaunch { groups, divide })
     }
 
-    /// True if it makes sums that a launch of its own divides.
+    /// True if a launch of its own divides the sums.
     pub(super) fn has_sums(&self) -> bool {
         self.divide.is_some()
     }
@@ -90,7 +90,7 @@ impl WeightedLaunch {
             .iter()
             .position(|p| p.channels.contains(&Channel::Alpha));
         let is_packed = format.planes().len() == 1;
-        let work = FloatStepEnqueuer {
+        let enqueuer = FloatStepEnqueuer {
             kernel: &kernel.kernel,
             constants: FloatPlanes {
                 threshold: f32::from(step.threshold),
@@ -106,22 +106,22 @@ impl WeightedLaunch {
                 }
                 channels
             },
-            // Alpha itself is summed as it is.
+            // Alpha itself is not multiplied.
             alpha: &|plane| alpha.filter(|&alpha| is_packed || alpha != plane),
             layout,
             sequence,
         };
         let Some(divide) = &self.divide else {
-            return work.convolve(&self.groups, source, result, scratch);
+            return enqueuer.convolve(&self.groups, source, result, scratch);
         };
         let sums = &scratch.sums;
-        work.convolve(&self.groups, source, sums, scratch)?;
+        enqueuer.convolve(&self.groups, source, sums, scratch)?;
         let mut picture = picture(layout, &kernel.weighting, source, sums, result);
         picture.threshold = f32::from(step.threshold);
         picture.most = most;
         let channels = (0..step.planes.len()).flat_map(|plane| {
             let count = step.planes[plane].len();
-            (work.channels)(plane).into_iter().take(count)
+            (enqueuer.channels)(plane).into_iter().take(count)
         });
         for (place, channel) in channels.take(picture.bias.len()).enumerate() {
             picture.bias[place] = channel.bias;
@@ -131,14 +131,14 @@ impl WeightedLaunch {
     }
 }
 
-/// What a component takes.
+/// The parameters of a component.
 fn float_channel(kernel: &WeightedKernel, what: &ChannelStep, channel: Channel) -> FloatChannel {
     let kept = FloatChannel {
         fill: -1,
         ..FloatChannel::default()
     };
     match what {
-        // Summed up as a divisor.
+        // Its sums are the divisor.
         ChannelStep::Copy if channel == Channel::Alpha => FloatChannel {
             border: kernel.outside,
             ..kept

@@ -38,8 +38,8 @@ impl Captured {
         })?;
         let enqueued = enqueue();
         let mut graph = std::ptr::null_mut();
-        // The stream has to leave its capture, whatever became of the launches; their error is the more
-        // telling one. SAFETY: the stream is being captured, and the pointer is to a live variable.
+        // The stream has to leave its capture even if a launch failed; the launch's error says more.
+        // SAFETY: the stream is being captured, and the pointer is to a live variable.
         let ended = check("ending a CUDA graph", unsafe {
             sys::cuStreamEndCapture(stream.handle(), &raw mut graph)
         });
@@ -51,7 +51,7 @@ impl Captured {
 impl Drop for Captured {
     fn drop(&mut self) {
         if !self.0.is_null() {
-            // SAFETY: made in `new`, destroyed only here; what was made ready does not need it any more.
+            // SAFETY: made in `new`, destroyed only here; the instantiated graph does not need it any more.
             let _ = unsafe { sys::cuGraphDestroy(self.0) };
         }
     }
@@ -83,7 +83,7 @@ impl Graph {
         enqueue: impl Fn() -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let captured = Captured::new(stream, &enqueue)?;
-        // Says which launch cannot be changed, which nobody reads.
+        // Receives which launch cannot be changed; it is not used.
         let mut info = MaybeUninit::uninit();
         // SAFETY: both graphs are live, and the pointer is to memory for the driver to write.
         let changed = unsafe { sys::cuGraphExecUpdate_v2(self.handle, captured.0, info.as_mut_ptr()) };
@@ -95,8 +95,8 @@ impl Graph {
     }
 
     pub(crate) fn launch(&self, stream: &Stream) -> Result<(), EngineError> {
-        // SAFETY: graph and stream are live and of one context; whoever launches waits before the memory of
-        // the launches goes.
+        // SAFETY: graph and stream are live and of one context; the caller waits before the memory of the
+        // launches is freed.
         check("launching a CUDA graph", unsafe {
             sys::cuGraphLaunch(self.handle, stream.handle())
         })
@@ -106,8 +106,7 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
-            // SAFETY: made in `capture`, destroyed only here; the driver keeps what replays in flight still
-            // need.
+            // SAFETY: made in `capture`, destroyed only here; the driver holds what replays in flight need.
             let _ = unsafe { sys::cuGraphExecDestroy(self.handle) };
         }
     }
@@ -116,11 +115,11 @@ impl Drop for Graph {
 /// The launches of a chain on one slot's pictures.
 #[derive(Clone)]
 pub(crate) struct ChainWork {
-    pub(crate) prepared: Arc<ChainLaunch>,
+    pub(crate) launch: Arc<ChainLaunch>,
     pub(crate) layout: Layout,
     /// Where the first step reads.
     pub(crate) input: DevicePlanes,
-    /// The two pictures as they lie after the first step, which writes the second.
+    /// The two pictures from the first step's result on, which is in the second one.
     pub(crate) pictures: [DevicePlanes; 2],
     pub(crate) scratch: Scratch,
 }
@@ -129,21 +128,21 @@ impl ChainWork {
     /// Enqueues every step.
     fn enqueue(&self, stream: &Stream) -> Result<(), EngineError> {
         let sequence = Sequence::new(stream.handle());
-        for index in 0..self.prepared.step_count() {
+        for index in 0..self.launch.step_count() {
             let source = if index == 0 {
                 &self.input
             } else {
                 &self.pictures[index % 2]
             };
             let result = &self.pictures[(index + 1) % 2];
-            self.prepared
+            self.launch
                 .run(index, &self.layout, source, result, &self.scratch, &sequence)?;
         }
         Ok(())
     }
 
     fn is_same(&self, other: &ChainWork) -> bool {
-        Arc::ptr_eq(&self.prepared, &other.prepared)
+        Arc::ptr_eq(&self.launch, &other.launch)
             && self.layout == other.layout
             && self.input == other.input
             && self.pictures == other.pictures
@@ -151,8 +150,8 @@ impl ChainWork {
     }
 }
 
-/// A slot's launches. From the second frame on that is like the one before it, a chain of several launches
-/// begins with one call: a slot's pictures stay where they are.
+/// A slot's launches. Where a frame's are the same as those of the frame before, a chain of several launches
+/// begins with one call (a graph).
 #[derive(Default)]
 pub(crate) struct Launches {
     last: Option<ChainWork>,
@@ -164,11 +163,11 @@ pub(crate) struct Launches {
 impl Launches {
     /// Enqueues a chain's kernels.
     pub(crate) fn run(&mut self, work: ChainWork, stream: &Stream) -> Result<(), EngineError> {
-        if work.prepared.launch_count() < 2 {
+        if work.launch.launch_count() < 2 {
             return work.enqueue(stream);
         }
         if !self.last.as_ref().is_some_and(|last| last.is_same(&work)) {
-            // A launch that the card refuses says so by itself when it is not part of a graph.
+            // Outside of a graph, a launch that the card refuses gives its own error.
             self.is_current = false;
             work.enqueue(stream)?;
             self.last = Some(work);

@@ -12,10 +12,10 @@ use cudarc::driver::sys;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Begin and end of one part (upload, kernels or download) of a frame's path.
+/// Start and end of one part (upload, kernels or download) of a frame's path.
 pub(crate) struct Mark {
     begin: Event,
-    /// What other streams wait for. A timed event would hold up the next copy for some microseconds, so
+    /// The event that other streams wait for. A timed event would delay the next copy by some microseconds, so
     /// copies have an untimed one.
     done: Option<Event>,
     end: Event,
@@ -23,7 +23,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Of a copy.
+    /// The mark of a copy.
     fn of_copy(device: &Arc<Device>) -> Result<Mark, EngineError> {
         Ok(Mark {
             done: Some(Event::untimed(device)?),
@@ -31,7 +31,7 @@ impl Mark {
         })
     }
 
-    /// Of kernels, whose timed events cost nothing measurable.
+    /// The mark of kernels, whose timed events cost nothing measurable.
     fn of_kernels(device: &Arc<Device>) -> Result<Mark, EngineError> {
         Ok(Mark {
             begin: Event::new(device)?,
@@ -41,8 +41,8 @@ impl Mark {
         })
     }
 
-    /// Records the start if it `stands_alone`. What follows upon other work without a pause begins when the
-    /// last of what it waits for ends.
+    /// Records the start, unless this part starts exactly when the work that it waits for ends (`stands_alone`
+    /// false).
     pub(crate) fn begin(&mut self, stands_alone: bool, stream: &Stream) -> Result<(), EngineError> {
         self.has_begin = stands_alone;
         if stands_alone {
@@ -82,7 +82,7 @@ impl Mark {
     }
 }
 
-/// Begin and end of each part of a frame's path.
+/// Start and end of each part of a frame's path.
 pub(crate) struct Marks {
     pub(crate) upload: Mark,
     pub(crate) kernel: Mark,
@@ -109,7 +109,7 @@ pub(crate) struct Amount {
 
 /// A frame's memory while the card works on it.
 pub(crate) struct FrameBuffers {
-    /// Kept until its upload is done; where it is filtered in place, until the frame is.
+    /// Held until its upload is done; if it is filtered in place, until the frame is done.
     pub(crate) input: Option<Frame>,
     /// True if the input lies on the card.
     pub(crate) is_resident: bool,
@@ -120,17 +120,17 @@ pub(crate) struct FrameBuffers {
     pub(crate) amount: Amount,
 }
 
-/// A frame's path through the card, as the host sees it. There are a few more flights than slots, so that the
-/// next frame is enqueued before the host has seen the last one's end; the card itself then keeps a slot's
-/// old frame and its new one apart.
+/// A frame's path through the card, on the host's side. There are a few more flights than slots, so that the
+/// next frame is enqueued before the host has seen the last one's end; waits on the card keep a slot's old
+/// frame and its new one apart.
 pub(crate) struct Flight {
     pub(crate) marks: Marks,
     /// The slot that it uses.
     pub(crate) slot: usize,
     /// True if the result lies in the slot's first picture, where the next frame is uploaded to.
     pub(crate) result_in_first: bool,
-    /// False if the frame lies on the card already, or its result stays there: then the mark of that copy
-    /// says nothing.
+    /// False if the frame lies on the card already, or its result stays there. The mark of a copy that is not
+    /// made holds no times.
     pub(crate) is_uploaded: bool,
     pub(crate) is_downloaded: bool,
     /// False if its times are not taken.
@@ -143,7 +143,7 @@ pub(crate) struct Flight {
 pub(crate) struct Slot {
     pub(crate) id: usize,
     pub(crate) pictures: [Picture; 2],
-    /// Where the planes of the last frame lay, as it came and as it went.
+    /// Layouts of the last frame's input and output.
     pub(crate) layouts: Option<(Layout, Layout)>,
     pub(crate) launches: Launches,
 }
@@ -183,8 +183,8 @@ impl Flight {
         })
     }
 
-    /// Gives the input's memory back as soon as the card has read it; true once it has. A frame of the card's
-    /// own stays until its end was seen, which spares the driver a question.
+    /// Gives the input's memory back if the card has read it; true once it has. A frame that lies on the card is
+    /// held until the frame is done, which saves a driver call.
     pub(crate) fn release_input(&mut self) -> Result<bool, EngineError> {
         let Some(buffers) = self.buffers.as_mut().filter(|buffers| !buffers.is_resident) else {
             return Ok(true);
@@ -195,8 +195,7 @@ impl Flight {
         Ok(buffers.input.is_none())
     }
 
-    /// Copies the input to page-locked memory of the flight's own, from which it can be uploaded beside other
-    /// work.
+    /// Copies the input to the flight's page-locked memory, from which the upload overlaps other work.
     pub(crate) fn stage_input(
         &mut self,
         device: &Arc<Device>,
@@ -237,7 +236,7 @@ fn grown<'a>(
     Ok(staging.insert(block))
 }
 
-/// One thread copies at a fraction of what the bus carries, so a large copy is shared out.
+/// Copies large blocks on several threads: one thread reaches a fraction of the bus's rate.
 fn copy_parallel(from: &[u8], to: &mut [u8]) {
     const PART: usize = 1 << 19;
     if from.len() < 2 * PART {
@@ -251,8 +250,9 @@ fn copy_parallel(from: &[u8], to: &mut [u8]) {
 
 /// Enqueues the upload of a picture from the host at `from` to the card at `to`.
 ///
-/// # Safety `from` must stay readable for `host.size()` bytes until the copy is done, and `to` must have room
-/// for `device.size()` bytes.
+/// # Safety
+/// `from` must stay readable for `host.size()` bytes until the copy is done, and `to` must have room for
+/// `device.size()` bytes.
 pub(crate) unsafe fn upload(
     stream: &Stream,
     from: *const u8,

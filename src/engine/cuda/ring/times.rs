@@ -11,12 +11,12 @@ use std::time::Instant;
 /// Frames whose times are kept one by one.
 const KEPT: usize = 1024;
 
-/// Seconds after which times are counted from a newer event: the driver tells differences as 32-bit floats of
+/// Seconds after which times are counted from a newer event: the driver gives differences as 32-bit floats in
 /// milliseconds, which are too coarse over minutes.
 const RENEW: f64 = 1.0;
 
-/// The most seconds by which the measured end of a copy is late, as far as was seen. An end that is further
-/// behind the start of what waited for it is kept: then the wait is missing.
+/// The most seconds by which the measured end of a copy has been seen to be late. An end that is later still
+/// than the start of the work that waited for it is kept, since it shows that the wait is missing.
 const LATE: f64 = 30e-6;
 
 /// The longest time that the histograms hold: an hour.
@@ -24,7 +24,7 @@ const MOST_NANOSECONDS: u64 = 3_600_000_000_000;
 
 /// Collects the times of a run.
 pub(crate) struct Times {
-    /// The event that differences are taken from, and its own time since the run's first event.
+    /// The event from which differences are taken, and its time since the run's first event.
     anchor: Option<(Event, f64)>,
     /// The next anchor: recorded, perhaps not yet done.
     next: Option<Event>,
@@ -32,7 +32,7 @@ pub(crate) struct Times {
     last: f64,
     /// When the last upload, kernels and download ended.
     ended: [f64; 3],
-    /// When what each slot's next upload waits for ended.
+    /// By slot, the end of the work that the slot's next upload waits for.
     slots: Vec<f64>,
     sums: DeviceTimes,
     histograms: Option<[Histogram<u64>; 3]>,
@@ -60,8 +60,8 @@ impl Times {
         }
     }
 
-    /// Called before a frame's upload is enqueued: marks the start of the run, and now and then a newer event
-    /// to count from.
+    /// Called before a frame's upload is enqueued: records the start of the run, and now and then a newer event
+    /// from which to count.
     pub(crate) fn before_upload(&mut self, device: &Arc<Device>, upload: &Stream) -> Result<(), EngineError> {
         match &self.anchor {
             None => {
@@ -176,7 +176,7 @@ impl Times {
         Ok(())
     }
 
-    /// The run's times so far. Frames that were not timed are taken to have been like those that were.
+    /// The run's times so far. Frames that were not timed count with the mean of those that were.
     pub(crate) fn summary(&self, slots: usize) -> DeviceTimes {
         let sums = &self.sums;
         let scale = (sums.count + sums.untimed) as f64 / sums.count.max(1) as f64;
@@ -190,7 +190,7 @@ impl Times {
     }
 }
 
-/// When a copy ended by its clock, or when what waited for it began if that is a little earlier.
+/// The end of a copy by its clock; the start of the work that waited for it, if that is a little earlier.
 fn not_late(end: f64, waiting: f64) -> f64 {
     if end - waiting <= LATE {
         end.min(waiting)
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_that_is_a_little_late_is_mended_and_a_missing_wait_shows() {
+    fn an_end_that_is_a_little_late_is_corrected_and_a_missing_wait_shows() {
         assert_eq!(not_late(1.0, 2.0), 1.0);
         assert_eq!(not_late(1.0 + 20e-6, 1.0), 1.0);
         assert_eq!(not_late(1.0 + 50e-6, 1.0), 1.0 + 50e-6);

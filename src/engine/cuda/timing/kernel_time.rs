@@ -19,7 +19,7 @@ use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::cuda::launch::Request;
 use crate::engine::cuda::launch::chain::ChainLaunch;
 use crate::engine::cuda::launch::parameters;
-use crate::engine::cuda::launch::scratch::{Scratch, ScratchMemory, ScratchShortage};
+use crate::engine::cuda::launch::scratch::{Scratch, ScratchError, ScratchMemory};
 use crate::engine::cuda::ring::graph::Graph;
 use crate::engine::cuda::select::table::{Table, TableCell};
 use crate::engine::cuda::select::{SelectContext, chain_recipes};
@@ -201,14 +201,14 @@ impl KernelTimer {
             context: self.context(case),
             explanation: RefCell::default(),
         };
-        let prepared = ChainLaunch::new(case.chain, case.format, &Colour::default(), &request)?;
+        let launch = ChainLaunch::new(case.chain, case.format, &Colour::default(), &request)?;
         for line in request.explanation.take() {
             tracing::info!(target: EXPLAIN_TARGET, "{line}");
         }
-        self.hang(&layout, prepared.step_count() > 1)?;
-        let (turns, scratch) = self.places(&prepared, textures)?;
+        self.hang(&layout, launch.step_count() > 1)?;
+        let (turns, scratch) = self.planes_of_turns(&launch, textures)?;
         self.poison()?;
-        let steps = prepared.step_count();
+        let steps = launch.step_count();
         // Launches follow each other as in a chain, from frame to frame too.
         let frame = |turn: &Turn, sequence: &Sequence| -> Result<(), EngineError> {
             for index in 0..steps {
@@ -216,7 +216,7 @@ impl KernelTimer {
                     0 => &turn.input,
                     _ => &turn.results[(index - 1) % 2],
                 };
-                prepared.run(
+                launch.run(
                     index,
                     &layout,
                     source,
@@ -248,7 +248,7 @@ impl KernelTimer {
         Ok(KernelTimes {
             milliseconds,
             turns: turns.len(),
-            block: prepared.block(),
+            block: launch.block(),
             seed: self.seed + last as u64,
             output,
         })
@@ -428,9 +428,9 @@ impl KernelTimer {
     }
 
     /// Where the pictures of each turn lie, and what the kernels keep between their passes.
-    fn places(
+    fn planes_of_turns(
         &mut self,
-        prepared: &ChainLaunch,
+        launch: &ChainLaunch,
         textures: bool,
     ) -> Result<(Vec<Turn>, Scratch), EngineError> {
         let short = self.memory_short(0);
@@ -443,10 +443,10 @@ impl KernelTimer {
         let whole = Arrangement::of(&layout);
         let mut turns = Vec::with_capacity(pictures.inputs.len());
         for index in 0..pictures.inputs.len() {
-            let input = pictures.inputs[index].places(device, &whole, texel)?;
-            let first = pictures.results[0][index].places(device, &whole, texel)?;
+            let input = pictures.inputs[index].device_planes(device, &whole, texel)?;
+            let first = pictures.results[0][index].device_planes(device, &whole, texel)?;
             let second = match pictures.results[1].get_mut(index) {
-                Some(picture) => picture.places(device, &whole, texel)?,
+                Some(picture) => picture.device_planes(device, &whole, texel)?,
                 None => first,
             };
             turns.push(Turn {
@@ -454,8 +454,12 @@ impl KernelTimer {
                 results: [first, second],
             });
         }
-        let places = pictures.scratch.places(device, prepared, &layout, textures)?;
-        let scratch = places.map_err(|ScratchShortage(_)| short)?;
+        let needs = launch.scratch_needs();
+        let scratch = pictures.scratch.fit(device, &needs, &layout, textures);
+        let scratch = scratch.map_err(|error| match error {
+            ScratchError::Shortage(_) => short,
+            ScratchError::Driver(error) => error,
+        })?;
         Ok((turns, scratch))
     }
 

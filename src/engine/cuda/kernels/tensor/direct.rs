@@ -1,5 +1,5 @@
-//! Direct masks on tensor cores: which K-slices (*K-slices*) cover what a patch of results reads, and the
-//! shape of the kernel, tensor/direct.cu.
+//! Direct masks on tensor cores: which K-slices cover the pixels that a patch of results reads, and the shape
+//! of the kernel, tensor/direct.cu.
 
 use super::fragments::{self, Mask, Patch};
 use super::shape::{Between, Block, Shape};
@@ -14,12 +14,12 @@ pub(super) struct Weights<'a> {
     first: &'a [i32],
     second: Option<&'a [i32]>,
     size: (usize, usize),
-    /// True if there are more, whose sums neighbours are compared for instead.
+    /// True if there are more masks, a compass: the kernel compares sums of neighbours, without products.
     compares: bool,
 }
 
 impl<'a> Weights<'a> {
-    /// Those of a mask that samples are made of.
+    /// The weights of a mask whose sums become samples.
     pub(super) fn of(kernel: &'a DirectKernel) -> Weights<'a> {
         Weights {
             first: &kernel.weights,
@@ -29,8 +29,8 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Those of the masks that a number is made of: one, two, or more that no products are made for. `None`
-    /// without any.
+    /// The weights of masks whose sums are combined: of one mask, of two, or of the first of a compass. `None`
+    /// without masks.
     pub(super) fn combined(kernel: &'a CombinedKernel) -> Option<Weights<'a>> {
         let (first, second) = match &kernel.masks[..] {
             [first, second] => (first, Some(&second[..])),
@@ -46,7 +46,7 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// How K-slices cover what a patch of results reads.
+/// How K-slices cover the pixels that a patch of results reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cover {
     pub(super) patch: Patch,
@@ -58,7 +58,7 @@ pub(super) struct Cover {
 }
 
 impl Cover {
-    /// The cover with patches of this kind, of K-slices that begin so many bytes before them.
+    /// The cover of these patches with K-slices that begin `start` bytes before them.
     fn with(mask: Mask<'_>, patch: Patch, start: usize) -> Cover {
         let (reach, sample_bytes) = (mask.reach(), mask.sample_bytes);
         Cover {
@@ -69,7 +69,7 @@ impl Cover {
         }
     }
 
-    /// The cover of patches with which a lane ends with eight results beside each other, in two rows.
+    /// The cover of patches that leave a lane with eight neighbouring results in two rows.
     fn by_eight(mask: Mask<'_>) -> Cover {
         let patch = if mask.sample_bytes == 1 {
             Patch::Shared
@@ -83,20 +83,20 @@ impl Cover {
     pub(super) fn of(mask: Mask<'_>) -> Cover {
         let (reach, sample_bytes) = (mask.reach(), mask.sample_bytes);
         let cover = |patch: Patch, start: usize| Cover::with(mask, patch, start);
-        // K-slices begin at whole words of shared memory if they can.
+        // Preferred: K-slices begin at whole words of shared memory.
         let whole = reach.next_multiple_of(4);
         let shared = cover(Patch::Shared, whole);
         if sample_bytes == 1 && shared.slices == 1 && shared.pairs <= 5 {
             return shared;
         }
-        // The fewest products, then the fewest shifts of what was read.
+        // The fewest products, then the fewest shifts of the words that are read.
         let starts = (reach..=whole).step_by(sample_bytes);
         let covers = starts.flat_map(|start| [Patch::Wide, Patch::Tall].map(|patch| cover(patch, start)));
         let fewest = covers.min_by_key(|c| (c.products(), c.start % 4 != 0, c.start % 2, c.start));
         fewest.unwrap_or_else(|| cover(Patch::Tall, reach))
     }
 
-    /// Products for 128 results, a band.
+    /// Products for 128 results, of one band.
     pub(super) fn products(&self) -> usize {
         self.pairs * self.slices
     }
@@ -111,19 +111,18 @@ impl Cover {
 /// Products for 128 results that deinterleaving has to save to be worth its own time.
 const LEAST_SAVED: usize = 5;
 
-/// True if so many products are saved where pixels are deinterleaved first, into rows of one byte of one
-/// component each, that it pays.
+/// True if deinterleaving pixels, into rows of one byte of one component, saves enough products to pay.
 pub(super) fn deinterleaving_pays(kernel: Weights<'_>, format: PixelFormat, planes: Interleaving) -> bool {
     let sample_bytes = format.bytes_per_sample();
     let products = |mask: Mask<'_>| Cover::of(mask).products() * mask.bands();
-    // Components that are not convolved cost products only where they lie between the others.
+    // Components that are not convolved cost products only if they are interleaved with others.
     let computed = planes.convolved.count_ones() as usize * sample_bytes;
     let needed = planes.channels * products(mask(kernel, planes.channels, sample_bytes));
     let saved = needed.saturating_sub(computed * products(mask(kernel, 1, 1)));
     planes.channels * sample_bytes > 1 && saved >= LEAST_SAVED * planes.channels
 }
 
-/// A direct mask on rows of so many components, of so many bytes a sample.
+/// A direct mask on rows of `channels` interleaved components, with samples of `sample_bytes` bytes.
 pub(super) fn mask(kernel: Weights<'_>, channels: usize, sample_bytes: usize) -> Mask<'_> {
     Mask {
         weights: kernel.first,
@@ -134,8 +133,8 @@ pub(super) fn mask(kernel: Weights<'_>, channels: usize, sample_bytes: usize) ->
     }
 }
 
-/// The shape of a direct mask's kernel, in blocks of this shape or of the best, with the parameters of what
-/// is made of its sums.
+/// The shape of a direct mask's kernel, in this block or in the best one. `combining` are the parameters of
+/// common/combining.cuh and tensor/compass.cuh.
 pub(super) fn direct(
     (kernel, combining): (Weights<'_>, &[(&'static str, i64)]),
     format: PixelFormat,
@@ -166,12 +165,12 @@ pub(super) fn direct(
     let row = 8 * patch.slices_apart() * sample_bytes * parts;
     let bytes = format.bytes_per_sample();
     let best = || match patch {
-        // No products hide how long each of many instructions takes: other warps do.
+        // Without products, only other warps hide the latency of instructions.
         Patch::Wide if kernel.compares => Block::new((2, 1), 8, 8),
         _ => best_block(mask, &cover, (parts, bytes), is_deinterleaved, copies_whole_tiles),
     };
     let block = block.unwrap_or_else(best);
-    // What is six steps high for the sake of large frames leaves a card idle on small ones.
+    // Six steps are best for large frames; with small ones they leave a part of the card idle.
     let lower = if sample_bytes < format.bytes_per_sample() && parts == 2 && block.steps > 4 {
         vec![Block { steps: 4, ..block }]
     } else {
@@ -223,7 +222,7 @@ fn best_block(
     let row = 8 * patch.slices_apart() * mask.sample_bytes * parts;
     match (patch, bands) {
         _ if is_deinterleaved && bytes == 2 => {
-            // What a lane keeps of all components takes registers, and so do the sums over the high bytes.
+            // A lane holds the results of all components in registers, and the sums over the high bytes.
             let (steps, blocks) = match patch {
                 _ if resident && parts > 4 => (2, 3),
                 _ if !resident && parts > 4 => (4, 2),
@@ -234,11 +233,11 @@ fn best_block(
             Block::new((1, 4), steps, blocks)
         }
         _ if is_deinterleaved => {
-            // As many threads as a row of the tile has chunks to be copied, at least.
+            // At least as many threads as a row of the tile has chunks to load.
             let chunks =
                 ((parts * start).next_multiple_of(16) + row + parts * mask.reach() + 15).div_ceil(16);
             let (down, blocks) = match patch {
-                // Weights are read anew for each tile, once for all of a warp's steps.
+                // Weights are read for each tile, once for all of a warp's steps.
                 Patch::Wide if parts == 3 && !resident => (4, 2),
                 Patch::Tall if parts == 3 && !resident => (4, 3),
                 _ if chunks > 64 => (4, 2),
@@ -264,7 +263,7 @@ fn best_block(
         _ if resident => Block::new((2, 1), 8, 5),
         (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
         (_, ..3) => Block::new((2, 1), 6, 4),
-        // Weights are read anew for each tile, once for all of a warp's steps.
+        // Weights are read for each tile, once for all of a warp's steps.
         _ => Block::new((1, 2), 4, 6),
     }
 }

@@ -1,12 +1,12 @@
-//! The tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and what it cannot
-//! do.
+//! The tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and which steps they
+//! cannot do.
 //!
-//! A mask is a matrix product. Neighbouring results need nearly the same pixels, so the pixels in memory are
-//! one operand as they lie, and the other is a band (Toeplitz) matrix of weights, a mask shifted by one more
-//! a column:
+//! A mask is a matrix product. Neighbouring results need nearly the same pixels, so one operand is the pixels
+//! as they lie in memory, and the other a band (Toeplitz) matrix of weights: the mask, shifted by one more for
+//! each column:
 //!
 //! ```text
-//!     16 K-slices of pixels (A)          weights (B)               sums (D)
+//!     16 K-slices of pixels (A)         weights (B)               sums (D)
 //!     p0  p1  p2  p3 ..  p31            w0  0   0  ..             r0  r1 .. r7
 //!     next row or columns               w1  w0  0                 ..
 //!     ..                           x    w2  w1  w0           =
@@ -38,14 +38,13 @@ use fragments::MOST_OF_THREE;
 use separable::separable;
 use shape::{Block, WHOLE_TILES, biases, folded_bias};
 
-/// The smallest compute capability whose tensor cores multiply bytes in the shape that the kernels use.
+/// The first compute capability whose tensor cores have the byte product of the kernels.
 const CAPABILITY: (u32, u32) = (8, 0);
 
 /// The fewest steps with which components are deinterleaved.
 const LEAST_DEINTERLEAVED: usize = 3;
 
-/// The kernel of one step for planes of one interleaving, in blocks of the shape that is the best for large
-/// frames.
+/// The kernel of one step for planes of one interleaving, in the blocks that are best for large frames.
 pub(crate) fn tune(
     step: &Step,
     format: PixelFormat,
@@ -55,7 +54,7 @@ pub(crate) fn tune(
     shaped(step, format, planes, limits, None)
 }
 
-/// [`tune`] with blocks of these shapes: the first, and those where a frame has few tiles of it.
+/// [`tune`] with these blocks: the first one, and those for frames with few tiles of it.
 fn shaped(
     step: &Step,
     format: PixelFormat,
@@ -82,7 +81,7 @@ fn shaped(
                 let mask = (weights, &LINEAR[..]);
                 whole_mask(mask, step, format, planes, limits, (is_deinterleaved, block))
             };
-            // Sums of long weights over the bytes of samples would have to be kept in 64 bits.
+            // Long weights' sums over each byte of the samples would need 64 bits.
             let can_deinterleave = !kernel.long || format.bytes_per_sample() == 1;
             if can_deinterleave && deinterleaving_pays(weights, format, planes) {
                 whole(true).or_else(|_| whole(false))
@@ -114,10 +113,10 @@ const LINEAR: [(&str, i64); 11] = [
     NO_COMPASS[3],
 ];
 
-/// Those of tensor/compass.cuh where there is none.
+/// The parameters of tensor/compass.cuh for kernels without a compass.
 const NO_COMPASS: [(&str, i64); 4] = [("MORE", 0), ("FEWER", 0), ("HALVES", 1), ("HALF_NUMBERS", 1)];
 
-/// The parameters of tensor/compass.cuh for the largest of several sums, if that can make it.
+/// The parameters of tensor/compass.cuh for the largest of several sums; `None` if the masks are no compass.
 fn compass(kernel: &CombinedKernel, format: PixelFormat) -> Option<[(&'static str, i64); 4]> {
     let compass = Compass::of(kernel).filter(Compass::is_balanced)?;
     let (more, fewer, max) = (compass.more, -compass.others, i64::from(format.max_value()));
@@ -133,7 +132,7 @@ fn compass(kernel: &CombinedKernel, format: PixelFormat) -> Option<[(&'static st
     ])
 }
 
-/// The kernel of a mask whose absolute sums are taken, of two whose sums make magnitudes, or of a compass.
+/// The kernel of combined masks: of one with absolute sums, of two with magnitudes, or of a compass.
 fn combined_masks(
     kernel: &CombinedKernel,
     step: &Step,
@@ -148,7 +147,7 @@ fn combined_masks(
     };
     let weights = Weights::combined(kernel).ok_or(Unfit::Response)?;
     let bias = biases(step).map(|c| bias(&step.kernel, c).abs()).max();
-    // The bias is added to what has been made of sums.
+    // The bias is added to the number that sums are combined to.
     let most = kernel.most_sum(format.max_value()) + bias.unwrap_or(0);
     if !is_wide(step, format) && most > i64::from(i32::MAX) {
         return Err(Unfit::Bias);
@@ -159,7 +158,7 @@ fn combined_masks(
         let mask = (weights, &parameters[..]);
         whole_mask(mask, step, format, planes, limits, (is_deinterleaved, block))
     };
-    // Of bytes apart, the sums over the high bytes would have to be kept for each mask.
+    // Samples of two bytes would need registers for the sums over the high bytes of each mask.
     let can_deinterleave = format.bytes_per_sample() == 1 && kernel.combining != Combining::Largest;
     if can_deinterleave && deinterleaving_pays(weights, format, planes) {
         whole(true).or_else(|_| whole(false))
@@ -168,8 +167,8 @@ fn combined_masks(
     }
 }
 
-/// The kernel of a whole mask, of a block of this shape or of one with fewer steps: deinterleaved rows leave
-/// room for lower tiles where masks are long.
+/// The kernel of a whole mask, in this block or one with fewer steps: deinterleaved tiles of large masks may
+/// only fit shared memory if they are lower.
 fn whole_mask(
     mask: (Weights<'_>, &[(&'static str, i64)]),
     step: &Step,
@@ -191,7 +190,7 @@ fn whole_mask(
     }
 }
 
-/// The kernel of a separable mask, of the first of these blocks or of the best one.
+/// The kernel of a separable mask, in the first of these blocks or in the best one.
 fn separable_mask(
     kernel: &SeparableKernel,
     step: &Step,
@@ -202,7 +201,7 @@ fn separable_mask(
 ) -> Result<TensorKernel, Unfit> {
     let shape = separable(kernel, step, format, planes, blocks)?;
     let (block, lower) = (shape.block, shape.lower.clone());
-    // The halo of a long mask may leave room for a lower tile.
+    // With the halo of a long mask only a lower tile may fit.
     let next = match block {
         _ if lower.is_empty() && block.steps > 1 => {
             let steps = block.steps / 2;
@@ -215,7 +214,7 @@ fn separable_mask(
     };
     match shape.finish(step, format, planes, limits) {
         Err(Unfit::SharedMemory) if !next.is_empty() => shaped(step, format, planes, limits, Some(&next)),
-        // High tiles are no gain where they leave room for fewer blocks.
+        // High tiles gain nothing if fewer blocks fit a multiprocessor.
         Ok(kernel) if !lower.is_empty() && !has_room(&kernel) => {
             shaped(step, format, planes, limits, Some(&lower))
         }
@@ -310,7 +309,7 @@ mod tests {
         tile_in("gray", spec, algorithm, size)
     }
 
-    /// The tile, in bytes and rows, for frames of so many bytes across and rows.
+    /// The tile, in bytes and rows, for frames of `size` (bytes across, rows).
     fn tile_in(format: &str, spec: &str, algorithm: Algorithm, size: (usize, usize)) -> (usize, usize) {
         let chain = Chain {
             filters: vec![spec.parse().unwrap()],
@@ -370,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_are_taken_apart_where_that_saves_products() {
+    fn pixels_are_deinterleaved_where_that_saves_products() {
         let deinterleaved = |size: usize, format: &str| {
             let chain = Chain {
                 filters: vec![format!("gaussian:size={size}").parse().unwrap()],

@@ -7,22 +7,22 @@ use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::{SeparableKernel, Step};
 use crate::frame::PixelFormat;
 
-/// Registers of weights that a lane of the separable kernel can hold, of each pass, with three blocks on a
-/// multiprocessor, where the intermediate has two bytes.
+/// The most registers of weights of one pass that a lane can hold with three blocks on a multiprocessor, if the
+/// intermediate has two bytes.
 const MOST_WEIGHTS: usize = 40;
 
-/// Registers of weights, intermediate and pixels that a lane can hold without spilling: with three blocks on
-/// a multiprocessor where the intermediate has three bytes, and with two.
+/// The most registers of weights, intermediate and pixels that a lane can hold without spilling: with three
+/// blocks on a multiprocessor if the intermediate has three bytes, and with two blocks.
 const MOST_HELD_BY_THREE: usize = 64;
 const MOST_HELD_BY_TWO: usize = 150;
 
-/// Pieces of a row's bands whose weights a lane can hold beside those of three groups of rows, with three
-/// blocks on a multiprocessor.
+/// The most K-slices of all bands of a row whose weights a lane can hold beside those of three groups of rows,
+/// with three blocks on a multiprocessor.
 const MOST_SLICES_BY_THREE: usize = 8;
 
-/// True if a wide kernel's sums may be joined in 32 bits, without the last 8 or 16 in the row pass and the
-/// last 16 or 24 in the column pass, where weights have up to two bytes or three. The column's sums lie
-/// within 2^45 then, or within 2^52.
+/// True if a wide kernel's sums can be joined in 32 bits (SPLIT_SUM32): without their lowest 8 or 16 bits in the
+/// row pass, with three or four bands, and 16 or 24 in the column pass, with weights of up to two bytes or of
+/// three. The shifts have to drop these bits in any case. The column's sums then lie within 2^45, or 2^52.
 fn can_split_sum32(kernel: &SeparableKernel, step: &Step, row_bands: usize, column_bytes: usize) -> bool {
     let row = match row_bands {
         ..=2 => true,
@@ -46,8 +46,8 @@ fn fills_two_blocks(row: usize, column: usize, groups: usize) -> bool {
     row.max(column) > MOST_WEIGHTS || groups > 3
 }
 
-/// The block of a separable mask's kernel for large frames, and those for frames that have few tiles of it.
-/// `row` and `column` are the registers of either pass's weights.
+/// The block of a separable mask's kernel for large frames, and smaller ones for frames with few tiles. `row`
+/// and `column` are the registers of each pass's weights.
 fn separable_blocks(
     passes: Passes,
     (row, column): (usize, usize),
@@ -57,7 +57,7 @@ fn separable_blocks(
     let band_slices = row / 2;
     let beside = |steps: usize, blocks: usize| Block::new((4, 1), steps, blocks);
     if passes.wide {
-        // Three bytes of four values in each of four products, and the pixels of a K-slice.
+        // Three bytes of four values in each of four products, and a word of pixels of each K-slice.
         let held = row + column + 12 * groups + slices;
         let blocks = if held > MOST_HELD_BY_THREE { 2 } else { 3 };
         let steps = if groups > 2 { 8 } else { 4 };
@@ -76,7 +76,7 @@ fn separable_blocks(
         _ if fills_two => vec![beside(if groups > 2 { 8 } else { 4 }, 2)],
         ..=2 => {
             let low = beside(4, if band_slices <= 4 { 4 } else { 3 });
-            // Of samples of two bytes two high tiles would not leave room for three blocks.
+            // With samples of two bytes, high tiles would not leave shared memory for three blocks.
             if sample_bytes == 1 {
                 vec![beside(8, 3), low]
             } else {
@@ -88,7 +88,7 @@ fn separable_blocks(
     })
 }
 
-/// The shape of a separable mask's kernel, in blocks of these shapes or of the best.
+/// The shape of a separable mask's kernel, in the first of these blocks or in the best one.
 pub(super) fn separable(
     kernel: &SeparableKernel,
     step: &Step,
@@ -107,7 +107,7 @@ pub(super) fn separable(
     let column = &kernel.column.weights;
     let start = row.reach().next_multiple_of(4);
     let slices = (start + 16 * sample_bytes + row.reach()).div_ceil(16);
-    // Blocks of 8 rows under 16 results, and groups of 16.
+    // Blocks of 8 rows under 16 results, and groups of 16 rows.
     let eights = (15 + column.len()).div_ceil(8);
     let groups = eights.div_ceil(2);
     let passes = Passes {
@@ -123,8 +123,8 @@ pub(super) fn separable(
     let written_out = match block.steps {
         // Unrolled passes of wide sums would keep too many registers for later passes.
         _ if kernel.wide => 1,
-        // The intermediate moves through the registers, less often the more passes are unrolled, which hold
-        // more.
+        // The intermediate is moved from register to register, less often the more passes are unrolled. Unrolled
+        // passes hold more registers.
         steps if fills_two_blocks(row_weights, column_weights, groups) => {
             let most = if row_weights + column_weights < MOST_WEIGHTS {
                 4
@@ -133,11 +133,11 @@ pub(super) fn separable(
             };
             if steps % most == 0 { most } else { steps }
         }
-        // More does not fit the card's instruction cache.
+        // More code would not fit the card's instruction cache.
         8 if groups <= 2 && bands * slices > 6 => 4,
         steps => steps,
     };
-    // Only where the last pass has code of its own can it leave rows out.
+    // The last pass can leave rows out only if it is unrolled, with code of its own.
     let rows_read = if written_out == block.steps {
         8 * eights
     } else {

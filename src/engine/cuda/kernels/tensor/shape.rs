@@ -18,7 +18,7 @@ pub(crate) enum Unfit {
     /// The weights of a separable mask do not fit the registers.
     #[error("the mask's weights need too many registers")]
     Registers,
-    /// Weights of more than three bytes, or of more than two where numbers are made of sums.
+    /// Weights of more than three bytes, or of more than two where sums are combined.
     #[error("the mask's weights have too many bytes")]
     Weights,
     /// A bias that 32-bit sums cannot hold beside the pixels.
@@ -27,8 +27,8 @@ pub(crate) enum Unfit {
     /// The tile with its halo is larger than a block's shared memory.
     #[error("the tile and its halo do not fit in shared memory")]
     SharedMemory,
-    /// A number of more sums than two that are no compass's, or of a smaller picture.
-    #[error("tensor cores make the sums of two masks at most, and of more where they are one that is turned")]
+    /// More than two masks that are no compass, a Gaussian that fits no mask, or colour under alpha.
+    #[error("tensor cores compute one or two masks, or the eight rotations of one compass mask")]
     Response,
     /// The user chose the threads of a block.
     #[error("--block was given")]
@@ -38,11 +38,11 @@ pub(crate) enum Unfit {
 /// How tiles come to shared memory. Each loader is a program of its own: LOADER in tensor/tile/geometry.cuh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loader {
-    /// In chunks of 16 bytes, of rows that begin at multiples of them.
+    /// In 16-byte chunks by cp.async, of rows that are aligned to 16 bytes.
     CpAsyncAligned,
-    /// In such chunks, of rows that begin anywhere.
+    /// In 16-byte chunks by cp.async, of unaligned rows.
     CpAsyncUnaligned,
-    /// As a whole, by one instruction, of rows that begin at multiples of 16 bytes.
+    /// As a whole by TMA, of rows that are aligned to 16 bytes.
     Tma,
 }
 
@@ -62,43 +62,43 @@ impl Loader {
 /// A kernel for the tensor cores, and how it is launched.
 #[derive(Debug, Clone)]
 pub(crate) struct TensorKernel {
-    /// Of all loaders, but for which one it is.
+    /// The recipe without LOADER; `recipe_for` adds it.
     pub(super) recipe: Recipe,
     /// Bytes across and rows of a tile.
     pub(crate) tile: (usize, usize),
     pub(crate) threads: u32,
-    /// Bytes of shared memory: two tiles with their halos, or one and its components deinterleaved; for two
-    /// masks what is between them besides.
+    /// Bytes of shared memory: two tiles with their halos, or one and its deinterleaved parts; with two masks
+    /// also the middle.
     pub(crate) shared: usize,
     pub(crate) fragments: Vec<u32>,
-    /// What [`Loader::Tma`] copies as a whole; `None` if the card cannot do that.
+    /// The tile that [`Loader::Tma`] copies; `None` if the card has no TMA or the tile is too large for it.
     pub(crate) streamed: Option<TileSize>,
-    /// What becomes of the sums of a separable mask's row pass, or of the first of two masks.
+    /// The division of a separable mask's row pass, or of the first of two masks.
     pub(crate) between: Between,
     /// True if it deinterleaves a tile before the products.
     pub(super) is_deinterleaved: bool,
     /// The work of a block at a time.
     pub(super) block: Block,
-    /// The same where a frame has few tiles of these, from the larger ones down.
+    /// Smaller blocks for frames with few tiles, largest first.
     pub(super) lower: Vec<Block>,
     /// Rows that are loaded of a tile besides its own.
     pub(super) halo: usize,
 }
 
 impl TensorKernel {
-    /// The text.
+    /// The kernel source.
     pub(crate) fn source(&self) -> Source {
         self.recipe.source
     }
 
-    /// The program with this loader.
+    /// The recipe with this loader.
     pub(crate) fn recipe_for(&self, loader: Loader) -> Recipe {
         let mut recipe = self.recipe.clone();
         recipe.parameters.push(("LOADER", loader as i64));
         recipe
     }
 
-    /// The programs with each loader that the card has.
+    /// The recipes with each loader that the card has.
     pub(crate) fn recipes(&self) -> impl Iterator<Item = Recipe> {
         let can = |loader: &Loader| *loader != Loader::Tma || self.streamed.is_some();
         Loader::ALL
@@ -107,17 +107,17 @@ impl TensorKernel {
             .map(|loader| self.recipe_for(loader))
     }
 
-    /// Blocks that such a card holds at a time, which the kernel is compiled for.
+    /// Blocks that the card holds at a time, by the number that the kernel is compiled for.
     pub(crate) fn resident(&self, limits: &DeviceInfo) -> usize {
         self.block.blocks * limits.multiprocessors as usize
     }
 
-    /// True if the card holds a block for each tile of planes of so many bytes across and so many rows.
+    /// True if the card holds a block for each tile of planes of `sizes` (bytes per row, rows) at a time.
     pub(super) fn fits_at_once(&self, sizes: &[(usize, usize)], limits: &DeviceInfo) -> bool {
         self.tiles(sizes.iter().copied()) <= self.resident(limits)
     }
 
-    /// Tiles of planes of so many bytes across and so many rows.
+    /// Tiles of planes of `sizes` (bytes per row, rows).
     pub(crate) fn tiles(&self, sizes: impl IntoIterator<Item = (usize, usize)>) -> usize {
         let of_plane =
             |(across, down): (usize, usize)| across.div_ceil(self.tile.0) * down.div_ceil(self.tile.1);
@@ -133,9 +133,9 @@ pub(super) const WHOLE_TILES: (u32, u32) = (9, 0);
 pub(crate) struct Block {
     /// Warps beside and below each other.
     pub(crate) warps: (usize, usize),
-    /// The parameter STEPS: what a warp works on one below the other.
+    /// The parameter STEPS: K-slices, or groups of 16 rows, that a warp works on below each other.
     pub(crate) steps: usize,
-    /// Blocks on a multiprocessor that the compiler keeps registers for.
+    /// The parameter BLOCKS: blocks for which a multiprocessor shall have registers.
     pub(crate) blocks: usize,
 }
 
@@ -145,8 +145,8 @@ impl Block {
     }
 }
 
-/// What becomes of sums that a launch goes on with, of a separable mask's row pass or of the first of two
-/// masks: `(sum + start) >> shift`, or with a factor as [`Division`] has it.
+/// The division of sums within a launch, of a separable mask's row pass or of the first of two masks:
+/// `(sum + start) >> shift`, or with a factor as in [`Division`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Between {
     pub(crate) start: i32,
@@ -189,7 +189,7 @@ pub(crate) fn bias(kernel: &Kernel, c: &Convolve) -> i64 {
         .saturating_add(c.high.saturating_mul(division(kernel).divisor()))
 }
 
-/// True if all convolved components of each plane add the same.
+/// True if all convolved components of each plane have the same bias.
 pub(super) fn same_bias(step: &Step) -> bool {
     step.planes.iter().all(|channels| {
         let convolved = channels.iter().filter_map(ChannelStep::convolved);
@@ -209,22 +209,21 @@ pub(super) struct Shape {
     /// Bytes across and rows that one warp computes.
     pub(super) warp: (usize, usize),
     pub(super) block: Block,
-    /// Bytes of a row before a result's first byte at which its K-slice begins, and bytes that are read from
-    /// there on for one lane.
+    /// Bytes before a result at which its first K-slice begins, and bytes that one lane reads from there on.
     pub(super) start: usize,
     pub(super) read: usize,
     /// Rows that are read below the mask's last.
     pub(super) rows_below: usize,
-    /// True if rows have to be an odd number of 16-byte chunks apart, so that lanes which read a word of
-    /// eight rows at once have no bank conflicts.
+    /// True if the pitch has to be an odd number of 16-byte chunks, so that lanes that read words of eight rows
+    /// at once have no bank conflicts.
     pub(super) odd_chunks: bool,
     pub(super) fragments: Vec<u32>,
     pub(super) between: Between,
-    /// The blocks where a frame has few tiles of this one's, from the larger ones down.
+    /// Smaller blocks for frames with few tiles, largest first.
     pub(super) lower: Vec<Block>,
 }
 
-/// What a kernel computes.
+/// Sizes of the whole kernel, which differ from those of one pass where two masks are fused.
 pub(super) struct Extent {
     /// Columns and rows of its mask.
     pub(super) mask: (usize, usize),
@@ -236,10 +235,108 @@ pub(super) struct Extent {
     pub(super) divides: bool,
 }
 
+/// A tile with its halo in shared memory, as tensor/tile/geometry.cuh lays it out.
+struct Stage {
+    /// Bytes of a row before its first result.
+    left: usize,
+    rows: usize,
+    /// 16-byte chunks that are loaded of a row, and bytes from row to row: of unaligned rows, and of aligned ones.
+    chunks: usize,
+    pitch: usize,
+    aligned_chunks: usize,
+    aligned_pitch: usize,
+    /// Bytes of a stage, with room for reads beyond its last row.
+    bytes: usize,
+    /// Bytes of a part of a deinterleaved tile, and from row to row of it.
+    part: usize,
+    part_pitch: usize,
+}
+
 impl Shape {
     /// Bytes across and rows that a block computes.
     fn computed(&self) -> (usize, usize) {
         (self.warp.0 * self.block.warps.0, self.warp.1 * self.block.warps.1)
+    }
+
+    fn warps(&self) -> usize {
+        self.block.warps.0 * self.block.warps.1
+    }
+
+    fn is_deinterleaved(&self) -> bool {
+        self.parts > 1
+    }
+
+    /// The stage for tiles of `extent` with pixels of `pixel_bytes` bytes.
+    fn stage(&self, extent: &Extent, pixel_bytes: usize) -> Stage {
+        let ((width, height), tile) = (extent.mask, extent.tile);
+        let reach = width / 2 * pixel_bytes;
+        let left = self.start.next_multiple_of(16);
+        let odd = |chunks: usize| chunks | usize::from(self.odd_chunks);
+        // Rows of memory may begin up to 15 bytes after a multiple of 16.
+        let chunks = (left + tile.0 + reach + 15).div_ceil(16);
+        let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
+        // Unaligned rows end with a word that holds their misalignment.
+        let pitch = 16 * odd((16 * chunks.max(aligned_chunks + 1) + 4).div_ceil(16));
+        // Reads go on beyond the last row, for the K-slices and for whole words.
+        let read_to = left - self.start + self.computed().0 + self.read + 24;
+        let rows = tile.1 + height - 1;
+        let bytes = (pitch * (rows + self.rows_below - 1) + pitch.max(read_to)).next_multiple_of(128);
+        // A part has the rows, as far as the tile's K-slices reach.
+        let part_pitch = (tile.0 + self.read) / self.parts;
+        Stage {
+            left,
+            rows,
+            chunks,
+            pitch,
+            aligned_chunks,
+            aligned_pitch: 16 * odd(aligned_chunks),
+            bytes,
+            part: if self.is_deinterleaved() {
+                rows * part_pitch
+            } else {
+                0
+            },
+            part_pitch,
+        }
+    }
+
+    /// The parameters that all families have.
+    fn parameters(
+        &self,
+        extent: &Extent,
+        stage: &Stage,
+        (step, format, planes): (&Step, PixelFormat, Interleaving),
+    ) -> Vec<(&'static str, i64)> {
+        vec![
+            ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
+            ("SAMPLE_SHIFT", i64::from(format.shift())),
+            ("WIDE", i64::from(is_wide(step, format))),
+            ("DIVIDES", i64::from(extent.divides)),
+            ("CHANNELS", planes.channels as i64),
+            ("CONVOLVED", i64::from(planes.convolved)),
+            ("BORDER", border_number(step.border)),
+            ("MASK_W", extent.mask.0 as i64),
+            ("MASK_H", extent.mask.1 as i64),
+            ("SAME_BIAS", i64::from(same_bias(step))),
+            ("BANDS", self.bands as i64),
+            ("TILE_W", extent.tile.0 as i64),
+            ("TILE_H", extent.tile.1 as i64),
+            ("PITCH", stage.pitch as i64),
+            ("ALIGNED_PITCH", stage.aligned_pitch as i64),
+            ("STAGE", stage.bytes as i64),
+            ("ROWS", stage.rows as i64),
+            ("LEFT", stage.left as i64),
+            ("CHUNKS", stage.chunks as i64),
+            ("ALIGNED_CHUNKS", stage.aligned_chunks as i64),
+            ("START", (stage.left - self.start) as i64),
+            ("WARPS_X", self.block.warps.0 as i64),
+            ("WARPS", self.warps() as i64),
+            ("BLOCKS", self.block.blocks as i64),
+            ("STEPS", self.block.steps as i64),
+            ("DEINTERLEAVE", i64::from(self.is_deinterleaved())),
+            ("PART", stage.part as i64),
+            ("PART_PITCH", stage.part_pitch as i64),
+        ]
     }
 
     pub(super) fn finish(
@@ -266,85 +363,36 @@ impl Shape {
         planes: Interleaving,
         limits: &DeviceInfo,
     ) -> Result<TensorKernel, Unfit> {
-        let sample_bytes = format.bytes_per_sample();
-        let ((width, height), tile) = (extent.mask, extent.tile);
-        let reach = width / 2 * planes.channels * sample_bytes;
-        let left = self.start.next_multiple_of(16);
-        let odd = |chunks: usize| chunks | usize::from(self.odd_chunks);
-        // Rows of memory may begin up to 15 bytes after a multiple of 16.
-        let chunks = (left + tile.0 + reach + 15).div_ceil(16);
-        let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
-        let aligned_pitch = 16 * odd(aligned_chunks);
-        // The word at the end of rows that begin anywhere says where.
-        let pitch = 16 * odd((16 * chunks.max(aligned_chunks + 1) + 4).div_ceil(16));
-        // What is read beyond a row is the next one's: for the K-slices, and for the words that hold the last
-        // byte.
-        let read_to = left - self.start + self.computed().0 + self.read + 24;
-        let rows = tile.1 + height - 1;
-        let stage = (pitch * (rows + self.rows_below - 1) + pitch.max(read_to)).next_multiple_of(128);
-        // A part's rows, of what the tile's K-slices cover.
-        let (part_pitch, is_deinterleaved) = ((tile.0 + self.read) / self.parts, self.parts > 1);
-        let part = if is_deinterleaved { rows * part_pitch } else { 0 };
-        let shared = if is_deinterleaved {
-            stage + self.parts * part
-        } else {
-            2 * stage + extent.beside
+        let stage = self.stage(extent, planes.channels * format.bytes_per_sample());
+        let shared = match self.is_deinterleaved() {
+            true => stage.bytes + self.parts * stage.part,
+            false => 2 * stage.bytes + extent.beside,
         };
-        let whole = TileSize {
-            bytes: aligned_pitch,
-            rows,
-        };
-        let streamed = (limits.compute_capability >= WHOLE_TILES && whole.fits()).then_some(whole);
         if shared + 1024 > limits.shared_per_block_optin as usize {
             return Err(Unfit::SharedMemory);
         }
-        let warps = self.block.warps.0 * self.block.warps.1;
-        let mut parameters = vec![
-            ("SAMPLE_BYTES", sample_bytes as i64),
-            ("SAMPLE_SHIFT", i64::from(format.shift())),
-            ("WIDE", i64::from(is_wide(step, format))),
-            ("DIVIDES", i64::from(extent.divides)),
-            ("CHANNELS", planes.channels as i64),
-            ("CONVOLVED", i64::from(planes.convolved)),
-            ("BORDER", border_number(step.border)),
-            ("MASK_W", width as i64),
-            ("MASK_H", height as i64),
-            ("SAME_BIAS", i64::from(same_bias(step))),
-            ("BANDS", self.bands as i64),
-            ("TILE_W", tile.0 as i64),
-            ("TILE_H", tile.1 as i64),
-            ("PITCH", pitch as i64),
-            ("ALIGNED_PITCH", aligned_pitch as i64),
-            ("STAGE", stage as i64),
-            ("ROWS", rows as i64),
-            ("LEFT", left as i64),
-            ("CHUNKS", chunks as i64),
-            ("ALIGNED_CHUNKS", aligned_chunks as i64),
-            ("START", (left - self.start) as i64),
-            ("WARPS_X", self.block.warps.0 as i64),
-            ("WARPS", warps as i64),
-            ("BLOCKS", self.block.blocks as i64),
-            ("STEPS", self.block.steps as i64),
-            ("DEINTERLEAVE", i64::from(is_deinterleaved)),
-            ("PART", part as i64),
-            ("PART_PITCH", part_pitch as i64),
-        ];
+        let whole = TileSize {
+            bytes: stage.aligned_pitch,
+            rows: stage.rows,
+        };
+        let mut parameters = self.parameters(extent, &stage, (step, format, planes));
+        let (threads, is_deinterleaved) = (32 * self.warps() as u32, self.is_deinterleaved());
         parameters.extend(self.own);
         Ok(TensorKernel {
             recipe: Recipe {
                 source: self.source,
                 parameters,
             },
-            tile,
-            threads: 32 * warps as u32,
+            tile: extent.tile,
+            threads,
             shared,
             fragments: self.fragments,
-            streamed,
+            streamed: (limits.compute_capability >= WHOLE_TILES && whole.fits()).then_some(whole),
             between: self.between,
             is_deinterleaved,
             block: self.block,
             lower: self.lower,
-            halo: height - 1 + self.rows_below,
+            halo: extent.mask.1 - 1 + self.rows_below,
         })
     }
 }

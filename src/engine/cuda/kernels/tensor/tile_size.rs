@@ -1,4 +1,4 @@
-//! Which tiles suit the size of a frame.
+//! Chooses tiles for the size of a frame.
 
 use super::shape::{Block, TensorKernel};
 use super::shaped;
@@ -8,26 +8,25 @@ use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::Step;
 use crate::frame::PixelFormat;
 
-/// The overhead of a tile, in rows: waiting for its first bytes and at barriers. It is larger for a separable
-/// mask, whose warps go through the first rows of a tile before they have a result.
+/// The overhead of a tile, in rows: waiting for its first bytes and at barriers. It is larger for separable
+/// masks, whose warps filter the first rows of a tile before they have a result.
 const TILE_COST: usize = 8;
 const TILE_COST_SEPARABLE: usize = 16;
 
-/// The overhead of a multiprocessor beside the warps that it runs, in warps: what each tile takes however few
-/// there are. It is smaller for the warps of separable masks, of fused masks, and where tiles are
-/// deinterleaved: they have more to do.
+/// The overhead of a multiprocessor, in warps: the time of a round of tiles does not fall with the number of
+/// warps alone. It is smaller for separable masks, fused masks and deinterleaved tiles, whose warps have more
+/// to do.
 const ALONE: usize = 8;
 const ALONE_BUSY: usize = 5;
 
-/// High tiles are faster where a frame has this many times the tiles that the card holds at a time.
+/// High tiles are faster if a frame has this many times the tiles that the card holds at a time.
 const MANY: usize = 4;
 
-/// A tile's shape is changed where that is predicted to save at least this many hundredths of the time.
+/// A tile's shape is changed if that is predicted to save at least this many percent of the time.
 const LEAST_GAIN: usize = 5;
 
-/// Makes `kernel`'s tiles lower, and of half the width where that is better still, if the card would then
-/// have tiles for more of the blocks that it holds at a time; `None` where they are best as they are. `sizes`
-/// are the planes' bytes across and rows.
+/// `kernel` with lower tiles, or also half as wide ones, if they keep more of the card busy; `None` if its own
+/// tiles are best. `sizes` are the planes' bytes across and rows.
 pub(crate) fn fitted(
     kernel: &TensorKernel,
     (step, format, planes): (&Step, PixelFormat, Interleaving),
@@ -44,7 +43,7 @@ pub(crate) fn fitted(
             break;
         }
         let Some(next) = shaped(block) else { continue };
-        // Blocks of one tile each do not wait for those of the launch before.
+        // Blocks of one tile each overlap the launch before.
         if high.fits_at_once(sizes, limits) && !next.fits_at_once(sizes, limits) {
             break;
         }
@@ -58,8 +57,8 @@ pub(crate) fn fitted(
     }
 }
 
-/// The block whose tiles of `rows(steps)` rows, with at least `least` steps, promise so much less time;
-/// `None` if the kernel's own is the best.
+/// The block whose tiles, of `rows(steps)` rows with at least `least` steps, are predicted to save
+/// [`LEAST_GAIN`]; `None` if the kernel's own block is best.
 pub(super) fn fitting(
     kernel: &TensorKernel,
     sizes: &[(usize, usize)],
@@ -67,7 +66,7 @@ pub(super) fn fitting(
     least: usize,
     rows: impl Fn(usize) -> usize,
 ) -> Option<Block> {
-    // The number of rounds of tiles of a large frame was measured not to matter.
+    // For large frames the number of rounds was measured not to matter.
     if !kernel.fits_at_once(sizes, limits) {
         return None;
     }
@@ -88,7 +87,7 @@ pub(super) fn fitting(
             .min(limits.shared_per_multiprocessor as usize / shared);
         let tiles = |&(bytes, down): &(usize, usize)| bytes.div_ceil(across) * down.div_ceil(rows);
         let busiest = sizes.iter().map(tiles).sum::<usize>().div_ceil(multiprocessors);
-        // Blocks for which there is no room begin when others have ended.
+        // Blocks that do not fit at once begin when others have ended.
         let rounds = busiest.div_ceil(fit.max(1));
         rounds * (rows + kernel.halo + tile_cost) * (busiest.min(fit) * block.warps.0 * block.warps.1 + alone)
     };
