@@ -1,9 +1,9 @@
 //! The CUDA engine: a ring of slots, three streams, and the kernels in `kernels/`.
 //!
-//! A frame is uploaded on one stream, filtered on a second and downloaded on a third. Slot k uploads while k-1
-//! is filtered and k-2 downloads. Within a frame, events order the three; between frames, each stream's own
-//! order does. The host enqueues a few more frames than there are slots, so that the card never waits for the
-//! host. On the card, a frame's upload waits for the kernels of the slot's last frame, which read what it
+//! A frame is uploaded on one stream, filtered on a second and downloaded on a third. Slot k uploads while
+//! k-1 is filtered and k-2 downloads. Within a frame, events order the three; between frames, each stream's
+//! own order does. The host enqueues a few more frames than there are slots, so that the card never waits for
+//! the host. On the card, a frame's upload waits for the kernels of the slot's last frame, which read what it
 //! overwrites, and its kernels wait for that frame's download.
 //!
 //! Folders import only those below them:

@@ -1,8 +1,8 @@
-//! Files that are kept from run to run: compiled kernels, and tables of what was measured.
+//! Files that are kept from run to run: compiled kernels, and measured tables.
 //!
 //! The driver runs what lies here, so that the folder must be the user's own and nobody else may write to it;
 //! the same holds for each file. Folder and files are opened first and looked at then, never by name twice.
-//! Whatever is wrong costs a compilation and nothing else, and is reported once.
+//! Any fault of folder or files costs a compilation and nothing else, and is reported once.
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -16,21 +16,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// The most bytes of a file: many times what the largest kernel takes.
+/// The most bytes of a file: many times those of the largest kernel.
 const LARGEST: u64 = 64 << 20;
 
-/// What the last line of each file begins with; the SHA-256 of all bytes before that line follows.
+/// The start of each file's last line; the SHA-256 of all bytes before that line follows it.
 const SEAL: &[u8] = b"\nsha256 ";
 
 /// Bytes of the last line: its start, 64 digits, a line break.
 const SEAL_LENGTH: usize = SEAL.len() + 65;
 
-/// A SHA-256, which is shown in hexadecimal.
+/// A SHA-256, displayed in hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
-    /// Of parts, each with its length, so that no two lists of parts run together to the same bytes.
+    /// The digest of parts, each with its length, so that different lists of parts give different bytes.
     pub(crate) fn of_parts(parts: &[&str]) -> Digest {
         let mut hash = Sha256::new();
         for part in parts {
@@ -54,7 +54,7 @@ impl fmt::Display for Digest {
 /// Why a file is not read or not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CacheError {
-    /// There is no place for it.
+    /// There is no folder for it.
     #[error("there is no folder for it; set HOME or XDG_CACHE_HOME to an absolute path")]
     NoFolder,
     /// Somebody else could have put something there.
@@ -81,7 +81,7 @@ pub(crate) enum CacheError {
     System {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
 }
@@ -90,7 +90,7 @@ pub(crate) enum CacheError {
 #[derive(Clone)]
 pub(crate) struct Cache {
     folder: Option<PathBuf>,
-    /// The user knows that the folder is not used.
+    /// It was reported that the folder is not used.
     has_warned: Arc<AtomicBool>,
 }
 
@@ -117,7 +117,7 @@ impl Cache {
         }
     }
 
-    /// Where the file of this name is, or would be.
+    /// The path of the file of this name.
     pub(crate) fn path(&self, name: &str) -> Result<PathBuf, CacheError> {
         let folder = self.folder.as_deref().ok_or(CacheError::NoFolder)?;
         Ok(folder.join(name))
@@ -192,7 +192,7 @@ impl Cache {
         written.map_err(failed)
     }
 
-    /// Removes the file of this name, whatever it is; what cannot be removed stays.
+    /// Removes the file of this name, of any kind, if that is possible.
     pub(crate) fn remove(&self, name: &str) {
         if let Some(folder) = &self.folder
             && let Ok(Some(opened)) = open_folder(folder)
@@ -227,7 +227,7 @@ fn open_folder(folder: &Path) -> Result<Option<File>, CacheError> {
     let opened = match openat(CWD, folder, flags, Mode::empty()) {
         Ok(opened) => File::from(opened),
         Err(Errno::NOENT) => return Ok(None),
-        // Either is said of a link, by one system or another.
+        // Systems differ in which of these they report for a link.
         Err(Errno::NOTDIR | Errno::LOOP) => {
             let Ok(there) = fs::symlink_metadata(folder) else {
                 return Ok(None);
@@ -251,7 +251,7 @@ fn open_folder(folder: &Path) -> Result<Option<File>, CacheError> {
     }
 }
 
-/// What lets somebody else than the user who runs the program change it.
+/// A reason why somebody else than the user who runs the program could change it.
 fn writable_by_others(metadata: &Metadata) -> Option<String> {
     let user = geteuid().as_raw();
     let mode = metadata.mode() & 0o7777;
@@ -274,7 +274,7 @@ fn seal(content: &[u8]) -> Vec<u8> {
     line
 }
 
-/// The content of a file whose last line is right.
+/// The content of a file, if its last line is right.
 fn unsealed(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let length = bytes.len().checked_sub(SEAL_LENGTH)?;
     let (content, line) = bytes.split_at(length);

@@ -1,5 +1,5 @@
-//! Kernel texts become machine code: NVRTC for the card's own architecture, or what it made in an earlier
-//! run.
+//! Compiles kernel texts to machine code by NVRTC, for the card's own architecture, or takes it from an
+//! earlier run.
 //!
 //! ```text
 //! kernels/**.cu, .cuh   in the program (include_str!)      Source, HEADERS
@@ -11,8 +11,8 @@
 //! driver::module::Image
 //! ```
 //!
-//! Parameters are constants of the text, so that the compiler writes loops out and leaves out what a mask or
-//! a format does not need. A text includes others by their path below `kernels/`.
+//! Parameters are constants of the text, so that the compiler unrolls loops and drops code that a mask or a
+//! format does not need. A text includes others by their path below `kernels/`.
 #![allow(unsafe_code)]
 
 pub(crate) mod cache;
@@ -70,7 +70,7 @@ macro_rules! text {
     };
 }
 
-/// Texts that others include, each with the path that they include it by.
+/// The texts that others include, each with its path in `#include`.
 const HEADERS: [(&str, &str); 25] = [
     text!("common/border.cuh"),
     text!("common/combining.cuh"),
@@ -168,7 +168,7 @@ pub struct Compiled {
     /// Bytes of machine code (CUBIN) for the architecture, or of PTX where NVRTC does not know it; PTX ends
     /// with a zero.
     pub image: Vec<u8>,
-    /// What the compiler said; empty if it had no complaint.
+    /// The compiler's log; empty if there are no warnings.
     pub log: String,
 }
 
@@ -362,7 +362,7 @@ impl Recipe {
     }
 }
 
-/// The program that an earlier run has kept under `name`. One that is not whole is removed.
+/// The program that an earlier run has kept under `name`. An incomplete one is removed.
 fn kept(cache: &Cache, name: &str, target: Target) -> Option<Image> {
     let damaged = match cache.read(name) {
         Ok(None) => return None,

@@ -1,8 +1,8 @@
-//! Frames that a decoder on the card makes, which the engine filters where they lie.
+//! Frames of the card's decoders, which the engine filters in place.
 //!
 //! A decoder owns few surfaces and needs them back soon, while a frame may wait long for its turn. So each
-//! surface becomes the planes of a frame at once, on the decoder's own stream, by a kernel that also brings
-//! chroma and the bits of samples to where frames have them:
+//! surface is converted to the planes of a frame at once, on the decoder's own stream: a kernel deinterleaves
+//! chroma and shifts samples to the low bits.
 //!
 //! ```text
 //! decoder's stream   surface 0 -> frame 0 | surface 1 -> frame 1 | ...      `DecoderStream`
@@ -10,7 +10,7 @@
 //! engine                  waits, on the card, for `ready` of a frame        `driver::card_frame`
 //! ```
 //!
-//! All decoders of a card share the blocks that frames lie in.
+//! All decoders of a card share the blocks of frames.
 
 mod capabilities;
 
@@ -31,22 +31,22 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Formats of frames that surfaces become, and the bits that a surface's samples have too many.
+/// Formats of frames to which surfaces are converted, and the unused low bits of a surface's samples.
 const FORMATS: [(PixelFormat, i64); 3] = [
     (PixelFormat::YUV420P, 0),
     (PixelFormat::YUV420P10, 6),
     (PixelFormat::YUV420P12, 4),
 ];
 
-/// Surfaces whose kernels may be in flight, and how many of them the host waits for at a time.
+/// Surfaces whose kernels may be in flight, and the number for which the host waits at a time.
 const IN_FLIGHT: usize = 4;
 const AT_A_TIME: usize = 2;
 
-/// A picture as a decoder of the card leaves it: rows of luma, and rows of both chroma components in turn.
-/// Samples of more than eight bits lie in the high bits of 16.
+/// A decoder's picture: rows of luma, and rows of interleaved chroma. Samples of more than eight bits lie in
+/// the high bits of 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surface {
-    /// Where the bytes of luma and of chroma are on the card, as addresses.
+    /// The addresses of the first bytes of luma and of chroma on the card.
     pub planes: [u64; 2],
     /// Bytes from row to row of either.
     pub pitches: [usize; 2],
@@ -61,15 +61,15 @@ pub fn shift_for(format: PixelFormat) -> Result<i64, EngineError> {
         .ok_or_else(|| EngineError::Unavailable(format!("the card's decoders make no frames of {format}")))
 }
 
-/// A card, and what its decoders share.
+/// A card, with the things that its decoders share.
 #[derive(Clone)]
 pub struct DecoderCard {
     device: Arc<Device>,
     blocks: Arc<Blocks>,
     function: Function,
-    /// What the function belongs to.
+    /// The module of the function.
     _kernels: Arc<Module>,
-    /// How frames lie there.
+    /// The layout of frames on the card.
     layout: Layout,
 }
 
@@ -111,12 +111,12 @@ impl DecoderCard {
         self.device.memory().map(|(free, _)| free)
     }
 
-    /// Bytes that a frame takes there.
+    /// Bytes of a frame on the card.
     pub fn frame_bytes(&self) -> usize {
         self.layout.size()
     }
 
-    /// What one decoder needs.
+    /// A stream for one decoder.
     pub fn stream(&self) -> Result<DecoderStream, EngineError> {
         Ok(DecoderStream {
             stream: Arc::new(Stream::new(&self.device)?),
@@ -149,25 +149,25 @@ impl DecoderCard {
 
 /// A stream for another library's use.
 pub struct StreamHandles {
-    /// The context that it belongs to.
+    /// The context of the stream.
     pub context: *mut c_void,
     /// The stream.
     pub stream: *mut c_void,
-    /// What both live by: as long as it does.
+    /// Keeps both alive.
     pub owner: Box<dyn Send>,
 }
 
 /// A surface that a kernel may still be reading.
 struct InFlight {
     ready: Arc<Ready>,
-    /// The number of the kernel's record.
+    /// The number of the record after the kernel.
     number: u64,
     _owner: Box<dyn Send>,
 }
 
 /// The stream of one decoder, and the surfaces that its kernels still read.
 pub struct DecoderStream {
-    // What is in flight is waited for in `drop`, before the fields go.
+    // `drop` waits for what is in flight, before the fields are dropped.
     in_flight: VecDeque<InFlight>,
     stream: Arc<Stream>,
     card: DecoderCard,
@@ -183,8 +183,8 @@ impl DecoderStream {
         }
     }
 
-    /// Makes a frame of `surface`, which is as large as the card's frames and which `owner` keeps until it
-    /// was read. Only enqueues: whoever uses the frame waits for it.
+    /// Converts `surface`, which has the size of the card's frames, to a frame. `owner` keeps the surface
+    /// until it has been read. Only enqueues: whoever uses the frame waits for it.
     pub fn take(
         &mut self,
         surface: &Surface,
@@ -231,7 +231,8 @@ impl DecoderStream {
         Ok((layout, Box::new(frame)))
     }
 
-    /// Waits until the oldest surfaces were read, and gives them back. The last of them answers for all.
+    /// Waits until the oldest surfaces have been read, and gives them back. They are read in order, so that
+    /// it waits for the last of them.
     fn give_back(&mut self) -> Result<(), EngineError> {
         if let Some(last) = self.in_flight.get(AT_A_TIME - 1) {
             last.ready.wait(last.number)?;
@@ -245,7 +246,7 @@ impl DecoderStream {
 
 impl Drop for DecoderStream {
     fn drop(&mut self) {
-        // The surfaces may be freed only when they were read, and the module when none of its kernels runs.
+        // Surfaces may be freed only when they have been read, and the module when none of its kernels runs.
         let waited = self.card.device.bind().and_then(|()| self.stream.synchronise());
         if let Err(error) = waited {
             tracing::debug!("while a decoder ends: {error}");

@@ -5,8 +5,8 @@
 //!             '--lent to another library, dropped--> lent --' when all work on the card is done
 //! ```
 //!
-//! A block may be written to anew when what reads it is done. Work of this library says so by events; what
-//! another library has enqueued is not known here.
+//! A block may be written to again when all work that reads it is done. This library's work has events for
+//! that; the work of other libraries is not known here.
 
 use super::device::Device;
 use super::memory::DeviceMemory;
@@ -17,20 +17,20 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Bytes that are allocated at once: each allocation holds up all that the card and its decoders do.
+/// Bytes that are allocated at once: each allocation stops the card and its decoders for a while.
 const SLAB: usize = 256 << 20;
 
-/// The most frames in them.
+/// The most frames of one allocation.
 const MOST_IN_SLAB: usize = 64;
 
-/// Blocks that were lent are taken back when there are so many, since all work on the card is waited for
-/// then.
+/// Lent blocks are taken back only when there are this many, since that waits for all work on the card.
 const FEWEST_LENT: usize = 8;
 
-/// Happens when what was last written to a block is there. Who has seen that spares the driver a call.
+/// The event at the end of the last write to a block. It notes what was seen to have happened, which saves
+/// driver calls.
 pub(crate) struct Ready {
     event: Event,
-    /// How often it was recorded, and the last of these that was seen to have happened.
+    /// The number of records, and the last one that was seen to have happened.
     recorded: AtomicU64,
     seen: AtomicU64,
 }
@@ -47,7 +47,7 @@ impl Ready {
     /// Records the end of what was enqueued on `stream`; the result is for [`Ready::wait`].
     pub(crate) fn record(&self, stream: &Stream) -> Result<u64, EngineError> {
         self.event.record(stream)?;
-        // Only now: whoever sees the event happen before knows of the one before alone.
+        // Only after the record: a thread that saw the event happen before it must count the earlier record.
         Ok(self.recorded.fetch_add(1, Ordering::AcqRel) + 1)
     }
 
@@ -65,7 +65,7 @@ impl Ready {
         self.seen.fetch_max(number, Ordering::AcqRel);
     }
 
-    /// Lets what is enqueued on `stream` from now on wait for it.
+    /// Makes work that is enqueued on `stream` from now on wait for it.
     pub(crate) fn hold(&self, stream: &Stream) -> Result<(), EngineError> {
         match self.seen.load(Ordering::Acquire) >= self.recorded.load(Ordering::Acquire) {
             true => Ok(()),
@@ -81,18 +81,18 @@ struct Block {
     ready: Arc<Ready>,
 }
 
-/// Blocks that frames of one size lie in. There are as many as were needed at a time, since those that wait
-/// are bounded elsewhere.
+/// Blocks for frames of one size, as many as were needed at a time. Their number is bounded by others, who
+/// limit the frames that wait.
 pub(crate) struct Blocks {
     device: Arc<Device>,
     size: usize,
     free: Mutex<Vec<Block>>,
-    /// Those that another library may still be reading.
+    /// Blocks that another library may still be reading.
     lent: Mutex<Vec<Block>>,
 }
 
 impl Blocks {
-    /// None yet, of `size` bytes each.
+    /// Blocks of `size` bytes each; there are none yet.
     pub(crate) fn new(device: &Arc<Device>, size: usize) -> Blocks {
         Blocks {
             device: Arc::clone(device),
@@ -115,7 +115,7 @@ impl Blocks {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Blocks for when none is free: those that were lent, once there are some, or new ones.
+    /// Further blocks, when none is free: new ones, or lent ones once there are enough.
     fn more(&self) -> Result<Vec<Block>, EngineError> {
         if self.lent().len() < FEWEST_LENT {
             match self.slab() {
@@ -123,7 +123,7 @@ impl Blocks {
                 made => return made,
             }
         }
-        // Those that are dropped from now on may be read by work that is not waited for.
+        // Taken before the wait: blocks that are dropped later may be read by work that it does not wait for.
         let blocks = std::mem::take(&mut *self.lent());
         self.device.synchronise()?;
         Ok(blocks)
@@ -137,7 +137,7 @@ impl Blocks {
         }
         let block = free.pop().ok_or_else(|| self.short())?;
         drop(free);
-        // A frame that nobody looked at may still be on its way into the block.
+        // A frame that was dropped unread may still be being written to the block.
         block.ready.hold(stream)?;
         Ok(CardFrame {
             block: Some(block),
@@ -180,28 +180,28 @@ impl Blocks {
 pub(crate) struct CardFrame {
     block: Option<Block>,
     home: Arc<Blocks>,
-    /// The same bytes on the host, where somebody wanted them.
+    /// The host's copy of the bytes, if it was asked for.
     fetched: OnceLock<Vec<u8>>,
-    /// Somebody wrote into the host's copy, which is the frame from then on.
+    /// True if the host's copy was written to: it is the frame from then on.
     is_written: bool,
-    /// Its address was handed to another library.
+    /// True if its address was given to another library.
     is_lent: AtomicBool,
 }
 
 impl CardFrame {
     fn block(&self) -> &Block {
-        // Taken out in `drop` alone.
+        // It is taken out in `drop` only.
         self.block
             .as_ref()
             .unwrap_or_else(|| unreachable!("a frame has its block until it is dropped"))
     }
 
-    /// Where it lies.
+    /// Its address on the card.
     pub(crate) fn pointer(&self) -> u64 {
         self.block().pointer
     }
 
-    /// Where it lies, for another library, whose work may go on reading it when the frame is dropped.
+    /// Its address, for another library, whose work may still read it after the frame is dropped.
     pub(crate) fn lend(&self) -> u64 {
         self.is_lent.store(true, Ordering::Relaxed);
         self.pointer()
@@ -212,7 +212,7 @@ impl CardFrame {
         self.home.device.info.ordinal
     }
 
-    /// Happens when the frame is there.
+    /// The event at the end of the work that writes the frame.
     pub(crate) fn ready(&self) -> &Arc<Ready> {
         &self.block().ready
     }
@@ -222,13 +222,13 @@ impl CardFrame {
         self.ordinal() == device.info.ordinal
     }
 
-    /// Waits on the host until the frame is there.
+    /// Waits on the host until the frame is complete.
     pub(crate) fn wait(&self) -> Result<(), EngineError> {
         self.home.device.bind()?;
         self.ready().event.wait()
     }
 
-    /// Waits on the host for all work on its card, also of the libraries that it was lent to.
+    /// Waits on the host for all work on its card, also of other libraries.
     pub(crate) fn wait_for_all(&self) -> Result<(), EngineError> {
         self.home.device.synchronise()
     }
@@ -247,7 +247,7 @@ impl Memory for CardFrame {
     fn bytes(&self) -> &[u8] {
         self.fetched.get_or_init(|| match self.fetch() {
             Ok(bytes) => bytes,
-            // A card that fails here fails everything else, too; the stage that asked ends with this.
+            // A card that fails here fails everything else, too; the stage that reads the bytes ends.
             Err(error) => panic!("{error}"),
         })
     }

@@ -4,25 +4,25 @@ use cudarc::driver::sys;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// A stream, and the launches whose writes may still be in flight.
+/// A stream, and the writes of its launches that may still be in flight.
 pub(crate) struct Sequence {
     pub(crate) stream: sys::CUstream,
-    /// What launches may still write when the next one begins: those since the last one that waited for all
-    /// before it. `None` if the next one waits.
+    /// The addresses that may still be written when the next launch begins, by the launches since the last
+    /// one that waited for all before it. `None` if the next launch waits.
     written: RefCell<Option<Vec<Range<u64>>>>,
 }
 
-/// What a launch waits for before it begins.
+/// How a launch depends on those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LaunchDependency {
-    /// Before the one before it has ended.
+    /// True if it may begin before the launch before it has ended.
     pub(crate) is_early: bool,
-    /// Nothing that it reads is written by a launch that may still be in flight.
+    /// True if no launch that may still be in flight writes what it reads.
     pub(crate) is_ready: bool,
 }
 
 impl Sequence {
-    /// A stream about whose last launches nothing is known.
+    /// A stream whose last launches are not known.
     pub(crate) fn new(stream: sys::CUstream) -> Sequence {
         Sequence {
             stream,
@@ -36,8 +36,8 @@ impl Sequence {
         self.stream
     }
 
-    /// For a launch that reads and writes these addresses, and that may begin before the one before it has
-    /// ended and lets the next one do so, or does neither.
+    /// The dependency of a launch that reads and writes these addresses. `may_begin_early`: it may begin
+    /// before the launch before it has ended, and lets the next one do so.
     pub(crate) fn next(
         &self,
         may_begin_early: bool,

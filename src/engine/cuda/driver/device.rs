@@ -1,5 +1,5 @@
-//! The driver, NVRTC and the card: whether they are there, what they are, and the context that everything
-//! else lives in.
+//! The driver, NVRTC and the card: whether they are there, their facts, and the context in which everything
+//! else lives.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -62,8 +62,8 @@ const NO_NVRTC: &str = "NVRTC, CUDA's run-time compiler, is missing: libnvrtc.so
     13 or 12); install CUDA's NVRTC library where the loader finds it (or name its folder in \
     LD_LIBRARY_PATH), or use --engine cpu";
 
-/// Looks for driver, NVRTC and a card, without opening one, which takes a good part of a second. The error
-/// tells which of them is missing and what to do.
+/// Looks for driver, NVRTC and a card, without opening one, which would take a good part of a second. The
+/// error says which of them is missing and what to do.
 pub fn available() -> Result<(), EngineError> {
     let count = initialise()?;
     nvrtc_version()?;
@@ -96,15 +96,15 @@ fn no_card() -> EngineError {
     )
 }
 
-/// True if there is a driver's library. It is not started, which is what takes time.
+/// True if there is a driver's library. It is not initialised, since that takes time.
 pub fn has_driver() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     // SAFETY: loads the driver's library as any program does that links to it.
     *PRESENT.get_or_init(|| unsafe { sys::is_culib_present() })
 }
 
-/// Starts the driver and counts the cards. Never panics: the libraries are looked for before anything of them
-/// is called.
+/// Initialises the driver and counts the cards. Never panics: it looks for the libraries before it calls
+/// them.
 fn initialise() -> Result<usize, EngineError> {
     if !has_driver() {
         return Err(EngineError::Unavailable(NO_DRIVER.to_owned()));
@@ -128,8 +128,8 @@ fn initialise() -> Result<usize, EngineError> {
     Ok(count.max(0) as usize)
 }
 
-/// Does `work`, which may enter contexts of cards, and makes current again what was current on this thread:
-/// for threads whose own calls of CUDA follow.
+/// Does `work`, which may enter contexts of cards, and then makes the thread's former context current again,
+/// for threads that call CUDA themselves.
 pub fn keeping_context<T>(work: impl FnOnce() -> T) -> T {
     struct Keep(sys::CUcontext);
 
@@ -197,7 +197,7 @@ pub fn nvrtc_version() -> Result<(u32, u32), EngineError> {
     Ok((major.max(0) as u32, minor.max(0) as u32))
 }
 
-/// The driver's name for an error and what it says about it.
+/// The driver's name and text for an error.
 pub(crate) fn explain(result: sys::CUresult) -> String {
     let text = |get: unsafe fn(sys::CUresult, *mut *const c_char) -> sys::CUresult| {
         let mut text = std::ptr::null();
@@ -215,7 +215,7 @@ pub(crate) fn explain(result: sys::CUresult) -> String {
     }
 }
 
-/// An error of the driver as ours.
+/// Turns a driver's error into one of the engine's.
 pub(crate) fn check(doing: &str, result: sys::CUresult) -> Result<(), EngineError> {
     if result == sys::CUresult::CUDA_SUCCESS {
         return Ok(());
@@ -236,7 +236,7 @@ thread_local! {
 
 /// A card's primary context, held for as long as anything lives in it.
 pub(crate) struct Device {
-    /// Which of all that were ever opened it is, from 1 on.
+    /// Its number among all devices that were ever opened, from 1 on.
     id: u64,
     handle: sys::CUdevice,
     context: sys::CUcontext,
@@ -248,7 +248,8 @@ unsafe impl Send for Device {}
 // SAFETY: it does not change after it was made, and the driver's calls may be made by several threads.
 unsafe impl Sync for Device {}
 
-/// The first compute capability whose cards can begin a launch before the one before it has ended.
+/// The first compute capability with programmatic dependent launch: a launch can begin before the one before
+/// it has ended.
 const EARLY_LAUNCHES: (u32, u32) = (9, 0);
 
 /// The first driver that keeps such launches in CUDA graphs.
@@ -295,12 +296,12 @@ impl Device {
         Ok(Arc::new(device))
     }
 
-    /// The context, for a library that makes memory in it.
+    /// The context, for a library that allocates memory in it.
     pub(crate) fn context(&self) -> sys::CUcontext {
         self.context
     }
 
-    /// Makes the context current on this thread; every call of the driver's needs that.
+    /// Makes the context current on this thread, as every driver call needs it.
     pub(crate) fn bind(&self) -> Result<(), EngineError> {
         // SAFETY: the context is retained until `self` is dropped.
         check("entering the CUDA device's context", unsafe {
@@ -310,8 +311,8 @@ impl Device {
         Ok(())
     }
 
-    /// The same on a thread of framepipe's own, where nobody else leaves another context current: asks the
-    /// driver only where another device was entered last.
+    /// Makes the context current on a thread of framepipe's own, where no other library changes it: calls the
+    /// driver only if the thread entered another device last.
     pub(crate) fn bind_once(&self) -> Result<(), EngineError> {
         if BOUND.get() == self.id {
             Ok(())
@@ -320,7 +321,7 @@ impl Device {
         }
     }
 
-    /// Waits for all that was enqueued on the card, by whomever.
+    /// Waits for all work on the card, also of other libraries.
     pub(crate) fn synchronise(&self) -> Result<(), EngineError> {
         self.bind()?;
         // SAFETY: a context is current.
@@ -392,7 +393,7 @@ impl Device {
         })
     }
 
-    /// Bytes of the card's memory that are free, and all of it.
+    /// Free bytes of the card's memory, and all bytes.
     pub(crate) fn memory(&self) -> Result<(u64, u64), EngineError> {
         self.bind()?;
         let (mut free, mut total) = (0_usize, 0_usize);

@@ -1,4 +1,4 @@
-//! Memory on the card, and page-locked memory of the host's that the card reads and writes by itself.
+//! Memory on the card, and page-locked memory of the host, which the card reads and writes directly.
 #![allow(unsafe_code)]
 
 use super::device::{Device, check, explain};
@@ -16,7 +16,7 @@ pub(crate) struct DeviceMemory {
 
 impl DeviceMemory {
     /// `len` bytes, zeroed, so that padding never shows what another program left there. `Ok(None)` if the
-    /// card has not got as much.
+    /// card lacks the memory.
     pub(crate) fn try_new(device: &Arc<Device>, len: usize) -> Result<Option<DeviceMemory>, EngineError> {
         let Some(memory) = DeviceMemory::uncleared(device, len)? else {
             return Ok(None);
@@ -33,8 +33,8 @@ impl DeviceMemory {
         Ok(Some(memory))
     }
 
-    /// `len` bytes, whatever they hold, for what is never sent to the host. `Ok(None)` if the card has not
-    /// got as much.
+    /// `len` uninitialised bytes, whose padding must never be sent to the host. `Ok(None)` if the card lacks
+    /// the memory.
     pub(crate) fn uncleared(device: &Arc<Device>, len: usize) -> Result<Option<DeviceMemory>, EngineError> {
         device.bind()?;
         let mut pointer = 0;
@@ -51,7 +51,7 @@ impl DeviceMemory {
         }))
     }
 
-    /// Fetches what lies at `from`, an address in the block, as many bytes as `to` holds, and waits for them.
+    /// Copies the bytes from `from` on, an address in the block, to all of `to`, and waits for the copy.
     pub(crate) fn read(&self, from: sys::CUdeviceptr, to: &mut [u8]) -> Result<(), EngineError> {
         let rest = (self.pointer + self.len as u64).saturating_sub(from);
         assert!(
@@ -66,7 +66,7 @@ impl DeviceMemory {
         })
     }
 
-    /// Puts `bytes` at the beginning of the block, and waits until they are there.
+    /// Copies `bytes` to the start of the block, and waits for the copy.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), EngineError> {
         let bytes = &bytes[..bytes.len().min(self.len)];
         self.device.bind()?;
@@ -100,13 +100,12 @@ impl DeviceMemory {
     }
 }
 
-/// Copies `values` to the card, and waits until they are there: a copy from ordinary memory may still be
-/// in flight when its call returns. The engine's streams do not wait for it, and it must not outlive the
-/// memory.
+/// Copies `values` to the card, and waits for the copy: one from ordinary memory may still be in flight when
+/// its call returns. The engine's streams do not wait for it, and it must not outlive the memory.
 ///
 /// # Safety
 ///
-/// A context is current, and of its memory the bytes of `values` from `to` on are the caller's.
+/// A context is current, and the caller owns as many bytes of its memory from `to` on as `values` has.
 pub(super) unsafe fn fill<T: Copy>(
     doing: &str,
     to: sys::CUdeviceptr,
@@ -131,7 +130,7 @@ impl Drop for DeviceMemory {
     }
 }
 
-/// Page-locked memory of the host's.
+/// Page-locked memory of the host.
 pub(crate) struct PinnedMemory {
     device: Arc<Device>,
     pointer: *mut u8,
@@ -144,8 +143,7 @@ unsafe impl Send for PinnedMemory {}
 unsafe impl Sync for PinnedMemory {}
 
 impl PinnedMemory {
-    /// `len` bytes, zeroed. Write-combined memory crosses the bus a little faster and is ruinous to read
-    /// from.
+    /// `len` bytes, zeroed. Write-combined memory is uploaded a little faster, but reading it is very slow.
     pub(crate) fn new(
         device: &Arc<Device>,
         len: usize,
@@ -205,7 +203,7 @@ impl Drop for PinnedMemory {
     }
 }
 
-/// Makes page-locked memory.
+/// The allocator of page-locked memory.
 pub(crate) struct Pinned {
     pub(crate) device: Arc<Device>,
     /// Only for memory that is written by the host and never read back.
@@ -222,7 +220,7 @@ impl Allocator for Pinned {
     }
 }
 
-/// Memory of a card that is held back, to see what happens when it is short.
+/// Memory of a card that is held, to test what happens when memory is short.
 pub struct Reservation {
     _blocks: Vec<DeviceMemory>,
 }
@@ -247,7 +245,7 @@ impl Reservation {
     }
 }
 
-/// A description of a copy, to be completed.
+/// The description of a copy with all fields zero, to be completed.
 pub(crate) fn no_copy() -> sys::CUDA_MEMCPY2D {
     sys::CUDA_MEMCPY2D {
         srcXInBytes: 0,

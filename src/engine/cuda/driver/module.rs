@@ -8,8 +8,7 @@ use cudarc::driver::sys;
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
-/// A program that the driver can be handed: a CUBIN, which states its own length, or PTX that ends with a
-/// zero.
+/// A program for the driver: a CUBIN, which states its own length, or PTX that ends with a zero.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Image(Vec<u8>);
 
@@ -51,8 +50,8 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Function {
-    /// Opts in to more shared memory than a block has by default, where a tile needs it; that the card has as
-    /// much was checked before.
+    /// Opts in to more shared memory than a block has by default, if `shared` is more. The caller has checked
+    /// that the card allows it.
     pub(crate) fn allow_shared(self, bytes: usize, limits: &DeviceInfo) -> Result<(), EngineError> {
         if bytes <= limits.shared_per_block as usize {
             return Ok(());
@@ -107,7 +106,7 @@ impl Module {
         unsafe { fill("filling the constant memory of a kernel", pointer, values) }
     }
 
-    /// Puts the weights where the kernels expect them; the memory, if any, must outlive every launch.
+    /// Copies the weights to constant array `array`, or else to memory, which must outlive every launch.
     pub(crate) fn set_weights<T: Copy>(
         &self,
         constant: Option<&CStr>,

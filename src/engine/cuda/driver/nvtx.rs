@@ -1,7 +1,7 @@
 //! Ranges for NVIDIA's profilers, which show them beside what the card does.
 //!
-//! NVTX is a library of empty functions that a profiler fills when it starts the program. It is looked for
-//! once, when a run begins; where it is missing nothing is called.
+//! NVTX is a library of empty functions that a profiler replaces when it starts the program. It is looked for
+//! once, when a run begins; if it is missing, nothing is called.
 #![allow(unsafe_code)]
 
 use crate::engine::Ranges;
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// NVTX as its header declares it, with functions that write down how they were called.
+    /// NVTX as its header declares it, with functions that log their calls.
     const FAKE: &str = r#"
         #include <stdint.h>
         #include <stdio.h>

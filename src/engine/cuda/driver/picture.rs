@@ -7,7 +7,7 @@ use crate::engine::EngineError;
 use crate::frame::{Layout, MAX_PLANES, Plane};
 use std::sync::Arc;
 
-/// Where one plane lies on the card.
+/// A plane in the card's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DevicePlane {
     pub(crate) pointer: u64,
@@ -15,22 +15,22 @@ pub(crate) struct DevicePlane {
     pub(crate) pitch: usize,
     /// A texture object over it; 0 if there is none.
     pub(crate) texture: u64,
-    /// What lies between its rows is somebody else's, and may not be written to.
+    /// True if the bytes between its rows belong to somebody else and must not be written.
     pub(crate) keeps_padding: bool,
 }
 
 impl DevicePlane {
-    /// True if all rows begin at multiples of 16 bytes; then kernels may also touch what follows a row up to
-    /// such a multiple.
+    /// True if all rows are aligned to 16 bytes, and kernels may also write the padding of a row up to a
+    /// multiple of 16 bytes.
     pub(crate) fn is_aligned(&self) -> bool {
         !self.keeps_padding && self.pointer.is_multiple_of(16) && self.pitch.is_multiple_of(16)
     }
 }
 
-/// Where a picture's planes lie on the card.
+/// The planes of a picture in the card's memory.
 pub(crate) type DevicePlanes = [DevicePlane; MAX_PLANES];
 
-/// Where planes lie within a picture's memory, whatever their values are.
+/// The planes' offsets and sizes within a picture's memory, for values of any type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Arrangement {
     planes: [PlaneRows; MAX_PLANES],
@@ -48,7 +48,7 @@ struct PlaneRows {
 }
 
 impl Arrangement {
-    /// As a frame's planes lie.
+    /// The arrangement of a frame's planes.
     pub(crate) fn of(layout: &Layout) -> Arrangement {
         let mut arrangement = Arrangement {
             count: layout.planes().len(),
@@ -66,7 +66,7 @@ impl Arrangement {
         arrangement
     }
 
-    /// Values of `bytes` bytes for each sample of `layout`, rows and planes aligned for textures.
+    /// A value of `bytes` bytes for each sample of `layout`, with rows and planes aligned for textures.
     pub(crate) fn between_passes(layout: &Layout, bytes: usize) -> Arrangement {
         let mut arrangement = Arrangement::of(layout);
         let mut size = 0;
@@ -79,7 +79,7 @@ impl Arrangement {
         arrangement
     }
 
-    /// So many numbers of 32 bits a row, and rows, for each plane of `layout`.
+    /// For each plane of `layout`, rows of 32-bit numbers: `size` gives the numbers of a row, and the rows.
     pub(crate) fn numbers(layout: &Layout, size: impl Fn(&Plane) -> (usize, usize)) -> Arrangement {
         let mut arrangement = Arrangement::of(layout);
         let mut bytes = 0;
@@ -103,7 +103,7 @@ impl Arrangement {
 /// through them.
 #[derive(Default)]
 pub(crate) struct Picture {
-    // Textures go before the memory that they show.
+    // Textures are dropped before the memory that they show.
     textures: Option<(Arrangement, Vec<Texture>)>,
     memory: Option<DeviceMemory>,
 }
@@ -115,7 +115,7 @@ impl Picture {
         if self.memory.as_ref().is_some_and(|m| m.len() >= len) {
             return Ok(true);
         }
-        // The small block goes first, so that the two are never held at once.
+        // The small block is freed first, so that the two are never held at once.
         self.textures = None;
         self.memory = None;
         self.memory = DeviceMemory::try_new(device, len)?;
@@ -126,8 +126,8 @@ impl Picture {
         self.memory.as_ref().map_or(0, DeviceMemory::pointer)
     }
 
-    /// Where the planes lie in it, with textures of `texel` over them if there is one to be. Nothing may be
-    /// using it if the arrangement is another than the last one.
+    /// Its planes, with textures over them if `texel` is given. Nothing may be using it if the arrangement is
+    /// another than the last one.
     pub(crate) fn device_planes(
         &mut self,
         device: &Arc<Device>,

@@ -13,7 +13,7 @@ const POLL: Duration = Duration::from_micros(200);
 /// How long a wait sleeps between two polls.
 const NAP: Duration = Duration::from_micros(50);
 
-/// Work in order, beside the work of other streams.
+/// A stream: its work runs in order, and may overlap that of other streams.
 pub(crate) struct Stream {
     device: Arc<Device>,
     handle: sys::CUstream,
@@ -59,7 +59,7 @@ impl Stream {
         &self.device
     }
 
-    /// Lets what is enqueued from now on begin only when `event` has happened.
+    /// Makes work that is enqueued from now on wait for `event`.
     pub(crate) fn wait_for(&self, event: &Event) -> Result<(), EngineError> {
         // SAFETY: stream and event are live.
         check("ordering the CUDA device's streams", unsafe {
@@ -87,7 +87,7 @@ impl Drop for Stream {
 
 type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
 
-/// The call by the name that every driver has: the bindings for CUDA 13 know only a newer one, which drivers
+/// The call by the name that every driver has: the bindings for CUDA 13 have only a newer one, which drivers
 /// before 12.8 lack.
 fn elapsed_time() -> Result<ElapsedTime, EngineError> {
     static FOUND: OnceLock<Option<ElapsedTime>> = OnceLock::new();
@@ -119,8 +119,7 @@ impl Event {
         Event::with(device, sys::CUevent_flags_enum::CU_EVENT_DEFAULT)
     }
 
-    /// An event without a time, which only orders streams: it holds a copy up far less than one whose time is
-    /// taken.
+    /// An event without a time, which only orders streams: it delays a copy far less than a timed one.
     pub(crate) fn untimed(device: &Arc<Device>) -> Result<Event, EngineError> {
         Event::with(device, sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING)
     }
@@ -156,8 +155,8 @@ impl Event {
         check("asking how far the CUDA device is", result).map(|()| true)
     }
 
-    /// Waits on the host: polls for a moment, then sleeps between polls. An event that the driver could wake
-    /// a thread for would cost the card an interrupt each time that it happens.
+    /// Waits on the host: polls for a moment, then sleeps between polls. A blocking event would cost the card
+    /// an interrupt each time that it happens.
     pub(crate) fn wait(&self) -> Result<(), EngineError> {
         let begun = Instant::now();
         while begun.elapsed() < POLL {
@@ -169,7 +168,7 @@ impl Event {
         self.wait_asleep()
     }
 
-    /// Waits on the host asleep between polls, where other threads call the driver meanwhile: it lets in one
+    /// Waits on the host, asleep between all polls: for when other threads call the driver, which admits one
     /// call at a time.
     pub(crate) fn wait_asleep(&self) -> Result<(), EngineError> {
         while !self.is_done()? {

@@ -7,13 +7,13 @@ use crate::engine::EngineError;
 use cudarc::driver::sys;
 use std::mem::MaybeUninit;
 
-/// Bytes of what the driver counts in.
+/// Bytes of an element of a tensor map.
 const ELEMENT: usize = 8;
 
 /// The most elements across and rows of a tile.
 const MOST: usize = 256;
 
-/// What the instruction copies: bytes across, a multiple of 16, and rows.
+/// The tile that TMA copies: bytes across, a multiple of 16, and rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TileSize {
     pub(crate) bytes: usize,
@@ -21,14 +21,14 @@ pub(crate) struct TileSize {
 }
 
 impl TileSize {
-    /// True if one instruction can copy so much.
+    /// True if one instruction can copy the tile.
     pub(crate) fn fits(self) -> bool {
         self.bytes <= ELEMENT * MOST && self.rows <= MOST
     }
 }
 
-/// The driver's description of a plane for the instruction. Rows are taken up to the next multiple of 16
-/// bytes; beyond them there are zeros.
+/// The driver's description of a plane for TMA. Rows extend to the next multiple of 16 bytes; beyond them TMA
+/// fills in zeros.
 pub(crate) fn tensor_map(
     place: DevicePlane,
     row_bytes: usize,

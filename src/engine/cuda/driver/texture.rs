@@ -8,8 +8,7 @@ use crate::frame::PixelFormat;
 use cudarc::driver::sys;
 use std::sync::Arc;
 
-/// What the rows and the start of a texture are aligned to, in bytes. It covers every card's texture and
-/// pitch alignment.
+/// The alignment of a texture's start and rows, in bytes. It covers every card's texture and pitch alignment.
 pub(crate) const ALIGNMENT: usize = 512;
 
 /// How a texel is stored.
@@ -21,7 +20,7 @@ pub(crate) enum Texel {
     I32,
 }
 
-/// How a texture shows the samples of a frame.
+/// The texel of a format's samples.
 pub(crate) fn sample_texel(format: PixelFormat) -> Texel {
     match format.bytes_per_sample() {
         1 => Texel::U8,

@@ -32,8 +32,8 @@ use std::thread::{self, ScopedJoinHandle};
 /// The longest row, in samples, whose bytes kernels count in 32 bits with a mask's halo on either side.
 const MAX_ROW: usize = 1 << 29;
 
-/// Frames enqueued beyond the number of slots: they hide the host's latency between a frame's end and the next
-/// submit.
+/// Frames enqueued beyond the number of slots: they hide the host's latency between a frame's end and the
+/// next submit.
 const AHEAD: usize = 2;
 
 /// With sampled timing, one in `SAMPLE` resident frames is timed.
@@ -100,7 +100,7 @@ impl Cuda {
         })
     }
 
-    /// What the plan for such frames depends on.
+    /// The key of the plan for frames of `layout`.
     fn plan_key(&self, layout: &Layout, colour: &Colour) -> PlanKey {
         let memory = self.memory_for(layout);
         PlanKey {
@@ -170,8 +170,8 @@ impl Cuda {
         }
     }
 
-    /// True if the frame is filtered in place: a decoder left it on this card. Not with textures, which show the
-    /// ring's own pictures only, nor without overlap, where the upload is timed.
+    /// True if the frame is filtered in place: a decoder left it on this card. Not with textures, which show
+    /// the ring's own pictures only, nor without overlap, where the upload is timed.
     fn is_resident(&self, input: &Frame, memory: MemoryVariant) -> bool {
         self.is_home_of(input) && memory != MemoryVariant::Texture && self.options.overlap == Overlap::Ring
     }
@@ -224,8 +224,8 @@ impl Cuda {
         Ok(Frame::new(*layout, buffer)?)
     }
 
-    /// Makes the result frame of `input`, and says what the two move. Returns the geometry, too: a frame that is
-    /// filtered in place keeps its layout.
+    /// Makes the result frame of `input`, and says what the two move. Returns the geometry, too: a frame that
+    /// is filtered in place keeps its layout.
     fn frame_buffers(
         &mut self,
         input: Frame,

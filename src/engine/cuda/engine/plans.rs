@@ -55,8 +55,8 @@ impl Plans {
         })
     }
 
-    /// The plan for frames of this kind, its kernels loaded; `size` is that of the frame at hand. Plans are used
-    /// on `compute`.
+    /// The plan for frames of this kind, its kernels loaded; `size` is that of the frame at hand. Plans are
+    /// used on `compute`.
     pub(super) fn prepare(
         &mut self,
         key: PlanKey,
@@ -97,7 +97,8 @@ impl Plans {
         Ok(launch)
     }
 
-    /// Keeps the error of a plan for announced frames until such a frame comes; `None` if the plan was made.
+    /// Keeps the error of the plan for announced frames until such a frame is submitted; `None` if there is
+    /// none.
     pub(super) fn refuse(&mut self, refused: Option<(PlanKey, EngineError)>) {
         self.refused = refused;
     }

@@ -1,4 +1,4 @@
-//! Pictures that lie on a card already, in memory of another library's, filtered there and on its stream.
+//! Filters pictures of another library in place on the card, on that library's stream.
 //!
 //! ```text
 //! caller's stream   ... makes the picture | step 0 | step 1 | step 2 | uses the result ...
@@ -6,9 +6,9 @@
 //! engine's stream                                                    `- waits for the last step
 //! ```
 //!
-//! The host waits for nothing: what the caller enqueued before is done first, and what it enqueues next comes
-//! after the result. Pictures between two steps, and the kernels' own, are the filter's: a call on another
-//! stream waits for the call before it, which may still be using them.
+//! The host waits for nothing: the stream does what the caller enqueued before the call first, and what it
+//! enqueues after it last. The pictures between steps and the kernels' intermediate ones belong to the
+//! filter: a call on another stream waits for the call before it, which may still be using them.
 #![allow(unsafe_code)]
 
 use super::{Cuda, card_frame, planes_in};
@@ -25,17 +25,17 @@ use crate::engine::{EngineError, luma};
 use crate::filter::Chain;
 use crate::frame::{Buffer, Colour, Frame, Layout, Memory, Plane};
 
-/// Where a picture lies on a card.
+/// A picture on a card.
 #[derive(Debug, Clone, Copy)]
 pub struct CardPicture {
     /// The address on the card from which the layout counts its bytes.
     pub pointer: u64,
-    /// Where the planes lie.
+    /// The layout of its planes.
     pub layout: Layout,
 }
 
 impl CardPicture {
-    /// Refuses rows between whose samples others lie.
+    /// An error if rows do not begin at whole samples.
     pub(super) fn check(&self) -> Result<(), EngineError> {
         let sample = self.layout.format().bytes_per_sample();
         let begins = |plane: &Plane| self.pointer as usize + plane.offset;
@@ -51,13 +51,13 @@ impl CardPicture {
     }
 }
 
-/// Filters pictures where they lie on a card, one after another, of any sizes and formats.
+/// Filters pictures in place on a card, one after another, of any sizes and formats.
 pub struct CardFilter {
-    // Waits for all that was enqueued when it is dropped, and so goes before the memory that may be in use.
+    // When it is dropped it waits for all enqueued work, and so it goes before the memory that may be in use.
     cuda: Cuda,
-    /// What all steps but the last one write.
+    /// The results of all steps but the last.
     between: [Picture; 2],
-    /// Happens when what was enqueued last is done.
+    /// The event at the end of what was enqueued last.
     done: Event,
 }
 
@@ -77,9 +77,8 @@ impl CardFilter {
         })
     }
 
-    /// Enqueues the filters on `stream`, a stream of the card's or one of the driver's own: 0 or 1 for the
-    /// one that waits for all others, 2 for that of the calling thread. The bytes between rows of `target`
-    /// are left alone.
+    /// Enqueues the filters on `stream`, a handle of a stream on the card, or 0 or 1 for the driver's legacy
+    /// default stream, 2 for its per-thread default stream. Bytes between rows of `target` are not written.
     ///
     /// An error if luma of RGB is chosen, which no kernel computes; if the pictures differ in size or format;
     /// if the card is short of memory, or fails.
@@ -121,7 +120,7 @@ impl CardFilter {
         let aligned = cuda.geometry(&tight, ALIGNMENT)?.device_output;
         let is_new = !cuda.scratch.serves(&aligned);
         let launch = cuda.prepare(cuda.plan_key(&aligned, &Colour::default()), (width, height))?;
-        // Waits for what may be using the memory if the layout is another.
+        // For another layout, waits for the work that may be using the memory.
         let scratch = cuda.scratch(&launch, &aligned, false)?;
         let steps = launch.step_count();
         let arrangement = Arrangement::of(&aligned);
@@ -161,7 +160,7 @@ impl CardFilter {
                 break;
             }
         }
-        // Also what was enqueued before an error: whatever waits for the engine's stream waits for it.
+        // After an error, too: whoever waits for the engine's stream waits for what was enqueued.
         self.done.record(&stream)?;
         cuda.ring.streams.compute.wait_for(&self.done)?;
         enqueued
@@ -174,13 +173,13 @@ impl CardFilter {
     }
 }
 
-/// A block of a card's memory whose address other libraries use.
+/// A block of a card's memory that other libraries use by its address.
 pub struct CardMemory(Held);
 
-/// Whose block it is.
+/// The owner of the block.
 enum Held {
     Own(DeviceMemory),
-    /// A frame's, and where it lies.
+    /// A frame's buffer, and the block's address.
     Frame {
         buffer: Buffer,
         pointer: u64,
@@ -188,7 +187,7 @@ enum Held {
 }
 
 impl CardMemory {
-    /// `len` bytes on card number `device`, for a result, which hold nothing sensible.
+    /// `len` uninitialised bytes on card number `device`, for a result.
     pub fn new(device: usize, len: usize) -> Result<CardMemory, EngineError> {
         let device = Device::open(device)?;
         let memory = DeviceMemory::uncleared(&device, len)?;
@@ -199,8 +198,8 @@ impl CardMemory {
         })
     }
 
-    /// The memory of a frame, and the number of its card; the frame itself if it lies on none. The frame's
-    /// buffer goes back to its pool. Waits until the picture is there.
+    /// The memory of a frame, and the number of its card; the frame itself if it lies on no card. The frame's
+    /// buffer goes back to its pool. Waits until the picture is complete.
     pub fn of_frame(frame: Frame) -> Result<Result<(CardMemory, usize), Frame>, EngineError> {
         let Some(card) = card_frame(&frame) else {
             return Ok(Err(frame));
@@ -211,14 +210,14 @@ impl CardMemory {
         Ok(Ok((CardMemory(Held::Frame { buffer, pointer }), ordinal)))
     }
 
-    /// A block whose content is there.
+    /// A block whose content is complete.
     pub(super) fn lent(card: CardFrame) -> CardMemory {
         let pointer = card.lend();
         let buffer = Buffer::unpooled(Box::new(card));
         CardMemory(Held::Frame { buffer, pointer })
     }
 
-    /// True if it lies on that card and has so many bytes.
+    /// True if it lies on that card and has at least `len` bytes.
     pub(super) fn holds(&self, device: &Device, len: usize) -> bool {
         match &self.0 {
             Held::Own(memory) => memory.is_on(device) && memory.len() >= len,
@@ -255,7 +254,7 @@ impl CardMemory {
     }
 }
 
-/// What a buffer holds if that lies on a card.
+/// A buffer's memory on a card, if it lies on one.
 fn card_frame_in(buffer: &Buffer) -> Option<&CardFrame> {
     buffer.on_device()?.downcast_ref()
 }

@@ -1,10 +1,10 @@
-//! RGB of frames that lie on a card, made there (docs/arithmetic.md).
+//! Converts frames on a card to RGB there (docs/arithmetic.md).
 //!
 //! ```text
-//! frame's memory  | Y | U | V |  --kernel-->  | R G B R G B ...      a block of this card's, lent at once
+//! frame's memory  | Y | U | V |  --kernel-->  | R G B R G B ...      a block of the same card's memory
 //! ```
 //!
-//! The host waits for the kernel, so that whoever gets the result may use it on any stream.
+//! The host waits for the kernel, so that the result may be used on any stream.
 
 use super::MAX_ROW;
 use super::resident::{CardMemory, CardPicture};
@@ -39,12 +39,12 @@ fn recipe(format: PixelFormat, integers: &RgbIntegers) -> Recipe {
     }
 }
 
-/// The kernel that makes RGB of frames of `format`; an error if there is none.
+/// The kernel that converts frames of `format` to RGB; an error if there is none.
 pub fn rgb_recipe(format: PixelFormat) -> Result<Recipe, EngineError> {
     RgbIntegers::new(format, &Colour::default(), 1).map(|integers| recipe(format, &integers))
 }
 
-/// Makes RGB of frames that lie on one card, one after another, of any sizes and formats.
+/// Converts frames on one card to RGB, one after another, of any sizes and formats.
 pub struct CardRgb {
     // Each call waits for its kernel, so that nothing is in flight when this is dropped.
     device: Arc<Device>,
@@ -52,7 +52,7 @@ pub struct CardRgb {
     cache: Cache,
     /// The kernel that was used last.
     kernel: Option<(Recipe, Module)>,
-    /// What results lie in.
+    /// The memory of results.
     blocks: Option<Arc<Blocks>>,
 }
 
@@ -69,15 +69,13 @@ impl CardRgb {
         })
     }
 
-    /// Waits until all is done that was enqueued on the card, by whomever: for frames that others may have
-    /// written to.
+    /// Waits for all work on the card, also of other libraries, for frames that these may have written to.
     pub fn wait_for_others(&self) -> Result<(), EngineError> {
         self.device.synchronise()
     }
 
-    /// RGB of the frame in `memory`, of this layout and with these facts: rows without padding, of 8 bits a
-    /// sample for samples of 8 and of 16 at full scale for all others; alpha is left out. It is there when
-    /// this returns.
+    /// Converts the frame in `memory` to RGB: rows without padding, with 8 bits a sample for samples of 8
+    /// bits and 16 at full scale for all others, without alpha. The result is complete when this returns.
     ///
     /// An error if samples are floating-point numbers, if the matrix is not known, if the memory is another
     /// card's or too small, or if the card is short of memory or fails.
@@ -148,7 +146,7 @@ impl CardRgb {
             Ok(())
         });
         if ended.is_err() {
-            // The kernel may still be at work, and the memory must not be used again before it has ended.
+            // The kernel may still be running, and its memory must not be used again before it has ended.
             let _ = self.stream.synchronise();
         }
         ended?;

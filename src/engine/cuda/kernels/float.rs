@@ -193,8 +193,8 @@ pub(crate) fn weighted_jobs<'a>(
     vec![(job, (0..format.planes().len()).filter(has_sums).collect())]
 }
 
-/// True if kernels can carry out the step: up to four components of a plane may differ in what is done to them,
-/// more may not.
+/// True if kernels can carry out the step: up to four components of a plane may differ in what is done to
+/// them, more may not.
 pub(crate) fn treats(step: &FloatStep) -> bool {
     let is_uniform = |plane: &Vec<FloatChannelStep>| plane.iter().all(|c| *c == plane[0]);
     step.planes
@@ -227,8 +227,8 @@ pub(crate) fn pyramid(kernel: &FloatPyramid, job: &FloatJob<'_>) -> FloatTuned {
     }
 }
 
-/// The parameters of every kernel that convolves. Of levels under alpha: whether it divides, so that results are
-/// levels, and whether it reads through textures.
+/// The parameters of every kernel that convolves. Of levels under alpha: whether it divides, so that results
+/// are levels, and whether it reads through textures.
 fn sample_parameters(job: &FloatJob<'_>, divides: bool, texture: bool) -> Vec<(&'static str, i64)> {
     let mut parameters = vec![
         ("LEVELS", i64::from(matches!(job.samples, Samples::Levels(_)))),
@@ -351,8 +351,9 @@ fn is_rolled(kernel: &FloatKernel, rows: u32) -> bool {
     is_whole && width * height * masks(kernel) * rows as usize * SAMPLES_A_THREAD > MOST_UNROLLED
 }
 
-/// Rows that a thread computes. A row takes a register for each mask, and with a tile for each of four samples.
-/// With interleaved components a thread reads more samples of a tile than it uses, and more rows make up for it.
+/// Rows that a thread computes. A row takes a register for each mask, and with a tile for each of four
+/// samples. With interleaved components a thread reads more samples of a tile than it uses, and more rows
+/// make up for it.
 fn rows_a_thread(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool) -> u32 {
     let most = match (job.kernel, memory) {
         (_, MemoryVariant::Shared | MemoryVariant::ConstantShared) => 1,

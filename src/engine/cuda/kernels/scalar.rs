@@ -247,12 +247,12 @@ pub(crate) fn threshold_recipe(
     })
 }
 
-/// The most multiply-adds of one column of a mask for all of a thread's rows, which scalar/convolve.cuh unrolls
-/// for a large mask. A 64-bit multiply-add counts twice.
+/// The most multiply-adds of one column of a mask for all of a thread's rows, which scalar/convolve.cuh
+/// unrolls for a large mask. A 64-bit multiply-add counts twice.
 const MOST_IN_A_COLUMN: usize = 512;
 
-/// Rows that a thread of a variant computes, if the tile fits. The rows share values and weights in registers,
-/// but the unrolled code of a column of the mask must fit the instruction cache.
+/// Rows that a thread of a variant computes, if the tile fits. The rows share values and weights in
+/// registers, but the unrolled code of a column of the mask must fit the instruction cache.
 fn rows_a_thread(memory: MemoryVariant, mask_rows: usize, wide: bool) -> u32 {
     if memory != MemoryVariant::Registers {
         return 1;
@@ -261,8 +261,8 @@ fn rows_a_thread(memory: MemoryVariant, mask_rows: usize, wide: bool) -> u32 {
     if each * 8 <= MOST_IN_A_COLUMN { 8 } else { 4 }
 }
 
-/// The user's block, if the card can launch it; the error names the limit that it breaks. Each thread computes
-/// as many rows, up to `rows`, as the tile has room for.
+/// The user's block, if the card can launch it; the error names the limit that it breaks. Each thread
+/// computes as many rows, up to `rows`, as the tile has room for.
 pub(super) fn checked(
     block: (u32, u32),
     rows: u32,

@@ -1,4 +1,4 @@
-//! A chain ready to run on frames of one format, whatever its samples are.
+//! A chain ready to run on frames of one format, of integer or floating-point samples.
 
 use super::float::FloatLaunchPlan;
 use super::scratch::{Intermediates, Scratch, ScratchNeeds};
@@ -77,7 +77,7 @@ impl ChainLaunch {
         }
     }
 
-    /// Samples of such planes that all steps together convolve.
+    /// Samples of `planes` that all steps together convolve.
     pub(crate) fn convolved_samples(&self, planes: &[Plane]) -> u64 {
         match self {
             ChainLaunch::Integer(plan) => plan.plan.convolved_samples(planes),

@@ -289,7 +289,8 @@ impl StepEnqueuer<'_> {
                 ..Channel::default()
             },
             ChannelStep::Convolve(c) => {
-                // A shifted 32-bit sum lies within 2^30, so that any bias beyond `most` saturates every pixel.
+                // A shifted 32-bit sum lies within 2^30, so that any bias beyond `most` saturates every
+                // pixel.
                 let most = (1 << 30) + (1 << 17);
                 let high = if is_wide(self.step, self.format) {
                     c.high

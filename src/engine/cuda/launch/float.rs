@@ -7,7 +7,7 @@
 //!   source         weighted                     intermediate  convolved                     result
 //! ```
 //!
-//! Where no alpha weights colour, what is convolved goes from source to result at once. Gaussians that fit no
+//! Without colour under alpha, the convolution reads the source and writes the result. Gaussians that fit no
 //! mask are six passes.
 
 use super::float_parameters::{

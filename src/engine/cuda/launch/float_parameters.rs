@@ -37,7 +37,7 @@ pub(crate) struct FloatPlane {
 }
 
 impl FloatPlane {
-    /// Where rows lie of which the first begins at `begin`.
+    /// The addresses of the rows, of which the first begins at `begin`.
     fn rows(&self, begin: u64, pitch: i64) -> Range<u64> {
         begin..begin + pitch as u64 * self.height as u64
     }
@@ -62,7 +62,7 @@ impl FloatPlanes {
         self.at.iter().filter(|plane| plane.result != 0)
     }
 
-    /// Where the rows lie that a launch reads.
+    /// The addresses that a launch reads.
     fn read(&self) -> impl Iterator<Item = Range<u64>> {
         self.used().flat_map(|plane| {
             [
@@ -73,7 +73,7 @@ impl FloatPlanes {
         })
     }
 
-    /// Where the rows lie that it writes.
+    /// The addresses that a launch writes.
     fn written(&self) -> impl Iterator<Item = Range<u64>> {
         self.used()
             .map(|plane| plane.rows(plane.result, plane.result_pitch))
@@ -111,8 +111,8 @@ pub(crate) struct FloatPicture {
     pub(crate) unused: i32,
 }
 
-/// Launches a kernel of kernels/float that convolves, which takes the addresses of one or two lists of
-/// weights. `waits`: it may begin before the launch before it has ended, and waits by itself.
+/// Launches a convolution kernel of kernels/float with the addresses of one or two lists of weights. `waits`:
+/// it may begin before earlier launches have ended, for which it waits itself.
 pub(super) fn convolve_floats(
     function: Function,
     grid: Grid,

@@ -1,4 +1,4 @@
-//! The parameters that kernels are launched with, as the kernel texts declare them, and the launch itself.
+//! The parameters of kernels, as the kernel texts declare them, and the launches.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -40,7 +40,7 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    /// Where rows lie of which the first begins at `begin`.
+    /// The addresses of the rows, of which the first begins at `begin`.
     fn rows(&self, begin: u64, pitch: i64) -> Range<u64> {
         begin..begin + pitch as u64 * self.height as u64
     }
@@ -62,7 +62,7 @@ impl Planes {
         self.at.iter().filter(|plane| plane.result != 0)
     }
 
-    /// Where the rows lie that a launch reads.
+    /// The addresses that a launch reads.
     fn read(&self) -> impl Iterator<Item = Range<u64>> {
         self.used().flat_map(|plane| {
             [
@@ -72,7 +72,7 @@ impl Planes {
         })
     }
 
-    /// Where the rows lie that it writes.
+    /// The addresses that a launch writes.
     fn written(&self) -> impl Iterator<Item = Range<u64>> {
         self.used()
             .map(|plane| plane.rows(plane.result, plane.result_pitch))
@@ -127,7 +127,7 @@ pub(crate) struct Rgb {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grid {
     pub(crate) x: usize,
-    /// Rows of blocks wanted; the grid has at most [`MAX_GRID_Y`] of them.
+    /// Rows of blocks; the grid has at most [`MAX_GRID_Y`] of them, and kernels loop over the rest.
     pub(crate) y: usize,
     pub(crate) z: usize,
     pub(crate) block: (u32, u32),
@@ -175,8 +175,8 @@ pub(super) fn launch(
     })
 }
 
-/// Launches a kernel that may begin while the one before it ends, and waits by itself before it touches
-/// memory.
+/// Launches a kernel that may begin before the launch before it has ended (programmatic dependent launch).
+/// The kernel itself waits before it touches what that launch uses.
 pub(super) fn launch_early(
     function: Function,
     grid: Grid,
@@ -239,14 +239,14 @@ pub(crate) fn threshold(
 /// How a kernel of tensor/direct.cu, tensor/fused.cu or tensor/separable.cu is launched.
 pub(crate) struct TilesLaunch {
     pub(crate) function: Function,
-    /// Blocks, which share the tiles out.
+    /// Blocks; each takes several tiles if there are fewer blocks than tiles.
     pub(crate) blocks: usize,
     pub(crate) threads: u32,
     /// Bytes of shared memory.
     pub(crate) shared: usize,
-    /// What the kernel that copies whole tiles takes besides.
+    /// The further parameter of kernels that load by TMA.
     pub(crate) maps: Option<TensorMaps>,
-    /// True if the card can begin a launch before the one before it has ended.
+    /// True if the card can begin a launch before earlier ones have ended.
     pub(crate) can_begin_early: bool,
 }
 
@@ -266,8 +266,8 @@ impl TilesLaunch {
         };
         let LaunchDependency { is_early, is_ready } =
             sequence.next(self.can_begin_early, planes.read(), planes.written());
-        // Where blocks have several tiles, blocks of the next launch would only take bandwidth from what this
-        // launch still has to load.
+        // If blocks have several tiles, blocks of the next launch would only take bandwidth from this
+        // launch's loads.
         let has_one_tile_a_block = self.blocks == tiles.count as usize;
         tiles.is_ready = i32::from(is_ready && has_one_tile_a_block);
         let mut parameters = vec![(&raw mut planes).cast(), (&raw mut tiles).cast()];
@@ -297,7 +297,7 @@ pub(crate) fn to_planes(
     launch(function, grid, stream, &mut [(&raw mut surface).cast()])
 }
 
-/// Launches `to_rgb` of scalar/rgb.cu with blocks of such threads, each of which makes four pixels.
+/// Launches `to_rgb` of scalar/rgb.cu, whose threads compute four pixels each.
 pub(crate) fn to_rgb(
     function: Function,
     block: (u32, u32),
@@ -314,8 +314,8 @@ pub(crate) fn to_rgb(
     launch(function, grid, stream, &mut [(&raw mut rgb).cast()])
 }
 
-/// Launches `copy_words` of common/ceiling.cu: `words` of 16 bytes, which nothing enqueued on `sequence`
-/// writes.
+/// Launches `copy_words` of common/ceiling.cu for `words` words of 16 bytes, to which nothing that is
+/// enqueued on `sequence` writes.
 pub(crate) fn copy_words(
     function: Function,
     sequence: &Sequence,
@@ -345,8 +345,7 @@ pub(crate) fn copy_words(
     launch(function, grid, sequence.stream, &mut parameters)
 }
 
-/// Launches one of common/ceiling.cu's arithmetic kernels with `blocks` of `threads`; `out` has room for an
-/// integer a thread.
+/// Launches one of common/ceiling.cu's arithmetic kernels; `out` has room for an integer of each thread.
 pub(crate) fn bare_arithmetic(
     function: Function,
     stream: sys::CUstream,
@@ -361,7 +360,7 @@ pub(crate) fn bare_arithmetic(
         block: (threads, 1),
         shared: 0,
     };
-    // Any number that the compiler does not know.
+    // Any number; the compiler must not know it.
     let mut factor = 12_345_i32;
     let mut parameters = [
         (&raw mut out).cast(),
@@ -371,7 +370,7 @@ pub(crate) fn bare_arithmetic(
     launch(function, grid, stream, &mut parameters)
 }
 
-/// Asserts where a struct's fields lie, and that its twin in the kernel text is held to the same numbers.
+/// Asserts the offsets of a struct's fields, and that its twin in the kernel text asserts the same.
 #[cfg(test)]
 macro_rules! mirrors {
     ($path:literal, $name:ident, $size:literal, $($field:ident: $offset:literal),+) => {

@@ -1,5 +1,5 @@
-//! A tensor-core kernel with its weights on the card. Its code is compiled when a launch first needs it, once
-//! for each loader of tiles.
+//! A tensor-core kernel with its weights on the card. Each loader of tiles has code of its own, which is
+//! compiled when a launch first needs it.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -15,14 +15,14 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct TensorPass {
     pub(crate) kernel: TensorKernel,
     pub(crate) fragments: DeviceMemory,
-    /// True if the card can begin a launch before the one before it has ended.
+    /// True if the card can begin a launch before earlier ones have ended.
     pub(crate) can_begin_early: bool,
     loaded: [OnceLock<TensorFunction>; Loader::ALL.len()],
     device: Arc<Device>,
     cache: Cache,
 }
 
-/// A kernel that is loaded.
+/// A loaded kernel.
 pub(crate) struct TensorFunction {
     pub(crate) function: Function,
     /// Blocks that the card holds at a time.
@@ -47,9 +47,10 @@ impl TensorPass {
         })
     }
 
-    /// The fastest loader of `tiles` tiles of planes whose rows begin at multiples of 16 bytes, or do not.
+    /// The fastest loader for `tiles` tiles of planes whose rows are all aligned to 16 bytes (`aligned`) or
+    /// not.
     pub(crate) fn loader(&self, aligned: bool, tiles: usize) -> Loader {
-        // With one tile a block, the tile arrives sooner if all threads load it.
+        // If each block has one tile, the tile arrives sooner when all threads load it.
         let many = tiles > self.kernel.resident(&self.device.info);
         match (aligned, self.kernel.streamed) {
             (false, _) => Loader::CpAsyncUnaligned,

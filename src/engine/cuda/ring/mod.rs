@@ -7,7 +7,8 @@
 //! compute       | 0 | 1 | 2 | 3 | 4 |
 //! download          | 0 | 1 | 2 | 3 | 4 |
 //!
-//! frame 3 takes the slot of frame 0: its upload waits for the kernels of 0, its kernels for the download of 0
+//! frame 3 takes the slot of frame 0: its upload waits for the kernels of 0, its kernels for the download of
+//! 0
 //!
 //! slot      picture 0  <- upload     picture 1  <- step 0     a chain's steps take turns between the two
 //! flight    the frame's memory and events, on the host's side; there are a few more flights than slots
@@ -97,8 +98,8 @@ impl Ring {
     }
 
     /// The next slot, with room for `need` bytes in each picture, for frames of these layouts as they are
-    /// uploaded and as they are downloaded. Slots for which the card lacks memory are given up; `None` if none
-    /// is left.
+    /// uploaded and as they are downloaded. Slots for which the card lacks memory are given up; `None` if
+    /// none is left.
     pub(crate) fn take_slot(
         &mut self,
         need: usize,
@@ -198,8 +199,8 @@ impl Ring {
         Ok(())
     }
 
-    /// Gives back the memory of inputs that the card has read. They are read in order, so that the search ends
-    /// at the first that is not.
+    /// Gives back the memory of inputs that the card has read. They are read in order, so that the search
+    /// ends at the first that is not.
     pub(crate) fn release_inputs(&mut self) -> Result<(), EngineError> {
         for flight in &mut self.in_flight {
             if !flight.release_input()? {

@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// Start and end of one part (upload, kernels or download) of a frame's path.
 pub(crate) struct Mark {
     begin: Event,
-    /// The event that other streams wait for. A timed event would delay the next copy by some microseconds, so
-    /// copies have an untimed one.
+    /// The event that other streams wait for. A timed event would delay the next copy by some microseconds,
+    /// so copies have an untimed one.
     done: Option<Event>,
     end: Event,
     has_begin: bool,
@@ -41,8 +41,8 @@ impl Mark {
         })
     }
 
-    /// Records the start, unless this part starts exactly when the work that it waits for ends (`stands_alone`
-    /// false).
+    /// Records the start, unless this part starts exactly when the work that it waits for ends
+    /// (`stands_alone` false).
     pub(crate) fn begin(&mut self, stands_alone: bool, stream: &Stream) -> Result<(), EngineError> {
         self.has_begin = stands_alone;
         if stands_alone {
@@ -183,8 +183,8 @@ impl Flight {
         })
     }
 
-    /// Gives the input's memory back if the card has read it; true once it has. A frame that lies on the card is
-    /// held until the frame is done, which saves a driver call.
+    /// Gives the input's memory back if the card has read it; true once it has. A frame that lies on the card
+    /// is held until the frame is done, which saves a driver call.
     pub(crate) fn release_input(&mut self) -> Result<bool, EngineError> {
         let Some(buffers) = self.buffers.as_mut().filter(|buffers| !buffers.is_resident) else {
             return Ok(true);

@@ -60,8 +60,8 @@ impl Times {
         }
     }
 
-    /// Called before a frame's upload is enqueued: records the start of the run, and now and then a newer event
-    /// from which to count.
+    /// Called before a frame's upload is enqueued: records the start of the run, and now and then a newer
+    /// event from which to count.
     pub(crate) fn before_upload(&mut self, device: &Arc<Device>, upload: &Stream) -> Result<(), EngineError> {
         match &self.anchor {
             None => {

@@ -1,4 +1,4 @@
-//! From how many frames on a card is faster than the processor, which needs no starting.
+//! The number of frames from which a card is faster than the processor, which needs no start.
 //!
 //! ```text
 //! seconds |                  , cpu       start    driver, context, kernels: once
@@ -9,8 +9,8 @@
 //!         |,'________^_________ frames   frames = start / (cpu - card)
 //! ```
 //!
-//! Where a card's decoders can read the input, they have a start and a saving of their own, which count where
-//! they decode enough frames to save time at all.
+//! A card's decoders, if they can read the input, have a start and a saving of their own. These count if the
+//! decoders save time at all.
 //!
 //! `framepipe bench tune` measures start, terms and link, and keeps them beside the tuning table. They are
 //! looked up by processor and not by card, because asking for the card's name starts the driver.
@@ -21,19 +21,19 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// What the decision goes by.
+/// The figures by which the decision is made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crossover {
     /// Seconds by which a run of one frame is longer with a card, its kernels compiled before.
     pub start_seconds: f64,
-    /// Nanoseconds in which one core makes a term ([`crate::engine::cpu::Cpu::terms`]).
+    /// Nanoseconds that one core takes for a term ([`crate::engine::cpu::Cpu::terms`]).
     pub term_nanoseconds: f64,
     /// Bytes a second that go up to the card while as many come down.
     pub link_bytes_per_second: f64,
 }
 
-/// Where such figures come from.
+/// Where the figures come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     BuiltIn,
@@ -58,12 +58,12 @@ pub struct RunEstimate {
     pub is_decoded: bool,
 }
 
-/// Whether a run is one for a card, and why, as the end of a sentence.
+/// Whether a run should use a card, and why, as the end of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// A card is worth its start.
     pub takes_card: bool,
-    /// Where it is taken, its decoders are worth theirs, too.
+    /// If it is taken, its decoders are worth their start, too.
     pub decodes: bool,
     /// For `--explain`.
     pub why: String,
@@ -110,7 +110,7 @@ pub struct SourcedCrossover {
 
 impl SourcedCrossover {
     /// What was measured on `machine`, else what is built in. A file that is damaged or of another framepipe
-    /// is not used, which a warning says.
+    /// is not used, with a warning.
     pub fn of_user(machine: &str) -> SourcedCrossover {
         SourcedCrossover::load(&Cache::of_user(), machine)
     }
@@ -148,8 +148,8 @@ impl SourcedCrossover {
         }
     }
 
-    /// Whether `run` is one for a card, whose decoders save as many seconds as `decoding` says with a number
-    /// of frames of an input, their start taken off; 0 or less where they do not.
+    /// Whether `run` should use a card. `decoding` gives the seconds that the card's decoders save with a
+    /// number of frames of an input, less their start; 0 or less if they save nothing.
     pub fn judge(&self, run: &RunEstimate, decoding: &dyn Fn(u64) -> f64) -> Verdict {
         let start = self.figures.start_seconds;
         let Some(frames) = run.frames else {
@@ -189,7 +189,7 @@ impl SourcedCrossover {
 /// More frames than any input has.
 const FAR: u64 = 1 << 40;
 
-/// The least number of frames of which `holds` is true, as it is of all greater ones, if there is one.
+/// The least number of frames for which `holds` is true, if there is one; it is true for all greater ones.
 fn first(holds: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut below, mut above) = (0, FAR);
     if !holds(above) {
@@ -234,7 +234,7 @@ impl fmt::Display for Seconds {
 struct Kept {
     framepipe: String,
     date: String,
-    /// The machine in words, for people.
+    /// The machine in words.
     machine: String,
     figures: Crossover,
 }
@@ -244,7 +244,7 @@ fn file_name(machine: &str) -> String {
 }
 
 impl Crossover {
-    /// Keeps what was measured on `machine`, for every later run; says in which file.
+    /// Keeps what was measured on `machine` for later runs; returns the file.
     pub fn keep(&self, machine: &str, date: &str) -> Result<PathBuf, EngineError> {
         self.store(&Cache::of_user(), machine, date)
     }

@@ -7,7 +7,7 @@ use crate::frame::{Layout, PixelFormat};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What one launch has to do.
+/// The features of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchFeatures {
@@ -28,7 +28,7 @@ pub struct LaunchFeatures {
 }
 
 impl LaunchFeatures {
-    /// The work of one step on `planes` of a frame of `size` pixels.
+    /// Those of one step on `planes` of a frame of `size` pixels.
     pub(crate) fn of(
         step: &Step,
         format: PixelFormat,
@@ -62,8 +62,8 @@ impl LaunchFeatures {
         }
     }
 
-    /// The distance of two works of the same algorithm: 0 for the same numbers; `None` for other algorithms,
-    /// which say nothing about each other.
+    /// The distance of two launches of the same algorithm: 0 for equal features; `None` for different
+    /// algorithms, which are not comparable.
     ///
     /// A factor of two counts 1 in the taps and in the bytes of a sample, a half in the interleaved
     /// components and a quarter in the samples, and sums of another width count 1: which kernel is the
@@ -125,7 +125,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn works_are_as_far_apart_as_their_numbers() {
+    fn launches_are_as_far_apart_as_their_features() {
         let one = gray(false, 8, 1_000_000);
         assert_eq!(one.distance(&one), Some(0.0));
         assert_eq!(one.distance(&gray(true, 8, 1_000_000)), None);

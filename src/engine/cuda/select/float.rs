@@ -1,5 +1,5 @@
-//! Which kernel does a job whose sums are floating-point numbers: by what the user asks for and what can do
-//! it. Nothing need be measured, since a tile is faster wherever there can be one.
+//! Chooses the kernel of a job with floating-point sums: by what the user asks for and what is possible. No
+//! times are needed, since a tile is faster wherever it is possible.
 
 use super::SelectContext;
 use crate::engine::EngineError;
@@ -22,7 +22,7 @@ pub(crate) fn float_job<'a>(
     FloatJob {
         kernel: &step.kernel,
         border: step.border,
-        // Colour times alpha and what is made of it are not rounded to samples.
+        // Colour times alpha, and its sums, are not rounded to samples.
         samples: Samples::Floats(match step.alpha {
             Some(_) => size_of::<f32>(),
             None => plan.format.bytes_per_sample(),
@@ -32,7 +32,7 @@ pub(crate) fn float_job<'a>(
     }
 }
 
-/// The kernel of one job, and what was chosen and why, for people.
+/// The kernel of one job, and why it was chosen, in words.
 pub(crate) fn choose_float(
     job: &FloatJob<'_>,
     context: &SelectContext<'_>,
@@ -93,7 +93,7 @@ fn shape(tuned: &FloatTuned) -> String {
     )
 }
 
-/// Every kernel that `plan` is carried out with.
+/// All kernels of `plan`.
 pub(crate) fn float_recipes(
     plan: &FloatPlan,
     context: &SelectContext<'_>,
@@ -114,7 +114,7 @@ pub(crate) fn float_recipes(
     Ok(recipes)
 }
 
-/// Every kernel that a step of colour under alpha is carried out with.
+/// All kernels of a step of colour under alpha.
 pub(crate) fn weighted_recipes(
     step: &Step,
     kernel: &WeightedKernel,

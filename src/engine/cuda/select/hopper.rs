@@ -1,7 +1,7 @@
 //! The built-in timing table of Hopper cards (docs/performance.md, docs/lab).
 //!
 //! It was measured on an H200. H100 and GH200 have the same multiprocessors and differ in memory and clock,
-//! which make all variants slower or faster and hardly one of them more than another.
+//! which change the times of all variants by nearly the same factor.
 
 use super::features::LaunchFeatures;
 use super::table::{Origin, Table, TableCell, VariantTime};
@@ -10,7 +10,7 @@ use crate::engine::cuda::kernels::variant::MemoryVariant::{
     self, Constant, ConstantShared, Global, Registers, Shared, Tensor,
 };
 
-/// Whose table it is, in words.
+/// The cards of the table, in words.
 pub(super) const CARDS: &str = "Hopper cards (measured on an NVIDIA H200)";
 
 /// The compute capability of H100, H200 and GH200.

@@ -1,12 +1,12 @@
-//! Which kernel does a job: by what the user asks for, what the card can do and what was measured.
+//! Chooses the kernel of a job: by what the user asks for, what the card can do and what was measured.
 //!
 //! ```text
 //! --memory VARIANT        that one, or an error that says what the card lacks
 //! tensor                  tensor cores wherever they can do it, else as auto; an error for filters of more
-//!                         sums than they make
+//!                         masks than they can do
 //! auto                    of the variants that can do it, the fastest by a table of times:
-//!                            work        a launch in the numbers that decide: mask, channels, bytes, samples
-//!                            table       measured times by work, with a rule where nothing is near
+//!                            features    a launch in the numbers that decide: mask, channels, bytes, samples
+//!                            table       measured times by features, with a rule where nothing was measured
 //!                            hopper      the table that is built in for one generation of cards
 //!                            table_file  the table that `framepipe bench tune` measured here
 //! --engine auto           a card, where the run is long enough: crossover
@@ -35,7 +35,7 @@ use crate::frame::{Colour, PixelFormat};
 use features::LaunchFeatures;
 use table::Table;
 
-/// The context of kernel selection, beside the work.
+/// The context of kernel selection, besides the launch's features.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectContext<'a> {
     /// Where kernels keep weights and pixels.
@@ -48,7 +48,7 @@ pub struct SelectContext<'a> {
     pub size: (usize, usize),
     /// The card.
     pub card: &'a DeviceInfo,
-    /// What was measured.
+    /// The table of times.
     pub table: &'a Table,
 }
 
@@ -80,8 +80,8 @@ impl Choice {
     }
 }
 
-/// The kernel of one job, and what was chosen and why, for people. `auto` takes the variant that the table
-/// says is the fastest, `tensor` tensor cores wherever they can do it and else what `auto` takes.
+/// The kernel of one job, and why it was chosen, in words. `auto` takes the variant that is the fastest by
+/// the table; `tensor` takes tensor cores wherever they can do it, else what `auto` takes.
 pub(crate) fn choose(
     job: &PlaneGroup<'_>,
     context: &SelectContext<'_>,
@@ -116,7 +116,7 @@ pub(crate) fn choose(
     let work = LaunchFeatures::of(job.step, job.format, job.interleaving, job.planes, context.size)?;
     let able = able(job, context, tensor.is_some());
     let Some(pick) = context.table.pick(&work, &able) else {
-        // No variant can do it: report the error of the one that needs the least.
+        // No variant can do it: report the error of the one with the fewest needs.
         return tune(job, MemoryVariant::Constant, context.block, context.card)
             .map(|tuned| (Choice::Scalar(tuned), String::new()));
     };
@@ -148,12 +148,12 @@ fn tensor_kernel(job: &PlaneGroup<'_>, context: &SelectContext<'_>) -> Result<Te
 pub(crate) struct Part<'a> {
     /// The first step's place in the plan.
     pub(crate) index: usize,
-    /// Of two steps, both and their kernel.
+    /// If two steps share a launch, both and their kernel.
     pub(crate) pair: Option<(Pair<'a>, TensorKernel)>,
 }
 
-/// The parts of a plan. Steps share a launch two by two, from the first on, where each would be done by
-/// tensor cores and together they take less time.
+/// The parts of a plan. From the first step on, two steps share a launch if tensor cores would do each of
+/// them and one launch takes less time.
 pub(crate) fn parts<'a>(plan: &'a Plan, context: &SelectContext<'_>) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     let mut index = 0;
@@ -166,7 +166,7 @@ pub(crate) fn parts<'a>(plan: &'a Plan, context: &SelectContext<'_>) -> Vec<Part
     parts
 }
 
-/// The step at `index` and the next one in one launch, where that pays.
+/// The step at `index` and the next one in one launch, if that pays.
 fn pair<'a>(plan: &'a Plan, index: usize, context: &SelectContext<'_>) -> Option<(Pair<'a>, TensorKernel)> {
     let (first, next) = (plan.steps.get(index)?, plan.steps.get(index + 1)?);
     let pair = Pair::new(first, next, plan.format).filter(Pair::pays)?;
@@ -198,8 +198,8 @@ fn able(job: &PlaneGroup<'_>, context: &SelectContext<'_>, tensor: bool) -> Vec<
         .collect()
 }
 
-/// The work of each job of `plan`, with the variants that can do it and that `auto` chooses among; of colour
-/// under alpha none, as there is nothing to choose. `context.memory` and `context.table` have no say.
+/// The features of each job of `plan`, with the variants that can do it and that `auto` chooses among. Colour
+/// under alpha has no choice and is left out. `context.memory` and `context.table` do not matter.
 pub fn contest(
     plan: &Plan,
     context: &SelectContext<'_>,
@@ -222,7 +222,7 @@ pub fn contest(
     Ok(list)
 }
 
-/// Every kernel that `chain` is carried out with on frames of `format`.
+/// All kernels of `chain` for frames of `format`.
 pub fn chain_recipes(
     chain: &Chain,
     format: PixelFormat,
@@ -235,7 +235,7 @@ pub fn chain_recipes(
     }
 }
 
-/// Every kernel that `plan` is carried out with.
+/// All kernels of `plan`.
 pub fn recipes(plan: &Plan, context: &SelectContext<'_>) -> Result<Vec<Recipe>, EngineError> {
     let mut recipes = Vec::new();
     for part in parts(plan, context) {
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_goes_by_the_table_and_tells_it() {
+    fn auto_goes_by_the_table_and_says_so() {
         let h200 = card("NVIDIA H200", (9, 0));
         let table = hopper::table(&h200).unwrap();
         let auto = context(MemoryVariant::Auto, None, &h200, &table);

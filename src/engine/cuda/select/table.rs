@@ -1,4 +1,4 @@
-//! The timing table: which memory variant is the fastest for which work, and the rule where nothing was
+//! The timing table: the fastest memory variant by a launch's features, and the rule where nothing was
 //! measured.
 
 use super::features::LaunchFeatures;
@@ -6,7 +6,7 @@ use crate::engine::cuda::kernels::variant::MemoryVariant;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The time of one variant on one work.
+/// The time of one variant for a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariantTime {
@@ -16,11 +16,11 @@ pub struct VariantTime {
     pub milliseconds: f64,
 }
 
-/// One work and the times of the variants that were measured on it.
+/// A launch's features and the times of the variants that were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableCell {
-    /// What was done.
+    /// The features of the launch.
     pub work: LaunchFeatures,
     /// In any order.
     pub times: Vec<VariantTime>,
@@ -46,7 +46,7 @@ pub enum Origin {
     Rule,
 }
 
-/// What `auto` chooses by.
+/// The table by which `auto` chooses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// Where it comes from.
@@ -57,7 +57,7 @@ pub struct Table {
     pub ignored: Option<String>,
 }
 
-/// A variant and why it was chosen, for people.
+/// A variant and why it was chosen, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VariantChoice {
     pub(crate) variant: MemoryVariant,
@@ -76,8 +76,8 @@ impl Table {
 
     /// The fastest of `able`, the variants that can do the work; `None` if there are none.
     ///
-    /// The nearest cell decides ([`LaunchFeatures::distance`], the first of equals) among those that have the time of a
-    /// variant in `able`; if tensor cores can do it, among those that have theirs.
+    /// The nearest cell decides ([`LaunchFeatures::distance`], the first of equals), of those with a time of
+    /// a variant in `able`, or with one of tensor cores if these are in `able`.
     pub(crate) fn pick(&self, work: &LaunchFeatures, able: &[MemoryVariant]) -> Option<VariantChoice> {
         let tensor = able.contains(&MemoryVariant::Tensor);
         let known = |cell: &&TableCell| match tensor {
@@ -115,7 +115,7 @@ impl Table {
     }
 }
 
-/// The rule where nothing was measured: the order of the one card that was, whatever the mask.
+/// The rule where nothing was measured: the order of variants on the one card that was, for all masks.
 fn by_rule(able: &[MemoryVariant]) -> Option<MemoryVariant> {
     let mut order = [
         MemoryVariant::Tensor,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_as_the_nearest_that_was() {
+    fn what_was_not_measured_goes_by_the_nearest_cell() {
         let table = measured();
         let pick = |work| table.pick(&work, &[Tensor, Registers, ConstantShared]).unwrap();
         let exact = pick(gray(false, 3, 1 << 20)).why;

@@ -1,7 +1,7 @@
 //! A table that was measured here, on disk: one file a card beside the compiled kernels.
 //!
-//! JSON: the table, and everything that its times depend on. A file that is damaged, or whose facts are no
-//! longer true, is ignored, and reported.
+//! The file is JSON: the table, and everything that its times depend on. A damaged file, or one whose facts
+//! have changed, is ignored and reported.
 
 use super::hopper;
 use super::table::{Origin, Table, TableCell};
@@ -12,7 +12,7 @@ use crate::engine::cuda::driver::device::{Device, DeviceInfo, driver_version, nv
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What a table's times depend on.
+/// The facts on which a table's times depend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Facts {
@@ -37,8 +37,8 @@ impl Facts {
         })
     }
 
-    /// Card and compute capability decide the name, so that a newer driver's or program's table takes the
-    /// place of an old one.
+    /// Card and compute capability decide the name, so that the table of a newer driver or program replaces
+    /// an old one.
     fn file_name(&self) -> String {
         let (major, minor) = self.compute_capability;
         let card = format!("{} {major}.{minor}", self.card);
@@ -113,7 +113,7 @@ impl TableFile<'_> {
         }
     }
 
-    /// Writes the table in one step, so that no reader sees half of it.
+    /// Replaces the file by renaming, so that no reader sees half of it.
     fn store(&self, date: &str, cells: &[TableCell]) -> Result<PathBuf, EngineError> {
         let failed = |reason: String| EngineError::Device {
             doing: "keeping the measured table".to_owned(),
@@ -141,8 +141,8 @@ fn is_possible(cell: &TableCell) -> bool {
 }
 
 impl Table {
-    /// What `auto` chooses by on `device`: what was measured here, else what is built in for the card, else
-    /// the rule.
+    /// The table by which `auto` chooses on `device`: what was measured here, else what is built in for the
+    /// card, else the rule.
     pub(crate) fn for_card(device: &Device, cache: &Cache) -> Result<Table, EngineError> {
         let file = TableFile {
             cache,
@@ -151,7 +151,7 @@ impl Table {
         Ok(choose(&file, &device.info))
     }
 
-    /// Keeps what was measured on `device`, for every later run; says in which file.
+    /// Keeps what was measured on `device` for later runs; returns the file.
     pub(crate) fn keep(
         device: &Device,
         cache: &Cache,

@@ -2,8 +2,8 @@
 //! between launches.
 //!
 //! Pictures of noise, together several times the level-2 cache, alternate. Their launches are captured as one
-//! CUDA graph, which is replayed between events; each replay is one time. Copies and bare multiply-adds are
-//! timed likewise, to compare with.
+//! CUDA graph, which is replayed between events; each replay gives one time. Copies and bare multiply-adds
+//! are timed in the same way, for comparison.
 #![allow(unsafe_code)]
 
 use crate::engine::cuda::compile::cache::Cache;
@@ -38,16 +38,16 @@ use std::time::Duration;
 const TIMES_THE_CACHE: u64 = 4;
 /// Alternating pictures, at least and at most.
 const TURNS: (usize, usize) = (3, 2048);
-/// The least time of a graph, beside which the gap between two replays is negligible.
+/// The least time of a graph: compared with it, the gap between two replays is negligible.
 const GRAPH_SECONDS: f64 = 2e-3;
-/// Frames that one graph convolves, at most.
+/// The most frames of one graph.
 const GRAPH_FRAMES: usize = 8192;
 /// Warm-up before the clock starts, so that the card's clock rate has risen.
 const WARM_UP: f64 = 30e-3;
-/// The value that results hold before a timed run, so that a kernel that writes nothing is found out.
+/// The value of results before a timed run, so that a kernel that writes nothing is noticed.
 const POISON: u8 = 0xA5;
 
-/// What is to be timed.
+/// A case to time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelCase<'a> {
     /// The filters.
@@ -66,16 +66,16 @@ pub struct KernelCase<'a> {
     pub fuse: bool,
 }
 
-/// How much is timed.
+/// How long and how often to time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelEffort {
     /// How long to measure.
     pub time: Duration,
-    /// Times taken, at least and at most, whatever that takes.
+    /// The least and the most times to take, however long that takes.
     pub rounds: (usize, usize),
 }
 
-/// What was timed.
+/// The times of a case.
 pub struct KernelTimes {
     /// Milliseconds a frame, one for each replay of the graph.
     pub milliseconds: Vec<f64>,
@@ -86,7 +86,7 @@ pub struct KernelTimes {
     /// The noise that one of the pictures held, as [`fill_with_noise`] takes it, in a frame whose rows are
     /// aligned to 64 bytes.
     pub seed: u64,
-    /// What the timed kernels made of that picture.
+    /// The timed kernels' result for that picture.
     pub output: Frame,
 }
 
@@ -103,7 +103,7 @@ pub struct ArithmeticRates {
 
 /// Times kernels on one card.
 pub struct KernelTimer {
-    // Fields are dropped in this order: memory goes after the stream was waited for in `drop`.
+    // `drop` waits for the stream before any of these fields is dropped.
     pictures: Option<AlternatingPictures>,
     ceiling: Option<Module>,
     cache: Cache,
@@ -117,12 +117,12 @@ pub struct KernelTimer {
 struct AlternatingPictures {
     layout: Layout,
     inputs: Vec<Picture>,
-    /// Two a turn, so that a chain of several filters never writes over its input.
+    /// Two for each turn, so that a chain of several filters never overwrites its input.
     results: [Vec<Picture>; 2],
     scratch: ScratchMemory,
 }
 
-/// Where one turn's pictures lie.
+/// The pictures of one turn.
 #[derive(Clone, Copy)]
 struct Turn {
     input: DevicePlanes,
@@ -151,8 +151,8 @@ impl KernelTimer {
         &self.device.info
     }
 
-    /// Compiles the kernels of `cases` into the cache on disk, side by side. What cannot be compiled is left
-    /// for [`KernelTimer::time`] to tell.
+    /// Compiles the kernels of `cases` into the cache on disk, on several threads. [`KernelTimer::time`]
+    /// reports errors.
     pub fn compile(&self, cases: &[KernelCase<'_>]) {
         let mut list: Vec<Recipe> = Vec::new();
         for case in cases {
@@ -180,8 +180,8 @@ impl KernelTimer {
         }
     }
 
-    /// Keeps what was measured on this card as the table that `auto` chooses by from the next engine on; says
-    /// in which file.
+    /// Keeps what was measured on this card as the table by which `auto` chooses, from the next engine on;
+    /// returns the file.
     pub fn keep(&self, date: &str, cells: &[TableCell]) -> Result<PathBuf, EngineError> {
         Table::keep(&self.device, &self.cache, date, cells)
     }
@@ -227,7 +227,7 @@ impl KernelTimer {
             }
             Ok(())
         };
-        // Once without a graph: a kernel that cannot be launched says so by itself, and code is loaded.
+        // Once without a graph: a kernel that cannot be launched gives its own error, and code is loaded.
         let sequence = Sequence::new(self.stream.handle());
         let timed = turns
             .iter()
@@ -239,7 +239,7 @@ impl KernelTimer {
                 })
             });
         if timed.is_err() {
-            // What was launched must not outlive its code and weights.
+            // Launches must not outlive their code and weights.
             let _ = self.stream.synchronise();
         }
         let milliseconds = timed?;
@@ -375,7 +375,7 @@ impl KernelTimer {
             return Ok(());
         }
         self.stream.synchronise()?;
-        // The old pictures go first, so that the two sets are never held at once.
+        // The old pictures are freed first, so that the two sets are never held at once.
         self.pictures = None;
         let wanted = TIMES_THE_CACHE * self.device.info.l2_bytes;
         let turns = wanted.div_ceil(2 * layout.size().max(1) as u64) as usize;
@@ -396,8 +396,8 @@ impl KernelTimer {
             results: [pictures(turns)?, pictures(if is_chain { turns } else { 0 })?],
             scratch: ScratchMemory::default(),
         };
-        // The noise of each picture is the same whatever its rows are aligned to; a few frames at a time
-        // bound the host's memory.
+        // A picture's noise does not depend on the alignment of its rows. A few frames at a time bound the
+        // host's memory.
         let (threads, seed) = (rayon::current_num_threads().max(1), self.seed);
         for first in (0..turns).step_by(threads) {
             let frames: Vec<Result<Frame, EngineError>> = (first..turns.min(first + threads))
@@ -427,7 +427,7 @@ impl KernelTimer {
         Ok(())
     }
 
-    /// Where the pictures of each turn lie, and what the kernels keep between their passes.
+    /// The pictures of each turn, and the intermediate ones.
     fn planes_of_turns(
         &mut self,
         launch: &ChainLaunch,
@@ -502,7 +502,7 @@ impl KernelTimer {
         self.ceiling.as_ref().ok_or_else(|| self.memory_short(0))
     }
 
-    /// Milliseconds of one turn's work, each from a replay of a graph in which all turns do theirs.
+    /// Milliseconds of one turn, each from a replay of a graph of all turns.
     fn replays(
         &self,
         turns: usize,

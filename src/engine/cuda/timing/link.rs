@@ -1,5 +1,5 @@
-//! The peak rate of the link to the card: plain copies in both directions at once, with which the ring is
-//! compared.
+//! The peak rate of the link to the card, for comparison with the ring: plain copies in both directions at
+//! once.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -10,13 +10,12 @@ use crate::frame::Memory;
 use cudarc::driver::sys;
 use std::time::{Duration, Instant};
 
-/// Buffers on each side and in each direction, so that the same memory is not copied over and over from a
-/// cache.
+/// Buffers on each side and in each direction: several, so that copies do not come from a cache.
 const BUFFERS: usize = 8;
 /// Copies before the clock starts.
 const WARM_UP: usize = 64;
 
-/// How long `copies` uploads and as many downloads of `bytes` each took side by side.
+/// The time of `copies` uploads and as many downloads, at the same time, of `bytes` bytes each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Duplex {
     /// Bytes of one copy.
@@ -28,8 +27,8 @@ pub struct Duplex {
 }
 
 impl Duplex {
-    /// Copies a second in each direction: the most frames a second that a pipeline can have whose frames go
-    /// up and come down.
+    /// Copies a second in each direction: the most frames a second of a pipeline that uploads and downloads
+    /// every frame.
     pub fn rate(&self) -> f64 {
         self.copies as f64 / self.time.as_secs_f64()
     }

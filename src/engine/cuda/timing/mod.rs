@@ -1,6 +1,6 @@
-//! What the benchmarks time: kernels by themselves, and the link between host and card.
+//! Timing for benchmarks: kernels by themselves, and the link between host and card.
 //!
-//! Nothing of it runs when frames are filtered. Times are the card's own, between two events:
+//! It does not run when frames are filtered. Times are by the card's clock, between two events:
 //!
 //! ```text
 //! kernel_time   event | one graph: frame 0, 1, 2 .. of several times the level-2 cache | event

@@ -29,8 +29,8 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// The weights of masks whose sums are combined: of one mask, of two, or of the first of a compass. `None`
-    /// without masks.
+    /// The weights of masks whose sums are combined: of one mask, of two, or of the first of a compass.
+    /// `None` without masks.
     pub(super) fn combined(kernel: &'a CombinedKernel) -> Option<Weights<'a>> {
         let (first, second) = match &kernel.masks[..] {
             [first, second] => (first, Some(&second[..])),

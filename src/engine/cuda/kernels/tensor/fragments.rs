@@ -41,8 +41,8 @@ pub(crate) fn bands(weight_bytes: usize, sample_bytes: usize) -> usize {
     weight_bytes + sample_bytes - 1
 }
 
-/// The weight byte that multiplies byte `byte` of a sample, its low one first, in band `band` of `bands`. The
-/// sum is that of band 0 times 256, plus that of band 1, times 256, and so on.
+/// The weight byte that multiplies byte `byte` of a sample (0: the low one) in band `band` of `bands`. Bands
+/// are joined as `(band 0 * 256 + band 1) * 256 + ...`.
 fn factor(q: i32, band: usize, bands: usize, byte: usize) -> i8 {
     let power = bands - 1 - band;
     let digit = power.checked_sub(byte);
@@ -54,7 +54,7 @@ fn factor(q: i32, band: usize, bands: usize, byte: usize) -> i8 {
 pub(crate) struct Mask<'a> {
     /// Row by row.
     pub(crate) weights: &'a [i32],
-    /// Those of another mask of the same size, whose sums are kept apart.
+    /// The weights of another mask of the same size, whose sums are bands of their own.
     pub(crate) second: Option<&'a [i32]>,
     pub(crate) size: (usize, usize),
     /// Samples from one pixel to the next.
@@ -63,12 +63,12 @@ pub(crate) struct Mask<'a> {
 }
 
 impl Mask<'_> {
-    /// Bytes from a pixel to the last that its mask reaches in a row.
+    /// Bytes from a pixel to the outermost one under its mask in a row.
     pub(crate) fn reach(&self) -> usize {
         self.size.0 / 2 * self.channels * self.sample_bytes
     }
 
-    /// Sums of byte products: the first mask's, then the second one's.
+    /// Sums of byte products: the first mask's, then the second mask's.
     pub(crate) fn bands(&self) -> usize {
         self.bands_of_each() * if self.second.is_some() { 2 } else { 1 }
     }
@@ -78,8 +78,8 @@ impl Mask<'_> {
         bands(bytes, self.sample_bytes)
     }
 
-    /// The weight of the byte at `byte` bytes from a result's first one, `row` rows below the first row that
-    /// its mask covers.
+    /// The weight of the byte that lies `byte` bytes after a result's first one, `row` rows below the first
+    /// row under its mask.
     fn factor(&self, band: usize, byte: isize, row: isize) -> i8 {
         let (sample, which) = (
             byte.div_euclid(self.sample_bytes as isize),
@@ -128,14 +128,14 @@ fn push_a(list: &mut Vec<u32>, registers: usize, value: impl Fn(usize, usize) ->
     }
 }
 
-/// How results lie in the patches of tensor/direct.cu.
+/// The patches of tensor/direct.cu: the results of a K-slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patch {
-    /// 8 x 2 results of one K-slice, in two products: two bands of weights for each pair of rows.
+    /// 8 x 2 results, in two products: two bands of weights for each pair of rows.
     Shared,
-    /// 4 x 2 results of one K-slice.
+    /// 4 x 2 results.
     Wide,
-    /// 2 x 4 results of one K-slice.
+    /// 2 x 4 results.
     Tall,
 }
 
@@ -172,7 +172,8 @@ impl Patch {
     }
 }
 
-/// The weights of tensor/direct.cu. `start` is how many bytes before a patch its K-slice begins.
+/// The weights of tensor/direct.cu. `start` is the number of bytes before a patch at which its first K-slice
+/// begins.
 pub(crate) fn direct(mask: Mask<'_>, patch: Patch, pairs: usize, slices: usize, start: usize) -> Vec<u32> {
     let mut list = Vec::new();
     for slice in 0..slices {
@@ -192,30 +193,30 @@ pub(crate) fn direct(mask: Mask<'_>, patch: Patch, pairs: usize, slices: usize, 
     list
 }
 
-/// The sample of 16 that row `m` of a row pass's product gives: so that a lane ends with four neighbours.
+/// The sample, of 16, that row `m` of a row pass's product gives. In this order a lane ends with four
+/// neighbours.
 fn row_result(m: usize) -> usize {
     m % 8 / 2 * 4 + m % 2 + m / 8 * 2
 }
 
-/// The row, of 8, that is column `n` of a row pass's product. Lanes that read 16 bytes would conflict with
-/// those of the next column in the shared-memory banks, so these are four rows away: an odd multiple of half
-/// of all banks' 128 bytes.
+/// The row, of 8, that is column `n` of a row pass's product. Neighbouring columns are four rows apart, an
+/// odd multiple of half of all banks' 128 bytes, so that their 16-byte reads lie in different banks.
 fn row_of_column(n: usize) -> usize {
     n / 2 + n % 2 * 4
 }
 
-/// The row, of 16, that byte `k` of a column pass's product holds: what a lane has of two products with 8
-/// rows each.
+/// The row, of 16, that byte `k` of a column pass's product holds: a lane has rows of two of the row pass's
+/// products, of 8 rows each.
 fn column_row(k: usize) -> usize {
     row_of_column(k / 4 * 2 + k % 2) + k % 4 / 2 * 8
 }
 
-/// How tensor/separable.cu reads what is under 16 x 16 results.
+/// What tensor/separable.cu reads for 16 x 16 results.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passes {
-    /// How many bytes before 16 results their K-slice begins.
+    /// Bytes before 16 results at which their first K-slice begins.
     pub(crate) start: usize,
-    /// A K-slice's 16-byte slices.
+    /// K-slices of 16 bytes of a row.
     pub(crate) slices: usize,
     /// Groups of 16 rows under 16 results.
     pub(crate) groups: usize,
@@ -224,8 +225,8 @@ pub(crate) struct Passes {
 }
 
 impl Passes {
-    /// How many layouts the column's weights have. With two groups, which half of a product is the older one
-    /// changes from group to group; wide ones are moved instead.
+    /// Layouts of the column's weights: with two groups, the older one is by turns the first and the second
+    /// half of a product. Wide intermediates are moved instead.
     fn turns(self) -> usize {
         if self.groups == 2 && !self.wide { 2 } else { 1 }
     }
@@ -438,8 +439,8 @@ mod tests {
         }
     }
 
-    /// Row pass and column pass of tensor/separable.cu for 16 x 16 results, the intermediate handed on within
-    /// lanes as it does.
+    /// Row pass and column pass of tensor/separable.cu for 16 x 16 results; as there, the intermediate stays
+    /// in its lane.
     #[test]
     fn both_passes_of_a_separable_mask_give_its_sums() {
         let mut next = noise(9);
@@ -594,7 +595,7 @@ mod tests {
         }
     }
 
-    /// A sum without its last 16 bits, joined in 32 bits as tensor/separable.cu does it.
+    /// A sum without its lowest 16 bits, joined in 32 bits as tensor/separable.cu does it.
     fn split_sum32(sums: impl ExactSizeIterator<Item = i32>) -> i32 {
         let above = sums.len() - 2;
         let (mut upper, mut lower) = (0, 0);

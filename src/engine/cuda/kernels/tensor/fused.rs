@@ -1,4 +1,5 @@
-//! Two steps of a chain in one launch: which ones, and the shape of their kernel, tensor/fused.cu.
+//! Two steps of a chain in one launch: which steps can be fused, and the shape of their kernel,
+//! tensor/fused.cu.
 
 use super::direct::{Cover, Weights, mask};
 use super::fragments::{self, Patch};
@@ -18,7 +19,7 @@ pub(crate) struct Pair<'a> {
     format: PixelFormat,
 }
 
-/// Planes of one component, which is convolved.
+/// The interleaving of planes of one component, which is convolved.
 pub(crate) const PLAIN: Interleaving = Interleaving {
     channels: 1,
     convolved: 1,
@@ -27,26 +28,26 @@ pub(crate) const PLAIN: Interleaving = Interleaving {
 /// Rows of results of a tile.
 const ROWS: usize = 24;
 
-/// Bytes of a row of the middle before a tile's first result, and bytes of it that the block computes besides
-/// results: on both sides the next mask's reach, rounded up so that tiles begin at multiples of 16 bytes.
+/// Bytes of a row of the middle before a tile's first result, and bytes of the row besides the results' own:
+/// the next mask's reach on both sides, rounded up so that tiles begin at multiples of 16 bytes.
 const MIDDLE_LEFT: usize = 8;
 const MIDDLE_MORE: usize = 16;
 
 /// Bytes before a patch at which its K-slice begins.
 const START: usize = 4;
 
-/// Products for 128 results, including those that neighbouring tiles compute twice, up to which one launch is
-/// sure to be faster. In two launches the middle is written and read again, which takes as long as 9.8
-/// products; but then half of a launch's products and more hide behind its transfers.
-/// docs/lab/2026-11-22-gpu-fused-filters.md has the figures.
+/// The most products for 128 results, with those that neighbouring tiles compute twice, with which one launch
+/// is sure to be faster. Two launches write and read the middle, which takes as long as 9.8 products, but
+/// hide more than half of their products behind their transfers. docs/lab/2026-11-22-gpu-fused-filters.md has
+/// the figures.
 const MOST_PRODUCTS: usize = 16;
 
-/// Registers of weights with which four blocks have room on a multiprocessor; three with more.
+/// The most registers of weights with which four blocks fit a multiprocessor; with more, three do.
 const MOST_WEIGHTS_OF_FOUR: usize = 48;
 
 impl<'a> Pair<'a> {
-    /// `first` and `next` if one launch can do both: masks to 9x9 applied whole to planes of one 8-bit
-    /// component, all of them, with the same border, and no alpha.
+    /// `first` and `next` if one launch can do both: direct masks to 9x9 on all planes, each of one 8-bit
+    /// component, with the same border, and without alpha.
     pub(crate) fn new(first: &'a Step, next: &'a Step, format: PixelFormat) -> Option<Pair<'a>> {
         let is_plain = |step: &Step| {
             let all = (0..step.planes.len()).collect();
@@ -74,7 +75,7 @@ impl<'a> Pair<'a> {
         self.masks.map(|kernel| (kernel.width, kernel.height))
     }
 
-    /// Products for 128 results and mask.
+    /// Products of each mask for 128 results.
     fn products(&self) -> [usize; 2] {
         self.masks.map(|kernel| {
             let mask = mask(Weights::of(kernel), 1, 1);
@@ -85,26 +86,26 @@ impl<'a> Pair<'a> {
     /// True if one launch takes less time than two.
     pub(crate) fn pays(&self) -> bool {
         let [first, next] = self.products();
-        // The first mask's results are computed under the next one's halo too.
+        // The first mask's results are computed in the next one's halo, too.
         let rows = ROWS + self.masks[1].height - 1;
         first * rows + next * ROWS <= MOST_PRODUCTS * ROWS
     }
 
-    /// The kernel in blocks of the shape that is the best for large frames.
+    /// The kernel in the blocks that are best for large frames.
     pub(crate) fn tune(&self, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
         let weights = 4 * self.products().iter().sum::<usize>();
         let steps = (ROWS + self.masks[1].height - 1) / 2;
         let blocks = if weights > MOST_WEIGHTS_OF_FOUR { 3 } else { 4 };
         let kernel = self.shaped(Block::new((4, 1), steps, blocks), limits)?;
-        // A single block waits for each of its barriers alone.
+        // With one block on a multiprocessor, nothing runs while it waits at a barrier.
         if 2 * (kernel.shared + 1024) > limits.shared_per_multiprocessor as usize {
             return Err(Unfit::SharedMemory);
         }
         Ok(kernel)
     }
 
-    /// The kernel with lower tiles where `tile_size::fitted` would have them; `sizes` are the planes' bytes
-    /// across and rows.
+    /// The kernel with lower tiles, chosen as `tile_size::fitted` does; `sizes` are the planes' bytes across
+    /// and rows.
     pub(crate) fn fitted(
         &self,
         kernel: &TensorKernel,
@@ -116,7 +117,7 @@ impl<'a> Pair<'a> {
         self.shaped(block, limits).ok()
     }
 
-    /// The kernel in such blocks, which compute two rows of the middle for each of their steps.
+    /// The kernel in this block, which computes two rows of the middle in each step.
     fn shaped(&self, block: Block, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
         let [first, next] = self.masks.map(|kernel| mask(Weights::of(kernel), 1, 1));
         let covers = [first, next].map(Cover::of);
@@ -125,12 +126,12 @@ impl<'a> Pair<'a> {
         let row = 8 * Patch::Shared.slices_apart();
         let width = row * block.warps.0;
         let rows = 2 * block.steps;
-        // Two rows, which lanes write together, begin eight bytes apart modulo the banks.
+        // Lanes write two rows at once, which lie eight bytes apart modulo the banks.
         let pitch = width + 8;
         let extent = Extent {
             mask: (first.size.0 + next.size.0 - 1, first.size.1 + next.size.1 - 1),
             tile: (width - MIDDLE_MORE, rows - (next.size.1 - 1)),
-            // K-slices at the end of the last row go beyond it.
+            // K-slices at the end of the last row reach beyond it.
             beside: (rows * pitch + 16).next_multiple_of(128),
             divides: divides(self.steps[1]),
         };
@@ -162,7 +163,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What pixels outside the plane are, whatever the mask.
+/// The border, with each component's constant.
 fn borders(step: &Step) -> (Border, Vec<Option<u16>>) {
     let constant = |channel: &ChannelStep| channel.convolved().map(|c| c.border);
     (step.border, step.planes.iter().flatten().map(constant).collect())

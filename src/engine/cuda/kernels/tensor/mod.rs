@@ -1,9 +1,9 @@
-//! The tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and which steps they
-//! cannot do.
+//! The tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and which steps
+//! they cannot do.
 //!
 //! A mask is a matrix product. Neighbouring results need nearly the same pixels, so one operand is the pixels
-//! as they lie in memory, and the other a band (Toeplitz) matrix of weights: the mask, shifted by one more for
-//! each column:
+//! as they lie in memory, and the other a band (Toeplitz) matrix of weights: the mask, shifted by one more
+//! for each column:
 //!
 //! ```text
 //!     16 K-slices of pixels (A)         weights (B)               sums (D)

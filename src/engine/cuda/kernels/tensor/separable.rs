@@ -7,8 +7,8 @@ use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::{SeparableKernel, Step};
 use crate::frame::PixelFormat;
 
-/// The most registers of weights of one pass that a lane can hold with three blocks on a multiprocessor, if the
-/// intermediate has two bytes.
+/// The most registers of weights of one pass that a lane can hold with three blocks on a multiprocessor, if
+/// the intermediate has two bytes.
 const MOST_WEIGHTS: usize = 40;
 
 /// The most registers of weights, intermediate and pixels that a lane can hold without spilling: with three
@@ -16,13 +16,14 @@ const MOST_WEIGHTS: usize = 40;
 const MOST_HELD_BY_THREE: usize = 64;
 const MOST_HELD_BY_TWO: usize = 150;
 
-/// The most K-slices of all bands of a row whose weights a lane can hold beside those of three groups of rows,
-/// with three blocks on a multiprocessor.
+/// The most K-slices of all bands of a row whose weights a lane can hold beside those of three groups of
+/// rows, with three blocks on a multiprocessor.
 const MOST_SLICES_BY_THREE: usize = 8;
 
-/// True if a wide kernel's sums can be joined in 32 bits (SPLIT_SUM32): without their lowest 8 or 16 bits in the
-/// row pass, with three or four bands, and 16 or 24 in the column pass, with weights of up to two bytes or of
-/// three. The shifts have to drop these bits in any case. The column's sums then lie within 2^45, or 2^52.
+/// True if a wide kernel's sums can be joined in 32 bits (SPLIT_SUM32): without their lowest 8 or 16 bits in
+/// the row pass, with three or four bands, and 16 or 24 in the column pass, with weights of up to two bytes
+/// or of three. The shifts have to drop these bits in any case. The column's sums then lie within 2^45, or
+/// 2^52.
 fn can_split_sum32(kernel: &SeparableKernel, step: &Step, row_bands: usize, column_bytes: usize) -> bool {
     let row = match row_bands {
         ..=2 => true,
@@ -123,8 +124,8 @@ pub(super) fn separable(
     let written_out = match block.steps {
         // Unrolled passes of wide sums would keep too many registers for later passes.
         _ if kernel.wide => 1,
-        // The intermediate is moved from register to register, less often the more passes are unrolled. Unrolled
-        // passes hold more registers.
+        // The intermediate is moved from register to register, less often the more passes are unrolled.
+        // Unrolled passes hold more registers.
         steps if fills_two_blocks(row_weights, column_weights, groups) => {
             let most = if row_weights + column_weights < MOST_WEIGHTS {
                 4

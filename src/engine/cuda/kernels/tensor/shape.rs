@@ -214,8 +214,8 @@ pub(super) struct Shape {
     pub(super) read: usize,
     /// Rows that are read below the mask's last.
     pub(super) rows_below: usize,
-    /// True if the pitch has to be an odd number of 16-byte chunks, so that lanes that read words of eight rows
-    /// at once have no bank conflicts.
+    /// True if the pitch has to be an odd number of 16-byte chunks, so that lanes that read words of eight
+    /// rows at once have no bank conflicts.
     pub(super) odd_chunks: bool,
     pub(super) fragments: Vec<u32>,
     pub(super) between: Between,
@@ -240,7 +240,8 @@ struct Stage {
     /// Bytes of a row before its first result.
     left: usize,
     rows: usize,
-    /// 16-byte chunks that are loaded of a row, and bytes from row to row: of unaligned rows, and of aligned ones.
+    /// 16-byte chunks that are loaded of a row, and bytes from row to row: of unaligned rows, and of aligned
+    /// ones.
     chunks: usize,
     pitch: usize,
     aligned_chunks: usize,

@@ -25,8 +25,8 @@ const MANY: usize = 4;
 /// A tile's shape is changed if that is predicted to save at least this many percent of the time.
 const LEAST_GAIN: usize = 5;
 
-/// `kernel` with lower tiles, or also half as wide ones, if they keep more of the card busy; `None` if its own
-/// tiles are best. `sizes` are the planes' bytes across and rows.
+/// `kernel` with lower tiles, or also half as wide ones, if they keep more of the card busy; `None` if its
+/// own tiles are best. `sizes` are the planes' bytes across and rows.
 pub(crate) fn fitted(
     kernel: &TensorKernel,
     (step, format, planes): (&Step, PixelFormat, Interleaving),
