@@ -296,7 +296,7 @@ typedef float Sums[MASKS][OUTPUTS][4];
 // Rows of weights in shared memory begin with a word of 16 bytes.
 constexpr i32 WEIGHTS_W = (MASK_W + 3) / 4 * 4;
 
-// The weights of an unrolled mask: operands in constant memory.
+// The weights of an unrolled mask, in constant or in global memory.
 template <class Weights> struct UnrolledWeights {
     const Weights &weights;
 

@@ -1,7 +1,7 @@
 // How a tile of a plane lies in shared memory: its rows, their halo, and where a lane finds bytes in it.
 // docs/gpu-kernels.md has the pictures.
 //
-//   stage       |<--------------------- PITCH, or ALIGNED_PITCH --------------------->|
+//   stage       |<--------------------- PITCH, or ALIGNED_PITCH ---------------------->|
 //   row 0       | unused | REACH |  TILE_W bytes of results  | REACH | .. misalignment |
 //   row 1       |<---- LEFT ---->|                                                     |
 //   ..                                                          ROWS rows: TILE_H + MASK_H - 1

@@ -368,11 +368,11 @@ impl Engine for Cuda {
         }
         self.ring.give_back(slot);
         if let Err(error) = enqueued {
-            self.ring.land(flight);
+            self.ring.push_idle(flight);
             return Err(error);
         }
         flight.buffers = Some(buffers);
-        self.ring.fly(flight);
+        self.ring.push_in_flight(flight);
         Ok(())
     }
 

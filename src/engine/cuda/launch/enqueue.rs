@@ -106,7 +106,7 @@ impl StepEnqueuer<'_> {
     ) -> Result<(), EngineError> {
         let planes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
         let pictures = (source, &scratch.numbers, result);
-        for_each_pass(passes, kernel.grid, planes, pictures, |kernel_of_pass, pass| {
+        for_each_pass(passes, kernel.grid, &planes, pictures, |kernel_of_pass, pass| {
             let division = Division::by_power_of_two(kernel.last_shift());
             let planes = self.planes(group, division, pass.from, pass.to, source, &|c| {
                 self.channel(c, &|c| i64::from(c.border))

@@ -352,7 +352,7 @@ impl FloatStepEnqueuer<'_> {
     ) -> Result<(), EngineError> {
         let planes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
         let pictures = (source, &scratch.numbers, result);
-        for_each_pass(passes, kernel.grid, planes, pictures, |kernel_of_pass, pass| {
+        for_each_pass(passes, kernel.grid, &planes, pictures, |kernel_of_pass, pass| {
             let border: &dyn Fn(f32) -> f32 = match pass.index {
                 1 => &|border| kernel.decimated_constant(border),
                 _ => &|border| border,

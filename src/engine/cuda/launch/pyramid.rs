@@ -20,7 +20,7 @@ pub(super) struct PyramidPass<'a> {
 pub(super) fn for_each_pass<'a, Kernel>(
     kernels: &[Kernel],
     grid: PyramidGrid,
-    planes: impl Iterator<Item = &'a Plane> + Clone,
+    planes: &(impl Iterator<Item = &'a Plane> + Clone),
     (source, numbers, result): (&DevicePlanes, &[DevicePlanes; 2], &DevicePlanes),
     mut launch: impl FnMut(&Kernel, PyramidPass<'_>) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {

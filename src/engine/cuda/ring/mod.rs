@@ -136,18 +136,18 @@ impl Ring {
         }
     }
 
-    /// Takes back a slot for which a frame was enqueued.
+    /// Takes back the slot of a frame that was enqueued, or could not be.
     pub(crate) fn give_back(&mut self, slot: Slot) {
         self.slots.push_back(slot);
     }
 
-    /// Takes a flight whose frame was enqueued.
-    pub(crate) fn fly(&mut self, flight: Flight) {
+    /// Takes the flight of a frame that was enqueued.
+    pub(crate) fn push_in_flight(&mut self, flight: Flight) {
         self.in_flight.push_back(flight);
     }
 
-    /// Takes back a flight without a frame.
-    pub(crate) fn land(&mut self, flight: Flight) {
+    /// Takes back the flight of a frame that could not be enqueued.
+    pub(crate) fn push_idle(&mut self, flight: Flight) {
         self.idle.push(flight);
     }
 
