@@ -799,7 +799,7 @@ fn animations_are_shown_as_often_as_before() {
     let output = folder.path().join("asked.gif");
     filtered(&input, &output, &["--encoder-option", "loop=6"]);
     assert_eq!(plays(&output), 7);
-    filtered(&stills, &output, &["--fps", "10", "--overwrite"]);
+    filtered(&stills, &output, &["--fps", "10"]);
     assert_eq!(plays(&output), 0);
 }
 
