@@ -10,7 +10,7 @@ mod rows;
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant, Overlap, devices, duplex, probe};
 use framepipe::engine::several::Several;
-use framepipe::engine::{DeviceTimes, Engine, EngineError};
+use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Planes};
 use framepipe::frame::{Allocator, Buffer, Frame};
 use framepipe::pipeline::{self, Job, PipelineOptions, Progress, Stop};
@@ -80,16 +80,20 @@ impl Drop for Timed {
 }
 
 impl Engine for Timed {
+    fn inner(&self) -> Option<&dyn Engine> {
+        Some(&*self.engine)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Engine> {
+        Some(&mut *self.engine)
+    }
+
     fn name(&self) -> &'static str {
         self.engine.name()
     }
 
     fn description(&self) -> String {
         self.engine.description()
-    }
-
-    fn depth(&self) -> usize {
-        self.engine.depth()
     }
 
     fn input_allocator(&self) -> Arc<dyn Allocator> {
@@ -113,10 +117,6 @@ impl Engine for Timed {
 
     fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
         self.engine.collect()
-    }
-
-    fn device_times(&mut self) -> Option<DeviceTimes> {
-        self.engine.device_times()
     }
 }
 

@@ -10,20 +10,20 @@
 
 use super::cpu::Threads;
 use super::cpu::pixels::luma::{Change, LumaRows, PlaneRows, PlaneRowsMut};
-use super::{DeviceTimes, Engine, EngineError, Ranges};
+use super::{Engine, EngineError};
 use crate::filter::Planes;
 use crate::frame::{
-    Allocator, Buffer, Channel, Colour, ColourModel, Frame, FramePool, Layout, Pageable, PixelFormat, Range,
-    Remarks, luma_weights,
+    Allocator, Buffer, Channel, Colour, ColourModel, Frame, FramePool, Layout, LayoutError, Pageable,
+    PixelFormat, Range, luma_weights,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The format in which an engine is given frames of `format` under this choice of planes: luma, with alpha if
-/// there is one, for RGB whose luma is chosen; else `format` itself.
+/// The format that the inner engine filters for frames of `format` with this choice of planes: luma, with the
+/// alpha of `format` if it has one, for RGB whose luma is chosen; else `format` itself.
 pub fn filtered_format(format: PixelFormat, planes: &Planes) -> PixelFormat {
     let is_luma = matches!(planes, Planes::Luma | Planes::Gray);
-    // Of floating-point RGB no luma is made; the plan refuses it.
+    // The plan refuses luma of floating-point RGB.
     if format.model() != ColourModel::Rgb || format.is_float() || !is_luma {
         return format;
     }
@@ -32,14 +32,14 @@ pub fn filtered_format(format: PixelFormat, planes: &Planes) -> PixelFormat {
         (false, depth) => format!("gray{depth}le"),
         (true, 8) => "ya8".to_owned(),
         (true, 16) => "ya16le".to_owned(),
-        // No gray format has alpha of such a depth; the chroma stays neutral.
+        // No gray format of this depth has alpha. The chroma is neutral.
         (true, depth) => format!("yuva444p{depth}le"),
     };
     PixelFormat::from_name(&name).unwrap_or(format)
 }
 
-/// `engine`, or that engine behind a [`Luma`] if this choice of planes asks for the luma of RGB frames, with
-/// so many threads (0: one a core).
+/// `engine`, or that engine behind a [`Luma`] with `threads` threads (0: one per core) if this choice of
+/// planes asks for the luma of RGB frames.
 pub fn around(
     engine: Box<dyn Engine>,
     planes: &Planes,
@@ -52,27 +52,34 @@ pub fn around(
     })
 }
 
-/// An engine that gives another one the luma of RGB frames; frames of other formats pass to it as they are.
+/// An engine that gives another one the luma of RGB frames, and frames of other formats unchanged.
 pub struct Luma {
     inner: Box<dyn Engine>,
     planes: Planes,
-    /// What the frames in flight are made of again, oldest first; `None` for one that passes as it is.
+    /// The RGB frames in flight, oldest first; `None` for a frame that the inner engine filters unchanged.
     waiting: VecDeque<Option<Original>>,
-    /// Memory of the luma, before and after.
+    /// Memory of the luma before the inner engine.
     before: FramePool,
+    /// Memory of the filtered luma.
     after: FramePool,
     threads: Threads,
 }
 
+/// An RGB frame whose luma is being filtered.
 struct Original {
     frame: Frame,
+    /// Memory for the result.
     output: Buffer,
+    /// Alignment of the result's rows, in bytes.
     row_alignment: usize,
 }
 
+/// Alignment of the luma's rows, in bytes.
+const ALIGNMENT: usize = 64;
+
 impl Luma {
-    /// Luma, or gray, as `planes` says, filtered by `inner`, made and put back by so many threads (0: one a
-    /// core).
+    /// Lets `inner` filter the luma of RGB frames. The result is the RGB with that luma, or a gray picture,
+    /// as `planes` says. `threads` threads (0: one per core) convert.
     pub fn new(inner: Box<dyn Engine>, planes: Planes, threads: usize) -> Result<Luma, EngineError> {
         let depth = inner.depth().max(1) + 1;
         Ok(Luma {
@@ -85,6 +92,23 @@ impl Luma {
         })
     }
 
+    /// The layout of the luma of frames of this layout; `None` if these are filtered unchanged.
+    fn luma_layout(&self, frame: &Layout) -> Result<Option<Layout>, LayoutError> {
+        let format = filtered_format(frame.format(), &self.planes);
+        if format == frame.format() {
+            return Ok(None);
+        }
+        Layout::new(format, frame.width(), frame.height(), ALIGNMENT).map(Some)
+    }
+
+    /// The colour facts of the luma of frames with these.
+    fn luma_colour(colour: Colour) -> Colour {
+        Colour {
+            range: Range::Full,
+            ..colour
+        }
+    }
+
     fn free(pool: &FramePool) -> Result<Buffer, EngineError> {
         match pool.try_take() {
             Some(buffer) => Ok(buffer),
@@ -95,16 +119,20 @@ impl Luma {
 }
 
 impl Engine for Luma {
+    fn inner(&self) -> Option<&dyn Engine> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Engine> {
+        Some(&mut *self.inner)
+    }
+
     fn name(&self) -> &'static str {
         self.inner.name()
     }
 
     fn description(&self) -> String {
         format!("{}; luma of RGB", self.inner.description())
-    }
-
-    fn depth(&self) -> usize {
-        self.inner.depth()
     }
 
     fn input_allocator(&self) -> Arc<dyn Allocator> {
@@ -116,44 +144,40 @@ impl Engine for Luma {
     }
 
     fn own_bytes(&self, frame: &Layout) -> u128 {
-        let format = filtered_format(frame.format(), &self.planes);
-        if format == frame.format() {
-            return self.inner.own_bytes(frame);
-        }
-        let luma = Layout::new(format, frame.width(), frame.height(), 64);
         let pools = self.before.capacity() + self.after.capacity();
-        luma.map_or(0, |luma| {
-            pools as u128 * luma.size() as u128 + self.inner.own_bytes(&luma)
-        })
+        match self.luma_layout(frame) {
+            Ok(Some(luma)) => pools as u128 * luma.size() as u128 + self.inner.own_bytes(&luma),
+            Ok(None) => self.inner.own_bytes(frame),
+            Err(_) => 0,
+        }
+    }
+
+    fn expect(&mut self, frame: &Layout, colour: &Colour) {
+        match self.luma_layout(frame) {
+            Ok(Some(luma)) => self.inner.expect(&luma, &Luma::luma_colour(*colour)),
+            Ok(None) => self.inner.expect(frame, colour),
+            // Reported when the frame is submitted.
+            Err(_) => {}
+        }
     }
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
-        let format = filtered_format(input.format(), &self.planes);
-        if format == input.format() {
+        let Some(layout) = self.luma_layout(input.layout())? else {
             self.waiting.push_back(None);
             return self.inner.submit(input, output, row_alignment);
-        }
-        let (width, height) = (input.layout().width(), input.layout().height());
-        let layout = Layout::new(format, width, height, 64)?;
+        };
         let mut luma = Frame::new(layout, Luma::free(&self.before)?)?;
         make_luma(&self.threads, &input, &mut luma);
         luma.sequence = input.sequence;
         luma.born = input.born;
-        luma.metadata.colour = Colour {
-            range: Range::Full,
-            ..input.metadata.colour
-        };
+        luma.metadata.colour = Luma::luma_colour(input.metadata.colour);
         self.waiting.push_back(Some(Original {
             frame: input,
             output,
             row_alignment,
         }));
         let room = Luma::free(&self.after)?;
-        self.inner.submit(luma, room, 64)
-    }
-
-    fn explanation(&mut self) -> Vec<String> {
-        self.inner.explanation()
+        self.inner.submit(luma, room, ALIGNMENT)
     }
 
     fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
@@ -180,30 +204,18 @@ impl Engine for Luma {
         result.metadata = frame.into_parts().0;
         Ok(Some(result))
     }
-
-    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
-        self.inner.ranges()
-    }
-
-    fn device_times(&mut self) -> Option<DeviceTimes> {
-        self.inner.device_times()
-    }
-
-    fn remarks(&mut self, whole: bool) -> Remarks {
-        self.inner.remarks(whole)
-    }
 }
 
-/// Rows that a thread makes luma of, or puts it back into, at a time.
+/// Rows that a thread converts at a time.
 const BAND: usize = 16;
 
-/// The rows of a frame at height `y`.
+/// Row `y` of each plane of a frame, whose planes are all as high as the frame.
 pub(super) fn rows_at(frame: &Frame, y: usize) -> PlaneRows<'_> {
     let planes = frame.layout().planes().len();
     std::array::from_fn(|plane| if plane < planes { frame.row(plane, y) } else { &[] })
 }
 
-/// The rows of a frame to write into, by their heights; all planes are as high as the frame.
+/// For each row of a frame that row of each plane, to write to. All planes are as high as the frame.
 fn rows_mut(frame: &mut Frame) -> Vec<PlaneRowsMut<'_>> {
     let height = frame.layout().height();
     let mut planes: Vec<_> = frame.plane_rows_mut().into_iter().map(Vec::into_iter).collect();
@@ -217,7 +229,7 @@ fn rows_mut(frame: &mut Frame) -> Vec<PlaneRowsMut<'_>> {
     (0..height).map(|_| at_height()).collect()
 }
 
-/// Stores luma and alpha of `from`, whose chroma is neutral.
+/// Stores the luma and the alpha of `from` in `luma`, whose chroma, if it has any, becomes neutral.
 fn make_luma(threads: &Threads, from: &Frame, luma: &mut Frame) {
     let format = luma.format();
     let place = |channel| format.place(channel);
@@ -240,7 +252,7 @@ fn make_luma(threads: &Threads, from: &Frame, luma: &mut Frame) {
     });
 }
 
-/// Stores `from` with the new luma `after`.
+/// Stores `from` with the new luma of `after` in `to`.
 fn put_back(threads: &Threads, (from, after): (&Frame, &Frame), change: Change, to: &mut Frame) {
     let loops = luma_rows(from);
     // Alpha in a plane of its own.
@@ -258,17 +270,17 @@ fn put_back(threads: &Threads, (from, after): (&Frame, &Frame), change: Change, 
     });
 }
 
-/// The loops for RGB frames such as this one.
+/// The loops for RGB frames of this one's format and colour facts.
 pub(super) fn luma_rows(frame: &Frame) -> LumaRows {
     LumaRows::new(frame.format(), Weights::of(&frame.metadata.colour).0)
 }
 
-/// What red, green and blue count in luma, times 2^16; their sum is 2^16.
+/// The weights of red, green and blue in luma, times 2^16; their sum is 2^16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Weights([u32; 3]);
 
 impl Weights {
-    /// Those of the matrix that a picture's colour facts name, else those of its primaries, else BT.709's
+    /// The weights of the matrix that the colour facts name, else of the primaries' matrix, else of BT.709
     /// (H.273, tables 2 and 4).
     fn of(colour: &Colour) -> Weights {
         let of_primaries = match colour.primaries {
@@ -290,7 +302,7 @@ impl Weights {
     }
 }
 
-/// The words of one channel of row `y`.
+/// Replaces `samples` by the samples of one channel of row `y`.
 pub(super) fn take(frame: &Frame, channel: Channel, y: usize, samples: &mut Vec<u16>) {
     samples.clear();
     let Some((plane, at)) = frame.format().place(channel) else {
@@ -299,7 +311,7 @@ pub(super) fn take(frame: &Frame, channel: Channel, y: usize, samples: &mut Vec<
     let row = frame.row(plane, y);
     let words = row.as_chunks::<2>().0;
     let word = |word: &[u8; 2]| u16::from_le_bytes(*word);
-    // A step that is known is made in vectors.
+    // With one sample per pixel the compiler vectorizes the loop.
     match (
         frame.format().bytes_per_sample(),
         frame.format().planes()[plane].channels.len(),
@@ -311,7 +323,8 @@ pub(super) fn take(frame: &Frame, channel: Channel, y: usize, samples: &mut Vec<
     }
 }
 
-/// Writes the samples of one channel, at this place of a format, into its row.
+/// Writes the samples of one channel of `format` into its row. `place` is its plane, and its position in a
+/// pixel.
 fn put(format: PixelFormat, place: Option<(usize, usize)>, samples: &[u16], rows: &mut PlaneRowsMut<'_>) {
     let Some((plane, at)) = place else {
         return;

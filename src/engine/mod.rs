@@ -29,9 +29,22 @@ use std::time::Instant;
 
 /// Takes frames and gives them back filtered, in the same order.
 ///
-/// The caller keeps at most [`Engine::depth`] frames in flight: it submits until so many are, then collects
-/// the oldest.
+/// The caller keeps at most [`Engine::depth`] frames in flight: it submits until that number is reached, then
+/// collects the oldest.
+///
+/// An engine around another one returns that one from [`Engine::inner`] and [`Engine::inner_mut`]. Methods
+/// that it does not write itself are then forwarded.
 pub trait Engine: Send {
+    /// The engine that this one works in front of, if any.
+    fn inner(&self) -> Option<&dyn Engine> {
+        None
+    }
+
+    /// The same engine as [`Engine::inner`].
+    fn inner_mut(&mut self) -> Option<&mut dyn Engine> {
+        None
+    }
+
     /// "none", "reference", "cpu" or "cuda".
     fn name(&self) -> &'static str;
 
@@ -40,7 +53,10 @@ pub trait Engine: Send {
 
     /// How many frames may be in flight; 1 for an engine that works at once.
     fn depth(&self) -> usize {
-        1
+        match self.inner() {
+            Some(inner) => inner.depth(),
+            None => 1,
+        }
     }
 
     /// Makes the memory that the engine reads frames from fastest.
@@ -49,72 +65,83 @@ pub trait Engine: Send {
     /// Makes the memory that the engine writes frames to fastest.
     fn output_allocator(&self) -> Arc<dyn Allocator>;
 
-    /// Pixels across and rows of what is made of frames of this format and size: the same, for all that only
-    /// filter.
+    /// Width and height in pixels of the result for a frame of this format and size. Filters keep the size;
+    /// [`compare::Compare`] does not.
     fn output_size(&self, format: PixelFormat, width: usize, height: usize) -> (usize, usize) {
-        let _ = format;
-        (width, height)
+        match self.inner() {
+            Some(inner) => inner.output_size(format, width, height),
+            None => (width, height),
+        }
     }
 
-    /// Bytes that the engine will keep for frames laid out like this, beside the buffers that it is given, as
-    /// far as that is known before the run.
+    /// Bytes of frame memory that the engine allocates itself for frames of this layout, besides the
+    /// pipeline's pools. An estimate.
     fn own_bytes(&self, frame: &Layout) -> u128 {
-        let _ = frame;
-        0
+        self.inner().map_or(0, |inner| inner.own_bytes(frame))
     }
 
-    /// Frames laid out like this one, with these colour facts, are about to come: what needs no frame is made
-    /// ready while the first is still being read. Whatever is wrong is reported when it is submitted.
+    /// Announces frames of this layout with these colour facts, so that the engine prepares itself while the
+    /// first one is being read. Errors are reported when that one is submitted.
     fn expect(&mut self, frame: &Layout, colour: &Colour) {
-        let _ = (frame, colour);
+        if let Some(inner) = self.inner_mut() {
+            inner.expect(frame, colour);
+        }
     }
 
-    /// True if the frame lies where this engine, of several for different devices, reads it at once.
+    /// True if the frame lies on this engine's device. [`several::Several`] gives such a frame to this
+    /// engine.
     fn is_home_of(&self, frame: &Frame) -> bool {
-        let _ = frame;
-        false
+        self.inner().is_some_and(|inner| inner.is_home_of(frame))
     }
 
-    /// Begins to filter `input` into `output`, which is grown as needed; the rows of the result are aligned
-    /// to `row_alignment` bytes.
+    /// Begins to filter `input` into `output`, which grows as needed. The rows of the result are aligned to
+    /// `row_alignment` bytes.
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError>;
 
-    /// What was picked for the frame that was submitted last, and why, a line each; nothing if that is what
-    /// was picked for the frame before.
+    /// Explains, a line each, what was chosen for the last submitted frame. Empty if the choice has not
+    /// changed.
     fn explanation(&mut self) -> Vec<String> {
-        Vec::new()
+        match self.inner_mut() {
+            Some(inner) => inner.explanation(),
+            None => Vec::new(),
+        }
     }
 
     /// Waits for the oldest frame in flight and gives it back; `None` if there is none. Sequence number,
     /// metadata and birth are the input's.
     fn collect(&mut self) -> Result<Option<Frame>, EngineError>;
 
-    /// A profiler that wants to know what the run's threads are at, for engines whose device has one.
+    /// The profiler that records what the run's threads do, for engines whose device has one.
     fn ranges(&self) -> Option<Arc<dyn Ranges>> {
-        None
+        self.inner()?.ranges()
     }
 
-    /// The device's own times, for engines that have a device; asked for once, after the last frame.
+    /// The device's own times, for engines that have a device. Called once, after the last frame.
     fn device_times(&mut self) -> Option<DeviceTimes> {
-        None
+        self.inner_mut()?.device_times()
     }
 
-    /// Another run begins with this engine, which has no frame in flight: times and counts begin anew.
+    /// Prepares the engine, which has no frame in flight, for another run: times and counts start at 0.
     fn restart(&mut self) -> Result<(), EngineError> {
-        Ok(())
+        match self.inner_mut() {
+            Some(inner) => inner.restart(),
+            None => Ok(()),
+        }
     }
 
-    /// What there is to say of the run; asked for once, after the last frame. `whole` is false if the input
-    /// may have more frames than were submitted.
+    /// Notes and warnings about the run. Called once, after the last frame. `whole` is false if the input may
+    /// have more frames than were submitted.
     fn remarks(&mut self, whole: bool) -> Remarks {
-        let _ = whole;
-        Remarks::default()
+        match self.inner_mut() {
+            Some(inner) => inner.remarks(whole),
+            None => Remarks::default(),
+        }
     }
 }
 
-/// Tells a profiler what the calling thread is at, in ranges that lie within each other.
+/// Reports to a profiler what the calling thread does, in nested ranges.
 pub trait Ranges: fmt::Debug + Send + Sync {
-    /// Begins a range: what the thread is at, and on which frame.
+    /// Begins a range: the name of the work, and the number of its frame.
     fn begin(&self, name: &'static CStr, frame: u64);
 
     /// Ends the range that began last on this thread.
@@ -126,11 +153,11 @@ pub trait Ranges: fmt::Debug + Send + Sync {
 pub struct FrameTimes {
     /// The frame's number.
     pub sequence: u64,
-    /// The ring slot that it used.
+    /// The slot of the ring that it used.
     pub slot: usize,
     /// Begin and end of the upload, in seconds.
     pub upload: (f64, f64),
-    /// Begin and end of the kernels.
+    /// Begin and end of the kernels, in seconds.
     pub kernel: (f64, f64),
     /// Begin and end of the download, in seconds.
     pub download: (f64, f64),
@@ -138,7 +165,7 @@ pub struct FrameTimes {
     pub bytes_up: u64,
     /// Bytes downloaded.
     pub bytes_down: u64,
-    /// Pixels filtered, every sample of every plane counted.
+    /// Samples convolved, over all planes.
     pub samples: u64,
 }
 
@@ -149,25 +176,24 @@ pub struct DeviceTimes {
     pub device: String,
     /// Slots in the ring.
     pub slots: usize,
-    /// Each frame's times, in order, at most as many as the engine keeps (the first ones).
+    /// The times of each frame, in order; only of the first ones if the engine limits their number.
     pub frames: Vec<FrameTimes>,
     /// Frames that were timed.
     pub count: u64,
-    /// Further frames, which `totals` estimates by those that were timed.
+    /// Frames that were not timed. `totals` includes an estimate for them.
     pub untimed: u64,
-    /// Seconds in which at least one upload was in flight, at least one frame's kernels, at least one
-    /// download.
+    /// Seconds in which at least one upload, at least one kernel, at least one download was in flight.
     pub totals: [f64; 3],
-    /// The host's instant just before the first event, from which the frames' times count, was recorded;
-    /// `None` if the engine does not say.
+    /// The host's instant just before the first event was recorded, from which the frames' times count;
+    /// `None` if the engine does not state it.
     pub origin: Option<Instant>,
     /// Seconds from the start of the first upload to the end of the last download.
     pub wall: f64,
-    /// Bytes up and down, pixels filtered, all frames.
+    /// Bytes uploaded, all frames.
     pub bytes_up: u64,
-    /// Bytes downloaded.
+    /// Bytes downloaded, all frames.
     pub bytes_down: u64,
-    /// Samples filtered.
+    /// Samples convolved, all frames.
     pub samples: u64,
     /// Per-frame seconds of upload, kernel and download: histograms in nanoseconds.
     pub histograms: Option<[hdrhistogram::Histogram<u64>; 3]>,
@@ -214,4 +240,120 @@ pub enum EngineError {
         /// What the driver said.
         reason: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::compare::{Arrangement, Compare, Shown};
+    use super::pool::EnginePool;
+    use super::region::{Clock, Parts};
+    use super::*;
+    use crate::filter::{Chain, Planes};
+    use crate::frame::{Pageable, Rational};
+    use std::sync::Mutex;
+
+    /// Layouts that an engine was to expect, and was given.
+    type Seen = Arc<Mutex<[Option<Layout>; 2]>>;
+
+    /// An engine that no method's default describes, and that stores the layouts that it sees.
+    struct Watched(Seen, none::NoFilter);
+
+    impl Engine for Watched {
+        fn name(&self) -> &'static str {
+            "watched"
+        }
+        fn description(&self) -> String {
+            String::new()
+        }
+        fn depth(&self) -> usize {
+            3
+        }
+        fn input_allocator(&self) -> Arc<dyn Allocator> {
+            Arc::new(Pageable)
+        }
+        fn output_allocator(&self) -> Arc<dyn Allocator> {
+            Arc::new(Pageable)
+        }
+        fn own_bytes(&self, _: &Layout) -> u128 {
+            1 << 40
+        }
+        fn expect(&mut self, frame: &Layout, _: &Colour) {
+            self.0.lock().unwrap()[0] = Some(*frame);
+        }
+        fn is_home_of(&self, _: &Frame) -> bool {
+            true
+        }
+        fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
+            self.0.lock().unwrap()[1] = Some(*input.layout());
+            self.1.submit(input, output, row_alignment)
+        }
+        fn explanation(&mut self) -> Vec<String> {
+            vec!["why".to_owned()]
+        }
+        fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+            self.1.collect()
+        }
+        fn device_times(&mut self) -> Option<DeviceTimes> {
+            Some(DeviceTimes::default())
+        }
+        fn restart(&mut self) -> Result<(), EngineError> {
+            Err(EngineError::Unfit("restarted".to_owned()))
+        }
+        fn remarks(&mut self, _: bool) -> Remarks {
+            Remarks::warnings(["watched".to_owned()])
+        }
+    }
+
+    #[test]
+    fn wrappers_forward_every_method_to_the_engine_inside() {
+        let chain = Chain::parse("box:size=3").unwrap();
+        let around = |name: &str, inner: Box<dyn Engine>| -> Box<dyn Engine> {
+            let region = |outside| {
+                let parts = Parts {
+                    regions: vec!["9x8+20+10".parse().unwrap()],
+                    outside,
+                    ..Parts::default()
+                };
+                let clock = Clock {
+                    time_base: Rational { num: 1, den: 25 },
+                    frame_rate: None,
+                };
+                (parts, clock)
+            };
+            match name {
+                "compare" => Box::new(Compare::new(inner, Arrangement::Side, Shown::AsStored)),
+                "luma" => luma::around(inner, &Planes::Luma, true, 1).unwrap(),
+                "pool" => EnginePool::default().take(|_| true, || Ok(inner)).unwrap(),
+                name => {
+                    let (parts, clock) = region(name == "outside");
+                    region::around(inner, parts, &chain, clock, None).unwrap()
+                }
+            }
+        };
+        let layout = Layout::new(PixelFormat::RGB24, 64, 40, 64).unwrap();
+        let buffer = || Buffer::unpooled(Pageable.allocate(0).unwrap());
+        for name in ["compare", "luma", "pool", "region", "outside"] {
+            let seen = Seen::default();
+            let inner = Box::new(Watched(Arc::clone(&seen), none::NoFilter::default()));
+            let mut engine = around(name, inner);
+            let frame = Frame::new(layout, buffer()).unwrap();
+            engine.expect(&layout, &Colour::default());
+            assert!(engine.is_home_of(&frame), "{name}");
+            engine.submit(frame, buffer(), 1).unwrap();
+            let [expected, given] = *seen.lock().unwrap();
+            assert!(
+                expected.is_some() && expected == given,
+                "{name}: {expected:?} {given:?}"
+            );
+            assert_eq!(engine.explanation(), ["why"], "{name}");
+            assert!(engine.collect().unwrap().is_some(), "{name}");
+            assert_eq!(engine.depth(), 3, "{name}");
+            assert!(engine.own_bytes(&layout) >= 1 << 40, "{name}");
+            assert!(engine.device_times().is_some(), "{name}");
+            assert!(engine.restart().is_err(), "{name}");
+            assert_eq!(engine.remarks(true).warnings, ["watched"], "{name}");
+        }
+    }
 }

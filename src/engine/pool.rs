@@ -1,5 +1,5 @@
-//! Engines that are reused by the next run: a card's context with its compiled kernels, or the CPU's threads,
-//! are made once.
+//! Engines that the next run reuses: a card's context with its compiled kernels, or the CPU's threads, are
+//! created once.
 //!
 //! ```text
 //! EnginePool --take--> PooledEngine, in a run --dropped with nothing in flight--> EnginePool
@@ -7,17 +7,17 @@
 //! ```
 
 use super::none::NoFilter;
-use super::{DeviceTimes, Engine, EngineError, Ranges};
-use crate::frame::{Allocator, Buffer, Colour, Frame, Layout};
+use super::{Engine, EngineError};
+use crate::frame::{Allocator, Buffer, Frame};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Engines between two runs. Clones hold the same ones. All of them apply one chain with the same options.
+/// Engines between two runs, which all apply one chain with the same options. Clones share them.
 #[derive(Clone, Default)]
 pub struct EnginePool(Arc<Mutex<Vec<Box<dyn Engine>>>>);
 
 impl EnginePool {
-    /// An engine that has ended its run and `fits`, or a new one from `start`. It comes back by itself when
-    /// it is dropped, if its run took back every frame and met no error.
+    /// An engine that has ended its run and `fits`, or a new one from `start`. Dropping it returns it to the
+    /// pool, if all its frames were collected and no call failed.
     pub fn take(
         &self,
         fits: impl Fn(&dyn Engine) -> bool,
@@ -53,7 +53,7 @@ struct PooledEngine {
     engine: Box<dyn Engine>,
     /// Frames submitted and not collected.
     in_flight: usize,
-    /// It has met no error.
+    /// True if no call failed.
     is_sound: bool,
     pool: EnginePool,
 }
@@ -66,16 +66,20 @@ impl PooledEngine {
 }
 
 impl Engine for PooledEngine {
+    fn inner(&self) -> Option<&dyn Engine> {
+        Some(&*self.engine)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Engine> {
+        Some(&mut *self.engine)
+    }
+
     fn name(&self) -> &'static str {
         self.engine.name()
     }
 
     fn description(&self) -> String {
         self.engine.description()
-    }
-
-    fn depth(&self) -> usize {
-        self.engine.depth()
     }
 
     fn input_allocator(&self) -> Arc<dyn Allocator> {
@@ -86,19 +90,11 @@ impl Engine for PooledEngine {
         self.engine.output_allocator()
     }
 
-    fn expect(&mut self, frame: &Layout, colour: &Colour) {
-        self.engine.expect(frame, colour);
-    }
-
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
-        // Counted before: a panic on the way leaves the engine in flight for good.
+        // Counted first: after a panic in the call the engine never returns to the pool.
         self.in_flight += 1;
         let submitted = self.engine.submit(input, output, row_alignment);
         self.noted(submitted)
-    }
-
-    fn explanation(&mut self) -> Vec<String> {
-        self.engine.explanation()
     }
 
     fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
@@ -108,18 +104,6 @@ impl Engine for PooledEngine {
             self.in_flight -= 1;
         }
         Ok(frame)
-    }
-
-    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
-        self.engine.ranges()
-    }
-
-    fn device_times(&mut self) -> Option<DeviceTimes> {
-        self.engine.device_times()
-    }
-
-    fn restart(&mut self) -> Result<(), EngineError> {
-        self.engine.restart()
     }
 }
 
@@ -137,7 +121,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::frame::{Pageable, PixelFormat};
+    use crate::frame::{Layout, Pageable, PixelFormat};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn buffer() -> Buffer {

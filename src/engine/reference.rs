@@ -299,7 +299,7 @@ trait PyramidPasses<S> {
     fn decimate_rows(&self, at: &dyn Fn(usize) -> S) -> S;
     fn decimate_columns(&self, at: &dyn Fn(usize) -> S) -> S;
     fn filter(&self, at: &dyn Fn(usize) -> S) -> S;
-    /// For pixels so many places behind a low one.
+    /// For pixels `place` places after a low one.
     fn interpolate_columns(&self, place: usize, at: &dyn Fn(usize) -> S) -> S;
     /// The same; makes samples.
     fn interpolate_rows(&self, place: usize, at: &dyn Fn(usize) -> S) -> S;

@@ -1,5 +1,5 @@
-//! RGB of frames: the integers that define it, and the plain loop that the CPU (`cpu/rgb.rs`) and the kernel
-//! (`kernels/scalar/rgb.cu`) are held to. It follows docs/arithmetic.md sentence by sentence.
+//! RGB of frames: the integers that define it, and the plain loop that the CPU (`cpu/pixels/rgb.rs`) and the
+//! kernel (`kernels/scalar/rgb.cu`) must match. It follows docs/arithmetic.md sentence by sentence.
 
 use super::EngineError;
 use crate::frame::{Channel, Colour, ColourModel, Frame, Layout, PixelFormat, YCGCO, luma_weights};
@@ -27,8 +27,8 @@ pub(crate) struct RgbIntegers {
 }
 
 impl RgbIntegers {
-    /// For frames of `format` with these facts and so many rows. An error if samples are floating-point
-    /// numbers, or if the matrix is not known.
+    /// The integers for frames of `format` with these colour facts and `height` rows. An error if samples are
+    /// floating-point numbers, or if the matrix is not known.
     pub(crate) fn new(
         format: PixelFormat,
         colour: &Colour,

@@ -5,9 +5,9 @@
 //!                   engine 1:  1 3 5     collected in the same order
 //! ```
 //!
-//! A frame that lies on the device of one of them goes there, whoever's turn it is.
+//! A frame that lies on the device of one engine goes to that engine, whichever is next.
 //!
-//! Engines give the same bits, so that which of them filters a frame changes nothing but the time.
+//! All engines give the same bits, so the choice of the engine changes only the time.
 
 use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, PixelFormat, Remarks};
@@ -18,15 +18,16 @@ use std::sync::Arc;
 pub struct Several {
     /// At least one.
     engines: Vec<Box<dyn Engine>>,
-    /// Whose turn it is to take a frame, and to explain.
+    /// Index of the engine that takes the next frame.
     submits: usize,
+    /// Index of the engine that took the last frame, and explains it.
     explains: usize,
-    /// Who has the frames in flight, the oldest first.
+    /// Indices of the engines that have the frames in flight, the oldest first.
     in_flight: VecDeque<usize>,
 }
 
 impl Several {
-    /// `first` and further ones.
+    /// `first` and `others`, in this order.
     pub fn new(first: Box<dyn Engine>, others: impl IntoIterator<Item = Box<dyn Engine>>) -> Several {
         Several {
             engines: std::iter::once(first).chain(others).collect(),
@@ -54,7 +55,7 @@ impl Engine for Several {
     }
 
     fn depth(&self) -> usize {
-        // As many each as the shallowest has, so that no turn has to wait for room.
+        // Each takes as many as the shallowest, so that the next engine in turn always has room.
         let least = self.engines.iter().map(|engine| engine.depth().max(1)).min();
         least.unwrap_or(1) * self.engines.len()
     }
@@ -133,8 +134,8 @@ impl Engine for Several {
     }
 }
 
-/// The times of two devices as those of one with all their slots. Both work most of the time, so that the
-/// longer of two totals is taken for the time in which at least one of them was at it.
+/// Joins the times of two devices to times of one device that has all their slots. Both work most of the
+/// time, so the longer of two totals stands for the time in which at least one of them worked.
 fn together(mut a: DeviceTimes, b: DeviceTimes) -> DeviceTimes {
     let later = match (a.origin, b.origin) {
         (Some(a), Some(b)) => match b.checked_duration_since(a) {

@@ -90,11 +90,12 @@ impl MatteFrames for Stack {
 }
 
 fn parts(regions: &[&str], mattes: Option<Vec<Frame>>, outside: bool) -> Parts {
-    let mut parts = Parts::default();
-    parts.regions = regions.iter().map(|line| line.parse().unwrap()).collect();
-    parts.matte = mattes.map(|frames| Box::new(Stack(frames.into_iter())) as Box<dyn MatteFrames>);
-    parts.outside = outside;
-    parts
+    Parts {
+        regions: regions.iter().map(|line| line.parse().unwrap()).collect(),
+        matte: mattes.map(|frames| Box::new(Stack(frames.into_iter())) as Box<dyn MatteFrames>),
+        outside,
+        ..Default::default()
+    }
 }
 
 fn filter(engine: &mut dyn Engine, frame: &Frame, alignment: usize) -> Result<Frame, EngineError> {

@@ -1,16 +1,16 @@
-//! Where the pictures before and after the filter lie in the picture of both.
+//! The places of the pictures before and after the filter in the composed picture.
 //!
 //! Along the axis that is shown from left to right, `u` being a chroma sample's width and `g` a gap:
 //!
 //! ```text
 //!  split   0 ........ cut |line| ........ length        cut and line are multiples of u
-//!          [ first part  ]      [ second part   ]       what is under the line belongs to neither
+//!          [ first part  ]      [ second part   ]       samples under the line are lost
 //!
 //!  side    0 ........ length  .... start ........       start is length + g, rounded up to u
 //!          [ first, whole   ]      [ second, whole ]
 //! ```
 //!
-//! The first part is what was before, unless the picture is shown from its other end.
+//! The first part is before, unless the picture is shown from its other end.
 
 use super::paint::{Axis, Tone, copy, fill, repeat};
 use crate::engine::EngineError;
@@ -23,23 +23,23 @@ const LINE: usize = 2;
 /// How before and after share a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrangement {
-    /// The left half of the frame before, the right half after, a line between them.
+    /// The left half of the frame before, the right half of the frame after, with a line between them.
     Split,
-    /// Both frames whole, beside each other.
+    /// Both whole frames, side by side.
     Side,
 }
 
-/// Where before and after lie in a frame of both.
+/// The places of before and after in the composed frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Composition {
     arrangement: Arrangement,
     axis: Axis,
-    /// What was before lies at the far end of the axis.
+    /// True if before lies at the far end of the axis.
     is_reversed: bool,
     gap: usize,
 }
 
-/// A stretch of a picture along the axis, and where it goes, in pixels.
+/// A stretch of a picture along the axis, and its place in the composed picture, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
     from: usize,
@@ -47,7 +47,7 @@ struct Part {
     to: usize,
 }
 
-/// The stretches of both pictures, and what lies between.
+/// The stretches of both pictures, and of the line or gap between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parts {
     first: Part,
@@ -60,7 +60,7 @@ struct Parts {
 }
 
 impl Composition {
-    /// Of frames that are shown as they are stored.
+    /// For frames that are shown unturned.
     pub fn new(arrangement: Arrangement) -> Composition {
         Composition {
             arrangement,
@@ -83,7 +83,7 @@ impl Composition {
         }
     }
 
-    /// The same with so many pixels between pictures that stand beside each other.
+    /// The same composition with `gap` pixels between pictures side by side.
     pub fn with_gap(self, gap: usize) -> Composition {
         Composition { gap, ..self }
     }
@@ -93,7 +93,7 @@ impl Composition {
         self.arrangement
     }
 
-    /// Pixels across and rows of the frame of both, for frames of this format and size.
+    /// Width and height in pixels of the composed frame, for frames of this format and size.
     pub fn size(&self, format: PixelFormat, width: usize, height: usize) -> (usize, usize) {
         match self.axis {
             Axis::Across => (self.parts_of(format, width).total, height),
@@ -101,7 +101,7 @@ impl Composition {
         }
     }
 
-    /// The frame of both, still without pixels, for frames of this layout.
+    /// The composed frame for frames of this layout, without pixels.
     pub fn canvas(
         &self,
         layout: &Layout,
@@ -113,12 +113,12 @@ impl Composition {
         Ok(Frame::new(layout, buffer)?)
     }
 
-    /// Copies what is shown of the frame before into the frame of both.
+    /// Copies the shown part of the frame before into the composed frame.
     pub fn put_before(&self, before: &Frame, both: &mut Frame) {
         self.put(before, both, self.is_reversed);
     }
 
-    /// Copies what is shown of the frame after into the frame of both.
+    /// Copies the shown part of the frame after into the composed frame.
     pub fn put_after(&self, after: &Frame, both: &mut Frame) {
         self.put(after, both, !self.is_reversed);
     }
@@ -138,8 +138,8 @@ impl Composition {
         }
     }
 
-    /// Draws what lies between the two: half of it white, half black, so that it is seen in any picture. The
-    /// frame's colour facts say what white is.
+    /// Draws the line or gap between the two: half white, half black, so that it is visible in any picture.
+    /// The frame's colour facts define white.
     pub fn finish(&self, both: &mut Frame) {
         // The line's place depends on the length of one picture.
         let length = self.length_of_one(both);
@@ -149,7 +149,7 @@ impl Composition {
         fill(both, middle..line.end, self.axis, Tone::Black);
     }
 
-    /// Before and after again, of a frame that shows both whole.
+    /// Splits a frame that shows both whole into before and after again.
     pub fn parts(&self, both: &Frame) -> Result<(Frame, Frame), EngineError> {
         let length = self.length_of_one(both);
         let parts = self.parts_of(both.format(), length);
@@ -174,7 +174,7 @@ impl Composition {
         })
     }
 
-    /// The length of one picture along the axis, of which a frame of both was made.
+    /// The length along the axis of the pictures that a composed frame was made of.
     fn length_of_one(&self, both: &Frame) -> usize {
         let total = self.axis.length(both.layout());
         match self.arrangement {

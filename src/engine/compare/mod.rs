@@ -1,4 +1,4 @@
-//! Before and after in every frame: an engine that shows what another one does.
+//! Shows before and after in every frame: an engine around another one.
 //!
 //! ```text
 //!  frame --+--------------------------------> before --+
@@ -8,8 +8,8 @@
 //!      split  [before|after ]        side  [ before ][ after  ]
 //! ```
 //!
-//! Samples are copied, never changed: those before are the input's, those after are what the other engine
-//! gives alone. [`Composition`] says where each of them goes.
+//! Samples are copied, never changed: before are the samples of the input, after are the samples that the
+//! other engine returns. [`Composition`] says where each of them goes.
 
 mod composition;
 mod label;
@@ -18,42 +18,40 @@ mod paint;
 pub use composition::{Arrangement, Composition};
 pub use label::label;
 
-use super::{DeviceTimes, Engine, EngineError, Ranges};
-use crate::frame::{
-    Allocator, Buffer, Frame, FramePool, Layout, Pageable, PixelFormat, Remarks, SideData, Turn,
-};
+use super::{Engine, EngineError};
+use crate::frame::{Allocator, Buffer, Frame, FramePool, Layout, Pageable, PixelFormat, SideData, Turn};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How the frames are shown in the end, which is where before is to be on the left.
+/// How a player shows the result. Before is on the left of what is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
-    /// As they are stored: by outputs that hold no turns.
+    /// Unturned: the output cannot store a turn.
     AsStored,
-    /// Turned as the stream says, or else each frame.
+    /// Turned as the stream says, or, if it says nothing, as each frame says.
     Turned(Option<Turn>),
 }
 
 impl Shown {
-    /// Turned as these blocks of a stream's say, or else each frame.
+    /// Turned as these blocks of the stream's side data say, or, if they say nothing, as each frame says.
     pub fn turned(stream: &[SideData]) -> Shown {
         Shown::Turned(Turn::of_blocks(stream))
     }
 }
 
-/// An engine that composes what another one makes of frames with the frames themselves.
+/// An engine that composes the results of another one with the frames before it.
 pub struct Compare {
     inner: Box<dyn Engine>,
     composition: Composition,
     shown: Shown,
-    /// Frames that hold what was before, and wait for what comes after; the oldest first.
+    /// Results that hold before and wait for after; the oldest first.
     waiting: VecDeque<(Frame, Composition)>,
-    /// Memory of what comes after.
+    /// Memory of the inner engine's results.
     after: FramePool,
 }
 
 impl Compare {
-    /// Shows what `inner` does to frames that are `shown` so in the end.
+    /// Shows the effect of `inner`, arranged for a player that shows results as `shown` says.
     pub fn new(inner: Box<dyn Engine>, arrangement: Arrangement, shown: Shown) -> Compare {
         let depth = inner.depth().max(1) + 1;
         Compare {
@@ -65,7 +63,7 @@ impl Compare {
         }
     }
 
-    /// The composition of a frame, or of frames that say nothing themselves.
+    /// The composition for `frame`; for `None` the one of frames without a turn of their own.
     fn composition(&self, frame: Option<&Frame>) -> Composition {
         let turn = match self.shown {
             Shown::AsStored => None,
@@ -79,6 +77,14 @@ impl Compare {
 }
 
 impl Engine for Compare {
+    fn inner(&self) -> Option<&dyn Engine> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Engine> {
+        Some(&mut *self.inner)
+    }
+
     fn name(&self) -> &'static str {
         self.inner.name()
     }
@@ -89,10 +95,6 @@ impl Engine for Compare {
             Arrangement::Side => "before beside after",
         };
         format!("{}; {how}", self.inner.description())
-    }
-
-    fn depth(&self) -> usize {
-        self.inner.depth()
     }
 
     fn input_allocator(&self) -> Arc<dyn Allocator> {
@@ -120,10 +122,6 @@ impl Engine for Compare {
         self.inner.submit(input, room, 64)
     }
 
-    fn explanation(&mut self) -> Vec<String> {
-        self.inner.explanation()
-    }
-
     fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
         let Some(after) = self.inner.collect()? else {
             return Ok(None);
@@ -141,18 +139,6 @@ impl Engine for Compare {
 
     fn own_bytes(&self, frame: &Layout) -> u128 {
         self.after.capacity() as u128 * frame.size() as u128 + self.inner.own_bytes(frame)
-    }
-
-    fn remarks(&mut self, whole: bool) -> Remarks {
-        self.inner.remarks(whole)
-    }
-
-    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
-        self.inner.ranges()
-    }
-
-    fn device_times(&mut self) -> Option<DeviceTimes> {
-        self.inner.device_times()
     }
 }
 

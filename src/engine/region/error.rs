@@ -6,23 +6,23 @@ use std::error::Error;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegionError {
-    /// Every frame is of one size, and the region is never in it.
+    /// All frames have one size, and the region lies outside of it.
     #[error("the region {region} lies outside of the picture, which is {width}x{height}")]
     Outside {
-        /// As it was written.
+        /// The region as the user wrote it.
         region: String,
-        /// Pixels across the picture.
+        /// Width of the picture in pixels.
         width: usize,
-        /// Its rows.
+        /// Height of the picture in pixels.
         height: usize,
     },
-    /// A time, and an input without times.
+    /// The region has a time, and the input has no times.
     #[error(
         "the input has no times, which the region {0} needs; give a rate with --fps, or write frames such as \
          120f..240f"
     )]
     NoTimes(String),
-    /// A number of frames behind a range that was reached without counting.
+    /// The region counts frames, and the input is read from a position before which frames were not counted.
     #[error(
         "the region {0} counts frames from the input's beginning, and --start went over some without \
          counting; write times, or give --start in frames such as 120f"
@@ -31,7 +31,7 @@ pub enum RegionError {
     /// The matte could not be read.
     #[error("{0}")]
     Matte(#[source] Box<dyn Error + Send + Sync>),
-    /// The matte is over before the input is.
+    /// The matte ends before the input.
     #[error(
         "the matte {name} ends after {frames} of the input's frames; it needs a picture for each, or a \
          single one for all"
@@ -39,10 +39,10 @@ pub enum RegionError {
     Ended {
         /// The matte's file.
         name: String,
-        /// Pictures that it has.
+        /// Number of its pictures.
         frames: u64,
     },
-    /// The matte is of another size.
+    /// The matte has another size than the picture.
     #[error(
         "the matte {name} is {}x{}, and the picture {}x{}; make it the same size",
         matte.0, matte.1, picture.0, picture.1
@@ -50,12 +50,12 @@ pub enum RegionError {
     Size {
         /// The matte's file.
         name: String,
-        /// Its width and height.
+        /// Its width and height in pixels.
         matte: (usize, usize),
-        /// The picture's.
+        /// The picture's width and height in pixels.
         picture: (usize, usize),
     },
-    /// The matte has alpha, and it is not clear which of both is meant.
+    /// The matte has alpha, so either its luma or its alpha could be meant.
     #[error(
         "the matte {0} has transparent pixels; a matte says by its brightness what is filtered, so flatten \
          it, or make a gray picture of its alpha"

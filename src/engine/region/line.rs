@@ -1,13 +1,13 @@
-//! Regions as people write them: when, where, and where to.
+//! The syntax of regions: a time, a rectangle, and a rectangle to move to.
 //!
 //! ```text
 //! 200x100+10+20                                       in every frame
 //! 0:05..0:08 200x100+10+20                            from 0:05 on and before 0:08
 //! 0:05..0:08 200x100+10+20 -> 300x100+400+20          moves and grows, and would be there at 0:08
-//! 120f..     200x100+10+20                            from the frame behind the first 120 on
+//! 120f..     200x100+10+20                            from frame 120 on, counted from 0
 //! ```
 //!
-//! A file has one region a line; `#` begins a comment.
+//! A file has one region per line; `#` begins a comment.
 
 use super::rectangle::{Rectangle, RectangleError};
 use crate::frame::{InvalidPoint, Point};
@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// When a region is shown: from one point of the input on, and before another.
+/// The period in which a region is there: from one point of the input on, and before another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Period {
     /// In every frame.
@@ -27,16 +27,16 @@ pub enum Period {
     Frames(u64, Option<u64>),
 }
 
-/// A rectangle that is there for some time and may move and grow meanwhile.
+/// A rectangle that is there for a period, in which it may move and change its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// When it is shown.
+    /// The period of the region.
     pub period: Period,
-    /// Where it is first.
+    /// The rectangle at the beginning.
     pub first: Rectangle,
-    /// Where it would be at the end of its time. Another than `first` needs a time with an end.
+    /// The rectangle at the end of the period. If it differs from `first`, the period must have an end.
     pub last: Rectangle,
-    /// As the user wrote it, with file and line where it has such, for sentences.
+    /// The region as the user wrote it, with file and line if it has any, for messages.
     pub label: String,
 }
 

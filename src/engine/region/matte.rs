@@ -1,4 +1,4 @@
-//! Mattes: pictures whose samples say how much of the filtered picture is seen in each pixel.
+//! Mattes: pictures whose samples are the weight of the filtered picture in each pixel.
 
 use super::RegionError;
 use super::rectangle::Area;
@@ -8,33 +8,33 @@ use std::error::Error;
 use std::ops;
 use std::sync::Arc;
 
-/// Where mattes come from: one for each frame, or a single one for all.
+/// A source of mattes: one for each frame, or a single one for all.
 pub trait MatteFrames: Send {
-    /// The matte's name in sentences: a file.
+    /// The matte's name for messages: a file.
     fn name(&self) -> String;
 
-    /// The next matte; `None` behind the last.
+    /// The next matte; `None` after the last.
     fn next(&mut self) -> Result<Option<Frame>, Box<dyn Error + Send + Sync>>;
 
-    /// What there is to say of those that were read, asked for once, at the end.
+    /// Notes and warnings about the mattes that were read. Called once, at the end.
     fn remarks(&mut self) -> Remarks {
         Remarks::default()
     }
 }
 
-/// The weights of one matte, a pixel each.
+/// The weights of one matte, one per pixel.
 pub(super) struct Matte {
     pub(super) width: usize,
     pub(super) height: usize,
-    /// The weight of what is filtered completely.
+    /// The weight of pixels that are completely filtered.
     pub(super) max: u16,
     weights: Vec<u16>,
-    /// What holds all weights above 0; `None` if there are none.
+    /// The smallest area with all weights above 0; `None` if there are none.
     pub(super) hull: Option<Area>,
 }
 
 impl Matte {
-    /// The weights that a picture states: its luma, at full range.
+    /// The weights of a picture: its luma, at full range.
     pub(super) fn of(mut frame: Frame, name: &str) -> Result<Matte, RegionError> {
         let format = frame.format();
         if !frame.is_opaque() {
@@ -53,7 +53,7 @@ impl Matte {
                 Some(loops) => loops.luma(rows_at(&frame, y), &mut luma),
                 None => take(&frame, Channel::Luma, y, &mut luma),
             }
-            // A word may hold more than its format's depth.
+            // A word may hold more bits than its format's depth.
             weights.extend(luma.iter().map(|word| (word >> format.shift()).min(max)));
         }
         Ok(Matte {
@@ -85,8 +85,8 @@ impl Matte {
         }
     }
 
-    /// The weights of the samples `span` of row `y` of a plane, `repeat` times each: those of the pixels that
-    /// a sample stands for, added up.
+    /// The weights of the samples `span` of row `y` of a plane, `repeat` times each. A sample's weight is the
+    /// sum over the pixels that it stands for.
     pub(super) fn sums(&self, span: ops::Range<usize>, y: usize, shift: (u8, u8), repeat: usize) -> Vec<u32> {
         let columns = span.start << shift.0..(span.end << shift.0).min(self.width);
         let mut sums = vec![0; columns.len()];
@@ -112,7 +112,7 @@ impl Matte {
         }
     }
 
-    /// What the weights of sample (`x`, `y`) of a plane would add up to if all were the largest.
+    /// The largest possible weight of sample (`x`, `y`) of a plane.
     pub(super) fn whole(&self, x: usize, y: usize, shift: (u8, u8)) -> u32 {
         let columns = (((x + 1) << shift.0).min(self.width)) - (x << shift.0);
         let rows = (((y + 1) << shift.1).min(self.height)) - (y << shift.1);
@@ -139,7 +139,7 @@ fn hull(weights: &[u16], width: usize) -> Option<Area> {
     hull
 }
 
-/// Each number `N` times.
+/// Repeats each number `N` times.
 fn spread<const N: usize>(numbers: &[u32]) -> Vec<u32> {
     let mut all = vec![0; N * numbers.len()];
     for (to, &number) in all.as_chunks_mut::<N>().0.iter_mut().zip(numbers) {
@@ -215,7 +215,7 @@ impl Mattes {
         }
     }
 
-    /// What there is to say at the end of a run; `whole` if it took all frames of the input.
+    /// Notes and warnings at the end of a run; `whole` is true if it took all frames of the input.
     pub(super) fn remarks(&mut self, whole: bool) -> Remarks {
         let mut remarks = Remarks::default();
         if whole && !self.ended {

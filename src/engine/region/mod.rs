@@ -1,4 +1,4 @@
-//! Regions: only a part of each picture is filtered, and the rest stays as it is, bit for bit.
+//! Regions: only a part of each picture is filtered, and the rest keeps its bits.
 //!
 //! ```text
 //!           ┌──────── window ────────> another engine ──┐
@@ -6,9 +6,9 @@
 //!           └──────── copy ───────────────────────> paste ──> frame
 //! ```
 //!
-//! What is cut out is a region with a halo as wide as the masks reach (`window`), so that inside of it the
-//! result is that of the whole picture's filter, whatever engine makes it. A matte mixes both, pixel by
-//! pixel. Each sample is filtered once and put back once, so that regions may overlap.
+//! The window is the region with a halo as wide as the masks reach (`window`), so that within the region the
+//! result is the same as when the whole picture is filtered, with any engine. A matte mixes the original and
+//! the result, pixel by pixel. Each sample is pasted once, so that regions may overlap.
 
 mod error;
 mod line;
@@ -34,13 +34,13 @@ use partial::Partial;
 /// Which part of each picture is filtered. Regions and mattes are of the picture as it is shown, turned as
 /// its stream or its frame states.
 #[derive(Default)]
-#[non_exhaustive]
 pub struct Parts {
-    /// Where; everywhere if there are none.
+    /// The regions; empty for the whole picture.
     pub regions: Vec<Region>,
-    /// How much.
+    /// The weight of the filtered picture in each pixel.
     pub matte: Option<Box<dyn MatteFrames>>,
-    /// The opposite: what regions and matte leave.
+    /// If true, the rest is filtered instead: pixels outside of the regions, and within them with the matte
+    /// inverted.
     pub outside: bool,
     /// How the whole stream is shown, if it says so; else each frame may say it.
     pub stream_turn: Option<Turn>,
@@ -49,14 +49,14 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// True if that is everything.
+    /// True if the whole picture is filtered.
     pub fn is_all(&self) -> bool {
         self.regions.is_empty() && self.matte.is_none()
     }
 }
 
-/// `engine` for the wanted parts of each picture. `chain` is what it applies; `size` is that of all frames as
-/// they are stored, if they are of one.
+/// Lets `engine`, which applies `chain`, filter only `parts` of each picture. `size` is the width and height
+/// of the frames as they are stored, if all have the same.
 ///
 /// ```
 /// use framepipe::Chain;
@@ -65,8 +65,10 @@ impl Parts {
 /// use framepipe::frame::Rational;
 ///
 /// let chain = Chain::parse("gaussian:sigma=8")?;
-/// let mut parts = Parts::default();
-/// parts.regions.push("0:05..0:08 200x100+410+220 -> 260x130+900+240".parse()?);
+/// let parts = Parts {
+///     regions: vec!["0:05..0:08 200x100+410+220 -> 260x130+900+240".parse()?],
+///     ..Default::default()
+/// };
 /// let clock = Clock {
 ///     time_base: Rational { num: 1, den: 25 },
 ///     frame_rate: Some(Rational { num: 25, den: 1 }),

@@ -1,4 +1,4 @@
-//! The engine that has another one filter parts of pictures, and pastes the results.
+//! The engine that lets another one filter parts of pictures, and pastes the results into the pictures.
 
 use super::matte::{Matte, Mattes};
 use super::paste::{Share, cut, paste};
@@ -7,16 +7,16 @@ use super::timeline::Timeline;
 use super::window::{Canvas, Group, Member, Radius};
 use super::{Clock, Parts, Region, RegionError, spans};
 use crate::engine::cpu::Threads;
-use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
+use crate::engine::{Engine, EngineError};
 use crate::filter::Chain;
-use crate::frame::{Allocator, Buffer, Frame, FramePool, Layout, Pageable, Remarks, Turn};
+use crate::frame::{Allocator, Buffer, Colour, Frame, FramePool, Layout, Pageable, Remarks, Turn};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-/// Rows of the windows are aligned to so many bytes.
+/// Alignment of the windows' rows, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// Explanations that are remembered, so that windows of several sizes do not repeat them frame by frame.
+/// Most explanations that are remembered, so that windows of several sizes do not repeat them in every frame.
 const KEPT_EXPLANATIONS: usize = 256;
 
 /// An engine that gives another one parts of pictures.
@@ -30,17 +30,21 @@ pub(super) struct Partial {
     mattes: Option<Mattes>,
     outside: bool,
     radius: Radius,
-    /// How the latest frame's regions are filtered together.
+    /// The groups of the latest frame, with the canvas and the members that they are made of.
     grouped: Option<(Canvas, Vec<Member>, Arc<[Group]>)>,
     /// Windows in flight.
     flying: usize,
+    /// Most windows in flight, and frames.
     depth: usize,
-    /// Memory of the windows, before and after.
+    /// Memory of the windows before the inner engine.
     before: FramePool,
+    /// Memory of the filtered windows.
     after: FramePool,
     /// Frames in flight, oldest first.
     waiting: VecDeque<Pending>,
+    /// Lines that were not yet collected.
     explanation: Vec<String>,
+    /// Explanations of earlier windows.
     explained: HashSet<Vec<String>>,
     frames_outside: Option<FramesOutside>,
     threads: Threads,
@@ -48,13 +52,13 @@ pub(super) struct Partial {
 
 /// A frame whose parts are being filtered.
 struct Pending {
-    /// The original, in which parts are replaced as they come.
+    /// A copy of the original, into which filtered windows are pasted.
     result: Frame,
     /// The regions of the frame.
     areas: Vec<Area>,
     matte: Option<Arc<Matte>>,
     groups: Arc<[Group]>,
-    /// Groups that have been put back.
+    /// Number of groups that have been pasted.
     done: usize,
 }
 
@@ -66,7 +70,7 @@ struct FramesOutside {
 }
 
 impl Partial {
-    /// `engine` for the wanted parts of each picture; `chain` is what it applies.
+    /// Lets `engine`, which applies `chain`, filter only `parts` of each picture.
     pub(super) fn new(
         engine: Box<dyn Engine>,
         parts: Parts,
@@ -85,7 +89,7 @@ impl Partial {
             outside: parts.outside,
             radius: Radius::of(chain),
             grouped: None,
-            // One more, because a result may wait to be put back while the next window is cut out.
+            // One more: a result may wait to be pasted while the next window is cut out.
             before: FramePool::new(depth + 1, engine.input_allocator()),
             after: FramePool::new(depth + 1, engine.output_allocator()),
             depth,
@@ -104,7 +108,7 @@ impl Partial {
         turn.unwrap_or(Turn::UPRIGHT)
     }
 
-    /// The regions of a frame, and the matte's own where there are no others.
+    /// The regions of a frame; without regions the area of the matte.
     fn members(&mut self, frame: &Frame, matte: Option<&Matte>) -> Result<Vec<Member>, RegionError> {
         let (width, height) = (frame.layout().width(), frame.layout().height());
         if !self.has_regions {
@@ -113,7 +117,7 @@ impl Partial {
                 _ => Some(Area::whole(width, height)),
             };
             let member = |area| Member {
-                // Of another size for the next matte, perhaps.
+                // The next matte may need another size.
                 grows: !self.outside,
                 ..Member::fixed(area)
             };
@@ -137,19 +141,12 @@ impl Partial {
                 }
                 continue;
             };
-            let size = |length: i64| usize::try_from(length).unwrap_or(usize::MAX);
-            let (first, last) = (region.first, region.last);
-            members.push(Member {
-                area,
-                size: (size(at.width), size(at.height)),
-                moves: (first.x, first.y) != (last.x, last.y),
-                grows: (first.width, first.height) != (last.width, last.height),
-            });
+            members.push(member(region, &at, area));
         }
         Ok(members)
     }
 
-    /// The most that one window of such a frame takes: all regions in one, or all of the frame.
+    /// Most bytes of a window in frames of this layout: all regions in one window, or the whole frame.
     fn window_bytes(&self, frame: &Layout) -> u128 {
         let (width, height) = (frame.width(), frame.height());
         let whole = frame.size() as u128;
@@ -159,7 +156,7 @@ impl Partial {
         let canvas = Canvas::new(frame.format(), width, height, self.radius);
         let of_region = |region: &Region| {
             let turn = self.stream_turn.unwrap_or(Turn::UPRIGHT);
-            // In a corner, where borders that wrap take most.
+            // In a corner, where windows are largest if the border wraps.
             let corner = Rectangle {
                 x: 0,
                 y: 0,
@@ -179,7 +176,23 @@ impl Partial {
         sum.min(whole)
     }
 
-    /// What is filtered for a frame with these regions.
+    /// An estimate of the first window's layout in frames of this layout, as if all regions were there in the
+    /// first frame. `None` without regions, where the matte decides.
+    fn expected_window(&self, frame: &Layout) -> Option<Layout> {
+        let (width, height) = (frame.width(), frame.height());
+        let window = if self.outside {
+            Area::whole(width, height)
+        } else {
+            let within =
+                |region: &Region| Some(member(region, &region.first, region.first.within(width, height)?));
+            let members: Vec<Member> = self.timeline.regions().filter_map(within).collect();
+            let canvas = Canvas::new(frame.format(), width, height, self.radius);
+            canvas.groups(members).first()?.window
+        };
+        Layout::new(frame.format(), window.width, window.height, ALIGNMENT).ok()
+    }
+
+    /// The windows to filter in a frame with these regions.
     fn groups(&mut self, canvas: Canvas, members: &[Member]) -> Arc<[Group]> {
         let wanted = match self.outside {
             true => vec![Member::fixed(Area::whole(canvas.width, canvas.height))],
@@ -203,7 +216,7 @@ impl Partial {
         };
         let matte = mattes.next(turn)?;
         let picture = (frame.layout().width(), frame.layout().height());
-        // What only keeps the place of a file that cannot be read has no size of its own.
+        // A frame that stands in for an unreadable file has no size of its own.
         if !frame.metadata.stands_in && (matte.width, matte.height) != picture {
             return Err(RegionError::Size {
                 name: mattes.name().to_owned(),
@@ -214,7 +227,7 @@ impl Partial {
         Ok(Some(matte))
     }
 
-    /// Gives one window to the engine.
+    /// Submits one window to the inner engine.
     fn send(&mut self, window: &Area, frame: &Frame) -> Result<(), EngineError> {
         while self.flying >= self.depth && self.receive()? {}
         let layout = Layout::new(frame.format(), window.width, window.height, ALIGNMENT)?;
@@ -232,7 +245,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Waits for the oldest window and puts it back; false if there is none.
+    /// Waits for the oldest window and pastes it; false if there is none.
     fn receive(&mut self) -> Result<bool, EngineError> {
         let Some(part) = self.inner.collect()? else {
             return Ok(false);
@@ -241,8 +254,20 @@ impl Partial {
         let Some(pending) = self.waiting.iter_mut().find(|p| p.done < p.groups.len()) else {
             return Ok(false);
         };
-        pending.put_back(&self.threads, &part, self.outside);
+        pending.paste_next(&self.threads, &part, self.outside);
         Ok(true)
+    }
+}
+
+/// The region `region` of a frame in which it is at `at`, of which `area` lies in the picture.
+fn member(region: &Region, at: &Rectangle, area: Area) -> Member {
+    let size = |length: i64| usize::try_from(length).unwrap_or(usize::MAX);
+    let (first, last) = (region.first, region.last);
+    Member {
+        area,
+        size: (size(at.width), size(at.height)),
+        moves: (first.x, first.y) != (last.x, last.y),
+        grows: (first.width, first.height) != (last.width, last.height),
     }
 }
 
@@ -256,8 +281,8 @@ fn free(pool: &FramePool) -> Result<Buffer, EngineError> {
 }
 
 impl Pending {
-    /// Puts the oldest window that is missing into the picture.
-    fn put_back(&mut self, threads: &Threads, part: &Frame, outside: bool) {
+    /// Pastes the next window, which is `part` now, into the picture.
+    fn paste_next(&mut self, threads: &Threads, part: &Frame, outside: bool) {
         let groups = Arc::clone(&self.groups);
         let (group, earlier) = (&groups[self.done], &groups[..self.done]);
         self.done += 1;
@@ -290,6 +315,14 @@ impl Pending {
 }
 
 impl Engine for Partial {
+    fn inner(&self) -> Option<&dyn Engine> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Engine> {
+        Some(&mut *self.inner)
+    }
+
     fn name(&self) -> &'static str {
         self.inner.name()
     }
@@ -316,6 +349,12 @@ impl Engine for Partial {
         let mattes = self.mattes.as_ref().map_or(0, |_| self.depth as u128 + 1);
         let weights = mattes * pixels * size_of::<u16>() as u128;
         windows + weights + self.inner.own_bytes(frame)
+    }
+
+    fn expect(&mut self, frame: &Layout, colour: &Colour) {
+        if let Some(window) = self.expected_window(frame) {
+            self.inner.expect(&window, colour);
+        }
     }
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
@@ -360,14 +399,6 @@ impl Engine for Partial {
             }
         }
         Ok(self.waiting.pop_front().map(|pending| pending.result))
-    }
-
-    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
-        self.inner.ranges()
-    }
-
-    fn device_times(&mut self) -> Option<DeviceTimes> {
-        self.inner.device_times()
     }
 
     fn remarks(&mut self, whole: bool) -> Remarks {

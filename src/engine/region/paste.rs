@@ -1,4 +1,4 @@
-//! Parts of frames: a window cut out of one, and samples put back, whole or mixed by a matte.
+//! Cuts windows out of frames, and pastes samples back, whole or mixed by a matte.
 
 use super::matte::Matte;
 use super::rectangle::Area;
@@ -7,7 +7,7 @@ use crate::engine::cpu::Threads;
 use crate::engine::cpu::pixels::mix::Mixing;
 use crate::frame::Frame;
 
-/// Bytes of one pixel of each plane, and the pixels that its samples stand for as powers of two.
+/// Bytes of one pixel of a plane, and log2 of the pixels that its samples stand for, across and down.
 struct Grid {
     pixel: usize,
     shift: (u8, u8),
@@ -22,7 +22,7 @@ fn grids(frame: &Frame) -> impl Iterator<Item = Grid> + use<> {
     })
 }
 
-/// Rows of so many bytes that a thread copies at a time.
+/// Number of rows of `row_bytes` bytes that a thread copies at a time.
 fn copied(row_bytes: usize) -> usize {
     (512 << 10) / row_bytes.max(1) + 1
 }
@@ -30,7 +30,7 @@ fn copied(row_bytes: usize) -> usize {
 /// Rows that a thread mixes at a time.
 const MIXED: usize = 16;
 
-/// Copies what `window` shows of `from`, all of `to`.
+/// Copies the window `window` of `from` to `to`, which has its size.
 pub(super) fn cut(threads: &Threads, from: &Frame, window: &Area, to: &mut Frame) {
     for ((index, Grid { pixel, shift }), rows) in grids(from).enumerate().zip(to.plane_rows_mut()) {
         let (x, y) = (window.x >> shift.0, window.y >> shift.1);
@@ -42,19 +42,19 @@ pub(super) fn cut(threads: &Threads, from: &Frame, window: &Area, to: &mut Frame
     }
 }
 
-/// How much of the filtered picture is seen.
+/// The weight of the filtered picture.
 #[derive(Clone, Copy)]
 pub(super) enum Share<'a> {
-    /// All of it.
+    /// 1.
     Whole,
     /// The matte's weight.
     Matte(&'a Matte),
-    /// What the matte leaves.
+    /// 1 less the matte's weight.
     Rest(&'a Matte),
 }
 
-/// Puts samples of `from`, the filtered `window`, into `to`, which holds the original: those that `spans`
-/// names for a plane's shift and row.
+/// Pastes samples of `from`, the filtered `window`, into `to`, which holds the original: the samples that
+/// `spans` returns for a plane's subsampling shift and a row.
 pub(super) fn paste(
     threads: &Threads,
     (from, window): (&Frame, &Area),

@@ -1,4 +1,4 @@
-//! Rectangles in a picture: as people write them, and what of them lies in a picture.
+//! Rectangles: their syntax, and their part in a picture.
 
 use crate::frame::Turn;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::str::FromStr;
 /// The largest number in a rectangle: more pixels than a picture has in a row.
 const MOST: i64 = 1 << 30;
 
-/// A rectangle of pixels, which may lie in part or wholly outside of a picture.
+/// A rectangle of pixels, which may lie partly or wholly outside of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rectangle {
-    /// Pixels between the picture's left edge and the rectangle; negative if it begins left of the picture.
+    /// Pixels from the picture's left edge to the rectangle; negative if it begins left of the picture.
     pub x: i64,
-    /// Rows above it; negative if it begins above the picture.
+    /// Rows from the picture's top to the rectangle; negative if it begins above the picture.
     pub y: i64,
     /// Columns, at least 1.
     pub width: i64,
@@ -24,18 +24,18 @@ pub struct Rectangle {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RectangleError {
-    /// It is written in another way.
+    /// It does not have the form of a rectangle.
     #[error("'{text}' is no rectangle; write WIDTHxHEIGHT+X+Y in pixels, such as 200x100+10+20{hint}")]
     Form {
-        /// As it was written.
+        /// The text.
         text: String,
-        /// The end of the sentence, if there is something to guess.
+        /// The end of the message: what may have been meant, or nothing.
         hint: String,
     },
     /// Width or height is zero.
     #[error("'{0}' is empty; a region has at least one column and one row")]
     Empty(String),
-    /// A number that no picture needs.
+    /// A number that is too large for any picture.
     #[error("'{0}' has a number above {MOST}, which no picture reaches")]
     TooLarge(String),
 }
@@ -57,7 +57,7 @@ impl FromStr for Rectangle {
         if !rest.is_empty() || !is_number(width) || !is_number(height) {
             return Err(wrong());
         }
-        // What does not fit a machine word is too large as well.
+        // A number that does not fit a machine word is too large, too.
         let number = |digits: &str| digits.parse().unwrap_or(i64::MAX);
         let (width, height) = (number(width), number(height));
         let (x, y) = (x.0 * number(x.1), y.0 * number(y.1));
@@ -86,12 +86,12 @@ fn offset(text: &str) -> Option<((i64, &str), &str)> {
     is_number(digits).then_some(((sign, digits), rest))
 }
 
-/// What may have been meant, as the end of a sentence.
+/// A guess at what was meant, as the end of a message.
 fn hint(text: &str) -> String {
     let numbers: Vec<&str> = text.split([':', ',']).map(str::trim).collect();
     if let ([a, b, c, d], true) = (&numbers[..], numbers.iter().all(|n| is_number(n))) {
         return match text.contains(',') {
-            // Its order is not known: most tools that write commas begin with the place.
+            // The order is unknown: most tools that write commas begin with the offset.
             true => format!("; if that is X,Y,WIDTH,HEIGHT, it is {c}x{d}+{a}+{b}"),
             false => format!("; FFmpeg's crop={text} is {a}x{b}+{c}+{d}"),
         };
@@ -116,7 +116,7 @@ impl Rectangle {
         Rectangle { x, y, width, height }
     }
 
-    /// What of it lies in a picture.
+    /// Its part in a picture; `None` if it lies outside.
     pub(super) fn within(&self, width: usize, height: usize) -> Option<Area> {
         let (columns, rows) = (
             overlap(self.x, self.width, width)?,
@@ -142,7 +142,7 @@ impl Rectangle {
     }
 }
 
-/// Where a stretch begins within `0..len`, and how much of it lies there.
+/// The begin and the length of the part of a stretch in `0..len`.
 fn overlap(begin: i64, length: i64, len: usize) -> Option<(usize, usize)> {
     let (from, to) = (
         begin.max(0),
@@ -162,7 +162,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// All of a picture.
+    /// A whole picture.
     pub(super) fn whole(width: usize, height: usize) -> Area {
         Area {
             x: 0,
@@ -191,7 +191,7 @@ impl Area {
         }
     }
 
-    /// Pixels.
+    /// Number of pixels.
     pub(super) fn size(&self) -> u128 {
         self.width as u128 * self.height as u128
     }

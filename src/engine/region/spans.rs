@@ -1,14 +1,15 @@
-//! Which samples of a plane's row regions cover, as stretches from a sample to the one behind the last.
+//! The samples of a plane's row that regions cover, as half-open ranges.
 //!
 //! A sample of a coarser plane belongs to a region if one of the pixels that it stands for does.
 
 use super::rectangle::Area;
 use std::ops::Range;
 
-/// Stretches that do not touch, in order.
+/// Ranges in order that do not touch.
 pub(super) type Spans = Vec<Range<usize>>;
 
-/// What `areas` cover of row `y` of a plane whose samples stand for `1 << shift` pixels across and down.
+/// The samples that `areas` cover in row `y` of a plane whose samples stand for `1 << shift` pixels across
+/// and down.
 pub(super) fn covered<'a>(areas: impl Iterator<Item = &'a Area>, shift: (u8, u8), y: usize) -> Spans {
     let (across, down) = (1 << shift.0, 1 << shift.1);
     let rows = |area: &Area| area.y / down..area.bottom().div_ceil(down);
@@ -28,7 +29,7 @@ pub(super) fn covered<'a>(areas: impl Iterator<Item = &'a Area>, shift: (u8, u8)
     joined
 }
 
-/// What of `spans` is in none of `others`.
+/// The samples of `spans` that are not in `others`.
 pub(super) fn without(spans: &Spans, others: &Spans) -> Spans {
     let mut left = Spans::new();
     for span in spans {

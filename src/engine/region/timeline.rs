@@ -1,8 +1,8 @@
-//! Which regions are there at a moment, and where they are by then.
+//! The regions that are there at a moment, and their rectangles.
 //!
-//! Moments and the ends of regions are whole numbers of one unit, so that a moved rectangle is a rational
-//! number that is rounded once. Regions are sorted by their beginning: a list of a line for each frame takes
-//! one step a frame.
+//! Moments and the ends of periods are integers in one unit, so the position of a moving rectangle is a
+//! rational number that is rounded once. Regions are sorted by their begin: a list with a line for each frame
+//! takes one step per frame.
 
 use super::RegionError;
 use super::line::{Period, Region};
@@ -12,12 +12,12 @@ use crate::frame::{Metadata, Rational};
 /// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
 
-/// What frames' times mean.
+/// The meaning of frames' times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
-    /// Seconds that one tick of a timestamp stands for.
+    /// Seconds of one tick of a timestamp.
     pub time_base: Rational,
-    /// Frames a second, for frames without a timestamp. `None` if the input has no times (image files
+    /// Frames per second, for frames without a timestamp. `None` if the input has no times (image files
     /// without a rate).
     pub frame_rate: Option<Rational>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Timeline {
     always: Vec<Region>,
     timed: Lane,
     counted: Lane,
-    /// Regions that were there in some frame.
+    /// For each region, true if it was there in some frame; always true without a period.
     met: Vec<bool>,
 }
 
@@ -38,14 +38,14 @@ pub(super) struct ActiveRegion<'a> {
     pub(super) at: Rectangle,
 }
 
-/// Regions whose ends are written in the same way.
+/// Regions whose periods have the same unit.
 #[derive(Default)]
 struct Lane {
-    /// By their beginning.
+    /// The regions, sorted by their begin.
     stretches: Vec<Stretch>,
-    /// Those before it have begun at the moment that was asked for last.
+    /// Number of regions that have begun at the last moment.
     begun: usize,
-    /// Those of them that have not ended.
+    /// Indices of those of them that have not ended.
     there: Vec<usize>,
     last: Option<i128>,
 }
@@ -134,11 +134,11 @@ impl Timeline {
         Ok(present)
     }
 
-    /// When a frame is shown; `None` in an input without times.
+    /// The moment at which a frame is shown; `None` in an input without times.
     fn moment(&self, sequence: u64, metadata: &Metadata) -> Option<i128> {
         let (base, rate) = (self.clock.time_base, self.clock.frame_rate?);
         let ticks = metadata.pts.unwrap_or_else(|| {
-            // The last tick that is no later, as ranges have it.
+            // The last tick that is not later than the frame, as in ranges.
             let ticks = i128::from(sequence) * i128::from(rate.den) * i128::from(base.den);
             ticks.div_euclid((i128::from(rate.num) * i128::from(base.num)).max(1)) as i64
         });
@@ -146,13 +146,13 @@ impl Timeline {
         Some(i128::from(ticks) * i128::from(base.num) * SECOND)
     }
 
-    /// Every region.
+    /// All regions.
     pub(super) fn regions(&self) -> impl Iterator<Item = &Region> {
         let lanes = self.timed.stretches.iter().chain(&self.counted.stretches);
         self.always.iter().chain(lanes.map(|stretch| &stretch.region))
     }
 
-    /// How many regions no frame met, and the first of them as it was written.
+    /// Number of regions that were there in no frame, and the first of them as the user wrote it.
     pub(super) fn unmet(&self) -> Option<(usize, &str)> {
         let lanes = self.timed.stretches.iter().chain(&self.counted.stretches);
         let unmet = lanes.filter(|stretch| !self.met[stretch.number]);
@@ -178,7 +178,7 @@ impl Lane {
 }
 
 impl Stretch {
-    /// Where the region is at a moment of its time.
+    /// The rectangle at a moment of the period.
     fn at(&self, now: i128) -> Rectangle {
         let Region { first, last, .. } = self.region;
         let Some(to) = self.to.filter(|_| first != last) else {
@@ -195,8 +195,8 @@ impl Stretch {
     }
 }
 
-/// `way * part / whole`, halves rounded up, for `0 <= part < whole`. A way has 31 bits and a time 94, which
-/// fits.
+/// `way * part / whole`, halves rounded up, for `0 <= part < whole`. A way has 31 bits and a time 94, so the
+/// product fits.
 fn rounded(way: i128, part: i128, whole: i128) -> i64 {
     (2 * way * part + whole).div_euclid(2 * whole) as i64
 }

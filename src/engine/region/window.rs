@@ -1,4 +1,4 @@
-//! Windows: what is cut out of a picture so that a region can be filtered by itself.
+//! Windows: the parts of a picture that are cut out, so that a region can be filtered by itself.
 //!
 //! ```text
 //!  picture                               the window: the region and a halo as wide as the chain's masks
@@ -17,18 +17,19 @@ use super::rectangle::Area;
 use crate::filter::{Border, Chain, Response};
 use crate::frame::PixelFormat;
 
-/// Windows of regions that change their size get a multiple of so many pixels, so that most are of one size.
+/// Sizes of windows of regions that change their size are multiples of this number of pixels, so that most
+/// are of one size.
 const STEP: usize = 64;
 
-/// A reach that is more than any picture's size.
+/// A radius that is larger than any picture.
 const WHOLE: usize = 1 << 32;
 
-/// How far a chain reaches, in samples of each plane.
+/// The radius of a chain: how far it reads around a sample, in samples of each plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Radius {
     pub(super) columns: usize,
     pub(super) rows: usize,
-    /// True if a picture goes on with its opposite edge outside.
+    /// True if the border wraps: outside the picture is its opposite edge.
     pub(super) wraps: bool,
 }
 
@@ -58,7 +59,7 @@ impl Radius {
     }
 }
 
-/// What windows are made for.
+/// The picture and the chain that windows are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Canvas {
     pub(super) width: usize,
@@ -71,13 +72,13 @@ pub(super) struct Canvas {
 /// A region of one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
-    /// What of it lies in the picture.
+    /// The part of the region in the picture.
     pub(super) area: Area,
-    /// Its size with what lies outside.
+    /// Size of the whole region, in pixels.
     pub(super) size: (usize, usize),
-    /// True if it moves.
+    /// True if the region moves.
     pub(super) moves: bool,
-    /// True if it changes its size.
+    /// True if the region changes its size.
     pub(super) grows: bool,
 }
 
@@ -93,11 +94,11 @@ impl Member {
     }
 }
 
-/// Regions that are filtered in one piece.
+/// Regions that are filtered in one window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) members: Vec<Member>,
-    /// What is cut out of the picture.
+    /// The part of the picture that is cut out.
     pub(super) window: Area,
 }
 
@@ -115,7 +116,7 @@ impl Canvas {
         }
     }
 
-    /// What is cut out for these regions together; `None` if there are none.
+    /// The window of these regions together; `None` if there are none.
     pub(super) fn window(&self, members: &[Member]) -> Option<Area> {
         let mut hull = members.first()?.area;
         for member in members {
@@ -146,8 +147,8 @@ impl Canvas {
         Some(Area { x, y, width, height })
     }
 
-    /// The regions in as few and small pieces as they can be filtered in: two become one where that is no
-    /// larger than both.
+    /// Groups the regions into windows: two groups are merged if their common window is no larger than both
+    /// together.
     pub(super) fn groups(&self, members: Vec<Member>) -> Vec<Group> {
         let group = |members: Vec<Member>| {
             let window = self.window(&members)?;
@@ -156,7 +157,7 @@ impl Canvas {
         let mut groups: Vec<Group> = Vec::new();
         for member in members {
             let mut grown = vec![member];
-            // What a group has become may now pay with one that it did not pay with before.
+            // A merged group may be worth merging with one that its parts were not.
             while let Some(mut now) = group(grown) {
                 let found = groups.iter().enumerate().find_map(|(at, other)| {
                     let both = [&other.members[..], &now.members[..]].concat();
@@ -183,20 +184,22 @@ impl Canvas {
 
 /// One direction of a window.
 struct Axis {
-    /// Pixels of the region, those outside of the picture included.
+    /// Pixels of the region, including those outside of the picture.
     size: usize,
+    /// Pixels of the halo on either side.
     halo: usize,
-    /// The window begins at a multiple of so many pixels, where all planes have a sample.
+    /// The window begins at a multiple of this number of pixels, where all planes have a sample.
     grid: usize,
+    /// True if the border wraps.
     wraps: bool,
-    /// Its size is a multiple of so many pixels, as far as the grid allows.
+    /// The window's size is a multiple of this number of pixels, if the grid allows it.
     step: usize,
     /// Pixels of the picture.
     length: usize,
 }
 
 impl Axis {
-    /// Where the window of a region from `begin` to `end` begins, and its size.
+    /// Begin and size of the window of a region from `begin` to `end`.
     fn window(&self, begin: usize, end: usize) -> (usize, usize) {
         let Axis {
             halo, grid, length, ..
