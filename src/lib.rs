@@ -58,12 +58,12 @@
 //! | `images` | image files; implies `ffmpeg` | the same, cmake, NASM |
 //! | `cli` | the program; implies all others | the same |
 //!
-//! All are on unless `default-features = false` is said. Linux is what is tested.
+//! All features are on by default. Only Linux is tested.
 //!
 //! # What may change
 //!
-//! Errors, reports and what describes streams are `#[non_exhaustive]`. Options may get fields, too: end them
-//! with `..Default::default()`. Bits of results do not change.
+//! Errors, reports and stream facts are `#[non_exhaustive]`. Structs of options may gain fields: write
+//! `..Default::default()` at their end. Results keep their bits.
 
 pub mod compare;
 #[cfg(feature = "ffmpeg")]

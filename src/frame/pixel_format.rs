@@ -324,11 +324,6 @@ impl PixelFormat {
         self.0.model
     }
 
-    /// How samples are stored.
-    pub fn sample_kind(self) -> SampleKind {
-        self.0.kind
-    }
-
     /// True if samples are floating-point numbers.
     pub fn is_float(self) -> bool {
         self.0.kind == SampleKind::Float

@@ -21,7 +21,6 @@ pub struct Job {
 
 /// How many threads and buffers a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct PipelineOptions {
     /// Frames that may wait between two stages, at least 1. More evens out stages of uneven speed and costs
     /// memory and latency.

@@ -22,7 +22,6 @@ pub mod video;
 pub mod y4m;
 
 use crate::frame::{Frame, Layout, Remarks, Stopped};
-use crate::source::StreamInfo;
 use crossbeam_channel::Receiver;
 use std::sync::Arc;
 
@@ -135,9 +134,6 @@ impl AnySink {
         }
     }
 }
-
-/// Makes the sink once the source's facts are known.
-pub type OpenSink = Box<dyn FnOnce(&StreamInfo) -> Result<AnySink, SinkError> + Send>;
 
 /// Why frames could not be written.
 #[derive(Debug, thiserror::Error)]

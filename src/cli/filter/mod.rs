@@ -165,14 +165,14 @@ pub(super) fn pipeline_options(
     workers: Option<NonZeroUsize>,
     recording: Recording,
 ) -> PipelineOptions {
-    let mut options = PipelineOptions::default();
-    options.queue = queue;
-    if let Some(workers) = workers.map(NonZeroUsize::get) {
-        options.source_workers = workers;
-        options.sink_workers = workers;
+    let default = PipelineOptions::default();
+    PipelineOptions {
+        queue,
+        source_workers: workers.map_or(default.source_workers, NonZeroUsize::get),
+        sink_workers: workers.map_or(default.sink_workers, NonZeroUsize::get),
+        recording,
+        ..default
     }
-    options.recording = recording;
-    options
 }
 
 impl FilterArguments {
