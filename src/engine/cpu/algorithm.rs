@@ -9,7 +9,7 @@ use super::float::FloatFilter;
 use super::gradient::Gradient;
 use super::pyramid::Pyramid;
 use super::rows::plane_filter::{PlaneFilter, PlanePart, explained, samples};
-use super::rows::strip::{Parts, Picture, strips};
+use super::rows::strip::{Picture, StripCount, strips};
 use super::rows::threshold::Threshold;
 use super::scalar::Scalar;
 use super::simd::{InstructionSet, Vectors};
@@ -18,22 +18,23 @@ use crate::filter::{Chain, FloatPlan, Kernel, Plan, PlanError, Step};
 use crate::frame::{Colour, Layout, PixelFormat, Plane};
 use std::sync::Arc;
 
-/// An algorithm, ready for each plane that it can make of those given.
-type MakeReady = fn(&[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>>;
+/// Prepares one algorithm for every plane of a step; `None` for planes that it cannot filter.
+type Prepare = fn(&[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>>;
 
-/// All of them. The cheapest that can make a plane makes it, and of several the first one.
-const ALGORITHMS: [MakeReady; 8] = [
-    ready::<BoxBlur>,
-    ready::<Mask3x3>,
-    ready::<Fir>,
-    ready::<Doubles>,
-    ready::<Scalar>,
-    ready::<Fft>,
-    ready::<Gradient>,
-    ready::<Pyramid>,
+/// All algorithms. Each plane gets the cheapest that can filter it; on a tie the first.
+const ALGORITHMS: [Prepare; 8] = [
+    prepare::<BoxBlur>,
+    prepare::<Mask3x3>,
+    prepare::<Fir>,
+    prepare::<Doubles>,
+    prepare::<Scalar>,
+    prepare::<Fft>,
+    prepare::<Gradient>,
+    prepare::<Pyramid>,
 ];
 
-fn ready<F: PlaneFilter + 'static>(parts: &[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>> {
+/// [`Prepare`] for the algorithm `F`.
+fn prepare<F: PlaneFilter + 'static>(parts: &[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>> {
     let mut before: Option<Arc<F>> = None;
     let of_plane = |part: &PlanePart<'_>| {
         let filter = Arc::new(F::new(part, before.as_deref())?);
@@ -43,7 +44,7 @@ fn ready<F: PlaneFilter + 'static>(parts: &[PlanePart<'_>]) -> Vec<Option<Arc<dy
     parts.iter().map(of_plane).collect()
 }
 
-/// The algorithms that can make one plane of a step.
+/// The algorithms that can filter one plane of a step.
 struct Candidates(Vec<Arc<dyn PlaneFilter>>);
 
 impl Candidates {
@@ -52,12 +53,14 @@ impl Candidates {
         let costs = self.0.iter().map(|filter| (filter, filter.cost(plane)));
         match costs.min_by(|one, other| one.1.total_cmp(&other.1)) {
             Some((filter, _)) => &**filter,
-            None => unreachable!("plain Rust makes every plane"),
+            // `Scalar`, `Doubles`, `Gradient` and `Pyramid` need no vectors and together filter every kernel
+            // of integers.
+            None => unreachable!("every kernel has an algorithm in plain Rust"),
         }
     }
 }
 
-/// A step whose planes are made each by an algorithm of its own.
+/// A step of integer sums: each plane has its own algorithm.
 pub(super) struct PlanesStep {
     step: Step,
     format: PixelFormat,
@@ -75,8 +78,11 @@ impl PlanesStep {
             vectors,
         };
         let parts: Vec<PlanePart<'_>> = (0..step.planes.len()).map(part).collect();
-        let ready = ALGORITHMS.map(|ready| ready(&parts));
-        let of_plane = |plane: usize| Candidates(ready.iter().filter_map(|of| of[plane].clone()).collect());
+        let prepared = ALGORITHMS.map(|prepare| prepare(&parts));
+        let of_plane = |plane: usize| {
+            let filters = prepared.iter().filter_map(|planes| planes[plane].clone());
+            Candidates(filters.collect())
+        };
         PlanesStep {
             format,
             candidates: (0..parts.len()).map(of_plane).collect(),
@@ -85,15 +91,16 @@ impl PlanesStep {
         }
     }
 
-    /// What makes a plane of such a picture.
-    fn filter(&self, plane: usize, place: &Plane) -> &dyn PlaneFilter {
-        self.candidates[plane].cheapest(place)
+    /// The algorithm chosen for plane `plane` of this size.
+    fn filter(&self, plane: usize, geometry: &Plane) -> &dyn PlaneFilter {
+        self.candidates[plane].cheapest(geometry)
     }
 
     fn apply(&self, threads: &Threads, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
         let filter = |plane: usize| self.filter(plane, &layout.planes()[plane]);
         let at_once = |plane: usize| filter(plane).rows_at_once(&layout.planes()[plane]);
-        let strips = strips(Parts::of(&self.step, threads.share()), layout, output, at_once);
+        let count = StripCount::of(&self.step, threads.share());
+        let strips = strips(count, layout, output, at_once);
         threads.each(strips, |scratch, mut strip| {
             filter(strip.plane).filter(input, layout, &mut strip, scratch);
             if let Some(threshold) = &self.threshold {
@@ -103,7 +110,7 @@ impl PlanesStep {
     }
 }
 
-/// How a step is carried out.
+/// How a step is computed.
 pub(super) enum StepPlan {
     /// Integers, each plane by itself.
     Planes(PlanesStep),
@@ -122,7 +129,7 @@ impl StepPlan {
         }
     }
 
-    /// Carries out the step: `layout` is that of `output`.
+    /// Applies the step to `input`. `layout` is the layout of `output`.
     pub(super) fn apply(&self, threads: &Threads, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
         match self {
             StepPlan::Planes(step) => step.apply(threads, input, layout, output),
@@ -130,34 +137,35 @@ impl StepPlan {
         }
     }
 
-    /// What such a picture takes, in multiply-adds of two samples and two weights each: those of the
-    /// algorithms, and as many as reading and writing the samples is worth.
+    /// Estimated cost of a picture, in multiply-adds of two samples and two weights: the algorithms' own,
+    /// plus `MOVE` a sample for memory traffic of integers.
     fn terms(&self, layout: &Layout) -> f64 {
-        /// Of a sample that is not in a cache.
+        /// Cost of reading and writing a sample that is in no cache.
         const MOVE: f64 = 4.0;
         let step = match self {
             StepPlan::Planes(step) => step,
             StepPlan::Floats(filter) => return filter.terms(layout),
         };
-        let of_plane = |(plane, place)| step.filter(plane, place).cost(place) + MOVE * samples(place);
+        let of_plane =
+            |(plane, geometry)| step.filter(plane, geometry).cost(geometry) + MOVE * samples(geometry);
         layout.planes().iter().enumerate().map(of_plane).sum()
     }
 
-    /// The plan of each plane of such a picture, one line for all planes that are made in the same way.
+    /// Explains how each plane of a picture is filtered, one line for all planes with the same plan.
     fn explanation(&self, layout: &Layout) -> Vec<String> {
         let step = match self {
             StepPlan::Planes(step) => step,
             StepPlan::Floats(filter) => return filter.explanation(layout),
         };
         let planes = layout.planes().iter().enumerate();
-        let ways = planes.map(|(plane, place)| step.filter(plane, place).plan(place));
+        let ways = planes.map(|(plane, geometry)| step.filter(plane, geometry).plan(geometry));
         explained(step.format, step.step.kernel.size(), ways)
     }
 }
 
-/// A chain, ready for frames of one format.
+/// A chain, prepared for frames of one format.
 pub(super) struct ChainPlan {
-    /// How each step is carried out.
+    /// How each step is computed.
     pub(super) steps: Vec<StepPlan>,
 }
 
@@ -189,12 +197,12 @@ impl ChainPlan {
         Ok(ChainPlan { steps })
     }
 
-    /// What such a picture takes, in multiply-adds of two samples and two weights each.
+    /// Estimated cost of a picture, in multiply-adds of two samples and two weights.
     pub(super) fn terms(&self, layout: &Layout) -> f64 {
         self.steps.iter().map(|step| step.terms(layout)).sum()
     }
 
-    /// The plan of each step, a line for all planes of it that are made in the same way.
+    /// Explains each step, one line for all planes with the same plan.
     pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
         self.steps
             .iter()
@@ -209,8 +217,8 @@ mod tests {
     use super::*;
     use crate::filter::{Border, Planes};
 
-    /// Filter, format, algorithm and size; and what makes it with each set of [`InstructionSet::ALL`]: one
-    /// word for all planes, or one for each.
+    /// Filter, format, algorithm and size; then the algorithm chosen with each set of
+    /// [`InstructionSet::ALL`]: one word for all planes, or one for each.
     const CHOICES: &str = "
         box:size=3                  | gray     | auto      | 1920x1080 | scalar | box | box | box | box
         box:size=3                  | gray     | direct    | 1920x1080 | scalar | box | box | box | box
@@ -260,7 +268,7 @@ mod tests {
         gaussian:size=25            | gray     | direct    | 1920x1080 | fft    | fft | fft | fft | fir
     ";
 
-    /// What makes each plane of a filter's step.
+    /// The algorithm chosen for each plane of a filter's step.
     fn chosen(cells: &[&str], set: InstructionSet) -> String {
         let chain = Chain {
             filters: vec![cells[0].parse().unwrap()],
@@ -273,10 +281,10 @@ mod tests {
         let (width, height) = cells[3].split_once('x').unwrap();
         let layout = Layout::new(format, width.parse().unwrap(), height.parse().unwrap(), 1).unwrap();
         let plan = ChainPlan::with(&chain, format, &Colour::default(), Vectors::assume(set)).unwrap();
-        let of_plane = |(plane, place)| {
+        let of_plane = |(plane, geometry)| {
             let plan = match &plan.steps[0] {
-                StepPlan::Planes(step) => step.filter(plane, place).plan(place),
-                StepPlan::Floats(filter) => filter.plan(plane, place),
+                StepPlan::Planes(step) => step.filter(plane, geometry).plan(geometry),
+                StepPlan::Floats(filter) => filter.plan(plane, geometry),
             };
             let name = plan.split(':').next().unwrap();
             name.to_owned()

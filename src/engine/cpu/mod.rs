@@ -1,9 +1,9 @@
 //! The CPU engine: frames in, frames out, in order, on all cores.
 //!
 //! ```text
-//! submit -> threads.rs        a frame a thread, or the rows of a frame shared out where threads are idle
+//! submit -> threads.rs        a frame per thread, or the strips of one frame where threads would idle
 //!           | strips of rows
-//!        algorithm.rs         the fastest that can make the plane, the only file that knows them all:
+//!        algorithm.rs         chooses the cheapest algorithm for each plane; the only file that knows all:
 //!           |                 box_blur/  running sums            fir/  weighted sums by multiply-adds
 //!           |                 fft/       overlap-save, exact     scalar/  plain Rust, for any machine
 //!           |                 pyramid/   wide Gaussians
@@ -16,8 +16,8 @@
 //! collect <- the frame, with the same bits whatever the algorithm and the instruction set
 //! ```
 //!
-//! Imports point downwards only. Each folder is one algorithm, and its `mod.rs` says how it goes.
-//! `pixels/` stands beside them: what is done to pixels around a filter.
+//! Imports point downwards only. Each folder is one algorithm, and its `mod.rs` explains it. `pixels/` stands
+//! beside them: conversions of pixels before and after a filter.
 
 mod algorithm;
 mod box_blur;
@@ -51,13 +51,14 @@ pub(super) use threads::Threads;
 pub struct Cpu {
     chain: Chain,
     threads: Arc<Threads>,
-    /// The caller alone, for pictures that are done before another thread has woken.
-    alone: Threads,
+    /// A pool of the caller alone, for pictures that are done before another thread has woken.
+    caller_only: Threads,
     set: InstructionSet,
-    prepared: Option<(PixelFormat, Colour, Arc<ChainPlan>)>,
-    /// The layout of the frame that was submitted last, if the plan was the same.
+    /// The latest plan, with the format and the colour facts that it is for.
+    plan: Option<(PixelFormat, Colour, Arc<ChainPlan>)>,
+    /// The layout of the last submitted frame; `None` after a new plan.
     last: Option<Layout>,
-    /// How that frame's planes are made, if others were made in other ways before.
+    /// The algorithms of the last submitted frame, if its layout or its plan was new.
     explanation: Vec<String>,
     /// The receivers of the results of the frames in flight, oldest first.
     in_flight: VecDeque<Receiver<std::thread::Result<(Frame, ChainPictures)>>>,
@@ -65,21 +66,21 @@ pub struct Cpu {
     spare: Vec<ChainPictures>,
 }
 
-/// Frames that are worked on at the same time, at most: each more is one more in memory, and threads beyond
-/// that share out a frame's rows.
-const MOST_AT_ONCE: usize = 4;
+/// Most frames filtered at a time. Each costs a frame of memory; further threads help by splitting a frame
+/// into strips.
+const MAX_PARALLEL_FRAMES: usize = 4;
 
-/// Terms of a picture that takes about as long as it takes to wake a thread and to wait for its end.
-const MOST_ALONE: f64 = 1e6;
+/// Below this cost in multiply-adds waking a second thread takes longer than it saves.
+const MAX_SINGLE_THREAD_COST: f64 = 1e6;
 
 impl Cpu {
-    /// An engine that applies `chain` with `threads` threads (0: one a core) and the best instructions of
-    /// this machine.
+    /// An engine that applies `chain` with `threads` threads (0: one per core) and the best instruction set
+    /// of this machine.
     pub fn new(chain: Chain, threads: usize) -> Result<Cpu, EngineError> {
         Cpu::with_instruction_set(chain, threads, InstructionSet::detect())
     }
 
-    /// [`Cpu::new`] with the instructions of `set`; an error if this machine lacks them.
+    /// [`Cpu::new`] with the instruction set `set`; an error if this machine lacks it.
     pub fn with_instruction_set(
         chain: Chain,
         threads: usize,
@@ -95,9 +96,9 @@ impl Cpu {
         Ok(Cpu {
             chain,
             threads: Arc::new(Threads::new(threads)?),
-            alone: Threads::new(1)?,
+            caller_only: Threads::new(1)?,
             set,
-            prepared: None,
+            plan: None,
             last: None,
             explanation: Vec::new(),
             in_flight: VecDeque::new(),
@@ -105,8 +106,8 @@ impl Cpu {
         })
     }
 
-    /// What a frame takes with the instructions of `set`, in terms: a term is about as much work in one
-    /// filter as in another, so that one machine's time for it tells what any filter takes there.
+    /// Estimated cost of a frame with `set`, in *terms* (multiply-adds of two samples and two weights). The
+    /// time of a term differs little between filters, so one measurement on a machine predicts any filter.
     #[doc(hidden)]
     pub fn terms(
         chain: &Chain,
@@ -117,36 +118,37 @@ impl Cpu {
         Ok(ChainPlan::new(chain, layout.format(), colour, set)?.terms(layout))
     }
 
-    /// Filters `input` into `output`, both where they lie, and returns when it is done. Size and format must
-    /// agree.
+    /// Filters `input` into `output` without further copies, and returns when it is done. Size and format
+    /// must agree.
     pub(crate) fn filter(&mut self, input: &Image<'_>, output: &mut ImageMut<'_>) -> Result<(), EngineError> {
         let layout = *input.layout();
-        let prepared = self.prepared(layout.format(), input.colour())?;
+        let plan = self.plan(layout.format(), input.colour())?;
         let inner = Layout::new(layout.format(), layout.width(), layout.height(), 64)?;
-        let mut between = self.spare.pop().unwrap_or_default();
+        let mut intermediate = self.spare.pop().unwrap_or_default();
         let picture = Picture {
             layout: &layout,
             bytes: input.bytes(),
         };
-        let place = *output.layout();
-        let output = (&place, output.bytes_mut());
-        let threads = match prepared.terms(&layout) < MOST_ALONE {
-            true => &self.alone,
+        let output_layout = *output.layout();
+        let output = (&output_layout, output.bytes_mut());
+        let threads = match plan.terms(&layout) < MAX_SINGLE_THREAD_COST {
+            true => &self.caller_only,
             false => &*self.threads,
         };
-        apply_all(threads, &prepared, picture, output, &inner, &mut between);
-        self.spare.push(between);
+        apply_all(threads, &plan, picture, output, &inner, &mut intermediate);
+        self.spare.push(intermediate);
         Ok(())
     }
 
-    fn prepared(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<ChainPlan>, EngineError> {
-        match &self.prepared {
-            Some((f, c, prepared)) if *f == format && *c == colour => Ok(Arc::clone(prepared)),
+    /// The plan for frames of this format with these colour facts.
+    fn plan(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<ChainPlan>, EngineError> {
+        match &self.plan {
+            Some((f, c, plan)) if *f == format && *c == colour => Ok(Arc::clone(plan)),
             _ => {
-                let prepared = Arc::new(ChainPlan::new(&self.chain, format, &colour, self.set)?);
-                self.prepared = Some((format, colour, Arc::clone(&prepared)));
+                let plan = Arc::new(ChainPlan::new(&self.chain, format, &colour, self.set)?);
+                self.plan = Some((format, colour, Arc::clone(&plan)));
                 self.last = None;
-                Ok(prepared)
+                Ok(plan)
             }
         }
     }
@@ -164,12 +166,12 @@ impl Engine for Cpu {
         }
     }
 
-    /// With several threads those that are worked on, and a next one for each thread but the caller's, which
-    /// hands out none while it works on its own.
+    /// The frames being filtered, plus one queued for each worker thread among them. The caller queues
+    /// nothing while it filters.
     fn depth(&self) -> usize {
         match self.threads.size() {
             1 => 1,
-            n => 2 * n.min(MOST_AT_ONCE) - 1,
+            n => 2 * n.min(MAX_PARALLEL_FRAMES) - 1,
         }
     }
 
@@ -183,24 +185,24 @@ impl Engine for Cpu {
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
         let (format, width, height) = (input.format(), input.layout().width(), input.layout().height());
-        let prepared = self.prepared(format, input.metadata.colour)?;
+        let plan = self.plan(format, input.metadata.colour)?;
         let inner = Layout::new(format, width, height, 64)?;
         if self.last != Some(inner) {
-            self.explanation = prepared.explanation(&inner);
+            self.explanation = plan.explanation(&inner);
             self.last = Some(inner);
         }
         let job = Job {
-            prepared,
+            plan,
             output: Frame::new(Layout::new(format, width, height, row_alignment)?, output)?,
             inner,
-            between: self.spare.pop().unwrap_or_default(),
+            intermediate: self.spare.pop().unwrap_or_default(),
             input,
         };
         let (done, result) = bounded(1);
         self.in_flight.push_back(result);
         self.threads.submit(move |threads| {
             let result = catch_unwind(AssertUnwindSafe(|| job.run(threads)));
-            // Nobody waits for it any more if the engine is gone.
+            // The receiver is gone if the engine was dropped.
             let _ = done.send(result);
         });
         Ok(())
@@ -216,8 +218,8 @@ impl Engine for Cpu {
         };
         while result.is_empty() && self.threads.run_one() {}
         match result.recv() {
-            Ok(Ok((frame, between))) => {
-                self.spare.push(between);
+            Ok(Ok((frame, intermediate))) => {
+                self.spare.push(intermediate);
                 Ok(Some(frame))
             }
             Ok(Err(panic)) => resume_unwind(panic),
@@ -231,21 +233,22 @@ impl Engine for Cpu {
 
 /// A frame to filter.
 struct Job {
-    prepared: Arc<ChainPlan>,
+    plan: Arc<ChainPlan>,
     input: Frame,
-    /// Where the result goes.
+    /// Memory for the result.
     output: Frame,
-    /// How the pictures between the steps lie.
+    /// The layout of the pictures between the steps.
     inner: Layout,
-    between: ChainPictures,
+    /// Memory of these pictures.
+    intermediate: ChainPictures,
 }
 
-/// Pictures between the steps of a chain, kept from frame to frame.
+/// Memory for the pictures between the steps of a chain, reused by the next frames.
 #[derive(Default)]
 struct ChainPictures([Vec<u8>; 2]);
 
 impl Job {
-    /// Filters the frame; gives back the result and the memory that was worked in.
+    /// Filters the frame. Returns the result, and the intermediate memory for the next frame.
     fn run(mut self, threads: &Threads) -> (Frame, ChainPictures) {
         let layout = *self.output.layout();
         let picture = Picture {
@@ -255,30 +258,30 @@ impl Job {
         let output = (&layout, self.output.bytes_mut());
         apply_all(
             threads,
-            &self.prepared,
+            &self.plan,
             picture,
             output,
             &self.inner,
-            &mut self.between,
+            &mut self.intermediate,
         );
         self.output.sequence = self.input.sequence;
         self.output.born = self.input.born;
         self.output.metadata = self.input.into_parts().0;
-        (self.output, self.between)
+        (self.output, self.intermediate)
     }
 }
 
-/// Carries out all steps. The pictures between them lie as `inner` says.
+/// Applies all steps of `plan`. `inner` is the layout of the pictures between them.
 fn apply_all(
     threads: &Threads,
-    prepared: &ChainPlan,
+    plan: &ChainPlan,
     input: Picture<'_>,
     (layout, output): (&Layout, &mut [u8]),
     inner: &Layout,
-    between: &mut ChainPictures,
+    intermediate: &mut ChainPictures,
 ) {
-    let ChainPictures([from, to]) = between;
-    for (index, step) in prepared.steps.iter().enumerate() {
+    let ChainPictures([from, to]) = intermediate;
+    for (index, step) in plan.steps.iter().enumerate() {
         let picture = match index {
             0 => input,
             _ => Picture {
@@ -286,7 +289,7 @@ fn apply_all(
                 bytes: from,
             },
         };
-        if index + 1 == prepared.steps.len() {
+        if index + 1 == plan.steps.len() {
             step.apply(threads, picture, layout, output);
         } else {
             to.resize(inner.size(), 0);
@@ -308,8 +311,8 @@ mod tests {
             let chain = Chain::parse(filter).unwrap();
             Cpu::terms(&chain, &layout, &Colour::default(), InstructionSet::detect()).unwrap()
         };
-        assert!(terms("box:size=3", 256, 256) < MOST_ALONE);
-        assert!(terms("box:size=3", 1920, 1080) > MOST_ALONE);
-        assert!(terms("gaussian:size=25", 256, 256) > MOST_ALONE);
+        assert!(terms("box:size=3", 256, 256) < MAX_SINGLE_THREAD_COST);
+        assert!(terms("box:size=3", 1920, 1080) > MAX_SINGLE_THREAD_COST);
+        assert!(terms("gaussian:size=25", 256, 256) > MAX_SINGLE_THREAD_COST);
     }
 }

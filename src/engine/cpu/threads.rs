@@ -1,5 +1,5 @@
-//! The thread pool: a frame a thread, or strips of one frame where threads would idle. Each thread keeps its
-//! scratch memory from frame to frame.
+//! The thread pool: a frame per thread, or strips of one frame where threads would idle. Each thread reuses
+//! its scratch memory for all frames.
 
 use super::simd::scratch::Scratch;
 use crate::engine::EngineError;
@@ -9,24 +9,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is done with one frame.
-type Work = Box<dyn FnOnce(&Threads) + Send>;
+/// The work on one frame.
+type FrameJob = Box<dyn FnOnce(&Threads) + Send>;
 
-/// A fixed number of threads, of which the caller is one. Frames wait until one of them is free, and a frame
-/// that would leave some of them idle is shared out by its rows.
+/// A fixed number of threads, including the caller. Frames wait until a thread is free. A frame that would
+/// leave threads idle is split into strips.
 pub(in crate::engine) struct Threads {
-    /// All but the caller; `None` where the caller is all there is.
+    /// The worker threads; `None` where the caller works alone.
     pool: Option<rayon::ThreadPool>,
-    /// One a thread, the caller's last.
+    /// The memory of each thread; the caller's is the last.
     scratch: Vec<Mutex<Scratch>>,
     /// Frames that no thread has begun, oldest first.
-    waiting: Mutex<VecDeque<Work>>,
-    /// Frames that were handed over and are not done.
+    waiting: Mutex<VecDeque<FrameJob>>,
+    /// Number of frames that were submitted and are not done.
     frames: AtomicUsize,
 }
 
 impl Threads {
-    /// So many threads (0: one a core).
+    /// A pool of `threads` threads (0: one per core), including the caller.
     pub(in crate::engine) fn new(threads: usize) -> Result<Threads, EngineError> {
         let size = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -51,14 +51,14 @@ impl Threads {
         })
     }
 
-    /// How many threads it has.
+    /// Number of threads, including the caller.
     pub(super) fn size(&self) -> usize {
         self.scratch.len()
     }
 
-    /// Does `frame`, which gives its result away by itself: at once where the caller is alone, else when a
-    /// thread is free, in the order of the calls. One of the frames that are not done is always left to the
-    /// caller ([`Threads::run_one`]): nobody is woken for it.
+    /// Queues `frame`, a closure that sends its own result. Without workers it runs now; otherwise frames
+    /// begin in order as threads become free. One unfinished frame is always left for the caller to run
+    /// ([`Threads::run_one`]), so no thread is woken for it.
     pub(super) fn submit(self: &Arc<Threads>, frame: impl FnOnce(&Threads) + Send + 'static) {
         let Some(pool) = &self.pool else {
             frame(self);
@@ -74,33 +74,32 @@ impl Threads {
         }
     }
 
-    /// Does the oldest frame that nobody has begun; false if there is none. Whoever waits for a frame takes
-    /// others meanwhile, so that there are as many threads as cores and none has to make way for one that
-    /// only hands frames around.
+    /// Runs the oldest frame that no thread has begun; false if there is none. A caller that waits for a
+    /// result runs frames itself, so that with one thread per core all cores filter.
     pub(super) fn run_one(&self) -> bool {
         let Some(frame) = self.waiting().pop_front() else {
             return false;
         };
-        let _done = Done(&self.frames);
+        let _guard = CountGuard(&self.frames);
         frame(self);
         true
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Work>> {
-        // It is whole whenever a thread may have panicked.
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<FrameJob>> {
+        // No thread panics while it changes the queue, so a poisoned lock still holds a valid one.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many threads a frame has to itself: all, if no other is waiting.
+    /// Threads per unfinished frame: all of them for a single frame.
     pub(super) fn share(&self) -> usize {
         self.size().div_ceil(self.frames.load(Ordering::Relaxed).max(1))
     }
 
-    /// Calls `work` once with each item, on this thread and those that have nothing else to do.
+    /// Calls `work` once with each item, on this thread and on idle ones.
     pub(super) fn each<T: Send>(&self, items: Vec<T>, work: impl Fn(&mut Scratch, T) + Sync) {
         let others = self.share().min(items.len()).saturating_sub(1);
         let items = Mutex::new(items.into_iter());
-        // A panic in another frame left nothing behind that this one reads.
+        // A panic in `work` leaves the iterator valid: the lock is not held then.
         let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
         let run = || {
             let index = self
@@ -123,20 +122,21 @@ impl Threads {
             for _ in 0..others {
                 scope.spawn(move |_| {
                     busy.fetch_add(1, Ordering::Relaxed);
-                    let _done = Done(busy);
+                    let _guard = CountGuard(busy);
                     run();
                 });
             }
             run();
-            // The others have at most one item left each, which is less to wait for than to be woken.
+            // Each other thread has at most one item left. Spinning for it is faster than sleeping and
+            // waking.
             let begin = Instant::now();
-            while busy.load(Ordering::Acquire) > 0 && begin.elapsed() < PATIENCE {
+            while busy.load(Ordering::Acquire) > 0 && begin.elapsed() < SPIN_TIME {
                 std::thread::yield_now();
             }
         });
     }
 
-    /// Calls `work` once with each row and its number. Threads take bands of so many rows, which are to be
+    /// Calls `work` once with each row and its number. Threads take `band` rows at a time, which should be
     /// worth waking a thread for.
     pub(in crate::engine) fn each_row<T: Send>(
         &self,
@@ -155,13 +155,13 @@ impl Threads {
     }
 }
 
-/// How long a thread watches the others end before it sleeps.
-const PATIENCE: Duration = Duration::from_micros(100);
+/// How long a thread spins for the others to finish before it sleeps.
+const SPIN_TIME: Duration = Duration::from_micros(100);
 
-/// Counts one less when it goes, panicking or not.
-struct Done<'a>(&'a AtomicUsize);
+/// Decrements the counter when dropped, also while a panic unwinds.
+struct CountGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Done<'_> {
+impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
     }

@@ -1,13 +1,13 @@
-//! Boxes of bytes by column sums: each column's sum over the rows of the window changes by the byte that
-//! enters less the one that leaves, both read in place in the picture, and a result is the scaled sum of
-//! neighbouring columns' sums.
+//! Box filters of bytes by column sums: each column's sum over the rows of the window changes by the entering
+//! byte less the leaving one, both read in place in the picture. A result is the scaled sum of neighbouring
+//! columns' sums.
 //!
-//! Columns at even and at odd places are kept separately, as a mask and a shift take them out of words of two
-//! bytes, and a shift puts results back. Only the column sums are kept from row to row, so that a row of RGB
-//! fits the first-level cache.
+//! Columns at even and at odd places are kept separately: a mask and a shift split words into two bytes, and
+//! a shift joins the results. Only column sums are kept from row to row, so a row of RGB fits the first-level
+//! cache.
 //!
-//! On planes of one component the sums of *pairs* of columns are kept, too, from 7 columns on: the windows of
-//! two neighbouring results have all pairs in common but for what lies at their ends.
+//! On planes of one component the sums of *pairs* of columns are kept, too, for masks of 7 columns or more:
+//! the windows of two neighbouring results share all pairs, except for the columns at their ends.
 //!
 //! ```text
 //! 7 columns          . e o e o e o e .        9 columns     e o e o e o e o e .
@@ -15,8 +15,8 @@
 //! odd result           [e o|e o|e o]e         odd result      o[e o|e o|e o|e o]
 //! ```
 //!
-//! From 17 columns on sums leave 16 bits. They come in two or four parts that fit words, whose mean divides
-//! them (see [`MeanDivision`](crate::filter::MeanDivision)).
+//! From 17 columns on sums exceed 16 bits. They are added up in two or four parts that fit words, and divided
+//! by means of the parts' mean (see [`MeanDivision`](crate::filter::MeanDivision)).
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -24,54 +24,61 @@
 
 use super::Columns;
 use super::plan::Quotient;
-use crate::engine::cpu::rows::border::{Apron, From, RowBorder};
+use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
 use crate::engine::cpu::simd::scratch::aligned;
 use crate::engine::cpu::simd::unroll::unroll;
-use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 
-/// Columns of the largest masks that are made so: of pixels of several components, of sums that fit words,
-/// and of all.
-const MOST_APART: usize = 7;
+/// Most columns of a mask on interleaved components.
+const MOST_INTERLEAVED: usize = 7;
+
+/// Most columns of a mask whose sums fit words.
 const MOST_IN_WORDS: usize = 15;
+
+/// Most columns of a mask.
 const MOST: usize = 31;
 
-/// Columns from which on the sums of pairs save more than it takes to keep them.
+/// Fewest columns with which keeping sums of pairs pays.
 const LEAST_PAIRED: usize = 7;
 
-/// True if windows are made of pairs.
+/// True if windows are added up from pairs.
 const fn are_paired(columns: usize, channels: usize) -> bool {
     channels == 1 && columns >= LEAST_PAIRED
 }
 
-/// Parts of sums that leave words.
+/// Parts of sums that exceed words.
 pub(super) const fn parts(columns: usize) -> usize {
     if columns <= 21 { 2 } else { 4 }
 }
 
-/// Pairs of columns in each part, at most.
+/// Most pairs of columns in each part.
 const fn pairs_of_a_part(columns: usize) -> usize {
     columns.div_ceil(2 * parts(columns))
 }
 
-/// Components of a pixel, at most.
+/// Most components of a pixel.
 const MOST_CHANNELS: usize = 4;
 
-/// True for masks of so many columns whose sums fit words and that are made so.
+/// True if this method suits masks of `columns` columns, given that their sums fit words.
 pub(super) fn suit(columns: usize, channels: usize) -> bool {
-    let most = if channels == 1 { MOST_IN_WORDS } else { MOST_APART };
+    let most = if channels == 1 {
+        MOST_IN_WORDS
+    } else {
+        MOST_INTERLEAVED
+    };
     (3..=most).contains(&columns) && channels <= MOST_CHANNELS
 }
 
-/// The same for larger sums, to which `add` is added.
+/// True if this method suits larger sums, with a start value of `add`.
 pub(super) fn suit_in_parts((columns, rows): (usize, usize), channels: usize, add: i64) -> bool {
     let part = (2 * pairs_of_a_part(columns) * rows * usize::from(u8::MAX)) as i64 + add;
     (MOST_IN_WORDS + 2..=MOST).contains(&columns) && channels == 1 && (0..=u16::MAX.into()).contains(&part)
 }
 
-/// The memory that a thread works in.
+/// Scratch memory of a thread.
 #[derive(Default)]
-pub(in crate::engine::cpu) struct Scratch {
-    /// Sums of the columns at even places, at odd ones, and of both together.
+pub(in crate::engine::cpu) struct ColumnScratch {
+    /// Sums of the columns at even places, of those at odd places, and of pairs of both.
     sums: [Vec<u16>; 3],
     /// A row of zeros.
     zeros: Vec<u8>,
@@ -79,24 +86,28 @@ pub(in crate::engine::cpu) struct Scratch {
 
 /// The sums of a strip's columns.
 pub(super) struct ColumnSums<'a> {
+    /// See [`ColumnScratch`].
     sums: [&'a mut [u16]; 3],
+    /// A row of zeros.
     zeros: &'a [u8],
-    /// Samples of a row, and where the first one's sum lies, counted in samples.
+    /// Samples of a row.
     samples: usize,
+    /// Samples before the first one's sum: the apron, and padding.
     origin: usize,
-    /// Columns of the mask, and from one to the next.
+    /// Columns of the mask.
     columns: usize,
+    /// Samples from a column to the next.
     channels: usize,
     quotient: Quotient,
 }
 
-/// Where the three kinds of sums lie in the memory of [`ColumnSums`].
+/// Index of the sums of pairs in [`ColumnSums::sums`]; 0 and 1 are those at even and at odd places.
 const PAIRS: usize = 2;
 
 impl<'a> ColumnSums<'a> {
-    /// All zero, for rows of `width` pixels and masks of so many columns.
+    /// Sums that are all zero, for rows of `width` pixels and masks of `columns` columns.
     pub(super) fn new(
-        scratch: &'a mut Scratch,
+        scratch: &'a mut ColumnScratch,
         border: &RowBorder,
         width: usize,
         (columns, quotient): (usize, Quotient),
@@ -121,7 +132,7 @@ impl<'a> ColumnSums<'a> {
         }
     }
 
-    /// Where the first sample's sum and the second one's lie, and that of both.
+    /// Pointers to the first sample's sum, the second sample's sum, and the sum of both.
     fn places(&mut self) -> [*mut u16; 3] {
         let at = self.origin / 2;
         self.sums.each_mut().map(|sums| sums[at..].as_mut_ptr())
@@ -148,18 +159,18 @@ impl Columns for ColumnSums<'_> {
         }
     }
 
-    fn extend(&mut self, places: &Apron, rows: usize) {
+    fn extend(&mut self, apron: &Apron, rows: usize) {
         let [even, odd, pairs] = &mut self.sums;
         let halves = [even, odd];
-        for &(to, from) in places {
+        for &(to, from) in apron {
             let sum = match from {
-                From::Place(from) => halves[from % 2][from / 2],
-                From::Constant(value) => value * rows as u16,
+                ApronSource::Sample(from) => halves[from % 2][from / 2],
+                ApronSource::Constant(value) => value * rows as u16,
             };
             halves[to % 2][to / 2] = sum;
         }
-        // The row's last column may have a pair in the apron.
-        for &(to, _) in places {
+        // The row's last column may be paired with one in the apron.
+        for &(to, _) in apron {
             pairs[to / 2] = halves[0][to / 2].wrapping_add(halves[1][to / 2]);
         }
     }
@@ -189,7 +200,7 @@ impl Columns for ColumnSums<'_> {
     }
 }
 
-/// See [`Columns::change`]; `PAIRED`: the sums of pairs change, too.
+/// The loop of [`Columns::change`]; `PAIRED`: it also updates the sums of pairs.
 struct Change<'a, const PAIRED: bool> {
     entering: &'a [u8],
     leaving: &'a [u8],
@@ -197,14 +208,15 @@ struct Change<'a, const PAIRED: bool> {
 }
 
 impl<const PAIRED: bool> Change<'_, PAIRED> {
-    /// Changes the sums of a step's columns from place `x` on, by bytes at `entering` and at `leaving`.
+    /// Updates the sums of a step's columns from sample `x` on, by the bytes at `entering` and at `leaving`.
     ///
     /// # Safety
-    /// A step's bytes are readable at both, and its sums lie within the row's.
+    /// 4 LANES bytes are readable at both, and x + 4 LANES is at most the number of samples of a row, rounded
+    /// up to a multiple of [`TILE`].
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, low: L::V, x: usize, entering: *const u8, leaving: *const u8) {
-        // SAFETY: 4 LANES bytes are readable at both, and the columns' sums from x to x + 4 LANES lie within
-        // those of the row, filled up to a multiple of TILE.
+        // SAFETY: 4 LANES bytes are readable at both, as this function requires; there are sums for a row's
+        // samples, rounded up to a multiple of TILE.
         unsafe {
             let (more, less) = (simd.load(entering), simd.load(leaving));
             let changes = [
@@ -224,14 +236,14 @@ impl<const PAIRED: bool> Change<'_, PAIRED> {
     }
 }
 
-impl<const PAIRED: bool> Work for Change<'_, PAIRED> {
+impl<const PAIRED: bool> IntLoop for Change<'_, PAIRED> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let low = simd.splat(0x00FF_00FF);
         let (step, samples) = (4 * L::LANES, self.entering.len());
         let whole = samples / step * step;
         for x in (0..whole).step_by(step) {
-            // SAFETY: a step ends within the whole ones; both rows have as many bytes.
+            // SAFETY: the step ends within both rows, which have `samples` bytes.
             unsafe {
                 let (entering, leaving) = (self.entering.as_ptr().add(x), self.leaving.as_ptr().add(x));
                 self.step(simd, low, x, entering, leaving);
@@ -241,20 +253,20 @@ impl<const PAIRED: bool> Work for Change<'_, PAIRED> {
             let mut last = [[0_u8; TILE]; 2];
             last[0][..samples - whole].copy_from_slice(&self.entering[whole..]);
             last[1][..samples - whole].copy_from_slice(&self.leaving[whole..]);
-            // SAFETY: the copies are a step long, and sums go on to a multiple of TILE.
+            // SAFETY: the copies are a step long, and there are sums up to a multiple of TILE.
             unsafe { self.step(simd, low, whole, last[0].as_ptr(), last[1].as_ptr()) };
         }
     }
 }
 
-/// See [`Columns::make`].
+/// The loop of [`Columns::make`].
 struct Make<'a, const COLUMNS: usize, const CHANNELS: usize> {
     sums: [*mut u16; 3],
     quotient: Quotient,
     out: &'a mut [u8],
 }
 
-/// What divides sums, in registers.
+/// A [`Quotient`] in registers.
 #[derive(Clone, Copy)]
 struct Constants<T> {
     add: T,
@@ -266,31 +278,32 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
     /// Columns on either side of the middle one.
     const REACH: isize = (COLUMNS / 2) as isize;
 
-    /// The first of the pairs that an even and an odd result have in common, counted from that of their own
-    /// columns, and how many there are.
+    /// The first pair that the windows of an even and an odd result share, counted from the pair of their own
+    /// columns.
     const FIRST: isize = (COLUMNS / 2).is_multiple_of(2) as isize - Self::REACH / 2;
+
+    /// Number of pairs that they share.
     const COMMON: usize = COLUMNS / 2 - (COLUMNS / 2).is_multiple_of(2) as usize;
 
-    /// A vector of sums of columns at even or at odd places, or of pairs, so many places after that of
-    /// sample `x`.
+    /// A vector of sums of one kind, from `place` sums after that of sample `x` on.
     ///
     /// # Safety
-    /// They are there.
+    /// `sums[kind]` has 2 LANES readable words from place `x / 2 + place` on.
     #[inline(always)]
     unsafe fn load<L: Simd>(&self, simd: L, kind: usize, x: usize, place: isize) -> L::V {
-        // SAFETY: by the caller.
+        // SAFETY: 2 LANES words are readable at `x / 2 + place`, as this function requires.
         unsafe { simd.load(self.sums[kind].cast_const().offset((x / 2) as isize + place)) }
     }
 
-    /// What the windows of even results have beside the pairs that they have in common with the odd ones,
-    /// and what those have.
+    /// The part of the windows of even results, and of those of odd results, besides the pairs that both
+    /// share.
     ///
     /// # Safety
-    /// The sums of the step's columns and of those that the mask reaches are there.
+    /// The sums of the step's columns, and of those that the mask reaches on either side, are readable.
     #[inline(always)]
     unsafe fn ends<L: Simd>(&self, simd: L, x: usize) -> [L::V; 2] {
         let half = Self::REACH / 2;
-        // SAFETY: the places are within the mask's reach.
+        // SAFETY: the places are within the mask's reach of the step's columns, whose sums are readable.
         unsafe {
             if Self::REACH % 2 == 1 {
                 return [self.load(simd, 1, x, -half - 1), self.load(simd, 0, x, half + 1)];
@@ -303,14 +316,14 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
         }
     }
 
-    /// The results at even and at odd places of sums that fit words.
+    /// The results at even and at odd places, for sums that fit words.
     ///
     /// # Safety
-    /// As with [`Make::ends`].
+    /// The sums of the step's columns, and of those that the mask reaches on either side, are readable.
     #[inline(always)]
     unsafe fn in_words<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize) -> [L::V; 2] {
         let mut values = [c.add; 2];
-        // SAFETY: the places are within the mask's reach.
+        // SAFETY: the places are within the mask's reach of the step's columns, whose sums are readable.
         unsafe {
             if const { are_paired(COLUMNS, CHANNELS) } {
                 let mut common = c.add;
@@ -325,7 +338,8 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
             } else {
                 for odd in 0..2 {
                     for k in 0..COLUMNS {
-                        // The column's place from the step's first one: an even number, and 0 or 1.
+                        // The column's place relative to the step's first one, split into an even number and
+                        // 0 or 1.
                         let place = (odd + k * CHANNELS) as isize - Self::REACH * CHANNELS as isize;
                         let half = place.rem_euclid(2) as usize;
                         let sums = self.load(simd, half, x, place.div_euclid(2));
@@ -341,18 +355,18 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
         values
     }
 
-    /// The results at even and at odd places of sums in parts that fit words: all but the last one, which has
-    /// the ends, are common to both.
+    /// The results at even and at odd places, for sums in parts that fit words. Both share all parts but the
+    /// last one, which has the ends.
     ///
     /// # Safety
-    /// As with [`Make::ends`].
+    /// The sums of the step's columns, and of those that the mask reaches on either side, are readable.
     #[inline(always)]
     unsafe fn in_parts<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize) -> [L::V; 2] {
         let (pairs, last) = const { (pairs_of_a_part(COLUMNS), parts(COLUMNS) - 1) };
         let mut parts = [c.add; 4];
         for k in 0..Self::COMMON {
             let part = if k / pairs < last { k / pairs } else { last };
-            // SAFETY: the places are within the mask's reach.
+            // SAFETY: the place is within the mask's reach of the step's columns, whose sums are readable.
             let pair = unsafe { self.load(simd, PAIRS, x, Self::FIRST + k as isize) };
             parts[part] = if part < last && k % pairs == 0 {
                 pair
@@ -365,7 +379,8 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
             low = simd.add_words(simd.add_words(parts[0], parts[1]), parts[2]);
             mean = simd.average_words(parts[0], parts[1]);
         }
-        // SAFETY: by the caller.
+        // SAFETY: `ends` reads the sums of the step's columns and of the mask's reach, which this function
+        // requires to be readable.
         let mut values = unsafe { self.ends(simd, x) };
         for odd in 0..2 {
             let sum = simd.add_words(values[odd], parts[last]);
@@ -382,15 +397,15 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
         values
     }
 
-    /// Makes a step's results from place `x` on.
+    /// Makes a step's results from sample `x` on.
     ///
     /// # Safety
-    /// The sums of the step's columns and of those that the mask reaches are there, and a step's bytes are
-    /// writable at `to`.
+    /// The sums of the step's columns, and of those that the mask reaches on either side, are readable, and 4
+    /// LANES bytes are writable at `to`.
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize, to: *mut u8) {
-        // SAFETY: sums go on from x by 4 LANES columns and by what the mask reaches on either side, and 4
-        // LANES bytes are writable at `to`.
+        // SAFETY: the sums of the step's columns and of the mask's reach are readable, and 4 LANES bytes are
+        // writable at `to`, as this function requires.
         unsafe {
             let [even, odd] = if COLUMNS > MOST_IN_WORDS {
                 self.in_parts(simd, c, x)
@@ -402,7 +417,7 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
     }
 }
 
-impl<const COLUMNS: usize, const CHANNELS: usize> Work for Make<'_, COLUMNS, CHANNELS> {
+impl<const COLUMNS: usize, const CHANNELS: usize> IntLoop for Make<'_, COLUMNS, CHANNELS> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let to = self.out.as_mut_ptr();
@@ -417,13 +432,14 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Work for Make<'_, COLUMNS, CHA
         let (step, samples) = (4 * L::LANES, self.out.len());
         let whole = samples / step * step;
         for x in (0..whole).step_by(step) {
-            // SAFETY: a step ends within the whole ones. `Columns::extend` has filled in what the mask
-            // reaches beyond the row's ends.
+            // SAFETY: the step ends within the row. The sums have an apron of `origin` samples before the
+            // row, which `Columns::make` asserted to be the mask's reach at least, and as many after it.
             unsafe { self.step(simd, &constants, x, to.add(x)) };
         }
         if whole < samples {
             let mut last = [0_u8; TILE];
-            // SAFETY: the copy is a step long, and sums go on for another TILE.
+            // SAFETY: the copy is a step long, and there are sums for the row rounded up to a multiple of
+            // TILE and for an apron after that.
             unsafe { self.step(simd, &constants, whole, last.as_mut_ptr()) };
             self.out[whole..].copy_from_slice(&last[..samples - whole]);
         }

@@ -1,8 +1,8 @@
-//! Boxes of samples of two bytes by column sums of 32 bits: each column's sum over the rows of the window
-//! changes by the sample that enters less the one that leaves, both read in place in the picture.
+//! Box filters of two-byte samples by column sums of 32 bits: each column's sum over the rows of the window
+//! changes by the entering sample less the leaving one, both read in place in the picture.
 //!
-//! From 9 columns on neighbouring sums are added up by four first, block by block of the row, so that the
-//! first-level cache holds them; a window is some of these, and a column more or less:
+//! From 9 columns on neighbouring sums are added up by four first, a block of the row at a time, which the
+//! first-level cache holds. A window is a number of these sums, and one column more or less:
 //!
 //! ```text
 //! columns 9   4 + 4 + 1        11   4 + 4 + 4 - 1        13   4 + 4 + 4 + 1    ..
@@ -13,24 +13,24 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::Columns;
-use crate::engine::cpu::rows::border::{Apron, From, RowBorder};
+use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
 use crate::engine::cpu::rows::requantize::{Divide, Requantize, offset_and_store};
 use crate::engine::cpu::simd::Entered;
 use crate::engine::cpu::simd::scratch::{aligned, room};
-use crate::engine::cpu::simd::vector::{Order, Plain, Simd, TILE, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Order, Plain, Simd, TILE};
 
-/// Columns of the largest masks that are made so.
+/// Most columns of a mask.
 pub(super) const MOST_COLUMNS: usize = 63;
 
-/// Columns from which on they are added up by four.
+/// Fewest columns that are added up by four first.
 const LEAST_FOURS: usize = 9;
 
-/// Samples whose windows are made of the same sums of four: a multiple of [`TILE`].
+/// Samples of a block, for which sums of four are made at a time: a multiple of [`TILE`].
 const BLOCK: usize = 512;
 
-/// The memory that a thread works in.
+/// Scratch memory of a thread.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct DeepScratch {
     columns: Vec<u32>,
     fours: Vec<u32>,
     /// A row of zeros.
@@ -39,25 +39,28 @@ pub(super) struct Scratch {
 
 /// The sums of a strip's columns.
 pub(super) struct DeepColumns<'a> {
-    /// From the apron's first one on.
+    /// The sums, from the apron's first column on.
     columns: &'a mut [u32],
-    /// Sums of four neighbours, of a block.
+    /// Sums of four neighbours, for one block.
     fours: &'a mut [u32],
+    /// A row of zeros.
     zeros: &'a [u8],
-    /// Where a padded row begins in what [`Apron`] counts from, and where its first sample lies.
+    /// Index of the apron's first sample in the padded rows of [`Apron`].
     lead: usize,
+    /// Index of the row's first sample in them.
     origin: usize,
     window: Window,
-    finish: &'a Requantize,
+    requantize: &'a Requantize,
 }
 
 /// The columns of a window.
 #[derive(Clone, Copy)]
 struct Window {
+    /// Number of columns.
     columns: usize,
-    /// From a column to the next one of its channel.
+    /// Samples from a column to the next one of its channel.
     step: usize,
-    /// Sums of four, if these are made.
+    /// Number of sums of four; 0 if none are made.
     fours: usize,
 }
 
@@ -71,19 +74,19 @@ impl Window {
         Window { columns, step, fours }
     }
 
-    /// Sums of four for the windows of so many samples.
+    /// Number of sums of four for the windows of `made` samples.
     fn fours_of(self, made: usize) -> usize {
         made + self.fours.saturating_sub(1) * 4 * self.step
     }
 }
 
 impl<'a> DeepColumns<'a> {
-    /// All zero, for rows of `width` pixels and masks of so many columns.
+    /// Sums that are all zero, for rows of `width` pixels and masks of `columns` columns.
     pub(super) fn new(
-        scratch: &'a mut Scratch,
+        scratch: &'a mut DeepScratch,
         border: &RowBorder,
         width: usize,
-        (columns, finish): (usize, &'a Requantize),
+        (columns, requantize): (usize, &'a Requantize),
     ) -> DeepColumns<'a> {
         let step = border.channels();
         let (window, samples) = (Window::new(columns, step), width * step);
@@ -98,7 +101,7 @@ impl<'a> DeepColumns<'a> {
             lead: border.lead(),
             origin: border.origin(),
             window,
-            finish,
+            requantize,
         }
     }
 }
@@ -109,16 +112,16 @@ impl Columns for DeepColumns<'_> {
         simd.enter(Entered(Change {
             entering: entering.as_chunks().0,
             leaving: leaving.unwrap_or(self.zeros).as_chunks().0,
-            left: self.finish.left,
+            left: self.requantize.left,
             sums: &mut self.columns[first..],
         }));
     }
 
-    fn extend(&mut self, places: &Apron, rows: usize) {
-        for &(to, from) in places {
+    fn extend(&mut self, apron: &Apron, rows: usize) {
+        for &(to, from) in apron {
             self.columns[to - self.lead] = match from {
-                From::Place(from) => self.columns[from - self.lead],
-                From::Constant(value) => u32::from(value) * rows as u32,
+                ApronSource::Sample(from) => self.columns[from - self.lead],
+                ApronSource::Constant(value) => u32::from(value) * rows as u32,
             };
         }
     }
@@ -138,7 +141,7 @@ impl Columns for DeepColumns<'_> {
                     step,
                     one: from,
                     sign: 0,
-                    finish: self.finish,
+                    requantize: self.requantize,
                     out,
                 }
             } else {
@@ -149,15 +152,15 @@ impl Columns for DeepColumns<'_> {
                     main: fours,
                     count,
                     step: 4 * step,
-                    // That after the fours, or the one that they have too many.
+                    // The column after the fours, or the one that they have too many.
                     one: &from[columns.min(4 * count) * step..],
                     sign: if columns > 4 * count { 1 } else { -1 },
-                    finish: self.finish,
+                    requantize: self.requantize,
                     out,
                 }
             };
             make.check();
-            if self.finish.factor.is_some() {
+            if self.requantize.factor.is_some() {
                 simd.enter(Divided::<true>(make));
             } else {
                 simd.enter(Divided::<false>(make));
@@ -166,7 +169,7 @@ impl Columns for DeepColumns<'_> {
     }
 }
 
-/// See [`Columns::change`]: samples as they are stored, `left` bits too high.
+/// The loop of [`Columns::change`], for stored samples with `left` padding bits.
 struct Change<'a> {
     entering: &'a [[u8; 2]],
     leaving: &'a [[u8; 2]],
@@ -195,7 +198,7 @@ impl Change<'_> {
     }
 }
 
-/// Adds up four sums each that are so far apart.
+/// Adds up four sums each: of the first slice, that many elements apart, into the second slice.
 struct AddFour<'a>(&'a [u32], usize, &'a mut [u32]);
 
 impl Plain for AddFour<'_> {
@@ -210,36 +213,37 @@ impl Plain for AddFour<'_> {
     }
 }
 
-/// See [`Columns::make`]: a window is the sum of `count` of `main` that are `step` apart, and of `sign` times
-/// `one`.
+/// The arguments of [`Columns::make`] for a block: a window is the sum of `count` elements of `main` that are
+/// `step` apart, and of `sign` times an element of `one`.
 struct Make<'a> {
     main: &'a [u32],
     count: usize,
     step: usize,
     one: &'a [u32],
     sign: i32,
-    finish: &'a Requantize,
+    requantize: &'a Requantize,
     out: &'a mut [u8],
 }
 
 impl Make<'_> {
-    /// Bounds every read: of as many sums as fill the last step, wherever they begin.
+    /// Asserts that sums are readable up to the end of the last step, for every element of a window.
     fn check(&self) {
         let made = (self.out.len() / 2).next_multiple_of(TILE);
         assert!(self.main.len() >= made + (self.count - 1) * self.step);
         assert!(self.one.len() >= made);
-        assert!(self.finish.high.is_empty() || self.finish.high.len() >= TILE);
+        assert!(self.requantize.high.is_empty() || self.requantize.high.len() >= TILE);
     }
 }
 
-/// Divides by a multiplication, or by a shift.
+/// The loop of [`Columns::make`]; `FACTOR`: a multiplication divides, not a shift.
 struct Divided<'a, const FACTOR: bool>(Make<'a>);
 
 impl<const FACTOR: bool> Divided<'_, FACTOR> {
     /// Makes 4 LANES results from sample `x` on.
     ///
     /// # Safety
-    /// They are within what [`Make::check`] has bounded, and as many words are writable at `to`.
+    /// [`Make::check`] has passed, x + 4 LANES is at most the number of samples of `out`, rounded up to a
+    /// multiple of [`TILE`], and 4 LANES words are writable at `to`.
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, start: L::V, divide: Divide<L::V>, x: usize, to: *mut u8) {
         let Make {
@@ -248,11 +252,13 @@ impl<const FACTOR: bool> Divided<'_, FACTOR> {
             step,
             one,
             sign,
-            finish,
+            requantize,
             ..
         } = &self.0;
         let mut sums = [start; 4];
-        // SAFETY: by the caller; x goes up to a multiple of TILE in steps that divide it.
+        // SAFETY: `check` asserted that for every element of a window sums are readable up to the number of
+        // samples, rounded up to a multiple of TILE, which x + 4 LANES does not exceed; 4 LANES words are
+        // writable at `to`.
         unsafe {
             let mut from = main.as_ptr().add(x);
             for _ in 0..*count {
@@ -275,19 +281,19 @@ impl<const FACTOR: bool> Divided<'_, FACTOR> {
                 sums[v] = if FACTOR {
                     divide.of(simd, sums[v])
                 } else {
-                    simd.shift_down(sums[v], simd.splat(finish.shift as i32))
+                    simd.shift_down(sums[v], simd.splat(requantize.shift as i32))
                 };
             }
-            offset_and_store::<L, 2, 4>(simd, sums, finish, 0, Order::Plain, to);
+            offset_and_store::<L, 2, 4>(simd, sums, requantize, 0, Order::Plain, to);
         }
     }
 }
 
-impl<const FACTOR: bool> Work for Divided<'_, FACTOR> {
+impl<const FACTOR: bool> IntLoop for Divided<'_, FACTOR> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let start = simd.splat(self.0.finish.start[0][0]);
-        let divide = Divide::new(simd, self.0.finish);
+        let start = simd.splat(self.0.requantize.start[0][0]);
+        let divide = Divide::new(simd, self.0.requantize);
         let (step, samples) = (4 * L::LANES, self.0.out.len() / 2);
         let whole = samples / step * step;
         let to = self.0.out.as_mut_ptr();

@@ -1,35 +1,33 @@
-//! Small boxes of bytes, several rows at a time: each row that their windows reach is read once, in place in
-//! the picture, its bytes are added up along the row in registers, and what enters a window less what leaves
-//! it makes the next row's sum. Nothing is written but results.
+//! Small boxes of bytes, several rows at a time: each row that the windows reach is read once, in place in
+//! the picture, and its bytes are added up along the row in registers. The entering row's sum less the
+//! leaving row's turns a window's sum into the next row's. Nothing is stored but results.
 //!
-//! Sums at even and at odd places are kept separately, as a mask and a shift take bytes out of words, and a
-//! shift puts results back. On planes of one component the instruction that multiplies bytes adds neighbours
-//! up. Vectors reach past a row's ends, into whatever memory is there: the results that this spoils are
-//! computed again one by one.
+//! Sums at even and at odd places are kept separately: a mask and a shift split words into two bytes, and a
+//! shift joins the results. On planes of one component the multiply-add of bytes adds neighbours up. Vectors
+//! read beyond a row's ends; the results that this spoils are computed again one by one.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::sliding_window::Scale;
-use crate::engine::cpu::rows::border::{Apron, From, RowBorder};
+use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
 use crate::engine::cpu::simd::scratch::{aligned, spread};
-use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
+use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE, has_32_registers};
 
-/// Columns and rows of the largest ones.
+/// Columns and rows of the largest boxes.
 const LARGEST: usize = 5;
 
-/// Components of a pixel, at most.
+/// Most components of a pixel.
 const MOST_CHANNELS: usize = 4;
 
 /// Rows that are made at a time.
 pub(super) const AT_ONCE: usize = 8;
 
-/// Rows that their windows reach, at most.
+/// Most rows that their windows reach.
 pub(super) const MOST_ROWS: usize = AT_ONCE + LARGEST - 1;
 
-/// True for boxes that are made so: what enters and leaves stays in registers, of which larger ones have too
-/// few.
+/// True if this method suits a box: the row sums of larger ones do not fit the registers.
 pub(in crate::engine::cpu) fn suit<L: Simd>(
     _: L,
     (columns, rows): (usize, usize),
@@ -40,29 +38,29 @@ pub(in crate::engine::cpu) fn suit<L: Simd>(
     columns == rows && is_small && channels <= MOST_CHANNELS && scale.down <= 8
 }
 
-/// The memory that a thread works in.
+/// Scratch memory of a thread.
 #[derive(Default)]
-pub(in crate::engine::cpu) struct Scratch {
-    /// Copies of rows beside which there is nothing to read, with room at both ends.
+pub(in crate::engine::cpu) struct RegisterScratch {
+    /// Copies of rows without readable memory beside them, with room at both ends.
     alone: Vec<u8>,
     ends: Vec<BorderFix>,
 }
 
-/// A sample near the end of a row, whose window leaves it.
+/// A sample near the end of a row, whose window reaches beyond the row.
 #[derive(Clone, Copy)]
 struct BorderFix {
-    /// The sample.
+    /// Index of the sample.
     at: usize,
-    /// Those of its window that are found in the row, as many as are `inside`.
+    /// Indices of the window's samples that the row has; the first `inside` are used.
     from: [usize; LARGEST],
     inside: usize,
-    /// The sum of the others.
+    /// The sum of the window's other samples, which are the border's constant.
     outside: u16,
 }
 
 impl BorderFix {
-    /// Those of rows of so many pixels, where `places` is the apron.
-    fn find(border: &RowBorder, places: &Apron, size: usize, width: usize, ends: &mut Vec<BorderFix>) {
+    /// Lists these samples for rows of `width` pixels with this apron, and boxes of `size`.
+    fn find(border: &RowBorder, apron: &Apron, size: usize, width: usize, ends: &mut Vec<BorderFix>) {
         let channels = border.channels();
         let (samples, origin, reach) = (width * channels, border.origin(), size / 2 * channels);
         let head = 0..reach.min(samples);
@@ -76,13 +74,13 @@ impl BorderFix {
                 outside: 0,
             };
             for padded in (0..size).map(|k| origin + at + k * channels - reach) {
-                let beyond = places.iter().find(|(to, _)| *to == padded);
-                match beyond.map_or(From::Place(padded), |(_, from)| *from) {
-                    From::Place(place) => {
+                let beyond = apron.iter().find(|(to, _)| *to == padded);
+                match beyond.map_or(ApronSource::Sample(padded), |(_, from)| *from) {
+                    ApronSource::Sample(place) => {
                         end.from[end.inside] = place - origin;
                         end.inside += 1;
                     }
-                    From::Constant(value) => end.outside += value,
+                    ApronSource::Constant(value) => end.outside += value,
                 }
             }
             ends.push(end);
@@ -92,26 +90,28 @@ impl BorderFix {
 
 /// Boxes of one size on rows of one length.
 pub(super) struct InRegisters<'a> {
+    /// Columns and rows of the box.
     size: usize,
     channels: usize,
     scale: Scale,
+    /// Samples of a row.
     samples: usize,
     alone: &'a mut [u8],
     ends: &'a [BorderFix],
 }
 
 impl<'a> InRegisters<'a> {
-    /// Boxes of `size` that [`suit`], on rows of `width` pixels, of which `places` is the apron.
+    /// Boxes of `size` for which [`suit`] is true, on rows of `width` pixels with this apron.
     pub(super) fn new(
-        scratch: &'a mut Scratch,
+        scratch: &'a mut RegisterScratch,
         border: &RowBorder,
-        places: &Apron,
+        apron: &Apron,
         (size, scale): (usize, Scale),
         width: usize,
     ) -> InRegisters<'a> {
         let channels = border.channels();
         let samples = width * channels;
-        BorderFix::find(border, places, size, width, &mut scratch.ends);
+        BorderFix::find(border, apron, size, width, &mut scratch.ends);
         InRegisters {
             size,
             channels,
@@ -122,8 +122,8 @@ impl<'a> InRegisters<'a> {
         }
     }
 
-    /// Makes rows of the result from those that their windows reach, which begin at places of memory: as many
-    /// as that are, and one less than a window has.
+    /// Makes [`AT_ONCE`] rows of the result. `rows` are the rows that their windows reach: the bytes that a
+    /// row lies in, and the index of its first byte. The first `AT_ONCE + size - 1` are used.
     pub(super) fn make<L: Simd>(
         &mut self,
         simd: L,
@@ -155,7 +155,7 @@ impl<'a> InRegisters<'a> {
                 }
             };
         }
-        // A constant in the condition, so that loops that nothing enters are not compiled.
+        // A constant condition: loops that a set never enters are not compiled.
         if self.size == LARGEST && const { has_32_registers::<L>() } {
             make!(LARGEST, 1 2 3 4);
         } else {
@@ -165,13 +165,13 @@ impl<'a> InRegisters<'a> {
     }
 }
 
-/// The length of a row of so many samples, filled up to whole steps, and of what vectors may read before and
+/// Bytes of a row of `samples` samples in whole steps, and of the margins that vectors may read before and
 /// after it.
 fn with_margins(samples: usize) -> usize {
     TILE + samples.next_multiple_of(TILE) + TILE
 }
 
-/// See [`InRegisters::make`].
+/// The loop of [`InRegisters::make`].
 struct Make<'a, const SIZE: usize, const CHANNELS: usize> {
     /// Rows [with their margins](with_margins).
     from: [&'a [u8]; MOST_ROWS],
@@ -181,20 +181,23 @@ struct Make<'a, const SIZE: usize, const CHANNELS: usize> {
     out: [&'a mut [u8]; AT_ONCE],
 }
 
-/// What stays in registers along a row.
+/// Constants that stay in registers along a row.
 #[derive(Clone, Copy)]
 struct Constants<T> {
+    /// The start value of sums.
     add: T,
+    /// The multiplier of the division.
     factor: T,
-    /// The low bytes of words, and the high ones.
+    /// Mask of the low bytes of words.
     low: T,
+    /// Mask of the high bytes of words.
     high: T,
     /// A 1 in every byte.
     ones: T,
 }
 
 impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
-    /// The sums of the windows along a row, of those at even and of those at odd places from `from` on.
+    /// The sums of a row's windows at even and at odd places, from `from` on.
     ///
     /// # Safety
     /// A step's bytes, and [`TILE`] before and after them, are readable at `from`.
@@ -205,7 +208,7 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
             let [first, middle, last] = [-2, 0, 2].map(|place| unsafe { from.offset(place) });
             // SAFETY: 4 LANES bytes are readable from two bytes before `from` on, and from two after it.
             let [first, middle, last] = unsafe { [simd.load(first), simd.load(middle), simd.load(last)] };
-            // Both windows have the middle pair.
+            // Both windows include the middle pair.
             let pair = simd.add_pairs(middle, c.ones);
             let (before, after) = (simd.shift_words_down(first, 8), simd.and(last, c.low));
             if SIZE == LARGEST {
@@ -233,16 +236,15 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
         sums
     }
 
-    /// Makes a step's results from place `x` on.
+    /// Makes a step's results from sample `x` on.
     ///
     /// # Safety
-    /// A step from `x` on ends within the row filled up to whole steps, and a step's bytes are writable at
-    /// each of `to`.
+    /// A step from `x` on ends within the row in whole steps, and 4 LANES bytes are writable at each of `to`.
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize, to: [*mut u8; AT_ONCE]) {
         let mut sums = [c.add; 2];
         let mut rows = [sums; MOST_ROWS];
-        // Written out, since the compiler leaves a loop of so many rows as it is.
+        // Unrolled by a macro: the compiler does not unroll a loop over this many rows.
         macro_rules! rows {
             ($($k:literal)*) => {
                 $(if $k < AT_ONCE + SIZE - 1 {
@@ -269,8 +271,8 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
         rows!(0 1 2 3 4 5 6 7 8 9 10 11);
     }
 
-    /// Makes the samples near the ends again.
-    fn mend(&mut self) {
+    /// Computes the samples near the ends again.
+    fn fix_ends(&mut self) {
         for end in self.ends {
             let mut sums = [0_u16; MOST_ROWS];
             for (sum, row) in sums.iter_mut().zip(self.from).take(AT_ONCE + SIZE - 1) {
@@ -284,7 +286,7 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
     }
 }
 
-impl<const SIZE: usize, const CHANNELS: usize> Work for Make<'_, SIZE, CHANNELS> {
+impl<const SIZE: usize, const CHANNELS: usize> IntLoop for Make<'_, SIZE, CHANNELS> {
     #[inline(always)]
     fn run<L: Simd>(mut self, simd: L) {
         let (add, factor) = (i32::from(self.scale.add), i32::from(self.scale.factor));
@@ -302,7 +304,7 @@ impl<const SIZE: usize, const CHANNELS: usize> Work for Make<'_, SIZE, CHANNELS>
         let step = 4 * L::LANES;
         let whole = self.samples / step * step;
         for x in (0..whole).step_by(step) {
-            // SAFETY: a step ends within the whole ones, and rows of the result have as many samples.
+            // SAFETY: the step ends within the rows of the result, which have `samples` bytes.
             unsafe { self.step(simd, &constants, x, to.map(|to| to.wrapping_add(x))) };
         }
         if whole < self.samples {
@@ -320,6 +322,6 @@ impl<const SIZE: usize, const CHANNELS: usize> Work for Make<'_, SIZE, CHANNELS>
                 self.out[row][whole..].copy_from_slice(&last[row][..self.samples - whole]);
             }
         }
-        self.mend();
+        self.fix_ends();
     }
 }

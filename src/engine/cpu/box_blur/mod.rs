@@ -1,4 +1,4 @@
-//! Running sums: boxes, whose cost hardly depends on their size.
+//! Box filters by running sums: the cost hardly depends on the size of the box.
 //!
 //! ```text
 //! row y    p p p p p ..               words, border filled
@@ -10,12 +10,12 @@
 //! row out  p p p p ..
 //! ```
 //!
-//! Sums that fit 16 bits are divided by a multiplication of words. Others are kept in 32 bits and weighted,
-//! and so are those of masks whose centre weighs more than the rest. `plan.rs` says which.
+//! Sums that fit 16 bits are divided by a multiplication of words. Others, and those of masks whose centre
+//! has another weight, are weighted sums of 32 bits. `plan.rs` decides.
 //!
-//! Samples that are read in place have shorter ways: `column_sums.rs` (bytes) and `deep_columns.rs` (words)
-//! keep sums of columns in place of lines, `in_registers.rs` makes eight rows of small boxes at a time and
-//! writes nothing but results.
+//! Three methods read the picture in place instead: `column_sums.rs` (bytes) and `deep_columns.rs` (words)
+//! keep sums of columns instead of lines; `in_registers.rs` makes eight rows of small boxes at a time, and
+//! stores nothing but results.
 
 mod column_sums;
 mod deep_columns;
@@ -39,11 +39,11 @@ use crate::frame::{Layout, PixelFormat, Plane};
 use column_sums::ColumnSums;
 use deep_columns::DeepColumns;
 use in_registers::InRegisters;
-use plan::{BoxPlan, Ending, Way};
+use plan::{BoxPlan, BoxRequantize, Method};
 use row_sums::RowSums;
 use sliding_window::{LINES, NewRow, Scale};
 
-/// One plane's part of a step with such a mask.
+/// One plane's part of a step with a box mask.
 pub(super) struct BoxBlur {
     vectors: Vectors,
     format: PixelFormat,
@@ -53,59 +53,57 @@ pub(super) struct BoxBlur {
     plan: BoxPlan,
 }
 
-/// The sums of a strip's columns over the rows of the window, which begins empty.
+/// The sums of a strip's columns over the rows of the window, which is empty at first.
 trait Columns {
-    /// A row enters the window, and another one leaves it once the window is full.
+    /// Adds the entering row to the sums, and subtracts the leaving one; there is none until the window is
+    /// full.
     fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>);
 
-    /// Fills in the apron of a row of sums: what the border says, of which a constant has been in all
-    /// rows of the window.
-    fn extend(&mut self, places: &border::Apron, rows: usize);
+    /// Fills the apron of the row of column sums. A border constant counts once for each of the `rows` rows.
+    fn extend(&mut self, apron: &border::Apron, rows: usize);
 
     /// Makes a row of the result.
     fn make<L: Simd>(&mut self, simd: L, out: &mut [u8]);
 }
 
-/// Middle rows that are kept where the centre weighs more: two new ones, and the one before them.
+/// Rows kept for a centre of another weight: two new middle rows, and the one before them.
 const CENTRES: usize = 3;
 
-/// The memory that a thread works in.
+/// Scratch memory of a thread.
 #[derive(Default)]
-struct Scratch {
-    /// A row outside the frame, as rows are stored.
+struct BoxScratch {
+    /// A stored row of the border's constant.
     outside: Vec<u8>,
-    memory: Memory,
+    memory: WindowBuffers,
 }
 
-/// Scratch memory of each way to make boxes.
+/// Scratch memory of each method.
 #[derive(Default)]
-struct Memory {
-    /// Rows with their aprons, as many as are made at once.
+struct WindowBuffers {
+    /// The padded rows that enter the window, as many as are made at once.
     words: Vec<u16>,
-    /// For each row: sums of four samples, or prefix sums, and sums of eight.
+    /// For each of these rows: sums of four samples or prefix sums, and sums of eight.
     parts: [Vec<u16>; 2],
-    /// The row sums, row y in place of row y - rows; after them the last three rows that were in the middle,
-    /// without their ends, and a row of zeros.
+    /// The ring of row sums, in which row y replaces row y - rows; after it the last three middle rows
+    /// without their aprons, and a row of zeros.
     ring: Vec<u16>,
     /// The windows' sums.
     sums: Vec<u16>,
     /// The windows' weighted sums.
     weighted: Vec<i32>,
     apron: border::Apron,
-    /// How boxes of bytes are made.
-    columns: column_sums::Scratch,
-    deep_columns: deep_columns::Scratch,
-    small: in_registers::Scratch,
-    /// The rows of the result that windows which are not yet full would make.
+    columns: column_sums::ColumnScratch,
+    deep_columns: deep_columns::DeepScratch,
+    small: in_registers::RegisterScratch,
+    /// Rows of the result of windows that are not yet full.
     spare: Vec<u8>,
 }
 
-/// Multiply-adds that a sample takes, whatever the size: less than with any other algorithm.
+/// Cost of a sample in multiply-adds, for any size: less than with any other algorithm.
 const COST: f64 = 1.0;
 
 impl PlaneFilter for BoxBlur {
-    /// `None` if nothing is convolved in the plane, if the mask is another one or if its numbers need more
-    /// than 16 bits.
+    /// `None` if nothing is convolved in the plane, for other masks, and for sums that need too many bits.
     fn new(part: &PlanePart<'_>, _: Option<&BoxBlur>) -> Option<BoxBlur> {
         let (vectors, format, channels) = (part.vectors?, part.format, part.channels());
         let plan = BoxPlan::new(part, vectors)?;
@@ -145,37 +143,38 @@ impl PlaneFilter for BoxBlur {
 }
 
 impl BoxBlur {
+    /// Makes the rows of the strip with the vectors of `simd`.
     fn convolve_with<L: Simd>(
         &self,
         simd: L,
         picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut BoxScratch,
     ) {
         let plane = layout.planes()[strip.plane];
-        let Scratch { outside, memory } = scratch;
-        self.border.find(plane.width, &mut memory.apron);
+        let BoxScratch { outside, memory } = scratch;
+        self.border.locate_apron(plane.width, &mut memory.apron);
         let input = PlaneRows::new(picture, strip, (&self.channels, &self.border), outside);
         let job = (&input, &plane);
         let columns = self.plan.mask.columns;
-        match &self.plan.way {
-            Way::InRegisters(scale) => self.in_registers(simd, *scale, job, strip, memory),
-            Way::ByColumns(quotient) => {
+        match &self.plan.method {
+            Method::InRegisters(scale) => self.in_registers(simd, *scale, job, strip, memory),
+            Method::ByColumns(quotient) => {
                 let mask = (columns, *quotient);
                 let sums = ColumnSums::new(&mut memory.columns, &self.border, plane.width, mask);
                 self.by_columns(simd, sums, job, strip, &memory.apron);
             }
-            Way::ByDeepColumns(finish) => {
-                let mask = (columns, finish);
+            Method::ByDeepColumns(requantize) => {
+                let mask = (columns, requantize);
                 let sums = DeepColumns::new(&mut memory.deep_columns, &self.border, plane.width, mask);
                 self.by_columns(simd, sums, job, strip, &memory.apron);
             }
-            Way::Window(row_sums, ending) if row_sums.suits_two_rows(plane.width * plane.channels) => {
-                self.by_window::<L, 2>(simd, (*row_sums, ending), job, strip, memory);
+            Method::Window(row_sums, requantize) if row_sums.suits_two_rows(plane.width * plane.channels) => {
+                self.by_window::<L, 2>(simd, (*row_sums, requantize), job, strip, memory);
             }
-            Way::Window(row_sums, ending) => {
-                self.by_window::<L, 1>(simd, (*row_sums, ending), job, strip, memory);
+            Method::Window(row_sums, requantize) => {
+                self.by_window::<L, 1>(simd, (*row_sums, requantize), job, strip, memory);
             }
         }
     }
@@ -200,18 +199,18 @@ impl BoxBlur {
             sums.extend(apron, rows);
             let out = &mut strip.bytes[row * plane.stride..][..row_bytes];
             sums.make(simd, out);
-            input.complete(row, out);
+            input.fill_unconvolved_channels(row, out);
         }
     }
 
-    /// Makes the strip by rows that stay in registers.
+    /// Makes the strip with sums in registers.
     fn in_registers<L: Simd>(
         &self,
         simd: L,
         scale: Scale,
         (input, plane): (&PlaneRows<'_>, &Plane),
         strip: &mut Strip<'_>,
-        memory: &mut Memory,
+        memory: &mut WindowBuffers,
     ) {
         let (samples, rows) = (plane.width * plane.channels, self.plan.mask.rows);
         let apron = &memory.apron;
@@ -227,19 +226,27 @@ impl BoxBlur {
             };
             boxes.make(simd, from, out.split());
             for row in (row..strip.rows).take(in_registers::AT_ONCE) {
-                input.complete(row, &mut strip.bytes[row * plane.stride..][..samples]);
+                input.fill_unconvolved_channels(row, &mut strip.bytes[row * plane.stride..][..samples]);
             }
         }
+    }
+
+    /// Loads a row with its apron into `words`.
+    fn load_padded<L: Simd>(&self, simd: L, row: &[u8], apron: &border::Apron, words: &mut [u16]) {
+        let padded = words.len();
+        let to = &mut words[self.border.origin()..];
+        widen::load_row(simd, self.widening, row, to, padded);
+        RowBorder::fill(apron, words, |sample| sample);
     }
 
     /// Makes the strip by running sums, `R` rows at a time.
     fn by_window<L: Simd, const R: usize>(
         &self,
         simd: L,
-        (row_sums, ending): (RowSums, &Ending),
+        (row_sums, requantize): (RowSums, &BoxRequantize),
         (input, plane): (&PlaneRows<'_>, &Plane),
         strip: &mut Strip<'_>,
-        memory: &mut Memory,
+        memory: &mut WindowBuffers,
     ) {
         let samples = plane.width * plane.channels;
         let (lead, rows) = (self.border.lead(), self.plan.mask.rows);
@@ -255,10 +262,10 @@ impl BoxBlur {
         let zeros = (rows + CENTRES) * slot;
         let sums = aligned(&mut memory.sums, made);
         let weighted = aligned(&mut memory.weighted, made);
-        ending.begin(sums, weighted);
+        requantize.begin(sums, weighted);
         let row_bytes = samples * self.format.bytes_per_sample();
         for k in (0..rows - 1 + strip.rows).step_by(R) {
-            // The rows of the strip that the entering ones complete, if they do.
+            // The output rows that the entering rows complete, if any.
             let completed: [_; R] = std::array::from_fn(|r| {
                 let row = (k + r).checked_sub(rows - 1);
                 row.filter(|&row| row < strip.rows)
@@ -266,9 +273,7 @@ impl BoxBlur {
             let mut lines = [[zeros; LINES]; R];
             for ((r, lines), words) in lines.iter_mut().enumerate().zip(words.chunks_mut(padded)) {
                 let entering = input.row((k + r) as i64 - rows as i64 / 2);
-                let to = &mut words[self.border.origin()..];
-                widen::load_row(simd, self.widening, entering, to, padded);
-                RowBorder::fill(&memory.apron, words, |sample| sample);
+                self.load_padded(simd, entering, &memory.apron, words);
                 if let Some(row) = completed[r]
                     && self.plan.weighs_centre()
                 {
@@ -278,7 +283,7 @@ impl BoxBlur {
                     *lines = [centre(row), row.checked_sub(1).map_or(zeros, centre)];
                 }
             }
-            let window = ending.window_sums(sums, weighted, self.widening.shift);
+            let window = requantize.window_sums(sums, weighted, self.widening.shift);
             let [mut fours_or_all, mut eights] = parts.each_mut().map(|parts| parts.chunks_mut(padded));
             let mut each = words.chunks(padded);
             let new: [_; R] = std::array::from_fn(|r| {
@@ -290,16 +295,8 @@ impl BoxBlur {
                     lines: lines[r],
                 }
             });
-            let from = |row: usize| row * plane.stride;
-            let begin = completed.iter().flatten().next().map_or(0, |&row| from(row));
-            let end = completed.iter().flatten().last().map_or(0, |&row| from(row + 1));
-            let (now, later) = next_result(strip.bytes, end, R * plane.stride);
-            let mut there = now[begin..].chunks_mut(plane.stride);
-            let mut spare = room(&mut memory.spare, R * row_bytes).chunks_mut(row_bytes);
-            let out = completed.map(|row| {
-                let out = if row.is_some() { there.next() } else { spare.next() };
-                &mut out.unwrap_or_default()[..row_bytes]
-            });
+            let spare = room(&mut memory.spare, R * row_bytes);
+            let (out, later) = output_rows(completed, strip.bytes, spare, (plane.stride, row_bytes));
             let next = input.ahead((k + R) as i64 - rows as i64 / 2, R);
             let new = (new, [next, later]);
             let ring = (ring.memory(), made);
@@ -308,10 +305,34 @@ impl BoxBlur {
                 _ => sliding_window::make::<L, 2, R>(simd, new, ring, window, out),
             }
             for row in completed.into_iter().flatten() {
-                input.complete(row, &mut strip.bytes[from(row)..][..row_bytes]);
+                let out = &mut strip.bytes[row * plane.stride..][..row_bytes];
+                input.fill_unconvolved_channels(row, out);
             }
         }
     }
+}
+
+/// The rows of a strip to write to, which are `completed`, with rows of `spare` where there is none; and the
+/// next rows of the strip to prefetch.
+fn output_rows<'a, const R: usize>(
+    completed: [Option<usize>; R],
+    strip: &'a mut [u8],
+    spare: &'a mut [u8],
+    (stride, row_bytes): (usize, usize),
+) -> ([&'a mut [u8]; R], &'a [u8]) {
+    let mut rows = completed.iter().flatten();
+    let first = rows.next();
+    let last = rows.last().or(first);
+    let begin = first.map_or(0, |row| row * stride);
+    let end = last.map_or(0, |row| (row + 1) * stride);
+    let (now, later) = next_result(strip, end, R * stride);
+    let mut there = now[begin..].chunks_mut(stride);
+    let mut spare = spare.chunks_mut(row_bytes);
+    let out = completed.map(|row| {
+        let out = if row.is_some() { there.next() } else { spare.next() };
+        &mut out.unwrap_or_default()[..row_bytes]
+    });
+    (out, later)
 }
 
 #[cfg(test)]
@@ -377,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mask_takes_the_way_that_holds_its_numbers() {
+    fn each_mask_takes_the_method_that_holds_its_sums() {
         if Vectors::assume(InstructionSet::Avx2).is_none() {
             eprintln!("SKIPPED: no loops are written for this kind of machine");
             return;

@@ -1,4 +1,4 @@
-//! The plan of a box: its mask, how its sums are made, and how they become samples.
+//! The plan of a box: its mask, the method that computes its sums, and their requantization.
 
 use super::row_sums::RowSums;
 use super::sliding_window::{Scale, WindowSums};
@@ -11,38 +11,40 @@ use crate::filter::{ChannelStep, Convolve, Division, Kernel};
 use crate::frame::PixelFormat;
 use std::fmt;
 
-/// How the boxes of a plane are made.
+/// How the box filter of a plane is computed.
 pub(super) struct BoxPlan {
     pub(super) mask: UniformMask,
-    pub(super) way: Way,
+    pub(super) method: Method,
 }
 
-/// How sums are made, and how they become samples.
-pub(super) enum Way {
-    /// In registers, rows at a time.
+/// How sums are computed, and their requantization.
+pub(super) enum Method {
+    /// In registers, several rows at a time.
     InRegisters(Scale),
     /// Column sums of 16 bits.
     ByColumns(Quotient),
     /// Column sums of 32 bits.
     ByDeepColumns(Requantize),
     /// Row sums in a ring of lines.
-    Window(RowSums, Ending),
+    Window(RowSums, BoxRequantize),
 }
 
-/// How column sums of 16 bits are divided: as a [`Scale`] has it, or by means of parts of the sums (see
+/// The division of column sums of 16 bits: as in [`Scale`], or by means of partial sums (see
 /// [`MeanDivision`](crate::filter::MeanDivision)).
 #[derive(Clone, Copy)]
 pub(super) struct Quotient {
+    /// The start value of sums.
     pub(super) add: u16,
+    /// The multiplier, times 2^16.
     pub(super) factor: u16,
+    /// The right shift after the multiplication.
     pub(super) down: u32,
-    /// What sums in parts are divided by; 0 with a scale.
+    /// The divisor of sums in parts; 0 for a division as in [`Scale`].
     pub(super) divisor: u16,
 }
 
 impl BoxPlan {
-    /// `None` if nothing is convolved in the plane, if the mask is another one or if its numbers need more
-    /// than 31 bits.
+    /// `None` if nothing is convolved in the plane, for other masks, and for sums that need too many bits.
     pub(super) fn new(part: &PlanePart<'_>, vectors: Vectors) -> Option<BoxPlan> {
         let (format, channels) = (part.format, part.channels());
         if part.step.kernel.is_long() {
@@ -51,40 +53,40 @@ impl BoxPlan {
         let mask = UniformMask::of(&part.step.kernel)?;
         let mut convolved = channels.iter().filter_map(ChannelStep::convolved);
         let first = convolved.next()?;
-        // The loops treat all channels the same, so their sums must begin with the same.
+        // The loops treat all channels the same, so they must have the same constants.
         if !convolved.all(|c| (c.low, c.high) == (first.low, first.high)) {
             return None;
         }
-        let way = match format.bytes_per_sample() {
+        let method = match format.bytes_per_sample() {
             1 => mask.in_bytes(first, vectors, channels.len()),
-            2 if mask.suits_deep_columns(format) => {
-                mask.weighted(vectors, format, channels).map(Way::ByDeepColumns)
-            }
+            2 if mask.suits_deep_columns(format) => mask
+                .weighted(vectors, format, channels)
+                .map(Method::ByDeepColumns),
             _ => None,
         };
-        let way = match way {
-            Some(way) => way,
+        let method = match method {
+            Some(method) => method,
             None => mask.by_window(first, vectors, (format, channels))?,
         };
-        Some(BoxPlan { mask, way })
+        Some(BoxPlan { mask, method })
     }
 
-    /// True if sums change by what the centre weighs more.
+    /// True if the centre has another weight than the rest.
     pub(super) fn weighs_centre(&self) -> bool {
         self.mask.excess != 0
     }
 }
 
-impl Ending {
-    /// What the sums of windows begin with, those of 16 bits and those of 32.
+impl BoxRequantize {
+    /// Fills the sums of 16 bits, or those of 32, with their start value.
     pub(super) fn begin(&self, sums: &mut [u16], weighted: &mut [i32]) {
         match self {
-            Ending::Scaled(scale) => sums.fill(scale.add),
-            Ending::Weighted { finish, .. } => weighted.fill(finish.start[0][0]),
+            BoxRequantize::Scaled(scale) => sums.fill(scale.add),
+            BoxRequantize::Weighted { requantize, .. } => weighted.fill(requantize.start[0][0]),
         }
     }
 
-    /// The sums of the windows in the form that this ending needs, of samples that are shifted up by `left`.
+    /// The windows' sums with this requantization, for samples that are stored shifted up by `left`.
     pub(super) fn window_sums<'a>(
         &'a self,
         sums: &'a mut [u16],
@@ -92,11 +94,11 @@ impl Ending {
         left: u32,
     ) -> WindowSums<'a> {
         match self {
-            Ending::Scaled(scale) => WindowSums::Scaled { sums, scale, left },
-            Ending::Weighted { weights, finish } => WindowSums::Weighted {
+            BoxRequantize::Scaled(scale) => WindowSums::Scaled { sums, scale, left },
+            BoxRequantize::Weighted { weights, requantize } => WindowSums::Weighted {
                 sums: weighted,
                 weights: *weights,
-                finish,
+                requantize,
             },
         }
     }
@@ -104,18 +106,18 @@ impl Ending {
 
 impl fmt::Display for BoxPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.way {
-            Way::InRegisters(_) => f.write_str("rows in registers, 16-bit sums"),
-            Way::ByColumns(quotient) => {
+        match &self.method {
+            Method::InRegisters(_) => f.write_str("rows in registers, 16-bit sums"),
+            Method::ByColumns(quotient) => {
                 let parts = if quotient.divisor == 0 { "" } else { " in parts" };
                 write!(f, "column sums, 16-bit sums{parts}")
             }
-            Way::ByDeepColumns(_) => f.write_str("column sums, 32-bit sums"),
-            Way::Window(row_sums, ending) => {
-                let sums = match ending {
-                    Ending::Scaled(_) => "16-bit sums",
-                    Ending::Weighted { .. } if self.weighs_centre() => "32-bit sums, centre apart",
-                    Ending::Weighted { .. } => "32-bit sums",
+            Method::ByDeepColumns(_) => f.write_str("column sums, 32-bit sums"),
+            Method::Window(row_sums, requantize) => {
+                let sums = match requantize {
+                    BoxRequantize::Scaled(_) => "16-bit sums",
+                    BoxRequantize::Weighted { .. } if self.weighs_centre() => "32-bit sums, centre apart",
+                    BoxRequantize::Weighted { .. } => "32-bit sums",
                 };
                 write!(f, "sliding window over {row_sums}, {sums}")
             }
@@ -123,37 +125,39 @@ impl fmt::Display for BoxPlan {
     }
 }
 
-/// How sums become samples.
-pub(super) enum Ending {
+/// The requantization of window sums.
+pub(super) enum BoxRequantize {
     /// Sums of 16 bits, divided by a multiplication.
     Scaled(Scale),
     /// Weighted sums of 32 bits.
     Weighted {
-        /// What all samples of the window weigh, and how much more the centre does.
+        /// The weight of all samples, and the difference of the centre's weight from it.
         weights: [i32; 2],
-        finish: Requantize,
+        requantize: Requantize,
     },
 }
 
-/// A mask of equal weights, but for the centre.
+/// A mask of equal weights, except for the centre.
 pub(super) struct UniformMask {
     pub(super) columns: usize,
     pub(super) rows: usize,
-    /// What each sample weighs.
+    /// The weight of each sample.
     pub(super) weight: i64,
-    /// The centre's weight less that of the others.
+    /// The centre's weight less `weight`.
     pub(super) excess: i64,
-    /// What the constants of the channels make up for and these sums have not: a row pass's offset.
+    /// The row pass's offset times the column's weights. Channel constants correct for it, but box sums lack
+    /// it, so it is subtracted.
     pub(super) offset: i64,
     pub(super) division: Division,
 }
 
 impl UniformMask {
+    /// The mask of a kernel; `None` if it is no such mask, or has fewer than three rows.
     pub(super) fn of(kernel: &Kernel) -> Option<UniformMask> {
         let (columns, rows) = kernel.size();
         let (weights, division, offset) = match kernel {
             Kernel::Direct(k) => (&k.weights, k.division, 0),
-            // The row pass has to be a sum of pixels, and the column's weights all the same.
+            // The row pass must be a plain sum of pixels, and the column's weights must be equal.
             Kernel::Separable(k) => {
                 let is_sum = k.row.shift == 0 && k.row.weights.iter().all(|&q| q == 1);
                 let is_even = k.column.weights.iter().all(|&q| q == k.column.weights[0]);
@@ -163,7 +167,7 @@ impl UniformMask {
         };
         let (weight, centre) = (weights[0], weights.len() / 2);
         let is_even = (0..weights.len()).all(|i| i == centre || weights[i] == weight);
-        // Windows of fewer rows than three have no row between the one that enters and the one that leaves.
+        // A window of fewer than three rows has no row between the entering and the leaving one.
         (is_even && rows >= 3).then(|| UniformMask {
             columns,
             rows,
@@ -174,17 +178,17 @@ impl UniformMask {
         })
     }
 
-    /// How boxes of bytes are made that are read in place, if they are.
-    fn in_bytes(&self, c: &Convolve, vectors: Vectors, channels: usize) -> Option<Way> {
+    /// The method for 8-bit boxes, which reads the picture in place; `None` if it does not suit.
+    fn in_bytes(&self, c: &Convolve, vectors: Vectors, channels: usize) -> Option<Method> {
         let (max, size) = (i64::from(u8::MAX), (self.columns, self.rows));
         let Some(scale) = self.scale(c, max) else {
-            return self.quotient_of_means(c, channels).map(Way::ByColumns);
+            return self.quotient_of_means(c, channels).map(Method::ByColumns);
         };
         if with_simd!(vectors, simd => in_registers::suit(simd, size, channels, scale)) {
-            return Some(Way::InRegisters(scale));
+            return Some(Method::InRegisters(scale));
         }
         let Scale { add, factor, down } = scale;
-        column_sums::suit(self.columns, channels).then_some(Way::ByColumns(Quotient {
+        column_sums::suit(self.columns, channels).then_some(Method::ByColumns(Quotient {
             add,
             factor,
             down,
@@ -192,41 +196,45 @@ impl UniformMask {
         }))
     }
 
-    /// True if column sums of 32 bits are what boxes of samples of two bytes are made of: where the numbers
-    /// of a sliding window do not fit words, or where they are more to add up.
+    /// True if boxes of two-byte samples are made of column sums of 32 bits: if the row sums of a sliding
+    /// window do not fit words.
     fn suits_deep_columns(&self, format: PixelFormat) -> bool {
         (self.weight, self.excess) == (1, 0)
             && self.columns <= deep_columns::MOST_COLUMNS
             && !self.fits_window(format)
     }
 
-    /// True if words hold the sums of rows that a sliding window takes.
+    /// True if words hold the row sums of a sliding window.
     fn fits_window(&self, format: PixelFormat) -> bool {
         let row = self.columns as i64 * i64::from(format.max_value());
         format.depth() <= 12 && row <= i64::from(i16::MAX)
     }
 
-    /// By a sliding window, if words hold what enters and leaves it.
+    /// The method of a sliding window, if words hold its row sums.
     fn by_window(
         &self,
         first: &Convolve,
         vectors: Vectors,
         (format, channels): (PixelFormat, &[ChannelStep]),
-    ) -> Option<Way> {
+    ) -> Option<Method> {
         if !self.fits_window(format) {
             return None;
         }
-        let ending = match self.scale(first, format.max_value().into()) {
-            Some(scale) => Ending::Scaled(scale),
-            None => Ending::Weighted {
+        let requantize = match self.scale(first, format.max_value().into()) {
+            Some(scale) => BoxRequantize::Scaled(scale),
+            None => BoxRequantize::Weighted {
                 weights: [self.weight, self.excess].map(|q| q as i32),
-                finish: self.weighted(vectors, format, channels)?,
+                requantize: self.weighted(vectors, format, channels)?,
             },
         };
-        Some(Way::Window(RowSums::new(self.columns, channels.len()), ending))
+        Some(Method::Window(
+            RowSums::new(self.columns, channels.len()),
+            requantize,
+        ))
     }
 
-    /// What is added to sums, if results without more bits than samples up to `max` have come of them.
+    /// The value to add to sums before the division; `None` if it is negative, if a result may exceed `max`,
+    /// or if weights differ from 1.
     fn addend(&self, c: &Convolve, max: i64) -> Option<i64> {
         let add = c.low + c.high * self.division.divisor() - self.offset;
         let largest = self.largest(max) + add;
@@ -234,12 +242,12 @@ impl UniformMask {
         (is_box && add >= 0 && largest / self.division.divisor() <= max).then_some(add)
     }
 
-    /// The largest sum.
+    /// The largest sum of samples up to `max`.
     fn largest(&self, max: i64) -> i64 {
         (self.columns * self.rows) as i64 * max
     }
 
-    /// How sums of bytes in parts of 16 bits become samples, if that is how they are made.
+    /// The division of sums of bytes in parts of 16 bits; `None` if they are not computed so.
     fn quotient_of_means(&self, c: &Convolve, channels: usize) -> Option<Quotient> {
         let max = i64::from(u8::MAX);
         let add = self.addend(c, max)?;
@@ -253,7 +261,7 @@ impl UniformMask {
         })
     }
 
-    /// How sums of 16 bits become samples up to `max`, if they fit.
+    /// The division of 16-bit sums of samples up to `max`; `None` if sums need more bits.
     pub(super) fn scale(&self, c: &Convolve, max: i64) -> Option<Scale> {
         let add = self.addend(c, max)?;
         let words = self.division.of_words(self.largest(max) + add)?;
@@ -264,7 +272,7 @@ impl UniformMask {
         })
     }
 
-    /// How weighted sums become samples, if 32 bits and weights of 16 suffice for that.
+    /// The requantization of weighted sums; `None` if it needs more than 32 bits, or a weight more than 16.
     pub(super) fn weighted(
         &self,
         vectors: Vectors,
@@ -293,6 +301,6 @@ impl UniformMask {
             correction: -self.offset,
             raise: 0,
         };
-        sums.finish(format, channels, (Order::Interleaved, vectors.lanes()))
+        sums.requantize(format, channels, (Order::Interleaved, vectors.lanes()))
     }
 }

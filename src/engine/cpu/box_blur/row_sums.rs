@@ -1,46 +1,47 @@
-//! Horizontal sums of a box, for vectors of any width. A few samples of each sum are left out here and added
-//! where the sums are used (see `sliding_window`).
+//! Horizontal sums of a box, for vectors of any width. The last few additions of each sum are left to the
+//! loop that uses the sums (see `sliding_window`).
 #![allow(unsafe_code)]
 
-use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 use std::fmt;
 
-/// Fewer samples than this are added where they are used; from here on they are summed by four, and from
-/// [`LEAST_RUNNING`] on by prefix sums along the row. Where neighbours are side by side, so that few loads
-/// straddle cache lines, they are summed by eight first if few of these make a sum.
+/// Fewest samples that are added in sums of four first.
 const LEAST_FOURS: usize = 9;
 
+/// Fewest samples that are added as prefix sums along the row. If neighbours lie side by side, sums of eight
+/// are used instead where a few of them make a sum.
 const LEAST_RUNNING: usize = 17;
 
-/// Samples of a row, at most, for rows to be made one by one.
+/// Longest row, in samples, for which rows are made one by one.
 const LONGEST_ALONE: usize = 4096;
 
 /// How the samples of a row are added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RowSums {
-    /// How many there are, an odd number up to 63.
+    /// Samples of a sum, an odd number up to 63.
     count: usize,
-    /// From a sample to the next one of its channel, 1 to 4.
+    /// Samples from a pixel to the next, 1 to 4.
     step: usize,
-    way: Way,
+    method: RowMethod,
 }
 
+/// How a sum is added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// Where they are used.
+enum RowMethod {
+    /// Sample by sample, where the sum is used.
     Alone,
-    /// By sums of four or of eight (`part`), so many of which have a sample too few (`sign` 1) or too many
-    /// (-1).
+    /// From `parts` sums of `part` (four or eight) samples, and one sample that they lack (`sign` 1) or have
+    /// too many (-1).
     Parts { part: usize, parts: usize, sign: i8 },
-    /// By prefix sums: that up to the last sample less that before the first.
+    /// From two prefix sums: the one up to the last sample, less the one before the first.
     Running,
 }
 
-/// Words of a cache line, of which running sums have one before those of the row's start.
+/// Words of a cache line; the prefix sums of a row come after one line of zeros.
 const LINE: usize = 32;
 
-/// Sums along a row that are yet to be made: of `count` words that are `step` words apart, and one of `more`
-/// that is added, or taken away where `sign` is negative; none if it is 0.
+/// The additions that are left for a row's sums: `count` words that are `step` words apart, and a word of
+/// `more` to add (`sign` 1), to subtract (-1), or to ignore (0).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rest<'a> {
     pub(super) words: &'a [u16],
@@ -50,16 +51,15 @@ pub(super) struct Rest<'a> {
     pub(super) sign: i8,
 }
 
-/// Numbers of parts, and the sign of the sample that they lack or have too many, which loops are compiled
-/// for.
+/// The numbers of parts, with the sign of the further sample, that loops are compiled for.
 const WITH_ONE_MORE: [(usize, i8); 4] = [(2, 1), (3, -1), (3, 1), (4, -1)];
 
-/// Running sums as such parts: one of them, less one.
+/// The same for prefix sums: one, less another.
 pub(super) const RUNNING: (usize, i8) = (1, -1);
 
-impl Way {
-    /// By sums of `part` samples, if few of them and one sample make `count`.
-    fn by(part: usize, count: usize) -> Option<Way> {
+impl RowMethod {
+    /// From sums of `part` samples, if a loop is compiled for their number.
+    fn by(part: usize, count: usize) -> Option<RowMethod> {
         let parts = (count + part / 2) / part;
         let sign = match (parts * part) as i64 - count as i64 {
             -1 => 1,
@@ -68,46 +68,46 @@ impl Way {
         };
         WITH_ONE_MORE
             .contains(&(parts, sign))
-            .then_some(Way::Parts { part, parts, sign })
+            .then_some(RowMethod::Parts { part, parts, sign })
     }
 }
 
 impl fmt::Display for RowSums {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.way {
-            Way::Alone => f.write_str("samples"),
-            Way::Parts { part, .. } => write!(f, "sums of {part}"),
-            Way::Running => f.write_str("prefix sums"),
+        match self.method {
+            RowMethod::Alone => f.write_str("samples"),
+            RowMethod::Parts { part, .. } => write!(f, "sums of {part}"),
+            RowMethod::Running => f.write_str("prefix sums"),
         }
     }
 }
 
 impl RowSums {
-    /// Sums of `count` samples, `step` apart.
+    /// Sums of `count` samples that are `step` samples apart.
     pub(super) fn new(count: usize, step: usize) -> RowSums {
-        let way = match count {
-            ..LEAST_FOURS => Some(Way::Alone),
-            LEAST_FOURS..LEAST_RUNNING => Way::by(4, count),
-            _ if step == 1 => Way::by(8, count),
+        let method = match count {
+            ..LEAST_FOURS => Some(RowMethod::Alone),
+            LEAST_FOURS..LEAST_RUNNING => RowMethod::by(4, count),
+            _ if step == 1 => RowMethod::by(8, count),
             _ => None,
         };
-        let way = way.unwrap_or(Way::Running);
-        RowSums { count, step, way }
+        let method = method.unwrap_or(RowMethod::Running);
+        RowSums { count, step, method }
     }
 
-    /// True if two rows of so many samples are made at a time: where the first-level cache does not hold the
+    /// True if two rows of `samples` samples are made at a time: if the first-level cache does not hold the
     /// windows' sums until the next row.
     pub(super) fn suits_two_rows(&self, samples: usize) -> bool {
-        self.way == Way::Running && samples > LONGEST_ALONE
+        self.method == RowMethod::Running && samples > LONGEST_ALONE
     }
 
-    /// From the first sample of a sum to the last one.
+    /// Samples from the first to the last one of a sum.
     fn across(&self) -> usize {
         (self.count - 1) * self.step
     }
 
-    /// Sums of four samples and of eight that are needed for `made` sums by so many parts: to the end of a
-    /// step.
+    /// Number of sums of four and of sums of eight samples that `made` sums of `parts` parts need, in whole
+    /// steps.
     fn fours_and_eights(&self, part: usize, parts: usize, made: usize) -> [usize; 2] {
         let last = (made + (parts - 1) * part * self.step).next_multiple_of(TILE);
         match part {
@@ -116,24 +116,24 @@ impl RowSums {
         }
     }
 
-    /// How many samples are read for `made` sums, a multiple of [`TILE`], and words are written on the way,
-    /// at most.
+    /// How many samples are read for `made` sums, a multiple of [`TILE`], and words are written on the
+    /// method, at most.
     pub(super) fn reach(&self, made: usize) -> usize {
         let alone = made + self.across() + self.step;
-        match self.way {
-            Way::Alone => alone,
-            Way::Parts { part, parts, .. } => {
+        match self.method {
+            RowMethod::Alone => alone,
+            RowMethod::Parts { part, parts, .. } => {
                 let [fours, _] = self.fours_and_eights(part, parts, made);
-                // A sample too many is read, too.
+                // With a sample too many one more is read.
                 fours.max(alone + self.step) + 3 * self.step
             }
-            Way::Running => LINE + alone + TILE,
+            RowMethod::Running => LINE + alone + TILE,
         }
     }
 
-    /// Adds up all but a few samples of a row for `made` sums (a multiple of [`TILE`]), of which the first
-    /// one's samples begin at `lead`. There have to be [so many](RowSums::reach) words from there on, and
-    /// room for as many and those before them.
+    /// Adds up the samples of a row for `made` sums (a multiple of [`TILE`]), except for the additions that
+    /// it returns. The first sum's samples begin at `lead`, from where [`RowSums::reach`] words are readable;
+    /// both buffers have room for as many words and for `lead`.
     pub(super) fn add_up<'a, L: Simd>(
         &self,
         simd: L,
@@ -143,15 +143,15 @@ impl RowSums {
         made: usize,
     ) -> Rest<'a> {
         let (step, first) = (self.step, &words[lead..]);
-        match self.way {
-            Way::Alone => Rest {
+        match self.method {
+            RowMethod::Alone => Rest {
                 words: first,
                 count: self.count,
                 step,
                 more: first,
                 sign: 0,
             },
-            Way::Parts { part, parts, sign } => {
+            RowMethod::Parts { part, parts, sign } => {
                 let [fours, eights] = self.fours_and_eights(part, parts, made);
                 let sums_of_four = &mut fours_or_all[..fours];
                 simd.enter(AddParts::<4>::new(first, step, sums_of_four));
@@ -170,7 +170,7 @@ impl RowSums {
                     sign,
                 }
             }
-            Way::Running => {
+            RowMethod::Running => {
                 let all = (lead + made + self.across()).next_multiple_of(TILE);
                 let (none, running) = fours_or_all[..LINE + all].split_at_mut(LINE);
                 none.fill(0);
@@ -193,7 +193,7 @@ impl RowSums {
     }
 }
 
-/// Adds up `PARTS` words each.
+/// Sums of `PARTS` words that are `step` words apart.
 struct AddParts<'a, const PARTS: usize> {
     words: *const u16,
     step: usize,
@@ -202,7 +202,7 @@ struct AddParts<'a, const PARTS: usize> {
 
 impl<'a, const PARTS: usize> AddParts<'a, PARTS> {
     fn new(words: &[u16], step: usize, out: &'a mut [u16]) -> AddParts<'a, PARTS> {
-        // Every read and every write is bounded by this.
+        // This bounds every read and every write.
         assert!(out.len().is_multiple_of(TILE) && words.len() >= out.len() + (PARTS - 1) * step);
         AddParts {
             words: words.as_ptr(),
@@ -212,12 +212,13 @@ impl<'a, const PARTS: usize> AddParts<'a, PARTS> {
     }
 }
 
-impl<const PARTS: usize> Work for AddParts<'_, PARTS> {
+impl<const PARTS: usize> IntLoop for AddParts<'_, PARTS> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         for x in (0..self.out.len()).step_by(2 * L::LANES) {
-            // SAFETY: x + 2 LANES is at most the length of `out`, and `new` asserted that words go on PARTS -
-            // 1 steps further.
+            // SAFETY: x + 2 LANES is at most the length of `out`, and `new` asserted that words are readable
+            // PARTS
+            // - 1 steps further.
             unsafe {
                 let sum = add_steps::<L, PARTS>(simd, self.words.add(x), self.step);
                 simd.store(self.out.as_mut_ptr().add(x), sum);
@@ -226,11 +227,11 @@ impl<const PARTS: usize> Work for AddParts<'_, PARTS> {
     }
 }
 
-/// Adds each word up with all before it that are a multiple of `C` places away; both rows are a multiple of
-/// [`TILE`] long, and as long.
+/// Prefix sums: each word plus all words before it at a distance that is a multiple of `C`. Both slices have
+/// the same length, a multiple of [`TILE`].
 struct AddAlong<'a, const C: usize>(&'a [u16], &'a mut [u16]);
 
-impl<const C: usize> Work for AddAlong<'_, C> {
+impl<const C: usize> IntLoop for AddAlong<'_, C> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let AddAlong(words, out) = self;
@@ -239,7 +240,7 @@ impl<const C: usize> Work for AddAlong<'_, C> {
             .chunks_exact(2 * L::LANES)
             .zip(out.chunks_exact_mut(2 * L::LANES))
         {
-            // SAFETY: each is a vector.
+            // SAFETY: `words` and `out` are chunks of 2 LANES words.
             unsafe {
                 let [sums, next] = simd.running_sums::<C>(simd.load(words.as_ptr()), before);
                 simd.store(out.as_mut_ptr(), sums);

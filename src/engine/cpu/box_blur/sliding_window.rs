@@ -1,7 +1,7 @@
 //! The vertical running sum of a box, for vectors of any width: 16-bit row sums (see `row_sums`) enter and
-//! leave the windows as rows come and go.
+//! leave the windows row by row.
 //!
-//! Sums of words may wrap on the way: a sum that ends within 16 bits ends right.
+//! Sums of words may wrap on the way: a final sum that fits 16 bits is right.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -10,9 +10,9 @@
 use super::row_sums::{RUNNING, Rest, add_steps};
 use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::requantize::{Divide, Requantize, store};
-use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
 
-/// `((sum + add) x factor) >> (16 + down)`, where sums are kept with `add`.
+/// The division of 16-bit sums, `((sum + add) * factor) >> (16 + down)`. Kept sums include `add`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scale {
     pub(super) add: u16,
@@ -21,50 +21,50 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// What a sum becomes.
+    /// The result of a sum.
     pub(super) fn of(self, sum: u16) -> u8 {
         let product = u32::from(sum + self.add) * u32::from(self.factor);
         (product >> 16 >> self.down) as u8
     }
 }
 
-/// Lines of the ring that are used beside those of the rows that enter and leave.
+/// Lines in the memory of the ring that a row uses besides the row sums: two middle rows.
 pub(super) const LINES: usize = 2;
 
 /// A row that enters the windows.
 pub(super) struct NewRow<'a> {
-    /// Its sums.
+    /// The row's sums.
     pub(super) sums: Rest<'a>,
-    /// Where in the memory of the ring they go, and where those of the row that leaves are.
+    /// Index in the memory of the ring of the leaving row's sums, which the new ones replace.
     pub(super) at: usize,
-    /// Where in that memory the row lies that is in the middle of the windows that it completes, and the one
-    /// that was in the middle before; where there are none, there are zeros.
+    /// Indices in that memory of the middle row of the windows that this row completes, and of the middle row
+    /// before; if there is none, of a row of zeros.
     pub(super) lines: [usize; LINES],
 }
 
-/// The sums of a row's windows, kept from one row to the next, and how they become results: one sum a
-/// sample, up to the next multiple of [`TILE`].
+/// The sums of the windows of a row, kept for the next row, and their requantization: one sum per sample, up
+/// to the next multiple of [`TILE`].
 pub(in crate::engine::cpu) enum WindowSums<'a> {
-    /// The window's sums are scaled.
+    /// Sums of 16 bits, divided by a multiplication.
     Scaled {
         sums: &'a mut [u16],
         scale: &'a Scale,
         /// Padding bits below a stored sample.
         left: u32,
     },
-    /// Weighted sums change by what the window's sums and the centre change by.
+    /// Weighted sums of 32 bits: they change by the weighted changes of the window's sum and of its centre.
     Weighted {
         sums: &'a mut [i32],
-        /// What all samples weigh, and how much more the centre does.
+        /// The weight of all samples, and the difference of the centre's weight from it.
         weights: [i32; 2],
-        finish: &'a Requantize,
+        requantize: &'a Requantize,
     },
 }
 
-/// Makes `R` rows of the result, of samples of `BYTES` bytes: one, or of running sums two, step by step along
-/// both, so that the windows' sums are in the nearest cache for the second one. What comes `next` is
-/// prefetched meanwhile. At each new row's place in `ring` there are the sums of the row that leaves the
-/// windows, which give way to its own, `made` (a multiple of [`TILE`]) of them.
+/// Makes `R` rows of the result, of samples of `BYTES` bytes, and prefetches the rows of `next`. `R` is 1, or
+/// for prefix sums 2: two rows advance step by step together, so that the windows' sums are in the
+/// first-level cache for the second one. In `ring` the new rows' sums, `made` (a multiple of [`TILE`]) of
+/// each, replace those of the rows that leave the windows.
 pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
     simd: L,
     (rows, next): ([NewRow<'_>; R], NextRows<'_>),
@@ -107,63 +107,71 @@ pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
         WindowSums::Scaled { sums, scale, left } => {
             assert!(sums.len() >= made);
             let (sums, scale) = (sums.as_mut_ptr(), *scale);
-            let ending = Scaled { sums, scale, left };
-            enter::<L, BYTES, R, _>(simd, work, terms, ending);
+            let requantizing = Scaled { sums, scale, left };
+            enter::<L, BYTES, R, _>(simd, work, terms, requantizing);
         }
         WindowSums::Weighted {
             sums,
             weights,
-            finish,
+            requantize,
         } => {
             assert!(sums.len() >= made);
-            let ending = Weighted {
+            let requantizing = Weighted {
                 sums: sums.as_mut_ptr(),
                 weights,
-                finish,
+                requantize,
             };
-            match (weights[1] != 0, finish.factor.is_some()) {
-                (false, false) => enter::<L, BYTES, R, _>(simd, work, terms, Divided::<false, false>(ending)),
-                (false, true) => enter::<L, BYTES, R, _>(simd, work, terms, Divided::<false, true>(ending)),
-                (true, false) => enter::<L, BYTES, R, _>(simd, work, terms, Divided::<true, false>(ending)),
-                (true, true) => enter::<L, BYTES, R, _>(simd, work, terms, Divided::<true, true>(ending)),
+            match (weights[1] != 0, requantize.factor.is_some()) {
+                (false, false) => {
+                    enter::<L, BYTES, R, _>(simd, work, terms, Divided::<false, false>(requantizing));
+                }
+                (false, true) => {
+                    enter::<L, BYTES, R, _>(simd, work, terms, Divided::<false, true>(requantizing));
+                }
+                (true, false) => {
+                    enter::<L, BYTES, R, _>(simd, work, terms, Divided::<true, false>(requantizing));
+                }
+                (true, true) => {
+                    enter::<L, BYTES, R, _>(simd, work, terms, Divided::<true, true>(requantizing));
+                }
             }
         }
     }
 }
 
-/// What [`make`] has checked.
+/// The rows of [`make`], which has checked their bounds.
 struct RowsOf<'a, const R: usize> {
     rows: [Row; R],
     next: NextRows<'a>,
     out: [&'a mut [u8]; R],
 }
 
-/// Runs the loop for sums of so many words, and one more of that sign.
-fn enter<L: Simd, const BYTES: usize, const R: usize, E: Ending>(
+/// Runs the loop compiled for `terms`: words per row sum, and the sign of one further word.
+fn enter<L: Simd, const BYTES: usize, const R: usize, E: WindowRequantize>(
     simd: L,
     work: RowsOf<'_, R>,
     terms: (usize, i8),
-    ending: E,
+    requantizing: E,
 ) {
-    // A constant in the condition, so that loops that nothing enters are not compiled.
+    // A constant condition: for two rows only this loop is compiled.
     if const { R == 2 } {
         assert!(terms == RUNNING);
-        return simd.enter(Rows::<BYTES, 1, -1, R, E> { work, ending });
+        return simd.enter(Rows::<BYTES, 1, -1, R, E> { work, requantizing });
     }
     match terms {
-        (1, 0) => simd.enter(Rows::<BYTES, 1, 0, R, E> { work, ending }),
-        (1, _) => simd.enter(Rows::<BYTES, 1, -1, R, E> { work, ending }),
-        (2, _) => simd.enter(Rows::<BYTES, 2, 1, R, E> { work, ending }),
-        (3, 0) => simd.enter(Rows::<BYTES, 3, 0, R, E> { work, ending }),
-        (3, 1) => simd.enter(Rows::<BYTES, 3, 1, R, E> { work, ending }),
-        (3, _) => simd.enter(Rows::<BYTES, 3, -1, R, E> { work, ending }),
-        (4, _) => simd.enter(Rows::<BYTES, 4, -1, R, E> { work, ending }),
-        (5, _) => simd.enter(Rows::<BYTES, 5, 0, R, E> { work, ending }),
-        _ => simd.enter(Rows::<BYTES, 7, 0, R, E> { work, ending }),
+        (1, 0) => simd.enter(Rows::<BYTES, 1, 0, R, E> { work, requantizing }),
+        (1, _) => simd.enter(Rows::<BYTES, 1, -1, R, E> { work, requantizing }),
+        (2, _) => simd.enter(Rows::<BYTES, 2, 1, R, E> { work, requantizing }),
+        (3, 0) => simd.enter(Rows::<BYTES, 3, 0, R, E> { work, requantizing }),
+        (3, 1) => simd.enter(Rows::<BYTES, 3, 1, R, E> { work, requantizing }),
+        (3, _) => simd.enter(Rows::<BYTES, 3, -1, R, E> { work, requantizing }),
+        (4, _) => simd.enter(Rows::<BYTES, 4, -1, R, E> { work, requantizing }),
+        (5, _) => simd.enter(Rows::<BYTES, 5, 0, R, E> { work, requantizing }),
+        _ => simd.enter(Rows::<BYTES, 7, 0, R, E> { work, requantizing }),
     }
 }
 
-/// A row to add up, as a [`NewRow`].
+/// A [`NewRow`] as pointers.
 #[derive(Clone, Copy)]
 struct Row {
     words: *const u16,
@@ -174,30 +182,31 @@ struct Row {
     lines: [usize; LINES],
 }
 
-/// A vector of what a row that enters the windows brings: its sums less those of the row that leaves.
+/// A vector of changes of the windows' sums: the entering row's sums less those of the leaving row.
 #[derive(Clone, Copy)]
 struct Entering<V> {
     change: V,
 }
 
 impl Row {
-    /// A vector of one of its lines, from sample `x` on.
+    /// A vector of one of the row's lines, from sample `x` on.
     ///
     /// # Safety
-    /// [`make`] has bounded it.
+    /// `lines[line] + x + 2 LANES` is at most the length of `ring`.
     #[inline(always)]
     unsafe fn line<L: Simd>(self, simd: L, line: usize, x: usize) -> L::V {
-        // SAFETY: `make` asserted that each line has `made` words from its place on, and x + 2 LANES is at
-        // most `made`.
+        // SAFETY: 2 LANES words are readable at `lines[line] + x` in `ring`, as this function requires.
         unsafe { simd.load(self.ring.cast_const().add(self.lines[line] + x)) }
     }
 
-    /// The sums of the row that enters from sample `x` on, which take the place of those of the one that
-    /// leaves.
+    /// The changes from sample `x` on. The entering row's sums replace those of the leaving row in the ring.
+    ///
+    /// # Safety
+    /// `x + 2 LANES` is at most the number of sums that [`make`] has checked (`made`).
     #[inline(always)]
     unsafe fn enter<L: Simd, const COUNT: usize, const SIGN: i8>(self, simd: L, x: usize) -> Entering<L::V> {
-        // SAFETY: x + 2 LANES is at most `made`: `make` asserted that words go (count - 1) steps further than
-        // that, and the samples that are added and the ring's line that far.
+        // SAFETY: x + 2 LANES is at most `made`. `make` asserted that words are readable (count - 1) steps
+        // further than that, and that further samples and the ring's line have `made` words.
         unsafe {
             let mut sum = add_steps::<L, COUNT>(simd, self.words.add(x), self.step);
             if SIGN > 0 {
@@ -213,9 +222,9 @@ impl Row {
     }
 }
 
-/// How what changes becomes samples.
-trait Ending {
-    /// The constants of a row.
+/// Applies changes to the windows' sums, and requantizes them to samples.
+trait WindowRequantize {
+    /// The constants that stay in registers along a row.
     type Constants<V: Copy>: Copy;
 
     fn constants<L: Simd>(&self, simd: L) -> Self::Constants<L::V>;
@@ -223,7 +232,8 @@ trait Ending {
     /// Writes 4 LANES samples of `BYTES` bytes, from sample `x` on.
     ///
     /// # Safety
-    /// [`make`] has bounded what lies at `x`; the samples are writable at `to`.
+    /// `x + 4 LANES` is at most the number of sums that [`make`] has checked (`made`); 4 LANES samples are
+    /// writable at `to`.
     unsafe fn put<L: Simd, const BYTES: usize>(
         &self,
         simd: L,
@@ -235,55 +245,57 @@ trait Ending {
     );
 }
 
-/// Rows of samples of `BYTES` bytes, with sums of `COUNT` words and one more of the sign `SIGN`.
+/// The loop of [`make`] for samples of `BYTES` bytes, with sums of `COUNT` words and a further one of sign
+/// `SIGN`.
 struct Rows<'a, const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E> {
     work: RowsOf<'a, R>,
-    ending: E,
+    requantizing: E,
 }
 
-impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: Ending>
+impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: WindowRequantize>
     Rows<'_, BYTES, COUNT, SIGN, R, E>
 {
-    /// A step of a row from sample `x` on; `to` is where its first sample would be.
+    /// Makes a step of a row from sample `x` on; `to` is the address of the row's first sample.
     ///
     /// # Safety
-    /// [`make`] has bounded what lies at `x`; a step's samples are writable there.
+    /// `x + 4 LANES` is at most the number of sums that [`make`] has checked (`made`); 4 LANES samples are
+    /// writable from sample `x` of `to` on.
     #[inline(always)]
     unsafe fn step<L: Simd>(
         simd: L,
-        ending: &E,
+        requantizing: &E,
         constants: E::Constants<L::V>,
         row: Row,
         x: usize,
         to: *mut u8,
     ) {
-        // SAFETY: x + 4 LANES is at most `made`, as far as words, lines and sums go, and a step's samples are
-        // writable at `to` + x.
+        // SAFETY: x + 4 LANES is at most `made`, and 4 LANES samples are writable from sample `x` of `to` on,
+        // as this function requires.
         unsafe {
             let entering = [
                 row.enter::<L, COUNT, SIGN>(simd, x),
                 row.enter::<L, COUNT, SIGN>(simd, x + 2 * L::LANES),
             ];
-            ending.put::<L, BYTES>(simd, constants, row, x, entering, to.wrapping_add(x * BYTES));
+            requantizing.put::<L, BYTES>(simd, constants, row, x, entering, to.wrapping_add(x * BYTES));
         }
     }
 }
 
-impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: Ending> Work
+impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: WindowRequantize> IntLoop
     for Rows<'_, BYTES, COUNT, SIGN, R, E>
 {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let Rows { work, ending } = self;
+        let Rows { work, requantizing } = self;
         let RowsOf { rows, next, mut out } = work;
-        let constants = ending.constants(simd);
-        // Each by itself, since the compiler keeps an array of them in memory.
+        let constants = requantizing.constants(simd);
+        // Two variables: the compiler would keep an array in memory.
         let (first, second) = (rows[0], rows[R - 1]);
         let step = 4 * L::LANES;
         let samples = out[0].len() / BYTES;
         let whole = samples / step * step;
         let mut last = [[0; 2 * TILE]; R];
-        // One loop, compiled once, for whole steps and for the rest, which does not fit the row.
+        // One loop, compiled once, for the whole steps and for the partial last step, which goes to `last`.
         let parts = [
             (0..whole, out.each_mut().map(|row| row.as_mut_ptr())),
             (whole..samples, last.each_mut().map(|row| row.as_mut_ptr())),
@@ -292,12 +304,12 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
             let to = to.map(|to| to.wrapping_sub(part.start * BYTES));
             for x in part.step_by(step) {
                 prefetch(simd, next, R * x * BYTES, R * step * BYTES);
-                // SAFETY: a whole step ends within `out`; as many as TILE samples of two bytes fit in `last`,
-                // and lines go on to a multiple of TILE.
+                // SAFETY: a whole step ends within `out`; `last` has room for TILE samples of two bytes, and
+                // sums and lines have `made` elements, a multiple of TILE.
                 unsafe {
-                    Self::step(simd, &ending, constants, first, x, to[0]);
+                    Self::step(simd, &requantizing, constants, first, x, to[0]);
                     if R == 2 {
-                        Self::step(simd, &ending, constants, second, x, to[R - 1]);
+                        Self::step(simd, &requantizing, constants, second, x, to[R - 1]);
                     }
                 }
             }
@@ -316,7 +328,7 @@ struct Scaled {
     left: u32,
 }
 
-impl Ending for Scaled {
+impl WindowRequantize for Scaled {
     type Constants<V: Copy> = V;
 
     #[inline(always)]
@@ -364,13 +376,13 @@ impl Ending for Scaled {
 struct Weighted<'a> {
     sums: *mut i32,
     weights: [i32; 2],
-    finish: &'a Requantize,
+    requantize: &'a Requantize,
 }
 
-/// The same; `CENTRE`: the centre weighs more or less than the others, `DIVIDES`: a multiplication divides.
+/// [`Weighted`] with `CENTRE`: the centre has another weight; `DIVIDES`: a multiplication divides.
 struct Divided<'a, const CENTRE: bool, const DIVIDES: bool>(Weighted<'a>);
 
-/// Both weights, and how sums are divided: by a shift or by a multiplication.
+/// The two packed weights, the right shift, and the multiplication that divides.
 type Factors<V> = (V, V, Divide<V>);
 
 impl Weighted<'_> {
@@ -380,16 +392,16 @@ impl Weighted<'_> {
         let weights = simd.splat(window & 0xFFFF | centre << 16);
         (
             weights,
-            simd.splat(self.finish.shift as i32),
-            Divide::new(simd, self.finish),
+            simd.splat(self.requantize.shift as i32),
+            Divide::new(simd, self.requantize),
         )
     }
 
-    /// Changes 2 LANES sums from sample `x` on by pairs of what the window and the centre change by, and
-    /// divides them.
+    /// Adds the weighted changes of the window and of the centre to 2 LANES sums from sample `x` on, and
+    /// divides the sums.
     ///
     /// # Safety
-    /// [`make`] has bounded what lies at `x`.
+    /// `x + 2 LANES` is at most the number of sums that [`make`] has checked (`made`).
     #[inline(always)]
     unsafe fn changed<L: Simd, const DIVIDES: bool>(
         &self,
@@ -417,27 +429,27 @@ impl Weighted<'_> {
     }
 }
 
-/// Adds what is added after the shift, clamps and stores 4 LANES samples.
+/// Adds [`Requantize::high`], clamps and stores 4 LANES samples.
 #[inline(always)]
 unsafe fn put_numbers<L: Simd, const BYTES: usize>(
     simd: L,
     values: [[L::V; 2]; 2],
-    finish: &Requantize,
+    requantize: &Requantize,
     to: *mut u8,
 ) {
     let [[a, b], [c, d]] = values;
     let mut values = [a, b, c, d];
-    if let Some(&high) = finish.high.first() {
+    if let Some(&high) = requantize.high.first() {
         let high = simd.splat(high);
         for v in 0..4 {
             values[v] = simd.add(values[v], high);
         }
     }
     // SAFETY: 4 LANES samples of BYTES bytes are writable at `to`.
-    unsafe { store::<L, BYTES, 4>(simd, values, finish, Order::Interleaved, to) };
+    unsafe { store::<L, BYTES, 4>(simd, values, requantize, Order::Interleaved, to) };
 }
 
-impl<const CENTRE: bool, const DIVIDES: bool> Ending for Divided<'_, CENTRE, DIVIDES> {
+impl<const CENTRE: bool, const DIVIDES: bool> WindowRequantize for Divided<'_, CENTRE, DIVIDES> {
     type Constants<V: Copy> = Factors<V>;
 
     #[inline(always)]
@@ -456,8 +468,8 @@ impl<const CENTRE: bool, const DIVIDES: bool> Ending for Divided<'_, CENTRE, DIV
         to: *mut u8,
     ) {
         let mut values = [[factors.0; 2]; 2];
-        // SAFETY: x + 4 LANES is at most `made`, which `make` asserted lines to have, and 4 LANES samples of
-        // BYTES bytes are writable at `to`.
+        // SAFETY: x + 4 LANES is at most `made`; `make` asserted that lines have `made` words, and 4 LANES
+        // samples of BYTES bytes are writable at `to`.
         unsafe {
             for v in 0..2 {
                 let at = x + v * 2 * L::LANES;
@@ -465,13 +477,13 @@ impl<const CENTRE: bool, const DIVIDES: bool> Ending for Divided<'_, CENTRE, DIV
                 let centre = if CENTRE {
                     simd.sub_words(row.line(simd, 0, at), row.line(simd, 1, at))
                 } else {
-                    // It weighs nothing.
+                    // Any value: its weight is 0.
                     change
                 };
                 let changes = [change, centre];
                 values[v] = self.0.changed::<L, DIVIDES>(simd, factors, at, changes);
             }
-            put_numbers::<L, BYTES>(simd, values, self.0.finish, to);
+            put_numbers::<L, BYTES>(simd, values, self.0.requantize, to);
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Long weights, of three bytes or of 31 bits: their sums are below 2^53 (docs/arithmetic.md, Weights), so
-//! that those of 64-bit floating-point numbers are exact, in any order. Components stay interleaved, however
-//! many there are: a tap further on is a step of as many samples.
+//! 64-bit floating point computes them exactly, in any order. Any number of components stays interleaved: the
+//! next tap of a row is as many samples further on.
 //!
 //! ```text
 //! row of the picture     r g b r g b ..                      8 or 16 bits
 //!    |  strip.rs         border, 64-bit numbers
 //! line           ..  b | r g b r g b ..  r g b | r  ..       a halo on both sides
 //!    |  rows/fused_sums.rs    separable: along the row, t = floor((sum + start) / 2^shift)
-//! ring of lines          as many as a mask has rows, and three more
-//!    |  rows/fused_sums.rs    four output rows, from one reading of the lines; symmetric masks folded
-//! sums           r g b r g b ..                              one line a mask; bias and rounding are in them
+//! ring of lines          the rows of a mask, and three more
+//!    |  rows/fused_sums.rs    four output rows per pass over the lines; symmetric masks are folded
+//! sums           r g b r g b ..                              a line per mask, bias and rounding included
 //!    |  strip.rs         largest or absolute value, floor(sum / 2^shift), clamp, 8 or 16 bits
 //! row of the result
 //! ```
 //!
-//! Planes are made in bands of columns where a ring of whole rows would leave the second-level cache.
+//! Planes are split into bands of columns if a ring of whole rows would exceed the second-level cache.
 
 mod strip;
 
@@ -25,10 +25,10 @@ use super::simd::float::{Doubles2, Float, Sums};
 use super::simd::scratch::Scratch;
 use super::simd::vector::Simd;
 use super::simd::{Vectors, with_simd};
-use crate::filter::{Border, ChannelStep, Combining, Convolve, Kernel as Integers, Pass};
+use crate::filter::{Border, ChannelStep, Combining, Convolve, Kernel, Pass};
 use crate::frame::{Layout, PixelFormat, Plane};
 use std::sync::Arc;
-use strip::{Memory, StripWork};
+use strip::{DoubleScratch, StripWork};
 
 /// One plane's part of a step with long weights.
 pub(super) struct Doubles {
@@ -38,36 +38,37 @@ pub(super) struct Doubles {
     channels: Vec<ChannelStep>,
     /// True if some channel is convolved.
     convolves: bool,
-    kernel: Arc<Kernel>,
-    /// What the sums of each mask start from, for each channel.
+    kernel: Arc<DoubleKernel>,
+    /// The start value of the sums of each mask, for each channel.
     starts: Vec<Vec<f64>>,
-    /// What is added to what is made of them, likewise; 0 where the sums have it.
+    /// The value to add to the combined number, for each channel; 0 if the start value includes it.
     biases: Vec<f64>,
-    /// The sample outside the plane of each channel, where the border holds a constant.
+    /// The border's constant of each channel.
     outside: Vec<f64>,
 }
 
-/// What sums are made of, for all planes of a step.
-struct Kernel {
-    /// The pass along rows, if there is one.
+/// The masks of a step, for all its planes.
+struct DoubleKernel {
+    /// The row pass of a separable mask.
     row: Option<RowPass>,
-    /// The whole masks, of one size; one column after a pass along rows.
+    /// The masks, all of one size; for a separable mask its column.
     masks: Vec<Taps<f64>>,
+    /// How the sums of the masks are combined; `None` for one mask.
     combining: Option<Combining>,
-    /// What sums are multiplied by, a power of two.
+    /// The factor of sums, a power of two.
     scale: f64,
     /// Columns and rows of the mask.
     size: (usize, usize),
 }
 
-/// `t = floor((sum + start) scale)`.
+/// A row pass: `t = floor((sum + start) * scale)`.
 struct RowPass {
     weights: Vec<f64>,
     start: f64,
     scale: f64,
 }
 
-/// Weights as numbers that hold them exactly.
+/// Weights as floating-point numbers, which hold them exactly.
 fn numbers(weights: &[i32]) -> Vec<f64> {
     weights.iter().map(|&q| f64::from(q)).collect()
 }
@@ -87,13 +88,13 @@ impl RowPass {
     }
 }
 
-impl Kernel {
-    /// `None` for pyramids and magnitudes, whose weights are never long, and for colours under alpha.
-    fn new(kernel: &Integers) -> Option<Kernel> {
+impl DoubleKernel {
+    /// `None` for pyramids and magnitudes, whose weights are never long, and for weighted colours.
+    fn new(kernel: &Kernel) -> Option<DoubleKernel> {
         let taps = |weights: &[i32], width: usize| Taps::folded(&numbers(weights), width);
         let (row, masks, combining, shift) = match kernel {
-            Integers::Direct(k) => (None, vec![taps(&k.weights, k.width)], None, k.division.shift()),
-            Integers::Separable(k) => {
+            Kernel::Direct(k) => (None, vec![taps(&k.weights, k.width)], None, k.division.shift()),
+            Kernel::Separable(k) => {
                 let column = vec![taps(&k.column.weights, 1)];
                 (
                     Some(RowPass::new(&k.row)),
@@ -102,16 +103,16 @@ impl Kernel {
                     k.column.division.shift(),
                 )
             }
-            Integers::Combined(k) => {
+            Kernel::Combined(k) => {
                 if let Combining::Magnitude(_) = k.combining {
                     return None;
                 }
                 let masks = k.masks.iter().map(|weights| taps(weights, k.width));
                 (None, masks.collect(), Some(k.combining), k.shift)
             }
-            Integers::Pyramid(_) | Integers::Weighted(_) => return None,
+            Kernel::Pyramid(_) | Kernel::Weighted(_) => return None,
         };
-        Some(Kernel {
+        Some(DoubleKernel {
             row,
             masks,
             combining,
@@ -120,36 +121,36 @@ impl Kernel {
         })
     }
 
-    /// Multiply-adds of a sample.
+    /// Number of multiply-adds of a sample.
     fn taps(&self) -> usize {
         let row = self.row.as_ref().map_or(0, |row| row.weights.len());
         row + self.masks.iter().map(Taps::len).sum::<usize>()
     }
 
-    /// Lines that four output rows are made of.
+    /// Number of lines that [`ROWS`] output rows read.
     fn lines(&self) -> usize {
         self.size.1 + ROWS - 1
     }
 }
 
-/// Numbers of a vector, and vectors of a row that are made at once.
+/// The numbers of a vector, and the vectors of a row that are made at once.
 fn shape<S: Sums>(_: S) -> (usize, usize) {
     (S::LANES, vectors::<S>())
 }
 
-/// Multiply-adds of two samples and two weights each that one of a 64-bit number takes, with its part of what
-/// is done to lines: vectors hold a quarter as many.
+/// Cost of a weight and a sample in vectors, in multiply-adds of two samples and two weights: a vector holds
+/// a quarter as many 64-bit numbers as words.
 const TERMS: f64 = 2.0;
 
-/// What the same takes in plain Rust, which has less than vectors.
+/// The same in plain Rust.
 const PLAIN_TERMS: f64 = 3.0;
 
 impl Doubles {
-    /// Pixels of the bands that a plane is made in.
+    /// Width in pixels of the bands that a plane is split into.
     fn band(&self, plane: &Plane) -> usize {
         /// Samples of a ring that stays in the second-level cache.
         const RING: usize = 1 << 15;
-        /// Samples of a line that are worth the loops' start.
+        /// Fewest samples of a line that are worth starting the loops.
         const LEAST: usize = 256;
         let halo = match self.kernel.row {
             Some(_) => 0,
@@ -163,8 +164,7 @@ impl Doubles {
 }
 
 impl PlaneFilter for Doubles {
-    /// `None` for kernels without long weights; every plane of a step with such a kernel otherwise, also
-    /// where nothing is convolved.
+    /// `None` for kernels without long weights. A plane in which nothing is convolved is accepted, too.
     fn new(part: &PlanePart<'_>, before: Option<&Doubles>) -> Option<Doubles> {
         let integers = &part.step.kernel;
         if !integers.is_long() {
@@ -172,17 +172,17 @@ impl PlaneFilter for Doubles {
         }
         let kernel = match before {
             Some(before) => Arc::clone(&before.kernel),
-            None => Arc::new(Kernel::new(integers)?),
+            None => Arc::new(DoubleKernel::new(integers)?),
         };
         let (format, channels) = (part.format, part.channels());
         let one = 1.0 / kernel.scale;
-        // Below 2^53: a sum is, with what is added.
+        // Exact: a sum with its bias is below 2^53.
         let bias = |c: &Convolve| c.high as f64 * one + c.low as f64;
         let each = |of: &dyn Fn(&Convolve) -> f64| -> Vec<f64> {
             channels.iter().map(|c| c.convolved().map_or(0.0, of)).collect()
         };
         let (starts, biases) = match integers {
-            Integers::Combined(k) => {
+            Kernel::Combined(k) => {
                 let masks = 0..k.masks.len();
                 let starts = masks.map(|mask| each(&|c| k.start(mask, c.level) as f64));
                 (starts.collect(), each(&bias))
@@ -246,7 +246,7 @@ impl PlaneFilter for Doubles {
             picture,
             layout,
             strip,
-            memory: scratch.of::<Memory>(),
+            memory: scratch.of::<DoubleScratch>(),
         };
         match self.vectors {
             Some(vectors) => with_simd!(vectors, simd => simd.doubles().enter(work)),

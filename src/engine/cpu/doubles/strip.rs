@@ -1,42 +1,43 @@
-//! The rows of a strip: lines of numbers from rows of the picture, their sums, and samples of these.
+//! The rows of a strip: rows of the picture are loaded as lines of numbers, summed up, and requantized to
+//! samples.
 
 use super::{Doubles, RowPass};
 use crate::engine::cpu::rows::fused_sums::{Lines, Next, ROWS, along_row, exact_sums};
-use crate::engine::cpu::rows::plane_rows::complete;
+use crate::engine::cpu::rows::plane_rows::fill_unconvolved_channels;
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
-use crate::engine::cpu::simd::float::{Exact, Work};
+use crate::engine::cpu::simd::float::{Exact, FloatLoop};
 use crate::engine::cpu::simd::scratch::{LineRing, aligned, room, spread};
 use crate::filter::Combining;
 use crate::frame::{Layout, PixelFormat};
 use std::ops::Range;
 
-/// What a thread works in.
+/// Scratch memory of a thread.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct DoubleScratch {
     ring: Vec<f64>,
-    /// Where the lines of the next rows begin.
+    /// Indices of the lines of the next output rows.
     places: Vec<usize>,
-    /// A line before the pass along it.
+    /// A line before its row pass.
     line: Vec<f64>,
-    /// What the sums of each mask start from, and what is added at the end.
+    /// The start values of each mask's sums for a row, and the values to add at the end.
     starts: Vec<f64>,
     sums: Vec<f64>,
     /// A row of samples.
     words: Vec<u16>,
 }
 
-/// A strip of a plane.
+/// The loop that filters a strip of a plane.
 pub(super) struct StripWork<'a, 'b> {
     pub(super) filter: &'a Doubles,
     pub(super) picture: Picture<'a>,
-    /// That of the result.
+    /// The layout of the result.
     pub(super) layout: &'a Layout,
     pub(super) strip: &'a mut Strip<'b>,
-    pub(super) memory: &'a mut Memory,
+    pub(super) memory: &'a mut DoubleScratch,
 }
 
-impl<S: Exact> Work<S> for StripWork<'_, '_> {
+impl<S: Exact> FloatLoop<S> for StripWork<'_, '_> {
     #[inline(always)]
     fn run(self, s: S) {
         let StripWork {
@@ -46,26 +47,26 @@ impl<S: Exact> Work<S> for StripWork<'_, '_> {
             strip,
             memory,
         } = self;
-        let place = layout.planes()[strip.plane];
+        let geometry = layout.planes()[strip.plane];
         if !filter.convolves {
             strip.each_row(layout, |at, row| {
-                complete(&filter.channels, picture, (at.plane, at.row), row);
+                fill_unconvolved_channels(&filter.channels, picture, (at.plane, at.row), row);
             });
             return;
         }
-        let pixels = filter.band(&place);
+        let pixels = filter.band(&geometry);
         let mut first = 0;
-        while first < place.width {
-            let band = first..(first + pixels).min(place.width);
+        while first < geometry.width {
+            let band = first..(first + pixels).min(geometry.width);
             first = band.end;
             let halo = filter.kernel.size.0 / 2;
             let part = Part {
                 filter,
                 picture,
                 plane: strip.plane,
-                span: Span::around(&band, halo, place.width, filter.border),
+                span: Span::around(&band, halo, geometry.width, filter.border),
                 band,
-                height: place.height,
+                height: geometry.height,
                 first_row: strip.first_row,
             };
             part.make(s, layout, strip, memory);
@@ -73,7 +74,7 @@ impl<S: Exact> Work<S> for StripWork<'_, '_> {
     }
 }
 
-/// Samples of a row as numbers.
+/// Converts the samples of a row to numbers.
 #[inline(always)]
 fn widen(format: PixelFormat, from: &[u8], to: &mut [f64]) {
     if format.bytes_per_sample() == 1 {
@@ -94,7 +95,7 @@ fn widen(format: PixelFormat, from: &[u8], to: &mut [f64]) {
     }
 }
 
-/// Samples as they are stored.
+/// Stores samples in a row.
 #[inline(always)]
 fn store(format: PixelFormat, samples: &[u16], to: &mut [u8]) {
     if format.bytes_per_sample() == 1 {
@@ -108,8 +109,8 @@ fn store(format: PixelFormat, samples: &[u16], to: &mut [u8]) {
     }
 }
 
-/// One number of the sums of several masks, each `of` sums after those of the mask before: they take the
-/// place of the first mask's.
+/// Combines the sums of several masks to one number each, which replaces the first mask's sum. Each mask has
+/// `of` sums, one mask after the other.
 #[inline(always)]
 fn combine<S: Exact>(s: S, combining: Combining, sums: &mut [f64], of: usize) {
     let (first, others) = sums.split_at_mut(of);
@@ -131,7 +132,7 @@ fn combine<S: Exact>(s: S, combining: Combining, sums: &mut [f64], of: usize) {
     }
 }
 
-/// The pass along rows of one line.
+/// The row pass of one line.
 #[inline(always)]
 fn along<S: Exact>(s: S, row: &RowPass, line: &[f64], step: usize, to: &mut [f64]) {
     let scale = s.splat(row.scale);
@@ -154,7 +155,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// The line of row `y`, which may lie outside of the picture.
+    /// Loads row `y`, inside or outside the picture, as a line.
     #[inline(always)]
     fn line(&self, y: i64, to: &mut [f64]) {
         let (format, channels) = (self.filter.format, self.filter.channels.len());
@@ -184,7 +185,7 @@ impl Part<'_> {
         }
     }
 
-    /// A value of each channel for all sums of a row, and 0 for what fills up the last vector.
+    /// Repeats the channels' values for all sums of a row; sums that only fill up the last vector get 0.
     fn repeat(&self, values: &[f64], to: &mut [f64]) {
         let samples = self.band.len() * values.len();
         for pixel in to[..samples].chunks_exact_mut(values.len()) {
@@ -193,9 +194,9 @@ impl Part<'_> {
         to[samples..].fill(0.0);
     }
 
-    /// Makes the band of all rows of the strip.
+    /// Makes this band in all rows of the strip.
     #[inline(always)]
-    fn make<S: Exact>(&self, s: S, layout: &Layout, strip: &mut Strip<'_>, memory: &mut Memory) {
+    fn make<S: Exact>(&self, s: S, layout: &Layout, strip: &mut Strip<'_>, memory: &mut DoubleScratch) {
         let (filter, kernel) = (self.filter, &*self.filter.kernel);
         let channels = filter.channels.len();
         let samples = self.band.len() * channels;
@@ -214,7 +215,7 @@ impl Part<'_> {
         let mut ring = LineRing::new(&mut memory.ring, (kernel.lines(), pitch), 0);
         let top = self.first_row as i64 - (kernel.size.1 / 2) as i64;
         for k in (0..strip.rows).step_by(ROWS) {
-            // Line j is row j of those that the strip is made of.
+            // Line j is row j of the strip's input rows.
             while let Some((j, to)) = ring.next_before(k + kernel.lines()) {
                 match &kernel.row {
                     None => self.line(top + j as i64, to),
@@ -259,7 +260,7 @@ impl Part<'_> {
         }
     }
 
-    /// The samples that a row of sums stands for.
+    /// Requantizes a row of sums to samples.
     #[inline(always)]
     fn finish<S: Exact>(&self, s: S, (sums, biases): (&[f64], Option<&[f64]>), to: &mut [u16]) {
         let largest = s.splat(self.filter.format.max_value().into());
@@ -280,19 +281,19 @@ impl Part<'_> {
         }
     }
 
-    /// Writes the band of row `k` of the strip, and completes the row once it has all bands.
+    /// Writes this band of row `k` of the strip, and after the last band the channels that are not convolved.
     #[inline(always)]
     fn put(&self, layout: &Layout, strip: &mut Strip<'_>, k: usize, samples: &[u16]) {
-        let (format, place) = (self.filter.format, layout.planes()[self.plane]);
-        let row = &mut strip.bytes[k * place.stride..][..layout.row_bytes(self.plane)];
-        let pixel = place.channels * format.bytes_per_sample();
+        let (format, geometry) = (self.filter.format, layout.planes()[self.plane]);
+        let row = &mut strip.bytes[k * geometry.stride..][..layout.row_bytes(self.plane)];
+        let pixel = geometry.channels * format.bytes_per_sample();
         store(
             format,
             samples,
             &mut row[self.band.start * pixel..self.band.end * pixel],
         );
-        if self.band.end == place.width {
-            complete(
+        if self.band.end == geometry.width {
+            fill_unconvolved_channels(
                 &self.filter.channels,
                 self.picture,
                 (self.plane, self.first_row + k),

@@ -1,9 +1,9 @@
-//! Fourier transforms of `N` (64, 128 or 256) complex points, as many at a time as a vector has lanes:
-//! decimation in frequency forward, in time back, so that the spectrum between them is in digit-reversed
-//! order and no point is ever moved.
+//! Fourier transforms of `N` (64, 128 or 256) complex points, one in each lane of a vector. Forward
+//! transforms decimate in frequency, backward ones in time: the spectrum between them is in digit-reversed
+//! order, and no point is ever moved.
 //!
-//! Passes of four points each (Cooley and Tukey 1965), and one of eight where the logarithm of N is odd. The
-//! last pass forth, the product with a spectrum and the first pass back are one.
+//! Passes are of radix 4 (Cooley and Tukey 1965), and one of radix 8 if log2 N is odd. The last forward pass,
+//! the product with a spectrum and the first backward pass are one loop.
 
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -15,13 +15,13 @@ use crate::engine::cpu::simd::float::{Complex, Float, Line};
 /// largest M first.
 pub(super) struct Twiddles<R: Float>(Vec<Vec<[Complex<R::Number>; 3]>>);
 
-/// Points of the blocks of the last pass forth.
+/// Points of a block of the last forward pass.
 const fn last<const N: usize>() -> usize {
     if N.trailing_zeros() % 2 == 1 { 8 } else { 4 }
 }
 
 impl<R: Float> Twiddles<R> {
-    /// Those of transforms of `N` points.
+    /// The factors of transforms of `N` points.
     pub(super) fn new<const N: usize>() -> Twiddles<R> {
         const { assert!(N == 64 || N == 128 || N == 256) };
         let blocks = std::iter::successors(Some(N), |m| Some(m / 4)).take_while(|&m| m > last::<N>());
@@ -36,25 +36,25 @@ impl<R: Float> Twiddles<R> {
         Twiddles(blocks.map(of_block).collect())
     }
 
-    /// Forward.
+    /// Forward transform.
     #[inline(always)]
     pub(super) fn forward<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
         self.run::<N, true, false>(reals, x, None);
     }
 
-    /// Back, `N` times as large.
+    /// Backward transform, without the division by `N`.
     #[inline(always)]
     pub(super) fn backward<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
         self.run::<N, false, true>(reals, x, None);
     }
 
-    /// Forward, times `spectrum`, and back, `N` times as large.
+    /// Forward transform, product with `spectrum`, and backward transform without the division by `N`.
     #[inline(always)]
     pub(super) fn through<const N: usize>(&self, reals: R, x: &mut Line<R, N>, spectrum: &Line<R, N>) {
         self.run::<N, true, true>(reals, x, Some(spectrum));
     }
 
-    /// `FORTH`, times what is given, and `BACK`.
+    /// Forward passes if `FORTH`, product with `spectrum` if there is one, backward passes if `BACK`.
     #[inline(always)]
     fn run<const N: usize, const FORTH: bool, const BACK: bool>(
         &self,
@@ -109,7 +109,7 @@ impl<R: Float> Twiddles<R> {
     }
 }
 
-/// A pass over blocks of `m` points: forward, or `BACK`, which undoes it, but four times as large.
+/// A pass over blocks of `m` points: forward; with `BACK` its inverse, times four.
 #[inline(always)]
 fn pass<R: Float, const N: usize, const BACK: bool>(
     reals: R,
@@ -144,6 +144,7 @@ fn pass<R: Float, const N: usize, const BACK: bool>(
     }
 }
 
+/// The same complex number in every lane.
 #[inline(always)]
 fn everywhere<R: Float>(reals: R, a: Complex<R::Number>) -> Complex<R::V> {
     Complex {
@@ -204,7 +205,7 @@ fn product_back<R: Float>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Comp
     }
 }
 
-/// Each point times that of a spectrum.
+/// The product of each point and the spectrum's.
 #[inline(always)]
 fn products<R: Float, const M: usize>(reals: R, mut x: Line<R, M>, by: &Line<R, M>) -> Line<R, M> {
     for k in 0..M {
@@ -213,7 +214,7 @@ fn products<R: Float, const M: usize>(reals: R, mut x: Line<R, M>, by: &Line<R, 
     x
 }
 
-/// The sums of four points, forward or `BACK`.
+/// The transform of four points, forward or `BACK`.
 #[inline(always)]
 fn of_four<R: Float, const BACK: bool>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
     let (even, odd) = (add(reals, a, c), sub(reals, a, c));
@@ -227,7 +228,7 @@ fn of_four<R: Float, const BACK: bool>(reals: R, [a, b, c, d]: Line<R, 4>) -> Li
     ]
 }
 
-/// `a` times `1 - i`, or, `BACK`, `1 + i`, over the square root of two.
+/// `a (1 - i) / sqrt(2)`, or with `BACK` `a (1 + i) / sqrt(2)`.
 #[inline(always)]
 fn eighth_turn<R: Float, const BACK: bool>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
     let half = reals.splat(R::number(std::f64::consts::FRAC_1_SQRT_2));

@@ -1,4 +1,4 @@
-//! Overlap-save: large direct masks by way of Fourier transforms, exact to the last bit.
+//! Large direct masks by Fourier transforms (overlap-save), exact to the last bit.
 //!
 //! ```text
 //! tile        N x N samples of a component, N = 64, 128 or 256    overlap_save.rs
@@ -7,12 +7,12 @@
 //! spectrum    x the mask's spectrum, made once for a step's N
 //!    | transform back
 //! sums        exact integers plus an error below E                tile.rs derives E
-//!    | round; a sum within E of a border between two levels is computed again as docs/arithmetic.md says
+//!    | round; a sum within E of the border between two levels is computed again by docs/arithmetic.md
 //! results     (N - columns + 1) x (N - rows + 1) of them          recheck.rs
 //! ```
 //!
-//! What a sample costs hardly depends on the number of weights. [`Transforms`] picks the side that takes the
-//! least on a plane, and makes its spectrum when a plane first asks for it.
+//! The cost of a sample hardly depends on the number of weights. [`Fft::cheapest`] chooses the cheapest side
+//! N for a plane; the spectrum is computed when a plane first needs it.
 
 mod butterfly;
 mod overlap_save;
@@ -31,33 +31,34 @@ use overlap_save::{OverlapSave, convolved};
 use std::sync::{Arc, OnceLock};
 use tile::{Spectra, Spectrum, Tiles, error, norm, spectrum};
 
-/// Weights of the smallest masks that it is tried for: smaller ones are faster by far in other ways.
+/// Fewest weights of a mask: other algorithms are much faster for smaller ones.
 const LEAST_WEIGHTS: usize = 81;
 
-/// Points a side that tiles may have.
+/// The sides of tiles, in points.
 const SIDES: [usize; 3] = [64, 128, 256];
 
-/// Vectors of a pair of tiles of white noise with an uncertain result, as a share of all, up to which
-/// transforms of 32 bits are worth while: well below what is transformed once more in 64 bits.
+/// Largest share of vectors with an uncertain result, in tiles of white noise, for which transforms of 32
+/// bits pay. It is well below the share from which a pair of tiles is transformed again in 64 bits.
 const MAX_UNCERTAIN_VECTORS: f64 = 0.35;
 
-/// How much more the same takes where samples of a component do not lie side by side.
+/// Factor of the cost for interleaved components.
 const INTERLEAVED: f64 = 1.35;
 
-/// What makes spectra over tiles of so many points a side, in 32 bits, too, if that is wanted.
+/// Computes the spectra of a mask over tiles of a side; the last argument says whether also in 32 bits.
 type MakeSpectra = Box<dyn Fn(&DirectKernel, usize, bool) -> Spectra + Send + Sync>;
 
-/// What makes spectra of numbers of some kind.
+/// The transforms of an instruction set.
 struct SpectrumMaker {
     make: MakeSpectra,
     /// Numbers of 32 bits that a vector holds.
     lanes: usize,
+    /// The cost of transforms.
     terms: TransformTerms,
 }
 
 /// One plane's part of a step with a large direct mask.
 pub(super) struct Fft {
-    /// Those of all planes of the step.
+    /// Shared by all planes of the step.
     transforms: Arc<Transforms>,
     channels: Vec<ChannelStep>,
     border: Border,
@@ -76,16 +77,17 @@ struct Transforms {
 /// Transforms over tiles of one side.
 struct Side {
     points: usize,
-    /// True if they are made in 32 bits at first.
+    /// True if tiles are transformed in 32 bits first.
     is_fast: bool,
-    /// What a pair of tiles takes.
+    /// Cost of a pair of tiles, in multiply-adds.
     terms: f64,
+    /// Computed when it is first needed.
     made: OnceLock<OverlapSave>,
 }
 
-/// The share of vectors with an uncertain result in white noise of samples up to `largest`, in pairs of tiles
-/// of `side` points: those with a result within the error on both sides of the border between two levels, of
-/// `lanes` in each tile.
+/// The expected share of vectors with an uncertain result, for white noise of samples up to `largest` in
+/// pairs of tiles of `side` points. A result is uncertain within the error on either side of the border
+/// between two levels; a vector has `lanes` results in each tile.
 fn uncertain_share(kernel: &DirectKernel, largest: f64, side: usize, lanes: usize) -> f64 {
     let samples = largest / 12_f64.sqrt() * std::f64::consts::SQRT_2 * side as f64;
     let results = 2.0 * error::<Singles4>(samples, norm(&kernel.weights) / kernel.division.divisor() as f64);
@@ -107,7 +109,7 @@ fn tiles<S: Float, D: Float, const N: usize>(
 }
 
 impl SpectrumMaker {
-    /// What makes spectra of these numbers.
+    /// The transforms with these numbers of 32 and of 64 bits.
     fn of<S: Float, D: Float>(singles: S, doubles: D, terms: TransformTerms) -> SpectrumMaker {
         SpectrumMaker {
             make: Box::new(move |kernel, side, is_fast| match side {
@@ -120,7 +122,7 @@ impl SpectrumMaker {
         }
     }
 
-    /// The same with the vectors of a set.
+    /// The transforms with the vectors of a set.
     fn with<L: Simd>(simd: L) -> SpectrumMaker {
         SpectrumMaker::of(simd.singles(), simd.doubles(), L::TRANSFORM_TERMS)
     }
@@ -134,7 +136,7 @@ impl Transforms {
         };
         let side = |k: usize| {
             let points = SIDES[k];
-            // Sums that results are rechecked by have 32 bits up to 12-bit pixels.
+            // The sums that recheck results fit 32 bits for samples of up to 12 bits.
             let is_fast = !kernel.long
                 && format.depth() <= 12
                 && uncertain_share(kernel, f64::from(format.max_value()), points, lanes)
@@ -156,6 +158,7 @@ impl Transforms {
         }
     }
 
+    /// The convolution over tiles of a side.
     fn over<'a>(&self, side: &'a Side) -> &'a OverlapSave {
         side.made.get_or_init(|| {
             let spectra = (self.make)(&self.kernel, side.points, side.is_fast);
@@ -165,17 +168,17 @@ impl Transforms {
 }
 
 impl Fft {
-    /// What a plane takes over tiles of a side.
+    /// Estimated cost of a plane over tiles of a side.
     fn terms(&self, side: &Side, plane: &Plane) -> f64 {
         let kernel = &self.transforms.kernel;
         let kept = |reach: usize| side.points + 1 - reach;
         let tiles = plane.width.div_ceil(kept(kernel.width)) * convolved(&self.channels).count();
         let pairs = plane.height.div_ceil(kept(kernel.height)) * tiles.div_ceil(2);
-        let apart = if plane.channels > 1 { INTERLEAVED } else { 1.0 };
-        side.terms * apart * pairs as f64
+        let interleaved = if plane.channels > 1 { INTERLEAVED } else { 1.0 };
+        side.terms * interleaved * pairs as f64
     }
 
-    /// The side that takes the least on a plane, and what it takes.
+    /// The cheapest side for a plane, and its cost.
     fn cheapest(&self, plane: &Plane) -> (&Side, f64) {
         let [first, others @ ..] = &self.transforms.sides;
         others
@@ -186,7 +189,7 @@ impl Fft {
             })
     }
 
-    /// Over tiles of each side.
+    /// The convolutions over tiles of each side.
     #[cfg(test)]
     fn all(&self) -> impl Iterator<Item = &OverlapSave> {
         self.transforms
@@ -252,7 +255,7 @@ mod tests {
     use crate::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Mask, Plan, Planes, Step};
     use crate::frame::Colour;
 
-    /// What makes the first plane of a step with a set.
+    /// The algorithm for the first plane of a step with a set.
     pub(super) fn fft(step: &Step, format: PixelFormat, set: InstructionSet) -> Option<Fft> {
         let part = PlanePart {
             step,

@@ -1,33 +1,34 @@
-//! Large direct masks by overlap-save FFT (see `tile`), a strip of rows at a time: the cost hardly depends on
-//! the number of weights.
+//! Overlap-save: filters a strip with a large direct mask, tile by tile (see `tile`). The cost hardly depends
+//! on the number of weights.
 //!
-//! A square tile is transformed with the halo of its results, and the samples whose mask is within the tile
-//! are kept (*overlap-save*). In 32 bits transforms are twice as fast as in 64, but a few results may be
-//! wrong: those are recomputed as docs/arithmetic.md says. A pair of tiles with many of them, which only
-//! pictures with nearly constant sums have, is transformed again in 64 bits, where no result can be wrong but
-//! of long weights: those are transformed in 64 bits alone, and recomputed likewise.
+//! A square tile is transformed with the halo of its results, and the results whose mask lies within the tile
+//! are kept (*overlap-save*). Transforms of 32 bits are twice as fast as those of 64, but a few results may
+//! be wrong: these are recomputed by docs/arithmetic.md. A pair of tiles with many of them, which only
+//! pictures with nearly constant sums have, is transformed again in 64 bits, where no result is wrong. Long
+//! weights are an exception: they are transformed in 64 bits only, and uncertain results are recomputed
+//! likewise.
 
 use super::recheck::{Recheck, Tile};
 use super::tile::{Pair, Spectra, Tiles, Uncertain, row_of_results};
-use crate::engine::cpu::rows::component::{Component, Place, store};
-use crate::engine::cpu::rows::plane_rows::complete;
+use crate::engine::cpu::rows::component::{Component, ComponentLayout, store};
+use crate::engine::cpu::rows::plane_rows::fill_unconvolved_channels;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::simd::Vectors;
 use crate::engine::cpu::simd::scratch::{self, aligned, spread};
 use crate::filter::{Border, ChannelStep, Convolve, DirectKernel};
 use crate::frame::{Layout, PixelFormat};
 
-/// Vectors with uncertain results in a pair of tiles, as a share of all, beyond which it is transformed in 64
+/// Largest share of vectors with uncertain results for which a pair of tiles is not transformed again in 64
 /// bits.
 const MAX_UNCERTAIN_VECTORS: f64 = 0.5;
 
 /// Convolution with a mask over tiles of one side.
 pub(super) struct OverlapSave {
-    /// In 32 bits, where few results are uncertain.
+    /// In 32 bits, if few results are uncertain.
     fast: Option<Box<dyn Tiles>>,
     /// In 64 bits.
     exact: Box<dyn Tiles>,
-    /// Computes uncertain results, where there may be some.
+    /// Recomputes uncertain results, if there may be any.
     recheck: Option<Recheck>,
     /// Columns and rows of the mask.
     mask: (usize, usize),
@@ -35,20 +36,20 @@ pub(super) struct OverlapSave {
     format: PixelFormat,
 }
 
-/// The memory that a thread works in.
+/// Scratch memory of a thread.
 #[derive(Default)]
-struct Scratch {
-    /// The points of a tile, for each kind of vectors.
+struct TileScratch {
+    /// The points of a tile, for each type of vectors.
     memory: scratch::Scratch,
     /// The rows of all components that a row of tiles reads, with their aprons.
     staged: Vec<u16>,
-    /// A tile's samples of the result each.
+    /// The results of a pair of tiles.
     made: [Vec<u16>; 2],
     uncertain: Vec<Uncertain>,
 }
 
 impl OverlapSave {
-    /// That of a mask, by its spectra.
+    /// The convolution with a mask that has these spectra.
     pub(super) fn new(
         kernel: &DirectKernel,
         format: PixelFormat,
@@ -72,7 +73,7 @@ impl OverlapSave {
         self.exact.kept().1
     }
 
-    /// Makes the strip's rows from the picture, as the plane's `channels` say.
+    /// Makes the rows of the strip from the picture; `channels` are the steps of the plane's components.
     pub(super) fn convolve(
         &self,
         (channels, border): (&[ChannelStep], Border),
@@ -81,7 +82,7 @@ impl OverlapSave {
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
     ) {
-        let scratch: &mut Scratch = scratch.of();
+        let scratch: &mut TileScratch = scratch.of();
         let plane = layout.planes()[strip.plane];
         let row_bytes = layout.row_bytes(strip.plane);
         let ((columns, rows), side) = (self.exact.kept(), self.exact.side());
@@ -89,7 +90,7 @@ impl OverlapSave {
             .map(|(channel, c)| Component {
                 picture,
                 plane: strip.plane,
-                place: Place {
+                place: ComponentLayout {
                     channels: channels.len(),
                     channel,
                     format: self.format,
@@ -131,35 +132,60 @@ impl OverlapSave {
                 );
                 for (k, &(component, tile)) in pair.iter().enumerate() {
                     let x = tile * columns;
-                    let width = columns.min(plane.width - x);
-                    let made = aligned(&mut scratch.made[k], rows * row_of_results(side));
-                    if let Some(recheck) = &self.recheck {
-                        let tile = Tile {
-                            number: k,
-                            side,
-                            wanted: (width, count),
-                            samples: inputs[k],
-                            stride,
-                            made: &mut *made,
-                        };
-                        recheck.recheck(&scratch.uncertain, components[component].c, tile);
-                    }
+                    let tile = Tile {
+                        number: k,
+                        side,
+                        wanted: (columns.min(plane.width - x), count),
+                        samples: inputs[k],
+                        stride,
+                        made: aligned(&mut scratch.made[k], rows * row_of_results(side)),
+                    };
                     let start = x * channels.len() * self.format.bytes_per_sample();
-                    for (k, row) in made.chunks_exact(row_of_results(side)).take(count).enumerate() {
-                        let out = &mut strip.bytes[(first + k) * plane.stride..][start..row_bytes];
-                        store(components[component].place, &row[..width], out);
-                    }
+                    let out = &mut strip.bytes[first * plane.stride + start..];
+                    self.write_tile(
+                        &components[component],
+                        &scratch.uncertain,
+                        tile,
+                        (out, plane.stride),
+                    );
                 }
             }
             for k in 0..count {
                 let row = &mut strip.bytes[(first + k) * plane.stride..][..row_bytes];
-                complete(channels, picture, (strip.plane, y + k), row);
+                fill_unconvolved_channels(channels, picture, (strip.plane, y + k), row);
             }
         }
     }
 
-    /// Loads what `count` rows of results from row `y` on need of a component. What no result needs is filled
-    /// with a sample, too, as it is transformed along.
+    /// Recomputes the uncertain results of a tile, and writes its wanted results to `out`, whose rows are
+    /// `stride` bytes apart.
+    fn write_tile(
+        &self,
+        component: &Component<'_>,
+        uncertain: &[Uncertain],
+        tile: Tile<'_>,
+        (out, stride): (&mut [u8], usize),
+    ) {
+        let ((width, rows), side) = (tile.wanted, tile.side);
+        let made = tile.made;
+        if let Some(recheck) = &self.recheck {
+            let tile = Tile {
+                made: &mut *made,
+                ..tile
+            };
+            recheck.recheck(uncertain, component.c, tile);
+        }
+        for (row, out) in made
+            .chunks_exact(row_of_results(side))
+            .zip(out.chunks_mut(stride))
+            .take(rows)
+        {
+            store(component.place, &row[..width], out);
+        }
+    }
+
+    /// Loads the input of `count` rows of results from row `y` on, for one component. The rest of the tiles
+    /// is filled with a sample, since it is transformed, too.
     fn stage(&self, component: &Component<'_>, y: usize, count: usize, lines: &mut [u16], stride: usize) {
         let (radius, above) = (self.mask.0 / 2, self.mask.1 / 2);
         let padded = component.picture.layout.planes()[component.plane].width + 2 * radius;
@@ -175,7 +201,7 @@ impl OverlapSave {
         }
     }
 
-    /// Convolves a pair of tiles; leaves in the uncertain which results have to be computed yet.
+    /// Convolves a pair of tiles; `uncertain` receives the results that have to be recomputed.
     fn make(
         &self,
         inputs: [&[u16]; 2],
@@ -184,7 +210,8 @@ impl OverlapSave {
         outputs: [&mut [u16]; 2],
         (memory, uncertain): (&mut scratch::Scratch, &mut Vec<Uncertain>),
     ) {
-        // Half a unit of the sum more than the bias, to stay away from both wrong results.
+        // Sums are integers: half a unit more than the bias keeps them as far as possible from both
+        // neighbouring results.
         let add = c.map(|c| (c.low as f64 + 0.5) / self.divisor + c.high as f64);
         let [first, second] = outputs;
         let mut convolve = |tiles: &dyn Tiles| {
@@ -209,7 +236,7 @@ impl OverlapSave {
     }
 }
 
-/// The components that are convolved, and which they are.
+/// The components that are convolved, with their indices.
 pub(super) fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize, &Convolve)> {
     let channels = channels.iter().enumerate();
     channels.filter_map(|(channel, what)| Some((channel, what.convolved()?)))
@@ -220,7 +247,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cpu::fft::tests::{fft, step};
-    use crate::engine::cpu::rows::strip::{Parts, strips};
+    use crate::engine::cpu::rows::strip::{StripCount, strips};
     use crate::engine::cpu::scalar;
     use crate::engine::cpu::simd::InstructionSet;
     use crate::engine::verify::BORDERS;
@@ -238,7 +265,7 @@ mod tests {
         let picture = Picture { layout, bytes };
         let convolved = |plane: usize| convolved(&step.planes[plane]).next().is_some();
         let mut expected = vec![0x5A; layout.size()];
-        for mut strip in strips(Parts::of(step, 1), layout, &mut expected, |_| 2) {
+        for mut strip in strips(StripCount::of(step, 1), layout, &mut expected, |_| 2) {
             scalar::convolve(step, picture, layout, &mut strip);
         }
         let mut scratch = scratch::Scratch::default();
@@ -250,7 +277,7 @@ mod tests {
             // Tiles of all sides that keep a fair share of what they transform.
             for by in fft.all().filter(|by| by.rows() > 16) {
                 let mut out = vec![0xA5; layout.size()];
-                for mut strip in strips(Parts::of(step, threads), layout, &mut out, |_| by.rows()) {
+                for mut strip in strips(StripCount::of(step, threads), layout, &mut out, |_| by.rows()) {
                     if convolved(strip.plane) {
                         let job = (&step.planes[strip.plane][..], step.border);
                         by.convolve(job, picture, layout, &mut strip, &mut scratch);

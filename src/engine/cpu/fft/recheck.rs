@@ -1,49 +1,52 @@
-//! Recomputes the results that an FFT could have rounded wrongly, as docs/arithmetic.md says: a sum of
-//! products for each.
+//! Recomputes the results that an FFT may have rounded wrongly, by docs/arithmetic.md: one sum of products
+//! for each.
 #![allow(unsafe_code)]
 
 use super::tile::{Uncertain, row_of_results};
-use crate::engine::cpu::simd::vector::{Simd, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Simd};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{Convolve, DirectKernel, Division};
 
-/// Weights that rows are filled up with zeros to a multiple of: as many as the longest vectors hold.
+/// Rows of weights are padded with zeros to a multiple of this number, the words of the longest vectors.
 const TOGETHER: usize = 32;
 
-/// A mask's weights as sums are made with them.
+/// A mask, prepared for sums of products.
 pub(super) struct Recheck {
     vectors: Option<Vectors>,
     weights: Weights,
-    /// Weights of a row with those that fill it up.
+    /// Weights of a padded row.
     across: usize,
     division: Division,
+    /// The largest sample.
     largest: i64,
 }
 
-/// Row by row, each filled up.
+/// Weights, row by row, each row padded.
 enum Weights {
+    /// Weights of 16 bits.
     Words(Vec<i16>),
-    /// Long ones, whose sums are exact as doubles.
+    /// Long weights, whose sums are exact in 64-bit floating point.
     Doubles(Vec<f64>),
 }
 
 /// A tile with its results.
 pub(super) struct Tile<'a> {
-    /// Which one of the pair.
+    /// Index in the pair, 0 or 1.
     pub(super) number: usize,
-    /// Points a side.
+    /// Side of the tile, in points.
     pub(super) side: usize,
     /// Columns and rows of results that are wanted.
     pub(super) wanted: (usize, usize),
-    /// Its samples, row by row from the first on; [`Recheck::beyond`] more are there at the end.
+    /// Its samples, row by row, followed by [`Recheck::beyond`] more.
     pub(super) samples: &'a [u16],
-    /// From a row of them to the next.
+    /// Samples from a row to the next.
     pub(super) stride: usize,
+    /// The results.
     pub(super) made: &'a mut [u16],
 }
 
 impl Recheck {
-    /// That of a mask for samples up to `largest`, of at most 12 bits where weights are not long.
+    /// Prepares a mask for samples up to `largest`, of at most 12 bits if weights are not long.
     pub(super) fn new(kernel: &DirectKernel, largest: u32, vectors: Option<Vectors>) -> Recheck {
         let across = kernel.width.next_multiple_of(TOGETHER);
         let rows = kernel.weights.chunks(kernel.width);
@@ -67,7 +70,7 @@ impl Recheck {
         }
     }
 
-    /// Samples beyond the last row's last one that are read, and do not matter.
+    /// Samples that are read after the last row's end; their weights are 0.
     pub(super) const fn beyond() -> usize {
         TOGETHER
     }
@@ -91,7 +94,7 @@ impl Recheck {
     }
 }
 
-/// The results of a tile that are to be computed.
+/// The loop that recomputes the uncertain results of a tile.
 struct Rechecking<'a> {
     by: &'a Recheck,
     uncertain: &'a [Uncertain],
@@ -99,7 +102,7 @@ struct Rechecking<'a> {
     tile: Tile<'a>,
 }
 
-/// A way to sum products.
+/// A method to sum products.
 trait Dot: Copy {
     /// The sum of the products of the weights, in rows of `across`, and of the samples, whose rows begin
     /// `stride` apart.
@@ -120,7 +123,7 @@ impl Dot for ScalarDot<'_> {
     }
 }
 
-/// In doubles, which are exact below 2^53 in any order.
+/// In 64-bit floating point, which is exact below 2^53 in any order.
 #[derive(Clone, Copy)]
 struct DoubleDot<'a> {
     weights: &'a [f64],
@@ -142,7 +145,7 @@ impl Dot for DoubleDot<'_> {
     }
 }
 
-/// By the multiply-add of pairs of words.
+/// In vectors, by multiply-adds of pairs of words.
 #[derive(Clone, Copy)]
 struct PairDot<'a, L> {
     simd: L,
@@ -160,8 +163,8 @@ impl<L: Simd> Dot for PairDot<'_, L> {
             for k in (0..across).step_by(TOGETHER) {
                 for part in 0..TOGETHER / (2 * L::LANES) {
                     let at = k + 2 * L::LANES * part;
-                    // SAFETY: a row has a multiple of 32 weights, of which a vector's words are a part, and
-                    // there are as many samples for each, as was asserted.
+                    // SAFETY: a row has a multiple of 32 weights, which is a multiple of a vector's words,
+                    // and the assertion gives each row as many samples.
                     unsafe {
                         let q = simd.load(weights.as_ptr().add(row * across + at));
                         let p = simd.load(samples.as_ptr().add(row * stride + at));
@@ -171,7 +174,7 @@ impl<L: Simd> Dot for PairDot<'_, L> {
             }
         }
         let mut numbers = [0; TOGETHER];
-        // SAFETY: a vector of any set has no more than half as many numbers.
+        // SAFETY: a vector of any set has at most 16 numbers, half as many as `numbers`.
         unsafe { simd.store(numbers.as_mut_ptr(), simd.add(sums[0], sums[1])) };
         numbers.iter().copied().map(i64::from).sum()
     }
@@ -205,7 +208,7 @@ impl Rechecking<'_> {
     }
 }
 
-impl Work for Rechecking<'_> {
+impl IntLoop for Rechecking<'_> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         match &self.by.weights {

@@ -1,13 +1,13 @@
-//! Tiles of a picture convolved with a mask by Fourier transforms, two at a time: one is the real part and
-//! the other the imaginary part of the transform; as the mask is real, they do not mix.
+//! Convolves tiles of a picture with a mask by Fourier transforms, two at a time: one is the real part and
+//! the other the imaginary part of the input; as the mask is real, they do not mix.
 //!
-//! # How far off sums are
+//! # Error of sums
 //!
 //! With u the unit of rounding, N points a side, samples whose squares add up to x^2 over both tiles, and
-//! weights whose squares add up to q^2, each sum is off by less than
+//! weights whose squares add up to q^2, the error of each sum is less than
 //!
 //! ```text
-//! E = 250 u x q    in 64 bits, where the mask's spectrum is made likewise
+//! E = 250 u x q    in 64 bits, if the mask's spectrum is computed in 64 bits, too
 //! E = 84 u x q     in 32 bits, where factors and spectrum are rounded from 64
 //! ```
 //!
@@ -20,8 +20,8 @@
 //! 80 u, or 36 u, of its length, which is N times that of samples or weights. By Cauchy and Schwarz what goes
 //! back adds up to at most N^2 x q in magnitude, and is off by so much of that for each of the two spectra
 //! (only by u for the mask's that was rounded), and by sqrt(5) u for their product; the passes back add as
-//! much again. That makes 242 u, or 76 u, without what is of the order of u^2. Powers of two, by which all is
-//! scaled, change nothing; another divisor rounds each weight once more, by u in 64 bits.
+//! much again. That makes 242 u, or 76 u, without terms of the order of u^2. Scaling by
+//! powers of two changes nothing; another divisor rounds each weight once more, by u in 64 bits.
 //!
 //! In 64 bits E is below a quarter for all masks of weights of two bytes (none of them exceeds 32639, and
 //! their magnitudes add up to less than 2^22, or 2^30 / m for samples up to m of at most 12 bits, so that
@@ -31,43 +31,44 @@
 //! some units then, and below a millionth of a level for masks that blur.
 
 use super::butterfly::Twiddles;
-use crate::engine::cpu::simd::float::{Complex, Doubles2, Float, Line, Work};
+use crate::engine::cpu::simd::float::{Complex, Doubles2, Float, FloatLoop, Line};
 use crate::engine::cpu::simd::scratch::Scratch;
 use crate::filter::DirectKernel;
 
 /// Padding after a block's points, in vectors, so that blocks do not map to the same cache sets.
-const APART: usize = 4;
+const BLOCK_PADDING: usize = 4;
 
-/// Numbers beyond a tile's row of results, for the same reason.
-const ROWS_APART: usize = 16;
+/// Padding after a row of a tile's results, in numbers, for the same reason.
+const ROW_PADDING: usize = 16;
 
-/// The spacing, in both directions, of the samples whose mean is subtracted from a tile: the smaller the
-/// rest, the more exact the sums.
+/// The spacing, in both directions, of the samples whose mean is subtracted from a tile. Smaller samples have
+/// smaller errors.
 const SPARSE: usize = 16;
 
 /// Two tiles to convolve.
 pub(super) struct Pair<'a> {
-    /// Their samples, row by row from the first on.
+    /// Their samples, row by row.
     pub(super) inputs: [&'a [u16]; 2],
-    /// From a row of them to the next.
+    /// Samples from a row to the next.
     pub(super) stride: usize,
-    /// Room for their results.
+    /// Memory for their results.
     pub(super) outputs: [&'a mut [u16]; 2],
-    /// What is added to each tile's sums, in levels, before rounding.
+    /// The value to add to each tile's sums, in levels, before rounding.
     pub(super) add: [f64; 2],
     /// The largest sample.
     pub(super) largest: f64,
-    /// Which results may be wrong by one.
+    /// Receives the results that may be wrong by one.
     pub(super) uncertain: &'a mut Vec<Uncertain>,
 }
 
-/// Results beside each other, at one place of both tiles, of which some may be wrong by one.
+/// A vector of neighbouring results, at the same place of both tiles, of which some may be wrong by one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Uncertain {
-    /// Where in the tile the first one lies.
+    /// Row of the results in the tile.
     pub(super) row: u16,
+    /// Column of the first result in the tile.
     pub(super) column: u16,
-    /// A bit for each result from there on, in each tile, that may be wrong.
+    /// For each tile a bit for each result from there on: 1 if it may be wrong.
     pub(super) lanes: [u16; 2],
 }
 
@@ -76,45 +77,47 @@ pub(super) trait Tiles: Send + Sync {
     /// Columns and rows of a tile that become results.
     fn kept(&self) -> (usize, usize);
 
-    /// Points a side.
+    /// Side of a tile, in points.
     fn side(&self) -> usize;
 
-    /// Results that a vector holds, which are uncertain together.
+    /// Results of a vector, the unit of [`Uncertain`].
     fn lanes(&self) -> usize;
 
-    /// Convolves two tiles; results that are out of range saturate.
+    /// Convolves two tiles. Results are clamped to the range of samples.
     fn convolve(&self, memory: &mut Scratch, pair: Pair<'_>);
 }
 
 /// A mask's spectra over tiles of one side.
 pub(super) struct Spectra {
-    /// In 32 bits, where few results are uncertain.
+    /// In 32 bits, if few results are uncertain.
     pub(super) fast: Option<Box<dyn Tiles>>,
     /// In 64 bits.
     pub(super) exact: Box<dyn Tiles>,
 }
 
-/// From a row of a tile's results to the next, for tiles of `side` points.
+/// Numbers from a row of a tile's results to the next, for tiles of `side` points.
 pub(super) fn row_of_results(side: usize) -> usize {
-    side + ROWS_APART
+    side + ROW_PADDING
 }
 
 /// A mask's spectrum over tiles of `N` x `N` points.
 pub(super) struct Spectrum<R: Float, const N: usize> {
     reals: R,
     twiddles: Twiddles<R>,
-    /// Of each [`Float::LANES`] rows a line of `N`.
+    /// The points: for each [`Float::LANES`] rows a line of `N` vectors.
     lines: Vec<Complex<R::V>>,
+    /// See [`Tiles::kept`].
     kept: (usize, usize),
-    /// The sum of the weights, and the root of the sum of their squares.
+    /// The sum of the weights.
     gain: f64,
+    /// The root of the sum of their squares.
     norm: f64,
-    /// True if sums may be off by a unit or more.
+    /// True if results may be wrong, so that uncertain ones have to be listed.
     is_rounded: bool,
 }
 
 /// The spectrum of a mask's weights over tiles of `N` x `N` points, divided by the number of points: row by
-/// row, both dimensions in the order that transforms leave.
+/// row, both dimensions in the digit-reversed order of the transforms.
 pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64>> {
     let twiddles = Twiddles::<Doubles2>::new::<N>();
     let zero = Complex {
@@ -122,8 +125,8 @@ pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64
         im: [0.0; 2],
     };
     let scale = 1.0 / (N * N) as f64 / kernel.division.divisor() as f64;
-    // Columns of the picture, two at a time. What is multiplied by the pixel one further on stands one place
-    // before the first: indices count around.
+    // Columns of the tile, two at a time. Convolution mirrors the mask: the weight of the pixel i further on
+    // stands i places before the first, modulo N.
     let mut columns = vec![zero; N / 2 * N];
     for (j, row) in kernel.weights.chunks(kernel.width).enumerate() {
         for (i, &q) in row.iter().enumerate() {
@@ -181,13 +184,13 @@ impl<R: Float, const N: usize> Spectrum<R, N> {
     }
 }
 
-/// The root of the sum of the squares.
+/// The root of the sum of the squares of weights.
 pub(super) fn norm(weights: &[i32]) -> f64 {
     let squares = weights.iter().map(|&q| f64::from(q) * f64::from(q));
     squares.sum::<f64>().sqrt()
 }
 
-/// How far off sums may be, by the formula above, of samples and weights of these norms.
+/// The bound E of the error of sums, for samples and weights of these norms.
 pub(in crate::engine::cpu) fn error<R: Float>(samples: f64, weights: f64) -> f64 {
     let factor = if R::IS_EXACT { 250.0 } else { 84.0 };
     factor * R::UNIT * samples * weights
@@ -236,14 +239,14 @@ fn middle<const N: usize>(samples: &[u16], stride: usize) -> f64 {
     f64::from(sum / (N / SPARSE * (N / SPARSE)) as u32)
 }
 
-/// A pair of tiles on its way.
+/// The loop that convolves a pair of tiles.
 struct Convolving<'a, R: Float, const N: usize> {
     spectrum: &'a Spectrum<R, N>,
     memory: &'a mut Vec<Complex<R::V>>,
     pair: Pair<'a>,
 }
 
-impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
+impl<R: Float, const N: usize> FloatLoop<R> for Convolving<'_, R, N> {
     #[inline(always)]
     fn run(self, reals: R) {
         let Convolving {
@@ -252,11 +255,11 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
             pair,
         } = self;
         let twiddles = &spectrum.twiddles;
-        // Of numbers of 32 bits a constant.
+        // With numbers of 32 bits this is a constant.
         let is_rounded = !R::IS_EXACT || spectrum.is_rounded;
         let zero = reals.splat(R::number(0.0));
-        // The tile in blocks of as many columns as a vector holds, and a line of as many rows.
-        let blocks = N / R::LANES * (N + APART);
+        // The tile, in blocks of a vector's width of columns, and a line of as many rows.
+        let blocks = N / R::LANES * (N + BLOCK_PADDING);
         memory.resize(memory.len().max(blocks + N), Complex { re: zero, im: zero });
         let (tile, line) = memory.split_at_mut(blocks);
         let line = whole::<_, N>(line);
@@ -267,10 +270,10 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
             reals.splat(R::number(middles[1])),
         ];
         let mut squares = zero;
-        // Row by row, as they lie in memory.
+        // Row by row: the order in memory.
         for y in 0..N {
             let rows = [&first[y * pair.stride..][..N], &second[y * pair.stride..][..N]];
-            for (block, points) in tile.chunks_exact_mut(N + APART).enumerate() {
+            for (block, points) in tile.chunks_exact_mut(N + BLOCK_PADDING).enumerate() {
                 let re = reals.sub(reals.of_words(&rows[0][block * R::LANES..]), taken_off[0]);
                 let im = reals.sub(reals.of_words(&rows[1][block * R::LANES..]), taken_off[1]);
                 if is_rounded {
@@ -279,15 +282,21 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
                 points[y] = Complex { re, im };
             }
         }
-        for points in tile.chunks_exact_mut(N + APART) {
+        for points in tile.chunks_exact_mut(N + BLOCK_PADDING) {
             twiddles.forward(reals, whole::<_, N>(points));
         }
         for (group, by) in spectrum.lines.as_chunks::<N>().0.iter().enumerate() {
-            for (block, points) in tile.chunks_exact(N + APART).zip(line.chunks_exact_mut(R::LANES)) {
+            for (block, points) in tile
+                .chunks_exact(N + BLOCK_PADDING)
+                .zip(line.chunks_exact_mut(R::LANES))
+            {
                 reals.transpose(&block[group * R::LANES..], points);
             }
             twiddles.through(reals, line, by);
-            for (block, points) in tile.chunks_exact_mut(N + APART).zip(line.chunks_exact(R::LANES)) {
+            for (block, points) in tile
+                .chunks_exact_mut(N + BLOCK_PADDING)
+                .zip(line.chunks_exact(R::LANES))
+            {
                 reals.transpose(points, &mut block[group * R::LANES..]);
             }
         }
@@ -295,8 +304,8 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
             pair.add[0] + middles[0] * spectrum.gain,
             pair.add[1] + middles[1] * spectrum.gain,
         ];
-        // A thousandth more for what the squares' sum and the comparison are off by; then what adding in the
-        // end is, which only counts in range.
+        // One thousandth more covers the errors of the sum of squares and of the comparison. `last` is the
+        // error of the final addition, which matters only for results in the range of samples.
         let samples = (1.001 * reals.total(squares)).sqrt();
         let last = R::UNIT * (add[0].abs().max(add[1].abs()) + pair.largest + 1.0);
         let within = 0.5 - 1.001 * (error::<R>(samples, spectrum.norm) + last);
@@ -310,12 +319,14 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
             pair.uncertain
                 .resize(rows * columns.div_ceil(R::LANES), Uncertain::default());
         }
-        let blocks = tile.chunks_exact_mut(N + APART).take(columns.div_ceil(R::LANES));
+        let blocks = tile
+            .chunks_exact_mut(N + BLOCK_PADDING)
+            .take(columns.div_ceil(R::LANES));
         for (block, points) in blocks.enumerate() {
             let points = whole::<_, N>(points);
             twiddles.backward(reals, points);
-            let results = first.chunks_exact_mut(N + ROWS_APART);
-            let results = results.zip(second.chunks_exact_mut(N + ROWS_APART));
+            let results = first.chunks_exact_mut(N + ROW_PADDING);
+            let results = results.zip(second.chunks_exact_mut(N + ROW_PADDING));
             let column = block * R::LANES;
             for (y, (point, (first, second))) in points[..rows].iter().zip(results).enumerate() {
                 let (re, im) = (reals.add(point.re, add[0]), reals.add(point.im, add[1]));
@@ -326,7 +337,7 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
                         reals.far_from_halves(re, within) as u16,
                         reals.far_from_halves(im, within) as u16,
                     ];
-                    // Written in any case: no branch, which would be mispredicted.
+                    // Always written: a branch would often be mispredicted.
                     pair.uncertain[found] = Uncertain {
                         row: y as u16,
                         column: column as u16,

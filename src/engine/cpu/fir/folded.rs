@@ -1,30 +1,36 @@
-//! Division folded into the weights: where a mask's integers over a divisor d have equals over a power of two
-//! whose sums give the same results, a shift is all that is left of the division.
+//! Folds a division into the weights: weights over a divisor d are replaced by weights over a power of two
+//! that give the same results, so that a shift divides.
 //!
 //! ```text
 //! results          floor((S + T) / d)          S the sum of n p, T the bias and half a divisor
 //! folded           (m S + U) >> s              m about 2^s / d, weights m n
 //! ```
 //!
-//! Results reach k from S = k d - T on. The folded ones do so from the same S on if
-//! `k 2^s <= m (k d - T) + U < k 2^s + m`, which is `0 <= k E + U - m T < m` with E = m d - 2^s. That is
-//! linear in k: it holds for all results, 0 and beyond being clamped, if it does for 1 and for the largest.
+//! A result is at least k if S >= k d - T. For the same S the folded result is at least k if
+//!
+//! ```text
+//! k 2^s <= m (k d - T) + U < k 2^s + m        or, with E = m d - 2^s,        0 <= k E + U - m T < m
+//! ```
+//!
+//! This is linear in k. As results are clamped to 0 and the largest sample, it holds for all k if it holds
+//! for 1 and for the largest.
 
 use crate::engine::cpu::rows::words::sample::magnitude;
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Division};
 use crate::frame::PixelFormat;
 
-/// The largest magnitude of a weight, so that a word holds it.
+/// The largest magnitude of a weight that a word holds.
 const MOST: i64 = i16::MAX as i64;
 
-/// What the sums of magnitudes times the largest sample stay below, so that 32 bits hold sums with their
+/// Bound of the sum of the weights' magnitudes times the largest sample, so that 32 bits hold sums with their
 /// biases.
 const SUM_LIMIT: i64 = 1 << 30;
 
-/// Bits of the largest scale.
+/// The largest shift that is tried.
 const MOST_BITS: u32 = 24;
 
-/// The same mask over a power of two, and what its channels add, if there is one.
+/// The mask over a power of two, and the constants of its channels; `None` if no power of two gives the same
+/// results, or if a shift divides already.
 pub(super) fn folded(
     kernel: &DirectKernel,
     channels: &[ChannelStep],
@@ -60,8 +66,8 @@ pub(super) fn folded(
         })
 }
 
-/// What a channel adds to the folded sums: just a half where that is right, else what is furthest from both
-/// wrong results.
+/// The bias U of a channel's folded sums: one half if that gives the right results, else the middle of the
+/// values that do. `None` if there is none.
 fn constants(c: &Convolve, divisor: i64, (shift, factor): (u32, i64), max: i64) -> Option<Convolve> {
     let one = 1_i64 << shift;
     let (total, excess) = (c.low + c.high * divisor, factor * divisor - one);

@@ -11,14 +11,15 @@
 //! rows out   p0 p1 p2 ..          two at a time, or four
 //! ```
 //!
-//! A direct mask skips the row filter: its lines are the rows themselves. `plan.rs` picks the loops and
-//! proves that 32 bits hold the sums; `taps.rs` are the weights in pairs; `folded.rs` makes a division a part
-//! of them. `mask_3x3/` makes small masks of bytes where they lie in the picture, without lines.
+//! A direct mask skips the row filter: its lines are the rows themselves. `plan.rs` chooses the loops and
+//! proves that 32 bits hold the sums; `taps.rs` packs weights in pairs; `folded.rs` replaces a division by
+//! other weights and a shift. `mask_3x3/` filters bytes with 3x3 masks in place in the picture, without
+//! lines.
 //!
-//! Interleaved components are convolved all at once: neighbouring pixels are `channels` samples apart, unless
-//! a row filter is faster on rows of one component after the other (`rows/words/deinterleave.rs`). The row
-//! filter pairs neighbours of a component that lie side by side; others are brought together in registers,
-//! the two halves of a symmetric row of weights added up first.
+//! Interleaved components are convolved together: neighbouring pixels are `channels` samples apart. Where
+//! that makes a row filter faster, rows are deinterleaved first (`rows/words/deinterleave.rs`). The row
+//! filter pairs neighbours that lie side by side in memory. Others are interleaved in registers; for a
+//! symmetric row of weights, samples of equal weight are added first.
 
 mod column_filter;
 mod folded;
@@ -41,10 +42,10 @@ use crate::filter::{ChannelStep, Kernel};
 use crate::frame::{Layout, PixelFormat, Plane};
 use column_filter::unrolled::Unrolled;
 use column_filter::{KeptSums, Lines};
-use plan::{ColumnLoops, FirPlan, Row, Work, row_order};
+use plan::{ColumnLoops, FirPlan, Passes, Row, row_order};
 use taps::{Group, Taps};
 
-/// One plane's part of a step, ready for the inner loops.
+/// One plane's part of a step, prepared for the inner loops.
 pub(super) struct Fir {
     vectors: Vectors,
     format: PixelFormat,
@@ -52,43 +53,45 @@ pub(super) struct Fir {
     channels: Vec<ChannelStep>,
     /// Rows of the mask.
     rows: usize,
-    /// The cost of a sample.
+    /// Cost of a sample in multiply-adds.
     terms: usize,
     plan: FirPlan,
 }
 
-/// The memory that a thread works in.
+/// Scratch memory of a thread.
 #[derive(Default)]
-struct Scratch {
+struct FirScratch {
     input: Input,
-    /// A row that lies outside the frame, as rows are stored.
+    /// A stored row of the border's constant.
     outside: Vec<u8>,
+    /// The ring of lines.
     lines: Vec<u32>,
     output: Output,
 }
 
-/// Scratch memory in which lines are made.
+/// Scratch memory for making lines.
 #[derive(Default)]
 struct Input {
-    /// Rows with their apron, limb after limb.
+    /// Two padded rows, limb after limb.
     words: [Vec<u16>; 2],
     apron: border::Apron,
 }
 
-/// Scratch memory in which rows of the result are made.
+/// Scratch memory for making rows of the result.
 #[derive(Default)]
 struct Output {
+    /// The taps with the places of their lines.
     taps: [Group; 3],
     /// Sums that are kept from one pair of rows to the next.
     sums: Vec<i32>,
-    /// Planar rows of the result: one component after the other.
+    /// Rows of the result before they are interleaved: one component after the other.
     planar: Vec<u8>,
-    /// The last of the output rows, where the strip has no such row.
+    /// An output row that the strip does not have.
     spare: Vec<u8>,
 }
 
 impl PlaneFilter for Fir {
-    /// `None` if nothing is convolved in the plane, or if its numbers need more than the inner loops hold.
+    /// `None` if nothing is convolved in the plane, or if sums need more bits than the inner loops have.
     fn new(part: &PlanePart<'_>, _: Option<&Fir>) -> Option<Fir> {
         let (vectors, step, format, channels) = (part.vectors?, part.step, part.format, part.channels());
         let plan = FirPlan::new(part, vectors)?;
@@ -124,8 +127,8 @@ impl PlaneFilter for Fir {
     }
 }
 
-/// Multiply-adds that each sample takes, of two rows below each other: two at least. Those of both passes are
-/// no more than there are weights.
+/// Cost of a sample in multiply-adds, at least two. The two passes of a separable mask need at most one per
+/// weight.
 fn terms(kernel: &Kernel, plan: &FirPlan) -> usize {
     let count = |weights: &[i32]| weights.iter().filter(|&&q| q != 0).count();
     let terms = match kernel {
@@ -138,31 +141,32 @@ fn terms(kernel: &Kernel, plan: &FirPlan) -> usize {
 }
 
 impl Fir {
+    /// Makes the rows of the strip with the vectors of `simd`.
     fn convolve_with<L: Simd>(
         &self,
         simd: L,
         picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut FirScratch,
     ) {
         let plane = layout.planes()[strip.plane];
-        let Scratch {
+        let FirScratch {
             input,
             outside,
             lines,
             output,
         } = scratch;
-        self.border.find(plane.width, &mut input.apron);
+        self.border.locate_apron(plane.width, &mut input.apron);
         let rows = PlaneRows::new(picture, strip, (&self.channels, &self.border), outside);
         let form = self.form(&plane);
-        // As many lines as two rows read; with deltas, the one that the pair before began with, too, and for
-        // four rows one more.
+        // The lines that two rows read. Deltas also read the first line of the pair before, and four rows
+        // read one line more.
         let reach = self.rows / 2 + 1;
         let makes_four = self.plan.column_loops.makes_four();
         let slots = reach + usize::from(self.plan.deltas.is_some() || makes_four);
         let mut ring = LineRing::new(lines, (slots, form.slot), 0);
-        // Line k has rows 2k and 2k + 1 of those that the mask reaches.
+        // Line k holds rows 2k and 2k + 1, counted from the first row that the strip's first result reads.
         let first = |line: usize| 2 * line as i64 - self.rows as i64 / 2;
         let row_bytes = plane.width * plane.channels * self.format.bytes_per_sample();
         let mut row = 0;
@@ -194,15 +198,15 @@ impl Fir {
                     let made = &aligned(&mut output.planar, 4 * row)[k * row..][..row];
                     deinterleave::interleave_row(simd, planar, bytes, made, out);
                 }
-                rows.complete(row + k, out);
+                rows.fill_unconvolved_channels(row + k, out);
             }
             row += made;
         }
     }
 
-    /// Makes two or four rows of the strip, from row `row` on, from the lines in the ring: in place, or, of
-    /// deinterleaved components, in planar rows. What comes next is prefetched meanwhile: for planar rows
-    /// that is where they are interleaved to.
+    /// Makes two or four rows of the strip, from row `row` on, from the lines in the ring. Results go to the
+    /// strip, or, if they are deinterleaved, to planar rows. The loops prefetch the next rows of the picture,
+    /// and those of the result that are written next: for planar rows the ones that they are interleaved to.
     fn make_rows<L: Simd>(
         &self,
         simd: L,
@@ -252,11 +256,11 @@ impl Fir {
             order: self.order(),
             next: [next, later],
         };
-        let few = |uniform, beyond| Unrolled {
+        let unrolled = |uniform, beyond| Unrolled {
             lines,
             taps: &taps.groups[0].single,
             beyond,
-            finish: &self.plan.finish,
+            requantize: &self.plan.requantize,
             uniform,
             high_words: self.plan.high_words,
             samples,
@@ -266,71 +270,72 @@ impl Fir {
                 self.make(simd, lines, taps, None, samples, rows.split::<4>());
             }
             ColumnLoops::Unrolled { uniform, .. } if is_four => {
-                let few = few(uniform, start(taps.groups[0].single.len()));
+                let unrolled = unrolled(uniform, start(taps.groups[0].single.len()));
                 match bytes {
-                    1 => few.make_four::<L, 1>(simd, rows.split()),
-                    _ => few.make_four::<L, 2>(simd, rows.split()),
+                    1 => unrolled.make_four::<L, 1>(simd, rows.split()),
+                    _ => unrolled.make_four::<L, 2>(simd, rows.split()),
                 }
             }
             ColumnLoops::Unrolled {
                 uniform, two: true, ..
             } => {
-                let few = few(uniform, 0);
+                let unrolled = unrolled(uniform, 0);
                 match bytes {
-                    1 => few.make::<L, 1>(simd, rows.split()),
-                    _ => few.make::<L, 2>(simd, rows.split()),
+                    1 => unrolled.make::<L, 1>(simd, rows.split()),
+                    _ => unrolled.make::<L, 2>(simd, rows.split()),
                 }
             }
             _ => {
-                let running = self.plan.deltas.as_ref().map(|_| KeptSums {
+                let kept = self.plan.deltas.as_ref().map(|_| KeptSums {
                     sums: room(&mut output.sums, samples.next_multiple_of(TILE)),
                     resumes: pair > 0,
                 });
-                self.make(simd, lines, taps, running, samples, rows.split::<2>());
+                self.make(simd, lines, taps, kept, samples, rows.split::<2>());
             }
         }
     }
 
-    /// Makes `R` rows of so many samples from the lines.
+    /// Makes `R` rows of `samples` samples from the lines, with the general loop.
     fn make<L: Simd, const R: usize>(
         &self,
         simd: L,
         lines: Lines<'_>,
         taps: Taps<'_>,
-        running: Option<KeptSums<'_>>,
+        kept: Option<KeptSums<'_>>,
         samples: usize,
         out: [&mut [u8]; R],
     ) {
-        let finish = (&self.plan.finish, self.plan.high_words);
+        let requantize = (&self.plan.requantize, self.plan.high_words);
         if self.format.bytes_per_sample() == 1 {
-            column_filter::convolve::<L, 1, R>(simd, lines, taps, running, finish, samples, out);
+            column_filter::convolve::<L, 1, R>(simd, lines, taps, kept, requantize, samples, out);
         } else {
-            column_filter::convolve::<L, 2, R>(simd, lines, taps, running, finish, samples, out);
+            column_filter::convolve::<L, 2, R>(simd, lines, taps, kept, requantize, samples, out);
         }
     }
 
-    /// How the elements of lines lie.
+    /// The order of a line's elements.
     fn order(&self) -> Order {
-        match self.plan.work {
-            Work::Separable { .. } => row_order(self.border.step()),
-            Work::Direct { .. } => Order::Plain,
+        match self.plan.passes {
+            Passes::Separable { .. } => row_order(self.border.step()),
+            Passes::Direct { .. } => Order::Plain,
         }
     }
 
+    /// Columns of the mask.
     fn columns(&self) -> usize {
-        match &self.plan.work {
-            Work::Direct { columns } | Work::Separable { columns, .. } => *columns,
+        match &self.plan.passes {
+            Passes::Direct { columns } | Passes::Separable { columns, .. } => *columns,
         }
     }
 
-    /// The form of the lines of two rows of a plane.
+    /// The layout of the lines of a plane.
     fn form(&self, plane: &Plane) -> LineForm {
         let samples = self.border.samples(plane.width);
         let padded = self.padded(samples);
         let limbs_of_row = self.plan.encoding.limbs();
-        let (limbs, limb, slot, lead) = match &self.plan.work {
-            Work::Direct { .. } => (limbs_of_row, padded, limbs_of_row * padded, self.border.lead()),
-            Work::Separable { limbs, .. } => {
+        let (limbs, limb, slot, lead) = match &self.plan.passes {
+            Passes::Direct { .. } => (limbs_of_row, padded, limbs_of_row * padded, self.border.lead()),
+            Passes::Separable { limbs, .. } => {
                 let limb = samples.next_multiple_of(TILE);
                 (*limbs, limb, spread(limbs * limb), 0)
             }
@@ -349,23 +354,23 @@ impl Fir {
         }
     }
 
-    /// Bytes from a row of the result whose components lie one after the other to the next.
+    /// Bytes from a planar row of the result to the next.
     fn planar_row(&self, form: &LineForm) -> usize {
         spread(form.samples + deinterleave::BEHIND) * self.format.bytes_per_sample()
     }
 
-    /// Samples of a row with its apron, filled up for the inner loops.
+    /// Length of a padded row in samples, with room for whole steps of the loops.
     fn padded(&self, samples: usize) -> usize {
-        // What row passes begin with is made in whole steps.
-        let rest = match self.plan.work {
-            Work::Separable { .. } => TILE,
-            Work::Direct { .. } => 0,
+        // Row filters load their words in whole steps.
+        let rest = match self.plan.passes {
+            Passes::Separable { .. } => TILE,
+            Passes::Direct { .. } => 0,
         };
         let columns = self.columns() * self.border.step();
         spread(self.border.lead() + samples.next_multiple_of(TILE) + columns + rest)
     }
 
-    /// Fills a line with what rows `y` and `y + 1` are in it.
+    /// Makes a line from rows `y` and `y + 1`: loads both and runs the row filter, if there is one.
     fn fill<L: Simd>(
         &self,
         simd: L,
@@ -380,7 +385,7 @@ impl Fir {
         let widening = encoding.widening(self.format);
         let (limbs, origin, lead) = (encoding.limbs(), self.border.origin(), self.border.lead());
         let padded = form.padded;
-        let Work::Separable { row, .. } = &self.plan.work else {
+        let Passes::Separable { row, .. } = &self.plan.passes else {
             widen::pair_rows(simd, widening, two, &mut line[origin..], padded);
             for (limb, line) in line.chunks_mut(padded).enumerate() {
                 let pair = |word| u32::from(word) << 16 | u32::from(word);
@@ -403,25 +408,26 @@ impl Fir {
         let words = words.each_ref().map(|row| &row[lead..]);
         match row {
             Row::General(pass) => row_filter::row_filter(simd, words, (limbs, padded), pass, out, form.limbs),
-            Row::Unrolled(few) => few.make(simd, words, out),
+            Row::Unrolled(unrolled) => unrolled.make(simd, words, out),
         }
     }
 }
 
-/// How the lines of two rows of a plane lie.
+/// The layout of the lines of a plane, each of which holds two rows.
 struct LineForm {
     /// Samples of a row, from the first to the last one.
     samples: usize,
-    /// Those with their apron, filled up for the inner loops.
+    /// Length of a padded row in samples (see [`Fir::padded`]).
     padded: usize,
-    /// How components lie one after the other, if they do.
+    /// The layout of deinterleaved rows; `None` if components stay interleaved.
     planar: Option<Planar>,
+    /// Limbs of an element.
     limbs: usize,
-    /// From a limb to the next.
+    /// Elements from a limb to the next.
     limb: usize,
-    /// From a line to the next.
+    /// Elements from a line to the next.
     slot: usize,
-    /// From a line's start to what the first sample needs first.
+    /// Elements from a line's start to the first one that the first sample reads.
     lead: usize,
 }
 
@@ -433,7 +439,7 @@ mod tests {
     use crate::filter::{Border, Chain, Plan, Planes};
     use crate::frame::Colour;
 
-    /// Filter, format and algorithm, and below them the plans with AVX2 and with AVX-512 and VNNI.
+    /// Filter, format and algorithm, and below them the plans with AVX2 and with AVX-512 VNNI.
     const PLANS: &str = "
         mask:rows=1 2 3;4 5 6;7 8 9 | gray | direct
             whole mask 2 rows
@@ -464,7 +470,7 @@ mod tests {
             row filter unrolled<4>, column filter 4 rows unrolled<4>, pmulhrsw rounding
         gaussian:size=7 | rgb24 | separable
             row filter unrolled<7>, column filter 4 rows unrolled<4>, pmulhrsw rounding
-            row filter unrolled<4> of components apart, column filter 4 rows unrolled<4>, pmulhrsw rounding
+            row filter unrolled<4>, deinterleaved, column filter 4 rows unrolled<4>, pmulhrsw rounding
         gaussian:size=7 | gray10le | separable
             row filter unrolled<4>, column filter 4 rows unrolled<4>
             row filter unrolled<4>, column filter 4 rows unrolled<4>
@@ -473,7 +479,7 @@ mod tests {
             row filter in place, column filter 4 rows unrolled<5>, 2 limbs
         gaussian:size=25 | rgb24 | separable
             row filter unrolled<25>, column filter 4 rows unrolled<13>, pmulhrsw rounding
-            row filter unrolled<13> of components apart, column filter 4 rows
+            row filter unrolled<13>, deinterleaved, column filter 4 rows
         gaussian:size=63 | gray | separable
             row filter in place, column filter 2 rows, pmulhrsw rounding
             row filter in place, column filter 4 rows

@@ -1,4 +1,4 @@
-//! Which loops compute a mask: the taps, the encoding of samples, and a proof that 32 bits hold the sums.
+//! The plan of a mask: the loops, the taps, the encoding of samples, and a proof that 32 bits hold the sums.
 //! [`FirPlan::new`] decides all of it.
 
 use super::column_filter;
@@ -17,33 +17,35 @@ use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel};
 use crate::frame::PixelFormat;
 use std::fmt;
 
+/// Vector registers of a set.
 fn registers<L: Simd>(_: L) -> usize {
     L::REGISTERS
 }
 
 /// How the mask of a plane is computed.
 pub(super) struct FirPlan {
+    /// The encoding of samples.
     pub(super) encoding: SampleEncoding,
-    pub(super) work: Work,
+    pub(super) passes: Passes,
     /// The taps that compute two rows from scratch.
     pub(super) taps: TapTable,
-    /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where
+    /// The taps that turn the sums of a pair of rows into those of the next pair, if they are fewer: where
     /// weights below each other are equal.
     pub(super) deltas: Option<TapTable>,
     pub(super) column_loops: ColumnLoops,
-    pub(super) finish: Requantize,
-    /// True if results are rounded high words of sums.
+    pub(super) requantize: Requantize,
+    /// True if results are rounded high words of sums (`pmulhrsw`).
     pub(super) high_words: bool,
 }
 
 impl FirPlan {
-    /// `None` if nothing is convolved in the plane, or if its numbers need more than the inner loops hold.
+    /// `None` if nothing is convolved in the plane, or if sums need more bits than the inner loops have.
     pub(super) fn new(part: &PlanePart<'_>, vectors: Vectors) -> Option<FirPlan> {
         let (format, channels) = (part.format, part.channels());
         if part.step.kernel.is_long() {
             return None;
         }
-        let mut parts = match &part.step.kernel {
+        let mut draft = match &part.step.kernel {
             Kernel::Direct(k) => {
                 let folded = folded(k, channels, format);
                 let (k, channels) = match &folded {
@@ -55,47 +57,48 @@ impl FirPlan {
             Kernel::Separable(k) => separable(vectors, k, format, channels)?,
             Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => return None,
         };
-        let (limbs, taps) = (parts.limbs(), parts.taps.len());
-        // Keeping sums costs a read and a write, as much as a few taps.
-        parts.deltas = parts.deltas.filter(|c| limbs == 1 && c.len() + 2 < taps);
-        let column_loops = parts.column_loops(vectors, format);
-        // The general loop has registers for high words with two rows only, and only where registers are few.
+        let (limbs, taps) = (draft.limbs(), draft.taps.len());
+        // Keeping sums costs a load and a store, as much as two taps.
+        draft.deltas = draft.deltas.filter(|c| limbs == 1 && c.len() + 2 < taps);
+        let column_loops = draft.column_loops(vectors, format);
+        // The general loop rounds high words only for two rows, one limb and no kept sums, and is compiled so
+        // only for sets of 16 registers.
         let is_general = !matches!(column_loops, ColumnLoops::Unrolled { .. });
-        let is_rounded = !is_general || (limbs == 1 && parts.deltas.is_none() && !column_loops.makes_four());
+        let is_rounded = !is_general || (limbs == 1 && draft.deltas.is_none() && !column_loops.makes_four());
         let few_registers = with_simd!(vectors, simd => registers(simd)) < 32;
-        let high_words = parts.finish.rounds_high_words()
+        let high_words = draft.requantize.rounds_high_words()
             && format.bytes_per_sample() == 1
             && is_rounded
             && (!is_general || few_registers);
         Some(FirPlan {
             column_loops,
             high_words,
-            encoding: parts.encoding,
-            work: parts.work,
-            taps: parts.taps,
-            deltas: parts.deltas,
-            finish: parts.finish,
+            encoding: draft.encoding,
+            passes: draft.passes,
+            taps: draft.taps,
+            deltas: draft.deltas,
+            requantize: draft.requantize,
         })
     }
 
     /// True if rows are filtered with their components deinterleaved.
     pub(super) fn is_planar(&self) -> bool {
-        matches!(self.work, Work::Separable { planar: true, .. })
+        matches!(self.passes, Passes::Separable { planar: true, .. })
     }
 }
 
 impl fmt::Display for FirPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limbs = match &self.work {
-            Work::Direct { .. } => {
+        let limbs = match &self.passes {
+            Passes::Direct { .. } => {
                 f.write_str("whole mask ")?;
                 self.encoding.limbs()
             }
-            Work::Separable {
+            Passes::Separable {
                 row, planar, limbs, ..
             } => {
-                let apart = if *planar { " of components apart" } else { "" };
-                write!(f, "row filter {row}{apart}, column filter ")?;
+                let deinterleaved = if *planar { ", deinterleaved" } else { "" };
+                write!(f, "row filter {row}{deinterleaved}, column filter ")?;
                 *limbs
             }
         };
@@ -121,22 +124,31 @@ impl fmt::Display for FirPlan {
     }
 }
 
-pub(super) enum Work {
+/// The passes of a mask.
+pub(super) enum Passes {
+    /// The whole mask in one pass.
     Direct {
+        /// Columns of the mask.
         columns: usize,
     },
+    /// A row filter, then a column filter.
     Separable {
+        /// The row filter.
         row: Row,
+        /// Columns of the mask.
         columns: usize,
+        /// Limbs of the intermediates.
         limbs: usize,
-        /// True if components lie one after the other (see `deinterleave`).
+        /// True if rows are deinterleaved (see `deinterleave`).
         planar: bool,
     },
 }
 
-/// The loop that makes intermediates of rows.
+/// The loop of a row filter.
 pub(super) enum Row {
+    /// The general loop.
     General(RowFilter),
+    /// A loop compiled for its number of terms.
     Unrolled(UnrolledRow),
 }
 
@@ -147,20 +159,23 @@ impl fmt::Display for Row {
                 Pairing::InPlace(_) => "in place",
                 Pairing::Interleaved(_) => "interleaved",
             }),
-            Row::Unrolled(few) => write!(f, "unrolled<{}>", few.terms()),
+            Row::Unrolled(row) => write!(f, "unrolled<{}>", row.terms()),
         }
     }
 }
 
-/// The loops that weigh the lines of a column and write rows of the result.
+/// The loops that filter lines along the column and write rows of the result.
 pub(super) enum ColumnLoops {
-    /// The general loops: two rows, or four by these taps where that is faster.
+    /// The general loop for two rows; with a table also for four rows, where that is faster.
     General(Option<TapTable>),
-    /// Loops compiled for this number of taps (see `unrolled`), where all samples share their constants: two
-    /// rows, four, or either. Two rows that they do not make go through the general loop.
+    /// Loops compiled for this number of taps (see `unrolled`), for samples that share their constants. If
+    /// there is none for two rows, the general loop makes them.
     Unrolled {
+        /// The constants of all samples.
         uniform: UniformRequantize,
+        /// True if there is a loop for two rows.
         two: bool,
+        /// True if there is a loop for four rows.
         four: bool,
     },
 }
@@ -174,30 +189,32 @@ impl ColumnLoops {
         )
     }
 
-    /// Rows that are made at a time.
+    /// Most rows that are made at a time.
     pub(super) fn at_once(&self) -> i64 {
         if self.makes_four() { 4 } else { 2 }
     }
 }
 
-/// What a mask needs of its plane.
-struct Parts {
+/// The decisions of a plan before the loops are chosen.
+struct Draft {
     encoding: SampleEncoding,
-    work: Work,
+    passes: Passes,
     taps: TapTable,
     deltas: Option<TapTable>,
-    finish: Requantize,
+    requantize: Requantize,
 }
 
-/// The terms of a row whose neighbouring pixels are `step` words apart; of a symmetric row those of both
-/// halves at once.
-fn interleaved(q: &[i32], step: usize, encoding: SampleEncoding) -> InterleavedTerms {
-    let (last, at) = (q.len() - 1, |i: usize| i * step);
-    // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
-    let mirrors = encoding != SampleEncoding::Biased && q.iter().eq(q.iter().rev());
-    let folded = if mirrors { q.len() / 2 } else { 0 };
-    let sums: Vec<([usize; 2], i32)> = (0..folded).map(|i| ([at(i), at(last - i)], q[i])).collect();
-    let singles: Vec<(usize, i32)> = (folded..q.len() - folded).map(|i| (at(i), q[i])).collect();
+/// The terms of a row filter whose neighbouring pixels are `step` words apart. Words of equal weight in a
+/// symmetric row are added first.
+fn interleaved(weights: &[i32], step: usize, encoding: SampleEncoding) -> InterleavedTerms {
+    let (last, at) = (weights.len() - 1, |i: usize| i * step);
+    // The sum of two biased samples needs 17 bits; with the other encodings it fits a signed word.
+    let mirrors = encoding != SampleEncoding::Biased && weights.iter().eq(weights.iter().rev());
+    let folded = if mirrors { weights.len() / 2 } else { 0 };
+    let sums: Vec<([usize; 2], i32)> = (0..folded).map(|i| ([at(i), at(last - i)], weights[i])).collect();
+    let singles: Vec<(usize, i32)> = (folded..weights.len() - folded)
+        .map(|i| (at(i), weights[i]))
+        .collect();
     let mut interleaved = InterleavedTerms::default();
     let (pairs, rest) = sums.as_chunks::<2>();
     interleaved
@@ -209,7 +226,7 @@ fn interleaved(q: &[i32], step: usize, encoding: SampleEncoding) -> InterleavedT
         singles = others;
     }
     for two in singles.chunks(2) {
-        // A single one that is left is paired with itself.
+        // The last one of an odd number is paired with itself, with weight 0.
         let second = two.get(1).map_or((two[0].0, 0), |s| *s);
         interleaved
             .singles
@@ -219,13 +236,13 @@ fn interleaved(q: &[i32], step: usize, encoding: SampleEncoding) -> InterleavedT
 }
 
 /// How a row's words are paired where neighbouring pixels are `step` words apart.
-fn pairing(q: &[i32], step: usize, encoding: SampleEncoding) -> Pairing {
+fn pairing(weights: &[i32], step: usize, encoding: SampleEncoding) -> Pairing {
     if step > 1 {
-        return Pairing::Interleaved(interleaved(q, step, encoding));
+        return Pairing::Interleaved(interleaved(weights, step, encoding));
     }
-    // A pair of neighbours is to a row what a line of two rows is to a column: it has weights for even
-    // results and for odd ones.
-    let pairs = vertical(q.len(), 0, 0, |i| q[i]);
+    // A pair of neighbours in a row corresponds to a line of two rows in a column filter: it has weights for
+    // even and for odd results.
+    let pairs = vertical(weights.len(), 0, 0, |i| weights[i]);
     Pairing::InPlace(
         pairs
             .iter()
@@ -234,7 +251,7 @@ fn pairing(q: &[i32], step: usize, encoding: SampleEncoding) -> Pairing {
     )
 }
 
-/// How the intermediates of a row pass lie where neighbouring pixels are `step` words apart.
+/// The order of a row filter's intermediates where neighbouring pixels are `step` words apart.
 pub(super) fn row_order(step: usize) -> Order {
     if step == 1 {
         Order::Alternate
@@ -243,8 +260,8 @@ pub(super) fn row_order(step: usize) -> Order {
     }
 }
 
-/// For a row of so many weights: the constants that all components share, if they are deinterleaved because
-/// that is faster.
+/// The constants shared by all components, if a row filter of `weights` weights is faster on deinterleaved
+/// rows; `None` if not, or if components differ in them.
 fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<ChannelStep> {
     let mut convolved = channels.iter().filter(|c| c.convolved().is_some());
     let first = convolved.next()?;
@@ -260,22 +277,22 @@ fn separable(
     kernel: &SeparableKernel,
     format: PixelFormat,
     channels: &[ChannelStep],
-) -> Option<Parts> {
+) -> Option<Draft> {
     let max = i64::from(format.max_value());
     let (r, c) = (&kernel.row, &kernel.column);
     let planar = planar(vectors, channels, r.weights.len());
     let channels = planar.as_ref().map_or(channels, std::slice::from_ref);
-    let (column_total, whole) = (total(&c.weights), c.division.divisor());
+    let (column_total, divisor) = (total(&c.weights), c.division.divisor());
     let bound = magnitude(&r.weights) * max + r.start().abs();
     let (encoding, missing) = SampleEncoding::choose(format, bound, || {
-        // What the column makes of it must come to whole levels.
+        // The column filter must turn the missing value into whole levels.
         SampleEncoding::biased_after(&r.weights, r.shift, r.start())
-            .filter(|missing| column_total * missing % whole == 0)
+            .filter(|missing| column_total * missing % divisor == 0)
     });
-    // Intermediates as they are held: those of offset words may have their offset left.
-    let between = range(&r.weights, (0, max));
-    let held = |sum: i64| ((sum + r.start()) >> r.shift) - missing.unwrap_or(0);
-    let (bottom, top) = (held(between.0), held(between.1));
+    // The range of the stored intermediates. The bias of samples may stay in them (`missing`).
+    let row_sums = range(&r.weights, (0, max));
+    let stored = |sum: i64| ((sum + r.start()) >> r.shift) - missing.unwrap_or(0);
+    let (bottom, top) = (stored(row_sums.0), stored(row_sums.1));
     let sums = |limbs: usize, bits: u32| Sums {
         limbs,
         bits,
@@ -284,41 +301,56 @@ fn separable(
         largest: top.max(-bottom),
         weight: magnitude(&c.weights),
         correction: 0,
-        raise: column_total * missing.unwrap_or(0) / whole,
+        raise: column_total * missing.unwrap_or(0) / divisor,
     };
     let order = (row_order(channels.len()), vectors.lanes());
-    let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
-    let ways = [(1, 16), (2, 12), (3, 8)];
-    let (limbs, bits, finish) = ways
-        .into_iter()
-        .filter(|&(limbs, _)| limbs > 1 || fits_words)
-        .find_map(|(limbs, bits)| Some((limbs, bits, sums(limbs, bits).finish(format, channels, order)?)))?;
+    let requantize = |limbs, bits| sums(limbs, bits).requantize(format, channels, order);
+    let (limbs, bits, requantize) = intermediate_limbs((bottom, top), requantize)?;
     let correction = missing.map_or_else(|| encoding.correction(total(&r.weights)), |_| 0);
-    let pass = RowFilter {
+    let filter = RowFilter {
         pairing: pairing(&r.weights, channels.len(), encoding),
         start: (r.start() + correction) as i32,
         shift: r.shift,
         bits,
     };
-    let is_narrow = (encoding.limbs(), limbs) == (1, 1);
-    let few: Option<UnrolledRow> = with_simd!(vectors, simd => UnrolledRow::of(simd, &pass));
-    let few = few.filter(|_| is_narrow);
-    let work = Work::Separable {
-        row: few.map_or(Row::General(pass), Row::Unrolled),
+    let passes = Passes::Separable {
+        row: row_loop(vectors, filter, (encoding.limbs(), limbs)),
         columns: r.weights.len(),
         limbs,
         planar: planar.is_some(),
     };
-    let q = |j: usize| c.weights[j];
-    let taps = TapTable::single(vertical(c.weights.len(), 0, 0, q));
-    let deltas = vertical_deltas(c.weights.len(), 0, 0, q).map(TapTable::single);
-    Some(Parts {
+    let weight = |j: usize| c.weights[j];
+    let taps = TapTable::single(vertical(c.weights.len(), 0, 0, weight));
+    let deltas = vertical_deltas(c.weights.len(), 0, 0, weight).map(TapTable::single);
+    Some(Draft {
         encoding,
-        work,
+        passes,
         taps,
         deltas,
-        finish,
+        requantize,
     })
+}
+
+/// The limbs of intermediates from `bottom` to `top`, the bits of a limb, and the requantization: the fewest
+/// limbs for which `requantize` has one.
+fn intermediate_limbs(
+    (bottom, top): (i64, i64),
+    requantize: impl Fn(usize, u32) -> Option<Requantize>,
+) -> Option<(usize, u32, Requantize)> {
+    let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
+    let sizes = [(1, 16), (2, 12), (3, 8)];
+    let mut sizes = sizes.into_iter().filter(|&(limbs, _)| limbs > 1 || fits_words);
+    sizes.find_map(|(limbs, bits)| Some((limbs, bits, requantize(limbs, bits)?)))
+}
+
+/// The loop of a row filter, from samples and to intermediates of these numbers of limbs: an unrolled one for
+/// one limb each, if it is compiled for the filter's terms.
+fn row_loop(vectors: Vectors, filter: RowFilter, limbs: (usize, usize)) -> Row {
+    let unrolled: Option<UnrolledRow> = with_simd!(vectors, simd => UnrolledRow::of(simd, &filter));
+    match unrolled.filter(|_| limbs == (1, 1)) {
+        Some(unrolled) => Row::Unrolled(unrolled),
+        None => Row::General(filter),
+    }
 }
 
 /// The encoding, the taps and the requantization of a direct mask.
@@ -327,7 +359,7 @@ fn direct(
     kernel: &DirectKernel,
     format: PixelFormat,
     channels: &[ChannelStep],
-) -> Option<Parts> {
+) -> Option<Draft> {
     let largest = i64::from(format.max_value());
     let weight = magnitude(&kernel.weights);
     let below = kernel.division.divisor();
@@ -353,31 +385,32 @@ fn direct(
         correction,
         raise: missing.unwrap_or(0),
     };
-    let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
+    let requantize = sums.requantize(format, channels, (Order::Plain, vectors.lanes()))?;
     let (taps, deltas) = taps::direct(kernel, channels.len(), encoding, unrolled::MOST)?;
     let columns = kernel.width;
-    Some(Parts {
+    Some(Draft {
         encoding,
-        work: Work::Direct { columns },
+        passes: Passes::Direct { columns },
         taps,
         deltas,
-        finish,
+        requantize,
     })
 }
 
-impl Parts {
+impl Draft {
+    /// Limbs of the column filter's input.
     fn limbs(&self) -> usize {
-        match &self.work {
-            Work::Direct { .. } => self.encoding.limbs(),
-            Work::Separable { limbs, .. } => *limbs,
+        match &self.passes {
+            Passes::Direct { .. } => self.encoding.limbs(),
+            Passes::Separable { limbs, .. } => *limbs,
         }
     }
 
-    /// The constants of all samples, where these are the same and sums are not kept.
+    /// The constants of all samples, if they are the same for all and sums are not kept.
     fn uniform(&self, vectors: Vectors, format: PixelFormat) -> Option<UniformRequantize> {
         let (limbs, bytes) = (self.limbs(), format.bytes_per_sample());
         let uniform: Option<UniformRequantize> =
-            with_simd!(vectors, simd => UniformRequantize::of(simd, &self.finish, limbs, bytes));
+            with_simd!(vectors, simd => UniformRequantize::of(simd, &self.requantize, limbs, bytes));
         uniform.filter(|_| self.deltas.is_none())
     }
 
@@ -396,15 +429,15 @@ impl Parts {
         ColumnLoops::General(four.then(|| self.taps.four_rows()))
     }
 
-    /// True if four rows of a column are made at a time, by a loop that is compiled for so many taps.
+    /// True if a loop compiled for this number of taps makes four rows of a column at a time.
     fn makes_four_rows(&self, vectors: Vectors, format: PixelFormat) -> bool {
-        let samples = (format.bytes_per_sample(), self.finish.rounds_high_words());
+        let samples = (format.bytes_per_sample(), self.requantize.rounds_high_words());
         let (taps, limbs) = (self.taps.len(), self.limbs());
-        let Work::Separable { planar, .. } = self.work else {
+        let Passes::Separable { planar, .. } = self.passes else {
             return false;
         };
         self.taps.are_lines()
-            && self.finish.factor.is_none()
+            && self.requantize.factor.is_none()
             && with_simd!(vectors, simd => unrolled::makes_four_rows(simd, taps, limbs, samples, planar))
     }
 }

@@ -1,5 +1,5 @@
-//! Tap tables of masks: for each tap its line, the element in the line, and packed pairs of weights. Where
-//! lines are in memory is filled in for each row (see `fir`).
+//! Tap tables of masks: for each tap its line, the element in the line, and packed pairs of weights. The
+//! places of lines in memory are filled in for each row of the result (see `fir`).
 
 use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::filter::DirectKernel;
@@ -7,17 +7,17 @@ use crate::filter::DirectKernel;
 /// One multiply-add of the sums of several output rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tap {
-    /// The element of the lines that the row's first sample needs.
+    /// Index of the element that the row's first sample reads.
     pub(super) at: usize,
-    /// A second element, added to or subtracted from the first one before the multiplication, where the mask
-    /// is mirrored.
+    /// Index of the mirror image's element, which folded taps add to or subtract from the first one before
+    /// the multiplication.
     pub(super) mirror: usize,
-    /// The two weights, low half first, of each output row from the upper one down; of two rows the first
-    /// two.
+    /// Two packed weights (low half first) for each output row, from the top down. Two output rows use the
+    /// first two.
     pub(super) weights: [i32; 4],
 }
 
-/// How the mirrored half of a mask is folded onto the other one.
+/// How the right half of a mask is folded onto the left one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fold {
     /// Equal weights: samples are added.
@@ -26,36 +26,37 @@ pub(super) enum Fold {
     Subtract,
 }
 
-/// Multiply-adds of the same output rows.
+/// The taps of the same output rows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Group {
-    /// Those of one element.
+    /// Taps of one element.
     pub(super) single: Vec<Tap>,
-    /// Those of an element and its mirror image.
+    /// Taps of an element and its mirror image.
     pub(super) folded: Vec<Tap>,
 }
 
-/// The multiply-adds that make two output rows, or four.
+/// The taps of two output rows, or of four.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taps<'a> {
-    /// Those of the upper two rows alone, of all four, and of the lower two alone; two rows have the first
-    /// ones only.
+    /// Taps of the upper two rows only, of all four rows, and of the lower two only. Two rows have the first
+    /// group only.
     pub(super) groups: &'a [Group; 3],
     /// How mirror images are folded.
     pub(super) fold: Fold,
 }
 
-/// A tap whose line has no place in memory yet.
+/// A tap of a line, before the line's place in memory is known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineTap {
+    /// Number of the line.
     pub(super) line: usize,
-    /// The element of the line, and its mirror image.
+    /// Indices in the line of the element and of its mirror image.
     at: [usize; 2],
-    /// As a [`Tap`]'s.
+    /// Weights as in [`Tap`].
     pub(super) weights: [i32; 4],
 }
 
-/// Those of the same output rows.
+/// A [`Group`] before the lines' places are known.
 #[derive(Default)]
 struct LineTaps {
     single: Vec<LineTap>,
@@ -68,7 +69,7 @@ pub(super) struct TapTable {
     fold: Fold,
 }
 
-/// Two weights of 16 bits as one number.
+/// Packs two 16-bit weights into one number.
 pub(super) fn pack(low: i32, high: i32) -> i32 {
     (low & 0xFFFF) | (high << 16)
 }
@@ -91,8 +92,9 @@ pub(super) fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(us
         .collect()
 }
 
-/// The deltas: taps by which the sums of a pair of rows differ from those of the lower row of the pair
-/// before; line 0 is the first of that pair's. `None` if they do not fit 16 bits.
+/// The deltas: taps that give the differences of a pair of rows' sums from the sums of the pair before's
+/// lower row. Line 0 is the first line of the pair before. `None` if a difference of weights does not fit 16
+/// bits.
 pub(super) fn vertical_deltas(
     rows: usize,
     at: usize,
@@ -100,11 +102,11 @@ pub(super) fn vertical_deltas(
     weight: impl Fn(usize) -> i32,
 ) -> Option<Vec<LineTap>> {
     let q = |j: i64| usize::try_from(j).ok().filter(|&j| j < rows).map_or(0, &weight);
-    // A row further on, what was weighted q(j) is weighted q(j - 1).
+    // One output row further down, the weight of a picture row changes from q(j) to q(j - 1).
     let change = |j: i64, by: i64| i16::try_from(q(j - by) - q(j)).ok().map(i32::from);
     let mut places = Vec::new();
     for line in 0..rows / 2 + 2 {
-        // Where the line's two rows lie in what the lower row of the pair before reads.
+        // Numbers of the line's two rows in the window of the pair before's lower row.
         let (low, high) = (2 * line as i64 - 1, 2 * line as i64);
         let weights = [
             pack(change(low, 1)?, change(high, 1)?),
@@ -121,7 +123,7 @@ pub(super) fn vertical_deltas(
 }
 
 impl TapTable {
-    /// The taps of a direct mask; `column` makes those of one of its columns.
+    /// The taps of a direct mask; `column` makes the taps of a column and its mirror image.
     fn direct(
         kernel: &DirectKernel,
         fold: Option<Fold>,
@@ -131,7 +133,7 @@ impl TapTable {
         let all = |columns: &mut dyn Iterator<Item = (usize, usize)>| -> Option<Vec<LineTap>> {
             let places: Option<Vec<_>> = columns.map(|(i, mirror)| column(i, mirror)).collect();
             let mut places: Vec<LineTap> = places?.into_iter().flatten().collect();
-            // Line by line, as they lie in the cache.
+            // Sorted by lines: loads stay close together in the cache.
             places.sort_by_key(|p| p.line);
             Some(places)
         };
@@ -145,7 +147,7 @@ impl TapTable {
         })
     }
 
-    /// The taps that are not folded.
+    /// A table of these taps, none of them folded.
     pub(super) fn single(single: Vec<LineTap>) -> TapTable {
         TapTable::two_rows(single, Vec::new(), Fold::Add)
     }
@@ -158,7 +160,7 @@ impl TapTable {
         }
     }
 
-    /// Those of two rows for these and the next two as well, which read everything one line further down.
+    /// The table of four rows: the lower two read the same taps as the upper two, one line further down.
     pub(super) fn four_rows(&self) -> TapTable {
         let [upper, ..] = &self.groups;
         let (single, folded) = (four_rows(&upper.single), four_rows(&upper.folded));
@@ -172,7 +174,7 @@ impl TapTable {
         }
     }
 
-    /// The taps, put into `groups`, where line k begins at element `start(k)`.
+    /// The taps for lines that begin at element `start(line)`, stored in `groups`.
     pub(super) fn taps<'a>(&self, groups: &'a mut [Group; 3], start: impl Fn(usize) -> usize) -> Taps<'a> {
         let place = |p: &LineTap| Tap {
             at: start(p.line) + p.at[0],
@@ -191,23 +193,25 @@ impl TapTable {
         }
     }
 
-    /// True if they are a column's, without a line of zero weights.
+    /// True if the taps are one per line: those of a column without a line of zero weights.
     pub(super) fn are_lines(&self) -> bool {
         let [upper, ..] = &self.groups;
         upper.folded.is_empty() && upper.single.iter().enumerate().all(|(k, place)| place.line == k)
     }
 
-    /// How many are folded.
+    /// Number of folded taps.
     pub(super) fn folded(&self) -> usize {
         self.groups.iter().map(|g| g.folded.len()).sum()
     }
 
+    /// Number of taps.
     pub(super) fn len(&self) -> usize {
         self.groups.iter().map(|g| g.single.len() + g.folded.len()).sum()
     }
 }
 
-/// The taps of two rows that serve the upper two of four alone, all four, and the lower two alone.
+/// Splits the taps of two rows, applied to four, into those of the upper two only, of all four, and of the
+/// lower two only.
 fn four_rows(two: &[LineTap]) -> [Vec<LineTap>; 3] {
     let twin = |line: usize, at| two.iter().find(|p| p.line == line && p.at == at);
     let [mut upper, mut all, mut lower] = [const { Vec::new() }; 3];
@@ -231,20 +235,20 @@ fn four_rows(two: &[LineTap]) -> [Vec<LineTap>; 3] {
     [upper, all, lower]
 }
 
-/// The taps of a direct mask, and the deltas. Where all are no more than `few` they are not folded.
+/// The taps of a direct mask, and its deltas. Masks of at most `unrolled` unfolded taps are not folded.
 pub(in crate::engine::cpu) fn direct(
     kernel: &DirectKernel,
     channels: usize,
     encoding: SampleEncoding,
-    few: usize,
+    unrolled: usize,
 ) -> Option<(TapTable, Option<TapTable>)> {
     let (w, h) = (kernel.width, kernel.height);
     let q = |j: usize, i: usize| kernel.weights[j * w + i];
     let mirrors = |sign: i32| (0..h).all(|j| (0..w / 2).all(|i| q(j, i) == sign * q(j, w - 1 - i)));
-    // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
+    // The sum of two biased samples needs 17 bits; with the other encodings it fits a signed word.
     let fold = match encoding {
         SampleEncoding::Biased => None,
-        _ if w * (h / 2 + 1) <= few => None,
+        _ if w * (h / 2 + 1) <= unrolled => None,
         _ if mirrors(1) => Some(Fold::Add),
         _ if mirrors(-1) => Some(Fold::Subtract),
         _ => None,

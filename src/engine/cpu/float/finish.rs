@@ -1,12 +1,12 @@
-//! From sums to samples as they are stored: several sums made one, colours over alpha, the threshold.
+//! From sums to stored samples: combines several sums, divides colours by alpha, applies the threshold.
 
 use super::lines::Alpha;
 use crate::engine::cpu::simd::float::Samples;
 use crate::filter::{FloatAlpha, FloatChannelStep, FloatCombining, FloatStep};
 use half::f16;
 
-/// One number of the sums of several masks, each `of` samples after those of the mask before, with what
-/// `starts` adds: they take the place of the first mask's.
+/// Combines the sums of several masks to one number each, plus its bias in `starts`, which replaces the first
+/// mask's sum. Each mask has `of` sums, one mask after the other.
 #[inline(always)]
 pub(super) fn combine(combining: FloatCombining, sums: &mut [f32], of: usize, starts: &[f32]) {
     let (first, others) = sums.split_at_mut(of);
@@ -20,7 +20,7 @@ pub(super) fn combine(combining: FloatCombining, sums: &mut [f32], of: usize, st
         FloatCombining::Largest => {
             for other in others {
                 for (m, &s) in first.iter_mut().zip(other) {
-                    // Both comparisons at once, as a vector makes them.
+                    // No short-circuit, so that the loop can be vectorized.
                     *m = if (s > *m) | s.is_nan() { s } else { *m };
                 }
             }
@@ -38,29 +38,29 @@ pub(super) fn combine(combining: FloatCombining, sums: &mut [f32], of: usize, st
     }
 }
 
-/// What is known of one row of a band when its sums are made.
+/// One row of a band whose sums are to be requantized.
 pub(super) struct Row<'a> {
-    /// The step, and what happens to each component of the plane.
     pub(super) step: &'a FloatStep,
+    /// The step of each component of the plane.
     pub(super) channels: &'a [FloatChannelStep],
     /// Bytes of a sample.
     pub(super) bytes: usize,
-    /// Where alpha lies, if it weights the plane's colours.
+    /// The place of alpha, if it weights the plane's colours.
     pub(super) alpha: Option<Alpha>,
-    /// The samples as they are stored before the step.
+    /// The stored samples before the step.
     pub(super) stored: &'a [u8],
-    /// The same as numbers, where [`needs_before`] asks for them.
+    /// The same as numbers, if [`needs_before`].
     pub(super) before: &'a [f32],
-    /// The alpha of each pixel that colours are divided by, where it lies in a plane of its own.
+    /// The alpha of each pixel that colours are divided by, if it has a plane of its own.
     pub(super) by: &'a [f32],
 }
 
-/// True if the samples before the step have a part in its results.
+/// True if results depend on the samples before the step, besides the sums.
 pub(super) fn needs_before(step: &FloatStep) -> bool {
     step.alpha.is_some() || step.threshold > 0.0
 }
 
-/// Straight colours of pixels of so many components, of which alpha is the one at `place`.
+/// Divides the colours of pixels of `channels` components by alpha, which is component `place`.
 #[inline(always)]
 fn divide_pixels(alpha: &FloatAlpha, samples: &mut [f32], before: &[f32], channels: usize, place: usize) {
     let is_convolved = alpha.normalise || alpha.filter_alpha;
@@ -79,7 +79,7 @@ fn divide_pixels(alpha: &FloatAlpha, samples: &mut [f32], before: &[f32], channe
 }
 
 impl Row<'_> {
-    /// Writes the row that `samples` are the sums of.
+    /// Requantizes the sums in `samples`, and writes the row.
     #[inline(always)]
     pub(super) fn finish<S: Samples>(&self, s: S, samples: &mut [f32], to: &mut [u8]) {
         if let (Some(alpha), Some(place)) = (&self.step.alpha, self.alpha) {
@@ -115,7 +115,7 @@ impl Row<'_> {
     }
 }
 
-/// Writes samples of so many bytes; what is not a number as the quiet one.
+/// Writes samples of `bytes` bytes. Every NaN becomes the quiet NaN.
 #[inline(always)]
 fn store<S: Samples>(s: S, bytes: usize, samples: &mut [f32], to: &mut [u8]) {
     let quiet = |sample: f32| if sample.is_nan() { f32::NAN } else { sample };

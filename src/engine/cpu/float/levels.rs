@@ -1,19 +1,19 @@
-//! Integer samples under alpha, [`WeightedKernel`]: from levels to numbers, and from their sums to levels.
+//! Integer samples weighted by alpha, [`WeightedKernel`]: converts levels to numbers, and sums to levels.
 //!
 //! ```text
 //! picture   r g b a  r g b a       bytes or words, a vector at a time
 //! c         r g b a  r g b a       numbers
 //! a         a a a 1  a a a 1       each pixel's alpha, from within the vector or from a plane of its own
-//! line      (c - L) a              colours premultiplied, alpha as it is
+//! line      (c - L) a              colours premultiplied, alpha unchanged
 //!    |  sums
 //! sums      P P P A  P P P A
-//! by        A A A 1  A A A 1       0 in place of 1 where alpha is copied: what is over 0 stays what it was
+//! by        A A A 1  A A A 1       0, not 1, if alpha is copied: a sample over 0 keeps its value
 //! result    clamp(floor((P gain) / by + base))
 //! ```
 //!
 //! Pixels have 1, 2 or 4 samples, so that each lane of a vector has the same constants in every pixel.
 
-use crate::engine::cpu::rows::plane_rows::keep;
+use crate::engine::cpu::rows::plane_rows::copy_or_fill;
 use crate::engine::cpu::simd::levels::Levels;
 use crate::filter::{ChannelStep, FloatChannelStep, FloatConvolve, FloatStep, Step, WeightedKernel};
 use crate::frame::{Channel, PixelFormat};
@@ -27,8 +27,8 @@ type Lanes = [f32; LANES];
 /// All bits of a lane.
 const ALL: f32 = f32::from_bits(u32::MAX);
 
-/// The step as sums of numbers see it: a border's constant is what is summed up there, and alpha is convolved
-/// if colours are averaged by it.
+/// The step of the numbers: border constants are converted, and alpha is convolved if colours are averages
+/// weighted by it.
 pub(super) fn float_step(step: &Step, kernel: &WeightedKernel, format: PixelFormat) -> FloatStep {
     let channel = |(what, &channel): (&ChannelStep, &Channel)| {
         let is_alpha = channel == Channel::Alpha;
@@ -51,44 +51,47 @@ pub(super) fn float_step(step: &Step, kernel: &WeightedKernel, format: PixelForm
             .map(|(steps, plane)| steps.iter().zip(plane.channels).map(channel).collect())
             .collect(),
         alpha: Some(kernel.weighting),
-        // Levels are compared when they are made.
+        // The threshold compares levels, after requantization.
         threshold: 0.0,
     }
 }
 
-/// What colours are divided by.
+/// The divisor of colours.
 #[derive(Clone, Copy, PartialEq)]
 enum Divisor {
-    /// The sum of the pixel's alpha.
+    /// The sum of alpha.
     Sum,
-    /// The level that is made of it.
+    /// The level of the result's alpha.
     Result,
-    /// The pixel's alpha as it is.
+    /// The pixel's alpha before the step.
     Kept,
-    /// A number of a line of its own.
-    Apart,
+    /// A number of a separate line.
+    Separate,
 }
 
-/// What is done to samples of one plane.
+/// The conversions of one plane's samples.
 pub(super) struct PlaneLevels {
     format: PixelFormat,
     steps: Vec<ChannelStep>,
-    /// Where alpha is among the components.
+    /// The divisor of colours if alpha is a component of the plane.
     divisor: Divisor,
-    /// Zero levels of colours, 0 of alpha.
+    /// Zero levels of colours, 0 for alpha.
     zero: Lanes,
-    /// Which lanes are multiplied by alpha, and 1 for the others.
+    /// A mask of the lanes that are multiplied by alpha, and the factor 1 of the others.
     multiplied: [Lanes; 2],
-    /// Which lanes are divided by alpha, and for the others 1 if they are convolved, 0 if they are copied.
+    /// A mask of the lanes that are divided by alpha, and the divisor of the others: 1 if they are convolved,
+    /// 0 if they are copied.
     divided: [Lanes; 2],
+    /// The factor of colours; 1 for alpha.
     gain: Lanes,
+    /// The value to add before rounding down.
     base: Lanes,
-    /// Where alpha lies in each four lanes, as an integer.
+    /// The index of alpha within each four lanes, as an integer.
     places: Lanes,
 }
 
 impl PlaneLevels {
-    /// That of a plane of a step whose kernel is `kernel`.
+    /// The conversions of plane `plane` of a step whose kernel is `kernel`.
     pub(super) fn new(
         step: &Step,
         kernel: &WeightedKernel,
@@ -141,12 +144,12 @@ impl PlaneLevels {
         }
     }
 
-    /// Makes a row of a plane of which nothing is convolved.
-    pub(super) fn keep(&self, from: &[u8], to: &mut [u8]) {
-        keep(&self.steps, self.format, from, to);
+    /// Copies or fills the channels of a row that are not convolved.
+    pub(super) fn copy_or_fill(&self, from: &[u8], to: &mut [u8]) {
+        copy_or_fill(&self.steps, self.format, from, to);
     }
 
-    /// The numbers that colours of other planes are divided by, of the sums of this one, which is alpha.
+    /// Converts the sums of this plane, which is alpha's own, to the divisors of the other planes' colours.
     #[inline(always)]
     pub(super) fn divisors(&self, sums: &mut [f32]) {
         if self.divisor == Divisor::Result {
@@ -157,11 +160,11 @@ impl PlaneLevels {
         }
     }
 
-    /// Reads samples for sums: colours above their zero level times alpha, which lies in `alpha` if it has a
-    /// plane of its own; and alpha.
+    /// Reads samples for sums: colours less their zero level, times alpha; and alpha. If alpha has a plane of
+    /// its own, `alpha` holds it.
     #[inline(always)]
     pub(super) fn read<S: Levels>(&self, s: S, from: &[u8], alpha: Option<&[u8]>, to: &mut [f32]) {
-        // Each a loop of its own, in which what is constant is known.
+        // Four loops, each compiled for its case.
         match (self.format.bytes_per_sample(), alpha) {
             (1, None) => self.read_samples::<S, 1>(s, from, None, to),
             (1, Some(alpha)) => self.read_samples::<S, 1>(s, from, Some(alpha), to),
@@ -182,7 +185,7 @@ impl PlaneLevels {
             zero: s.load(&self.zero),
             multiplied: [s.load(&self.multiplied[0]), s.load(&self.multiplied[1])],
             places: s.load(&self.places),
-            is_apart: alpha.is_some(),
+            is_separate: alpha.is_some(),
         };
         let alpha = alpha.unwrap_or(from);
         let at = to.len() / S::LANES * S::LANES;
@@ -204,8 +207,8 @@ impl PlaneLevels {
         }
     }
 
-    /// Writes the row that `sums` are of, whole vectors of them, in the place of `stored`. If alpha has a
-    /// plane of its own, `by` is what colours are divided by.
+    /// Requantizes `sums`, a multiple of a vector, and writes the row to `to`; `stored` is the row before the
+    /// step. If alpha has a plane of its own, `by` has the divisors of colours.
     #[inline(always)]
     pub(super) fn finish<S: Levels>(
         &self,
@@ -219,7 +222,7 @@ impl PlaneLevels {
             _ => self.finish_samples::<S, 2>(s, sums, by, stored, to),
         }
         if self.steps.iter().any(|what| matches!(what, ChannelStep::Fill(_))) {
-            self.keep(stored, to);
+            self.copy_or_fill(stored, to);
         }
     }
 
@@ -232,14 +235,14 @@ impl PlaneLevels {
         stored: &[u8],
         to: &mut [u8],
     ) {
-        // Each a loop of its own, in which the divisor is known.
+        // Four loops, each compiled for its divisor.
         match (by, self.divisor) {
-            (Some(by), _) => self.divide::<S, BYTES>(s, Divisor::Apart, (sums, by), stored, to),
+            (Some(by), _) => self.divide::<S, BYTES>(s, Divisor::Separate, (sums, by), stored, to),
             (None, Divisor::Result) => {
                 self.divide::<S, BYTES>(s, Divisor::Result, (sums, sums), stored, to);
             }
             (None, Divisor::Kept) => self.divide::<S, BYTES>(s, Divisor::Kept, (sums, sums), stored, to),
-            (None, Divisor::Sum | Divisor::Apart) => {
+            (None, Divisor::Sum | Divisor::Separate) => {
                 self.divide::<S, BYTES>(s, Divisor::Sum, (sums, sums), stored, to);
             }
         }
@@ -284,22 +287,23 @@ impl PlaneLevels {
     }
 }
 
-/// The bytes, and as many zeros as a vector may lack.
+/// The bytes, padded with zeros to the longest vector.
 fn padded(bytes: &[u8]) -> [u8; 2 * LANES] {
     let mut all = [0; 2 * LANES];
     all[..bytes.len()].copy_from_slice(bytes);
     all
 }
 
-/// What [`premultiplied`] needs, in vectors.
+/// The constants of [`premultiplied`], in vectors.
 struct ReadConstants<V> {
     zero: V,
     multiplied: [V; 2],
     places: V,
     /// True if alpha has a plane of its own.
-    is_apart: bool,
+    is_separate: bool,
 }
 
+/// A vector of samples: colours less their zero level, times alpha; and alpha.
 #[inline(always)]
 fn premultiplied<S: Levels, const BYTES: usize>(
     s: S,
@@ -308,7 +312,7 @@ fn premultiplied<S: Levels, const BYTES: usize>(
     alpha: &[u8],
 ) -> S::V {
     let samples = s.of_levels::<BYTES>(from);
-    let alpha = if constants.is_apart {
+    let alpha = if constants.is_separate {
         s.of_levels::<BYTES>(alpha)
     } else {
         s.within_fours(samples, constants.places)
@@ -317,7 +321,7 @@ fn premultiplied<S: Levels, const BYTES: usize>(
     s.mul(s.sub(samples, constants.zero), s.select(mask, alpha, ones))
 }
 
-/// What [`straight`] needs, in vectors.
+/// The constants of [`straight`], in vectors.
 struct FinishConstants<V> {
     gain: V,
     base: V,
@@ -328,6 +332,7 @@ struct FinishConstants<V> {
     divisor: Divisor,
 }
 
+/// Requantizes a vector of sums: divides colours by alpha, and writes the levels.
 #[inline(always)]
 fn straight<S: Levels, const BYTES: usize>(
     s: S,
@@ -338,7 +343,7 @@ fn straight<S: Levels, const BYTES: usize>(
 ) {
     let before = s.of_levels::<BYTES>(stored);
     let alpha = match constants.divisor {
-        Divisor::Apart => by,
+        Divisor::Separate => by,
         Divisor::Kept => s.within_fours(before, constants.places),
         Divisor::Sum => s.within_fours(sums, constants.places),
         Divisor::Result => {

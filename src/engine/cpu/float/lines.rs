@@ -1,21 +1,21 @@
-//! Rows of a picture as lines of 32-bit numbers: with a halo on both sides, as the border says, and colours
-//! times alpha where a step has it.
+//! Loads rows of a picture as lines of 32-bit numbers, with a halo on both sides and, where alpha weights
+//! colours, premultiplied.
 
 use super::levels::PlaneLevels;
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::Picture;
-use crate::engine::cpu::simd::float::{Samples, Work};
+use crate::engine::cpu::simd::float::{FloatLoop, Samples};
 use crate::engine::cpu::simd::levels::Levels;
 use crate::filter::Border;
 use half::f16;
 use std::ops::Range;
 
-/// Where the alpha lies that colours of a plane are multiplied by.
+/// The place of the alpha that colours of a plane are multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alpha {
-    /// Among the plane's components.
+    /// This component of the colours' plane.
     Component(usize),
-    /// In a plane of its own.
+    /// This plane, which has alpha alone.
     Plane(usize),
 }
 
@@ -24,15 +24,15 @@ pub(super) struct Reader<'a> {
     pub(super) picture: Picture<'a>,
     pub(super) plane: usize,
     pub(super) border: Border,
-    /// What lies outside of each component, where the border holds a constant.
+    /// The border's constant of each component.
     pub(super) outside: Vec<f32>,
-    /// What colours are multiplied by.
+    /// The place of alpha, if colours are multiplied by it.
     pub(super) alpha: Option<Alpha>,
-    /// How levels become numbers, where samples are integers.
+    /// The conversion of integer samples; `None` for floating-point samples.
     pub(super) levels: Option<&'a PlaneLevels>,
 }
 
-/// Numbers of 16 or 32 bits, as they are stored.
+/// Converts stored numbers of 16 or 32 bits.
 #[inline(always)]
 pub(super) fn numbers<S: Samples>(s: S, from: &[u8], to: &mut [f32]) {
     if from.len() == 4 * to.len() {
@@ -52,7 +52,7 @@ pub(super) fn numbers<S: Samples>(s: S, from: &[u8], to: &mut [f32]) {
     }
 }
 
-/// Colours of pixels of so many components times alpha, which is one of them.
+/// Multiplies the colours of pixels of `channels` components by alpha, which is component `place`.
 #[inline(always)]
 fn multiply_pixels(samples: &mut [f32], channels: usize, place: usize) {
     for pixel in samples.chunks_exact_mut(channels) {
@@ -65,17 +65,18 @@ fn multiply_pixels(samples: &mut [f32], channels: usize, place: usize) {
 }
 
 impl Reader<'_> {
+    /// Components of the plane.
     pub(super) fn channels(&self) -> usize {
         self.outside.len()
     }
 
-    /// The bytes of some pixels of a row of a plane.
+    /// The stored bytes of pixels `pixels` of row `y` of a plane.
     #[inline(always)]
     pub(super) fn bytes(&self, plane: usize, y: usize, pixels: &Range<usize>) -> &[u8] {
         self.picture.pixels((plane, y), pixels)
     }
 
-    /// The line of row `y`, which may lie outside of the picture.
+    /// Loads row `y`, inside or outside the picture, as a line.
     #[inline(always)]
     pub(super) fn line<S: Levels>(&self, s: S, y: i64, span: &Span, to: &mut [f32], alphas: &mut Vec<f32>) {
         let (channels, height) = (self.channels(), self.picture.layout.planes()[self.plane].height);
@@ -113,18 +114,18 @@ impl Reader<'_> {
     }
 }
 
-/// Reads some pixels of a row of the picture, colours times alpha. Entered by itself, so that it is compiled
-/// once.
+/// The loop that reads pixels of a row of the picture, premultiplied. It is entered by itself, so that it is
+/// compiled once.
 struct ReadPixels<'a, 'b> {
     reader: &'a Reader<'b>,
     y: usize,
     pixels: &'a Range<usize>,
     to: &'a mut [f32],
-    /// To work in.
+    /// Scratch memory.
     alphas: &'a mut Vec<f32>,
 }
 
-impl<S: Levels> Work<S> for ReadPixels<'_, '_> {
+impl<S: Levels> FloatLoop<S> for ReadPixels<'_, '_> {
     #[inline(always)]
     fn run(self, s: S) {
         let ReadPixels {

@@ -1,24 +1,24 @@
-//! Floating-point sums: [`FloatPlan`](crate::filter::FloatPlan), and [`WeightedKernel`] for integer samples
-//! under alpha, by fused multiply-adds in vectors of 32-bit numbers. Components stay interleaved, however
-//! many there are: a tap further on is a step of as many samples.
+//! Floating-point sums by fused multiply-adds in vectors of 32-bit numbers:
+//! [`FloatPlan`](crate::filter::FloatPlan), and [`WeightedKernel`] for integer samples weighted by alpha. Any
+//! number of components stays interleaved: the next tap of a row is as many samples further on.
 //!
 //! ```text
 //! row of the picture     r g b r g b ..                      16 or 32 bits, or levels of 8 to 16 bits
 //!    |  lines.rs         border, 32 bits, colours times alpha (of levels: levels.rs)
 //! line           ..  b | r g b r g b ..  r g b | r  ..       a halo on both sides
 //!    |  rows/fused_sums.rs    separable: along the row
-//! ring of lines          as many as a mask has rows, and three more
-//!    |  rows/fused_sums.rs    four output rows x some vectors, from one reading of the lines
-//! sums           r g b r g b ..                              one line a mask
-//!    |  finish.rs        several sums made one, colours over alpha, threshold, 16 or 32 bits; or levels.rs
+//! ring of lines          the rows of a mask, and three more
+//!    |  rows/fused_sums.rs    four output rows x some vectors per pass over the lines
+//! sums           r g b r g b ..                              a line per mask
+//!    |  finish.rs        combining, colours over alpha, threshold, 16 or 32 bits; or levels.rs
 //! row of the result
 //! ```
 //!
-//! Each sum is added up tap by tap, as the definition has it. What is done at once are sums of different
-//! samples: in the lanes of a vector, in several vectors side by side and in four rows.
+//! Each sum is added up tap by tap, in the order of the definition. Sums of different samples are computed at
+//! the same time: in the lanes of a vector, in several vectors side by side and in four rows.
 //!
-//! Planes are made in bands of columns where a ring of whole rows would leave the second-level cache.
-//! Gaussians that fit no mask are made of a smaller picture (pyramid.rs).
+//! Planes are split into bands of columns if a ring of whole rows would exceed the second-level cache.
+//! Gaussians that are too wide for a mask are computed from a smaller picture (pyramid.rs).
 
 mod finish;
 mod levels;
@@ -28,7 +28,7 @@ mod strip;
 
 use super::rows::fused_sums::{self, ROWS, Taps};
 use super::rows::plane_filter::{explained, samples};
-use super::rows::strip::{Parts, Picture, Strip, strips};
+use super::rows::strip::{Picture, Strip, StripCount, strips};
 use super::rows::threshold::Threshold;
 use super::simd::float::{Float, Samples, Singles4};
 use super::simd::vector::Simd;
@@ -39,49 +39,52 @@ use crate::frame::{Channel, Layout, PixelFormat, Plane};
 use levels::{PlaneLevels, float_step};
 use pyramid::Pyramid;
 use std::collections::BTreeMap;
-use strip::{Memory, StripWork};
+use strip::{FloatScratch, StripWork};
 
-/// A step, ready for frames of one format.
+/// A step, prepared for frames of one format.
 pub(super) struct FloatFilter {
     step: FloatStep,
     format: PixelFormat,
-    kernel: Kernel,
+    loops: FloatLoops,
     vectors: Option<Vectors>,
-    /// Each plane's, where samples are integers.
+    /// The conversions of each plane's samples; `None` for floating-point samples.
     levels: Option<Vec<PlaneLevels>>,
-    /// That of integers.
+    /// The threshold of integer samples.
     threshold: Option<Threshold>,
 }
 
-/// What results are made of.
-enum Kernel {
+/// The loops of a step's kernel.
+enum FloatLoops {
+    /// Sums of masks.
     Masks(Masks),
+    /// A wide Gaussian.
     Pyramid(Pyramid),
 }
 
-/// What sums are made of.
+/// The masks of a step.
 struct Masks {
-    /// Weights of the pass along rows; `None` if there is none.
+    /// Weights of the row pass of a separable mask.
     row: Option<Vec<f32>>,
-    /// The whole masks, of one size; one column after a pass along rows.
+    /// The masks, all of one size; for a separable mask its column.
     masks: Vec<Taps<f32>>,
+    /// How the sums of the masks are combined; `None` for one mask.
     combining: Option<FloatCombining>,
     /// Columns and rows of the mask.
     size: (usize, usize),
 }
 
-impl Kernel {
-    fn new(kernel: &FloatKernel) -> Kernel {
+impl FloatLoops {
+    fn new(kernel: &FloatKernel) -> FloatLoops {
         let taps = |mask: &FloatMask| Taps::new(&mask.weights, mask.width);
         let (row, masks, combining) = match kernel {
-            FloatKernel::Pyramid(kernel) => return Kernel::Pyramid(Pyramid::new(kernel)),
+            FloatKernel::Pyramid(kernel) => return FloatLoops::Pyramid(Pyramid::new(kernel)),
             FloatKernel::Direct(mask) => (None, vec![taps(mask)], None),
             FloatKernel::Combined { masks, combining } => {
                 (None, masks.iter().map(taps).collect(), Some(*combining))
             }
             FloatKernel::Separable { row, column } => (Some(row.clone()), vec![Taps::new(column, 1)], None),
         };
-        Kernel::Masks(Masks {
+        FloatLoops::Masks(Masks {
             row,
             masks,
             combining,
@@ -89,32 +92,33 @@ impl Kernel {
         })
     }
 
-    /// Multiply-adds of a sample.
+    /// Number of multiply-adds of a sample.
     fn taps(&self) -> usize {
         match self {
-            Kernel::Masks(masks) => {
+            FloatLoops::Masks(masks) => {
                 masks.row.as_ref().map_or(0, Vec::len) + masks.masks.iter().map(Taps::len).sum::<usize>()
             }
-            Kernel::Pyramid(_) => pyramid::COST,
+            FloatLoops::Pyramid(_) => pyramid::COST,
         }
     }
 }
 
 impl Masks {
-    /// Lines that four output rows are made of.
+    /// Number of lines that [`ROWS`] output rows read.
     fn lines(&self) -> usize {
         self.size.1 + ROWS - 1
     }
 
-    /// Pixels of the bands that a plane is made in.
+    /// Width in pixels of the bands that a plane is split into.
     fn band(&self, plane: &Plane) -> usize {
         /// Samples of a ring that stays in the second-level cache.
         const RING: usize = 1 << 16;
-        /// Samples of a ring of direct masks, which do enough with each to read it from further away.
+        /// Samples of a ring of direct masks, which compute enough with each sample to load it from the next
+        /// cache.
         const FAR_RING: usize = 1 << 20;
         /// Samples of the sums of several masks.
         const SUMS: usize = 1 << 15;
-        /// Samples of a line that are worth the loops' start.
+        /// Fewest samples of a line that are worth starting the loops.
         const LEAST: usize = 128;
         let halo = 2 * (self.size.0 / 2) * plane.channels;
         let samples = if self.row.is_some() {
@@ -128,14 +132,14 @@ impl Masks {
         plane.width.div_ceil(bands)
     }
 
-    /// How a plane is made, in a few words, by so many vectors of a row at once of so many numbers.
-    fn plan(&self, place: &Plane, (lanes, vectors): (usize, usize)) -> String {
+    /// Describes how a plane is filtered, with `vectors` vectors of `lanes` numbers of a row at once.
+    fn plan(&self, geometry: &Plane, (lanes, vectors): (usize, usize)) -> String {
         let way = match (&self.row, self.masks.len()) {
             (Some(_), _) => "separable".to_owned(),
             (None, 1) => "direct".to_owned(),
             (None, masks) => format!("{masks} masks"),
         };
-        let bands = match place.width.div_ceil(self.band(place)) {
+        let bands = match geometry.width.div_ceil(self.band(geometry)) {
             1 => String::new(),
             n => format!(", in {n} bands"),
         };
@@ -143,16 +147,16 @@ impl Masks {
     }
 }
 
-/// Numbers of a vector, and vectors of a row that are made at once.
+/// The numbers of a vector, and the vectors of a row that are made at once.
 fn shape<S: Samples>(_: S) -> (usize, usize) {
     (S::LANES, fused_sums::vectors::<S>())
 }
 
 impl FloatFilter {
-    /// For floating-point samples.
+    /// A step of floating-point samples.
     pub(super) fn new(step: FloatStep, format: PixelFormat, vectors: Option<Vectors>) -> FloatFilter {
         FloatFilter {
-            kernel: Kernel::new(&step.kernel),
+            loops: FloatLoops::new(&step.kernel),
             step,
             format,
             vectors,
@@ -161,7 +165,7 @@ impl FloatFilter {
         }
     }
 
-    /// For integer samples under alpha: `kernel` is that of the step.
+    /// A step of integer samples weighted by alpha; `kernel` is the kernel of the step.
     pub(super) fn weighted(
         step: &Step,
         kernel: &WeightedKernel,
@@ -176,19 +180,19 @@ impl FloatFilter {
         }
     }
 
-    /// The plane of alpha, if that is one of its own and weights colours.
+    /// The index of alpha's plane, if alpha weights colours and has a plane of its own.
     fn alpha_plane(&self) -> Option<usize> {
         let (plane, _) = self.step.alpha.and(self.format.place(Channel::Alpha))?;
         (self.step.planes[plane].len() == 1).then_some(plane)
     }
 
-    /// True if something of the plane is convolved.
+    /// True if a channel of the plane is convolved.
     fn is_convolved(&self, plane: usize) -> bool {
         self.step.planes[plane].iter().any(|c| c.convolved().is_some())
     }
 
-    /// How a plane is made, in one line.
-    pub(super) fn plan(&self, plane: usize, place: &Plane) -> String {
+    /// Describes in one line how a plane of this size is filtered.
+    pub(super) fn plan(&self, plane: usize, geometry: &Plane) -> String {
         if !self.is_convolved(plane) {
             return "copied".to_owned();
         }
@@ -196,28 +200,28 @@ impl FloatFilter {
             Some(vectors) => with_simd!(vectors, simd => shape(simd.singles())),
             None => shape(Singles4),
         };
-        let way = match &self.kernel {
-            Kernel::Masks(masks) => masks.plan(place, vectors),
-            Kernel::Pyramid(pyramid) => pyramid.plan(vectors),
+        let way = match &self.loops {
+            FloatLoops::Masks(masks) => masks.plan(geometry, vectors),
+            FloatLoops::Pyramid(pyramid) => pyramid.plan(vectors),
         };
         format!("float: {way}")
     }
 
-    /// Carries out the step: `layout` is that of `output`.
+    /// Applies the step to `input`. `layout` is the layout of `output`.
     pub(super) fn apply(&self, threads: &Threads, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
         let (height, threads_to_use) = (self.step.kernel.size().1, threads.share());
-        let parts = match &self.kernel {
-            Kernel::Masks(masks) => Parts::new(height, masks.row.is_some(), threads_to_use),
-            Kernel::Pyramid(_) => Parts::of_pyramid(height, threads_to_use),
+        let count = match &self.loops {
+            FloatLoops::Masks(masks) => StripCount::new(height, masks.row.is_some(), threads_to_use),
+            FloatLoops::Pyramid(_) => StripCount::of_pyramid(height, threads_to_use),
         };
-        let strips = strips(parts, layout, output, |_| ROWS);
+        let strips = strips(count, layout, output, |_| ROWS);
         threads.each(self.together(strips), |scratch, strips| {
             let work = StripWork {
                 filter: self,
                 picture: input,
                 layout,
                 strips,
-                memory: scratch.of::<Memory>(),
+                memory: scratch.of::<FloatScratch>(),
             };
             match self.vectors {
                 Some(vectors) => with_simd!(vectors, simd => simd.singles().enter(work)),
@@ -226,7 +230,8 @@ impl FloatFilter {
         });
     }
 
-    /// Strips that one thread makes: where alpha has a plane of its own, those of the same rows, alpha first.
+    /// Groups strips for one thread each. If alpha has a plane of its own, the strips of the same rows go
+    /// together, alpha first; otherwise each is a group.
     fn together<'a>(&self, strips: Vec<Strip<'a>>) -> Vec<Vec<Strip<'a>>> {
         let Some(alpha) = self.alpha_plane() else {
             return strips.into_iter().map(|strip| vec![strip]).collect();
@@ -242,15 +247,15 @@ impl FloatFilter {
         groups
     }
 
-    /// What such a picture takes, in multiply-adds of two 16-bit samples and weights each: a fused one of a
-    /// 32-bit sample takes as long.
+    /// Estimated cost of a picture, in multiply-adds of two 16-bit samples and two weights: a fused
+    /// multiply-add of 32-bit samples takes as long.
     pub(super) fn terms(&self, layout: &Layout) -> f64 {
-        /// Of a sample that is not in a cache, as long as four of 8 bits.
+        /// Cost of reading and writing a sample that is in no cache.
         const MOVE: f64 = 8.0;
         let planes = layout.planes().iter().enumerate();
         let of_plane = |(index, plane): (usize, &Plane)| {
             let taps = if self.is_convolved(index) {
-                self.kernel.taps()
+                self.loops.taps()
             } else {
                 0
             };
@@ -259,10 +264,10 @@ impl FloatFilter {
         planes.map(of_plane).sum()
     }
 
-    /// The plan of each plane of such a picture, one line for all planes that are made in the same way.
+    /// Explains how each plane of a picture is filtered, one line for all planes with the same plan.
     pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
         let planes = layout.planes().iter().enumerate();
-        let ways = planes.map(|(plane, place)| self.plan(plane, place));
+        let ways = planes.map(|(plane, geometry)| self.plan(plane, geometry));
         explained(self.format, self.step.kernel.size(), ways)
     }
 }

@@ -1,38 +1,38 @@
-//! Gaussians that are too wide for a mask, by a picture that is D times smaller along each side
-//! ([`FloatPyramid`] defines the sums).
+//! Gaussians that are too wide for a mask, computed from a low picture that is D times smaller along each
+//! side ([`FloatPyramid`] defines the sums).
 //!
 //! ```text
 //! rows           r g b r g b ..   four at once: 32 bits, colours times alpha (lines.rs)
 //!    | sums of six low rows += weight * row                                      rows/decimator.rs
-//! sums           r g b r g b ..   one line for each low row that is open
-//!    | components apart, border, every D-th pixel on a line with its own kind
+//! sums           r g b r g b ..   one line for each open low row
+//!    | deinterleaving, border; pixels at the same place modulo D go to one line
 //! phases         r_0 r_D r_2D ..  |  r_1 r_D+1 ..  |  ..                         D lines
 //!    | sums of these lines; low filter along the row
-//! low rows       r r ..  g g ..   a ring of as many as the low filter has weights
+//! low rows       r r ..  g g ..   a ring, one for each weight of the low filter
 //!    | low filter along the column; each low pixel D times; six of these
 //! wide rows      r g b r g b ..   a ring of six
 //!    | sums of six lines, four rows at once
 //! sums           r g b r g b ..   (finish.rs)
 //! ```
 //!
-//! Every step is one of vectors of different sums: the lines of a phase make of pixels that lie D apart
-//! neighbours.
+//! In every step the lanes of a vector hold different sums. In the line of a phase pixels that are D apart
+//! are neighbours, so that a vector loads them at once.
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::strip::{Memory, Part};
+use super::strip::{FloatScratch, Part};
 use crate::engine::cpu::rows::decimator::{Decimator, ROWS_AT_ONCE, Target};
 use crate::engine::cpu::rows::fused_sums::{ROWS, along_row, of_places};
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::Strip;
-use crate::engine::cpu::simd::float::{Samples, Work};
+use crate::engine::cpu::simd::float::{FloatLoop, Samples};
 use crate::engine::cpu::simd::levels::Levels;
 use crate::engine::cpu::simd::scratch::{LineRing, aligned, room, spread};
 use crate::filter::{FloatPyramid, PyramidGrid};
 use crate::frame::Layout;
 
-/// Multiply-adds that a sample takes, with those of the low picture.
+/// Multiply-adds per sample, including those of the low picture.
 pub(super) const COST: usize = 16;
 
 /// Numbers of the longest vector.
@@ -40,15 +40,15 @@ const LONGEST: usize = 16;
 
 const TAPS: usize = PyramidGrid::TAPS;
 
-/// A kernel, ready for the loops.
+/// A kernel, prepared for the loops.
 pub(super) struct Pyramid {
     kernel: FloatPyramid,
-    /// For each of the six low pixels the weights of all places behind one, again and again up to a vector's
-    /// numbers.
+    /// For each of the six low pixels its weights for all D places after a low pixel, repeated to fill a
+    /// vector.
     taps: [Vec<f32>; TAPS],
 }
 
-/// What a thread works in.
+/// Scratch memory of a thread.
 #[derive(Default)]
 pub(super) struct PyramidMemory {
     /// Four rows of the picture, and four of the result.
@@ -57,7 +57,7 @@ pub(super) struct PyramidMemory {
     phases: Vec<f32>,
     low_rows: Vec<f32>,
     wide_rows: Vec<f32>,
-    /// Lines of one component: decimated, filtered, each low pixel D times, and all columns.
+    /// Lines of one component: decimated; filtered; each low pixel repeated D times; all columns.
     lines: [Vec<f32>; 4],
 }
 
@@ -73,25 +73,26 @@ impl Pyramid {
         }
     }
 
-    /// How a plane is made, in a few words, by vectors of so many numbers.
+    /// Describes how a plane is filtered, with vectors of `lanes` numbers.
     pub(super) fn plan(&self, (lanes, _): (usize, usize)) -> String {
         let (step, low) = (self.kernel.grid.step, self.kernel.low.len());
         format!("pyramid, {low}x{low} low pixels, {step} pixels apart, vectors of {lanes}")
     }
 }
 
-/// The lines of a plane that are made on the way.
+/// The intermediate lines of a plane.
 struct Lines<'a> {
     pyramid: &'a Pyramid,
     channels: usize,
-    /// Samples of a row, and low pixels that results are interpolated from, up to a multiple of a vector.
+    /// Samples of a row, rounded up to a multiple of a vector.
     samples: usize,
+    /// Low pixels of a row that results are interpolated from, rounded up likewise.
     columns: usize,
     /// Numbers from one phase to the next.
     pitch: usize,
     /// The pixels that low pixels are decimated from.
     span: Span,
-    /// What decimated rows hold outside of each component, where the border holds a constant.
+    /// The border's constant of each component, as sums of the vertical decimation.
     outside: Vec<f32>,
     phases: &'a mut [f32],
     decimated: &'a mut [f32],
@@ -109,12 +110,12 @@ impl Part<'_> {
         pyramid: &Pyramid,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        memory: &mut Memory,
+        memory: &mut FloatScratch,
     ) {
-        let place = layout.planes()[strip.plane];
-        let (channels, grid) = (place.channels, pyramid.kernel.grid);
+        let geometry = layout.planes()[strip.plane];
+        let (channels, grid) = (geometry.channels, pyramid.kernel.grid);
         let (step, first_row) = (grid.step, self.first_row as i64);
-        let samples = place.width * channels;
+        let samples = geometry.width * channels;
         let len = samples.next_multiple_of(S::LANES);
         let starts = room(&mut memory.starts, len);
         self.starts(&mut starts[..samples]);
@@ -127,21 +128,22 @@ impl Part<'_> {
             lines,
         } = &mut memory.pyramid;
         let rows = aligned(rows, ROWS * spread(len));
-        let mut lines = Lines::new::<S>(pyramid, self, place.width, (phases, lines));
+        let mut lines = Lines::new::<S>(pyramid, self, geometry.width, (phases, lines));
         let low_slots = 2 * grid.low_radius + 1;
         let low_len = lines.columns * channels;
         let mut low_rows = LineRing::new(low_rows, (low_slots, spread(low_len)), 0);
         let mut wide_rows = LineRing::new(wide_rows, (TAPS, spread(len)), 0);
-        // The low rows that results are interpolated from begin two before the one on or before the first
-        // result.
+        // The first of the low rows that results are interpolated from: two before the one on or before the
+        // first result.
         let first_low = first_row / step as i64 - 2;
         let first_decimated = first_low - grid.low_radius as i64;
         let mut decimator = Decimator::new(&pyramid.kernel.decimate, first_decimated, len, sums);
         for k in (0..strip.rows).step_by(ROWS) {
             let at = self.first_row + k;
-            // The first of the wide rows that these rows are made of.
+            // The first of the wide rows that these rows are interpolated from.
             let first = (at as i64 / step as i64 - 2 - first_low) as usize;
-            // Loops that are long enough to enter the instructions anew, as what a decimator calls has to.
+            // Each loop is entered by itself: they are long, and closures would not be compiled with the
+            // set's instructions.
             while let Some((k, wide)) = wide_rows.next_before(first + TAPS) {
                 while let Some((_, to)) = low_rows.next_before(k + low_slots) {
                     let sums = decimator.next(|first, target| {
@@ -183,7 +185,7 @@ impl<'a> Lines<'a> {
         let (grid, channels) = (pyramid.kernel.grid, part.reader.channels());
         let samples = (width * channels).next_multiple_of(S::LANES);
         let columns = grid.low_pixels(width).next_multiple_of(S::LANES);
-        // Of vectors that lie partly behind the last low pixel, too.
+        // Includes vectors that reach beyond the last low pixel.
         let decimated = (columns + 2 * grid.low_radius).next_multiple_of(S::LANES);
         let pitch = spread(decimated + TAPS);
         let stretched = (width + TAPS * grid.step).next_multiple_of(S::LANES);
@@ -207,14 +209,14 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Puts the pixels of a component where those that lie D apart are neighbours.
+    /// Sorts the pixels of a component into phases: pixels that are D apart become neighbours.
     #[inline(always)]
     fn find_phases(&mut self, sums: &[f32], channel: usize) {
         let (channels, pitch) = (self.channels, self.pitch);
         let step = self.pyramid.kernel.grid.step;
         let inside = &sums[..self.span.inside.len() * channels];
         for phase in 0..step {
-            // The picture begins as many pixels behind the line's first one as are a multiple of D.
+            // The number of pixels before the picture's first one is a multiple of D.
             let line = &mut self.phases[phase * pitch + self.span.lead / step..];
             let pixels = inside.get(phase * channels + channel..).unwrap_or_default();
             for (to, &sum) in line.iter_mut().zip(pixels.iter().step_by(step * channels)) {
@@ -228,18 +230,18 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Adds four rows of the picture to the sums that they are part of.
+/// The loop that adds four rows of the picture to the sums of low rows.
 struct AddRows<'a> {
     part: &'a Part<'a>,
-    /// The first of them.
+    /// Number of the first row.
     first: i64,
-    /// Room for them.
+    /// Memory for the rows.
     rows: &'a mut [f32],
     alphas: &'a mut Vec<f32>,
     target: Target<'a, f32>,
 }
 
-impl<S: Levels> Work<S> for AddRows<'_> {
+impl<S: Levels> FloatLoop<S> for AddRows<'_> {
     #[inline(always)]
     fn run(mut self, s: S) {
         let (reader, span) = (&self.part.reader, &self.part.span);
@@ -258,14 +260,15 @@ impl<S: Levels> Work<S> for AddRows<'_> {
     }
 }
 
-/// Makes a low row of the sums of its rows: every D-th pixel, and the low filter along the row.
+/// The loop that makes a low row from the sums of the vertical decimation: the horizontal decimation to every
+/// D-th pixel, then the low filter along the row.
 struct MakeLowRow<'a, 'b> {
     lines: &'a mut Lines<'b>,
     sums: &'a [f32],
     to: &'a mut [f32],
 }
 
-impl<S: Samples> Work<S> for MakeLowRow<'_, '_> {
+impl<S: Samples> FloatLoop<S> for MakeLowRow<'_, '_> {
     #[inline(always)]
     fn run(self, s: S) {
         let lines = self.lines;
@@ -282,16 +285,16 @@ impl<S: Samples> Work<S> for MakeLowRow<'_, '_> {
     }
 }
 
-/// Makes all columns of a low row, after the low filter along the columns.
+/// The loop that makes a wide row: the low filter along the column, then all columns.
 struct MakeWideRow<'a, 'b, F> {
     lines: &'a mut Lines<'b>,
     low: &'a [f32],
-    /// Where in `low` the low rows begin that it is filtered from.
+    /// The index in `low` of the low row under each weight of the filter.
     slot: F,
     to: &'a mut [f32],
 }
 
-impl<S: Samples, F: Fn(usize) -> usize> Work<S> for MakeWideRow<'_, '_, F> {
+impl<S: Samples, F: Fn(usize) -> usize> FloatLoop<S> for MakeWideRow<'_, '_, F> {
     #[inline(always)]
     fn run(self, s: S) {
         let lines = self.lines;
@@ -324,7 +327,7 @@ impl<S: Samples, F: Fn(usize) -> usize> Work<S> for MakeWideRow<'_, '_, F> {
     }
 }
 
-/// Each low pixel `D` times.
+/// Repeats each low pixel `D` times.
 #[inline(always)]
 fn stretch<const D: usize>(low: &[f32], to: &mut [f32]) {
     for (to, &low) in to.as_chunks_mut::<D>().0.iter_mut().zip(low) {
@@ -332,6 +335,8 @@ fn stretch<const D: usize>(low: &[f32], to: &mut [f32]) {
     }
 }
 
+/// Adds the products of four rows to sums, in whole tiles of `V` vectors from sample `from` on. Returns the
+/// index of the first sample that is left.
 #[inline(always)]
 fn add_tiles<S: Samples, const V: usize>(
     s: S,
@@ -363,7 +368,7 @@ fn add_tiles<S: Samples, const V: usize>(
     at
 }
 
-/// All columns, of low pixels that stand D times each.
+/// Interpolates all columns from low pixels that are repeated D times each.
 #[inline(always)]
 fn interpolate_columns<S: Samples>(s: S, taps: [&Vec<f32>; TAPS], low: &[f32], step: usize, to: &mut [f32]) {
     let period = taps[0].len();
@@ -379,7 +384,8 @@ fn interpolate_columns<S: Samples>(s: S, taps: [&Vec<f32>; TAPS], low: &[f32], s
     }
 }
 
-/// Rows of the result, each of six lines, which begin at `six` in `wide`: of as many samples as `starts` has.
+/// Interpolates [`ROWS`] rows of the result from the six lines that begin at `six` in `wide`. Each has as
+/// many samples as `starts` has start values.
 #[inline(always)]
 fn interpolate_rows<S: Samples>(
     s: S,
@@ -396,6 +402,8 @@ fn interpolate_rows<S: Samples>(
     row_tiles::<S, 1>(s, weights, wide, starts, to, at);
 }
 
+/// Makes whole tiles of `V` vectors of the rows from sample `from` on. Returns the index of the first sample
+/// that is left.
 #[inline(always)]
 fn row_tiles<S: Samples, const V: usize>(
     s: S,

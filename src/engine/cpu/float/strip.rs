@@ -1,65 +1,66 @@
-//! The rows of a strip: which lines each four of them are made of, and when these are read.
+//! The rows of a strip: loads the lines that each four output rows read, computes the sums, and requantizes
+//! them.
 
 use super::finish::{Row, combine, needs_before};
 use super::lines::{Alpha, Reader, numbers};
 use super::pyramid::PyramidMemory;
-use super::{FloatFilter, Kernel, Masks};
+use super::{FloatFilter, FloatLoops, Masks};
 use crate::engine::cpu::rows::fused_sums::{Lines, Next, ROWS, along_row, sums};
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
-use crate::engine::cpu::simd::float::Work;
+use crate::engine::cpu::simd::float::FloatLoop;
 use crate::engine::cpu::simd::levels::Levels;
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::filter::FloatConvolve;
 use crate::frame::{Channel, Layout};
 use std::ops::Range;
 
-/// What a thread works in.
+/// Scratch memory of a thread.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct FloatScratch {
     ring: Ring,
-    /// A line before the pass along it.
+    /// A line before its row pass.
     line: Vec<f32>,
-    /// What sums start from, and as many zeros.
+    /// The start values of sums for a row, and as many zeros.
     pub(super) starts: Vec<f32>,
     sums: Vec<f32>,
     pub(super) work: FinishMemory,
     pub(super) pyramid: PyramidMemory,
 }
 
-/// What sums become samples in.
+/// Scratch memory for requantizing sums.
 #[derive(Default)]
 pub(super) struct FinishMemory {
     /// The samples of a row before the step.
     before: Vec<f32>,
     /// The alphas of a row.
     pub(super) alphas: Vec<f32>,
-    /// The convolved alpha of a strip's rows, where it has a plane of its own.
+    /// The convolved alpha of a strip's rows, if it has a plane of its own.
     convolved: Vec<f32>,
 }
 
-/// Lines that are there, each in a slot.
+/// The loaded lines, each in a slot.
 #[derive(Default)]
 struct Ring {
     memory: Vec<f32>,
-    /// The line that each slot holds, counted from 1; 0 for none.
+    /// The number of the line in each slot, counted from 1; 0 if it is empty.
     held: Vec<usize>,
-    /// Where the lines of the next rows begin.
+    /// Indices of the lines of the next output rows.
     places: Vec<usize>,
 }
 
-/// Strips of the same rows of several planes, or of one.
+/// The loop that filters the strips of one group (see [`FloatFilter::together`]).
 pub(super) struct StripWork<'a> {
     pub(super) filter: &'a FloatFilter,
     pub(super) picture: Picture<'a>,
-    /// That of the result.
+    /// The layout of the result.
     pub(super) layout: &'a Layout,
     /// Alpha first.
     pub(super) strips: Vec<Strip<'a>>,
-    pub(super) memory: &'a mut Memory,
+    pub(super) memory: &'a mut FloatScratch,
 }
 
-impl<S: Levels> Work<S> for StripWork<'_> {
+impl<S: Levels> FloatLoop<S> for StripWork<'_> {
     #[inline(always)]
     fn run(self, s: S) {
         let StripWork {
@@ -74,26 +75,26 @@ impl<S: Levels> Work<S> for StripWork<'_> {
                 strip.each_row(layout, |at, row| {
                     let before = picture.row(at.plane, at.row);
                     match &filter.levels {
-                        Some(levels) => levels[at.plane].keep(before, row),
+                        Some(levels) => levels[at.plane].copy_or_fill(before, row),
                         None => row.copy_from_slice(before),
                     }
                 });
                 continue;
             }
-            let place = layout.planes()[strip.plane];
-            match &filter.kernel {
-                Kernel::Masks(masks) => {
-                    let pixels = masks.band(&place);
+            let geometry = layout.planes()[strip.plane];
+            match &filter.loops {
+                FloatLoops::Masks(masks) => {
+                    let pixels = masks.band(&geometry);
                     let mut first = 0;
-                    while first < place.width {
-                        let band = first..(first + pixels).min(place.width);
+                    while first < geometry.width {
+                        let band = first..(first + pixels).min(geometry.width);
                         first = band.end;
                         let part = Part::new(filter, picture, &strip, (band, masks.size.0 / 2));
                         part.make(s, masks, layout, &mut strip, memory);
                     }
                 }
-                Kernel::Pyramid(pyramid) => {
-                    let part = Part::new(filter, picture, &strip, (0..place.width, 0));
+                FloatLoops::Pyramid(pyramid) => {
+                    let part = Part::new(filter, picture, &strip, (0..geometry.width, 0));
                     part.make_pyramid(s, pyramid, layout, &mut strip, memory);
                 }
             }
@@ -108,9 +109,9 @@ impl<S: Levels> Work<S> for StripWork<'_> {
 pub(super) struct Part<'a> {
     pub(super) filter: &'a FloatFilter,
     pub(super) reader: Reader<'a>,
-    /// Where alpha lies that colours are divided by.
+    /// The place of the alpha that colours are divided by.
     alpha: Option<Alpha>,
-    /// True if this is alpha, by which the colours of other planes are divided.
+    /// True if this is alpha's own plane, by which the colours of other planes are divided.
     is_alpha: bool,
     band: Range<usize>,
     pub(super) span: Span,
@@ -121,14 +122,14 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Of `band`, with so many pixels more on both sides of it.
+    /// The part of the strip in `band`, which reads `halo` pixels more on both sides.
     fn new(
         filter: &'a FloatFilter,
         picture: Picture<'a>,
         strip: &Strip<'_>,
         (band, halo): (Range<usize>, usize),
     ) -> Part<'a> {
-        let place = picture.layout.planes()[strip.plane];
+        let geometry = picture.layout.planes()[strip.plane];
         let channels = &filter.step.planes[strip.plane];
         let alpha_plane = filter.alpha_plane();
         let is_alpha = alpha_plane == Some(strip.plane);
@@ -145,7 +146,7 @@ impl<'a> Part<'a> {
             filter,
             alpha,
             is_alpha,
-            span: Span::around(&band, halo, place.width, border),
+            span: Span::around(&band, halo, geometry.width, border),
             reader: Reader {
                 picture,
                 plane: strip.plane,
@@ -155,12 +156,12 @@ impl<'a> Part<'a> {
                 levels: filter.levels.as_ref().map(|levels| &levels[strip.plane]),
             },
             band,
-            height: place.height,
+            height: geometry.height,
             first_row: strip.first_row,
         }
     }
 
-    /// What each sum of the band starts from, or several sums have added.
+    /// Stores the biases of the band's samples, the start values of single sums.
     pub(super) fn starts(&self, to: &mut [f32]) {
         let channels = &self.filter.step.planes[self.reader.plane];
         for pixel in to.chunks_mut(channels.len()) {
@@ -170,7 +171,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Makes the band of all rows of the strip.
+    /// Makes this band in all rows of the strip.
     #[inline(always)]
     fn make<S: Levels>(
         &self,
@@ -178,7 +179,7 @@ impl<'a> Part<'a> {
         kernel: &Masks,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        memory: &mut Memory,
+        memory: &mut FloatScratch,
     ) {
         let channels = self.reader.channels();
         let samples = self.band.len() * channels;
@@ -191,7 +192,7 @@ impl<'a> Part<'a> {
         let all_sums = aligned(&mut memory.sums, kernel.masks.len() * ROWS * len);
         let line = aligned(&mut memory.line, len + halo);
         let pitch = spread(if kernel.row.is_some() { len } else { len + halo });
-        // Where the picture has fewer rows than the mask, each is read once.
+        // If the picture has fewer rows than the mask, the ring holds all of them, and each is read once.
         let is_whole = self.height + 1 < kernel.lines();
         let slots = if is_whole { self.height + 1 } else { kernel.lines() };
         let ring = &mut memory.ring;
@@ -247,7 +248,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Writes the rows of the strip from row `k` on, at most [`ROWS`], which have so many of these sums each.
+    /// Requantizes and writes the rows of the strip from row `k` on, at most [`ROWS`]. `made` has their sums,
+    /// of which `samples` of each row are used.
     #[inline(always)]
     pub(super) fn finish<S: Levels>(
         &self,
@@ -272,18 +274,18 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Writes row `k` of the strip. Entered by itself, so that it is compiled once.
+/// The loop that writes row `k` of the strip. It is entered by itself, so that it is compiled once.
 struct FinishRow<'a, 'b, 'c> {
     part: &'a Part<'b>,
     layout: &'a Layout,
     strip: &'a mut Strip<'c>,
     k: usize,
-    /// The row's sums, up to a multiple of a vector, and how many there are.
+    /// The row's sums, up to a multiple of a vector, and the number of samples.
     sums: (&'a mut [f32], usize),
     memory: &'a mut FinishMemory,
 }
 
-impl<S: Levels> Work<S> for FinishRow<'_, '_, '_> {
+impl<S: Levels> FloatLoop<S> for FinishRow<'_, '_, '_> {
     #[inline(always)]
     fn run(self, s: S) {
         let FinishRow {
@@ -300,13 +302,13 @@ impl<S: Levels> Work<S> for FinishRow<'_, '_, '_> {
             convolved,
         } = memory;
         let (step, plane, y) = (&part.filter.step, part.reader.plane, part.first_row + k);
-        let place = layout.planes()[plane];
+        let geometry = layout.planes()[plane];
         let stored = part.reader.bytes(plane, y, &part.band);
         let bytes = part.filter.format.bytes_per_sample();
-        let start = k * place.stride + part.band.start * place.channels * bytes;
+        let start = k * geometry.stride + part.band.start * geometry.channels * bytes;
         let to = &mut strip.bytes[start..start + stored.len()];
         let sums = &mut all_sums[..samples];
-        let own = k * place.width + part.band.start..k * place.width + part.band.end;
+        let own = k * geometry.width + part.band.start..k * geometry.width + part.band.end;
         if part.is_alpha {
             let divisors = &mut room(convolved, own.end)[own.clone()];
             divisors.copy_from_slice(sums);

@@ -1,23 +1,23 @@
-//! Rows of the result made in registers, from the samples under the masks' weights to the stored result, with
-//! sums of 16 bits where those hold them, else of 32 (`lanes.rs`).
+//! Vector loops that make rows of the result in registers, from the samples under the masks' weights to the
+//! stored samples, with sums of 16 bits where these hold them, else of 32 (`lanes.rs`).
 //!
 //! ```text
-//! p0 p1 p2      the samples around a result, clockwise from the upper left; a vector has those of as many
-//! p7 .. p3      results as it has words or numbers
+//! p0 p1 p2      the samples around a result, clockwise from the upper left; vectors hold these samples for
+//! p7 .. p3      as many results as they have words or numbers
 //! p6 p5 p4
 //!
 //! slopes        u = p4 - p0, v = p2 - p6       sobel, prewitt, scharr: corners serve both masks
 //!               x = corner (u + v) + side (p3 - p7)
 //!               y = corner (u - v) + side (p5 - p1)
 //! differences   x = a - b, y = c - d           roberts
-//!                 | (x y) (x y) ..             of words one multiply-add makes a square of each pair
+//!                 | (x y) (x y) ..             in words one multiply-add computes x^2 + y^2
 //!               root(x^2 + y^2)
 //!
 //! the largest   p0 + p1 + max(p7, p2) ..       kirsch: two sums of three neighbours share a pair
 //! absolute      |q0 a + q1 b + ..|             up to nine weights of any mask
 //! ```
 //!
-//! What this does not make, `row.rs` does.
+//! `row.rs` makes all other rows.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -25,33 +25,37 @@
 
 use super::lanes::Lanes;
 use super::root::Root;
-use super::sums::{Place, Places, Tap};
+use super::sums::{Places, Tap, TapOffset};
 use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
-use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{CombinedKernel, Combining, Compass, Convolve, RING};
 use crate::frame::PixelFormat;
 
-/// A plane whose rows are made so.
+/// The vector loop of a plane.
 pub(super) struct InRegisters<W: Lanes> {
     vectors: Vectors,
     form: Form<W>,
     levels: Levels,
 }
 
-/// Which samples are taken, and what is made of them.
+/// The samples that are read, and how they are combined.
 enum Form<W: Lanes> {
+    /// Two 3x3 masks across each other.
     Slopes(Slopes<W>),
-    Differences([Place; 4], Differences<W>),
+    /// Two differences of two samples.
+    Differences([TapOffset; 4], Differences<W>),
+    /// The largest of eight compass masks.
     Largest(Largest),
-    /// Of so many weights, or of fewer.
-    Six([Place; 6], Absolute<6>),
-    Nine([Place; 9], Absolute<9>),
+    /// The absolute value of a sum of up to six weights.
+    Six([TapOffset; 6], Absolute<6>),
+    /// The absolute value of a sum of up to nine weights.
+    Nine([TapOffset; 9], Absolute<9>),
 }
 
 impl<W: Lanes> InRegisters<W> {
-    /// `None` where other loops make the rows: without vectors, where a root or a level takes more bits,
-    /// where channels differ, and for larger masks.
+    /// `None` if there is no loop: without vectors, if a root or a level needs more bits, if channels differ
+    /// in their constants, and for larger masks.
     pub(super) fn new(
         vectors: Option<Vectors>,
         kernel: &CombinedKernel,
@@ -101,8 +105,8 @@ impl<W: Lanes> InRegisters<W> {
         })
     }
 
-    /// Makes a row; what comes `next` is prefetched meanwhile. Lines go on for as long as a row's samples,
-    /// rounded up to [`TILE`].
+    /// Makes a row, and prefetches the rows of `next`. Lines are readable up to a row's samples, rounded up
+    /// to [`TILE`].
     pub(super) fn make(&self, lines: &Places<'_, W::Number>, out: &mut [u8], next: NextRows<'_>) {
         match &self.form {
             Form::Slopes(slopes) => self.make_of(*slopes, RING, lines, out, next),
@@ -115,10 +119,11 @@ impl<W: Lanes> InRegisters<W> {
         }
     }
 
+    /// Runs the loop of one form.
     fn make_of<M: Make<W, N>, const N: usize>(
         &self,
         make: M,
-        places: [Place; N],
+        places: [TapOffset; N],
         lines: &Places<'_, W::Number>,
         out: &mut [u8],
         next: NextRows<'_>,
@@ -136,12 +141,12 @@ impl<W: Lanes> InRegisters<W> {
     }
 }
 
-/// What is made of the samples at `N` places: integers, at least 0 or, as a root, -1 for 0.
+/// Combines the samples under `N` weights to integers of at least 0; a root may be -1 instead of 0.
 trait Make<W: Lanes, const N: usize>: Copy {
     fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> L::V;
 }
 
-/// Two masks of 3x3 across each other, and what a corner and the middle of a side weigh.
+/// Two 3x3 masks across each other, such as Sobel's, with the weights of corners and of the middles of sides.
 #[derive(Clone, Copy)]
 struct Slopes<W: Lanes> {
     corner: i32,
@@ -179,16 +184,17 @@ impl<W: Lanes> Make<W, 8> for Slopes<W> {
     }
 }
 
-/// Two masks, each of which takes one sample from another.
+/// Two masks, each of which subtracts one sample from another.
 #[derive(Clone, Copy)]
 struct Differences<W: Lanes>(W::Root);
 
+/// [`Form::Differences`] of two masks; `None` for other masks.
 fn differences<W: Lanes>(masks: &[Vec<Tap>], root: W::Root) -> Option<Form<W>> {
     let [first, second] = masks else {
         return None;
     };
     let taps: [&Tap; 4] = first.iter().chain(second).collect::<Vec<_>>().try_into().ok()?;
-    // Their signs leave the squares as they are.
+    // The sign of a difference does not matter: it is squared.
     let differ = |a: &Tap, b: &Tap| a.weight.abs() == 1 && a.weight == -b.weight;
     let is_known = first.len() == 2 && differ(taps[0], taps[1]) && differ(taps[2], taps[3]);
     is_known.then(|| Form::Differences(taps.map(|tap| tap.place), Differences(root)))
@@ -202,7 +208,7 @@ impl<W: Lanes> Make<W, 4> for Differences<W> {
     }
 }
 
-/// What is added to sums, and how far they are shifted down.
+/// The value to add to sums, and their right shift.
 #[derive(Clone, Copy)]
 struct Shift {
     low: i32,
@@ -210,7 +216,7 @@ struct Shift {
 }
 
 impl Shift {
-    /// Sums of at least 0.
+    /// Shifts sums of at least 0.
     #[inline(always)]
     fn down<W: Lanes, L: Simd>(self, simd: L, sums: L::V) -> L::V {
         let low = W::splat(simd, self.low);
@@ -218,8 +224,8 @@ impl Shift {
     }
 }
 
-/// The largest of eight masks' sums. Turned into one another they add up to 0, so that the largest does not
-/// fall below.
+/// The largest of eight rotated masks' sums. The sums of all rotations add up to 0, so the largest is at
+/// least 0.
 #[derive(Clone, Copy)]
 struct Largest {
     compass: Compass,
@@ -253,15 +259,15 @@ struct Absolute<const N: usize> {
 }
 
 impl<const N: usize> Absolute<N> {
-    /// `None` for more weights. Those that are lacking weigh nothing, wherever they are.
-    fn new<W: Lanes>(taps: &[Tap], start: i64, shift: Shift) -> Option<([Place; N], Absolute<N>)> {
+    /// `None` for more than `N` weights. Missing ones are 0, at any place.
+    fn new<W: Lanes>(taps: &[Tap], start: i64, shift: Shift) -> Option<([TapOffset; N], Absolute<N>)> {
         let (mut places, mut weights) = ([taps.first()?.place; N], [0; N]);
         for (k, tap) in taps.iter().enumerate() {
             *places.get_mut(k)? = tap.place;
             weights[k] = tap.weight as i32;
         }
         let total: i64 = taps.iter().map(|tap| tap.weight).sum();
-        // Sums may wrap: of what they begin with the low bits count.
+        // Sums may wrap, so the low bits of the start value suffice.
         let start = (start + W::OFFSET * total) as i32;
         Some((
             places,
@@ -286,24 +292,25 @@ impl<W: Lanes, const N: usize> Make<W, N> for Absolute<N> {
     }
 }
 
-/// How integers become stored samples.
+/// Converts integers to stored samples.
 #[derive(Clone, Copy)]
 struct Levels {
-    /// What is added.
+    /// The value to add.
     high: i32,
-    /// What becomes the largest sample, and what, at least 0, the smallest.
+    /// The integer that becomes the largest sample.
     most: i32,
+    /// The integer, at least 0, that becomes the smallest sample.
     least: i32,
     /// The largest sample.
     max: u16,
-    /// Of a stored sample.
+    /// Bytes of a stored sample.
     bytes: usize,
     /// Padding bits below a stored sample.
     left: u32,
 }
 
 impl Levels {
-    /// `None` where so many bits do not hold them.
+    /// `None` if integers of `W` do not hold the levels.
     fn new<W: Lanes>(format: PixelFormat, high: i64) -> Option<Levels> {
         let most = i64::from(format.max_value()) - high;
         let fits = most >= 0 && high >= -W::MOST && high.max(most) <= W::MOST;
@@ -320,11 +327,11 @@ impl Levels {
     /// Stores the results of a step, in vectors of words or of numbers.
     ///
     /// # Safety
-    /// As many samples are writable at `to`.
+    /// 4 LANES samples are writable at `to`.
     #[inline(always)]
     unsafe fn store<W: Lanes, L: Simd>(self, simd: L, mut made: [L::V; 4], to: *mut u8) {
         let are_words = W::BYTES == 2;
-        // They are clamped when they are stored, but for words of two bytes.
+        // Stores clamp, except for words that become samples of two bytes.
         if self.high != 0 || (are_words && self.bytes == 2) {
             for k in 0..per_step::<W>() {
                 let least = W::max(simd, made[k], W::splat(simd, self.least));
@@ -334,7 +341,8 @@ impl Levels {
         }
         let [a, b, c, d] = made;
         let half = to.wrapping_add(4 * L::LANES);
-        // SAFETY: 4 LANES samples are writable at `to`, of two bytes 2 LANES there and 2 LANES at `half`.
+        // SAFETY: 4 LANES samples are writable at `to`: if they have two bytes, 2 LANES at `to` and 2 LANES
+        // at `half`.
         unsafe {
             match (are_words, self.bytes) {
                 (true, 1) => simd.store_packed([a, b], Order::Interleaved, to),
@@ -357,7 +365,7 @@ const fn per_step<W: Lanes>() -> usize {
     W::BYTES
 }
 
-/// A row to make.
+/// The loop that makes a row.
 struct MakeRow<'a, W: Lanes, M, const N: usize> {
     make: M,
     levels: Levels,
@@ -368,7 +376,7 @@ struct MakeRow<'a, W: Lanes, M, const N: usize> {
     next: NextRows<'a>,
 }
 
-impl<W: Lanes, M: Make<W, N>, const N: usize> Work for MakeRow<'_, W, M, N> {
+impl<W: Lanes, M: Make<W, N>, const N: usize> IntLoop for MakeRow<'_, W, M, N> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let (make, levels) = (self.make, self.levels);
@@ -380,7 +388,8 @@ impl<W: Lanes, M: Make<W, N>, const N: usize> Work for MakeRow<'_, W, M, N> {
             for k in 0..per_step::<W>() {
                 let mut samples = [simd.splat(0); N];
                 for n in 0..N {
-                    // SAFETY: whole steps of 4 LANES samples are readable at each of `under`.
+                    // SAFETY: `under` has the samples of a row rounded up to TILE, a multiple of a step's 4
+                    // LANES.
                     samples[n] = unsafe { simd.load(under[n].add(x + step / per_step::<W>() * k)) };
                 }
                 made[k] = make.make(simd, samples);
@@ -390,7 +399,7 @@ impl<W: Lanes, M: Make<W, N>, const N: usize> Work for MakeRow<'_, W, M, N> {
                 // SAFETY: the step ends within the row.
                 unsafe { levels.store::<W, L>(simd, made, self.out[at..].as_mut_ptr()) };
             } else {
-                // SAFETY: there is room for the longest step.
+                // SAFETY: `last` has room for TILE samples of two bytes, which is no less than a step.
                 unsafe { levels.store::<W, L>(simd, made, last.as_mut_ptr()) };
                 let rest = &mut self.out[at..];
                 rest.copy_from_slice(&last[..rest.len()]);

@@ -1,4 +1,4 @@
-//! The widths of sums in vectors: words of 16 bits, and numbers of 32. Loops over either are written once.
+//! The widths of sums in vectors: words of 16 bits, and numbers of 32. Loops are generic over both.
 
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -8,27 +8,27 @@ use super::root::{Correction, Root, VectorRoot};
 use super::sums::Number;
 use crate::engine::cpu::simd::vector::Simd;
 
-/// Integers of one width, as many as a vector holds. Sums may wrap where the final one is right.
+/// A vector's integers of one width. Partial sums may wrap; the final one is right.
 pub(super) trait Lanes: Copy {
-    /// What lines hold.
+    /// The type of a line's elements.
     type Number: Number;
 
-    /// How roots of sums of squares are found.
+    /// The method of roots of sums of squares.
     type Root: Copy;
 
     /// Bytes of an integer.
     const BYTES: usize = size_of::<Self::Number>();
 
-    /// The largest level, before it is clamped, that is added to and compared.
+    /// Largest level, before it is clamped, that additions and comparisons hold.
     const MOST: i64;
 
-    /// What is taken from samples before they are weighed.
+    /// The value that [`Lanes::weigh`] subtracts from samples first.
     const OFFSET: i64;
 
-    /// The root for sums of up to `most_sum`, if there is one.
+    /// The method of roots for sums of up to `most_sum`; `None` if there is none.
     fn root(root: &Root, most_sum: i64) -> Option<Self::Root>;
 
-    /// The same integer everywhere, of which the low bits count.
+    /// The low bits of `value` in every lane.
     fn splat<L: Simd>(simd: L, value: i32) -> L::V;
 
     fn add<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
@@ -36,10 +36,10 @@ pub(super) trait Lanes: Copy {
     fn min<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
     fn max<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
 
-    /// Integers times a weight, of which a few are the most common.
+    /// Integers times a weight; the most common weights are special cases.
     fn times<L: Simd>(simd: L, a: L::V, weight: i32) -> L::V;
 
-    /// Samples less [`Lanes::OFFSET`], times a weight of 16 bits, whichever that is.
+    /// Samples less [`Lanes::OFFSET`], times any weight of 16 bits.
     fn weigh<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V;
 
     /// Integers of at least 0 shifted down.
@@ -102,7 +102,7 @@ impl Lanes for Words {
         Self::times(simd, samples, weight)
     }
 
-    /// They fit 16 bits without sign.
+    /// The integers fit 16 unsigned bits.
     #[inline(always)]
     fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V {
         simd.shift_words_down(a, by)
@@ -129,7 +129,7 @@ impl Lanes for Numbers {
 
     const MOST: i64 = 1 << 29;
 
-    // 16 bits hold the rest with its sign.
+    // The difference fits 16 signed bits.
     const OFFSET: i64 = 1 << 15;
 
     fn root(root: &Root, most_sum: i64) -> Option<Correction> {
@@ -161,7 +161,8 @@ impl Lanes for Numbers {
         simd.max_numbers(a, b)
     }
 
-    /// Products of numbers take longer than sums; to choose among more weights costs more than it saves.
+    /// Products of 32-bit numbers take longer than sums. More special cases than these would cost more than
+    /// they save.
     #[inline(always)]
     fn times<L: Simd>(simd: L, a: L::V, weight: i32) -> L::V {
         match weight {
@@ -171,7 +172,7 @@ impl Lanes for Numbers {
         }
     }
 
-    /// As products of words: the high one of a number is its sign, and weighs nothing.
+    /// As products of words: the high word of a number is its sign, and has weight 0.
     #[inline(always)]
     fn weigh<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V {
         let rest = simd.add(samples, simd.splat(-(Self::OFFSET as i32)));

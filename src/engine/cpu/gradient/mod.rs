@@ -1,11 +1,11 @@
-//! Filters that make one number of the sums of whole masks: gradient magnitudes, the largest of several
-//! slopes, absolute values.
+//! Filters that combine the sums of several masks, or of one, to one number: gradient magnitudes, the largest
+//! of several slopes, absolute values.
 //!
 //! ```text
-//! row y - 1   c c | p p p p .. | c c     samples as they are interleaved, border filled
+//! row y - 1   c c | p p p p .. | c c     interleaved samples, border filled
 //! row y       c c | p p p p .. | c c     a ring: each row is loaded once, for all masks
 //! row y + 1   c c | p p p p .. | c c
-//!    | block by block of BLOCK samples   sums.rs    each mask's sums, of 16 bits where those hold them
+//!    | in blocks of BLOCK samples        sums.rs    each mask's sums, in 16 bits where these hold them
 //! sums        s s s s ..  t t t t ..
 //!    | |s|, max(s, t ..), root           root.rs    floating point where it provably rounds as integers do
 //! numbers     n n n n ..
@@ -13,9 +13,9 @@
 //! row y       p p p p ..
 //! ```
 //!
-//! These loops are plain Rust that the compiler makes vectors of, for each instruction set. Where 32 bits
-//! hold the sums, common masks have vector loops that leave nothing between lines and result in memory
-//! (`in_registers.rs`), of 16 bits or of 32 (`lanes.rs`).
+//! These loops are plain Rust, which the compiler vectorizes for each instruction set. Where 32 bits hold the
+//! sums, common masks have vector loops that store nothing but results (`in_registers.rs`), in 16 bits or in
+//! 32 (`lanes.rs`).
 
 mod in_registers;
 mod lanes;
@@ -36,11 +36,11 @@ use crate::frame::{Layout, PixelFormat, Plane};
 use in_registers::InRegisters;
 use lanes::{Lanes, Numbers, Words};
 use root::Root;
-use row::{Ending, MakeRow};
+use row::{CombinedRequantize, MakeRow};
 use std::fmt;
 use sums::{Masks, Number, Places, Widen};
 
-/// One plane's part of a step with such a kernel.
+/// One plane's part of a step with a combined kernel.
 pub(in crate::engine::cpu) struct Gradient {
     vectors: Option<Vectors>,
     format: PixelFormat,
@@ -48,13 +48,16 @@ pub(in crate::engine::cpu) struct Gradient {
     channels: Vec<ChannelStep>,
     /// True if some channel is convolved.
     convolves: bool,
+    /// Rows of the masks.
     rows: usize,
+    /// Columns of the masks.
     columns: usize,
     masks: Masks,
     width: Width,
-    ending: Ending,
-    /// For sums of 16 bits and of 32, where it makes them.
+    requantizing: CombinedRequantize,
+    /// The vector loop for sums of 16 bits, if there is one for the masks.
     words: Option<InRegisters<Words>>,
+    /// The same for sums of 32 bits.
     numbers: Option<InRegisters<Numbers>>,
 }
 
@@ -67,7 +70,7 @@ enum Width {
 }
 
 impl Width {
-    /// The least that hold every sum, and what is added to it.
+    /// The fewest bits that hold every sum with its bias.
     fn of(kernel: &CombinedKernel, format: PixelFormat) -> Width {
         let most = kernel.most_sum(format.max_value());
         match most {
@@ -89,20 +92,21 @@ impl fmt::Display for Width {
     }
 }
 
-/// The memory that a thread works in, for sums of each width.
+/// Scratch memory of a thread, for sums of type `T`.
 #[derive(Default)]
-struct Scratch<T> {
+struct GradientScratch<T> {
     apron: crate::engine::cpu::rows::border::Apron,
+    /// A stored row of the border's constant.
     outside: Vec<u8>,
+    /// The ring of rows as numbers.
     lines: Vec<T>,
 }
 
-/// Multiply-adds of two samples and two weights each that a weight of a sample takes.
+/// Cost of one weight and one sample, in multiply-adds of two samples and two weights.
 const COST: f64 = 1.0;
 
 impl PlaneFilter for Gradient {
-    /// `None` for other kernels and for long weights; every plane of a step with such a kernel otherwise,
-    /// also where nothing is convolved.
+    /// `None` for other kernels and for long weights. A plane in which nothing is convolved is accepted, too.
     fn new(part: &PlanePart<'_>, before: Option<&Gradient>) -> Option<Gradient> {
         let Kernel::Combined(kernel) = &part.step.kernel else {
             return None;
@@ -112,7 +116,7 @@ impl PlaneFilter for Gradient {
         }
         let (format, channels) = (part.format, part.channels());
         let first = channels.iter().find_map(ChannelStep::convolved);
-        // What is not convolved is computed along with the rest and then replaced.
+        // Channels that are not convolved are computed along with the rest and then replaced.
         let each: Vec<Convolve> = first.map_or_else(Vec::new, |first| {
             let of = |c: &ChannelStep| *c.convolved().unwrap_or(first);
             channels.iter().map(of).collect()
@@ -121,7 +125,7 @@ impl PlaneFilter for Gradient {
             Combining::Magnitude(scale) => {
                 let high = each.iter().map(|c| c.high).min().unwrap_or(0);
                 let most = (i64::from(format.max_value()) - high).clamp(0, 1 << 24) as u32;
-                let known = before.and_then(|before| before.ending.root());
+                let known = before.and_then(|before| before.requantizing.root());
                 let known = known.filter(|root| root.is_for(scale, most));
                 Some(known.copied().unwrap_or_else(|| Root::new(scale, most)))
             }
@@ -143,7 +147,7 @@ impl PlaneFilter for Gradient {
             columns: kernel.width,
             masks,
             width,
-            ending: Ending::new(kernel, &each, format, root),
+            requantizing: CombinedRequantize::new(kernel, &each, format, root),
         })
     }
 
@@ -155,13 +159,13 @@ impl PlaneFilter for Gradient {
         if !self.convolves {
             return "copied or filled".to_owned();
         }
-        let (masks, width, ending) = (&self.masks, self.width, &self.ending);
-        let (place, ending) = match (&self.words, &self.numbers) {
-            (None, None) => ("", ending.to_string()),
-            (Some(_), _) => (" in registers", ending.to_string()),
-            (None, Some(_)) => (" in registers", ending.in_numbers().to_string()),
+        let (masks, width, requantizing) = (&self.masks, self.width, &self.requantizing);
+        let (place, requantizing) = match (&self.words, &self.numbers) {
+            (None, None) => ("", requantizing.to_string()),
+            (Some(_), _) => (" in registers", requantizing.to_string()),
+            (None, Some(_)) => (" in registers", requantizing.in_numbers().to_string()),
         };
-        format!("gradient: {masks} in one pass, sums of {width} bits{place}, {ending}")
+        format!("gradient: {masks} in one pass, sums of {width} bits{place}, {requantizing}")
     }
 
     fn filter(
@@ -185,47 +189,47 @@ impl PlaneFilter for Gradient {
     }
 }
 
-/// Makes a row in vectors.
+/// The function that makes a row with the vector loop `rows`.
 fn vectors<W: Lanes>(rows: &InRegisters<W>) -> impl Fn(&Places<'_, W::Number>, &mut [u8], NextRows<'_>) {
     |places, out, next| rows.make(places, out, next)
 }
 
 impl Gradient {
-    /// Makes a row in plain Rust.
+    /// The function that makes a row in plain Rust.
     fn plain<T: Number>(&self) -> impl Fn(&Places<'_, T>, &mut [u8], NextRows<'_>) {
         |places, out, _| {
             let row = MakeRow {
                 masks: &self.masks,
                 places: *places,
-                ending: &self.ending,
+                requantizing: &self.requantizing,
                 out,
             };
             run_plain(self.vectors, row);
         }
     }
 
-    /// Makes the strip's rows, where `row` makes one of lines and prefetches what comes next.
+    /// Makes the rows of the strip. `row` makes one from lines, and prefetches the next rows.
     fn make<T: Number>(
         &self,
         picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        scratch: &mut Scratch<T>,
+        scratch: &mut GradientScratch<T>,
         row: impl Fn(&Places<'_, T>, &mut [u8], NextRows<'_>),
     ) {
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
         let row_bytes = layout.row_bytes(strip.plane);
-        let Scratch {
+        let GradientScratch {
             apron,
             outside,
             lines,
         } = scratch;
-        self.border.find(plane.width, apron);
+        self.border.locate_apron(plane.width, apron);
         let rows = PlaneRows::new(picture, strip, (&self.channels, &self.border), outside);
         let (origin, above) = (self.border.origin(), self.rows as i64 / 2);
         let slots = if self.convolves { self.rows } else { 0 };
-        // Vectors read on to a multiple of their longest step.
+        // Vectors read up to a multiple of TILE samples.
         let line = spread(2 * origin + samples.next_multiple_of(TILE));
         let mut ring = LineRing::new(lines, (slots, line), 0);
         let mut starts = Vec::with_capacity(slots);
@@ -253,7 +257,7 @@ impl Gradient {
                 let next = rows.ahead((y + self.rows) as i64 - above, 1);
                 row(&places, out, [next, later]);
             }
-            rows.complete(y, out);
+            rows.fill_unconvolved_channels(y, out);
         }
     }
 }

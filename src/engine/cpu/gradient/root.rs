@@ -1,56 +1,58 @@
 //! The scaled root of a sum of squares, rounded half up, as docs/arithmetic.md defines it in integers.
 //!
 //! Floating point makes it fast. Every method here is monotonic in the sum of squares, and so is the
-//! definition; so two of them agree everywhere if they agree at the least squares of each result and at one
-//! below. That is checked for every result when a plan is made, and a method that fails is not used.
+//! definition. So a method agrees with the definition everywhere if it does at the least sum of squares of
+//! each result, and at one below. That is checked for every result when a plan is made, and a method that
+//! fails is not used.
 
 use crate::engine::cpu::simd::vector::Simd;
 use crate::filter::Scale;
 use std::fmt;
 
-/// The largest result that the ways in floating point are tried for.
+/// The largest result for which floating-point methods are tried.
 const MOST_CHECKED: u32 = 1 << 17;
 
-/// What [`Way::Corrected`] is called, and so are roots of 32-bit sums in vectors.
+/// The description of [`RootMethod::Corrected`], and of roots of 32-bit sums in vectors.
 pub(super) const IN_NUMBERS: &str = "roots of 32-bit numbers put right by integers";
 
-/// How roots are found.
+/// The scaled root for one scale and one largest result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Root {
-    /// What it was made for.
+    /// The scale, and the largest result.
     made_for: (Scale, u32),
-    /// Larger sums of squares give the largest result, or one above the largest sample.
+    /// The least sum of squares of the largest result; larger sums may be replaced by it.
     pub(super) most: u64,
-    pub(super) way: Way,
+    pub(super) method: RootMethod,
 }
 
+/// How a root is computed.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Way {
-    /// Numbers of 32 bits, and what the root is multiplied by.
+pub(super) enum RootMethod {
+    /// In floating point of 32 bits; holds the factor of the root.
     Single(f32),
     /// The same, corrected by integers of 32 bits.
     Corrected(Correction),
-    /// Numbers of 64 bits.
+    /// In floating point of 64 bits; holds the factor of the root.
     Double(f64),
-    /// As it is defined.
+    /// In integers, by the definition.
     Integers,
 }
 
-/// What puts a root right that may be one too large, in 32 bits.
+/// Corrects a root that may be one too large, in integers of 32 bits.
 ///
-/// With r = n/d sqrt(m), `near` is more than r + 1/2, so that it is one too large, where
+/// With r = n/d sqrt(m), `near` is one too large if it is more than r + 1/2:
 ///
 /// ```text
 /// near - 1/2 > r   <=>   d^2 (near^2 - near + 1/4) > n^2 m
 ///                  <=>   rest = n^2 m - d^2 near (near - 1) - ceil(d^2 / 4) < 0       in integers
 /// ```
 ///
-/// Both products may take far more than 32 bits, but what is left of them does not: with near - 3/2 <= r <
-/// near + 1/2 it lies within d^2 (2 near + 2). So everything is computed modulo 2^32, and the sign of what is
-/// left is right.
+/// Both products may need far more than 32 bits, but their difference `rest` does not: with near - 3/2 <= r <
+/// near + 1/2 its magnitude is at most d^2 (2 near + 2). So everything is computed modulo 2^32, and the sign
+/// of `rest` is right.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Correction {
-    /// A little more than the scale: roots are not too small, and by less than 1 too large.
+    /// A little more than the scale: roots are never too small, and too large by less than 1.
     pub(super) factor: f32,
     /// n^2, modulo 2^32.
     above: i32,
@@ -61,12 +63,12 @@ pub(super) struct Correction {
 }
 
 impl Correction {
-    /// `None` where 32 bits do not hold what is left.
+    /// `None` if 32 bits do not hold the difference.
     fn new(scale: Scale, most_result: u32) -> Option<Correction> {
         let square = |a: u32| u64::from(a).pow(2);
         let (above, below) = (square(scale.numerator()), square(scale.denominator()));
         let factor = scale.numerator() as f64 / f64::from(scale.denominator());
-        // `near` may be one more than the largest result that matters.
+        // `near` may be one more than the largest result.
         let most = below * (2 * u64::from(most_result) + 4);
         (most <= i32::MAX as u64).then_some(Correction {
             factor: (factor * (1.0 + 2.0_f64.powi(-20))) as f32,
@@ -76,7 +78,7 @@ impl Correction {
         })
     }
 
-    /// The root of `squares`, which are the least of the largest result at most.
+    /// The root of `squares`, which is at most [`Root::most`].
     #[inline(always)]
     pub(super) fn root(&self, squares: i32) -> i32 {
         self.one_less(single_root(squares, self.factor), squares)
@@ -90,8 +92,8 @@ impl Correction {
         near - i32::from(near > 0 && rest.wrapping_sub(self.quarter) < 0)
     }
 
-    /// The same of vectors, where `squares` is known modulo 2^32. -1 may stand for 0; of roots beyond the
-    /// largest result, results are no less than it.
+    /// [`Correction::one_less`] in vectors, for `squares` modulo 2^32. The result may be -1 for 0, and for a
+    /// root beyond the largest result anything that is not less than that.
     #[inline(always)]
     pub(super) fn corrected<L: Simd>(&self, simd: L, near: L::V, squares: L::V) -> L::V {
         let mut edge = simd.multiply_numbers(near, simd.add(near, simd.splat(-1)));
@@ -103,22 +105,23 @@ impl Correction {
             exact = simd.multiply_numbers(exact, simd.splat(self.above));
         }
         let rest = simd.sub_numbers(exact, simd.add(edge, simd.splat(self.quarter)));
-        // -1 where that is below 0.
+        // The shift gives -1 where `rest` is below 0.
         simd.add(near, simd.shift_down(rest, simd.splat(31)))
     }
 }
 
-/// A root of 32-bit numbers as vectors find it.
+/// A method of roots in vectors, for sums of squares of 32 bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum VectorRoot {
-    /// And what it is multiplied by, if not by 1.
+    /// [`RootMethod::Single`], with the factor unless it is 1.
     Single(Option<f32>),
+    /// [`RootMethod::Corrected`].
     Corrected(Correction),
 }
 
 impl VectorRoot {
-    /// The roots of sums of squares, as [`single_root`] and [`Correction::root`] find them; -1 may stand for
-    /// 0, and results beyond the largest are no less than it.
+    /// The roots of sums of squares, as of [`single_root`] and [`Correction::root`]. The result may be -1 for
+    /// 0, and beyond the largest result anything that is not less than that.
     #[inline(always)]
     pub(super) fn of<L: Simd>(self, simd: L, squares: L::V) -> L::V {
         match self {
@@ -131,67 +134,69 @@ impl VectorRoot {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for RootMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Way::Single(_) => "roots of 32-bit numbers",
-            Way::Corrected(_) => IN_NUMBERS,
-            Way::Double(_) => "roots of 64-bit numbers",
-            Way::Integers => "roots of integers",
+            RootMethod::Single(_) => "roots of 32-bit numbers",
+            RootMethod::Corrected(_) => IN_NUMBERS,
+            RootMethod::Double(_) => "roots of 64-bit numbers",
+            RootMethod::Integers => "roots of integers",
         })
     }
 }
 
 impl Root {
-    /// What roots are multiplied by.
+    /// The scale of roots.
     pub(super) fn scale(&self) -> Scale {
         self.made_for.0
     }
 
-    /// True if it is what [`Root::new`] makes for these.
+    /// True if this is the root of these arguments of [`Root::new`].
     pub(super) fn is_for(&self, scale: Scale, most_result: u32) -> bool {
         self.made_for == (scale, most_result)
     }
 
-    /// The same of sums of words, in vectors; `None` where 32 bits do not do, or 16 for the result.
+    /// The method in vectors for sums of 16 bits; `None` if it needs more than 32 bits, or a result more than
+    /// 16.
     pub(super) fn in_words(&self) -> Option<VectorRoot> {
         let fits = self.made_for.1 < i16::MAX as u32;
-        match self.way {
-            Way::Single(factor) => Some(VectorRoot::Single((factor != 1.0).then_some(factor))),
-            Way::Corrected(correction) => Some(VectorRoot::Corrected(correction)),
-            Way::Double(_) | Way::Integers => None,
+        match self.method {
+            RootMethod::Single(factor) => Some(VectorRoot::Single((factor != 1.0).then_some(factor))),
+            RootMethod::Corrected(correction) => Some(VectorRoot::Corrected(correction)),
+            RootMethod::Double(_) | RootMethod::Integers => None,
         }
         .filter(|_| fits)
     }
 
-    /// The same of the squares of two numbers of up to `most_sum`, whose sum may take more than 32 bits.
+    /// The method in vectors for two sums of up to `most_sum`, the sum of whose squares may need more than 32
+    /// bits.
     ///
-    /// Nothing is tried, since it is no function of the sum of squares. In units of u = 2^-24, in which real
-    /// numbers of 32 bits are rounded, both squares and their sum are off by 2 u; its root by half of that,
-    /// and by u for itself; then the factor and the product by u each. So with r the exact root, and 16 u
-    /// more in the factor, what is rounded to `near` is above r, by less than 21 u r, which is 0.17 for r up
-    /// to 2^17. Then `near` is r rounded half up, or one more.
+    /// It is not checked result by result, as it is no function of the sum of squares. With u = 2^-24, the
+    /// unit of rounding of 32-bit floating point, the sum of both squares is off by 2 u; its root by half of
+    /// that, and by u for itself; then the factor and the product by u each. The factor is 16 u too large. So
+    /// with r the exact root, the number that is rounded to `near` is above r by less than 21 u r, which is
+    /// 0.17 for r up to 2^17. Then `near` is r rounded half up, or one more.
     pub(super) fn in_numbers(&self, most_sum: i64) -> Option<Correction> {
         let (scale, most_result) = self.made_for;
-        // Numbers up to there are the same as real numbers of 32 bits.
+        // Floating point of 32 bits holds integers up to 2^24 exactly.
         let is_exact = most_sum <= 1 << 24;
         let correction = Correction::new(scale, most_result)?;
         let longest = most_sum as f64 * 2.0_f64.sqrt() * f64::from(correction.factor);
         (is_exact && most_result < MOST_CHECKED && longest < f64::from(i32::MAX / 2)).then_some(correction)
     }
 
-    /// For results up to `most_result`; larger ones may become it, too.
+    /// The fastest method for results up to `most_result`; larger results may be replaced by that one.
     pub(super) fn new(scale: Scale, most_result: u32) -> Root {
         let most = scale.least_squares(most_result);
         let factor = f64::from(scale.numerator()) / f64::from(scale.denominator());
-        // Where halves are met exactly, a hair more rounds them up.
+        // If halves are met exactly, a slightly larger factor rounds them up.
         let singles = [0.0, 2.0_f64.powi(-22)].map(|hair| (factor * (1.0 + hair)) as f32);
         let double = factor * (1.0 + 2.0_f64.powi(-50));
         let agrees = |squares: u64, result: u32, root: &dyn Fn(u64) -> u32| {
             root(squares) == result && squares.checked_sub(1).is_none_or(|less| root(less) < result)
         };
         let all = |root: &dyn Fn(u64) -> u32| {
-            // Where a scale is large, one sum of squares is the least for several results.
+            // With a large scale one sum of squares may be the least one of several results.
             let mut results = 1..=most_result;
             most_result <= MOST_CHECKED
                 && root(0) == 0
@@ -203,31 +208,31 @@ impl Root {
         let fits = most <= i32::MAX as u64;
         let single = |single: &f32| fits && all(&|s| single_root(s as i32, *single) as u32);
         let correction = Correction::new(scale, most_result).filter(|_| fits);
-        let way = if let Some(single) = singles.into_iter().find(single) {
-            Way::Single(single)
+        let method = if let Some(single) = singles.into_iter().find(single) {
+            RootMethod::Single(single)
         } else if let Some(correction) = correction.filter(|c| all(&|s| c.root(s as i32) as u32)) {
-            Way::Corrected(correction)
+            RootMethod::Corrected(correction)
         } else if all(&|s| double_root(s as f64, double) as u32) {
-            Way::Double(double)
+            RootMethod::Double(double)
         } else {
-            Way::Integers
+            RootMethod::Integers
         };
         Root {
             made_for: (scale, most_result),
             most,
-            way,
+            method,
         }
     }
 }
 
-/// `squares` times `factor` squared, rounded to nearest: what is added leaves no bits for a fraction.
+/// The root of `squares` times `factor`, rounded to nearest: adding 2^23 leaves no bits for a fraction.
 #[inline(always)]
 pub(super) fn single_root(squares: i32, factor: f32) -> i32 {
     const ADDED: f32 = 8_388_608.0;
     ((squares as f32).sqrt() * factor + ADDED).to_bits() as i32 - ADDED.to_bits() as i32
 }
 
-/// [`single_root`] in numbers of 64 bits.
+/// [`single_root`] in floating point of 64 bits, which adds 2^52.
 #[inline(always)]
 pub(super) fn double_root(squares: f64, factor: f64) -> i32 {
     const ADDED: f64 = 4_503_599_627_370_496.0;
@@ -240,16 +245,16 @@ mod tests {
 
     fn root(root: &Root, squares: u64) -> u64 {
         let squares = squares.min(root.most);
-        match root.way {
-            Way::Single(factor) => single_root(squares as i32, factor) as u64,
-            Way::Corrected(correction) => correction.root(squares as i32) as u64,
-            Way::Double(factor) => double_root(squares as f64, factor) as u64,
-            Way::Integers => root.scale().root(squares),
+        match root.method {
+            RootMethod::Single(factor) => single_root(squares as i32, factor) as u64,
+            RootMethod::Corrected(correction) => correction.root(squares as i32) as u64,
+            RootMethod::Double(factor) => double_root(squares as f64, factor) as u64,
+            RootMethod::Integers => root.scale().root(squares),
         }
     }
 
     #[test]
-    fn every_way_is_the_definition() {
+    fn every_method_agrees_with_the_definition() {
         let mut ways = [0; 4];
         for scale in [
             1.0,
@@ -267,11 +272,11 @@ mod tests {
             let scale = Scale::nearest(scale);
             for most in [255, 1023, 4095, 65535, 300, 0] {
                 let found = Root::new(scale, most);
-                ways[match found.way {
-                    Way::Single(_) => 0,
-                    Way::Corrected(_) => 1,
-                    Way::Double(_) => 2,
-                    Way::Integers => 3,
+                ways[match found.method {
+                    RootMethod::Single(_) => 0,
+                    RootMethod::Corrected(_) => 1,
+                    RootMethod::Double(_) => 2,
+                    RootMethod::Integers => 3,
                 }] += 1;
                 let mut squares = 0_u64;
                 while squares < 1 << 42 {
@@ -291,14 +296,20 @@ mod tests {
 
     #[test]
     fn samples_of_up_to_12_bits_take_numbers_of_32_bits() {
-        let way = |scale: f64, most: u32| Root::new(Scale::nearest(scale), most).way;
+        let way = |scale: f64, most: u32| Root::new(Scale::nearest(scale), most).method;
         for (scale, most) in [(0.5, 255), (1.0, 255), (2.0, 255), (1.0, 1023)] {
-            assert!(matches!(way(scale, most), Way::Single(_)), "{scale} {most}");
+            assert!(
+                matches!(way(scale, most), RootMethod::Single(_)),
+                "{scale} {most}"
+            );
         }
         for (scale, most) in [(0.0625, 255), (0.3, 255), (0.125, 1023), (1.0, 4095)] {
-            assert!(matches!(way(scale, most), Way::Corrected(_)), "{scale} {most}");
+            assert!(
+                matches!(way(scale, most), RootMethod::Corrected(_)),
+                "{scale} {most}"
+            );
         }
-        assert!(matches!(way(1.0, 65535), Way::Double(_)));
+        assert!(matches!(way(1.0, 65535), RootMethod::Double(_)));
     }
 
     /// What vectors of 32-bit sums compute.

@@ -6,11 +6,10 @@ use crate::filter::{CombinedKernel, Compass, Convolve, RING};
 use crate::frame::PixelFormat;
 use std::fmt;
 
-/// Samples that are made at a time: their sums stay in the first cache.
+/// Samples that are made at a time: their sums stay in the first-level cache.
 pub(super) const BLOCK: usize = 256;
 
-/// An integer type that holds a mask's sum, samples and weights. Partial sums may wrap; the final one is
-/// right.
+/// An integer type of a mask's sums, samples and weights. Partial sums may wrap; the final one is right.
 pub(super) trait Number: Copy + Default + Ord + Send + 'static {
     fn of_sample(sample: u16) -> Self;
     fn of_number(number: i64) -> Self;
@@ -61,21 +60,23 @@ number!(i16 i32 i64);
 
 /// The masks' weights that are not 0.
 pub(super) struct Masks {
-    /// For each mask, each weight with its row and column.
+    /// For each mask its weights, with their rows and columns.
     pub(super) taps: Vec<Vec<Tap>>,
-    /// For each mask, what the sums of each channel begin with.
+    /// For each mask the start value of each channel's sums.
     starts: Vec<Vec<i64>>,
+    /// Set if the masks are the eight rotations of one compass mask.
     pub(super) compass: Option<Compass>,
 }
 
+/// One weight of a mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tap {
     pub(super) weight: i64,
-    pub(super) place: Place,
+    pub(super) place: TapOffset,
 }
 
-/// A row and a column of the masks.
-pub(super) type Place = (usize, usize);
+/// A row and a column of a mask.
+pub(super) type TapOffset = (usize, usize);
 
 impl Masks {
     pub(super) fn new(kernel: &CombinedKernel, channels: &[Convolve]) -> Masks {
@@ -98,16 +99,17 @@ impl Masks {
         }
     }
 
-    /// Weights of all masks that are not 0.
+    /// Number of weights of all masks that are not 0.
     pub(super) fn weights(&self) -> usize {
         self.taps.iter().map(Vec::len).sum()
     }
 
+    /// Number of masks.
     pub(super) fn count(&self) -> usize {
         self.taps.len()
     }
 
-    /// The sums of mask `k` over the samples from place `x` on, `out.len()` of them.
+    /// Stores the sums of mask `k` for the results from sample `x` on in `out`.
     #[inline(always)]
     pub(super) fn sum<T: Number>(&self, k: usize, places: &Places<'_, T>, x: usize, out: &mut [T]) {
         let (taps, starts) = (&self.taps[k], &self.starts[k]);
@@ -119,19 +121,20 @@ impl Masks {
             }
         }
         match taps.len() {
-            2 => few::<T, 2>(taps, places, x, out),
-            6 => few::<T, 6>(taps, places, x, out),
-            8 => few::<T, 8>(taps, places, x, out),
-            9 => few::<T, 9>(taps, places, x, out),
+            2 => add_taps::<T, 2>(taps, places, x, out),
+            6 => add_taps::<T, 6>(taps, places, x, out),
+            8 => add_taps::<T, 8>(taps, places, x, out),
+            9 => add_taps::<T, 9>(taps, places, x, out),
             _ => {
                 for tap in taps {
-                    few::<T, 1>(std::slice::from_ref(tap), places, x, out);
+                    add_taps::<T, 1>(std::slice::from_ref(tap), places, x, out);
                 }
             }
         }
     }
 
-    /// The largest sum of all masks, of which each has the same start, which is 0.
+    /// Stores the largest sum of all masks for the results from sample `x` on in `out`. All start values are
+    /// 0.
     #[inline(always)]
     pub(super) fn largest<T: Number>(&self, places: &Places<'_, T>, x: usize, out: &mut [T]) {
         if let Some(compass) = self.compass {
@@ -159,11 +162,12 @@ impl fmt::Display for Masks {
     }
 }
 
-/// Lines of samples, and where those lie that the masks' rows begin with, for the first sample of the result.
+/// The lines that a row of the result is made from.
 #[derive(Clone, Copy)]
 pub(super) struct Places<'a, T> {
+    /// The memory of all lines.
     pub(super) lines: &'a [T],
-    /// For each row of the masks.
+    /// For each row of the masks the index of the sample under its first weight, for the first result.
     pub(super) starts: &'a [usize],
     /// Columns of the masks.
     pub(super) columns: usize,
@@ -172,17 +176,17 @@ pub(super) struct Places<'a, T> {
 }
 
 impl<'a, T> Places<'a, T> {
-    /// `count` samples under a mask's weight, for the results from place `x` on.
+    /// The samples under one weight of a mask, for `count` results from sample `x` on.
     #[inline(always)]
-    pub(super) fn under(&self, (row, column): Place, x: usize, count: usize) -> &'a [T] {
+    pub(super) fn under(&self, (row, column): TapOffset, x: usize, count: usize) -> &'a [T] {
         debug_assert!(column < self.columns);
         &self.lines[self.starts[row] + column * self.channels + x..][..count]
     }
 }
 
-/// Adds so many weights times samples to each sum.
+/// Adds the products of `N` weights to each sum.
 #[inline(always)]
-fn few<T: Number, const N: usize>(taps: &[Tap], places: &Places<'_, T>, x: usize, out: &mut [T]) {
+fn add_taps<T: Number, const N: usize>(taps: &[Tap], places: &Places<'_, T>, x: usize, out: &mut [T]) {
     let count = out.len();
     let mut weights = [T::default(); N];
     let mut lines = [&places.lines[..0]; N];
@@ -199,8 +203,8 @@ fn few<T: Number, const N: usize>(taps: &[Tap], places: &Places<'_, T>, x: usize
     }
 }
 
-/// The largest sum of the eight masks: what the others weigh times all eight neighbours, and what three weigh
-/// more times the largest sum of three neighbours.
+/// The largest sum of the eight rotations of a compass mask: the common weight times the sum of all eight
+/// neighbours, plus the extra weight of three times the largest sum of three adjacent neighbours.
 #[inline(always)]
 fn largest_around<T: Number>(compass: Compass, places: &Places<'_, T>, x: usize, out: &mut [T]) {
     let count = out.len();
@@ -223,7 +227,7 @@ fn largest_around<T: Number>(compass: Compass, places: &Places<'_, T>, x: usize,
     }
 }
 
-/// Samples of a row as numbers.
+/// The loop that converts a row's samples to numbers.
 pub(super) struct Widen<'a, T> {
     format: PixelFormat,
     row: &'a [u8],

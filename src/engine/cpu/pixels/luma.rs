@@ -1,48 +1,51 @@
-//! Luma of rows of RGB, and its change put back into them.
+//! Computes luma of rows of RGB, and applies a change of luma to them.
 //!
 //! ```text
 //! packed   r g b a r g b a ..    weight kr kg kb 0, mask 1 1 1 0     one row of 3 or 4 samples a pixel
 //! planar   g g ..  b b ..  r r ..   kg, kb, kr                       three rows of one sample a pixel
 //! ```
 //!
-//! A sample that is no colour has the weight 0, and is copied.
+//! Samples that are no colours have weight 0, and are copied.
 
 use super::Stored;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::engine::cpu::simd::{InstructionSet, Vectors, run_plain};
 use crate::frame::{Channel, MAX_PLANES, PixelFormat};
 
-/// The rows of a picture at one height, plane by plane.
+/// The same row of each plane of a picture.
 pub(in crate::engine) type PlaneRows<'a> = [&'a [u8]; MAX_PLANES];
 
-/// The same to write into.
+/// The same, to write to.
 pub(in crate::engine) type PlaneRowsMut<'a> = [&'a mut [u8]; MAX_PLANES];
 
-/// What is put where the colours were.
+/// How new luma changes the colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum Change {
-    /// Each colour changes by what luma has changed.
+    /// The difference of luma is added to each colour.
     Difference,
-    /// All colours are the new luma.
+    /// Each colour becomes the new luma.
     Gray,
 }
 
-/// How pixels of one RGB format become luma.
+/// The conversions between pixels of one RGB format and luma.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine) struct LumaRows {
     vectors: Option<Vectors>,
+    /// Bytes of a sample.
     bytes: usize,
-    /// Samples of a pixel in one row; 1 where each colour has a plane.
+    /// Samples of a pixel in one row; 1 if each colour has a plane.
     samples: usize,
     /// The planes that have colours.
     planes: [usize; 3],
-    /// What samples count, times 2^16, by plane and place.
+    /// The weights of samples, times 2^16, by plane and place in a pixel.
     weights: [[u32; 4]; 3],
+    /// The largest sample.
     max: u32,
 }
 
 impl LumaRows {
-    /// For RGB of a format; `weights` are what red, green and blue count, times 2^16, and add up to that.
+    /// The conversions of `format`; `weights` are the weights of red, green and blue, times 2^16, with the
+    /// sum 2^16.
     pub(in crate::engine) fn new(format: PixelFormat, weights: [u32; 3]) -> LumaRows {
         let colours = [Channel::Red, Channel::Green, Channel::Blue];
         // Every RGB format has them.
@@ -62,7 +65,7 @@ impl LumaRows {
         }
     }
 
-    /// Stores luma of a row's pixels, rounded, halves up.
+    /// Stores the luma of a row's pixels, rounded, halves up.
     pub(in crate::engine) fn luma(&self, rows: PlaneRows<'_>, luma: &mut [u16]) {
         self.run(Task {
             rows,
@@ -70,8 +73,8 @@ impl LumaRows {
         });
     }
 
-    /// Stores a row whose luma is `after`; what is no colour is that of `rows`, as far as it lies in the same
-    /// plane.
+    /// Stores the pixels of `rows` with the luma `after`. Samples of the same planes that are no colours are
+    /// copied.
     pub(in crate::engine) fn put_back(
         &self,
         rows: PlaneRows<'_>,
@@ -117,18 +120,21 @@ impl LumaRows {
     }
 }
 
-/// A row and what is done with it.
+/// A conversion of one row.
 struct Task<'a> {
     rows: PlaneRows<'a>,
     luma: Luma<'a>,
 }
 
+/// The luma of a task.
 enum Luma<'a> {
+    /// Luma to compute.
     Make(&'a mut [u16]),
+    /// New luma, how it changes the colours, and the rows to store these in.
     PutBack(&'a [u16], Change, PlaneRowsMut<'a>),
 }
 
-/// Samples that rows of bytes are made of.
+/// Stored samples as a view of rows of bytes.
 trait Samples: Stored {
     fn pixels<const C: usize>(row: &[u8]) -> &[[Self; C]];
 
@@ -155,19 +161,19 @@ impl Samples for [u8; 2] {
     }
 }
 
-/// A row's pixels, and what their samples count in luma, times 2^16.
+/// A row's pixels, and the weights of their samples in luma, times 2^16.
 struct Pixels<'a, S, const P: usize, const C: usize> {
     rows: [&'a [[S; C]]; P],
     weights: [[u32; C]; P],
 }
 
-/// Luma of a row's pixels.
+/// The loop that computes luma.
 struct Make<'a, S, const P: usize, const C: usize> {
     from: Pixels<'a, S, P, C>,
     luma: &'a mut [u16],
 }
 
-/// At most 65535 x 2^16 + 2^15, which fits.
+/// The luma of a pixel. The sum is at most 65535 x 2^16 + 2^15, which fits 32 bits.
 #[inline(always)]
 fn weighted_sum<S: Stored, const P: usize, const C: usize>(
     pixel: &[[S; C]; P],
@@ -192,7 +198,7 @@ impl<S: Stored, const P: usize, const C: usize> Plain for Make<'_, S, P, C> {
     }
 }
 
-/// All colours become the new luma.
+/// The loop of [`Change::Gray`].
 struct PutGray<'a, S, const P: usize, const C: usize> {
     from: Pixels<'a, S, P, C>,
     after: &'a [u16],
@@ -214,7 +220,7 @@ impl<S: Stored, const P: usize, const C: usize> Plain for PutGray<'_, S, P, C> {
     }
 }
 
-/// Colours change by what luma has changed.
+/// The loop of [`Change::Difference`].
 struct PutDifference<'a, S, const P: usize, const C: usize> {
     from: Pixels<'a, S, P, C>,
     after: &'a [u16],
@@ -228,7 +234,7 @@ impl<S: Stored, const P: usize, const C: usize> Plain for PutDifference<'_, S, P
         let PutDifference { from, after, to, max } = self;
         let rows = from.rows.map(|row| &row[..after.len()]);
         let mut to = to.map(|row| &mut row[..after.len()]);
-        // Of what is no colour nothing changes.
+        // Samples that are no colours do not change.
         let masks = from
             .weights
             .map(|weights| weights.map(|weight| if weight == 0 { 0 } else { -1 }));

@@ -1,8 +1,9 @@
-//! Two rows mixed by a row of weights, sample by sample, rounded as docs/arithmetic.md says.
+//! Mixes two rows by a row of weights, sample by sample, rounded by docs/arithmetic.md.
 //!
-//! The quotient of integers is made of doubles. Its numerator is an integer below 2^38, its denominator one
-//! of at most 2^21. With one half added to the numerator no quotient is nearer to an integer than 2^-22,
-//! while the product with the reciprocal is wrong by at most 2^-36: its floor is that of the quotient.
+//! The quotient of integers is computed in 64-bit floating point. Its numerator is an integer below 2^38, its
+//! denominator at most 2^21. With one half added to the numerator no quotient is nearer to an integer than
+//! 2^-22, while the product with the reciprocal has an error of at most 2^-36: its floor is the quotient's
+//! floor.
 
 use super::{Stored, floor_bits};
 use crate::engine::cpu::simd::vector::Plain;
@@ -10,18 +11,19 @@ use crate::engine::cpu::simd::{InstructionSet, Vectors, run_plain};
 use crate::frame::PixelFormat;
 use half::f16;
 
-/// How samples of one format are mixed.
+/// Mixes samples of one format.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine) struct Mixing {
     vectors: Option<Vectors>,
+    /// Bytes of a sample.
     bytes: usize,
     is_float: bool,
-    /// Bits below a sample in its word.
+    /// Padding bits below a stored sample.
     shift: u32,
 }
 
 impl Mixing {
-    /// That of `format`.
+    /// For samples of `format`.
     pub(in crate::engine) fn new(format: PixelFormat) -> Mixing {
         Mixing {
             vectors: Vectors::of(InstructionSet::detect()),
@@ -31,8 +33,9 @@ impl Mixing {
         }
     }
 
-    /// Mixes samples of `from` into `to`: `from` counts `weights` of `whole`, of which each sample has one.
-    /// Where a weight is 0 or `whole` the bits of one of them stay. `whole` is at most 2^20.
+    /// Mixes samples of `from` into `to`: each sample of `from` has its weight over `whole`, and the sample
+    /// of `to` the rest. With weight 0 or `whole` the result has the bits of one of them. `whole` is at most
+    /// 2^20.
     pub(in crate::engine) fn mix(&self, to: &mut [u8], from: &[u8], weights: &[u32], whole: u32) {
         match (self.bytes, self.is_float) {
             (1, _) => self.run(Mix {
@@ -71,13 +74,13 @@ impl Mixing {
     }
 }
 
-/// How two samples are mixed.
+/// The arithmetic of mixing two samples.
 trait Arithmetic<S>: Copy {
     /// `(to (whole - weight) + from weight) / whole`, where the weight is more than 0 and less than `whole`.
     fn mixed(self, to: S, from: S, weight: f64, whole: f64) -> S;
 }
 
-/// Integers above so many bits of their words, halves rounded up.
+/// Integers, halves rounded up. The field is the number of padding bits below a stored sample.
 #[derive(Clone, Copy)]
 struct Integers(u32);
 
@@ -91,7 +94,7 @@ impl<S: Stored> Arithmetic<S> for Integers {
     }
 }
 
-/// Floating-point numbers, worked out in 64 bits and rounded once.
+/// Floating-point numbers of 32 bits, computed in 64 bits and rounded once.
 #[derive(Clone, Copy)]
 struct Singles;
 
@@ -104,7 +107,7 @@ impl Arithmetic<[u8; 4]> for Singles {
     }
 }
 
-/// The same, rounded to 32 bits and then to 16.
+/// Floating-point numbers of 16 bits, computed in 64 bits, rounded to 32 and then to 16.
 #[derive(Clone, Copy)]
 struct Halves;
 
@@ -117,7 +120,7 @@ impl Arithmetic<[u8; 2]> for Halves {
     }
 }
 
-/// A row of samples, those that are mixed in, and their weights.
+/// The loop that mixes a row.
 struct Mix<'a, S, A> {
     to: &'a mut [S],
     from: &'a [S],
@@ -143,7 +146,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Quotients next to integers, above and below, for the denominators that there are.
+    /// Quotients just above and just below integers, for all denominators.
     #[test]
     fn quotients_next_to_integers_are_rounded_as_integers_are() {
         let mixing = Mixing::new(PixelFormat::from_name("gray16le").unwrap());

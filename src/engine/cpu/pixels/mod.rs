@@ -1,5 +1,5 @@
-//! What is done to pixels around a filter: luma taken out of RGB and put back, mixing by a matte, and RGB for
-//! callers that want it. Plain rows, which the compiler makes vectors of.
+//! Conversions of pixels before and after a filter: luma of RGB and back, mixing by a matte, and RGB for
+//! callers. All are loops over rows in plain Rust, which the compiler vectorizes.
 
 pub(in crate::engine) mod luma;
 pub(in crate::engine) mod mix;
@@ -7,21 +7,22 @@ mod rgb;
 
 pub use rgb::to_rgb;
 
-/// 2^52: the low bits of a whole number that is added to it are that number's.
+/// 2^52: adding it to an integer puts the integer into the low bits of the sum.
 const WHOLE: f64 = 4_503_599_627_370_496.0;
 
-/// The low bits of a number that is not negative, rounded down. A conversion would check the range of each,
-/// and not be made in vectors.
+/// The low bits of a number of at least 0, rounded down. A conversion would check each number's range, and
+/// would not be vectorized.
 #[inline(always)]
 fn floor_bits(number: f64) -> u32 {
     (number.floor() + WHOLE).to_bits() as u32
 }
 
-/// An integer sample as it is stored.
+/// A stored integer sample.
 trait Stored: Copy {
+    /// The sample as a number.
     fn level(self) -> u32;
 
-    /// The low bits of a level.
+    /// The sample of a level, of which the low bits are used.
     fn of(level: u32) -> Self;
 }
 

@@ -1,8 +1,8 @@
-//! RGB of a picture in the host's memory, by the integers of `engine::rgb`, row by row.
+//! Converts a picture in the host's memory to RGB, with the integers of `engine::rgb`, row by row.
 //!
 //! ```text
 //! chroma          u   u   u        the row above and the row below, mixed by their distances
-//! spread          u u u u u u      so are the samples to the left and to the right
+//! spread          u u u u u u      the samples to the left and to the right, mixed likewise
 //! planes of RGB   r r r r r r      sums of three products, exact as doubles; floor, clamp
 //! row of RGB      r g b r g b ..
 //! ```
@@ -57,7 +57,7 @@ struct Rows<'a, 'b> {
     rgb: &'a mut ImageMut<'b>,
 }
 
-/// The samples of component `k` in row `y`, above its zero.
+/// Loads the samples of component `k` in row `y`, less its zero level.
 #[inline(always)]
 fn load(image: &Image<'_>, integers: &RgbIntegers, (k, y): (usize, usize), to: &mut [i32]) {
     let (format, (plane, channel)) = (image.layout().format(), integers.places[k]);
@@ -77,12 +77,12 @@ fn load(image: &Image<'_>, integers: &RgbIntegers, (k, y): (usize, usize), to: &
     }
 }
 
-/// What the samples to the left, at the place and to the right of a chroma sample count in each of the `N`
+/// The weights of a chroma sample's left neighbour, of itself and of its right neighbour, in each of the `N`
 /// pixels that it stands for.
 #[inline(always)]
 fn taps<const N: usize>(origin: i32, log2: u32) -> [[i32; 3]; N] {
     std::array::from_fn(|pixel| {
-        // As sample 1 of three.
+        // The sample is number 1 of three.
         let (first, second, part) = between(N + pixel, origin, log2, 3);
         let mut taps = [0; 3];
         taps[first] += (2 << log2) - part as i32;
@@ -91,7 +91,7 @@ fn taps<const N: usize>(origin: i32, log2: u32) -> [[i32; 3]; N] {
     })
 }
 
-/// Chroma of each pixel, by that of each sample, which has its neighbour or itself on both sides.
+/// Interpolates chroma along a row: of each pixel, from the samples with a neighbour at either end.
 #[inline(always)]
 fn spread<const N: usize>(samples: &[i32], (origin, log2): (i32, u32), to: &mut [f64]) {
     let taps = taps::<N>(origin, log2);

@@ -1,14 +1,14 @@
-//! Four rows of a picture of integers, added to the sums of the low rows that they are part of.
+//! Vertical decimation: adds four rows of a picture to the sums of the low rows that they contribute to.
 
 use crate::engine::cpu::rows::decimator::{ROWS_AT_ONCE, Target};
 use crate::engine::cpu::rows::words::numbers;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::frame::PixelFormat;
 
-/// Samples that are made at a time: they stay in the first cache with what they are made of.
+/// Samples that are made at a time: they stay in the first-level cache with their input.
 const BLOCK: usize = 256;
 
-/// Adds four rows to the sums that they are part of.
+/// The loop that adds four rows to sums.
 pub(super) struct AddRows<'a> {
     pub(super) rows: [&'a [u8]; ROWS_AT_ONCE],
     pub(super) format: PixelFormat,

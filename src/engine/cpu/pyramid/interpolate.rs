@@ -1,4 +1,4 @@
-//! From low pixels to pixels: all columns of a low row, and from six such rows a row of the result.
+//! Interpolation: makes all columns of a low row (a wide row), and a row of the result from six wide rows.
 
 use super::low_rows::filter;
 use crate::engine::cpu::rows::sum::Sum;
@@ -10,7 +10,8 @@ use crate::frame::PixelFormat;
 /// Samples that are made at a time.
 const BLOCK: usize = 256;
 
-/// The weights of interpolation, turned: for each of the six low pixels those of all places behind one.
+/// The weights of interpolation, transposed: for each of the six low pixels its weights for all D places
+/// after a low pixel.
 pub(super) struct Taps([Vec<i32>; PyramidGrid::TAPS]);
 
 impl Taps {
@@ -21,19 +22,20 @@ impl Taps {
     }
 }
 
-/// Makes all columns of one low row, after the low filter along the columns.
+/// The loop that makes a wide row: the low filter along the column, then all columns.
 pub(super) struct MakeWideRow<'a, S> {
     pub(super) kernel: &'a PyramidKernel,
     pub(super) taps: &'a Taps,
     /// The memory of low rows, component by component.
     pub(super) low: &'a [i32],
-    /// Where those begin that the filter reads, one for each weight.
+    /// The index of the low row under each weight of the filter.
     pub(super) starts: &'a [usize],
     pub(super) channels: usize,
-    /// Room for a component of the filtered low row.
+    /// Memory for a component of the filtered low row.
     pub(super) filtered: &'a mut [i32],
+    /// Memory for sums along a line.
     pub(super) line_sums: &'a mut [S],
-    /// Samples, interleaved.
+    /// The wide row, interleaved.
     pub(super) to: &'a mut [i32],
 }
 
@@ -65,7 +67,7 @@ impl<S: Sum> Plain for MakeWideRow<'_, S> {
     }
 }
 
-/// Makes a row of the result.
+/// The loop that makes a row of the result.
 pub(super) struct MakeRow<'a, S> {
     rows: [&'a [i32]; PyramidGrid::TAPS],
     weights: [S; PyramidGrid::TAPS],
@@ -76,7 +78,7 @@ pub(super) struct MakeRow<'a, S> {
 }
 
 impl<'a, S: Sum> MakeRow<'a, S> {
-    /// The row `place` behind a low one, of the six rows around it.
+    /// The row at `place` (0 to D - 1) after a low row, from the six wide rows around it.
     pub(super) fn new(
         rows: [&'a [i32]; PyramidGrid::TAPS],
         (kernel, convolved): (&'a PyramidKernel, &'a [Convolve]),

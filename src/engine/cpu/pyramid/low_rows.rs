@@ -1,26 +1,29 @@
-//! A low row, from the sums of the vertical decimation: the horizontal decimation to every D-th pixel, and
-//! the low filter along the row. Components are deinterleaved from here on.
+//! A low row from the sums of the vertical decimation: the horizontal decimation to every D-th pixel, then
+//! the low filter along the row. Low rows are deinterleaved.
 
 use crate::engine::cpu::rows::sum::Sum;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::{Pass, PyramidKernel};
 
-/// Numbers that are multiplied and added side by side; 6 D is a multiple of it.
+/// Numbers that are multiplied and added side by side; 6 D is a multiple of this number.
 const LANES: usize = 8;
 
-/// Makes one low row.
+/// The loop that makes one low row.
 pub(super) struct MakeLowRow<'a, S> {
     pub(super) kernel: &'a PyramidKernel,
+    /// The sums of the vertical decimation, interleaved.
     pub(super) sums: &'a [i32],
-    /// Where the pixels of the extended row are found; `None` for the border's constant.
+    /// For each pixel of the extended row the pixel of the row; `None` for the border's constant.
     pub(super) places: &'a [Option<usize>],
-    /// That constant of each component, as numbers between the passes.
+    /// The border's constant of each component, as numbers between the passes.
     pub(super) outside: &'a [i32],
-    /// Room for a component of the extended row.
+    /// Memory for a component of the extended row.
     pub(super) extended: &'a mut [i32],
-    /// Room for it, decimated.
+    /// Memory for the decimated component.
     pub(super) decimated: &'a mut [i32],
+    /// Memory for sums along a line.
     pub(super) line_sums: &'a mut [S],
+    /// The low row, component by component.
     pub(super) to: &'a mut [i32],
 }
 
@@ -64,7 +67,7 @@ fn dot<S: Sum>(pass: &Pass, window: &[i32]) -> i32 {
     (sum >> pass.shift).widen() as i32
 }
 
-/// The weighted sums of lines, one for each weight.
+/// Stores the weighted sums of lines; there is a line for each weight.
 #[inline(always)]
 pub(super) fn filter<'a, S: Sum>(
     pass: &Pass,

@@ -1,21 +1,20 @@
-//! Gaussians that are too wide for a mask, by a picture that is D times smaller along each side
-//! ([`PyramidKernel`] says why that is a Gaussian).
+//! Gaussians that are too wide for a mask, computed from a low picture that is D times smaller along each
+//! side ([`PyramidKernel`] says why that is a Gaussian).
 //!
 //! ```text
-//! row y      p p p p p p p p ..      samples as they are interleaved
+//! row y      p p p p p p p p ..      interleaved samples
 //!    | sums of six low rows += weight * row, four rows at once           decimate.rs
-//! sums       s s s s s s s s ..      of the row pass's column: one line for each low row that is open
-//!    | border, components apart, every D-th, low filter along the row    low_rows.rs
-//! low rows   l l ..                  a ring of as many as the low filter has weights
+//! sums       s s s s s s s s ..      one line for each open low row
+//!    | border, deinterleaving, every D-th, low filter along the row      low_rows.rs
+//! low rows   l l ..                  a ring, one for each weight of the low filter
 //!    | low filter along the column, six low pixels to D pixels           interpolate.rs
 //! wide rows  w w w w w w w w ..      a ring of six
 //!    | six of them, shift, add, clamp
 //! row y      p p p p p p p p ..
 //! ```
 //!
-//! All but the first and the last step work on a D-th of the rows; which rows belong to which sums is in
-//! `rows/decimator.rs`. The loops are plain Rust that the compiler
-//! makes vectors of, for each instruction set.
+//! All steps but the first and the last work on every D-th row only. `rows/decimator.rs` says which rows
+//! belong to which sums. The loops are plain Rust, which the compiler vectorizes for each instruction set.
 
 mod decimate;
 mod interpolate;
@@ -35,45 +34,55 @@ use decimate::AddRows;
 use interpolate::{MakeRow, MakeWideRow, Taps};
 use low_rows::MakeLowRow;
 
-/// One plane's part of a step with such a kernel.
+/// One plane's part of a step with a pyramid.
 pub(in crate::engine::cpu) struct Pyramid {
     kernel: PyramidKernel,
     taps: Taps,
     vectors: Option<Vectors>,
     format: PixelFormat,
     border: Border,
+    /// The border above and below the plane.
     rows: RowBorder,
     channels: Vec<ChannelStep>,
-    /// What each channel adds; empty where none is convolved.
+    /// The constants of each channel; empty if none is convolved.
     convolved: Vec<Convolve>,
 }
 
-/// The memory that a thread works in, for sums of one width.
+/// Scratch memory of a thread, for sums of type `S`.
 #[derive(Default)]
-struct Scratch<S> {
+struct PyramidScratch<S> {
+    /// A stored row of the border's constant.
     outside: Vec<u8>,
-    /// Where the pixels of an extended row are found.
+    rings: RingMemory<S>,
+}
+
+/// Scratch memory of [`LowRows`] and [`WideRows`].
+#[derive(Default)]
+struct RingMemory<S> {
+    /// For each pixel of an extended row the pixel of the row; `None` for the border's constant.
     places: Vec<Option<usize>>,
+    /// The sums of the vertical decimation.
     sums: Vec<i32>,
     low_rows: Vec<i32>,
     wide_rows: Vec<i32>,
-    /// One line at a time: a component of an extended row, of a low row before its filter, and after it.
+    /// Lines of one component: an extended row, a decimated row, and a low row filtered along the column.
     lines: [Vec<i32>; 3],
+    /// Sums along a line.
     line_sums: Vec<S>,
 }
 
-/// Multiply-adds of two samples and two weights each that a sample takes.
+/// Cost of a sample, in multiply-adds of two samples and two weights.
 const COST: f64 = 16.0;
 
 impl PlaneFilter for Pyramid {
-    /// `None` for other kernels; every plane of a step with such a kernel otherwise.
+    /// `None` for other kernels. A plane in which nothing is convolved is accepted, too.
     fn new(part: &PlanePart<'_>, _: Option<&Pyramid>) -> Option<Pyramid> {
         let Kernel::Pyramid(kernel) = &part.step.kernel else {
             return None;
         };
         let channels = part.channels();
         let first = channels.iter().find_map(ChannelStep::convolved);
-        // What is not convolved is computed along with the rest and then replaced.
+        // Channels that are not convolved are computed along with the rest and then replaced.
         let convolved = first.map_or_else(Vec::new, |first| {
             let of = |c: &ChannelStep| *c.convolved().unwrap_or(first);
             channels.iter().map(of).collect()
@@ -119,115 +128,174 @@ impl PlaneFilter for Pyramid {
 }
 
 impl Pyramid {
+    /// Makes the rows of the strip.
     fn make<S: Sum>(
         &self,
         picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        scratch: &mut Scratch<S>,
+        scratch: &mut PyramidScratch<S>,
     ) {
         let plane = layout.planes()[strip.plane];
-        let (first_row, row_bytes) = (strip.first_row as i64, layout.row_bytes(strip.plane));
-        let rows = PlaneRows::new(picture, strip, (&self.channels, &self.rows), &mut scratch.outside);
+        let row_bytes = layout.row_bytes(strip.plane);
+        let (step, samples) = (self.kernel.grid.step, plane.width * plane.channels);
+        let PyramidScratch { outside, rings } = scratch;
+        let rows = PlaneRows::new(picture, strip, (&self.channels, &self.rows), outside);
         if self.convolved.is_empty() {
             for (y, out) in strip.bytes.chunks_mut(plane.stride).take(strip.rows).enumerate() {
-                rows.complete(y, &mut out[..row_bytes]);
+                rows.fill_unconvolved_channels(y, &mut out[..row_bytes]);
             }
             return;
         }
-        let (kernel, PyramidGrid { step, low_radius }) = (&self.kernel, self.kernel.grid);
-        let samples = plane.width * plane.channels;
-        // The low pixels that results are interpolated from begin two before the one on or before the first
-        // result and end three behind the one on or before the last.
-        let first_low = first_row / step as i64 - 2;
-        let columns = kernel.grid.low_pixels(plane.width);
-        let filtered = columns * plane.channels;
-        self.find_places(plane.width, &mut scratch.places);
-        let extended = scratch.places.len();
-        let outside: Vec<i32> = self
-            .convolved
-            .iter()
-            .map(|c| i32::from(c.border) << kernel.fraction_bits)
-            .collect();
-        let low_slots = 2 * low_radius + 1;
-        let mut low_rows = LineRing::new(&mut scratch.low_rows, (low_slots, spread(filtered)), 0);
-        let mut wide_rows = LineRing::new(&mut scratch.wide_rows, (PyramidGrid::TAPS, spread(samples)), 0);
-        let mut decimator = Decimator::new(
-            &kernel.rows.weights,
-            first_low - low_radius as i64,
-            samples,
-            &mut scratch.sums,
-        );
-        let [extended_line, low_line, filtered_line] = &mut scratch.lines;
-        let [extended_line, low_line, filtered_line] = [
-            room(extended_line, extended),
-            room(low_line, kernel.grid.decimated(plane.width)),
-            room(filtered_line, columns),
-        ];
-        let line_sums = room(&mut scratch.line_sums, columns);
+        let top = first_low(strip.first_row, step);
+        let mut wide = WideRows::new(self, rows, strip.first_row, &plane, rings);
         for (y, out) in strip.bytes.chunks_mut(plane.stride).take(strip.rows).enumerate() {
-            let out = &mut out[..row_bytes];
-            let at = first_row + y as i64;
-            // The first of the wide rows that this row is made of.
-            let first = (at / step as i64 - 2 - first_low) as usize;
-            while let Some((k, wide)) = wide_rows.next_before(first + PyramidGrid::TAPS) {
-                while let Some((_, low)) = low_rows.next_before(k + low_slots) {
-                    let sums = decimator.next(|block, target| {
-                        let from = block - first_row;
-                        let rows = [
-                            rows.row(from),
-                            rows.row(from + 1),
-                            rows.row(from + 2),
-                            rows.row(from + 3),
-                        ];
-                        let add = AddRows {
-                            rows,
-                            format: self.format,
-                            target,
-                        };
-                        run_plain(self.vectors, add);
-                    });
-                    let make = MakeLowRow {
-                        kernel,
-                        sums,
-                        places: &scratch.places,
-                        outside: &outside,
-                        extended: &mut *extended_line,
-                        decimated: &mut *low_line,
-                        line_sums: &mut *line_sums,
-                        to: &mut low[..filtered],
-                    };
-                    run_plain(self.vectors, make);
-                }
-                let starts: Vec<usize> = (k..k + low_slots).map(|line| low_rows.slot(line)).collect();
-                let make = MakeWideRow {
-                    kernel,
-                    taps: &self.taps,
-                    low: low_rows.all(),
-                    starts: &starts,
-                    channels: plane.channels,
-                    filtered: &mut *filtered_line,
-                    line_sums: &mut *line_sums,
-                    to: &mut wide[..samples],
-                };
-                run_plain(self.vectors, make);
-            }
+            let (out, at) = (&mut out[..row_bytes], strip.first_row + y);
+            // The first of the wide rows that this row is interpolated from.
+            let first = (first_low(at, step) - top) as usize;
+            wide.make_before(first + PyramidGrid::TAPS);
             let make = MakeRow::<S>::new(
-                std::array::from_fn(|tap| &wide_rows.line(first + tap)[..samples]),
-                (kernel, &self.convolved),
-                (at as usize % step, self.format),
+                std::array::from_fn(|tap| &wide.ring.line(first + tap)[..samples]),
+                (&self.kernel, &self.convolved),
+                (at % step, self.format),
                 &mut *out,
             );
             run_plain(self.vectors, make);
-            rows.complete(y, out);
+            rows.fill_unconvolved_channels(y, out);
         }
     }
 
-    /// Where the pixels of a row are found that its low pixels are decimated from; `None` where the border
-    /// holds a constant.
+    /// Lists the pixels of an extended row, which low pixels are decimated from: for each the pixel of the
+    /// row, `None` for the border's constant.
     fn find_places(&self, width: usize, places: &mut Vec<Option<usize>>) {
         let pixels = self.kernel.grid.pixels(width);
         places.clear();
         places.extend(pixels.map(|x| self.border.index(x, width)));
+    }
+}
+
+/// The first of the six low rows that row `row` is interpolated from: two before the one on or before it.
+fn first_low(row: usize, step: usize) -> i64 {
+    row as i64 / step as i64 - 2
+}
+
+/// The low rows of a strip.
+struct LowRows<'a, S> {
+    pyramid: &'a Pyramid,
+    /// The rows of the picture, counted from the strip's first row.
+    rows: PlaneRows<'a>,
+    /// Number of the strip's first row in the plane.
+    first_row: i64,
+    decimator: Decimator<'a, i32>,
+    /// The latest low rows, as many as the low filter has weights.
+    ring: LineRing<'a, i32>,
+    /// Numbers of a low row.
+    len: usize,
+    places: &'a [Option<usize>],
+    /// The border's constant of each component, as numbers between the passes.
+    outside: Vec<i32>,
+    extended: &'a mut [i32],
+    decimated: &'a mut [i32],
+    line_sums: &'a mut [S],
+}
+
+impl<S: Sum> LowRows<'_, S> {
+    /// Makes all low rows up to and without row `end`, counted from the first one.
+    fn make_before(&mut self, end: usize) {
+        while let Some((_, low)) = self.ring.next_before(end) {
+            let sums = self.decimator.next(|block, target| {
+                let from = block - self.first_row;
+                let add = AddRows {
+                    rows: [0, 1, 2, 3].map(|k| self.rows.row(from + k)),
+                    format: self.pyramid.format,
+                    target,
+                };
+                run_plain(self.pyramid.vectors, add);
+            });
+            let make = MakeLowRow {
+                kernel: &self.pyramid.kernel,
+                sums,
+                places: self.places,
+                outside: &self.outside,
+                extended: &mut *self.extended,
+                decimated: &mut *self.decimated,
+                line_sums: &mut *self.line_sums,
+                to: &mut low[..self.len],
+            };
+            run_plain(self.pyramid.vectors, make);
+        }
+    }
+}
+
+/// The wide rows of a strip: low rows after the low filter along the column, with all columns.
+struct WideRows<'a, S> {
+    low: LowRows<'a, S>,
+    /// The latest six wide rows.
+    ring: LineRing<'a, i32>,
+    /// Samples of a wide row.
+    samples: usize,
+    channels: usize,
+    filtered: &'a mut [i32],
+}
+
+impl<'a, S: Sum> WideRows<'a, S> {
+    /// The wide rows for a strip of `plane` that begins with row `first_row`; `rows` are the rows of the
+    /// picture.
+    fn new(
+        pyramid: &'a Pyramid,
+        rows: PlaneRows<'a>,
+        first_row: usize,
+        plane: &Plane,
+        memory: &'a mut RingMemory<S>,
+    ) -> WideRows<'a, S> {
+        let (kernel, grid) = (&pyramid.kernel, pyramid.kernel.grid);
+        let samples = plane.width * plane.channels;
+        let columns = grid.low_pixels(plane.width);
+        let len = columns * plane.channels;
+        pyramid.find_places(plane.width, &mut memory.places);
+        let constant = |c: &Convolve| i32::from(c.border) << kernel.fraction_bits;
+        let first = first_low(first_row, grid.step) - grid.low_radius as i64;
+        let [extended, decimated, filtered] = &mut memory.lines;
+        let low = LowRows {
+            pyramid,
+            rows,
+            first_row: first_row as i64,
+            decimator: Decimator::new(&kernel.rows.weights, first, samples, &mut memory.sums),
+            ring: LineRing::new(&mut memory.low_rows, (2 * grid.low_radius + 1, spread(len)), 0),
+            len,
+            outside: pyramid.convolved.iter().map(constant).collect(),
+            extended: room(extended, memory.places.len()),
+            decimated: room(decimated, grid.decimated(plane.width)),
+            line_sums: room(&mut memory.line_sums, columns),
+            places: &memory.places,
+        };
+        WideRows {
+            low,
+            ring: LineRing::new(&mut memory.wide_rows, (PyramidGrid::TAPS, spread(samples)), 0),
+            samples,
+            channels: plane.channels,
+            filtered: room(filtered, columns),
+        }
+    }
+
+    /// Makes all wide rows up to and without row `end`, counted from the first one.
+    fn make_before(&mut self, end: usize) {
+        let pyramid = self.low.pyramid;
+        let slots = 2 * pyramid.kernel.grid.low_radius + 1;
+        while let Some((k, wide)) = self.ring.next_before(end) {
+            self.low.make_before(k + slots);
+            let starts: Vec<usize> = (k..k + slots).map(|line| self.low.ring.slot(line)).collect();
+            let make = MakeWideRow {
+                kernel: &pyramid.kernel,
+                taps: &pyramid.taps,
+                low: self.low.ring.all(),
+                starts: &starts,
+                channels: self.channels,
+                filtered: &mut *self.filtered,
+                line_sums: &mut *self.low.line_sums,
+                to: &mut wide[..self.samples],
+            };
+            run_plain(pyramid.vectors, make);
+        }
     }
 }

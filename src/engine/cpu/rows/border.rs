@@ -1,30 +1,31 @@
-//! Rows with an apron: samples before the first and after the last, as the border says.
+//! Padded rows: a row with an apron, the samples that the border puts before its first and after its last
+//! one.
 
 use super::words::deinterleave;
 use crate::filter::{Border, ChannelStep};
 use crate::frame::PixelFormat;
 
-/// The samples of an apron: where they belong in a padded row, and where they come from.
-pub(in crate::engine::cpu) type Apron = Vec<(usize, From)>;
+/// The samples of an apron: the index of each in the padded row, and its source.
+pub(in crate::engine::cpu) type Apron = Vec<(usize, ApronSource)>;
 
-/// Where a sample of an apron comes from.
+/// The source of an apron's sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine::cpu) enum From {
-    /// A place in the padded row.
-    Place(usize),
-    /// The border, which holds a constant.
+pub(in crate::engine::cpu) enum ApronSource {
+    /// The sample at this index of the padded row.
+    Sample(usize),
+    /// The border's constant.
     Constant(u16),
 }
 
-/// The aprons of a plane's rows, for a mask.
+/// The form of a plane's padded rows for one mask.
 pub(in crate::engine::cpu) struct RowBorder {
     border: Border,
     format: PixelFormat,
-    /// The value outside the plane of each channel, where the border holds a constant.
+    /// The border's constant of each channel.
     outside: Vec<u16>,
     /// Columns of the mask.
     columns: usize,
-    /// True if the components of padded rows lie one after the other (see `deinterleave`).
+    /// True if padded rows are deinterleaved: one component after the other.
     planar: bool,
 }
 
@@ -53,12 +54,12 @@ impl RowBorder {
         self.outside.len()
     }
 
-    /// From a pixel of a padded row to the next one.
+    /// Samples from a pixel of a padded row to the next one.
     pub(in crate::engine::cpu) fn step(&self) -> usize {
         if self.planar { 1 } else { self.channels() }
     }
 
-    /// From a component of a padded row of so many pixels to the next one.
+    /// Samples from a component of a padded row of `width` pixels to the next one.
     pub(in crate::engine::cpu) fn pitch(&self, width: usize) -> usize {
         if self.planar {
             deinterleave::pitch(width, self.reach())
@@ -67,8 +68,8 @@ impl RowBorder {
         }
     }
 
-    /// Samples of a padded row of so many pixels, from the first to the last one: with components one after
-    /// the other, what lies between these, too.
+    /// Samples from the first to the last one of a row of `width` pixels. In a deinterleaved row that
+    /// includes the aprons between components.
     pub(in crate::engine::cpu) fn samples(&self, width: usize) -> usize {
         (width - 1) * self.step() + (self.channels() - 1) * self.pitch(width) + 1
     }
@@ -78,58 +79,61 @@ impl RowBorder {
         self.columns / 2 * self.step()
     }
 
-    /// Where a padded row's first sample lies: at the start of a cache line, so that rows are written in
-    /// whole ones.
+    /// Index of the first sample of the row proper. It begins a cache line, so that rows are written in whole
+    /// cache lines.
     pub(in crate::engine::cpu) fn origin(&self) -> usize {
         self.reach().next_multiple_of(32)
     }
 
-    /// Where a padded row begins in its memory.
+    /// Index of the first sample of the apron.
     pub(in crate::engine::cpu) fn lead(&self) -> usize {
         self.origin() - self.reach()
     }
 
-    /// Where the samples of a row's apron come from, as positions in the padded row.
-    pub(in crate::engine::cpu) fn find(&self, width: usize, places: &mut Apron) {
+    /// Lists the samples of the apron of a row of `width` pixels, and their sources.
+    pub(in crate::engine::cpu) fn locate_apron(&self, width: usize, apron: &mut Apron) {
         let (step, pitch, origin) = (self.step(), self.pitch(width), self.origin());
-        places.clear();
+        apron.clear();
         for k in 1..=self.columns / 2 {
             for (to, at) in [
                 (origin - k * step, -(k as i64)),
                 (origin + (width + k - 1) * step, (width + k - 1) as i64),
             ] {
                 let from = self.border.index(at, width);
-                places.extend(self.outside.iter().enumerate().map(|(c, &constant)| {
-                    let place = |f: usize| From::Place(origin + f * step + c * pitch);
-                    (to + c * pitch, from.map_or(From::Constant(constant), place))
+                apron.extend(self.outside.iter().enumerate().map(|(c, &constant)| {
+                    let place = |f: usize| ApronSource::Sample(origin + f * step + c * pitch);
+                    (
+                        to + c * pitch,
+                        from.map_or(ApronSource::Constant(constant), place),
+                    )
                 }));
             }
         }
     }
 
-    /// Fills in the apron of a padded row, where `sample` makes an element of a constant.
-    pub(in crate::engine::cpu) fn fill<T: Copy>(places: &Apron, row: &mut [T], sample: impl Fn(u16) -> T) {
-        for &(to, from) in places {
+    /// Fills the apron of a padded row. `sample` converts a constant to an element of the row.
+    pub(in crate::engine::cpu) fn fill<T: Copy>(apron: &Apron, row: &mut [T], sample: impl Fn(u16) -> T) {
+        for &(to, from) in apron {
             row[to] = match from {
-                From::Place(from) => row[from],
-                From::Constant(value) => sample(value),
+                ApronSource::Sample(at) => row[at],
+                ApronSource::Constant(value) => sample(value),
             };
         }
     }
 
-    /// The pixels that lie before the first and after the last pixel of a row of `width`; `None` where the
-    /// border holds a constant.
+    /// The pixels of a row of `width` that the border puts before the first and after the last one; `None`
+    /// for the constant.
     pub(in crate::engine::cpu) fn neighbours(&self, width: usize) -> [Option<usize>; 2] {
         [-1, width as i64].map(|x| self.border.index(x, width))
     }
 
-    /// Where row `y` of a plane of so many rows is found, which may lie outside it; `None` where the border
-    /// holds a constant.
+    /// The row that the border puts at row `y`, inside or outside a plane of `height` rows; `None` for the
+    /// constant.
     pub(in crate::engine::cpu) fn row_index(&self, y: i64, height: usize) -> Option<usize> {
         self.border.index(y, height)
     }
 
-    /// A row outside the frame, as rows are stored.
+    /// Stores a row of `width` pixels of the border's constant.
     pub(in crate::engine::cpu) fn store_outside(&self, width: usize, row: &mut Vec<u8>) {
         row.clear();
         let bytes = self.format.bytes_per_sample();

@@ -1,4 +1,5 @@
-//! One component of a plane as a row of integers, its border filled: the input of algorithms in plain Rust.
+//! Rows of one component of a plane as integers, with the border filled: the input of algorithms in plain
+//! Rust.
 
 use super::strip::Picture;
 use crate::filter::{Border, Convolve};
@@ -8,13 +9,14 @@ use crate::frame::PixelFormat;
 pub(in crate::engine::cpu) struct Component<'a> {
     pub(in crate::engine::cpu) picture: Picture<'a>,
     pub(in crate::engine::cpu) plane: usize,
-    pub(in crate::engine::cpu) place: Place,
+    pub(in crate::engine::cpu) place: ComponentLayout,
     pub(in crate::engine::cpu) border: Border,
+    /// The constants of its convolution.
     pub(in crate::engine::cpu) c: &'a Convolve,
 }
 
 impl Component<'_> {
-    /// Row `y` of the component, which may lie outside the frame, with `radius` samples on each side.
+    /// Loads row `y` of the component, inside or outside the frame, with `radius` samples on each side.
     pub(in crate::engine::cpu) fn load<T: Copy + From<u16>>(&self, y: i64, radius: usize, line: &mut [T]) {
         let outside = T::from(self.c.border);
         match self
@@ -37,17 +39,17 @@ impl Component<'_> {
 
 /// Where a component's samples lie in a row of bytes.
 #[derive(Clone, Copy)]
-pub(in crate::engine::cpu) struct Place {
+pub(in crate::engine::cpu) struct ComponentLayout {
     /// Samples that a pixel interleaves.
     pub(in crate::engine::cpu) channels: usize,
-    /// Which of them.
+    /// Index of the component among these.
     pub(in crate::engine::cpu) channel: usize,
-    /// The format, for the size of a sample and its padding bits.
+    /// The format: it says the size of a sample and its padding bits.
     pub(in crate::engine::cpu) format: PixelFormat,
 }
 
 /// Reads the component's samples of one row.
-pub(in crate::engine::cpu) fn load<T: From<u16>>(place: Place, row: &[u8], out: &mut [T]) {
+pub(in crate::engine::cpu) fn load<T: From<u16>>(place: ComponentLayout, row: &[u8], out: &mut [T]) {
     let shift = place.format.shift();
     if place.format.bytes_per_sample() == 1 {
         let sample = |v: u8| T::from(u16::from(v));
@@ -76,7 +78,11 @@ pub(in crate::engine::cpu) fn load<T: From<u16>>(place: Place, row: &[u8], out: 
 }
 
 /// Writes the component's samples of one row; the values are in range.
-pub(in crate::engine::cpu) fn store<T: Copy + Into<i32>>(place: Place, values: &[T], row: &mut [u8]) {
+pub(in crate::engine::cpu) fn store<T: Copy + Into<i32>>(
+    place: ComponentLayout,
+    values: &[T],
+    row: &mut [u8],
+) {
     let shift = place.format.shift();
     if place.format.bytes_per_sample() == 1 {
         match place.channels {

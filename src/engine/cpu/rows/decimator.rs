@@ -1,5 +1,5 @@
-//! Every D-th row of a Gaussian along the columns: each row of the picture is read once and added to the sums
-//! of the six low rows that it is part of.
+//! Vertical decimation: every D-th row of a Gaussian along the columns. Each row of the picture is read once
+//! and added to the sums of the six low rows that it contributes to.
 //!
 //! ```text
 //! block   rows           low rows whose sums are open
@@ -12,28 +12,31 @@
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::filter::PyramidGrid;
 
-/// Rows that are added at once; D is a multiple of it.
+/// Rows that are added at once; D is a multiple of this number.
 pub(in crate::engine::cpu) const ROWS_AT_ONCE: usize = 4;
 
-/// Sums of low rows, made one after the other, in numbers of type `N`.
+/// Makes the sums of low rows, one low row after the other, in numbers of type `N`.
 pub(in crate::engine::cpu) struct Decimator<'a, N> {
-    /// 6 D of them.
+    /// The 6 D weights of a low row.
     weights: &'a [N],
+    /// D, the rows of a block.
     step: usize,
-    /// A line for each low row that is open.
+    /// A line for each open low row.
     sums: &'a mut [N],
+    /// Elements from a line to the next.
     pitch: usize,
+    /// Samples of a line.
     samples: usize,
-    /// The first low row.
+    /// Number of the first low row.
     first: i64,
-    /// The low row that comes next.
+    /// Number of the low row that is returned next.
     next: i64,
-    /// The block that is added next.
+    /// Number of the block that is added next.
     block: i64,
 }
 
 impl<'a, N: Copy + Default> Decimator<'a, N> {
-    /// Low rows of so many samples from low row `first` on, by 6 D weights, in `memory`.
+    /// Makes low rows of `samples` samples, from low row `first` on, with 6 D weights, in `memory`.
     pub(in crate::engine::cpu) fn new(
         weights: &'a [N],
         first: i64,
@@ -53,8 +56,8 @@ impl<'a, N: Copy + Default> Decimator<'a, N> {
         }
     }
 
-    /// The sums of the next low row. `add` adds four rows of the picture, from the one given on; they may lie
-    /// outside it.
+    /// The sums of the next low row. `add` adds the four rows of the picture from the given row on, some of
+    /// which may lie outside of it.
     pub(in crate::engine::cpu) fn next(&mut self, mut add: impl FnMut(i64, Target<'_, N>)) -> &[N] {
         while self.block <= self.next + 2 {
             self.add_block(&mut add);
@@ -65,11 +68,12 @@ impl<'a, N: Copy + Default> Decimator<'a, N> {
         &self.sums[at..at + self.samples]
     }
 
-    /// Where the sums of a low row lie.
+    /// Index of the first sum of a low row.
     fn line(&self, low: i64) -> usize {
         (low - self.first) as usize % PyramidGrid::TAPS * self.pitch
     }
 
+    /// Adds the rows of the next block to all open low rows.
     fn add_block(&mut self, add: &mut impl FnMut(i64, Target<'_, N>)) {
         let (step, block) = (self.step, self.block);
         let opened = self.line(block + 3);
@@ -96,15 +100,16 @@ impl<'a, N: Copy + Default> Decimator<'a, N> {
 
 /// The sums that four rows are added to.
 pub(in crate::engine::cpu) struct Target<'a, N> {
+    /// The memory of all lines.
     sums: &'a mut [N],
     /// Samples of a line.
     pub(in crate::engine::cpu) samples: usize,
     lines: [Line<N>; PyramidGrid::TAPS],
-    /// How many lines there are.
+    /// Number of open lines.
     count: usize,
 }
 
-/// Where the sums of a low row begin, and the weights of the four rows in it.
+/// Index of the first sum of a low row, and the weights of the four rows in it.
 pub(in crate::engine::cpu) type Line<N> = (usize, [N; ROWS_AT_ONCE]);
 
 impl<N> Target<'_, N> {

@@ -7,12 +7,12 @@
 //! ..                              output row 3   lines       3 4 5
 //! ```
 //!
-//! A vector of a line is loaded once for all output rows that it is part of, and a weight is broadcast once
-//! for all vectors of a row, so that multiply-adds, not loads, are what the loop waits for.
+//! A vector of a line is loaded once for all output rows that it contributes to, and a weight is broadcast
+//! once for all vectors of a row. So multiply-adds limit the speed of the loop, not loads.
 //!
-//! [`sums`] adds in the order of the taps. [`exact_sums`] are sums that no order changes: where a mask's
-//! rows are symmetric, it is folded, `(line[x - i] + line[x + i]) w[i]`. Both samples are added once for all
-//! output rows that the line is part of, so that half the multiply-adds are spared.
+//! [`sums`] adds in the order of the taps. [`exact_sums`] is for sums that are exact in any order: a mask
+//! with symmetric rows is folded, `(line[x - i] + line[x + i]) w[i]`. Both samples are added once for all
+//! output rows of the line, which halves the number of multiply-adds.
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
 #![allow(clippy::needless_range_loop)]
@@ -25,14 +25,14 @@ use std::ops::Range;
 /// Output rows that are made at once.
 pub(in crate::engine::cpu) const ROWS: usize = 4;
 
-/// Vectors of each of them that are made at once: eight sums or more fill the time that a multiply-add takes,
-/// and with the vectors of a line they leave some registers, so that none goes to memory.
+/// Vectors of each output row that are made at once. Eight independent sums or more hide the latency of a
+/// multiply-add, and with the vectors of a line they still fit the registers.
 pub(in crate::engine::cpu) const fn vectors<S: Sums>() -> usize {
     if S::REGISTERS < 32 { 2 } else { 4 }
 }
 
-/// The weights of a mask as the loops take them: of each line, tap by tap, those for each of the output rows
-/// that are made at once. 0 stands where a line is no part of a row, and is not used.
+/// The weights of a mask in the order of the loops: for each line and each of its taps, the weight in each of
+/// the output rows. Rows that the line does not contribute to have a 0, which is not used.
 ///
 /// ```text
 /// line 0    w00 -- -- --   w01 -- -- --   w02 -- -- --
@@ -41,15 +41,15 @@ pub(in crate::engine::cpu) const fn vectors<S: Sums>() -> usize {
 /// ```
 pub(in crate::engine::cpu) struct Taps<N> {
     weights: Vec<[N; ROWS]>,
-    /// Taps of a line: columns of the mask, or those up to the middle one.
+    /// Taps of a line: the columns of the mask, or of a folded mask those up to the middle one.
     width: usize,
     height: usize,
-    /// True if samples to the left and to the right of the middle column are added before they are weighted.
+    /// True if the mask is folded: samples left and right of the middle column are added before the product.
     folds: bool,
 }
 
 impl<N: Copy + Default + PartialEq> Taps<N> {
-    /// Those of a mask, row by row, for [`sums`].
+    /// The taps of a mask, given row by row, for [`sums`].
     pub(in crate::engine::cpu) fn new(weights: &[N], width: usize) -> Taps<N> {
         let height = weights.len() / width;
         let at = |j: usize, i: usize, r: usize| match j.checked_sub(r) {
@@ -65,7 +65,7 @@ impl<N: Copy + Default + PartialEq> Taps<N> {
         }
     }
 
-    /// Those of a mask, row by row, for [`exact_sums`]: folded where it is symmetric.
+    /// The taps of a mask, given row by row, for [`exact_sums`]: folded if its rows are symmetric.
     pub(in crate::engine::cpu) fn folded(weights: &[N], width: usize) -> Taps<N> {
         let half = width / 2 + 1;
         let mut rows = weights.chunks_exact(width);
@@ -79,29 +79,28 @@ impl<N: Copy + Default + PartialEq> Taps<N> {
         }
     }
 
-    /// Multiply-adds of a sum.
+    /// Number of multiply-adds of a sum.
     pub(in crate::engine::cpu) fn len(&self) -> usize {
         self.width * self.height
     }
 
-    /// True if samples that share a weight are added first.
+    /// True if the mask is folded.
     pub(in crate::engine::cpu) fn is_folded(&self) -> bool {
         self.folds
     }
 }
 
-/// Lines that sums are made of.
+/// The lines to sum up.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct Lines<'a, N> {
     pub(in crate::engine::cpu) memory: &'a [N],
-    /// Where each line has the sample of the first tap of the first sum.
+    /// For each line the index of its sample for the first tap of the first sum.
     pub(in crate::engine::cpu) places: &'a [usize],
     /// Samples from one tap to the next.
     pub(in crate::engine::cpu) step: usize,
 }
 
-/// Rows that come next, brought into the cache meanwhile: of the picture, of the result, as many of each as
-/// are made at once.
+/// The rows to prefetch: [`ROWS`] of the picture, and [`ROWS`] of the result.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct Next<'a> {
     pub(in crate::engine::cpu) rows: [&'a [u8]; 2 * ROWS],
@@ -110,34 +109,35 @@ pub(in crate::engine::cpu) struct Next<'a> {
 }
 
 impl<'a> Next<'a> {
-    /// What is read and written when the rows from row `k` of a strip on are made, `layout` being that of the
-    /// result: the rows so many `below` these are read for the first time, the pixels of `band`.
+    /// The pixels of `band` that are first read, and those that are written, for the output rows from row `k`
+    /// of the strip on. The rows first read lie `below` rows below these. `layout` is the layout of the
+    /// result.
     pub(in crate::engine::cpu) fn of(
         picture: Picture<'a>,
         (layout, strip): (&Layout, &'a Strip<'_>),
         (k, below): (usize, usize),
         band: &Range<usize>,
     ) -> Next<'a> {
-        let (place, bytes) = (layout.planes()[strip.plane], layout.format().bytes_per_sample());
+        let (geometry, bytes) = (layout.planes()[strip.plane], layout.format().bytes_per_sample());
         let mut rows: [&[u8]; 2 * ROWS] = [&[]; 2 * ROWS];
         if k < strip.rows {
-            let from = band.start * place.channels * bytes;
-            let len = band.len() * place.channels * bytes;
+            let from = band.start * geometry.channels * bytes;
+            let len = band.len() * geometry.channels * bytes;
             let (read, written) = rows.split_at_mut(ROWS);
             for (r, (read, written)) in read.iter_mut().zip(written).enumerate() {
                 let y = strip.first_row + k + r + below;
-                if y < place.height {
+                if y < geometry.height {
                     *read = picture.pixels((strip.plane, y), band);
                 }
                 if k + r < strip.rows {
-                    *written = &strip.bytes[(k + r) * place.stride + from..][..len];
+                    *written = &strip.bytes[(k + r) * geometry.stride + from..][..len];
                 }
             }
         }
         Next { rows, bytes }
     }
 
-    /// Prefetches the cache lines that begin within so many samples from sample `at` on.
+    /// Prefetches the cache lines that begin within `samples` samples from sample `at` on.
     #[inline(always)]
     fn prefetch<S: Sums>(&self, s: S, at: usize, samples: usize) {
         const CACHE_LINE: usize = 64;
@@ -156,8 +156,8 @@ impl<'a> Next<'a> {
     }
 }
 
-/// The sums of [`ROWS`] output rows, each of as many as `starts` has, which is what they start from: a
-/// multiple of a vector. They go to `to`, row after row.
+/// Stores the sums of [`ROWS`] output rows in `to`, row after row. Each row has as many sums as `starts` has
+/// start values, a multiple of a vector.
 #[inline(always)]
 pub(in crate::engine::cpu) fn sums<S: Sums>(
     s: S,
@@ -166,7 +166,7 @@ pub(in crate::engine::cpu) fn sums<S: Sums>(
     (starts, next): (&[S::Number], Next<'_>),
     to: &mut [S::Number],
 ) {
-    // Of a column the one tap of a line is a constant of the loop, and of three columns the three taps are.
+    // For masks of one and of three columns the number of taps is a constant of the loop.
     match taps.width {
         1 => all_tiles::<S, 1, false>(s, taps, lines, (starts, next), to),
         3 => all_tiles::<S, 3, false>(s, taps, lines, (starts, next), to),
@@ -174,7 +174,7 @@ pub(in crate::engine::cpu) fn sums<S: Sums>(
     }
 }
 
-/// [`sums`] that no order changes.
+/// [`sums`] for sums that are exact in any order.
 #[inline(always)]
 pub(in crate::engine::cpu) fn exact_sums<S: Exact>(
     s: S,
@@ -184,7 +184,7 @@ pub(in crate::engine::cpu) fn exact_sums<S: Exact>(
     to: &mut [f64],
 ) {
     if taps.folds {
-        // Of three columns the taps of a line are two.
+        // A folded mask of three columns has two taps per line.
         match taps.width {
             2 => all_tiles::<S, 2, true>(s, taps, lines, (starts, next), to),
             _ => all_tiles::<S, 0, true>(s, taps, lines, (starts, next), to),
@@ -194,7 +194,7 @@ pub(in crate::engine::cpu) fn exact_sums<S: Exact>(
     }
 }
 
-/// [`sums`] of masks with `W` taps a line; 0 stands for any number.
+/// [`sums`] for masks with `W` taps per line; 0 stands for any number.
 #[inline(always)]
 fn all_tiles<S: Sums, const W: usize, const FOLDS: bool>(
     s: S,
@@ -211,7 +211,7 @@ fn all_tiles<S: Sums, const W: usize, const FOLDS: bool>(
     tiles::<S, W, 1, FOLDS>(s, taps, lines, (starts, next), to, at);
 }
 
-/// Tiles of `V` vectors from sum `from` on, as many as there are; where the rest begins.
+/// Makes the whole tiles of `V` vectors from sum `from` on. Returns the index of the first sum that is left.
 #[inline(always)]
 fn tiles<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
     s: S,
@@ -236,6 +236,7 @@ fn tiles<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
     at
 }
 
+/// The sums of a tile: `V` vectors of each output row, from sum `at` on.
 #[inline(always)]
 fn tile<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
     s: S,
@@ -255,7 +256,7 @@ fn tile<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
     let mut all = lines.places.iter().zip(taps.weights.chunks_exact(width));
     let mut next = || {
         let Some((&place, weights)) = all.next() else {
-            unreachable!("there are as many lines as the rows are part of")
+            unreachable!("there is a line for each row of the mask in each output row")
         };
         (&lines.memory[place + at..][..reach], lines.step, weights)
     };
@@ -278,7 +279,7 @@ fn tile<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
     sums
 }
 
-/// What a line adds: its samples, how far one tap is from the next, and the weights.
+/// One line's part of a tile: its samples, samples from a tap to the next, and the weights.
 type Line<'a, N> = (&'a [N], usize, &'a [[N; ROWS]]);
 
 /// Adds a line's products to the output rows from `FIRST` up to `END`.
@@ -312,8 +313,8 @@ fn add<S: Sums, const V: usize, const FIRST: usize, const END: usize, const FOLD
     }
 }
 
-/// Sums along one line, `step` samples from tap to tap: as many as `to` takes, a multiple of a vector. They
-/// begin with `start`, and `end` makes of them what is stored.
+/// Stores sums along one line, `step` samples from tap to tap; `to` holds a multiple of a vector. Sums begin
+/// with `start`, and `end` converts them before they are stored.
 #[inline(always)]
 pub(in crate::engine::cpu) fn along_row<S: Sums>(
     s: S,
@@ -326,7 +327,7 @@ pub(in crate::engine::cpu) fn along_row<S: Sums>(
     of_places(s, (weights, start), (line, |tap| tap * step), to, end);
 }
 
-/// The same of the numbers from `place` of each tap on.
+/// [`along_row`] for taps at any place: tap `t` weights the numbers of `memory` from `place(t)` on.
 #[inline(always)]
 pub(in crate::engine::cpu) fn of_places<S: Sums>(
     s: S,
@@ -339,6 +340,7 @@ pub(in crate::engine::cpu) fn of_places<S: Sums>(
     tiles_of_places::<S, 1>(s, (weights, start), (memory, &place), to, at, &end);
 }
 
+/// Makes the whole tiles of `V` vectors from sum `from` on. Returns the index of the first sum that is left.
 #[inline(always)]
 fn tiles_of_places<S: Sums, const V: usize>(
     s: S,

@@ -1,9 +1,9 @@
-//! A row in, a row out: what all algorithms share.
+//! What all algorithms share: rows of the picture in, rows of the result out.
 //!
 //! ```text
-//! picture   R G B R G B ..            strip.rs        which rows a thread makes
-//!    |                                plane_rows.rs   of which rows, inside the frame and outside
-//!    | u8, u16 -> words of 16 bits    words/          how they are encoded, the loops, components apart
+//! picture   R G B R G B ..            strip.rs        the rows of the result that a thread makes
+//!    |                                plane_rows.rs   the rows that it reads, inside the frame and outside
+//!    | u8, u16 -> words of 16 bits    words/          sample encodings, conversion loops, deinterleaving
 //! words     b b | w w w w .. | b b    border.rs       the apron at both ends
 //!    |
 //!    | an algorithm
@@ -11,13 +11,13 @@
 //! sums      s s s s ..  (i32)
 //!    | bias, shift, round, clamp      requantize.rs
 //! picture   R G B R G B ..            plane_rows.rs   channels that are not convolved
-//!    | what has changed too little      threshold.rs
+//!    | small changes are undone         threshold.rs
 //! picture   R G B R G B ..
 //! ```
 //!
-//! `plane_filter.rs` is what an algorithm is; `prefetch.rs` asks for the rows to come; `component.rs` is the
-//! way in for algorithms in plain Rust; `decimator.rs` makes fewer rows; `fused_sums.rs` makes sums of
-//! floating-point numbers, and `span.rs` says where the pixels of a part of a row come from.
+//! `plane_filter.rs` has the trait of all algorithms; `prefetch.rs` prefetches the next rows; `component.rs`
+//! loads rows for algorithms in plain Rust; `decimator.rs` makes every D-th row; `fused_sums.rs` makes
+//! floating-point sums, and `span.rs` maps a part of a row with its halo to pixels of the row.
 
 pub(super) mod border;
 pub(super) mod component;

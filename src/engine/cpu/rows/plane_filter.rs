@@ -1,5 +1,5 @@
-//! The interface of all algorithms: a filter that is ready for one plane of a step, states its cost, and
-//! makes strips of the plane.
+//! The interface of all algorithms: a filter is prepared for one plane of a step, estimates its cost, and
+//! filters strips of the plane.
 
 use super::strip::{Picture, Strip};
 use crate::engine::cpu::simd::Vectors;
@@ -7,52 +7,52 @@ use crate::engine::cpu::simd::scratch::Scratch;
 use crate::filter::{ChannelStep, Step};
 use crate::frame::{Layout, PixelFormat, Plane};
 
-/// One plane's part of a step, and what may make it.
+/// One plane's part of a step, and the vectors that may compute it.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct PlanePart<'a> {
     pub(in crate::engine::cpu) step: &'a Step,
     pub(in crate::engine::cpu) plane: usize,
     pub(in crate::engine::cpu) format: PixelFormat,
-    /// The vectors of the instruction set, if it has any.
+    /// The vectors of the instruction set; `None` for plain Rust.
     pub(in crate::engine::cpu) vectors: Option<Vectors>,
 }
 
 impl<'a> PlanePart<'a> {
-    /// What happens to each component of the plane.
+    /// The step of each component of the plane.
     pub(in crate::engine::cpu) fn channels(&self) -> &'a [ChannelStep] {
         &self.step.planes[self.plane]
     }
 }
 
-/// An algorithm, ready for one plane of a step.
+/// An algorithm, prepared for one plane of a step.
 pub(in crate::engine::cpu) trait PlaneFilter: Send + Sync {
-    /// Ready for `part`; `None` if the algorithm cannot make it. `before` is what it is for a plane before
-    /// this one of the same step, whose tables may serve both.
+    /// Prepares the algorithm for `part`; `None` if it cannot filter it. `before` is the same algorithm for
+    /// an earlier plane of the step, whose tables may be shared.
     fn new(part: &PlanePart<'_>, before: Option<&Self>) -> Option<Self>
     where
         Self: Sized;
 
-    /// What a plane of this size takes, in multiply-adds of two samples and two weights each.
+    /// Estimated cost of a plane of this size, in multiply-adds of two samples and two weights.
     fn cost(&self, plane: &Plane) -> f64;
 
-    /// Rows of the result that are made at once.
+    /// Rows of the result that the algorithm makes at once.
     fn rows_at_once(&self, _: &Plane) -> usize {
         2
     }
 
-    /// How a plane of this size is made, in one line.
+    /// Describes in one line how a plane of this size is filtered.
     fn plan(&self, plane: &Plane) -> String;
 
-    /// Makes the strip's rows from the picture; `layout` is that of the result.
+    /// Makes the rows of `strip` from the picture. `layout` is the layout of the result.
     fn filter(&self, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch);
 }
 
-/// Samples of a plane.
+/// Number of samples of a plane.
 pub(in crate::engine::cpu) fn samples(plane: &Plane) -> f64 {
     (plane.width * plane.height * plane.channels) as f64
 }
 
-/// How a step makes its planes, a line for all that are made in the same way.
+/// Explains a step, one line for all planes with the same plan; `planes` has the plan of each.
 pub(in crate::engine::cpu) fn explained(
     format: PixelFormat,
     (columns, rows): (usize, usize),

@@ -1,13 +1,12 @@
-//! The rows of one plane, as an algorithm reads them, and what is left to do with rows of the result:
-//! channels that are not convolved.
+//! The rows of one plane that an algorithm reads, and the channels of result rows that are not convolved.
 
 use super::border::RowBorder;
 use super::strip::{Picture, Strip};
 use crate::filter::ChannelStep;
 use crate::frame::PixelFormat;
 
-/// The rows that a strip is made of, counted from the strip's first one: those above it are negative. Rows
-/// outside the frame are others of the plane, or a constant one.
+/// The input rows of a strip, counted from the strip's first row; rows above it have negative numbers. A row
+/// outside the frame is the row of the plane that the border names, or a row of the border's constant.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct PlaneRows<'a> {
     picture: Picture<'a>,
@@ -22,32 +21,32 @@ pub(in crate::engine::cpu) struct PlaneRows<'a> {
 }
 
 impl<'a> PlaneRows<'a> {
-    /// Those of `strip`; `outside` is memory for the constant row.
+    /// The input rows of `strip`; `outside` is memory for the constant row.
     pub(in crate::engine::cpu) fn new(
         picture: Picture<'a>,
         strip: &Strip<'_>,
         (channels, border): (&'a [ChannelStep], &'a RowBorder),
         outside: &'a mut Vec<u8>,
     ) -> PlaneRows<'a> {
-        let place = picture.layout.planes()[strip.plane];
-        border.store_outside(place.width, outside);
+        let geometry = picture.layout.planes()[strip.plane];
+        border.store_outside(geometry.width, outside);
         PlaneRows {
             picture,
             channels,
             border,
             plane: strip.plane,
-            height: place.height,
+            height: geometry.height,
             first: strip.first_row,
             outside,
         }
     }
 
-    /// Which row of the plane row `row` is; `None` for the constant one.
+    /// The row of the plane that row `row` of the strip reads; `None` for the constant row.
     fn index(&self, row: i64) -> Option<usize> {
         self.border.row_index(self.first as i64 + row, self.height)
     }
 
-    /// A row where it lies in the picture.
+    /// Row `row`, in place in the picture.
     #[inline]
     pub(in crate::engine::cpu) fn row(&self, row: i64) -> &'a [u8] {
         match self.index(row) {
@@ -56,7 +55,7 @@ impl<'a> PlaneRows<'a> {
         }
     }
 
-    /// The bytes in which such a row lies, with what lies around it, and where it begins in them.
+    /// The bytes of the picture, and where row `row` begins in them.
     pub(in crate::engine::cpu) fn place(&self, row: i64) -> (&'a [u8], usize) {
         match self.index(row) {
             Some(y) => self.picture.place(self.plane, y),
@@ -64,50 +63,52 @@ impl<'a> PlaneRows<'a> {
         }
     }
 
-    /// The constant row, as rows are stored.
+    /// The stored row of the border's constant.
     pub(in crate::engine::cpu) fn outside(&self) -> &'a [u8] {
         self.outside
     }
 
-    /// As many as are there of `count` rows from row `row` on, to be prefetched.
+    /// `count` rows from row `row` on to prefetch; fewer at the plane's end.
     pub(in crate::engine::cpu) fn ahead(&self, row: i64, count: usize) -> &'a [u8] {
         self.picture.rows(self.plane, self.first as i64 + row, count)
     }
 
-    /// Makes row `row` of the result from `made`, where what is convolved has been.
-    pub(in crate::engine::cpu) fn complete(&self, row: usize, made: &mut [u8]) {
-        complete(self.channels, self.picture, (self.plane, self.first + row), made);
+    /// Finishes result row `row` of the strip: `made` holds the convolved channels; the others are copied
+    /// from the picture or filled.
+    pub(in crate::engine::cpu) fn fill_unconvolved_channels(&self, row: usize, made: &mut [u8]) {
+        fill_unconvolved_channels(self.channels, self.picture, (self.plane, self.first + row), made);
     }
 }
 
-/// Makes row `y` of a plane of the result from `row`, where what is convolved has been: puts in what is not.
-pub(in crate::engine::cpu) fn complete(
+/// Finishes a result row of a plane, row `y`: `row` holds the convolved channels; the others are copied from
+/// the picture or filled.
+pub(in crate::engine::cpu) fn fill_unconvolved_channels(
     channels: &[ChannelStep],
     picture: Picture<'_>,
     (plane, y): (usize, usize),
     row: &mut [u8],
 ) {
     if channels.iter().any(|c| c.convolved().is_none()) {
-        keep(channels, picture.layout.format(), picture.row(plane, y), row);
+        copy_or_fill(channels, picture.layout.format(), picture.row(plane, y), row);
     }
 }
 
-/// Copies or fills the channels of a result row that are not convolved.
-pub(in crate::engine::cpu) fn keep(
+/// Copies or fills the channels of the result row `out` that are not convolved.
+pub(in crate::engine::cpu) fn copy_or_fill(
     channels: &[ChannelStep],
     format: PixelFormat,
     input: &[u8],
     out: &mut [u8],
 ) {
     if format.bytes_per_sample() == 1 {
-        keep_samples::<1>(channels, format, input, out);
+        copy_or_fill_samples::<1>(channels, format, input, out);
     } else {
-        keep_samples::<2>(channels, format, input, out);
+        copy_or_fill_samples::<2>(channels, format, input, out);
     }
 }
 
-/// [`keep`] for samples of `BYTES` bytes.
-fn keep_samples<const BYTES: usize>(
+/// [`copy_or_fill`] for samples of `BYTES` bytes.
+fn copy_or_fill_samples<const BYTES: usize>(
     channels: &[ChannelStep],
     format: PixelFormat,
     input: &[u8],

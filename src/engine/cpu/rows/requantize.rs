@@ -9,37 +9,38 @@ use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
 use crate::filter::{ChannelStep, Convolve, Division};
 use crate::frame::PixelFormat;
 
-/// Requantization of sums: `clamp(((sum + start) >> shift) + high, 0, max) << left`, with another division in
-/// place of the shift where there is a factor (see [`Division`]).
+/// Requantization of sums: `clamp(((sum + start) >> shift) + high, 0, max) << left`. With a `factor` a
+/// multiplication and a shift divide (see [`Division`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::engine::cpu) struct Requantize {
-    /// What the sums of each limb begin with: [`TILE`] values for samples that begin with the first channel,
-    /// then for such that begin with the second and so on, in the order in which samples lie in the lines.
+    /// The start values of each limb's sums: [`TILE`] values for a vector that begins with a sample of the
+    /// first channel, then the same for each further channel, in the order of the samples in vectors.
     pub(in crate::engine::cpu) start: [Vec<i32>; 3],
-    /// What is added after the shift, likewise; empty if that is 0 for all channels.
+    /// The values to add after the shift, in the same order; empty if they are all 0.
     pub(in crate::engine::cpu) high: Vec<i32>,
     /// Samples that a pixel interleaves.
     pub(in crate::engine::cpu) channels: usize,
     /// Bits of a limb.
     pub(in crate::engine::cpu) bits: u32,
-    /// True if the sum of all limbs fits 32 bits, so that they are joined before the shift; false if
-    /// they are carried upwards.
+    /// True if the sum of all limbs fits 32 bits: limbs are joined before the shift. False if the bits above
+    /// a limb are carried into the next one.
     pub(in crate::engine::cpu) whole: bool,
-    /// How far the joined sum (or, if carried, the highest limb's) is shifted down.
+    /// Right shift of the joined sum (with carries: of the highest limb's sum).
     pub(in crate::engine::cpu) shift: u32,
-    /// What the joined sum is multiplied by before: of the product the 32 high bits are shifted down.
+    /// Multiplier of a division by a constant: `(sum * factor >> 32) >> shift`. `None`: the divisor is a
+    /// power of two, and the shift alone divides.
     pub(in crate::engine::cpu) factor: Option<u32>,
     /// The largest sample.
     pub(in crate::engine::cpu) max: u16,
     /// Padding bits below a stored sample.
     pub(in crate::engine::cpu) left: u32,
-    /// True if 32 bits also hold sums that begin with zero.
+    /// True if 32 bits also hold the sums without their start value.
     pub(in crate::engine::cpu) fits_alone: bool,
 }
 
 impl Requantize {
-    /// True if nothing but a half is added to sums before they are shifted down and nothing after that, and
-    /// if what is shifted out of a sum's high word can be rounded as a product of words is.
+    /// True if `pmulhrsw` on the high words of sums without a start value gives the results: one half is all
+    /// that is added, the shift is 17 to 31, and 32 bits hold the sums.
     pub(in crate::engine::cpu) fn rounds_high_words(&self) -> bool {
         HIGH_SHIFTS.contains(&self.shift)
             && self.factor.is_none()
@@ -48,25 +49,25 @@ impl Requantize {
             && self.start[0].iter().all(|&start| Some(start) == self.half())
     }
 
-    /// What is added for halves to be rounded up; `None` if nothing is shifted out.
+    /// The start value that rounds halves up; `None` for a shift of 0.
     pub(in crate::engine::cpu) fn half(&self) -> Option<i32> {
         self.shift.checked_sub(1).map(|below| 1 << below)
     }
 }
 
-/// How far sums are shifted down where results are rounded high words.
+/// Shifts with which results can be rounded high words.
 const HIGH_SHIFTS: std::ops::RangeInclusive<u32> = 17..=31;
 
-/// Rounds the high words of sums to results.
+/// Rounds the high words of sums to results, in registers.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct HighWordRounding<T> {
     sixteen: T,
-    /// What words are multiplied by, so that 15 bits are shifted out.
+    /// The power of two to multiply words by, before `pmulhrsw` shifts 15 bits out.
     factor: T,
 }
 
 impl<T: Copy> HighWordRounding<T> {
-    /// Those of sums that are to be shifted down so far, which is in [`HIGH_SHIFTS`].
+    /// For sums to be shifted down by `shift`, one of [`HIGH_SHIFTS`].
     #[inline(always)]
     pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, shift: u32) -> HighWordRounding<T> {
         let factor = 1 << 31_u32.saturating_sub(shift).min(14);
@@ -76,7 +77,7 @@ impl<T: Copy> HighWordRounding<T> {
         }
     }
 
-    /// The results of two vectors of sums, as [`Simd::merge`] leaves their words.
+    /// The results of two vectors of sums, in the order of [`Simd::merge`].
     #[inline(always)]
     pub(in crate::engine::cpu) fn of<L: Simd<V = T>>(self, simd: L, sums: [T; 2]) -> T {
         let high = simd.merge(simd.shift_down(sums[0], self.sixteen), sums[1]);
@@ -84,25 +85,25 @@ impl<T: Copy> HighWordRounding<T> {
     }
 }
 
-/// Adds what is added after the shift, clamps and stores LANES V samples.
+/// Adds [`Requantize::high`], clamps and stores LANES V samples.
 #[inline(always)]
 pub(in crate::engine::cpu) unsafe fn offset_and_store<L: Simd, const BYTES: usize, const V: usize>(
     simd: L,
     mut values: [L::V; V],
-    finish: &Requantize,
+    requantize: &Requantize,
     phase: usize,
     order: Order,
     to: *mut u8,
 ) {
-    if !finish.high.is_empty() {
+    if !requantize.high.is_empty() {
         for v in 0..V {
             // SAFETY: the pattern is TILE x channels long.
-            let high = unsafe { simd.load(finish.high.as_ptr().add(phase * TILE + L::LANES * v)) };
+            let high = unsafe { simd.load(requantize.high.as_ptr().add(phase * TILE + L::LANES * v)) };
             values[v] = simd.add(values[v], high);
         }
     }
     // SAFETY: LANES V samples of BYTES bytes are writable at `to`.
-    unsafe { store::<L, BYTES, V>(simd, values, finish, order, to) };
+    unsafe { store::<L, BYTES, V>(simd, values, requantize, order, to) };
 }
 
 /// Clamps and stores LANES V samples.
@@ -110,7 +111,7 @@ pub(in crate::engine::cpu) unsafe fn offset_and_store<L: Simd, const BYTES: usiz
 pub(in crate::engine::cpu) unsafe fn store<L: Simd, const BYTES: usize, const V: usize>(
     simd: L,
     values: [L::V; V],
-    finish: &Requantize,
+    requantize: &Requantize,
     order: Order,
     out: *mut u8,
 ) {
@@ -122,11 +123,19 @@ pub(in crate::engine::cpu) unsafe fn store<L: Simd, const BYTES: usize, const V:
     for v in (0..V).step_by(2) {
         let two = [values[v], values[v + 1]];
         // SAFETY: LANES V words are writable at `out`, of which these are two vectors from the v-th on.
-        unsafe { simd.store_words(two, order, finish.max, finish.left, out.add(2 * L::LANES * v)) };
+        unsafe {
+            simd.store_words(
+                two,
+                order,
+                requantize.max,
+                requantize.left,
+                out.add(2 * L::LANES * v),
+            );
+        };
     }
 }
 
-/// Vectors of sums from 0 to [`Division::LARGEST`] divided by a multiplication.
+/// Divides vectors of sums from 0 to [`Division::LARGEST`] by a multiplication.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct Divide<T> {
     factor: T,
@@ -134,12 +143,12 @@ pub(in crate::engine::cpu) struct Divide<T> {
 }
 
 impl<T: Copy> Divide<T> {
-    /// By the factor of a finish that has one.
+    /// The division of a requantization that has a factor.
     #[inline(always)]
-    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, finish: &Requantize) -> Divide<T> {
+    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, requantize: &Requantize) -> Divide<T> {
         Divide {
-            factor: simd.splat(finish.factor.unwrap_or(0) as i32),
-            shift: simd.splat(finish.shift as i32),
+            factor: simd.splat(requantize.factor.unwrap_or(0) as i32),
+            shift: simd.splat(requantize.shift as i32),
         }
     }
 
@@ -150,7 +159,7 @@ impl<T: Copy> Divide<T> {
     }
 }
 
-/// How the sums of limbs become one, and how far that is shifted down.
+/// Joins the sums of limbs to one sum, and shifts it down, in registers.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct JoinLimbs<T> {
     whole: bool,
@@ -205,11 +214,13 @@ impl<T: Copy> JoinLimbs<T> {
     }
 }
 
-/// Sums before requantization.
+/// The bounds of sums, from which [`Sums::requantize`] derives their requantization.
 pub(in crate::engine::cpu) struct Sums {
+    /// Number of limbs.
     pub(in crate::engine::cpu) limbs: usize,
+    /// Bits of a limb.
     pub(in crate::engine::cpu) bits: u32,
-    /// How sums become samples.
+    /// The division of sums.
     pub(in crate::engine::cpu) division: Division,
     /// The least and the largest sum, without bias.
     pub(in crate::engine::cpu) range: (i64, i64),
@@ -217,16 +228,16 @@ pub(in crate::engine::cpu) struct Sums {
     pub(in crate::engine::cpu) largest: i64,
     /// The sum of the weights' magnitudes.
     pub(in crate::engine::cpu) weight: i64,
-    /// What is added to make up for an offset of the values.
+    /// The value to add to sums that corrects for biased samples.
     pub(in crate::engine::cpu) correction: i64,
-    /// What is added for the same reason once sums are shifted down.
+    /// The value to add after the shift for the same reason.
     pub(in crate::engine::cpu) raise: i64,
 }
 
 impl Sums {
-    /// Their requantization, if 32 bits suffice for it, where they are in `order` in vectors of `lanes`
-    /// numbers.
-    pub(in crate::engine::cpu) fn finish(
+    /// The requantization of these sums, for vectors of `lanes` numbers in `order`; `None` if it needs more
+    /// than 32 bits.
+    pub(in crate::engine::cpu) fn requantize(
         &self,
         format: PixelFormat,
         channels: &[ChannelStep],
@@ -242,27 +253,27 @@ impl Sums {
         let least = if factor.is_some() { 0 } else { i32::MIN.into() };
         let fits = |more: i64| lowest + more >= least && highest + more <= limit;
         let biased = |c: &Convolve| c.high * one + c.low;
-        let mut finish = Requantize {
+        let mut requantize = Requantize {
             bits: self.bits,
             fits_alone: fits(0),
             factor,
             ..unbiased(format, channels, shift)
         };
         if each.iter().all(|c| fits(biased(c))) {
-            // 32-bit sums may wrap on the way: they end where they should.
-            finish.start[0] = pattern(&|c| biased(c).wrapping_add(self.correction));
-            finish.start[1..].fill(pattern(&|_| 0));
-            return Some(finish);
+            // 32-bit sums may wrap on the way: the final sum is right.
+            requantize.start[0] = pattern(&|c| biased(c).wrapping_add(self.correction));
+            requantize.start[1..].fill(pattern(&|_| 0));
+            return Some(requantize);
         }
         let high_fits = |c: &Convolve| c.high.abs() + highest.max(-lowest) / one + 2 <= limit;
         if !each.iter().all(high_fits) {
             return None;
         }
-        finish.high = pattern(&|c| c.high);
+        requantize.high = pattern(&|c| c.high);
         if each.iter().all(|c| fits(c.low)) {
-            finish.start[0] = pattern(&|c| c.low.wrapping_add(self.correction));
-            finish.start[1..].fill(pattern(&|_| 0));
-            return Some(finish);
+            requantize.start[0] = pattern(&|c| c.low.wrapping_add(self.correction));
+            requantize.start[1..].fill(pattern(&|_| 0));
+            return Some(requantize);
         }
         let below = self.bits * (self.limbs as u32 - 1);
         let carry = limit >> self.bits;
@@ -273,8 +284,8 @@ impl Sums {
         if !carries || !piece_fits || !each.iter().all(top_fits) {
             return None;
         }
-        finish.whole = false;
-        finish.shift = shift - below;
+        requantize.whole = false;
+        requantize.shift = shift - below;
         for p in 0..self.limbs {
             let down = self.bits * p as u32;
             let mask = if p + 1 < self.limbs {
@@ -282,14 +293,14 @@ impl Sums {
             } else {
                 -1
             };
-            finish.start[p] = pattern(&|c| (c.low >> down) & mask);
+            requantize.start[p] = pattern(&|c| (c.low >> down) & mask);
         }
-        Some(finish)
+        Some(requantize)
     }
 }
 
-/// The constants of the channels' samples, with `raise` added. Channels that are not convolved are computed
-/// along with the others and then replaced.
+/// The constants of each channel, with `raise` added. Channels that are not convolved get the constants of
+/// the first one that is: they are computed along with the others and then replaced.
 fn convolved(channels: &[ChannelStep], raise: i64) -> Option<Vec<Convolve>> {
     let first = channels.iter().find_map(ChannelStep::convolved)?;
     let of = |c: &ChannelStep| {
@@ -300,7 +311,7 @@ fn convolved(channels: &[ChannelStep], raise: i64) -> Option<Vec<Convolve>> {
     Some(channels.iter().map(of).collect())
 }
 
-/// How sums become samples, but for what is added to them.
+/// A requantization without start values.
 fn unbiased(format: PixelFormat, channels: &[ChannelStep], shift: u32) -> Requantize {
     Requantize {
         channels: channels.len(),
@@ -312,7 +323,7 @@ fn unbiased(format: PixelFormat, channels: &[ChannelStep], shift: u32) -> Requan
     }
 }
 
-/// A value of each channel for the numbers of a step of the inner loops, for every channel that it may begin
+/// The value of each sample's channel for a [`TILE`] of samples, for each channel that the tile may begin
 /// with.
 fn pattern(each: &[Convolve], (order, lanes): (Order, usize), value: &dyn Fn(&Convolve) -> i64) -> Vec<i32> {
     let all = (0..each.len()).flat_map(|phase| (0..TILE).map(move |at| (phase, at)));

@@ -1,4 +1,4 @@
-//! Where the pixels of a part of a row, with a halo on both sides, come from.
+//! Maps a part of a row with a halo on both sides to pixels of the row.
 //!
 //! ```text
 //! row                   0 1 2 3 4 5 6 7 8 9
@@ -9,21 +9,21 @@
 use crate::filter::Border;
 use std::ops::Range;
 
-/// The pixels of a line: some of a row, and a halo on both sides.
+/// The sources of the pixels of a line: a part of a row, and a halo on both sides.
 pub(in crate::engine::cpu) struct Span {
-    /// Pixels of the row that lie within the picture.
+    /// The pixels of the row that the line holds.
     pub(in crate::engine::cpu) inside: Range<usize>,
-    /// Where these begin in the line, in pixels.
+    /// Index in the line of the first of these.
     pub(in crate::engine::cpu) lead: usize,
-    /// Pixels of the whole line.
+    /// Number of pixels of the line.
     pub(in crate::engine::cpu) pixels: usize,
-    /// Pixels of the line outside the picture, and which of the row they are; `None` where the border holds
-    /// a constant.
+    /// The pixels of the line outside the picture: the index in the line, and the pixel of the row that the
+    /// border puts there, `None` for the constant.
     pub(in crate::engine::cpu) outside: Vec<(usize, Option<usize>)>,
 }
 
 impl Span {
-    /// These pixels, which may begin before a row of `width` and end behind it.
+    /// A line of `pixels`, which may begin before and end after a row of `width` pixels.
     pub(in crate::engine::cpu) fn new(pixels: Range<i64>, width: usize, border: Border) -> Span {
         let within = |at: i64| at.clamp(0, width as i64) as usize;
         let inside = within(pixels.start)..within(pixels.end);
@@ -39,7 +39,7 @@ impl Span {
         }
     }
 
-    /// `band` with so many pixels on both sides, in rows of `width`.
+    /// A line of `band` with `halo` pixels on both sides, in rows of `width` pixels.
     pub(in crate::engine::cpu) fn around(
         band: &Range<usize>,
         halo: usize,

@@ -1,4 +1,4 @@
-//! A picture in memory, and the strips of rows that threads make of it.
+//! A picture in memory, and the strips of rows that threads filter.
 
 use crate::filter::{Kernel, Step};
 use crate::frame::Layout;
@@ -36,7 +36,8 @@ impl<'a> Picture<'a> {
         (self.bytes, plane.offset + y * plane.stride)
     }
 
-    /// As many as are there of `count` rows of plane `index` from row `y` on, with the padding between them.
+    /// `count` rows of plane `index` from row `y` on, with the padding between them; fewer at the plane's
+    /// end, none if row `y` is outside.
     pub(in crate::engine::cpu) fn rows(&self, index: usize, y: i64, count: usize) -> &'a [u8] {
         let plane = self.layout.planes()[index];
         let Some(y) = usize::try_from(y).ok().filter(|&y| y < plane.height) else {
@@ -50,18 +51,26 @@ impl<'a> Picture<'a> {
 
 /// Rows of one plane of the result, for one thread to write.
 pub(in crate::engine::cpu) struct Strip<'a> {
+    /// Index of the plane.
     pub(in crate::engine::cpu) plane: usize,
+    /// Number of the first row in the plane.
     pub(in crate::engine::cpu) first_row: usize,
+    /// Number of rows.
     pub(in crate::engine::cpu) rows: usize,
+    /// The rows, with the plane's stride; the last one ends without padding.
     pub(in crate::engine::cpu) bytes: &'a mut [u8],
 }
 
-/// Output rows of a strip, of which it may lack the last ones: what is made of those is lost.
+/// The output rows of one call. The last call of a strip may have fewer; the missing rows are written to
+/// `spare` and dropped.
 pub(in crate::engine::cpu) struct OutputRows<'a> {
+    /// The rows that the strip has.
     pub(in crate::engine::cpu) bytes: &'a mut [u8],
+    /// Bytes from a row to the next.
     pub(in crate::engine::cpu) stride: usize,
+    /// Bytes of a row without padding.
     pub(in crate::engine::cpu) row_bytes: usize,
-    /// Room for as many rows as may be lacking.
+    /// Memory for as many rows as may be missing.
     pub(in crate::engine::cpu) spare: &'a mut [u8],
 }
 
@@ -75,10 +84,11 @@ impl<'a> OutputRows<'a> {
     }
 }
 
-/// A row of a plane.
+/// A row of a picture.
 pub(in crate::engine::cpu) struct RowPosition {
+    /// Index of the plane.
     pub(in crate::engine::cpu) plane: usize,
-    /// The row in the plane.
+    /// Number of the row in the plane.
     pub(in crate::engine::cpu) row: usize,
 }
 
@@ -100,43 +110,44 @@ impl Strip<'_> {
     }
 }
 
-/// How many strips a plane is cut into.
+/// The limits that decide how many strips a plane is cut into.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu) struct Parts {
+pub(in crate::engine::cpu) struct StripCount {
+    /// Threads that share the strips.
     threads: usize,
-    /// Strips of a plane, at most.
+    /// Most strips of a plane.
     most: usize,
-    /// Rows of a strip, at least, where there is more than one.
+    /// Fewest rows of a strip, unless the plane is one strip.
     least_rows: usize,
 }
 
-impl Parts {
-    /// For a step and so many threads.
-    pub(in crate::engine::cpu) fn of(step: &Step, threads: usize) -> Parts {
+impl StripCount {
+    /// For `step` on `threads` threads.
+    pub(in crate::engine::cpu) fn of(step: &Step, threads: usize) -> StripCount {
         let height = step.kernel.size().1;
         match &step.kernel {
-            Kernel::Separable(_) => Parts::new(height, true, threads),
+            Kernel::Separable(_) => StripCount::new(height, true, threads),
             Kernel::Direct(_) | Kernel::Combined(_) | Kernel::Weighted(_) => {
-                Parts::new(height, false, threads)
+                StripCount::new(height, false, threads)
             }
-            Kernel::Pyramid(_) => Parts::of_pyramid(height, threads),
+            Kernel::Pyramid(_) => StripCount::of_pyramid(height, threads),
         }
     }
 
-    /// For a pyramid whose results depend on so many rows: each strip makes the low rows around it anew.
-    pub(in crate::engine::cpu) fn of_pyramid(height: usize, threads: usize) -> Parts {
-        Parts {
+    /// For a pyramid whose results depend on `height` rows. Each strip makes the low rows of its halo again.
+    pub(in crate::engine::cpu) fn of_pyramid(height: usize, threads: usize) -> StripCount {
+        StripCount {
             threads,
             most: threads,
             least_rows: height / 2,
         }
     }
 
-    /// For a mask of so many rows, separable or not.
-    pub(in crate::engine::cpu) fn new(height: usize, is_separable: bool, threads: usize) -> Parts {
-        // Each strip makes the row pass of the rows around it anew.
+    /// For a mask of `height` rows.
+    pub(in crate::engine::cpu) fn new(height: usize, is_separable: bool, threads: usize) -> StripCount {
+        // Each strip of a separable mask repeats the row pass of its halo.
         let (each, rows) = if is_separable { (2, 8) } else { (4, 2) };
-        Parts {
+        StripCount {
             threads,
             most: each * threads,
             least_rows: (rows * height).max(32),
@@ -144,16 +155,15 @@ impl Parts {
     }
 }
 
-/// Cuts the planes of a picture, which is `bytes`, into strips of rows: one if there is one thread, else a
-/// few a thread, so that a slow thread holds nobody up for long, but tall enough for the rows that
-/// neighbouring strips both read to weigh little. All but the last one of a plane are multiples of what
-/// `at_once` says: the rows of that plane that are made at once.
+/// Cuts the planes in `bytes` into strips: one per plane for one thread, otherwise up to a few per thread for
+/// balance, but tall enough that overlapping halos cost little. Heights are multiples of `at_once(plane)`,
+/// the rows that an algorithm makes at once, except for the last strip of a plane.
 pub(in crate::engine::cpu) fn strips<'a>(
-    Parts {
+    StripCount {
         threads,
         most,
         least_rows,
-    }: Parts,
+    }: StripCount,
     layout: &Layout,
     mut bytes: &'a mut [u8],
     at_once: impl Fn(usize) -> usize,
@@ -171,7 +181,7 @@ pub(in crate::engine::cpu) fn strips<'a>(
         let parts = match (plane.height / least_rows).clamp(1, most) {
             _ if threads == 1 => 1,
             few if few < threads => few,
-            // As many for each thread.
+            // The same number for each thread.
             many => many / threads * threads,
         };
         let rows = at_once * bands.div_ceil(parts.min(bands));
@@ -214,7 +224,7 @@ mod tests {
         let rows = |height: usize, threads: usize, at_once: usize| -> Vec<usize> {
             let layout = Layout::new(format, 8, height, 1).unwrap();
             let mut bytes = vec![0; layout.size()];
-            let strips = strips(Parts::of(step, threads), &layout, &mut bytes, |_| at_once);
+            let strips = strips(StripCount::of(step, threads), &layout, &mut bytes, |_| at_once);
             assert!(
                 strips
                     .windows(2)

@@ -1,8 +1,8 @@
-//! Integers that hold weighted sums, for loops in plain Rust.
+//! Integer types of weighted sums, for loops in plain Rust.
 
 use std::ops::{Add, AddAssign, Mul, Shr};
 
-/// The integer type of a sum: `i32` where docs/arithmetic.md says that it suffices, `i64` elsewhere.
+/// The integer type of a sum: `i32` where docs/arithmetic.md proves that it holds all sums, `i64` elsewhere.
 pub(in crate::engine::cpu) trait Sum:
     Copy + Default + From<i32> + Add<Output = Self> + AddAssign + Mul<Output = Self> + Shr<u32, Output = Self>
 {

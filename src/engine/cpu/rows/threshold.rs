@@ -1,4 +1,4 @@
-//! Samples that a step changes by less than its threshold stay what they were.
+//! The threshold of a step: samples that change by less keep their old value.
 
 use super::strip::{Picture, Strip};
 use crate::engine::cpu::simd::vector::Plain;
@@ -10,13 +10,13 @@ use crate::frame::{Layout, PixelFormat};
 pub(in crate::engine::cpu) struct Threshold {
     vectors: Option<Vectors>,
     bytes: usize,
-    /// The least difference that counts, for each plane's channels: in units of stored samples, padding bits
-    /// included. 0 for channels that are not convolved.
+    /// The smallest change that is kept, for each channel of each plane, in units of stored samples (with
+    /// their padding bits). 0 for channels that are not convolved.
     least: Vec<Vec<u16>>,
 }
 
 impl Threshold {
-    /// That of `step`; `None` if every result is kept.
+    /// The threshold of `step`; `None` if it has none.
     pub(in crate::engine::cpu) fn new(
         step: &Step,
         format: PixelFormat,
@@ -34,7 +34,7 @@ impl Threshold {
         })
     }
 
-    /// Puts samples of the picture back into a strip that is made of it.
+    /// Restores the samples of `input` in a strip of the result where they changed too little.
     pub(in crate::engine::cpu) fn apply(&self, input: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
         let least = &self.least[strip.plane];
         if least.iter().all(|&least| least == 0) {
@@ -54,15 +54,18 @@ impl Threshold {
     }
 }
 
-/// A row of the result, the same row before the step, and what is too small a difference, for each channel.
+/// A row to apply a threshold to.
 struct ThresholdRow<'a> {
+    /// The smallest change that is kept, for each channel.
     least: &'a [u16],
+    /// The row before the step.
     before: &'a [u8],
+    /// The row of the result.
     row: &'a mut [u8],
 }
 
 impl ThresholdRow<'_> {
-    /// What counts for all channels, if they have the same.
+    /// The threshold of all channels, if it is the same for all.
     #[inline(always)]
     fn uniform(&self) -> Option<u16> {
         let first = self.least[0];

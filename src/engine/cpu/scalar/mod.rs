@@ -1,20 +1,21 @@
-//! Plain Rust, for any machine, and for what the other algorithms do not take.
+//! Plain Rust, for any machine, and for planes that the other algorithms do not filter.
 //!
 //! ```text
-//! row y - 1   c c | p p p p .. | c c     one component, as numbers, border filled     rows/component.rs
+//! row y - 1   c c | p p p p .. | c c     one component as integers, border filled     rows/component.rs
 //! row y       c c | p p p p .. | c c     a ring: each row is loaded once
 //! row y + 1   c c | p p p p .. | c c
-//!    | sums[x] += q * line[x + i]        for each weight q that is not 0               row.rs
+//!    | sums[x] += weight * line[x + i]   for each weight other than 0                  row.rs
 //! sums        s s s s ..                 i32, or i64 for samples of more than 12 bits and long weights
 //!    | divide, add, clamp
 //! row y       p p p p ..
 //! ```
 //!
-//! A separable mask makes intermediates of each row as it is loaded, and the ring holds those.
+//! For a separable mask each row is filtered along the row as it is loaded, and the ring holds the
+//! intermediates.
 
 mod row;
 
-use crate::engine::cpu::rows::component::{Component, Place, load, store};
+use crate::engine::cpu::rows::component::{Component, ComponentLayout, load, store};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::rows::sum::Sum;
@@ -23,19 +24,19 @@ use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, Plane};
 use row::{accumulate, accumulate_column, finish, intermediate};
 
-/// One plane's part of any step.
+/// One plane's part of a step with a direct or a separable mask.
 pub(super) struct Scalar {
     step: Step,
-    /// What a sample takes.
+    /// Cost of a sample.
     terms: usize,
     /// True if nothing is convolved.
     keeps: bool,
 }
 
-/// What plain loops take for a weight and a sample, in multiply-adds of two samples and two weights each.
+/// Cost of a weight and a sample in plain loops, in multiply-adds of two samples and two weights.
 const TERMS: usize = 4;
 
-/// The same of long weights: few machines multiply 64 bits in vectors.
+/// The same for long weights: few machines multiply 64-bit numbers in vectors.
 const LONG_TERMS: usize = 16;
 
 impl PlaneFilter for Scalar {
@@ -88,7 +89,7 @@ pub(super) fn convolve(step: &Step, picture: Picture<'_>, layout: &Layout, strip
     let plane = strip.plane;
     let mut line = vec![0; layout.planes()[plane].width];
     for (channel, what) in channels.iter().enumerate() {
-        let place = Place {
+        let place = ComponentLayout {
             channels: channels.len(),
             channel,
             format,
@@ -118,7 +119,7 @@ pub(super) fn convolve(step: &Step, picture: Picture<'_>, layout: &Layout, strip
                     Kernel::Separable(k) if k.wide => component.separable::<i32, i64>(k, layout, strip),
                     Kernel::Separable(k) => component.separable::<i32, i32>(k, layout, strip),
                     Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => {
-                        unreachable!("gradient, pyramid and float make these")
+                        unreachable!("`Scalar::new` refuses these")
                     }
                 }
             }
@@ -127,6 +128,7 @@ pub(super) fn convolve(step: &Step, picture: Picture<'_>, layout: &Layout, strip
 }
 
 impl Component<'_> {
+    /// Convolves the component with a direct mask.
     fn direct<S: Sum>(&self, kernel: &DirectKernel, layout: &Layout, strip: &mut Strip<'_>) {
         let width = layout.planes()[self.plane].width;
         let max = layout.format().max_value() as i32;
@@ -150,6 +152,7 @@ impl Component<'_> {
         });
     }
 
+    /// Convolves the component with a separable mask.
     fn separable<R: Sum, C: Sum>(&self, kernel: &SeparableKernel, layout: &Layout, strip: &mut Strip<'_>) {
         let width = layout.planes()[self.plane].width;
         let max = layout.format().max_value() as i32;

@@ -1,5 +1,5 @@
-//! The portable inner loops: one row of one component at a time, as plain arithmetic over slices that the
-//! compiler vectorises.
+//! The portable inner loops: one row of one component at a time, as plain arithmetic over slices, which the
+//! compiler vectorizes.
 
 use crate::engine::cpu::rows::sum::Sum;
 use crate::filter::Division;
@@ -14,9 +14,9 @@ pub(super) fn accumulate<S: Sum>(sums: &mut [S], weights: &[i32], line: &[i32]) 
     }
 }
 
-/// The samples that the sums stand for.
+/// Requantizes sums to samples.
 pub(super) fn finish<S: Sum>(sums: &[S], division: Division, high: i64, max: i32, out: &mut [i32]) {
-    // A loop each, without a condition in it.
+    // Two loops, so that neither has a condition in it.
     if division.factor().is_some() {
         for (o, &s) in out.iter_mut().zip(sums) {
             *o = (division.of(s.widen()) + high).clamp(0, i64::from(max)) as i32;
@@ -29,7 +29,7 @@ pub(super) fn finish<S: Sum>(sums: &[S], division: Division, high: i64, max: i32
     }
 }
 
-/// The intermediate of a row pass, `(sum + rounding) >> shift`; the rounding is in the sums already.
+/// The intermediates of a row pass, `(sum + rounding) >> shift`; the sums include the rounding.
 pub(super) fn intermediate<S: Sum>(sums: &[S], shift: u32, out: &mut [i32]) {
     out.iter_mut()
         .zip(sums)

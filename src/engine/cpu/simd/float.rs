@@ -1,7 +1,7 @@
 //! Floating-point vectors: the traits that each instruction set implements, and implementations in plain Rust
-//! for any machine. The FFT works in 32 and in 64 bits ([`Float`]); pictures of floating-point samples are
-//! filtered in 32 bits, each operation rounded as docs/arithmetic.md says ([`Samples`]), and sums of long
-//! weights are made in 64 bits, in which they are exact ([`Exact`]).
+//! for any machine. The FFT uses 32 and 64 bits ([`Float`]). Floating-point samples are filtered in 32 bits,
+//! each operation rounded by docs/arithmetic.md ([`Samples`]). Sums of long weights use 64 bits, in which
+//! they are exact ([`Exact`]).
 
 use half::f16;
 
@@ -12,13 +12,13 @@ pub(in crate::engine::cpu) struct Complex<V> {
     pub(in crate::engine::cpu) im: V,
 }
 
-/// A line of so many complex points, as many lines at a time as a vector has lanes.
+/// `N` complex points of several lines, one in each lane of a vector.
 pub(in crate::engine::cpu) type Line<R, const N: usize> = [Complex<<R as Float>::V>; N];
 
 /// A set of instructions for vectors of floating-point numbers, and the proof that this machine has it.
 ///
-/// Everything is meant to be compiled into [`Float::enter`], whose instructions are those of the set: hence
-/// the `inline(always)` throughout.
+/// Everything is inlined into [`Float::enter`], which is compiled with the set's instructions: hence the
+/// `inline(always)` throughout.
 pub(in crate::engine::cpu) trait Float: Copy + Send + Sync + 'static {
     /// A number.
     type Number: Copy + Send + Sync;
@@ -29,14 +29,14 @@ pub(in crate::engine::cpu) trait Float: Copy + Send + Sync + 'static {
     /// Numbers that a vector holds.
     const LANES: usize;
 
-    /// The unit of rounding: half of what lies between one and the next larger number.
+    /// The unit of rounding: half the distance from 1 to the next larger number.
     const UNIT: f64;
 
-    /// True if sums of samples and weights that are not long come out exact.
+    /// True if results are exact for weights that are not long.
     const IS_EXACT: bool = Self::UNIT < 1e-15;
 
     /// Runs a loop, compiled for this set.
-    fn enter<W: Work<Self>>(self, work: W);
+    fn enter<W: FloatLoop<Self>>(self, work: W);
 
     /// A number, rounded.
     fn number(value: f64) -> Self::Number;
@@ -65,21 +65,20 @@ pub(in crate::engine::cpu) trait Float: Copy + Send + Sync + 'static {
     /// `a x b - c`, rounded once or twice.
     fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
 
-    /// Writes the whole numbers below these ones, which are clamped to 0 to `largest`.
+    /// Rounds numbers down, clamps them to 0 to `largest`, and writes them as words.
     fn put_whole(self, value: Self::V, largest: Self::V, to: &mut [u16]);
 
-    /// The lanes, a bit each, whose numbers are further than `within` from the middle between two whole
-    /// numbers.
+    /// A bit for each lane: 1 if its number is further than `within` from the middle between two integers.
     fn far_from_halves(self, value: Self::V, within: Self::V) -> u32;
 
     /// The sum of all lanes.
     fn total(self, value: Self::V) -> f64;
 
-    /// Columns for rows: lane i of `to[j]` is lane j of `from[i]`, for [`Float::LANES`] vectors.
+    /// Transposes [`Float::LANES`] vectors: lane i of `to[j]` is lane j of `from[i]`.
     fn transpose(self, from: &[Complex<Self::V>], to: &mut [Complex<Self::V>]);
 }
 
-/// Vectors in which weighted sums are made.
+/// Vectors for weighted sums.
 pub(in crate::engine::cpu) trait Sums: Float {
     /// Registers that hold vectors.
     const REGISTERS: usize;
@@ -90,14 +89,14 @@ pub(in crate::engine::cpu) trait Sums: Float {
     /// Writes the first [`Float::LANES`] numbers.
     fn store(self, value: Self::V, to: &mut [Self::Number]);
 
-    /// `a x b + c`, rounded once; in 64 bits once or twice, where it is exact.
+    /// `a x b + c`, rounded once; in 64 bits, where it is exact, rounded once or twice.
     fn fused(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
 
     /// Prefetches the cache line of an address, which may be any.
     fn prefetch(self, at: *const u8);
 }
 
-/// Vectors of 32-bit numbers that hold samples of pictures.
+/// Vectors of 32-bit numbers, for samples of pictures.
 pub(in crate::engine::cpu) trait Samples: Sums + Float<Number = f32> {
     /// Reads the first [`Float::LANES`] little-endian numbers of 16 bits, which are exact in 32.
     fn of_halves(self, from: &[u8]) -> Self::V;
@@ -108,16 +107,16 @@ pub(in crate::engine::cpu) trait Samples: Sums + Float<Number = f32> {
 
 /// Vectors of 64-bit numbers that hold integers below 2^53.
 pub(in crate::engine::cpu) trait Exact: Sums + Float<Number = f64> {
-    /// The whole numbers that are not above, of numbers within 32 bits.
+    /// Rounds numbers down, which are in the range of 32-bit integers.
     fn floor(self, value: Self::V) -> Self::V;
 
     /// The larger of two numbers.
     fn larger(self, a: Self::V, b: Self::V) -> Self::V;
 }
 
-/// What Fourier transforms of a pair of tiles of 64, 128 and 256 points a side take with a set, with staging
-/// their samples and writing their results, in its multiply-adds of two samples and two weights each
-/// (measured, docs/lab/2026-11-23-cpu-fft.md).
+/// Cost of Fourier transforms of a pair of tiles of 64, 128 and 256 points a side, with loading their samples
+/// and writing their results, in the set's multiply-adds of two samples and two weights (measured,
+/// docs/lab/2026-11-23-cpu-fft.md).
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu) struct TransformTerms {
     /// In 32 bits.
@@ -134,13 +133,13 @@ impl TransformTerms {
     };
 }
 
-/// A loop over vectors. `run` is `inline(always)`, and so is what it calls.
-pub(in crate::engine::cpu) trait Work<R> {
+/// A loop over floating-point vectors. `run` is `inline(always)`, and so are the functions that it calls.
+pub(in crate::engine::cpu) trait FloatLoop<R> {
     /// The loop.
     fn run(self, reals: R);
 }
 
-/// Numbers as every machine has them; the compiler makes vectors of them where it can.
+/// Vectors as arrays of numbers, for any machine.
 macro_rules! plain {
     ($(#[$doc:meta])* $name:ident, $number:ty, $lanes:literal) => {
         $(#[$doc])*
@@ -156,7 +155,7 @@ macro_rules! plain {
 
             const UNIT: f64 = <$number>::EPSILON as f64 / 2.0;
 
-            fn enter<W: Work<$name>>(self, work: W) {
+            fn enter<W: FloatLoop<$name>>(self, work: W) {
                 work.run(self);
             }
 
@@ -307,7 +306,7 @@ impl Sums for Doubles2 {
 impl Exact for Doubles2 {
     #[inline(always)]
     fn floor(self, value: [f64; 2]) -> [f64; 2] {
-        // Whole numbers of 32 bits, which this rounds to zero: what is made of samples has 24.
+        // The conversion rounds towards 0, and holds intermediates, which have 24 bits.
         std::array::from_fn(|i| {
             let whole = f64::from(value[i] as i32);
             whole - f64::from(u8::from(whole > value[i]))

@@ -1,5 +1,5 @@
-//! Integer samples as floating-point numbers, for colour under alpha: the trait of the vectors, and an
-//! implementation in plain Rust for any machine.
+//! Integer samples as floating-point numbers, for colours weighted by alpha: the trait of the vectors, and
+//! its implementation in plain Rust.
 
 use super::float::{Samples, Singles4};
 
@@ -8,17 +8,18 @@ pub(in crate::engine::cpu) trait Levels: Samples {
     /// Reads as many samples of `BYTES` bytes as a vector has lanes.
     fn of_levels<const BYTES: usize>(self, from: &[u8]) -> Self::V;
 
-    /// Writes the whole numbers below these ones, clamped to 0 to `largest`, as samples of `BYTES` bytes.
-    /// What is not a number is 0.
+    /// Rounds numbers down, clamps them to 0 to `largest`, and writes them as samples of `BYTES` bytes. NaN
+    /// becomes 0.
     fn put_levels<const BYTES: usize>(self, value: Self::V, largest: Self::V, to: &mut [u8]);
 
-    /// The same whole numbers.
+    /// The same numbers, rounded down and clamped.
     fn whole(self, value: Self::V, largest: Self::V) -> Self::V;
 
     /// `a / b`, rounded once.
     fn div(self, a: Self::V, b: Self::V) -> Self::V;
 
-    /// Of each four lanes those that `places` names, as integers from 0 to 3, one a lane.
+    /// In each group of four lanes: lane i is the lane of `value` that lane i of `places`, an integer from 0
+    /// to 3, names.
     fn within_fours(self, value: Self::V, places: Self::V) -> Self::V;
 
     /// `a` where all bits of `mask` are set, `b` where none is.

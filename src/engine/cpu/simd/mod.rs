@@ -1,4 +1,4 @@
-//! The instruction sets that the inner loops are written for, and which of them this machine has.
+//! The instruction sets of the inner loops, and the check for those that this machine has.
 //!
 //! ```text
 //! InstructionSet     the name of a set, as `--simd` takes it
@@ -7,12 +7,12 @@
 //!   | with_simd!     an expression, compiled once for each
 //! L: Simd            what a loop is generic over: load, multiply_add, ... (vector.rs)
 //!   | enter          the loop, compiled with the instructions of the set
-//! Work::run
+//! IntLoop::run
 //! ```
 //!
-//! Loops in plain Rust go through [`run_plain`] instead: the compiler makes vectors of them for each set. The
-//! kind of machine is known here alone: x86-64 has the folder `x86_64`, and elsewhere `no_vectors.rs` has a
-//! [`Vectors`] without values. A new kind is a folder beside these, a `cfg` below and names in
+//! Loops in plain Rust go through [`run_plain`] instead: the compiler vectorizes them for each set. Only this
+//! module depends on the architecture: x86-64 has the folder `x86_64`; for others `no_vectors.rs` has a
+//! [`Vectors`] without values. A new architecture needs such a folder, a `cfg` below and names in
 //! [`InstructionSet`].
 
 pub(super) mod float;
@@ -29,20 +29,20 @@ mod vectors;
 
 use std::fmt;
 use std::str::FromStr;
-use vector::{Plain, Simd, Work};
+use vector::{IntLoop, Plain, Simd};
 pub(super) use vectors::{Vectors, with_simd};
 
-/// A plain loop as [`Simd::enter`] takes it.
+/// A plain loop, for [`Simd::enter`].
 pub(super) struct Entered<P>(pub(super) P);
 
-impl<P: Plain> Work for Entered<P> {
+impl<P: Plain> IntLoop for Entered<P> {
     #[inline(always)]
     fn run<L: Simd>(self, _: L) {
         self.0.run();
     }
 }
 
-/// Runs a loop as compiled for these vectors, or for any machine.
+/// Runs a loop compiled for these vectors; for `None`, compiled for any machine.
 pub(super) fn run_plain(vectors: Option<Vectors>, plain: impl Plain) {
     match vectors {
         Some(vectors) => with_simd!(vectors, simd => simd.unfused().enter(Entered(plain))),
@@ -50,23 +50,23 @@ pub(super) fn run_plain(vectors: Option<Vectors>, plain: impl Plain) {
     }
 }
 
-/// A set of vector instructions. All give the same bits; they differ in speed alone.
+/// A set of vector instructions. All give the same bits; they differ only in speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InstructionSet {
-    /// Plain Rust, vectorised as far as the compiler sees fit for any machine of this kind.
+    /// Plain Rust, compiled for any machine of this architecture.
     Portable,
-    /// x86-64 with AVX2, FMA and F16C: 16 multiply-adds an instruction.
+    /// x86-64 with AVX2, FMA and F16C: 16 multiply-adds per instruction.
     Avx2,
-    /// The same with AVX-VNNI: 16 multiply-adds an instruction, which also adds them to the sums.
+    /// The same with AVX-VNNI: 16 multiply-adds per instruction, which also adds them to sums.
     Avx2Vnni,
-    /// x86-64 with AVX-512F and BW: 32 multiply-adds an instruction.
+    /// x86-64 with AVX-512F and BW: 32 multiply-adds per instruction.
     Avx512,
-    /// The same with VNNI: 32 multiply-adds an instruction, which also adds them to the sums.
+    /// The same with VNNI: 32 multiply-adds per instruction, which also adds them to sums.
     Avx512Vnni,
 }
 
 impl InstructionSet {
-    /// All that framepipe knows, slowest first.
+    /// All sets, slowest first.
     pub const ALL: [InstructionSet; 5] = [
         InstructionSet::Portable,
         InstructionSet::Avx2,
@@ -86,7 +86,7 @@ impl InstructionSet {
         }
     }
 
-    /// What it needs.
+    /// The instructions that it needs.
     pub const fn about(self) -> &'static str {
         match self {
             InstructionSet::Portable => "Plain code for any machine",
@@ -105,12 +105,12 @@ impl InstructionSet {
         }
     }
 
-    /// Those that this machine can run, slowest first.
+    /// The sets that this machine can run, slowest first.
     pub fn available() -> impl Iterator<Item = InstructionSet> {
         InstructionSet::ALL.into_iter().filter(|set| set.is_available())
     }
 
-    /// The fastest that this machine can run.
+    /// The fastest set that this machine can run.
     pub fn detect() -> InstructionSet {
         InstructionSet::available()
             .last()

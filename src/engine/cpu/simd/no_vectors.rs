@@ -1,12 +1,12 @@
-//! Architectures without vector loops: plain Rust is all there is. Also the template for a new one.
+//! Architectures without vector loops, which have plain Rust only. Also the template for a new architecture.
 //!
-//! [`Vectors`] has no values here, nor has the only type that implements [`Simd`], so that loops are
-//! type-checked on such machines and none is compiled.
+//! Neither [`Vectors`] nor the only type that implements [`Simd`] has values here, so loops are type-checked
+//! but not compiled.
 #![allow(unsafe_code)]
 
 use super::InstructionSet;
 use super::float::{Doubles2, Singles4, TransformTerms};
-use super::vector::{Order, Simd, Work};
+use super::vector::{IntLoop, Order, Simd};
 use std::convert::Infallible;
 
 /// The vector instructions of a set: there are none.
@@ -17,12 +17,12 @@ pub(in crate::engine::cpu) enum Vectors {
 }
 
 impl Vectors {
-    /// None, whatever the set.
+    /// `None` for every set.
     pub(in crate::engine::cpu) fn of(_: InstructionSet) -> Option<Vectors> {
         None
     }
 
-    /// None even for tests.
+    /// `None`, also in tests.
     #[cfg(test)]
     pub(in crate::engine::cpu) fn assume(_: InstructionSet) -> Option<Vectors> {
         None
@@ -35,7 +35,7 @@ impl Vectors {
     }
 }
 
-/// What an expression gives for a set that there is none of.
+/// The value of an expression for a set: there is none.
 macro_rules! with_simd {
     ($vectors:expr, $lanes:ident => $work:expr) => {
         match $vectors {
@@ -45,7 +45,7 @@ macro_rules! with_simd {
 }
 pub(in crate::engine::cpu) use with_simd;
 
-/// A proof that nobody has.
+/// A proof without values.
 #[derive(Debug, Clone, Copy)]
 #[allow(dead_code, reason = "nobody has it")]
 pub(in crate::engine::cpu) struct NoVectors(Infallible);
@@ -81,8 +81,8 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
-    // It runs nowhere, but what loops use is used.
-    fn enter<W: Work>(self, work: W) {
+    // Never called, but it uses the items of loops, so that they are not reported as dead.
+    fn enter<W: IntLoop>(self, work: W) {
         work.run(self);
     }
 

@@ -1,9 +1,9 @@
-//! Scratch memory that a thread keeps from frame to frame, and the alignment of rows in it.
+//! Scratch memory that a thread reuses for all frames, and the alignment of rows in it.
 
 use std::any::Any;
 
-/// What one thread works in: the memory of each algorithm that it has met, by its type. It grows to what the
-/// largest plane needs and is then never allocated again.
+/// The scratch memory of one thread: one value for each type that algorithms asked for. It grows to the size
+/// of the largest plane, and is then never allocated again.
 #[derive(Default)]
 pub(in crate::engine::cpu) struct Scratch(Vec<Box<dyn Any + Send>>);
 
@@ -22,7 +22,7 @@ impl Scratch {
     }
 }
 
-/// The first `len` of a vector that only grows.
+/// The first `len` elements of a vector that only grows.
 pub(in crate::engine::cpu) fn room<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
     if memory.len() < len {
         memory.resize(len, T::default());
@@ -30,34 +30,35 @@ pub(in crate::engine::cpu) fn room<T: Clone + Default>(memory: &mut Vec<T>, len:
     &mut memory[..len]
 }
 
-/// The same, beginning on a cache line.
+/// The same, aligned to a cache line.
 pub(in crate::engine::cpu) fn aligned<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
     let most = 64 / size_of::<T>();
     room(memory, len + most);
-    // Where alignment cannot be found out, speed suffers, no result.
+    // If the offset is unknown, memory is not aligned: slower, but as correct.
     let start = memory.as_ptr().align_offset(64).min(most);
     &mut memory[start..start + len]
 }
 
-/// A length of at least `len` that is an odd number of pairs of cache lines, so that lines do not fall on
-/// each other in the cache.
+/// A length of at least `len` that is an odd multiple of 32 elements, so that successive lines do not map to
+/// the same cache sets.
 pub(in crate::engine::cpu) fn spread(len: usize) -> usize {
     (len.div_ceil(32) | 1) * 32
 }
 
-/// The last lines that were made of a plane's rows, each in place of the one that is no longer needed: line
-/// `k` lies in slot `k` modulo their number. What lies behind the slots is the owner's.
+/// A ring of the latest lines: line `k` lies in slot `k` modulo the number of slots. The owner may use
+/// further memory after the slots.
 pub(in crate::engine::cpu) struct LineRing<'a, T> {
     memory: &'a mut [T],
+    /// Number of slots.
     slots: usize,
+    /// Elements of a slot.
     slot: usize,
-    /// The line that is made next.
+    /// Number of the line that is made next.
     next: usize,
 }
 
 impl<'a, T: Clone + Default> LineRing<'a, T> {
-    /// A ring of so many slots of `slot` elements each, in memory that begins on a cache line, with room for
-    /// `more` elements behind them.
+    /// A ring of `slots` slots of `slot` elements each, aligned to a cache line, followed by `more` elements.
     pub(in crate::engine::cpu) fn new(
         memory: &'a mut Vec<T>,
         (slots, slot): (usize, usize),
@@ -71,8 +72,7 @@ impl<'a, T: Clone + Default> LineRing<'a, T> {
         }
     }
 
-    /// The number and the slot of the next line that is to be made, until all up to and without line `end`
-    /// are.
+    /// The number and the slot of the next line to make; `None` once all lines before line `end` are made.
     #[inline]
     pub(in crate::engine::cpu) fn next_before(&mut self, end: usize) -> Option<(usize, &mut [T])> {
         let line = self.next;
@@ -83,13 +83,14 @@ impl<'a, T: Clone + Default> LineRing<'a, T> {
         })
     }
 
-    /// Where a line's slot begins.
+    /// Index of the first element of a line.
     #[inline]
     pub(in crate::engine::cpu) fn slot(&self, line: usize) -> usize {
         line % self.slots * self.slot
     }
 
-    /// Where the slots of line `first` and of the lines after it begin, of no more than there are slots.
+    /// A function that gives the index of the first element of line `first + k`, for k below the number of
+    /// slots.
     pub(in crate::engine::cpu) fn slots_from(&self, first: usize) -> impl Fn(usize) -> usize + use<T> {
         let (first, slots, slot) = (first % self.slots, self.slots, self.slot);
         move |k| {
@@ -98,23 +99,23 @@ impl<'a, T: Clone + Default> LineRing<'a, T> {
         }
     }
 
-    /// The line that is made next.
+    /// Number of the line that is made next.
     pub(in crate::engine::cpu) fn next(&self) -> usize {
         self.next
     }
 
-    /// A line that is there.
+    /// A line, which must be in the ring.
     pub(in crate::engine::cpu) fn line(&self, line: usize) -> &[T] {
         let at = self.slot(line);
         &self.memory[at..at + self.slot]
     }
 
-    /// All slots, and what lies behind them.
+    /// All slots, and the memory after them.
     pub(in crate::engine::cpu) fn all(&self) -> &[T] {
         self.memory
     }
 
-    /// The same, to be written.
+    /// The same, to write to.
     pub(in crate::engine::cpu) fn memory(&mut self) -> &mut [T] {
         self.memory
     }

@@ -1,33 +1,32 @@
-//! The trait of integer vectors: the few operations that inner loops are made of, which each instruction set
-//! implements.
+//! The trait of integer vectors: the operations of inner loops, which each instruction set implements.
 //!
-//! A value of a type that is [`Simd`] proves that this machine has the instructions, so that arithmetic is
-//! safe to call. Everything is inlined into [`Simd::enter`], which is compiled with the set's instructions:
-//! hence the `inline(always)` throughout.
+//! A value of a type that implements [`Simd`] proves that this machine has the instructions, so its
+//! arithmetic is safe to call. Everything is inlined into [`Simd::enter`], which is compiled with the set's
+//! instructions: hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
 use super::float::{Exact, Samples, TransformTerms};
 
-/// How the samples of two neighbouring vectors of numbers lie in them.
+/// The order of samples in two neighbouring vectors of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::cpu) enum Order {
     /// One after the other.
     Plain,
-    /// As [`Simd::interleave_words`] leaves them: sixteen bytes of the first and sixteen of the second vector
+    /// The order of [`Simd::interleave_words`]: sixteen bytes of the first vector, then sixteen of the second
     /// hold eight samples in order.
     Interleaved,
-    /// Those at even places in the first vector, those at odd places in the second.
+    /// Even samples in the first vector, odd ones in the second.
     Alternate,
 }
 
 impl Order {
-    /// Which sample lies at place `at`, in vectors of `lanes` numbers.
+    /// The index of the sample at place `at`, in vectors of `lanes` numbers.
     pub(in crate::engine::cpu) fn sample(self, at: usize, lanes: usize) -> usize {
         let (pair, within) = (at / (2 * lanes) * 2 * lanes, at % (2 * lanes));
         let (second, lane) = (within / lanes, within % lanes);
         match self {
             Order::Plain => at,
-            // Four numbers of each eight samples in either vector.
+            // Each vector has four numbers of every eight samples.
             Order::Interleaved => pair + lane / 4 * 8 + second * 4 + lane % 4,
             Order::Alternate => pair + 2 * lane + second,
         }
@@ -46,44 +45,43 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// Registers that hold vectors.
     const REGISTERS: usize;
 
-    /// True if products are added to sums by the instruction that multiplies.
+    /// True if one instruction multiplies and adds the products to sums.
     const FUSED_MULTIPLY_ADD: bool;
 
-    /// True where a sum waits for each product as long as it takes to multiply, and registers hold the sums
-    /// of as many vectors as fill that time.
+    /// True if the latency of multiply-adds limits chains of them, and registers hold enough independent sums
+    /// to hide it.
     const LATENCY_BOUND: bool;
 
     /// The same vectors without the instruction that adds products to sums.
     type Unfused: Simd<V = Self::V>;
 
-    /// Vectors of real numbers of 32 bits.
+    /// Vectors of floating-point numbers of 32 bits.
     type Singles: Samples;
 
-    /// Vectors of real numbers of 64 bits.
+    /// Vectors of floating-point numbers of 64 bits.
     type Doubles: Exact;
 
-    /// What Fourier transforms take with these.
+    /// The cost of Fourier transforms with these.
     const TRANSFORM_TERMS: TransformTerms;
 
-    /// The same proof for loops that hardly multiply and add: both sets share what is compiled of these.
+    /// The same proof for loops with few multiply-adds: sets with and without fused ones share their code.
     fn unfused(self) -> Self::Unfused;
 
-    /// The same proof for real numbers of 32 bits.
+    /// The same proof for floating-point numbers of 32 bits.
     fn singles(self) -> Self::Singles;
 
-    /// The same proof for real numbers of 64 bits.
+    /// The same proof for floating-point numbers of 64 bits.
     fn doubles(self) -> Self::Doubles;
 
-    /// True if rows of interleaved components are worth deinterleaving, for which vectors need permutations
-    /// across their whole width.
+    /// True if deinterleaving rows pays, which needs permutations across the whole vector.
     const DEINTERLEAVES: bool = false;
 
     /// Runs a loop, compiled for this set.
-    fn enter<W: Work>(self, work: W);
+    fn enter<W: IntLoop>(self, work: W);
 
-    /// The same for a loop that permutes bytes, for which a machine may have more.
+    /// The same for a loop that permutes bytes, for which some machines have further instructions.
     #[inline]
-    fn enter_with_bytes<W: Work>(self, work: W) {
+    fn enter_with_bytes<W: IntLoop>(self, work: W) {
         self.enter(work);
     }
 
@@ -141,8 +139,8 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The means of words without sign, halves up.
     fn average_words(self, a: Self::V, b: Self::V) -> Self::V;
 
-    /// Words added up from the first one on, each with those that are a multiple of `C` (1 to 4) places
-    /// before it and with what `before` has in its place; and what a vector that follows has before it.
+    /// Prefix sums: each word plus all words before it at a distance that is a multiple of `C` (1 to 4), plus
+    /// the word of `before` at its place. Also returns `before` for the next vector.
     fn running_sums<const C: usize>(self, words: Self::V, before: Self::V) -> [Self::V; 2];
 
     /// Words without sign, shifted down.
@@ -154,7 +152,7 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// `sum + low x low + high x high`: each number's two words, times the weight's two words, added up.
     fn multiply_add(self, sum: Self::V, pairs: Self::V, weights: Self::V) -> Self::V;
 
-    /// `low x low + high x high`, likewise.
+    /// `low x low + high x high`, without a sum.
     fn multiply(self, pairs: Self::V, weights: Self::V) -> Self::V;
 
     /// The low halves of the products of numbers.
@@ -167,11 +165,11 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     fn max_numbers(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The roots of numbers that are at least 0, times `factor` if there is one, rounded to nearest, halves
-    /// to even. Each step, from the real number of 32 bits on, is rounded as IEEE 754 has it.
+    /// to even. The conversion to 32-bit floating point and each further step are rounded by IEEE 754.
     fn scaled_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
 
-    /// `factor` times the roots of the sums of the squares of numbers, rounded likewise in each step and to
-    /// nearest, halves to even.
+    /// `factor` times the roots of `a^2 + b^2`, with the same rounding in each step, to nearest, halves to
+    /// even.
     fn scaled_lengths(self, a: Self::V, b: Self::V, factor: f32) -> Self::V;
 
     /// Numbers, shifted down with their sign.
@@ -180,10 +178,10 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// Numbers, shifted up.
     fn shift_up(self, a: Self::V, by: Self::V) -> Self::V;
 
-    /// The bits that both have.
+    /// Bitwise and.
     fn and(self, a: Self::V, b: Self::V) -> Self::V;
 
-    /// The bits in which they differ.
+    /// Bitwise exclusive or.
     fn xor(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The low words of `low` and the high words of `high`.
@@ -192,16 +190,16 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The words of `a` and `b` as pairs, in [`Order::Interleaved`].
     fn interleave_words(self, a: Self::V, b: Self::V) -> [Self::V; 2];
 
-    /// The words of each of `C` (2 to 4) components of as many pixels as a vector has words, whose samples
-    /// have so many `BYTES`; only for sets that [`Simd::DEINTERLEAVES`] names.
+    /// Reads twice [`Simd::LANES`] pixels of `C` (2 to 4) components of `BYTES` bytes, and returns a vector
+    /// of words of each component. Only for sets with [`Simd::DEINTERLEAVES`].
     ///
     /// # Safety
-    /// So many pixels are readable at `from`.
+    /// Twice [`Simd::LANES`] pixels are readable at `from`.
     unsafe fn deinterleave<const C: usize, const BYTES: usize>(self, _from: *const u8) -> [Self::V; C] {
         unreachable!("components stay interleaved in such vectors");
     }
 
-    /// The other way: writes the pixels of which a vector of each component is given.
+    /// Interleaves a vector of each component, and writes the pixels.
     ///
     /// # Safety
     /// A vector is readable at each of `from`, and `C` vectors are writable at `to`.
@@ -209,7 +207,7 @@ pub(in crate::engine::cpu) trait Simd: Copy {
         unreachable!("components stay interleaved in such vectors");
     }
 
-    /// Numbers as words, clamped, where they come as [`Simd::interleave_words`] leaves them.
+    /// Numbers as words, clamped, of two vectors in the order of [`Simd::interleave_words`].
     fn pack_words(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// As many bytes as a vector has words, as words.
@@ -236,17 +234,17 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// `N` times [`Simd::LANES`] bytes are writable at `to`.
     unsafe fn store_bytes<const N: usize>(self, values: [Self::V; N], order: Order, to: *mut u8);
 
-    /// Clamps words to bytes and writes them, where [`Simd::pack_words`] has made them of four vectors of
-    /// numbers in that order; of [`Order::Interleaved`] it makes words in order.
+    /// Clamps words to bytes and writes them. [`Simd::pack_words`] has made the words from four vectors of
+    /// numbers in `order`; words from [`Order::Interleaved`] are in order.
     ///
     /// # Safety
     /// Four times [`Simd::LANES`] bytes are writable at `to`.
     unsafe fn store_packed(self, words: [Self::V; 2], order: Order, to: *mut u8);
 
-    /// The same where [`Simd::merge`] has made the words, of the numbers of one vector and of the next.
+    /// The same for words that [`Simd::merge`] has made from the numbers of one vector and of the next.
     ///
     /// # Safety
-    /// As there.
+    /// Four times [`Simd::LANES`] bytes are writable at `to`.
     unsafe fn store_merged(self, words: [Self::V; 2], order: Order, to: *mut u8);
 
     /// Clamps words to bytes and writes them, those of the first vector at even places and those of the
@@ -263,23 +261,24 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     unsafe fn store_words(self, values: [Self::V; 2], order: Order, max: u16, left: u32, to: *mut u8);
 }
 
-/// A loop over vectors of any width. `run` is `inline(always)`, and so is what it calls.
-pub(in crate::engine::cpu) trait Work {
+/// A loop over integer vectors of any width. `run` is `inline(always)`, and so are the functions that it
+/// calls.
+pub(in crate::engine::cpu) trait IntLoop {
     /// The loop.
     fn run<L: Simd>(self, simd: L);
 }
 
-/// A loop in plain Rust that the compiler makes vectors of. `run` is `inline(always)`, and so is what it
-/// calls.
+/// A loop in plain Rust that the compiler vectorizes. `run` is `inline(always)`, and so are the functions
+/// that it calls.
 pub(in crate::engine::cpu) trait Plain {
     /// The loop.
     fn run(self);
 }
 
-/// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.
+/// Samples of a step of the widest loop; lines have room for a multiple of it.
 pub(in crate::engine::cpu) const TILE: usize = 64;
 
-/// True for sets of 32 registers instead of 16, which hold the sums of twice as many vectors.
+/// True for sets with 32 registers instead of 16: they hold the sums of twice as many vectors.
 pub(in crate::engine::cpu) const fn has_32_registers<L: Simd>() -> bool {
     L::REGISTERS == 32
 }

@@ -2,8 +2,8 @@
 //! *pairs* (`pmaddwd`). A 32-bit element of a line holds two samples; one instruction multiplies a vector of
 //! such elements by two weights each and adds the two products.
 //!
-//! Samples that are too wide for exact 32-bit sums come as several *limbs* of `bits` bits each, lowest first,
-//! all but the highest unsigned. Each limb has a sum, and these are joined by carrying upwards.
+//! Samples that are too wide for exact 32-bit sums are split into *limbs* of `bits` bits each, lowest first,
+//! all but the highest unsigned. Each limb has its own sum, and the sums are joined at the end.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -16,75 +16,72 @@ use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::requantize::{
     Divide, HighWordRounding, JoinLimbs, Requantize, offset_and_store,
 };
-use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers};
+use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_registers};
 
 /// Lines of pairs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lines<'a> {
-    /// The elements that taps point into.
+    /// The memory that taps index.
     pub(super) elements: &'a [u32],
-    /// How many limbs a sample has, 1 to 3.
+    /// Limbs of a sample, 1 to 3.
     pub(super) limbs: usize,
     /// Elements from a limb to the next one.
     pub(super) limb_stride: usize,
-    /// How the elements of two vectors lie.
+    /// The order of samples in two vectors of elements.
     pub(super) order: Order,
-    /// What is prefetched meanwhile.
+    /// The rows to prefetch.
     pub(super) next: NextRows<'a>,
 }
 
-/// The sums of the lower output row, before their shift, which are kept from one pair of rows to the next;
-/// one a sample, up to the next multiple of [`TILE`].
+/// The sums of a pair's lower output row, before the shift, kept for the next pair: one per sample, up to the
+/// next multiple of [`TILE`].
 pub(super) struct KeptSums<'a> {
-    /// The sums; those of the pair just made are put here.
+    /// The sums; each pair overwrites them with its own.
     pub(super) sums: &'a mut [i32],
-    /// True if sums begin with those of the pair before, so that taps are differences; false if they begin
-    /// anew.
+    /// True if sums begin with the kept ones, and taps are deltas; false for the first pair.
     pub(super) resumes: bool,
 }
 
 /// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next
-/// multiple of [`TILE`]. With `high_words` the finish [rounds those](Requantize::rounds_high_words), which
-/// bytes are made of at once.
+/// multiple of [`TILE`]. With `high_words` results are [rounded high words](Requantize::rounds_high_words).
 pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usize>(
     simd: L,
     lines: Lines<'_>,
     taps: Taps<'_>,
-    running: Option<KeptSums<'_>>,
-    (finish, high_words): (&Requantize, bool),
+    kept: Option<KeptSums<'_>>,
+    (requantize, high_words): (&Requantize, bool),
     samples: usize,
     out: [&mut [u8]; R],
 ) {
     let made = samples.next_multiple_of(TILE);
     assert!(
-        running
-            .as_ref()
+        kept.as_ref()
             .is_none_or(|r| R == 2 && lines.limbs == 1 && r.sums.len() >= made)
     );
-    let running = running.map(|r| (r.sums.as_mut_ptr(), r.resumes));
+    let kept = kept.map(|r| (r.sums.as_mut_ptr(), r.resumes));
     let last = (lines.limbs - 1) * lines.limb_stride + made;
     let reach = |t: &Tap| t.at.max(t.mirror) + last;
     let all = taps.groups.iter().flat_map(|g| g.single.iter().chain(&g.folded));
     assert!(all.map(reach).max().unwrap_or(0) <= lines.elements.len());
     assert!(out.iter().all(|row| row.len() >= samples * BYTES));
-    let pattern = TILE * finish.channels;
-    assert!(finish.start[..lines.limbs].iter().all(|s| s.len() >= pattern));
-    assert!(finish.high.is_empty() || finish.high.len() >= pattern);
-    // The assertions bound every read (a tap's element and a multiple of TILE from there, in each limb) and
-    // every write.
+    let pattern = TILE * requantize.channels;
+    assert!(requantize.start[..lines.limbs].iter().all(|s| s.len() >= pattern));
+    assert!(requantize.high.is_empty() || requantize.high.len() >= pattern);
+    // The assertions bound every read (up to a multiple of TILE elements from each tap's element on, in each
+    // limb) and every write.
     let work = Convolve {
         lines,
         taps,
-        running,
-        finish,
+        kept,
+        requantize,
         samples,
         out,
     };
-    // Constants in the conditions, so that loops that nothing enters are not compiled.
+    // Constant conditions: loops that a set never enters are not compiled.
     if const { BYTES == 1 && R == 2 && !has_32_registers::<L>() }
         && lines.limbs == 1
         && high_words
-        && running.is_none()
+        && kept.is_none()
     {
         return simd.enter(Rows::<1, 1, 4, R, true>(work));
     }
@@ -101,33 +98,33 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
     }
 }
 
-/// True if four output rows are made at a time from lines of so many limbs, where there are registers for
-/// their sums: then each line is read half as often.
+/// True if four output rows are made at a time from lines of `limbs` limbs: if registers hold their sums.
+/// Each line is then loaded half as often.
 pub(super) fn makes_four_rows<L: Simd>(_: L, limbs: usize) -> bool {
     has_32_registers::<L>() && limbs <= 2
 }
 
-/// What [`convolve`] has checked.
+/// The arguments of [`convolve`], which has checked their bounds.
 struct Convolve<'a, const R: usize> {
     lines: Lines<'a>,
     taps: Taps<'a>,
-    running: Option<(*mut i32, bool)>,
-    finish: &'a Requantize,
+    kept: Option<(*mut i32, bool)>,
+    requantize: &'a Requantize,
     samples: usize,
     out: [&'a mut [u8]; R],
 }
 
-/// `R` output rows of samples of `BYTES` bytes, from lines of `P` limbs, `V` vectors at a time; `HIGH`: of
-/// rounded high words.
+/// The loop of [`convolve`]: `R` output rows of samples of `BYTES` bytes, from lines of `P` limbs, `V`
+/// vectors at a time. With `HIGH` results are rounded high words.
 struct Rows<'a, const BYTES: usize, const P: usize, const V: usize, const R: usize, const HIGH: bool>(
     Convolve<'a, R>,
 );
 
-/// The sums of `V` vectors of samples of `R` rows, in `P` limbs.
+/// The sums of `R` rows, `V` vectors of each, in `P` limbs.
 type Sums<T, const P: usize, const V: usize, const R: usize> = [[[T; V]; R]; P];
 
-/// Adds the taps to the sums of rows `FROM` to `TO`. `FOLD`: 0 for single taps, 1 to add the mirror image, 2
-/// to subtract it.
+/// Adds the products of taps to the sums of rows `FROM` to `TO`. `FOLD`: 0 for single taps, 1 to add the
+/// mirror image, 2 to subtract it.
 #[inline(always)]
 unsafe fn add_taps<
     L: Simd,
@@ -186,7 +183,8 @@ unsafe fn add_group<
     [single, folded]: [&[Tap]; 2],
     fold: Fold,
 ) -> Sums<L::V, P, V, R> {
-    // SAFETY: taps lie within the lines, LANES V elements from each on, in every limb.
+    // SAFETY: the caller guarantees that LANES V elements are readable from each tap's element on, in each
+    // limb.
     unsafe {
         let sums = match fold {
             _ if folded.is_empty() => sums,
@@ -197,9 +195,9 @@ unsafe fn add_group<
     }
 }
 
-/// Sums of limbs, joined and scaled down to results.
+/// Joins the sums of limbs, and divides them.
 #[inline(always)]
-fn requantize<L: Simd, const P: usize, const V: usize>(
+fn join_and_divide<L: Simd, const P: usize, const V: usize>(
     simd: L,
     sums: [[L::V; V]; P],
     joining: JoinLimbs<L::V>,
@@ -222,7 +220,7 @@ fn requantize<L: Simd, const P: usize, const V: usize>(
     values
 }
 
-impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const HIGH: bool> Work
+impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const HIGH: bool> IntLoop
     for Rows<'_, BYTES, P, V, R, HIGH>
 {
     #[inline(always)]
@@ -230,42 +228,42 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
         let Convolve {
             lines,
             taps,
-            running,
-            finish,
+            kept,
+            requantize,
             samples,
             out,
         } = self.0;
         let zero = simd.splat(0);
-        let joining = JoinLimbs::new(simd, finish.bits, finish.whole, finish.shift);
-        let high_words = HighWordRounding::new(simd, finish.shift);
-        let (divides, dividing) = (finish.factor.is_some(), Divide::new(simd, finish));
+        let joining = JoinLimbs::new(simd, requantize.bits, requantize.whole, requantize.shift);
+        let high_words = HighWordRounding::new(simd, requantize.shift);
+        let (divides, dividing) = (requantize.factor.is_some(), Divide::new(simd, requantize));
         let step = L::LANES * V;
         let out = out.map(<[u8]>::as_mut_ptr);
-        // A step that does not fit the row goes here: as many as TILE samples of two bytes.
+        // The last, partial step goes here: at most TILE samples of two bytes.
         let mut last = [[0_u8; 2 * TILE]; R];
-        let (mut phase, ahead) = (0, step % finish.channels);
-        // Out of the loop, as the compiler cannot know that nothing in it changes them.
+        let (mut phase, ahead) = (0, step % requantize.channels);
+        // Loaded before the loop: the compiler cannot know that the loop does not change them.
         let [upper, all, lower] = taps.groups.each_ref().map(|g| [&g.single[..], &g.folded[..]]);
         let fold = taps.fold;
         for x in (0..samples).step_by(step) {
             let is_whole = samples - x >= step;
             prefetch(simd, lines.next, R * x * BYTES, R * step * BYTES);
             let to = if is_whole {
-                // SAFETY: `convolve` has found room for `samples`.
+                // SAFETY: `convolve` asserted that each row has `samples` samples.
                 out.map(|row| unsafe { row.add(x * BYTES) })
             } else {
                 last.each_mut().map(|row| row.as_mut_ptr())
             };
             let mut sums: Sums<L::V, P, V, R> = [[[zero; V]; R]; P];
-            // High words are rounded later on.
+            // High words are rounded without a start value.
             for p in 0..if HIGH { 0 } else { P } {
                 for v in 0..V {
-                    // SAFETY: the pattern is TILE x channels long; running sums go as far as the multiple of
+                    // SAFETY: the pattern is TILE x channels long; there are kept sums up to the multiple of
                     // TILE.
                     let start = unsafe {
-                        simd.load(match running {
-                            Some((kept, true)) => kept.cast_const().add(x + L::LANES * v),
-                            _ => finish.start[p].as_ptr().add(phase * TILE + L::LANES * v),
+                        simd.load(match kept {
+                            Some((sums, true)) => sums.cast_const().add(x + L::LANES * v),
+                            _ => requantize.start[p].as_ptr().add(phase * TILE + L::LANES * v),
                         })
                     };
                     for row in 0..R {
@@ -283,10 +281,10 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                     sums = add_group::<L, P, V, R, 2, R>(simd, sums, base, stride, lower, fold);
                 }
             }
-            if let Some((kept, _)) = running {
+            if let Some((to, _)) = kept {
                 for v in 0..V {
-                    // SAFETY: running sums go as far as the multiple of TILE.
-                    unsafe { simd.store(kept.add(x + L::LANES * v), sums[0][1][v]) };
+                    // SAFETY: there are kept sums up to the multiple of TILE.
+                    unsafe { simd.store(to.add(x + L::LANES * v), sums[0][1][v]) };
                 }
             }
             for row in 0..R {
@@ -296,7 +294,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                         high_words.of(simd, [sums[0], sums[1]]),
                         high_words.of(simd, [sums[V - 2], sums[V - 1]]),
                     ];
-                    // SAFETY: there is room for a step, of four vectors.
+                    // SAFETY: a step of four vectors is writable at each of `to`.
                     unsafe { simd.store_merged(words, lines.order, to[row]) };
                     continue;
                 }
@@ -304,18 +302,20 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                 for p in 0..P {
                     limbs[p] = sums[p][row];
                 }
-                let values = requantize(simd, limbs, joining, divides.then_some(dividing));
-                // SAFETY: the pattern is TILE x channels long, and there is room for a step.
-                unsafe { offset_and_store::<L, BYTES, V>(simd, values, finish, phase, lines.order, to[row]) };
+                let values = join_and_divide(simd, limbs, joining, divides.then_some(dividing));
+                // SAFETY: the pattern is TILE x channels long, and a step is writable at each of `to`.
+                unsafe {
+                    offset_and_store::<L, BYTES, V>(simd, values, requantize, phase, lines.order, to[row]);
+                };
             }
             phase += ahead;
-            if phase >= finish.channels {
-                phase -= finish.channels;
+            if phase >= requantize.channels {
+                phase -= requantize.channels;
             }
         }
         let whole = samples / step * step;
         for row in 0..R {
-            // SAFETY: `convolve` has found room for `samples`.
+            // SAFETY: `convolve` asserted that each row has `samples` samples.
             unsafe {
                 let rest = (samples - whole) * BYTES;
                 out[row]

@@ -1,6 +1,6 @@
-//! Column filter and 2-D filter of few taps, whose number is known at compile time: weights stay in registers
-//! as far as these suffice, and branches leave the loop. Columns are made four output rows at a time: a line
-//! that is read serves the upper two rows and, one line further down the column, the lower two.
+//! Column filter and 2-D filter for a number of taps that is known at compile time: weights stay in registers
+//! as far as possible, and the loop has no branches. Columns may be filtered four output rows at a time: each
+//! loaded line serves the upper two rows and, as the line one further up, the lower two.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -11,27 +11,52 @@ use crate::engine::cpu::fir::taps::Tap;
 use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::rows::requantize::{Divide, HighWordRounding, JoinLimbs, Requantize};
 use crate::engine::cpu::simd::unroll::unroll;
-use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers};
+use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_registers};
+use std::ops::RangeInclusive;
 
-/// How samples are made: from one sum of all taps, from the high words of such sums, or from one sum that a
-/// multiplication divides.
+// How sums become samples, the `WAY` of loops.
+
+/// A shift divides sums.
 const SUMS: u8 = 0;
 
+/// Results are rounded high words of sums.
 const HIGH_WORDS: u8 = 1;
 
+/// A multiplication divides sums.
 const DIVIDED: u8 = 2;
 
-/// Taps in one sum for each limb whose weights registers can hold, at most.
+/// Most taps of the loops that make two rows: the weights of more do not fit the registers.
 pub(in crate::engine::cpu::fir) const MOST: usize = 8;
 
-/// True for vectors with which four rows of a column are faster than two: others fuse multiplication and
-/// addition, and have no registers left for weights.
+/// True for vectors with which four rows of a column are faster than two. With 16 registers and fused
+/// multiply-adds no registers are left for weights.
 const fn holds_four_rows<L: Simd>() -> bool {
     has_32_registers::<L>() || !L::FUSED_MULTIPLY_ADD
 }
 
-/// True if four rows are made at a time of a column of so many taps and limbs in samples of so many bytes, of
-/// components that are deinterleaved if `is_planar`.
+/// Tap counts for which four rows at a time beat two, for samples of one byte whose results are rounded high
+/// words and for samples of two bytes. Columns: bytes of a sample, limbs, 32 registers, fused multiply-adds,
+/// tap counts.
+///
+/// Measured on Zen 3, Zen 5 and Xeons: docs/lab/2026-11-22-cpu-four-output-rows.md and
+/// docs/lab/2026-11-23-cpu-unrolled-loops.md. [`Unrolled::make_four`] has a loop for each.
+const FOUR_ROWS: [(usize, usize, bool, bool, RangeInclusive<usize>); 9] = [
+    // More taps than 11 are no faster than the general loop: weights leave no registers.
+    (1, 1, true, true, 2..=11),
+    (1, 1, true, false, 2..=13),
+    (1, 1, false, false, 4..=13),
+    (2, 1, true, true, 4..=8),
+    (2, 1, true, false, 4..=8),
+    (2, 1, false, false, 4..=8),
+    // Two limbs have twice as many sums.
+    (2, LIMBS, true, true, 3..=8),
+    (2, LIMBS, true, false, 3..=8),
+    (2, LIMBS, false, false, 7..=13),
+];
+
+/// True if an unrolled loop makes four rows at a time of a column of `taps` taps in `limbs` limbs, for
+/// samples of `bytes` bytes, whose results are rounded high words if `high_words`. Rows are deinterleaved if
+/// `is_planar`.
 pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
     _: L,
     taps: usize,
@@ -39,55 +64,49 @@ pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
     (bytes, high_words): (usize, bool),
     is_planar: bool,
 ) -> bool {
-    // Of fewer taps four rows are not better where registers are few; in two limbs they need more, as their
-    // sums take all of these.
-    let range = match (bytes, limbs) {
-        // Where weights leave no registers, chains of products are no faster than the general loop's.
-        (1, 1) if high_words && has_32_registers::<L>() && L::FUSED_MULTIPLY_ADD => 2..=11,
-        (1, 1) if high_words && has_32_registers::<L>() => 2..=13,
-        (1, 1) if high_words => 4..=13,
-        (2, 1) => 4..=MOST,
-        // Large pictures of several components come no faster from memory.
-        (2, LIMBS) if L::FUSED_MULTIPLY_ADD && is_planar && (5..=6).contains(&taps) => return false,
-        // Of twice as many numbers fewer are left for weights.
-        (2, LIMBS) if has_32_registers::<L>() => 3..=MOST,
-        (2, LIMBS) => 7..=13,
-        _ => return false,
+    let (wide, fused) = (has_32_registers::<L>(), L::FUSED_MULTIPLY_ADD);
+    // Memory limits the speed of large pictures of several components.
+    let is_memory_bound = bytes == 2 && limbs == LIMBS && fused && is_planar && (5..=6).contains(&taps);
+    let has_loop = |(b, l, w, f, range): &(usize, usize, bool, bool, RangeInclusive<usize>)| {
+        (*b, *l, *w, *f) == (bytes, limbs, wide, fused) && range.contains(&taps)
     };
-    holds_four_rows::<L>() && range.contains(&taps)
+    (bytes == 2 || high_words) && !is_memory_bound && FOUR_ROWS.iter().any(has_loop)
 }
 
-/// The rows that such a loop makes: two or four.
+/// One call of an unrolled loop: two or four output rows.
 pub(in crate::engine::cpu::fir) struct Unrolled<'a> {
+    /// The lines to read.
     pub(in crate::engine::cpu::fir) lines: Lines<'a>,
+    /// The taps, none of them folded.
     pub(in crate::engine::cpu::fir) taps: &'a [Tap],
-    /// The element at which the line below the last tap's begins, for four rows.
+    /// Index of the first element of the line below the last tap's line, for four rows.
     pub(in crate::engine::cpu::fir) beyond: usize,
-    pub(in crate::engine::cpu::fir) finish: &'a Requantize,
+    pub(in crate::engine::cpu::fir) requantize: &'a Requantize,
     pub(in crate::engine::cpu::fir) uniform: UniformRequantize,
-    /// True if [those are rounded](Requantize::rounds_high_words).
+    /// True if results are rounded high words ([`Requantize::rounds_high_words`]).
     pub(in crate::engine::cpu::fir) high_words: bool,
+    /// Samples of a row.
     pub(in crate::engine::cpu::fir) samples: usize,
 }
 
-/// The constants that are the same for all samples.
+/// The constants of a requantization that are the same for all samples.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu::fir) struct UniformRequantize {
-    /// What the sums of each limb begin with.
+    /// The start value of each limb's sums.
     start: [i32; LIMBS],
-    /// What is added after the shift.
+    /// The value to add after the shift.
     high: i32,
 }
 
-/// Limbs of a sample, at most.
+/// Most limbs of a sample.
 const LIMBS: usize = 2;
 
 impl UniformRequantize {
-    /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so
-    /// many limbs in a way that such loops know.
+    /// The constants of `requantize`, for samples of `bytes` bytes from `limbs` limbs; `None` if samples
+    /// differ in them, or if no unrolled loop requantizes so.
     pub(in crate::engine::cpu::fir) fn of<L: Simd>(
         _: L,
-        finish: &Requantize,
+        requantize: &Requantize,
         limbs: usize,
         bytes: usize,
     ) -> Option<UniformRequantize> {
@@ -96,47 +115,48 @@ impl UniformRequantize {
             others.iter().all(|&value| value == first).then_some(first)
         };
         let uniform = UniformRequantize {
-            start: [only(&finish.start[0])?, only(&finish.start[1])?],
-            high: if finish.high.is_empty() {
+            start: [only(&requantize.start[0])?, only(&requantize.start[1])?],
+            high: if requantize.high.is_empty() {
                 0
             } else {
-                only(&finish.high)?
+                only(&requantize.high)?
             },
         };
-        // Bytes are rounded once they are words where that spares an addition.
-        let rounds_late = finish.fits_alone && finish.half() == Some(uniform.start[0]);
+        // Without fused multiply-adds bytes are rounded after they are packed to words, which saves an
+        // addition.
+        let rounds_late = requantize.fits_alone && requantize.half() == Some(uniform.start[0]);
         let is_rounded = uniform.high == 0 && (L::FUSED_MULTIPLY_ADD || rounds_late);
         let is_narrow = limbs <= if bytes == 2 { LIMBS } else { 1 };
-        let is_made = bytes == 2 || is_rounded && finish.factor.is_none();
+        let is_made = bytes == 2 || is_rounded && requantize.factor.is_none();
         (is_narrow && is_made).then_some(uniform)
     }
 }
 
 impl Unrolled<'_> {
-    /// Makes two rows, of samples of `BYTES` bytes.
+    /// Makes two rows of samples of `BYTES` bytes.
     pub(in crate::engine::cpu::fir) fn make<L: Simd, const BYTES: usize>(
         &self,
         simd: L,
         out: [&mut [u8]; 2],
     ) {
-        if self.finish.factor.is_some() {
-            // Bytes are not divided so.
+        if self.requantize.factor.is_some() {
+            // Only samples of two bytes are divided by a multiplication here.
             if self.lines.limbs > 1 {
-                self.of_few::<L, 2, LIMBS, DIVIDED>(simd, out);
+                self.two_rows::<L, 2, LIMBS, DIVIDED>(simd, out);
             } else {
-                self.of_few::<L, 2, 1, DIVIDED>(simd, out);
+                self.two_rows::<L, 2, 1, DIVIDED>(simd, out);
             }
         } else if self.lines.limbs > 1 {
-            // Nor have they more than one limb.
-            self.of_few::<L, 2, LIMBS, SUMS>(simd, out);
+            // Only samples of two bytes have two limbs.
+            self.two_rows::<L, 2, LIMBS, SUMS>(simd, out);
         } else if BYTES == 1 && self.high_words {
-            self.of_few::<L, 1, 1, HIGH_WORDS>(simd, out);
+            self.two_rows::<L, 1, 1, HIGH_WORDS>(simd, out);
         } else {
-            self.of_few::<L, BYTES, 1, SUMS>(simd, out);
+            self.two_rows::<L, BYTES, 1, SUMS>(simd, out);
         }
     }
 
-    /// Makes four rows, where [that is done](makes_four_rows).
+    /// Makes four rows, if [`makes_four_rows`].
     pub(in crate::engine::cpu::fir) fn make_four<L: Simd, const BYTES: usize>(
         &self,
         simd: L,
@@ -146,7 +166,7 @@ impl Unrolled<'_> {
             unreachable!("no loop makes four rows with such vectors");
         }
         let taps = self.taps.len();
-        // Constants in the conditions, so that loops that nothing enters are not compiled.
+        // Constant conditions: loops that a set never enters are not compiled.
         if self.lines.limbs > 1 && const { has_32_registers::<L>() } {
             unroll!(taps, [3, 4, 5, 6, 7, 8], N => self.enter::<L, 2, LIMBS, N, SUMS, 4>(simd, out));
         } else if self.lines.limbs > 1 {
@@ -163,7 +183,8 @@ impl Unrolled<'_> {
         }
     }
 
-    fn of_few<L: Simd, const BYTES: usize, const P: usize, const WAY: u8>(
+    /// Makes two rows with the loop compiled for the number of taps.
+    fn two_rows<L: Simd, const BYTES: usize, const P: usize, const WAY: u8>(
         &self,
         simd: L,
         out: [&mut [u8]; 2],
@@ -171,7 +192,7 @@ impl Unrolled<'_> {
         unroll!(self.taps.len(), [2, 3, 4, 5, 6, 7, 8], N => self.enter::<L, BYTES, P, N, WAY, 2>(simd, out));
     }
 
-    /// Asserts that the lines go on to a multiple of [`TILE`] in each of so many limbs.
+    /// Asserts that in each of `limbs` limbs the lines can be read up to a multiple of [`TILE`].
     fn check(&self, limbs: usize) {
         let places = self.taps.iter().map(|tap| tap.at);
         let furthest = places.chain([self.beyond]).max().unwrap_or(0);
@@ -179,6 +200,7 @@ impl Unrolled<'_> {
         assert!(limbs == self.lines.limbs && last <= self.lines.elements.len());
     }
 
+    /// Checks all bounds, and runs the loop for `N` taps.
     fn enter<L: Simd, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>(
         &self,
         simd: L,
@@ -188,13 +210,13 @@ impl Unrolled<'_> {
         let taps = <[Tap; N]>::try_from(self.taps).unwrap_or_else(|_| unreachable!("{N} taps"));
         self.check(P);
         assert!(out.iter().all(|row| row.len() >= samples * BYTES));
-        // What is asserted here and there bounds every read, which goes up to a multiple of TILE, and every
+        // The assertions here and in `check` bound every read, which goes up to a multiple of TILE, and every
         // write.
         let rows = Rows::<BYTES, P, N, WAY, R> {
             from: taps.map(|tap| self.lines.elements[tap.at..].as_ptr()),
             beyond: self.lines.elements[self.beyond..].as_ptr(),
             weights: taps.map(|tap| [tap.weights[0], tap.weights[1]]),
-            finish: self.finish,
+            requantize: self.requantize,
             lines: self.lines,
             uniform: self.uniform,
             samples,
@@ -204,20 +226,22 @@ impl Unrolled<'_> {
     }
 }
 
-/// What [`Unrolled::enter`] has checked: `R` rows of samples of `BYTES` bytes from `N` taps of `P` limbs.
+/// The loop of [`Unrolled::enter`], which has checked its bounds: `R` rows of samples of `BYTES` bytes from
+/// `N` taps in `P` limbs.
 struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize> {
+    /// The first element of each tap.
     from: [*const u32; N],
-    /// The line below the last one.
+    /// The first element of the line below the last tap's.
     beyond: *const u32,
     weights: [[i32; 2]; N],
-    finish: &'a Requantize,
+    requantize: &'a Requantize,
     lines: Lines<'a>,
     uniform: UniformRequantize,
     samples: usize,
     out: [&'a mut [u8]; R],
 }
 
-/// What is kept in registers along a row.
+/// Constants that stay in registers along a row.
 #[derive(Clone, Copy)]
 struct Constants<T, const P: usize, const N: usize> {
     weights: [[T; 2]; N],
@@ -233,19 +257,20 @@ struct Constants<T, const P: usize, const N: usize> {
 impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>
     Rows<'_, BYTES, P, N, WAY, R>
 {
-    /// True if words of twice the result are halved and rounded, so that sums need no rounding constant.
+    /// True if sums are shifted one bit less, and words halved and rounded at the end: sums need no rounding
+    /// constant then.
     const fn halves<L: Simd>() -> bool {
         BYTES == 1 && WAY != HIGH_WORDS && !L::FUSED_MULTIPLY_ADD
     }
 
-    /// True if sums begin with zero.
+    /// True if sums have no start value.
     const fn begins_empty<L: Simd>() -> bool {
         WAY == HIGH_WORDS || Self::halves::<L>()
     }
 
     #[inline(always)]
     fn constants<L: Simd>(&self, simd: L) -> Constants<L::V, P, N> {
-        let (finish, halves) = (self.finish, u32::from(Self::halves::<L>()));
+        let (requantize, halves) = (self.requantize, u32::from(Self::halves::<L>()));
         let mut weights = [[simd.splat(0); 2]; N];
         for t in 0..N {
             weights[t] = [simd.splat(self.weights[t][0]), simd.splat(self.weights[t][1])];
@@ -257,16 +282,16 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         Constants {
             weights,
             start,
-            joining: JoinLimbs::new(simd, finish.bits, finish.whole, finish.shift - halves),
-            dividing: Divide::new(simd, finish),
+            joining: JoinLimbs::new(simd, requantize.bits, requantize.whole, requantize.shift - halves),
+            dividing: Divide::new(simd, requantize),
             high: simd.splat(self.uniform.high),
-            high_words: HighWordRounding::new(simd, finish.shift),
+            high_words: HighWordRounding::new(simd, requantize.shift),
             half: simd.splat(1 << 30 | 1 << 14),
         }
     }
 
-    /// The sums of `M` vectors of samples of each row, from those at `at` on, shifted down but for high
-    /// words.
+    /// The sums of `M` vectors of each row, which begin at samples `at`. They are shifted down, unless
+    /// results are rounded high words.
     ///
     /// # Safety
     /// at + LANES is at most the multiple of [`TILE`] that `enter` has bounded.
@@ -291,8 +316,8 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             let from = if line < N { self.from[line] } else { self.beyond };
             for p in 0..P {
                 for m in 0..M {
-                    // SAFETY: lines go on to the multiple of TILE that at + LANES does not exceed, in each
-                    // limb, as `enter` asserted.
+                    // SAFETY: `enter` asserted that lines can be read up to a multiple of TILE in each limb,
+                    // which at + LANES does not exceed.
                     let pairs = unsafe { simd.load(from.add(at[m] + p * self.lines.limb_stride)) };
                     for two in 0..R / 2 {
                         // The lower two rows read everything a line further down.
@@ -354,7 +379,8 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         let mut words = [[high; 2]; R];
         for v in 0..2 {
             let at = x + 2 * L::LANES * v;
-            // SAFETY: x + 4 LANES is at most the multiple of TILE up to which `enter` asserted lines to go.
+            // SAFETY: x + 4 LANES is at most the multiple of TILE up to which `enter` asserted that lines can
+            // be read.
             let results = unsafe {
                 if const { L::LATENCY_BOUND && N <= 6 && P == 1 } {
                     self.results::<L, 2>(simd, constants, [at, at + L::LANES])
@@ -372,7 +398,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             }
             for row in 0..R {
                 if BYTES == 2 {
-                    let Requantize { max, left, .. } = *self.finish;
+                    let Requantize { max, left, .. } = *self.requantize;
                     // SAFETY: 4 LANES samples are writable at each of `to`.
                     unsafe { simd.store_words(done[row], order, max, left, to[row].add(4 * L::LANES * v)) };
                     continue;
@@ -401,8 +427,8 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         }
     }
 
-    /// Makes all samples. One loop, compiled once for an order, for whole steps and for the rest, which goes
-    /// elsewhere and is copied: the step is most of its code.
+    /// Makes all samples. One loop serves the whole steps and the partial last step, which goes to `last` and
+    /// is copied: the step is most of the code, and is compiled once.
     #[inline(always)]
     fn make<L: Simd>(mut self, simd: L, order: Order) {
         let constants = self.constants(simd);
@@ -417,9 +443,8 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             let to = to.map(|to| to.wrapping_sub(part.start * BYTES));
             for x in part.step_by(step) {
                 prefetch(simd, self.lines.next, R * x * BYTES, R * step * BYTES);
-                // SAFETY: lines go on to a multiple of TILE. The step ends within the samples, for which
-                // there is room, or is the first one in `last`, where as many as TILE samples of two bytes
-                // fit.
+                // SAFETY: lines can be read up to a multiple of TILE. A whole step ends within the rows; the
+                // partial one goes to `last`, which has room for TILE samples of two bytes.
                 unsafe {
                     self.step(
                         simd,
@@ -438,16 +463,16 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     }
 }
 
-impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize> Work
+impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize> IntLoop
     for Rows<'_, BYTES, P, N, WAY, R>
 {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        // Known in each loop, so that no step tests it.
+        // The order is a constant of each loop, so that no step tests it.
         match self.lines.order {
-            // Of whole masks, of which two rows are made.
+            // Whole masks, which make two rows.
             Order::Plain if R == 2 => self.make(simd, Order::Plain),
-            Order::Plain => unreachable!("columns lie in another order"),
+            Order::Plain => unreachable!("columns have another order"),
             Order::Interleaved => self.make(simd, Order::Interleaved),
             Order::Alternate => self.make(simd, Order::Alternate),
         }

@@ -1,16 +1,16 @@
-//! 3x3 masks on bytes, which are read in place in the picture: no row is copied, and none is kept.
+//! 3x3 masks on 8-bit samples, which are read in place in the picture: no row is copied or kept.
 //!
 //! ```text
 //! row y      a b c      terms of a row:   a + c, b    the outer weights are equal      Gaussians, sharpening
-//! row y + 1  d e f                        c - a       they are opposite                Sobel's kind along x
+//! row y + 1  d e f                        c - a       they are opposite                Sobel along x
 //! row y + 2  g h i                        a, b, c     any others                       emboss
 //!
 //! result y = w0 (terms of row y) + w1 (terms of row y + 1) + w2 (terms of row y + 2)
 //! ```
 //!
-//! Each row is read once for the three results that it is part of; where the first and the last row of the
-//! mask are equal, their products are made once. Sums that fit 16 bits are made in words (`words.rs`),
-//! others, of masks that are symmetric both ways, in numbers of 32 bits (`numbers.rs`).
+//! Each row is read once for the three result rows that it contributes to. If the first and the last row of
+//! the mask are equal, their products are computed once. Sums that fit 16 bits are computed in words
+//! (`words.rs`), others in 32 bits, for masks that are symmetric both ways (`numbers.rs`).
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -27,14 +27,14 @@ use crate::engine::cpu::rows::prefetch::{NextRows, next_result, prefetch};
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::sample::range;
 use crate::engine::cpu::simd::scratch::{self, room};
-use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, DirectKernel, Kernel};
 use crate::frame::{Layout, Plane};
 use numbers::NumberConstants;
 use words::{Difference, Each, Sum, Terms, WordConstants};
 
-/// One plane's part of a step with such a mask.
+/// One plane's part of a step with a 3x3 mask.
 pub(in crate::engine::cpu) struct Mask3x3 {
     vectors: Vectors,
     border: RowBorder,
@@ -42,19 +42,21 @@ pub(in crate::engine::cpu) struct Mask3x3 {
     sums: Sums,
 }
 
-/// The memory that a thread works in.
+/// Scratch memory of a thread.
 #[derive(Default)]
-struct Scratch {
-    /// A row outside the frame.
+struct MaskScratch {
+    /// A stored row of the border's constant.
     outside: Vec<u8>,
-    /// The last of the output rows, where the strip has no such rows.
+    /// Output rows that the strip does not have.
     spare: Vec<u8>,
 }
 
-/// How a mask's sums are made.
+/// How a mask's sums are computed.
 #[derive(Debug, Clone, Copy)]
 enum Sums {
+    /// In 16 bits.
     Words(WordMask),
+    /// In 32 bits.
     Numbers(SymmetricMask),
 }
 
@@ -78,7 +80,7 @@ struct SymmetricMask {
     shift: u32,
 }
 
-/// `None` for sums that neither makes.
+/// The way to compute the sums of a mask; `None` if neither can.
 fn sums(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Sums> {
     if (kernel.width, kernel.height) != (3, 3) || kernel.division.factor().is_some() || kernel.long {
         return None;
@@ -91,14 +93,14 @@ fn sums(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Sums> {
     if !channels.iter().all(rounds) {
         return None;
     }
-    // Halves take a shift of one at least.
+    // Rounding needs a shift of at least 1.
     let more = u32::from(shift == 0);
     let shift = shift + more;
     let weights: Vec<i32> = kernel.weights.iter().map(|q| q << more).collect();
     let (least, most) = range(&weights, (0, 255));
     let word = |q: i32| i16::try_from(q).ok();
     let [a, b, c, d, e, f, g, h, i] = <[i32; 9]>::try_from(weights).ok()?;
-    // Words are rounded as a product with what shifts 15 bits out, and half the range is left for the bias.
+    // `pmulhrsw` rounds words for shifts up to 14; a bias may take half the range of words.
     let words = i64::from(i16::MIN)..=i64::from(i16::MAX);
     if words.contains(&least) && words.contains(&most) && shift < 15 && high.unsigned_abs() < 1 << 14 {
         let row = |row: [i32; 3]| Some([word(row[0])?, word(row[1])?, word(row[2])?]);
@@ -117,11 +119,11 @@ fn sums(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Sums> {
     }))
 }
 
-/// Multiply-adds that a sample takes, less than with any line of `fir`: bytes are taken where they lie.
+/// Cost of a sample in multiply-adds: less than with the lines of `fir`, as bytes are read in place.
 const COST: f64 = 1.5;
 
 impl PlaneFilter for Mask3x3 {
-    /// `None` if nothing is convolved in the plane, or if the mask or the samples are others.
+    /// `None` if nothing is convolved in the plane, for other masks, and for samples of more than 8 bits.
     fn new(part: &PlanePart<'_>, _: Option<&Mask3x3>) -> Option<Mask3x3> {
         let (step, format, channels) = (part.step, part.format, part.channels());
         let Kernel::Direct(kernel) = &step.kernel else {
@@ -173,7 +175,7 @@ impl Mask3x3 {
         picture: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut MaskScratch,
     ) {
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
@@ -190,7 +192,7 @@ impl Mask3x3 {
         room(&mut scratch.spare, (ROWS - 1) * samples);
         for first in (0..strip.rows).step_by(ROWS) {
             let made = ROWS.min(strip.rows - first);
-            // What only rows beyond the strip would need may be any row.
+            // Rows that only missing output rows would read may be any.
             let rows = std::array::from_fn(|k| input.row((first + k.min(made + 1)) as i64 - 1));
             let place = |k: usize| (first + k) * plane.stride;
             let (now, later) = next_result(strip.bytes, place(made), ROWS * plane.stride);
@@ -203,7 +205,7 @@ impl Mask3x3 {
             let next = [input.ahead((first + ROWS + 1) as i64, ROWS), later];
             make(simd, self.sums, plane.channels, (rows, next), ends, out.split());
             for k in 0..made {
-                input.complete(first + k, &mut strip.bytes[place(k)..place(k) + samples]);
+                input.fill_unconvolved_channels(first + k, &mut strip.bytes[place(k)..place(k) + samples]);
             }
         }
     }
@@ -212,23 +214,24 @@ impl Mask3x3 {
 /// Output rows that are made at a time.
 pub(super) const ROWS: usize = 4;
 
-/// Rows that these are made from.
+/// Input rows of [`ROWS`] output rows.
 pub(super) const READ: usize = ROWS + 2;
 
-/// Components of a pixel, at most.
+/// Most components of a pixel.
 pub(in crate::engine::cpu) const MOST_CHANNELS: usize = 4;
 
-/// The apron of rows.
+/// The apron of rows: one pixel at each end.
 #[derive(Clone, Copy)]
 pub(super) struct Ends<'a> {
-    /// Which pixel comes before a row's first one, and which after its last one; `None` for the constant.
+    /// The pixels of a row that the border puts before its first and after its last one; `None` for the
+    /// constant.
     pub(super) pixels: [Option<usize>; 2],
-    /// Samples of the constant, those of a pixel at least.
+    /// A pixel or more of the border's constant.
     pub(super) constant: &'a [u8],
 }
 
 impl<'a> Ends<'a> {
-    /// The samples beside the first and the last one of a row of pixels of so many `channels`.
+    /// The pixels before the first and after the last one of a row of pixels of `channels` samples.
     fn of(&self, row: &'a [u8], channels: usize) -> [&'a [u8]; 2] {
         self.pixels.map(|pixel| match pixel {
             Some(x) => &row[x * channels..][..channels],
@@ -237,8 +240,8 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as
-/// long. What comes `next` is prefetched meanwhile.
+/// Makes [`ROWS`] rows of the result from [`READ`] rows of the same length, and prefetches the rows of
+/// `next`.
 fn make<L: Simd>(
     simd: L,
     sums: Sums,
@@ -266,7 +269,7 @@ fn make<L: Simd>(
     }
 }
 
-/// What [`make`] has checked.
+/// The arguments of [`make`], which has checked them.
 struct Make<'a> {
     channels: usize,
     rows: [&'a [u8]; READ],
@@ -275,10 +278,11 @@ struct Make<'a> {
     out: [&'a mut [u8]; ROWS],
 }
 
-/// Rows of one component if `IS_GRAY`, whose neighbours at odd places are those at even ones.
+/// The loop of [`make`]. `IS_GRAY`: rows have one component, so that samples at even places are the
+/// neighbours of those at odd places.
 struct Rows<'a, M, const IS_GRAY: bool>(M, Make<'a>);
 
-impl<M: Weighting, const IS_GRAY: bool> Work for Rows<'_, M, IS_GRAY> {
+impl<M: Weighting, const IS_GRAY: bool> IntLoop for Rows<'_, M, IS_GRAY> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let Rows(mask, rows) = self;
@@ -286,8 +290,9 @@ impl<M: Weighting, const IS_GRAY: bool> Work for Rows<'_, M, IS_GRAY> {
     }
 }
 
-/// A mask, and the loops that make its sums.
+/// A mask, and the loops that compute its sums.
 trait Weighting {
+    /// Makes the rows.
     fn make<L: Simd, const IS_GRAY: bool>(self, simd: L, rows: Make<'_>);
 }
 
@@ -315,6 +320,7 @@ impl Weighting for WordMask {
 
 impl WordMask {
     #[inline(always)]
+    /// Makes the rows from the terms `R`.
     fn of_terms<L: Simd, R: Terms, const IS_GRAY: bool>(self, simd: L, rows: Make<'_>) {
         if self.rows[0] == self.rows[2] {
             rows.with::<L, IS_GRAY>(simd, WordConstants::<_, R, true>::new(simd, self));
@@ -324,11 +330,11 @@ impl WordMask {
     }
 }
 
-/// Places in a row: of the left neighbours of a step's results, of these, and of the right neighbours.
+/// Indices in a row of a step's left neighbours, middle samples and right neighbours.
 type Places = [usize; 3];
 
-/// A row's samples left of the results at even places, under them and right of them, and the same at odd
-/// places; `IS_GRAY` if neighbours are next to each other.
+/// A row's left, middle and right samples for the results at even places, and for those at odd places.
+/// `IS_GRAY`: neighbouring samples are neighbouring pixels.
 ///
 /// # Safety
 /// A step's bytes are readable from each of the places in `row` on.
@@ -347,26 +353,26 @@ unsafe fn samples_of<L: Simd, const IS_GRAY: bool>(
             simd.load(row.wrapping_add(right)),
         ]
     };
-    // No closures: they would not be compiled for the set.
-    let mut apart = [[low; 2]; 3];
+    // No closures: they would not be compiled with the set's instructions.
+    let mut halves = [[low; 2]; 3];
     for k in 0..3 {
-        apart[k] = [simd.and(words[k], low), simd.shift_words_down(words[k], 8)];
+        halves[k] = [simd.and(words[k], low), simd.shift_words_down(words[k], 8)];
     }
-    let [left, mut middle, right] = apart;
+    let [left, mut middle, right] = halves;
     if IS_GRAY {
-        // Either neighbour's bytes at the other places.
+        // The middle samples are the neighbours' bytes at the other places.
         middle = [left[1], right[0]];
     }
     [[left[0], middle[0], right[0]], [left[1], middle[1], right[1]]]
 }
 
-/// The sums of one width, with what they take in registers.
+/// One step of the loop, for sums of one width, with its constants in registers.
 trait Step<V: Copy>: Copy {
     /// Makes a step of each row.
     ///
     /// # Safety
-    /// A step's bytes are readable from each place in the rows of `from` on, and writable from the middle one
-    /// in those of `to`.
+    /// A step's bytes are readable from each of `places` on in each row of `from`, and writable from the
+    /// middle one on in each row of `to`.
     unsafe fn make<L: Simd<V = V>, const IS_GRAY: bool>(
         &self,
         simd: L,
@@ -380,7 +386,7 @@ trait Step<V: Copy>: Copy {
 type Copies = [[u8; TILE + 2 * MOST_CHANNELS]; READ];
 
 impl Make<'_> {
-    /// Copies up to a step's samples of each row from place `x` on, and a pixel before and after them.
+    /// Copies up to a step's samples of each row from index `x` on, with a pixel before and after them.
     #[inline(always)]
     fn copy<L: Simd>(&self, simd: L, channels: usize, x: usize, copies: &mut Copies) {
         let size = 4 * L::LANES;
@@ -389,12 +395,12 @@ impl Make<'_> {
             let [before, after] = self.ends.of(row, channels);
             let end = row.len().min(x + size);
             if end == x + size {
-                // SAFETY: a step ends within the row, and the copy has room for a pixel and a step.
+                // SAFETY: the step ends within the row, and the copy has room for a pixel and a step.
                 unsafe { simd.store(copy[channels..].as_mut_ptr(), simd.load(row[x..].as_ptr())) };
             } else {
                 copy[channels..][..end - x].copy_from_slice(&row[x..]);
             }
-            // Pixels are too small to be worth a call that copies them.
+            // A loop: pixels are too small for a call of `memcpy`.
             for c in 0..channels {
                 copy[c] = if x == 0 { before[c] } else { row[x - channels + c] };
                 copy[channels + end - x + c] = match row.get(end + c) {
@@ -405,9 +411,9 @@ impl Make<'_> {
         }
     }
 
-    /// Makes all samples. Steps at either end of the rows read copies, and one that ends within a row writes
-    /// elsewhere. One loop, compiled once, for these and for those between them: the step is most of its
-    /// code.
+    /// Makes all samples. Steps at either end of the rows read copies with an apron, and a partial step
+    /// writes to `last`. One loop serves these and the steps between them: the step is most of the code, and
+    /// is compiled once.
     #[inline(always)]
     fn with<L: Simd, const IS_GRAY: bool>(mut self, simd: L, constants: impl Step<L::V>) {
         let (samples, size) = (self.rows[0].len(), 4 * L::LANES);
@@ -434,8 +440,9 @@ impl Make<'_> {
             while x < end {
                 prefetch(simd, self.next, ROWS * x, ROWS * size);
                 let places = [x.wrapping_sub(channels), x, x + channels];
-                // SAFETY: a step and `channels` bytes before and after it are within the rows, or in copies
-                // that hold as many; it ends within the results, or goes where there is room for one.
+                // SAFETY: a step and `channels` bytes before and after it lie within the rows, or in copies
+                // that hold as many; a whole step ends within the result rows, and the partial one goes to
+                // `last`, which has room for a step.
                 unsafe { constants.make::<L, IS_GRAY>(simd, from, to, places) };
                 x += size;
             }

@@ -1,5 +1,5 @@
-//! Sums of 32 bits: of a pair of words, the sum of the outer samples and the middle one, a multiply-add with
-//! a pair of weights makes what a row adds.
+//! Sums of 32 bits. A row's terms are a pair of words: the sum of the outer samples, and the middle one. One
+//! multiply-add with a pair of weights adds the row's products to a sum.
 #![allow(unsafe_code)]
 
 use super::{Places, READ, ROWS, Step, SymmetricMask, samples_of};
@@ -9,14 +9,17 @@ use crate::engine::cpu::simd::vector::Simd;
 /// The mask in registers.
 #[derive(Clone, Copy)]
 pub(super) struct NumberConstants<T> {
+    /// The pair of weights of the first and the last row.
     outer: T,
+    /// The pair of weights of the middle row.
     middle: T,
-    /// The low byte of each word.
+    /// Mask of the low byte of each word.
     low: T,
-    /// What sums begin with, and how far they are shifted down.
+    /// The start value of sums.
     start: T,
+    /// The right shift of sums.
     shift: T,
-    /// What halves words and rounds them up.
+    /// The factor with which `pmulhrsw` halves words, halves up.
     half: T,
 }
 
@@ -60,7 +63,7 @@ impl<V: Copy> Step<V> for NumberConstants<V> {
             shift,
             half,
         } = self;
-        // Of the row of the result that the row read is the last one of, and of the next one.
+        // Sums of the result row whose last row is read now, and of the next result row.
         let mut sums: [Sums<L::V>; 2] = [[[start; 2]; 2]; 2];
         for y in 0..READ {
             // SAFETY: 4 LANES bytes are readable from each place in each row of `from` on.

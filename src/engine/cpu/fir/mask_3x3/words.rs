@@ -1,38 +1,38 @@
-//! Sums in words, twice as many at a time as of 32 bits. They may overflow on the way, as long as the last
-//! one fits.
+//! Sums of 16 bits, twice as many at a time as sums of 32. Partial sums may overflow, as long as the final
+//! sum fits.
 #![allow(unsafe_code)]
 
 use super::{Places, READ, ROWS, Step, WordMask, samples_of};
 use crate::engine::cpu::simd::vector::Simd;
 use std::marker::PhantomData;
 
-/// What the rows of a mask have in common: the terms that a row's samples are made into.
+/// The terms that a row's three samples are reduced to, because of a symmetry that all rows of the mask have.
 pub(super) trait Terms: Copy {
-    /// How many there are.
+    /// Number of terms.
     const COUNT: usize;
 
-    /// True if something may be added to the rounded sums.
+    /// True if a bias may be added to the rounded sums.
     const BIASED: bool = true;
 
-    /// True if the mask is so.
+    /// True if the mask has the symmetry.
     fn suit(mask: &WordMask) -> bool;
 
-    /// What each term weighs in a row of the mask.
+    /// The weight of each term in a row of the mask.
     fn weights(row: [i16; 3]) -> [i16; 3];
 
-    /// The terms of the left, the middle and the right sample; the rest is anything.
+    /// The terms of the left, the middle and the right sample; elements from [`Terms::COUNT`] on are unused.
     fn of<L: Simd>(simd: L, samples: [L::V; 3]) -> [L::V; 3];
 }
 
-/// The outer samples have equal weights: their sum, and the middle one.
+/// The outer samples have equal weights. Terms: their sum, and the middle sample.
 #[derive(Clone, Copy)]
 pub(super) struct Sum<const BIASED: bool>;
 
-/// The outer samples weigh the opposite, the middle one nothing: their difference.
+/// The outer samples have opposite weights, and the middle one has weight 0. Term: their difference.
 #[derive(Clone, Copy)]
 pub(super) struct Difference;
 
-/// Each sample.
+/// No symmetry. Terms: the samples.
 #[derive(Clone, Copy)]
 pub(super) struct Each;
 
@@ -93,13 +93,13 @@ impl Terms for Each {
 /// The mask in registers. `MIRRORED` if its first and its last row are equal.
 #[derive(Clone, Copy)]
 pub(super) struct WordConstants<T, R: Terms, const MIRRORED: bool> {
-    /// What each term of a row weighs.
+    /// The weight of each term, row by row.
     rows: [[T; 3]; 3],
-    /// The low byte of each word.
+    /// Mask of the low byte of each word.
     low: T,
-    /// What shifts words down and rounds them.
+    /// The factor with which `pmulhrsw` shifts words down and rounds them.
     factor: T,
-    /// What is added then.
+    /// The bias to add then.
     high: T,
     terms: PhantomData<R>,
 }
@@ -124,7 +124,7 @@ impl<T: Copy, R: Terms, const MIRRORED: bool> WordConstants<T, R, MIRRORED> {
         }
     }
 
-    /// What row `row` of the mask makes of a picture's row.
+    /// The weighted sum of a picture row's terms for row `row` of the mask.
     #[inline(always)]
     fn weighted<L: Simd<V = T>>(&self, simd: L, row: usize, terms: [T; 3]) -> T {
         let mut sum = simd.multiply_words(terms[0], self.rows[row][0]);
@@ -144,8 +144,7 @@ impl<V: Copy, R: Terms, const MIRRORED: bool> Step<V> for WordConstants<V, R, MI
         to: [*mut u8; ROWS],
         places: Places,
     ) {
-        // At even places and at odd ones: of the row of the result that the row read is the last one of, and
-        // of the next one.
+        // At even and at odd places: sums of the result row whose last row is read now, and of the next one.
         let mut sums = [[self.low; 2]; 2];
         for y in 0..READ {
             // SAFETY: 4 LANES bytes are readable from each place in each row of `from` on.

@@ -1,5 +1,5 @@
-//! The row filter of a separable mask, for vectors of any width: two rows of words become a line of pairs
-//! (see `column_filter`).
+//! The row filter of a separable mask, for vectors of any width: two rows of words become a line of pairs of
+//! intermediates (see `column_filter`).
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -8,16 +8,16 @@
 pub(super) mod unrolled;
 
 use crate::engine::cpu::rows::requantize::JoinLimbs;
-use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
+use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE, has_32_registers};
 
-/// The row filter of a separable mask.
+/// The row filter of a separable mask: `(sum + start) >> shift`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RowFilter {
     /// How words are paired.
     pub(super) pairing: Pairing,
-    /// What the sums begin with.
+    /// The start value of sums.
     pub(super) start: i32,
-    /// How far they are shifted down.
+    /// The right shift of sums.
     pub(super) shift: u32,
     /// Bits of a limb of the intermediate.
     pub(super) bits: u32,
@@ -26,10 +26,10 @@ pub(super) struct RowFilter {
 /// How the words of a row become pairs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Pairing {
-    /// Neighbours in memory are neighbouring pixels: the first word of each pair, and its two weights for
-    /// even and for odd results.
+    /// Neighbours in memory are neighbouring pixels: for each pair the index of its first word, and its
+    /// packed weights for even and for odd results.
     InPlace(Vec<(usize, [i32; 2])>),
-    /// Vectors of words are interleaved.
+    /// Two vectors of words are interleaved in registers.
     Interleaved(InterleavedTerms),
 }
 
@@ -39,19 +39,20 @@ impl Default for Pairing {
     }
 }
 
-/// The terms of a row filter, two by two with their weights.
+/// The terms of a row filter in pairs, each with its two packed weights. A term is a word, or the sum of two
+/// words of equal weight.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct InterleavedTerms {
-    /// Sums of two words of equal weight, with another such sum.
+    /// Pairs of two sums.
     pub(super) sums: Vec<([[usize; 2]; 2], i32)>,
-    /// Such a sum with a single word.
+    /// Pairs of a sum and a word.
     pub(super) mixed: Vec<([usize; 2], usize, i32)>,
-    /// Single words.
+    /// Pairs of two words.
     pub(super) singles: Vec<([usize; 2], i32)>,
 }
 
 impl InterleavedTerms {
-    /// The furthest word that is read for the first sample.
+    /// Largest index of a word that the first sample reads.
     fn reach(&self) -> usize {
         let sums = self.sums.iter().flat_map(|(at, _)| at.as_flattened());
         let mixed = self
@@ -63,22 +64,23 @@ impl InterleavedTerms {
     }
 }
 
-/// How the sums of a row pass become limbs of intermediates.
-struct RowEnding<T> {
+/// The constants that turn sums of a row filter into limbs of intermediates, in registers.
+struct LimbRounding<T> {
     joining: JoinLimbs<T>,
-    /// Shifts the result's low word of a sum up to the high word; `None` if that is a shift down.
+    /// Left shift that moves the result from its place in a sum to the high word; `None` if it would be a
+    /// right shift.
     up: Option<T>,
     limbs: IntermediateLimbs<T>,
 }
 
-impl<T: Copy> RowEnding<T> {
+impl<T: Copy> LimbRounding<T> {
     #[inline(always)]
-    fn new<L: Simd<V = T>>(simd: L, limbs: usize, pass: &RowFilter) -> RowEnding<T> {
-        // Sums come in limbs of 8 bits, and intermediates have 24, so with a shift below 8 the whole sum fits
-        // 32.
+    fn new<L: Simd<V = T>>(simd: L, limbs: usize, pass: &RowFilter) -> LimbRounding<T> {
+        // Samples have limbs of 8 bits, and intermediates 24 bits: with a shift below 8 the joined sum fits
+        // 32 bits.
         let whole = limbs > 1 && pass.shift < 8;
         let below = if limbs == 1 || whole { 0 } else { 8 };
-        RowEnding {
+        LimbRounding {
             joining: JoinLimbs::new(simd, 8, whole, pass.shift - below),
             up: (pass.shift <= 16).then(|| simd.splat(16 - pass.shift as i32)),
             limbs: IntermediateLimbs::new(simd, pass.bits),
@@ -86,14 +88,15 @@ impl<T: Copy> RowEnding<T> {
     }
 }
 
-/// Limbs of an intermediate, at most.
+/// Most limbs of an intermediate.
 const LIMBS: usize = 3;
 
-/// How intermediates are split into limbs.
+/// The constants that split intermediates into limbs, in registers.
 #[derive(Clone, Copy)]
 pub(super) struct IntermediateLimbs<T> {
-    /// The shifts that bring each limb down to the low word, and up to the high one.
+    /// For each limb the right shift to the low word.
     down: [T; LIMBS],
+    /// For each limb the left shift to the high word.
     up: [T; LIMBS],
     /// The bits of two limbs.
     mask: T,
@@ -144,31 +147,31 @@ impl<T: Copy> IntermediateLimbs<T> {
     }
 }
 
-/// Writes the intermediates of an upper and a lower row as pairs, in `T` limbs `stride` elements apart.
+/// Writes the intermediates of the sums of an upper and a lower row as pairs, in `T` limbs `stride` elements
+/// apart.
 #[inline(always)]
 unsafe fn put_pairs<L: Simd, const P: usize, const T: usize>(
     simd: L,
     sums: [[L::V; P]; 2],
-    ending: &RowEnding<L::V>,
+    rounding: &LimbRounding<L::V>,
     to: *mut u32,
     stride: usize,
 ) {
-    let upper = ending.joining.join(simd, sums[0]);
-    if let (1, 1, Some(up)) = (P, T, ending.up) {
+    let upper = rounding.joining.join(simd, sums[0]);
+    if let (1, 1, Some(up)) = (P, T, rounding.up) {
         let pairs = simd.merge(upper, simd.shift_up(sums[1][0], up));
         // SAFETY: LANES elements are writable at `to`.
         unsafe { simd.store(to, pairs) };
         return;
     }
-    let lower = ending.joining.join(simd, sums[1]);
+    let lower = rounding.joining.join(simd, sums[1]);
     // SAFETY: LANES elements are writable at `to` and at each limb's place, `stride` elements on.
-    unsafe { ending.limbs.put::<L, T>(simd, [upper, lower], to, stride) };
+    unsafe { rounding.limbs.put::<L, T>(simd, [upper, lower], to, stride) };
 }
 
-/// The row pass over two rows of words, limb after limb `limb_stride` words apart. `out` gets pairs (upper,
-/// lower) of intermediates in `out_limbs` limbs, `out.len() / out_limbs` (a multiple of [`TILE`]) of each: in
-/// [`Order::Alternate`] where words are paired in place, in [`Order::Interleaved`] where they are
-/// interleaved.
+/// Filters two rows of words, whose limbs are `limb_stride` words apart. `out` gets pairs (upper, lower) of
+/// intermediates in `out_limbs` limbs, `out.len() / out_limbs` (a multiple of [`TILE`]) of each: in
+/// [`Order::Alternate`] for [`Pairing::InPlace`], in [`Order::Interleaved`] for [`Pairing::Interleaved`].
 pub(super) fn row_filter<L: Simd>(
     simd: L,
     rows: [&[u16]; 2],
@@ -179,7 +182,7 @@ pub(super) fn row_filter<L: Simd>(
 ) {
     let samples = out.len() / out_limbs;
     let furthest = match &pass.pairing {
-        // The last vector's taps end one word further on than the last sample's own.
+        // A pair may reach one word further than the last sample's last tap.
         Pairing::InPlace(taps) => taps.iter().map(|t| t.0).max().unwrap_or(0),
         Pairing::Interleaved(interleaved) => interleaved.reach(),
     };
@@ -201,7 +204,7 @@ pub(super) fn row_filter<L: Simd>(
             (1, 2) => simd.enter(InPlace::<1, 2, 2>(work, taps)),
             (1, _) => simd.enter(InPlace::<1, 3, 2>(work, taps)),
             (_, 1) => simd.enter(InPlace::<2, 1, 1>(work, taps)),
-            // A constant in the condition: only one of the two is compiled.
+            // A constant condition: only one of the two loops is compiled.
             (_, 2) if const { has_32_registers::<L>() } => simd.enter(InPlace::<2, 2, 2>(work, taps)),
             (_, 2) => simd.enter(InPlace::<2, 2, 1>(work, taps)),
             _ if const { has_32_registers::<L>() } => simd.enter(InPlace::<2, 3, 2>(work, taps)),
@@ -212,7 +215,7 @@ pub(super) fn row_filter<L: Simd>(
             (1, 2) => simd.enter(Interleaved::<1, 2, 2>(work, interleaved)),
             (1, _) => simd.enter(Interleaved::<1, 3, 2>(work, interleaved)),
             (_, 1) => simd.enter(Interleaved::<2, 1, 1>(work, interleaved)),
-            // A constant in the condition: only one of the two is compiled.
+            // A constant condition: only one of the two loops is compiled.
             (_, 2) if const { has_32_registers::<L>() } => {
                 simd.enter(Interleaved::<2, 2, 2>(work, interleaved));
             }
@@ -223,7 +226,7 @@ pub(super) fn row_filter<L: Simd>(
     }
 }
 
-/// What [`row_filter`] has checked.
+/// The arguments of [`row_filter`], which has checked their bounds.
 #[derive(Clone, Copy)]
 struct RowWork<'a> {
     rows: [*const u16; 2],
@@ -234,13 +237,13 @@ struct RowWork<'a> {
 }
 
 impl RowWork<'_> {
-    /// Writes `V` times two vectors of intermediates from the sums of `P` limbs as `T` limbs.
+    /// Writes 2 `V` vectors of intermediates, in `T` limbs, from sums in `P` limbs.
     #[inline(always)]
     unsafe fn put<L: Simd, const P: usize, const T: usize, const V: usize>(
         &self,
         simd: L,
         sums: RowSums<L::V, P, V>,
-        ending: &RowEnding<L::V>,
+        rounding: &LimbRounding<L::V>,
         x: usize,
     ) {
         for v in 0..V {
@@ -253,24 +256,24 @@ impl RowWork<'_> {
                     }
                 }
                 // SAFETY: x + 2 LANES V is at most `samples`, a limb's length.
-                unsafe { put_pairs::<L, P, T>(simd, limbs, ending, self.out.add(to), self.samples) };
+                unsafe { put_pairs::<L, P, T>(simd, limbs, rounding, self.out.add(to), self.samples) };
             }
         }
     }
 }
 
-/// The sums of two rows in `P` limbs: `V` pairs of vectors.
+/// The sums of two rows in `P` limbs, `V` pairs of vectors of each.
 type RowSums<T, const P: usize, const V: usize> = [[[[T; V]; 2]; 2]; P];
 
-/// The row pass in place, from `P` limbs to `T`, `V` vectors of words at a time.
+/// The loop for [`Pairing::InPlace`], from `P` limbs to `T`, `V` vectors of words at a time.
 struct InPlace<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a [(usize, [i32; 2])]);
 
-impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, V> {
+impl<const P: usize, const T: usize, const V: usize> IntLoop for InPlace<'_, P, T, V> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let InPlace(work, taps) = self;
         let (start, zero) = (simd.splat(work.pass.start), simd.splat(0));
-        let ending = RowEnding::new(simd, P, work.pass);
+        let rounding = LimbRounding::new(simd, P, work.pass);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
             // Even and odd results of each row.
             let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
@@ -281,8 +284,8 @@ impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, 
                     for row in 0..2 {
                         for v in 0..V {
                             let from = x + at + p * work.limb_stride + 2 * L::LANES * v;
-                            // SAFETY: `row_filter` asserted that rows go on for `samples` words from each tap
-                            // on, in both limbs; x + 2 LANES V is at most that.
+                            // SAFETY: `row_filter` asserted that `samples` words are readable from each tap
+                            // on, in each limb; x + 2 LANES V is at most that.
                             let words = unsafe { simd.load(work.rows[row].add(from)) };
                             for parity in 0..2 {
                                 let sum = &mut sums[p][row][parity][v];
@@ -293,20 +296,20 @@ impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, 
                 }
             }
             // SAFETY: x + 2 LANES V is at most `samples`.
-            unsafe { work.put::<L, P, T, V>(simd, sums, &ending, x) };
+            unsafe { work.put::<L, P, T, V>(simd, sums, &rounding, x) };
         }
     }
 }
 
-/// The row pass by interleaving, from `P` limbs to `T`, `V` vectors of words at a time.
+/// The loop for [`Pairing::Interleaved`], from `P` limbs to `T`, `V` vectors of words at a time.
 struct Interleaved<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a InterleavedTerms);
 
-impl<const P: usize, const T: usize, const V: usize> Work for Interleaved<'_, P, T, V> {
+impl<const P: usize, const T: usize, const V: usize> IntLoop for Interleaved<'_, P, T, V> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let Interleaved(work, interleaved) = self;
         let (start, zero) = (simd.splat(work.pass.start), simd.splat(0));
-        let ending = RowEnding::new(simd, P, work.pass);
+        let rounding = LimbRounding::new(simd, P, work.pass);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
             let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
             sums[0] = [[[start; V]; 2]; 2];
@@ -326,12 +329,12 @@ impl<const P: usize, const T: usize, const V: usize> Work for Interleaved<'_, P,
                 );
             }
             // SAFETY: x + 2 LANES V is at most `samples`.
-            unsafe { work.put::<L, P, T, V>(simd, sums, &ending, x) };
+            unsafe { work.put::<L, P, T, V>(simd, sums, &rounding, x) };
         }
     }
 }
 
-/// Adds two terms of `A` and `B` words (1 or 2), interleaved.
+/// Adds the products of a pair of terms, of `A` and of `B` words (1 or 2).
 #[inline(always)]
 fn add_interleaved<L: Simd, const P: usize, const V: usize, const A: usize, const B: usize>(
     simd: L,
@@ -344,8 +347,8 @@ fn add_interleaved<L: Simd, const P: usize, const V: usize, const A: usize, cons
     for p in 0..P {
         for row in 0..2 {
             for v in 0..V {
-                // SAFETY: `row_filter` asserted that rows go on for `samples` words from each term's words
-                // on, in both limbs; x + 2 LANES V is at most that.
+                // SAFETY: `row_filter` asserted that `samples` words are readable from each term's words on,
+                // in each limb; x + 2 LANES V is at most that.
                 let [a, b] = unsafe {
                     let from = work.rows[row].add(x + p * work.limb_stride + 2 * L::LANES * v);
                     let (mut a, mut b) = (simd.load(from.add(first[0])), simd.load(from.add(second[0])));

@@ -1,4 +1,4 @@
-//! Row filters of few terms, whose number is known at compile time, from 16-bit words to 16-bit
+//! Row filters for a number of terms that is known at compile time, from 16-bit words to 16-bit
 //! intermediates: all weights stay in registers.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
@@ -7,30 +7,35 @@
 
 use super::{InterleavedTerms, Pairing, RowFilter};
 use crate::engine::cpu::simd::unroll::unroll;
-use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
+use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE, has_32_registers};
 
-/// A row pass of so few terms.
+/// A row filter that an unrolled loop is compiled for.
 pub(in crate::engine::cpu::fir) struct UnrolledRow {
     terms: Terms,
+    /// The start value of sums.
     start: i32,
+    /// The right shift of sums.
     shift: u32,
 }
 
+/// The terms of a row filter.
 enum Terms {
-    /// Neighbouring words are pairs: the weights of those at 0, 2, 4 and so on, for even and for odd results.
+    /// Neighbouring words are pairs: the packed weights of the pairs at words 0, 2, 4 .., for even and for
+    /// odd results.
     InPlace(Vec<[i32; 2]>),
-    /// So many words, `step` apart, folded: those with equal weights are added two by two from the ends to
-    /// the middle; the weights of two of these sums, or of the last one and the middle word, or of that word
-    /// alone.
+    /// A symmetric row, folded.
     Interleaved {
+        /// Number of weights of the row.
         count: usize,
+        /// Words from a pixel to the next.
         step: usize,
+        /// Packed weights: of two sums of mirrored words each, from the ends to the middle; then of the last
+        /// sum and the middle word, or of the middle word alone.
         weights: Vec<i32>,
     },
 }
 
-/// The most taps of words that are paired in place: their accumulators have to stay in registers, of which
-/// weights leave too few.
+/// Most taps of words that are paired in place: the weights of more leave too few registers for the sums.
 const fn most_taps<L: Simd>() -> usize {
     if has_32_registers::<L>() {
         13
@@ -42,7 +47,7 @@ const fn most_taps<L: Simd>() -> usize {
 }
 
 impl UnrolledRow {
-    /// The terms of a row filter with few of them that rounds as these loops do.
+    /// The unrolled form of a row filter; `None` if no loop is compiled for its terms, or rounds as it does.
     pub(in crate::engine::cpu::fir) fn of<L: Simd>(_: L, pass: &RowFilter) -> Option<UnrolledRow> {
         if !(1..=16).contains(&pass.shift) {
             return None;
@@ -82,7 +87,7 @@ impl UnrolledRow {
         })
     }
 
-    /// How many terms it has.
+    /// Number of terms: pairs of words, or weights of a folded row.
     pub(in crate::engine::cpu::fir) fn terms(&self) -> usize {
         match &self.terms {
             Terms::InPlace(weights) => weights.len(),
@@ -104,9 +109,9 @@ impl UnrolledRow {
             Terms::InPlace(weights) => {
                 unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N>(simd, weights));
             }
-            // A constant in the condition, so that loops that nothing enters are not compiled.
+            // A constant condition: loops that a set never enters are not compiled.
             Terms::Interleaved { .. } if const { has_32_registers::<L>() } => {
-                unreachable!("no loop is compiled for few terms that are interleaved in such vectors");
+                unreachable!("`UnrolledRow::of` refuses interleaved terms for 32 registers");
             }
             Terms::Interleaved { count, step, weights } => match step {
                 2 => unroll!(*count, [5, 7, 9], K => work.interleaved::<L, K, 2>(simd, weights)),
@@ -120,20 +125,21 @@ impl UnrolledRow {
     }
 }
 
-/// True if sums need not begin with what rounds them, since it is there for nothing or since the mean of
-/// words that are twice the intermediate and of 0 is the same: where none is negative.
+/// True if the loops round as the filter asks. With fused multiply-adds any start value is free. Otherwise
+/// sums have none: they are shifted one bit less, and the mean of a word and 0, halves up, rounds it. That
+/// needs a start value of one half, and weights that are not negative.
 fn rounds_late<L: Simd>(pass: &RowFilter, weights: &[i32]) -> bool {
     let is_half = pass.start == 1 << (pass.shift - 1);
     L::FUSED_MULTIPLY_ADD || (is_half && weights.iter().all(|pair| *pair >= 0 && pair & 0x8000 == 0))
 }
 
-/// How many words have weights and how far apart they are, where words of equal weights are added two by two
-/// from the ends to the middle.
+/// The number of weights of a folded row, and the words from a pixel to the next; `None` if the terms are not
+/// the sums of mirrored words, in order from the ends to the middle.
 fn shape(interleaved: &InterleavedTerms) -> Option<(usize, usize)> {
     let count = 4 * interleaved.sums.len() + 3 * interleaved.mixed.len() + interleaved.singles.len();
     let middle = match (&interleaved.mixed[..], &interleaved.singles[..]) {
         ([mixed], []) => mixed.1,
-        // Alone, without another one's weight beside its own.
+        // The middle word alone: the other half of its packed weights is 0.
         ([], [([middle, _], 0..=0xFFFF)]) => *middle,
         _ => return None,
     };
@@ -149,7 +155,7 @@ fn shape(interleaved: &InterleavedTerms) -> Option<(usize, usize)> {
     is_regular.then_some((count, step))
 }
 
-/// Two rows of words, and where their intermediates go.
+/// Two rows of words, and the line for their intermediates.
 struct RowJob<'a> {
     rows: [&'a [u16]; 2],
     pass: &'a UnrolledRow,
@@ -157,6 +163,7 @@ struct RowJob<'a> {
 }
 
 impl RowJob<'_> {
+    /// Checks the bounds, and runs the loop for `N` pairs.
     fn in_place<L: Simd, const N: usize>(self, simd: L, weights: &[[i32; 2]]) {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
@@ -166,41 +173,43 @@ impl RowJob<'_> {
         let mut all = [[0; 2]; N];
         all.copy_from_slice(weights);
         simd.enter(InPlace::<N> {
-            few: self,
+            job: self,
             weights: all,
         });
     }
 
+    /// Checks the bounds, and runs the loop for `K` weights, `C` words apart.
     fn interleaved<L: Simd, const K: usize, const C: usize>(self, simd: L, weights: &[i32]) {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
         assert!(self.rows.iter().all(|row| row.len() >= samples + (K - 1) * C));
-        // The assertions bound every read: x + 2 LANES is at most `samples`, and terms lie up to K - 1 pixels
-        // beyond.
+        // The assertions bound every read: x + 2 LANES is at most `samples`, and terms reach K - 1 pixels
+        // further.
         let mut all = [0; K];
         all[..weights.len()].copy_from_slice(weights);
         simd.enter(Interleaved::<K, C> {
-            few: self,
+            job: self,
             weights: all,
         });
     }
 }
 
-/// The constants that turn sums into pairs of intermediates.
+/// The constants that turn sums into pairs of intermediates, in registers.
 #[derive(Clone, Copy)]
-struct Ending<T> {
+struct PairRounding<T> {
     start: T,
-    /// The shifts that bring a sum's word down to the low half, and up to the high one.
+    /// Right shift that moves the result from its place in a sum to the low word.
     down: T,
+    /// Left shift that moves the result to the high word.
     up: T,
     zero: T,
 }
 
-impl<T: Copy> Ending<T> {
+impl<T: Copy> PairRounding<T> {
     #[inline(always)]
-    fn new<L: Simd<V = T>>(simd: L, pass: &UnrolledRow) -> Ending<T> {
+    fn new<L: Simd<V = T>>(simd: L, pass: &UnrolledRow) -> PairRounding<T> {
         let down = pass.shift as i32 - i32::from(!L::FUSED_MULTIPLY_ADD);
-        Ending {
+        PairRounding {
             start: simd.splat(if L::FUSED_MULTIPLY_ADD { pass.start } else { 0 }),
             down: simd.splat(down),
             up: simd.splat(16 - down),
@@ -220,7 +229,7 @@ impl<T: Copy> Ending<T> {
     }
 }
 
-/// `sum` and a product, where the first one needs no addition.
+/// Adds a product to `sum`. Without fused multiply-adds the first product needs no addition.
 #[inline(always)]
 fn add_product<L: Simd>(simd: L, is_first: bool, sum: L::V, pairs: L::V, weights: L::V) -> L::V {
     if is_first && !L::FUSED_MULTIPLY_ADD {
@@ -230,8 +239,8 @@ fn add_product<L: Simd>(simd: L, is_first: bool, sum: L::V, pairs: L::V, weights
     }
 }
 
-/// The sums of the even and of the odd results of rows whose first words are at `from`: tap t is of the words
-/// from 2t on, and has weights for both.
+/// The sums of the even and of the odd results of `M` rows, which begin at `from`. Tap t reads words from 2t
+/// on, and has weights for both.
 ///
 /// # Safety
 /// A vector is readable at each tap.
@@ -242,7 +251,7 @@ unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize>(
     weights: &[[L::V; 2]; N],
     start: L::V,
 ) -> [[L::V; 2]; M] {
-    // Of even results and of odd ones.
+    // Even results, and odd ones.
     let mut sums = [[start; 2]; M];
     for t in 0..N {
         for m in 0..M {
@@ -256,18 +265,19 @@ unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize>(
     sums
 }
 
-/// Neighbouring words are pairs: tap t begins at word 2t, and has weights for even and for odd results.
+/// The loop for pairs of neighbouring words: tap t begins at word 2t, and has weights for even and for odd
+/// results.
 struct InPlace<'a, const N: usize> {
-    few: RowJob<'a>,
+    job: RowJob<'a>,
     weights: [[i32; 2]; N],
 }
 
-impl<const N: usize> Work for InPlace<'_, N> {
+impl<const N: usize> IntLoop for InPlace<'_, N> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let RowJob { rows, pass, out } = self.few;
-        let ending = Ending::new(simd, pass);
-        let mut weights = [[ending.zero; 2]; N];
+        let RowJob { rows, pass, out } = self.job;
+        let rounding = PairRounding::new(simd, pass);
+        let mut weights = [[rounding.zero; 2]; N];
         for t in 0..N {
             weights[t] = [simd.splat(self.weights[t][0]), simd.splat(self.weights[t][1])];
         }
@@ -276,7 +286,7 @@ impl<const N: usize> Work for InPlace<'_, N> {
             // Two vectors of both rows at once.
             for x in (0..out.len()).step_by(4 * L::LANES) {
                 // SAFETY: the length of `out` is a multiple of TILE and so of 4 LANES, hence x + 4 LANES is
-                // at most that, beyond which `in_place` asserted rows to have 2 (N - 1) words.
+                // at most that length; `in_place` asserted that rows have 2 (N - 1) words more.
                 unsafe {
                     let next = 2 * L::LANES;
                     let from = [
@@ -285,10 +295,10 @@ impl<const N: usize> Work for InPlace<'_, N> {
                         rows[0].add(x + next),
                         rows[1].add(x + next),
                     ];
-                    let [a, b, c, d] = in_place_sums::<L, N, 4>(simd, from, &weights, ending.start);
+                    let [a, b, c, d] = in_place_sums::<L, N, 4>(simd, from, &weights, rounding.start);
                     for (v, [upper, lower]) in [[a, b], [c, d]].into_iter().enumerate() {
                         for parity in 0..2 {
-                            let pairs = ending.pairs(simd, [upper[parity], lower[parity]]);
+                            let pairs = rounding.pairs(simd, [upper[parity], lower[parity]]);
                             simd.store(out.as_mut_ptr().add(x + next * v + L::LANES * parity), pairs);
                         }
                     }
@@ -297,13 +307,13 @@ impl<const N: usize> Work for InPlace<'_, N> {
             return;
         }
         for x in (0..out.len()).step_by(2 * L::LANES) {
-            // SAFETY: x + 2 LANES is at most the length of `out`, beyond which `in_place` asserted rows to
-            // have 2 (N - 1) words.
+            // SAFETY: x + 2 LANES is at most the length of `out`; `in_place` asserted that rows have 2 (N -
+            // 1) words more.
             unsafe {
-                let [upper] = in_place_sums::<L, N, 1>(simd, [rows[0].add(x)], &weights, ending.start);
-                let [lower] = in_place_sums::<L, N, 1>(simd, [rows[1].add(x)], &weights, ending.start);
+                let [upper] = in_place_sums::<L, N, 1>(simd, [rows[0].add(x)], &weights, rounding.start);
+                let [lower] = in_place_sums::<L, N, 1>(simd, [rows[1].add(x)], &weights, rounding.start);
                 for parity in 0..2 {
-                    let pairs = ending.pairs(simd, [upper[parity], lower[parity]]);
+                    let pairs = rounding.pairs(simd, [upper[parity], lower[parity]]);
                     simd.store(out.as_mut_ptr().add(x + L::LANES * parity), pairs);
                 }
             }
@@ -311,41 +321,42 @@ impl<const N: usize> Work for InPlace<'_, N> {
     }
 }
 
-/// The sum of the vectors of words at two places.
+/// The sum of the vectors of words at `from + a` and at `from + b`.
 ///
 /// # Safety
-/// Both are readable.
+/// 2 LANES words are readable at `from + a` and at `from + b`.
 #[inline(always)]
 unsafe fn two_words<L: Simd>(simd: L, from: *const u16, [a, b]: [usize; 2]) -> L::V {
-    // SAFETY: 2 LANES words are readable at both places.
+    // SAFETY: 2 LANES words are readable at `from + a` and at `from + b`, as this function requires.
     unsafe { simd.add_words(simd.load(from.add(a)), simd.load(from.add(b))) }
 }
 
-/// Vectors of `K` words, `C` words apart, are interleaved: pairs of sums of two words of the same weight, and
-/// either another sum with the word in the middle or that one alone. Of the weights K / 4 + 1 count.
+/// The loop for a folded row of `K` weights, `C` words apart: pairs of sums of mirrored words are
+/// interleaved, then the last sum and the middle word, or that word alone. The first K / 4 + 1 packed weights
+/// are used.
 struct Interleaved<'a, const K: usize, const C: usize> {
-    few: RowJob<'a>,
+    job: RowJob<'a>,
     weights: [i32; K],
 }
 
-impl<const K: usize, const C: usize> Work for Interleaved<'_, K, C> {
+impl<const K: usize, const C: usize> IntLoop for Interleaved<'_, K, C> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let RowJob { rows, pass, out } = self.few;
-        let ending = Ending::new(simd, pass);
-        let mut weights = [ending.zero; K];
+        let RowJob { rows, pass, out } = self.job;
+        let rounding = PairRounding::new(simd, pass);
+        let mut weights = [rounding.zero; K];
         for k in 0..K / 4 + 1 {
             weights[k] = simd.splat(self.weights[k]);
         }
         let (middle, last) = (K / 2, K - 1);
         let rows = rows.map(<[u16]>::as_ptr);
         for x in (0..out.len()).step_by(2 * L::LANES) {
-            let mut sums = [[ending.start; 2]; 2];
+            let mut sums = [[rounding.start; 2]; 2];
             for row in 0..2 {
                 for k in 0..K / 4 + 1 {
                     let i = 2 * k;
-                    // SAFETY: x + 2 LANES is at most the length of `out`, beyond which `interleaved` asserted
-                    // rows to have K - 1 pixels.
+                    // SAFETY: x + 2 LANES is at most the length of `out`; `interleaved` asserted that rows
+                    // have K - 1 pixels more.
                     let [first, second] = unsafe {
                         let from = rows[row].add(x);
                         if i + 1 < middle {
@@ -360,7 +371,7 @@ impl<const K: usize, const C: usize> Work for Interleaved<'_, K, C> {
                                 simd.load(from.add(middle * C)),
                             ]
                         } else {
-                            [simd.load(from.add(middle * C)), ending.zero]
+                            [simd.load(from.add(middle * C)), rounding.zero]
                         }
                     };
                     let pairs = simd.interleave_words(first, second);
@@ -371,8 +382,8 @@ impl<const K: usize, const C: usize> Work for Interleaved<'_, K, C> {
                 }
             }
             for half in 0..2 {
-                let pairs = ending.pairs(simd, sums[half]);
-                // SAFETY: x + 2 LANES is at most the length.
+                let pairs = rounding.pairs(simd, sums[half]);
+                // SAFETY: x + 2 LANES is at most the length of `out`.
                 unsafe { simd.store(out.as_mut_ptr().add(x + L::LANES * half), pairs) };
             }
         }

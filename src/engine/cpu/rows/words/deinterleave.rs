@@ -1,20 +1,20 @@
-//! Deinterleaving: rows of interleaved pixels become rows of one component after the other, so that a row
-//! filter finds neighbours side by side, as in a planar format (see `row_filter`). Between the components
-//! there is room for their aprons (see `border`), so that loops run over the whole as over one row; results
-//! in that room mean nothing.
+//! Deinterleaving: a row of interleaved pixels becomes one component after the other, so that neighbours lie
+//! side by side for the row filter, as in a planar format (see `row_filter`). Between components there is
+//! room for their aprons (see `border`), so that loops treat the whole as one row; the results in that room
+//! are undefined.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::widen::{Widening, Words};
-use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 
-/// Weights of a row from which on its components are worth deinterleaving: with wide vectors hardly any load
-/// begins on a cache line, so that half as many of them count for more than what it costs.
+/// Fewest weights of a row filter with which deinterleaving pays. Wide vectors rarely load from the start of
+/// a cache line, so halving the number of loads saves more than deinterleaving costs.
 const LEAST_WEIGHTS: usize = 3;
 
-/// True if the components of a row of so many weights are worth deinterleaving.
+/// True if deinterleaving pays for a row filter of `weights` weights.
 pub(in crate::engine::cpu) fn suit<L: Simd>(_: L, channels: usize, weights: usize) -> bool {
     (2..=4).contains(&channels) && weights >= LEAST_WEIGHTS && const { L::DEINTERLEAVES }
 }
@@ -22,23 +22,23 @@ pub(in crate::engine::cpu) fn suit<L: Simd>(_: L, channels: usize, weights: usiz
 /// Words of a cache line.
 const LINE: usize = 32;
 
-/// Samples from a component of a row to the next one, with an apron of `reach` samples at each end: whole
-/// cache lines, and room for whole steps.
+/// Samples from a component of a row to the next one, with an apron of `reach` samples at each end: a
+/// multiple of cache lines, with room for whole steps of the loops.
 pub(in crate::engine::cpu) fn pitch(width: usize, reach: usize) -> usize {
     width.next_multiple_of(LINE) + (2 * reach).next_multiple_of(LINE)
 }
 
-/// Bytes of a step of four components, at most.
+/// Most bytes of a step of four components.
 const STEP: usize = 4 * TILE;
 
-/// Where the rows of components lie: one after the other, `pitch` samples apart.
+/// The layout of a deinterleaved row: one component after the other, `pitch` samples apart.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct Planar {
     pub(in crate::engine::cpu) channels: usize,
     pub(in crate::engine::cpu) pitch: usize,
 }
 
-/// Calls a loop of so many components and bytes of a sample.
+/// Runs a loop that is compiled for this number of components and these bytes per sample.
 macro_rules! with_form {
     ($channels:expr, $bytes:expr, $work:ident($($argument:expr),*), $simd:expr) => {{
         let simd = $simd.unfused();
@@ -54,23 +54,23 @@ macro_rules! with_form {
     }};
 }
 
-/// Reads a row of pixels into words of one component after the other, and a second limb `stride` words on if
-/// there is one. Components are written in whole cache lines, for which there has to be room; what is written
-/// beyond the row means nothing.
+/// Reads a row of pixels into words of one component after the other; a second limb goes `stride` words
+/// further on. Components are written in whole cache lines, for which `out` has room; words after a
+/// component's end are undefined.
 pub(in crate::engine::cpu) fn deinterleave_row<L: Simd>(
     simd: L,
     widening: Widening,
-    apart: Planar,
+    planar: Planar,
     row: &[u8],
     out: &mut [u16],
     stride: usize,
 ) {
-    let Planar { channels, pitch } = apart;
+    let Planar { channels, pitch } = planar;
     let pixels = row.len() / (channels * widening.bytes);
     let limbs = if widening.split_bytes { 2 } else { 1 };
     assert!(pixels.next_multiple_of(LINE) <= pitch);
     assert!((limbs - 1) * stride + (channels - 1) * pitch + pixels.next_multiple_of(LINE) <= out.len());
-    // A constant asked for as such, lest loops be compiled that nothing enters.
+    // A constant condition: sets without deinterleaving do not compile the loops.
     if const { L::DEINTERLEAVES } {
         let out = out.as_mut_ptr();
         with_form!(
@@ -82,10 +82,11 @@ pub(in crate::engine::cpu) fn deinterleave_row<L: Simd>(
     }
 }
 
-/// What [`deinterleave_row`] has checked, for pixels of `C` components of `BYTES` bytes.
+/// The loop of [`deinterleave_row`], which has checked its bounds, for pixels of `C` components of `BYTES`
+/// bytes.
 struct Load<'a, const C: usize, const BYTES: usize>(Widening, &'a [u8], *mut u16, usize, usize);
 
-impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
+impl<const C: usize, const BYTES: usize> IntLoop for Load<'_, C, BYTES> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let Load(widening, row, out, pitch, stride) = self;
@@ -94,8 +95,8 @@ impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
         let step = pixels * C * BYTES;
         let whole = row.len() / step;
         for k in 0..whole {
-            // SAFETY: a step within the row; `deinterleave_row` has asked for room for the whole of it in
-            // each component.
+            // SAFETY: the step ends within the row, and `deinterleave_row` asserted room for the row in each
+            // component.
             unsafe {
                 let from = row.as_ptr().add(k * step);
                 load_step::<L, C, BYTES>(simd, &words, from, out.add(k * pixels), (pitch, stride));
@@ -105,7 +106,8 @@ impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
         if !rest.is_empty() {
             let mut last = [0; STEP];
             last[..rest.len()].copy_from_slice(rest);
-            // SAFETY: the copy is a step long, and there is room as before.
+            // SAFETY: the copy is a step long, and `deinterleave_row` asserted room for whole cache lines,
+            // which are whole steps, in each component.
             unsafe {
                 let to = out.add(whole * pixels);
                 load_step::<L, C, BYTES>(simd, &words, last.as_ptr(), to, (pitch, stride));
@@ -114,11 +116,11 @@ impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
     }
 }
 
-/// A vector of words of each component.
+/// Makes a vector of words of each component.
 ///
 /// # Safety
-/// As many pixels are readable at `from`, and a vector is writable at `out`, as many times `pitch` words on
-/// as there are components, and `stride` beyond each.
+/// 2 LANES pixels are readable at `from`. A vector is writable at `out` plus `pitch` words for each
+/// component, and `stride` words after each of these if there is a second limb.
 #[inline(always)]
 unsafe fn load_step<L: Simd, const C: usize, const BYTES: usize>(
     simd: L,
@@ -130,43 +132,43 @@ unsafe fn load_step<L: Simd, const C: usize, const BYTES: usize>(
     // SAFETY: 2 LANES pixels are readable at `from`, and 2 LANES words are writable at `out` for each
     // component and limb.
     unsafe {
-        let apart = simd.deinterleave::<C, BYTES>(from);
+        let components = simd.deinterleave::<C, BYTES>(from);
         for c in 0..C {
             let to = out.add(c * pitch);
             if BYTES == 1 {
-                simd.store(to, apart[c]);
+                simd.store(to, components[c]);
             } else {
-                words.put(simd, apart[c], to, stride);
+                words.put(simd, components[c], to, stride);
             }
         }
     }
 }
 
-/// Samples that lie behind the last one of a row that is [interleaved](interleave_row).
+/// Readable samples after the last one of a row that is [interleaved](interleave_row).
 pub(in crate::engine::cpu) const BEHIND: usize = TILE;
 
-/// Writes a row of pixels whose components, of so many bytes a sample, lie one after the other, with
-/// [`BEHIND`] more samples behind the last one.
+/// Interleaves a row: writes the pixels of a deinterleaved row of `bytes` bytes per sample, which has
+/// [`BEHIND`] more samples after the last one.
 pub(in crate::engine::cpu) fn interleave_row<L: Simd>(
     simd: L,
-    apart: Planar,
+    planar: Planar,
     bytes: usize,
     row: &[u8],
     out: &mut [u8],
 ) {
-    let Planar { channels, pitch } = apart;
+    let Planar { channels, pitch } = planar;
     let pixels = out.len() / (channels * bytes);
     assert!(((channels - 1) * pitch + pixels + BEHIND) * bytes <= row.len());
-    // A constant asked for as such, lest loops be compiled that nothing enters.
+    // A constant condition: sets without deinterleaving do not compile the loops.
     if const { L::DEINTERLEAVES } {
         with_form!(channels, bytes, Put(row, pitch, out), simd);
     }
 }
 
-/// What [`interleave_row`] has checked.
+/// The loop of [`interleave_row`], which has checked its bounds.
 struct Put<'a, const C: usize, const BYTES: usize>(&'a [u8], usize, &'a mut [u8]);
 
-impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {
+impl<const C: usize, const BYTES: usize> IntLoop for Put<'_, C, BYTES> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let Put(row, pitch, out) = self;
@@ -175,7 +177,8 @@ impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {
         let step = vector * C;
         let whole = out.len() / step;
         for k in 0..whole {
-            // SAFETY: a step within the row; of each component, so much has been asked for.
+            // SAFETY: the step ends within `out`, and `interleave_row` asserted as many samples in each
+            // component.
             unsafe {
                 let from = row.as_ptr().add(k * vector);
                 put_step::<L, C, BYTES>(simd, from, pitch, out.as_mut_ptr().add(k * step));
@@ -184,7 +187,8 @@ impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {
         let rest = &mut out[whole * step..];
         if !rest.is_empty() {
             let mut last = [0; STEP];
-            // SAFETY: what is beyond a component is there, up to BEHIND samples, and the room is a step long.
+            // SAFETY: `interleave_row` asserted BEHIND readable samples after a component's last one, and
+            // `last` is a step long.
             unsafe {
                 let from = row.as_ptr().add(whole * vector);
                 put_step::<L, C, BYTES>(simd, from, pitch, last.as_mut_ptr());
@@ -194,11 +198,11 @@ impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {
     }
 }
 
-/// A vector of each component.
+/// Interleaves a vector of each component.
 ///
 /// # Safety
-/// It is readable at `from`, and as many times `pitch` samples on as there are components; as many vectors
-/// are writable at `to`.
+/// A vector is readable at `from` plus `pitch` samples for each component, and `C` vectors are writable at
+/// `to`.
 #[inline(always)]
 unsafe fn put_step<L: Simd, const C: usize, const BYTES: usize>(
     simd: L,
@@ -222,24 +226,23 @@ mod tests {
     use super::*;
     use crate::engine::cpu::simd::{InstructionSet, Vectors, with_simd};
 
-    /// Takes apart the pixels of a vector of words of each component, and puts together vectors of
-    /// components.
+    /// Deinterleaves `pixels` into a vector of words of each component, and interleaves `components`.
     struct Both<'a, const C: usize, const BYTES: usize> {
         pixels: &'a [u8],
-        apart: &'a mut [Vec<u16>],
+        words: &'a mut [Vec<u16>],
         components: &'a [Vec<u8>],
         together: &'a mut [u8],
     }
 
-    impl<const C: usize, const BYTES: usize> Work for Both<'_, C, BYTES> {
+    impl<const C: usize, const BYTES: usize> IntLoop for Both<'_, C, BYTES> {
         #[inline(always)]
         fn run<L: Simd>(self, simd: L) {
             let mut from = [self.pixels.as_ptr(); C];
             // SAFETY: all are as long as the widest vectors need.
             unsafe {
-                let apart = simd.deinterleave::<C, BYTES>(self.pixels.as_ptr());
+                let components = simd.deinterleave::<C, BYTES>(self.pixels.as_ptr());
                 for c in 0..C {
-                    simd.store(self.apart[c].as_mut_ptr(), apart[c]);
+                    simd.store(self.words[c].as_mut_ptr(), components[c]);
                     from[c] = self.components[c].as_ptr();
                 }
                 simd.interleave::<C, BYTES>(from, self.together.as_mut_ptr());
@@ -252,10 +255,10 @@ mod tests {
         let components: Vec<Vec<u8>> = (0..C)
             .map(|c| (0..TILE).map(|at| (at * 37 + c * 101 + 5) as u8).collect())
             .collect();
-        let (mut apart, mut together) = (vec![vec![0; LINE]; C], vec![0; STEP]);
+        let (mut words, mut together) = (vec![vec![0; LINE]; C], vec![0; STEP]);
         let work = Both::<C, BYTES> {
             pixels: &pixels,
-            apart: &mut apart,
+            words: &mut words,
             components: &components,
             together: &mut together,
         };
@@ -268,10 +271,10 @@ mod tests {
             1 => u16::from(bytes[at]),
             _ => u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]),
         };
-        for (c, apart) in apart.iter().enumerate() {
+        for (c, words) in words.iter().enumerate() {
             for x in 0..2 * L::LANES {
                 assert_eq!(
-                    apart[x],
+                    words[x],
                     sample(&pixels, x * C + c),
                     "word {x} of component {c} of {C}"
                 );
@@ -293,12 +296,12 @@ mod tests {
     }
 
     #[test]
-    fn components_are_taken_apart_and_put_together() {
+    fn components_are_deinterleaved_and_interleaved() {
         let Some(vectors) = Vectors::of(InstructionSet::Avx512) else {
             eprintln!("SKIPPED: this machine has no AVX-512");
             return;
         };
-        // Then with what permutes bytes, if the machine has it.
+        // Once more with instructions that permute bytes, if the machine has them.
         for permutes_bytes in [false, true] {
             with_simd!(vectors, simd => check_all(simd, permutes_bytes));
         }

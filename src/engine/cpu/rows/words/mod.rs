@@ -1,14 +1,14 @@
-//! Samples as words: what signed 16-bit multiplications take.
+//! Samples as 16-bit words, the operands of signed 16-bit multiplications.
 //!
 //! ```text
 //! u8, u16    p p p p ..
-//!    | sample.rs        which encoding: bytes, words, words less 32768, or two bytes apart, and what it adds
+//!    | sample.rs        the encoding: bytes, words, words less 32768, or two bytes as two limbs
 //!    | widen.rs         the loops: a row of words, or two rows as pairs of words
 //! words      w w w w ..
-//!    | deinterleave.rs  R G B R G B ..  ->  R R .. G G .. B B ..  where a row filter is faster that way
+//!    | deinterleave.rs  R G B R G B ..  ->  R R .. G G .. B B ..  where that makes a row filter faster
 //! ```
 //!
-//! `numbers.rs` is for loops in plain Rust, which take samples as numbers of any type.
+//! `numbers.rs` converts samples to numbers of any type, for loops in plain Rust.
 
 pub(in crate::engine::cpu) mod deinterleave;
 pub(in crate::engine::cpu) mod numbers;

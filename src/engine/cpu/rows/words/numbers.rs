@@ -1,8 +1,8 @@
-//! Stored samples as integers of any type and back, for loops that the compiler vectorises.
+//! Converts stored samples to numbers of any type and back, in loops that the compiler vectorizes.
 
 use crate::frame::PixelFormat;
 
-/// The samples of a row, as `number` makes them of those without padding bits.
+/// Loads the samples of a row. `number` converts a sample without its padding bits.
 #[inline(always)]
 pub(in crate::engine::cpu) fn load<T>(
     format: PixelFormat,
@@ -22,7 +22,7 @@ pub(in crate::engine::cpu) fn load<T>(
     }
 }
 
-/// The other way: numbers, which are samples' values, as a row stores them.
+/// Stores numbers, which are in the range of samples, in a row.
 #[inline(always)]
 pub(in crate::engine::cpu) fn store(format: PixelFormat, numbers: &[i32], row: &mut [u8]) {
     if format.bytes_per_sample() == 1 {

@@ -1,28 +1,30 @@
-//! Sample encodings: how samples become the signed 16-bit words that multiply-adds take, and what that adds
-//! to sums.
+//! Sample encodings: how samples become the signed 16-bit words of multiply-adds, and how sums are corrected
+//! for that.
 
 use super::widen::Widening;
 use crate::frame::PixelFormat;
 
-/// How samples become limbs that signed 16-bit multiplications take.
+/// The encoding of samples as signed 16-bit words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::cpu) enum SampleEncoding {
-    /// Bytes as they are.
+    /// Samples of one byte.
     Bytes,
-    /// Words as they are.
+    /// Samples of up to 15 bits.
     Words,
-    /// Words less 32768; the sums' beginning makes up for it, or what is added once they are shifted down.
+    /// 16-bit samples less 32768. The start value of sums corrects for it, or the value added after the
+    /// shift.
     Biased,
     /// The two bytes of a word, as two limbs.
     SplitBytes,
 }
 
 impl SampleEncoding {
+    /// Limbs of a sample.
     pub(in crate::engine::cpu) fn limbs(self) -> usize {
         if self == SampleEncoding::SplitBytes { 2 } else { 1 }
     }
 
-    /// The encoding for which sums that stay below `bound` in magnitude, rounding included, are exact.
+    /// The encoding with which sums below `bound` in magnitude, rounding included, are exact in 32 bits.
     fn for_bound(format: PixelFormat, bound: i64) -> SampleEncoding {
         match format.depth() {
             8 => SampleEncoding::Bytes,
@@ -32,8 +34,9 @@ impl SampleEncoding {
         }
     }
 
-    /// The encoding for which such sums are exact, and what is missing in them; `offset` is what would be in
-    /// those of offset words.
+    /// The encoding with which sums below `bound` are exact, and for biased samples whose bias stays in the
+    /// sums the value that is missing after the shift, which `offset` computes; `None` if the bias cannot
+    /// stay.
     pub(in crate::engine::cpu) fn choose(
         format: PixelFormat,
         bound: i64,
@@ -49,9 +52,9 @@ impl SampleEncoding {
         (plain, None)
     }
 
-    /// What is missing in sums of offset words once they are shifted down, if 32 bits hold them that way:
-    /// without what makes up for the offset, and with up to `added` more. They reach twice as far as sums
-    /// that are made up for from the start.
+    /// The value that is missing in sums of biased samples after the shift, if the sums are not corrected
+    /// before it. `None` if that value is not an integer, or if 32 bits do not hold the sums with up to
+    /// `added` more. Uncorrected sums have up to half the magnitude of corrected ones.
     pub(in crate::engine::cpu) fn biased_after(weights: &[i32], shift: u32, added: i64) -> Option<i64> {
         let (lowest, highest) = range(weights, (i16::MIN.into(), i16::MAX.into()));
         let offset = total(weights) << 15;
@@ -59,6 +62,7 @@ impl SampleEncoding {
         (fits && offset % (1 << shift) == 0).then_some(offset >> shift)
     }
 
+    /// The conversion of stored samples to this encoding.
     pub(in crate::engine::cpu) fn widening(self, format: PixelFormat) -> Widening {
         Widening {
             bytes: format.bytes_per_sample(),
@@ -68,7 +72,7 @@ impl SampleEncoding {
         }
     }
 
-    /// Limb `limb` of a sample, as the loops hold it.
+    /// Limb `limb` of a sample in this encoding.
     pub(in crate::engine::cpu) fn word(self, sample: u16, limb: usize) -> u16 {
         match self {
             SampleEncoding::Bytes | SampleEncoding::Words => sample,
@@ -77,7 +81,7 @@ impl SampleEncoding {
         }
     }
 
-    /// What is to be added to a sum over weights that add up to `total`.
+    /// The correction to add to a sum over weights that add up to `total`.
     pub(in crate::engine::cpu) fn correction(self, total: i64) -> i64 {
         if self == SampleEncoding::Biased {
             total << 15
@@ -87,17 +91,17 @@ impl SampleEncoding {
     }
 }
 
-/// What weights add up to.
+/// The sum of weights.
 pub(in crate::engine::cpu) fn total(weights: &[i32]) -> i64 {
     weights.iter().map(|&q| i64::from(q)).sum()
 }
 
-/// What they add up to without their signs.
+/// The sum of the magnitudes of weights.
 pub(in crate::engine::cpu) fn magnitude(weights: &[i32]) -> i64 {
     weights.iter().map(|&q| i64::from(q).abs()).sum()
 }
 
-/// The least and the largest sum that values between two numbers come to, weighted.
+/// The least and the largest weighted sum of values from `least` to `most`.
 pub(in crate::engine::cpu) fn range(weights: &[i32], (least, most): (i64, i64)) -> (i64, i64) {
     let all = |sign: i64| -> i64 { weights.iter().map(|&q| (sign * i64::from(q)).max(0)).sum() };
     let (positive, negative) = (all(1), all(-1));
@@ -112,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offset_words_reach_as_far_as_32_bits_hold_their_sums() {
+    fn biased_words_suit_sums_that_32_bits_hold() {
         let quarter = 1 << 14;
         // 4 * 2^14 * -32768 is the least number of 32 bits; the largest sum leaves 65535 for what is added.
         let most = [quarter; 4];
@@ -129,7 +133,7 @@ mod tests {
             (-3 * 32768 - 2 * 32767, 3 * 32767 + 2 * 32768)
         );
         assert_eq!(SampleEncoding::biased_after(&[3, -2], 15, 0), Some(1));
-        // 32768 is no whole level of 2^16.
+        // 32768 over 2^16 is not an integer.
         assert_eq!(SampleEncoding::biased_after(&[3, -2], 16, 0), None);
     }
 }

@@ -2,22 +2,22 @@
 //! width.
 #![allow(unsafe_code)]
 
-use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 
-/// How samples in memory become words that signed 16-bit multiplications take.
+/// The conversion of stored samples to words of a [`SampleEncoding`](super::sample::SampleEncoding).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::cpu) struct Widening {
     /// Bytes of a stored sample, 1 or 2.
     pub(in crate::engine::cpu) bytes: usize,
     /// Padding bits below a sample of two bytes.
     pub(in crate::engine::cpu) shift: u32,
-    /// Bits that are turned over: 0x8000 takes 32768 from a sample.
+    /// Bits to invert: 0x8000 subtracts 32768 from a sample.
     pub(super) flip: u16,
     /// True if the two bytes of a sample are two limbs.
     pub(super) split_bytes: bool,
 }
 
-/// The same in registers.
+/// [`Widening`] in registers.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct Words<T> {
     widening: Widening,
@@ -42,7 +42,7 @@ impl<T: Copy> Words<T> {
         }
     }
 
-    /// Stored words without their padding bits, turned over.
+    /// Stored words without their padding bits, with [`Widening::flip`] applied.
     #[inline(always)]
     fn taken<L: Simd<V = T>>(&self, simd: L, mut stored: T) -> T {
         if self.widening.shift > 0 {
@@ -58,7 +58,7 @@ impl<T: Copy> Words<T> {
         [simd.and(words, self.byte), high]
     }
 
-    /// Writes what stored words become, and a second limb `stride` words on if there is one.
+    /// Converts stored words and writes them to `to`; a second limb goes `stride` words further on.
     ///
     /// # Safety
     /// A vector is writable at `to`, and at the second limb's place.
@@ -84,8 +84,8 @@ impl<T: Copy> Words<T> {
     }
 }
 
-/// `out[x] = (upper[x], lower[x])`, and a second limb `stride` elements on if there is one. There has to be
-/// room for the row rounded up to [`TILE`] / 2 samples; what is written beyond the row means nothing.
+/// `out[x] = (upper[x], lower[x])`; a second limb goes `stride` elements further on. `out` has room for the
+/// row rounded up to a multiple of [`TILE`] / 2 samples; elements after the row's end are undefined.
 pub(in crate::engine::cpu) fn pair_rows<L: Simd>(
     simd: L,
     widening: Widening,
@@ -104,10 +104,10 @@ pub(in crate::engine::cpu) fn pair_rows<L: Simd>(
     }
 }
 
-/// What [`pair_rows`] has checked, for samples of `BYTES` bytes.
+/// The loop of [`pair_rows`], which has checked its bounds, for samples of `BYTES` bytes.
 struct PairRows<'a, const BYTES: usize>(Widening, [&'a [u8]; 2], *mut u32, usize);
 
-impl<const BYTES: usize> Work for PairRows<'_, BYTES> {
+impl<const BYTES: usize> IntLoop for PairRows<'_, BYTES> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let PairRows(widening, rows, out, stride) = self;
@@ -115,7 +115,7 @@ impl<const BYTES: usize> Work for PairRows<'_, BYTES> {
         let step = 2 * L::LANES * BYTES;
         let whole = rows[0].len() / step * step;
         for at in (0..whole).step_by(step) {
-            // SAFETY: a step ends within the whole ones, for which there is room.
+            // SAFETY: the step ends within the rows, and `pair_rows` asserted room for it in `out`.
             unsafe {
                 let from = rows.map(|row| row.as_ptr().add(at));
                 pair_step::<L, BYTES>(simd, &words, from, out.add(at / BYTES), stride);
@@ -123,7 +123,7 @@ impl<const BYTES: usize> Work for PairRows<'_, BYTES> {
         }
         if whole < rows[0].len() {
             let last = rows.map(|row| padded_step(&row[whole..]));
-            // SAFETY: the copies are a step long, and there is room for a step.
+            // SAFETY: the copies are a step long, and `pair_rows` asserted room for another step in `out`.
             unsafe {
                 let from = last.each_ref().map(|row| row.as_ptr());
                 pair_step::<L, BYTES>(simd, &words, from, out.add(whole / BYTES), stride);
@@ -132,14 +132,14 @@ impl<const BYTES: usize> Work for PairRows<'_, BYTES> {
     }
 }
 
-/// The end of a row, filled up to the longest step.
+/// The end of a row, padded with zeros to the longest step.
 fn padded_step(rest: &[u8]) -> [u8; TILE] {
     let mut step = [0; TILE];
     step[..rest.len()].copy_from_slice(rest);
     step
 }
 
-/// Two vectors of pairs.
+/// Makes two vectors of pairs.
 #[inline(always)]
 unsafe fn pair_step<L: Simd, const BYTES: usize>(
     simd: L,
@@ -167,8 +167,8 @@ unsafe fn pair_step<L: Simd, const BYTES: usize>(
     }
 }
 
-/// `out[x] = row[x]` as a word, and a second limb `stride` words on if there is one. Room as for
-/// [`pair_rows`].
+/// `out[x] = row[x]` as a word; a second limb goes `stride` words further on. `out` has room for the row
+/// rounded up to a multiple of [`TILE`] / 2 samples; words after the row's end are undefined.
 pub(in crate::engine::cpu) fn load_row<L: Simd>(
     simd: L,
     widening: Widening,
@@ -187,10 +187,10 @@ pub(in crate::engine::cpu) fn load_row<L: Simd>(
     }
 }
 
-/// What [`load_row`] has checked, for samples of `BYTES` bytes.
+/// The loop of [`load_row`], which has checked its bounds, for samples of `BYTES` bytes.
 struct LoadRow<'a, const BYTES: usize>(Widening, &'a [u8], *mut u16, usize);
 
-impl<const BYTES: usize> Work for LoadRow<'_, BYTES> {
+impl<const BYTES: usize> IntLoop for LoadRow<'_, BYTES> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let LoadRow(widening, row, out, stride) = self;
@@ -198,7 +198,7 @@ impl<const BYTES: usize> Work for LoadRow<'_, BYTES> {
         let step = 2 * L::LANES * BYTES;
         let whole = row.len() / step * step;
         for at in (0..whole).step_by(step) {
-            // SAFETY: a step ends within the whole ones, for which there is room.
+            // SAFETY: the step ends within the row, and `load_row` asserted room for it in `out`.
             unsafe {
                 let from = row.as_ptr().add(at);
                 load_step::<L, BYTES>(simd, &words, from, out.add(at / BYTES), stride);
@@ -206,7 +206,7 @@ impl<const BYTES: usize> Work for LoadRow<'_, BYTES> {
         }
         if whole < row.len() {
             let last = padded_step(&row[whole..]);
-            // SAFETY: the copy is a step long, and there is room for a step.
+            // SAFETY: the copy is a step long, and `load_row` asserted room for another step in `out`.
             unsafe {
                 load_step::<L, BYTES>(simd, &words, last.as_ptr(), out.add(whole / BYTES), stride);
             };
@@ -214,7 +214,7 @@ impl<const BYTES: usize> Work for LoadRow<'_, BYTES> {
     }
 }
 
-/// A vector of words.
+/// Makes a vector of words.
 #[inline(always)]
 unsafe fn load_step<L: Simd, const BYTES: usize>(
     simd: L,
@@ -234,7 +234,7 @@ unsafe fn load_step<L: Simd, const BYTES: usize>(
     }
 }
 
-/// Two vectors, one after the other.
+/// Stores two vectors, one after the other.
 #[inline(always)]
 unsafe fn store_both<L: Simd>(simd: L, to: *mut u32, values: [L::V; 2]) {
     // SAFETY: 2 LANES elements are writable at `to`.

@@ -1,5 +1,4 @@
-//! AVX2: vectors of eight 32-bit integers, with or without AVX-VNNI, whose instruction multiplies and
-//! accumulates at once.
+//! AVX2: vectors of eight 32-bit integers, with or without the multiply-accumulate instruction of AVX-VNNI.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -7,12 +6,11 @@
 
 use super::float::{Doubles4, Singles8};
 use crate::engine::cpu::simd::float::TransformTerms;
-use crate::engine::cpu::simd::vector::{Order, Simd, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-/// The proof that this machine has AVX2 with fused multiply-adds of real numbers and F16C, and AVX-VNNI if
-/// that is true.
+/// The proof that this machine has AVX2, FMA and F16C, and AVX-VNNI if the field is true.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu) struct Avx2<const VNNI: bool>(());
 
@@ -20,7 +18,7 @@ impl<const VNNI: bool> Avx2<VNNI> {
     /// True if this build has the loops of the set; build.rs decides.
     const COMPILED: bool = !VNNI || cfg!(compile_avxvnni);
 
-    /// The proof, if there is one, and if loops are compiled for it.
+    /// The proof; `None` if this machine lacks the instructions, or if no loops are compiled for them.
     pub(super) fn detect() -> Option<Avx2<VNNI>> {
         let has_avx2 = std::arch::is_x86_feature_detected!("avx2")
             && std::arch::is_x86_feature_detected!("fma")
@@ -29,46 +27,46 @@ impl<const VNNI: bool> Avx2<VNNI> {
         (Self::COMPILED && has_all).then_some(Avx2(()))
     }
 
-    /// The proof, as if there were one: for plans, which run nothing.
+    /// A proof without a check: for plans, which run no loops.
     #[cfg(test)]
     pub(super) fn assume() -> Avx2<VNNI> {
         Avx2(())
     }
 }
 
-/// What puts quarters back in order that packing two vectors in plain order leaves as 0, 2, 1, 3.
+/// Index of the quarters of a vector that packing two vectors leaves as 0, 2, 1, 3: restores their order.
 const SORT: i32 = 0b11_01_10_00;
 
-/// What brings eight bytes of which the first four belong at even places in order, twice.
+/// Shuffle of each eight bytes: the first four go to even places, the others to odd ones.
 #[inline(always)]
 pub(super) unsafe fn mix_bytes() -> __m128i {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15) }
 }
 
-/// The other way: what brings eight bytes in order of which the first four are at even places, twice.
+/// The inverse shuffle: bytes at even places come first, then those at odd places.
 #[inline(always)]
 pub(super) unsafe fn unmix_bytes() -> __m128i {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15) }
 }
 
-/// What brings eight bytes at even places and eight at odd ones in order.
+/// Shuffle of sixteen bytes: the first eight go to even places, the others to odd ones.
 #[inline(always)]
 pub(super) unsafe fn merge_bytes() -> __m128i {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15) }
 }
 
-/// The same as [`mix_bytes`] for words.
+/// [`mix_bytes`] for words.
 #[inline(always)]
 pub(super) unsafe fn mix_words() -> __m128i {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15) }
 }
 
-/// Words with those `by` places before them added, within each half of a vector; `by` is as far as channels'
-/// neighbours are, or twice or four times as far.
+/// Adds to each word the word `by` places before it, within each half of a vector; `by` is the number of
+/// channels, or twice or four times that.
 #[inline(always)]
 unsafe fn add_before(words: __m256i, by: usize) -> __m256i {
     // SAFETY: the caller has the proof of AVX2.
@@ -85,8 +83,8 @@ unsafe fn add_before(words: __m256i, by: usize) -> __m256i {
     }
 }
 
-/// Where the last words of each of `C` channels come from in `of` words, as those of the words that follow:
-/// of all 16, or of the upper eight alone.
+/// For each place of the next vector, the index of the last word of its channel in `of` words (all 16, or the
+/// upper eight), for `C` channels.
 const fn last_words<const C: usize>(of: usize, follow: usize) -> [u8; 32] {
     let mut places = [0; 32];
     let mut at = 0;
@@ -98,14 +96,13 @@ const fn last_words<const C: usize>(of: usize, follow: usize) -> [u8; 32] {
     places
 }
 
-/// Where words of a channel come from, in either half of a vector that has the same in all places of a
-/// channel, as those of 16 words further on.
+/// In a vector that has the same word at all places of a channel: the index of each place's word 16 places
+/// further on, in either half.
 const fn words_further<const C: usize>() -> [u8; 32] {
     let mut places = [0; 32];
     let mut at = 0;
     while at < 32 {
-        // The phase moves on by as much as 16 is more than a multiple of the channels: one place of three,
-        // none of one, two or four.
+        // The phase advances by 16 modulo the channels: 1 for three channels, 0 for one, two or four.
         let (word, by) = (at / 2 % 8, 16 % C);
         let from = if word + by < 8 { word + by } else { word + by - C };
         places[at] = (2 * from + at % 2) as u8;
@@ -114,7 +111,7 @@ const fn words_further<const C: usize>() -> [u8; 32] {
     places
 }
 
-/// `_mm256_dpwssd_avx_epi32`, as the instruction: the compiler takes a chain of them apart into
+/// The instruction of `_mm256_dpwssd_avx_epi32`: the compiler splits a chain of the intrinsic into
 /// multiplications and additions, twice as many instructions.
 #[inline]
 #[target_feature(enable = "avx2,avxvnni")]
@@ -132,7 +129,7 @@ fn add_products(mut sum: __m256i, pairs: __m256i, weights: __m256i) -> __m256i {
     sum
 }
 
-/// The instruction itself, since the compiler takes the intrinsic apart where a shift follows.
+/// The instruction itself: the compiler splits the intrinsic if a shift follows.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn high_words(a: __m256i, b: __m256i) -> __m256i {
@@ -188,13 +185,13 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline]
-    fn enter<W: Work>(self, work: W) {
+    fn enter<W: IntLoop>(self, work: W) {
         #[target_feature(enable = "avx2")]
-        fn inside<L: Simd, W: Work>(simd: L, work: W) {
+        fn inside<L: Simd, W: IntLoop>(simd: L, work: W) {
             work.run(simd);
         }
         #[target_feature(enable = "avx2,avxvnni")]
-        fn inside_vnni<L: Simd, W: Work>(simd: L, work: W) {
+        fn inside_vnni<L: Simd, W: IntLoop>(simd: L, work: W) {
             work.run(simd);
         }
         if const { !Self::COMPILED } {
@@ -316,7 +313,7 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
         unsafe {
             let places = |places: &[u8; 32]| _mm256_loadu_si256(places.as_ptr().cast());
             let halves = add_before(add_before(add_before(words, C), 2 * C), 4 * C);
-            // The lower half where the upper one is, and nothing below it.
+            // The lower half moves to the upper one; zeros below it.
             let below = _mm256_permute2x128_si256::<0x08>(halves, halves);
             let below = _mm256_shuffle_epi8(below, places(const { &last_words::<C>(8, 8) }));
             let sums = _mm256_add_epi16(halves, below);

@@ -1,5 +1,4 @@
-//! AVX-512: vectors of sixteen 32-bit integers, with or without VNNI, whose instruction multiplies and
-//! accumulates at once.
+//! AVX-512: vectors of sixteen 32-bit integers, with or without the multiply-accumulate instruction of VNNI.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -8,11 +7,11 @@
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
 use super::float::{Doubles8, Singles16};
 use crate::engine::cpu::simd::float::TransformTerms;
-use crate::engine::cpu::simd::vector::{Order, Simd, Work};
+use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-/// The proof that this machine has AVX-512F and BW, and VNNI and VBMI if these are true.
+/// The proof that this machine has AVX-512F and BW, and VNNI and VBMI if the fields are true.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu) struct Avx512<const VNNI: bool, const VBMI: bool = false>(());
 
@@ -22,7 +21,7 @@ impl<const VNNI: bool, const VBMI: bool> Avx512<VNNI, VBMI> {
 }
 
 impl<const VNNI: bool> Avx512<VNNI> {
-    /// The proof, if there is one, and if loops are compiled for it.
+    /// The proof; `None` if this machine lacks the instructions, or if no loops are compiled for them.
     pub(super) fn detect() -> Option<Avx512<VNNI>> {
         let has_words =
             std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bw");
@@ -30,14 +29,14 @@ impl<const VNNI: bool> Avx512<VNNI> {
         (Self::COMPILED && has_all).then_some(Avx512(()))
     }
 
-    /// The proof, as if there were one: for plans, which run nothing.
+    /// A proof without a check: for plans, which run no loops.
     #[cfg(test)]
     pub(super) fn assume() -> Avx512<VNNI> {
         Avx512(())
     }
 }
 
-/// Fours of bytes in order, where each quarter of a vector holds one of each of four inputs.
+/// Index that sorts groups of four bytes, if each quarter of a vector has one group of each of four inputs.
 #[inline(always)]
 unsafe fn fours_sorted(bytes: __m512i) -> __m512i {
     // SAFETY: the caller has the proof of AVX-512F.
@@ -47,21 +46,21 @@ unsafe fn fours_sorted(bytes: __m512i) -> __m512i {
     }
 }
 
-/// Quarters 0, 2, 4, 6, 1, 3, 5, 7 of 64 bits: what sorts the halves of lanes that packing mixes up.
+/// Index of 64-bit elements 0, 2, 4, 6, 1, 3, 5, 7: restores their order after packing two vectors.
 #[inline(always)]
 unsafe fn sorted(packed: __m512i) -> __m512i {
     // SAFETY: the caller has the proof of AVX-512F.
     unsafe { _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed) }
 }
 
-/// Pairs of words that numbers hold.
+/// 32 words as 16 numbers, each a pair of words.
 #[inline(always)]
 unsafe fn paired(low: __m512i, high: __m512i) -> __m512i {
     // SAFETY: the caller has the proof of AVX-512F.
     unsafe { _mm512_or_si512(low, _mm512_slli_epi32::<16>(high)) }
 }
 
-/// Where the words of each component of 32 pixels come from, in the vectors that hold these.
+/// For each component of 32 pixels, the indices of its words in the vectors that hold the pixels.
 const fn places_apart<const C: usize>() -> [[u16; 32]; C] {
     let mut places = [[0; 32]; C];
     let mut at = 0;
@@ -72,7 +71,7 @@ const fn places_apart<const C: usize>() -> [[u16; 32]; C] {
     places
 }
 
-/// Where the words of 32 pixels come from, in vectors of one component each.
+/// The indices of the words of 32 pixels in vectors of one component each.
 const fn places_together<const C: usize>() -> [[u16; 32]; C] {
     let mut places = [[0; 32]; C];
     let mut at = 0;
@@ -83,7 +82,7 @@ const fn places_together<const C: usize>() -> [[u16; 32]; C] {
     places
 }
 
-/// Where 32 words come from that are `by` places further on; the first ones come from nowhere.
+/// The index of the word `by` places before each of 32 words; the first ones have none.
 const fn words_before(by: usize) -> [u16; 32] {
     let mut places = [0; 32];
     let mut at = by;
@@ -94,7 +93,7 @@ const fn words_before(by: usize) -> [u16; 32] {
     places
 }
 
-/// The same for `C`, twice, four, eight and 16 times as many places.
+/// The same for `C`, 2 `C`, 4 `C`, 8 `C` and 16 `C` places.
 const fn all_words_before<const C: usize>() -> [[u16; 32]; 5] {
     [
         words_before(C),
@@ -105,7 +104,8 @@ const fn all_words_before<const C: usize>() -> [[u16; 32]; 5] {
     ]
 }
 
-/// Where the last words of each of `C` channels come from in 32 words, as those of the words that follow.
+/// For each place of the next vector, the index of the last word of its channel in 32 words, for `C`
+/// channels.
 const fn last_words<const C: usize>() -> [u16; 32] {
     let mut places = [0; 32];
     let mut at = 0;
@@ -116,14 +116,13 @@ const fn last_words<const C: usize>() -> [u16; 32] {
     places
 }
 
-/// Where words of a channel come from, in a vector that has the same in all places of a channel, as those of
-/// 32 words further on: from the same eight.
+/// In a vector that has the same word at all places of a channel: the index, within the same eight words, of
+/// each place's word 32 places further on.
 const fn words_further<const C: usize>() -> [u8; 64] {
     let mut places = [0; 64];
     let mut at = 0;
     while at < 64 {
-        // The phase moves on by as much as 32 is more than a multiple of the channels: two places of three,
-        // none of one, two or four.
+        // The phase advances by 32 modulo the channels: 2 for three channels, 0 for one, two or four.
         let (word, by) = (at / 2 % 8, 32 % C);
         let from = if word + by < 8 { word + by } else { word + by - C };
         places[at] = (2 * from + at % 2) as u8;
@@ -132,8 +131,8 @@ const fn words_further<const C: usize>() -> [u8; 64] {
     places
 }
 
-/// Where the bytes of each component of 32 pixels come from as words, in the 64 bytes that the pixels begin
-/// with and the 64 that they end with.
+/// For each component of 32 pixels, the indices of its bytes, as words, in the first 64 and in the last 64
+/// bytes of the pixels.
 const fn byte_places_apart<const C: usize>() -> [[u8; 64]; C] {
     let mut places = [[0; 64]; C];
     let mut at = 0;
@@ -145,7 +144,7 @@ const fn byte_places_apart<const C: usize>() -> [[u8; 64]; C] {
     places
 }
 
-/// Where the bytes of 64 pixels come from, in vectors of one component each.
+/// The indices of the bytes of 64 pixels in vectors of one component each.
 const fn byte_places_together<const C: usize>() -> [[u8; 64]; C] {
     let mut places = [[0; 64]; C];
     let mut at = 0;
@@ -156,14 +155,14 @@ const fn byte_places_together<const C: usize>() -> [[u8; 64]; C] {
     places
 }
 
-/// Words of `C` (2 to 4) vectors, from such places.
+/// Words of `C` (2 to 4) vectors at these indices.
 #[inline(always)]
 unsafe fn gathered<const C: usize>(words: &[__m512i; C], places: &[[u16; 32]; C]) -> [__m512i; C] {
     let mut gathered = *words;
     for k in 0..C {
         // SAFETY: the caller has the proof of AVX-512F and BW.
         unsafe {
-            // Of a place those bits count that two vectors have.
+            // The instruction uses the bits of an index that two vectors need.
             let at = _mm512_loadu_si512(places[k].as_ptr().cast());
             let first = _mm512_permutex2var_epi16(words[0], at, words[1]);
             gathered[k] = if C == 2 {
@@ -182,9 +181,8 @@ unsafe fn gathered<const C: usize>(words: &[__m512i; C], places: &[[u16; 32]; C]
     gathered
 }
 
-/// `_mm512_dpwssd_epi32`, as the instruction: the compiler takes a chain of them apart into multiplications
-/// and additions, which some processors do as fast, but not those that multiply and add on the same two
-/// ports.
+/// The instruction of `_mm512_dpwssd_epi32`: the compiler splits a chain of the intrinsic into
+/// multiplications and additions, which is slower on processors that multiply and add on the same two ports.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
 fn add_products(mut sum: __m512i, pairs: __m512i, weights: __m512i) -> __m512i {
@@ -201,7 +199,7 @@ fn add_products(mut sum: __m512i, pairs: __m512i, weights: __m512i) -> __m512i {
     sum
 }
 
-/// The instruction itself, since the compiler takes the intrinsic apart where a shift follows.
+/// The instruction itself: the compiler splits the intrinsic if a shift follows.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn high_words(a: __m512i, b: __m512i) -> __m512i {
@@ -266,17 +264,17 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline]
-    fn enter<W: Work>(self, work: W) {
+    fn enter<W: IntLoop>(self, work: W) {
         #[target_feature(enable = "avx512f,avx512bw")]
-        fn inside<L: Simd, W: Work>(simd: L, work: W) {
+        fn inside<L: Simd, W: IntLoop>(simd: L, work: W) {
             work.run(simd);
         }
         #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-        fn inside_vnni<L: Simd, W: Work>(simd: L, work: W) {
+        fn inside_vnni<L: Simd, W: IntLoop>(simd: L, work: W) {
             work.run(simd);
         }
         #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-        fn inside_vbmi<L: Simd, W: Work>(simd: L, work: W) {
+        fn inside_vbmi<L: Simd, W: IntLoop>(simd: L, work: W) {
             work.run(simd);
         }
         if const { !Self::COMPILED } {
@@ -295,7 +293,7 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline]
-    fn enter_with_bytes<W: Work>(self, work: W) {
+    fn enter_with_bytes<W: IntLoop>(self, work: W) {
         if std::arch::is_x86_feature_detected!("avx512vbmi") {
             Avx512::<false, true>(()).enter(work);
         } else {
@@ -611,7 +609,7 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
                     let pixels = if C == 2 {
                         first
                     } else {
-                        // Of a place those bits count that two vectors have.
+                        // The instruction uses the bits of an index that two vectors need.
                         let beyond = _mm512_movepi8_mask(at);
                         if C == 3 {
                             _mm512_mask_permutexvar_epi8(first, beyond, at, words[2])
@@ -655,7 +653,7 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
                     Order::Plain => sorted(halves),
                     Order::Interleaved | Order::Alternate => halves,
                 };
-                // Narrowing takes words for unsigned ones.
+                // The narrowing instruction treats words as unsigned.
                 let positive = _mm512_max_epi16(ordered, _mm512_setzero_si512());
                 let bytes = _mm512_cvtusepi16_epi8(positive);
                 let bytes = match order {

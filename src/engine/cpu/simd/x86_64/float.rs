@@ -1,10 +1,10 @@
 //! Floating-point vectors of AVX2 with fused multiply-adds, and of AVX-512.
 #![allow(unsafe_code)]
 
-use crate::engine::cpu::simd::float::{Complex, Exact, Float, Samples, Sums, Work};
+use crate::engine::cpu::simd::float::{Complex, Exact, Float, FloatLoop, Samples, Sums};
 use core::arch::x86_64::*;
 
-/// Columns of four rows within each 128 bits: quarter q of the vector c holds lane 4q + c of all rows.
+/// Transposes four rows within each 128 bits: quarter q of vector c holds lane 4q + c of all rows.
 macro_rules! columns_within_quarters {
     ($name:ident, $v:ty, $unpack_low:ident, $unpack_high:ident, $shuffle:ident) => {
         #[inline(always)]
@@ -40,7 +40,7 @@ columns_within_quarters!(
     _mm512_shuffle_ps
 );
 
-/// The columns of four rows of four.
+/// Transposes four rows of four numbers.
 #[inline(always)]
 unsafe fn columns_of_doubles4([a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {
     // SAFETY: the caller has the proof of AVX2.
@@ -62,7 +62,7 @@ unsafe fn columns_of_doubles4([a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {
     }
 }
 
-/// The columns of eight rows of eight.
+/// Transposes eight rows of eight numbers.
 #[inline(always)]
 unsafe fn columns_of_singles8(a: [__m256; 8]) -> [__m256; 8] {
     // SAFETY: the caller has the proof of AVX2.
@@ -94,7 +94,7 @@ unsafe fn even_and_odd_quarters(a: __m512d, b: __m512d) -> [__m512d; 2] {
     }
 }
 
-/// The columns of four rows of four quarters.
+/// Transposes four rows of four quarters.
 #[inline(always)]
 unsafe fn columns_of_quarters([a, b, c, d]: [__m512d; 4]) -> [__m512d; 4] {
     // SAFETY: the caller has the proof of AVX-512F.
@@ -107,7 +107,7 @@ unsafe fn columns_of_quarters([a, b, c, d]: [__m512d; 4]) -> [__m512d; 4] {
     }
 }
 
-/// The columns of eight rows of eight.
+/// Transposes eight rows of eight numbers.
 #[inline(always)]
 unsafe fn columns_of_doubles8(a: [__m512d; 8]) -> [__m512d; 8] {
     // SAFETY: the caller has the proof of AVX-512F.
@@ -129,7 +129,7 @@ unsafe fn columns_of_doubles8(a: [__m512d; 8]) -> [__m512d; 8] {
     }
 }
 
-/// The columns of sixteen rows of sixteen.
+/// Transposes sixteen rows of sixteen numbers.
 #[inline(always)]
 unsafe fn columns_of_singles16(a: [__m512; 16]) -> [__m512; 16] {
     // SAFETY: the caller has the proof of AVX-512F.
@@ -264,7 +264,7 @@ unsafe fn singles16_far(value: __m512, within: __m512) -> u32 {
     }
 }
 
-/// [`Float`] by the instructions named.
+/// [`Float`] with the named instructions.
 macro_rules! vectors {
     (
         $(#[$doc:meta])* $name:ident, $v:ty, $number:ty, $lanes:literal, $features:literal,
@@ -296,9 +296,9 @@ macro_rules! vectors {
             const UNIT: f64 = <$number>::EPSILON as f64 / 2.0;
 
             #[inline]
-            fn enter<W: Work<$name>>(self, work: W) {
+            fn enter<W: FloatLoop<$name>>(self, work: W) {
                 #[target_feature(enable = $features)]
-                fn inside<W: Work<$name>>(reals: $name, work: W) {
+                fn inside<W: FloatLoop<$name>>(reals: $name, work: W) {
                     work.run(reals);
                 }
                 if const { size_of::<$v>() == 64 && !cfg!(compile_avx512) } {
@@ -433,7 +433,7 @@ vectors!(
     singles16_of_words, singles16_to_words, singles16_far, columns_of_singles16
 );
 
-/// [`Sums`] by the instructions named.
+/// [`Sums`] with the named instructions.
 macro_rules! sums {
     (
         $name:ident, $v:ty, $number:ty, $lanes:literal, $registers:literal,
@@ -512,7 +512,7 @@ sums!(
     _mm512_fmadd_pd
 );
 
-/// [`Samples`] by the instructions named.
+/// [`Samples`] with the named instructions.
 macro_rules! samples {
     ($name:ident, $v:ty, $lanes:literal, $of_halves:ident, $to_halves:ident) => {
         impl Samples for $name {
@@ -563,7 +563,7 @@ unsafe fn singles16_to_halves(value: __m512, to: *mut u8) {
 samples!(Singles8, __m256, 8, singles8_of_halves, singles8_to_halves);
 samples!(Singles16, __m512, 16, singles16_of_halves, singles16_to_halves);
 
-/// [`Exact`] by the instructions named.
+/// [`Exact`] with the named instructions.
 macro_rules! exact {
     ($name:ident, $v:ty, $floor:ident, $max:ident) => {
         impl Exact for $name {

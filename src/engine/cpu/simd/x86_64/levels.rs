@@ -1,4 +1,4 @@
-//! Integer samples as vectors of floating-point numbers, by AVX2 and AVX-512.
+//! Integer samples as vectors of floating-point numbers, with AVX2 and with AVX-512.
 #![allow(unsafe_code)]
 
 use super::float::{Singles8, Singles16};
@@ -23,8 +23,8 @@ impl Levels for Singles8 {
         let to = to[..8 * BYTES].as_mut_ptr();
         // SAFETY: `self` proves AVX2, and the room for as many bytes as are written was found there.
         unsafe {
-            // Packing makes 0 of negative numbers, and of what is none and stays so: the second of two is
-            // taken.
+            // NaN stays NaN (`min` returns its second operand) and converts to the least integer; packing
+            // clamps negative numbers to 0.
             let numbers = _mm256_cvttps_epi32(_mm256_min_ps(largest, value));
             let (low, high) = (
                 _mm256_castsi256_si128(numbers),
@@ -139,7 +139,7 @@ impl Levels for Singles16 {
     }
 }
 
-/// Clamped to 0 to `largest`; what is not a number is 0.
+/// Clamps to 0 to `largest`; NaN becomes 0.
 #[inline(always)]
 unsafe fn within(value: __m512, largest: __m512) -> __m512 {
     // SAFETY: the caller has the proof of AVX-512F.

@@ -21,7 +21,7 @@ pub(in crate::engine::cpu) enum Vectors {
 }
 
 impl Vectors {
-    /// Those of `set`; `None` if it has none, or if this machine lacks them.
+    /// The vectors of `set`; `None` if it has none, or if this machine lacks them.
     pub(in crate::engine::cpu) fn of(set: InstructionSet) -> Option<Vectors> {
         match set {
             InstructionSet::Portable => None,
@@ -32,7 +32,7 @@ impl Vectors {
         }
     }
 
-    /// Those of `set` whether this machine has them or not: for tests of plans, which run nothing.
+    /// The vectors of `set`, even if this machine lacks them: for tests of plans, which run no loops.
     #[cfg(test)]
     pub(in crate::engine::cpu) fn assume(set: InstructionSet) -> Option<Vectors> {
         Some(match set {
@@ -45,8 +45,7 @@ impl Vectors {
     }
 }
 
-/// What an expression gives that is compiled for each set, with the vectors' own one, by the name that it
-/// goes by in there.
+/// Evaluates an expression, compiled for each set, in which the name stands for the set's [`Simd`] value.
 macro_rules! with_simd {
     ($vectors:expr, $lanes:ident => $work:expr) => {
         match $vectors {
