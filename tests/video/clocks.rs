@@ -1128,7 +1128,7 @@ fn files_that_were_cut_off_are_called_incomplete() {
             }
         }
     }
-    // A block of Matroska's last cluster that says to go on behind its cluster: nothing is missing of the file.
+    // A block of Matroska's last cluster whose length points behind the cluster: the file is whole.
     let path = clip(folder.path(), "long.mkv", H264_AAC);
     let mut data = bytes(&path);
     break_tenth_block(&mut data);

@@ -384,8 +384,8 @@ impl Container {
         self.name == "avi"
     }
 
-    /// True if these packets of sound of stream `index` of `demuxer` come back as far apart as they are, or if
-    /// there are too few to tell. Raw samples come back in other packets and are known to.
+    /// True if these packets of sound, written and read again, are as far apart as in stream `index` of
+    /// `demuxer`, or if they are too few to say. Raw samples, which come back in other packets, always are.
     pub(super) fn keeps_times(
         &self,
         (demuxer, index): (&Demuxer, usize),
@@ -423,8 +423,8 @@ impl Container {
         found.is_none_or(|found| found > GAP / 2.0)
     }
 
-    /// Seconds from the first packet of sound to the last one as they come back, where these were written from
-    /// the beginning on, each `later` ticks later than the one before.
+    /// Seconds from the first packet of sound to the last one, written from the beginning on, each `later`
+    /// ticks after the one before, and read again.
     fn sound_back(
         &self,
         (demuxer, index): (&Demuxer, usize),
