@@ -96,7 +96,7 @@ fn of_movie(movie: &[u8], nth: usize) -> Option<(Size, Size)> {
     let coded = (be(entry, 32, 2)?, be(entry, 34, 2)?);
     let length = be(entry, 0, 4)? as usize;
     let aperture = boxes(entry.get(ENTRY..length)?, b"clap").next()?;
-    let side = |at: usize| Some(be(aperture, at, 4)?.checked_div(be(aperture, at + 4, 4)?)?);
+    let side = |at: usize| be(aperture, at, 4)?.checked_div(be(aperture, at + 4, 4)?);
     Some((coded, (side(0)?, side(8)?)))
 }
 
