@@ -103,3 +103,5 @@ pub mod error_chain;
 pub mod sandbox;
 #[doc(hidden)]
 pub mod shortage;
+#[doc(hidden)]
+pub mod wording;

@@ -2,11 +2,10 @@
 
 mod cli;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = cli::Arguments::parse();
+    let arguments = cli::parse();
     cli::log::start(arguments.verbosity(), arguments.explains());
     cli::exit(arguments.run())
 }

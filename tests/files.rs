@@ -367,7 +367,7 @@ fn a_pipe_that_closes_in_mid_frame_is_an_error() {
                 source::y4m::open(&pipe, None).unwrap()
             };
             let message = error(all(&mut *source));
-            let part = "1 whole frames, then 3 of 16 bytes (13 bytes are missing)";
+            let part = "1 whole frame, then 3 of 16 bytes (13 bytes are missing)";
             assert!(message.contains(part), "{message}");
         });
     }

@@ -52,7 +52,7 @@ def test_an_exception_in_progress_ends_the_run(tmp_path):
     def stop(state):
         raise LookupError(state["state"])
 
-    endless = "synthetic:320x240:fresh"
+    endless = "synthetic:320x240:yuv420p:25:0:fresh"
     with pytest.raises(LookupError):
         framepipe.run(endless, tmp_path / "out.y4m", filters="box:size=3", progress=stop)
     assert list(tmp_path.iterdir()) == []
@@ -63,7 +63,8 @@ def test_ctrl_c_ends_a_run_and_leaves_nothing(tmp_path, interrupted):
         """
         import sys, framepipe
         announce = lambda state: state["frames"] and print("ready", flush=True)
-        framepipe.run("synthetic:320x240:fresh", sys.argv[1], filters="box:size=3", progress=announce)
+        framepipe.run("synthetic:320x240:yuv420p:25:0:fresh", sys.argv[1], filters="box:size=3",
+                      progress=announce)
         """,
         tmp_path / "out.y4m",
     )

@@ -16,6 +16,7 @@ use framepipe::pipeline::{InStep, PipelineError, Progress, Stop, Verdict, in_ste
 use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{AnySink, SinkError};
 use framepipe::source::StreamInfo;
+use framepipe::wording::counted;
 use std::io::Write;
 use std::path::Path;
 
@@ -72,7 +73,14 @@ impl DiffArguments {
                 )));
             }
         }
-        let Some(output) = output else { return Ok(()) };
+        let Some(output) = output else {
+            return match self.encoding.first_given() {
+                Some(option) => Err(Failure::Usage(format!(
+                    "{option} is about the differences as pictures, and there is no --output for them"
+                ))),
+                None => Ok(()),
+            };
+        };
         output.check(&self.encoding)?;
         if output.is_stdout() {
             return Err(Failure::Usage(
@@ -329,10 +337,19 @@ fn conclude(
     arguments.show(&summary)?;
     match (is_interrupted, summary.equal) {
         (true, _) => {
-            arguments.say(&format!("interrupted: {} frames were compared", summary.frames));
+            arguments.say(&format!(
+                "interrupted: {} compared",
+                counted(summary.frames, "frame")
+            ));
             Err(Failure::Interrupted)
         }
         (false, true) => Ok(()),
+        (false, false) if summary.frames > 0 && summary.all.is_none() => Err(Failure::Incomparable(format!(
+            "{} and {} cannot be compared: {}",
+            summary.a.name,
+            summary.b.name,
+            summary.mismatches.join("; ")
+        ))),
         (false, false) => Err(Failure::Different),
     }
 }

@@ -9,6 +9,7 @@ mod devices;
 mod diff;
 mod endpoint;
 mod filter;
+mod foreign;
 mod man;
 mod masks;
 mod options;
@@ -19,6 +20,7 @@ mod show;
 mod verify;
 
 use clap::{Parser, Subcommand};
+pub(crate) use foreign::parse;
 pub(crate) use process::log;
 pub(crate) use show::failure::exit;
 use show::failure::{Failure, to_stdout};
@@ -36,7 +38,7 @@ use std::path::PathBuf;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// Log more to stderr: -v what is done, -vv how. RUST_LOG has precedence.
+    /// Log more to stderr: -v what is done, -vv how. RUST_LOG, such as framepipe=debug, has precedence.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
 }

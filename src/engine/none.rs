@@ -5,6 +5,9 @@ use crate::frame::{Allocator, Buffer, Frame, Pageable};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// What it says of itself.
+pub(crate) const DESCRIPTION: &str = "none: frames pass unfiltered";
+
 /// Hands every frame on as it came, without a copy.
 #[derive(Default)]
 pub struct NoFilter {
@@ -17,7 +20,7 @@ impl Engine for NoFilter {
     }
 
     fn description(&self) -> String {
-        "none: frames pass unfiltered".to_owned()
+        DESCRIPTION.to_owned()
     }
 
     fn input_allocator(&self) -> Arc<dyn Allocator> {

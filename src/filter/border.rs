@@ -99,9 +99,17 @@ const OTHER_NAMES: &[(&str, Border)] = &[
 #[error(
     "'{0}' is no border mode{near}; use replicate (aaa|abcd|ddd), zero, constant:V (V from 0 to 255), \
      reflect (cba|abcd|dcb), mirror (dcb|abcd|cba) or wrap (bcd|abcd|abc)",
-    near = suggestion(.0, &NAMES)
+    near = near(.0)
 )]
 pub struct UnknownBorder(pub String);
+
+/// A question about what may have been meant, as the end of a clause.
+fn near(word: &str) -> String {
+    match word.to_lowercase().trim_end_matches(':').ends_with("constant") {
+        true => "; did you mean 'zero', or a level such as 'constant:0'?".to_owned(),
+        false => suggestion(word, &NAMES),
+    }
+}
 
 /// The names without a level.
 const NAMES: [&str; 5] = ["replicate", "zero", "reflect", "mirror", "wrap"];
@@ -190,6 +198,13 @@ mod tests {
         }
         let error = "replicat".parse::<Border>().unwrap_err().to_string();
         assert!(error.contains("did you mean 'replicate'?"), "{error}");
+        for word in ["BORDER_CONSTANT", "constant", "grid-constant"] {
+            let error = word.parse::<Border>().unwrap_err().to_string();
+            assert!(
+                error.contains("'zero', or a level such as 'constant:0'"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

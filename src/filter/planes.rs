@@ -128,7 +128,7 @@ impl fmt::Display for Planes {
 /// A word that names no choice of components.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no choice of planes{near}; use all, all+alpha, luma, gray (luma filtered, chroma set neutral), \
+    "'{0}' is no choice of planes{near}; use all, all+alpha, luma, gray (luma filtered, colour dropped), \
      chroma, or letters of y, u, v, r, g, b, a such as rgb or y,u",
     near = suggestion(.0, &NAMES)
 )]

@@ -2,6 +2,7 @@
 
 use super::plan::FORMAT;
 use super::{Data, Plan, Record, digest_file};
+use crate::engine::none;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
@@ -158,6 +159,11 @@ impl JobFolder {
         };
         if record.plan != plan.id || record.part != part {
             return Ok(PartState::Broken("its record is of another plan".to_owned()));
+        }
+        if record.engine.starts_with(none::DESCRIPTION) {
+            return Ok(PartState::Broken(
+                "its frames are not filtered, but were made with --engine none".to_owned(),
+            ));
         }
         let broken = |path: &Path, bytes: u64| match path.metadata() {
             Ok(facts) if facts.len() == bytes => None,

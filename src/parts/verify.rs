@@ -2,6 +2,7 @@
 //! between two frames that follow one another, and counts agree.
 
 use super::{Extent, JobError, JobFolder, PartState, Plan, Record};
+use crate::wording::counted;
 
 /// Records that fit together.
 #[derive(Debug, Clone)]
@@ -16,7 +17,7 @@ pub struct Verified {
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// Parts are to be made still.
-    #[error("{count} of {of} parts are missing: {missing}")]
+    #[error("{count} of {} missing: {missing}", parts_are(*.of))]
     Missing {
         /// How many.
         count: usize,
@@ -44,6 +45,11 @@ pub enum VerifyError {
     /// The folder cannot be read.
     #[error(transparent)]
     Job(#[from] JobError),
+}
+
+fn parts_are(count: usize) -> String {
+    let verb = if count == 1 { "is" } else { "are" };
+    format!("{} {verb}", counted(count as u64, "part"))
 }
 
 /// Numbers as lists of arrays take them: 3,7-9.
@@ -110,7 +116,8 @@ pub fn verify(job: &JobFolder, plan: &Plan) -> Result<Verified, VerifyError> {
 fn wrong_count(planned: Option<u64>, record: &Record) -> Option<String> {
     let found = record.frames.len() as u64;
     let planned = planned.filter(|&planned| planned != found)?;
-    Some(format!("it has {found} frames, and {planned} were planned"))
+    let found = counted(found, "frame");
+    Some(format!("it has {found}, and {planned} were planned"))
 }
 
 /// Why the second of two parts does not follow the first, if it does not.

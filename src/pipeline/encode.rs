@@ -72,6 +72,8 @@ pub(super) fn stream(
     }
     let began = Instant::now();
     let written = sink.finish()?;
+    // With what was held back until the end, and the container's index.
+    progress.set_bytes(written.bytes);
     clock.busy += began.elapsed();
     Ok(Encoded {
         clock,

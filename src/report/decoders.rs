@@ -4,6 +4,7 @@ use super::table::Table;
 use super::text::percent;
 use super::{Measurements, Occupancy, StageClock};
 use crate::frame::Decoded;
+use crate::wording::counted;
 use serde::Serialize;
 
 /// One decoder's account.
@@ -90,10 +91,10 @@ impl DecoderReport {
         let decoders = DecoderReport::all(measured);
         let line = |(index, decoder): (usize, &DecoderReport)| {
             format!(
-                "decode: decoder {} ({}) made {} frames, {}; busy {}, without a stretch {}, without room {}",
+                "decode: decoder {} ({}) made {}, {}; busy {}, without a stretch {}, without room {}",
                 index + 1,
                 decoder.place,
-                decoder.frames,
+                counted(decoder.frames, "frame"),
                 percent(decoder.frame_share),
                 percent(decoder.occupancy.busy_share),
                 percent(decoder.occupancy.input_wait_share),

@@ -2,6 +2,7 @@
 
 use super::table::Table;
 use super::{Completion, DecoderReport, LatencySummary, PartReport, Report};
+use crate::wording::{counted, mebibytes};
 use std::fmt;
 
 impl fmt::Display for Report {
@@ -22,8 +23,9 @@ impl fmt::Display for Report {
             if device.frames_timed < device.frames {
                 writeln!(
                     f,
-                    "{} of {} frames were timed",
-                    device.frames_timed, device.frames
+                    "{} of {} timed",
+                    device.frames_timed,
+                    counted(device.frames, "frame")
                 )?;
             }
             writeln!(
@@ -39,8 +41,8 @@ impl fmt::Display for Report {
         writeln!(f)?;
         writeln!(
             f,
-            "{} frames in {}: {} frames/s{}; frame buffers {:.0} MiB",
-            self.frames,
+            "{} in {}: {} frames/s{}; frame buffers {}",
+            counted(self.frames, "frame"),
             time(self.wall_seconds),
             number(self.frames_per_second),
             match self.ending {
@@ -48,7 +50,7 @@ impl fmt::Display for Report {
                 Completion::Interrupted => " (interrupted)",
                 Completion::Closed => " (the output's reader went away)",
             },
-            (self.memory.input_bytes + self.memory.output_bytes) as f64 / f64::from(1 << 20),
+            mebibytes((self.memory.input_bytes + self.memory.output_bytes) as u128),
         )?;
         if let Some(limit) = &self.limit {
             writeln!(f, "{}", limit.sentence)?;

@@ -5,6 +5,7 @@
 
 use super::{Activity, Measurements, Span, Spans, Stage, Task};
 use crate::engine::{DeviceTimes, FrameTimes};
+use crate::wording::counted;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -252,8 +253,8 @@ impl<'a> Trace<'a> {
         if self.dropped() > 0 {
             events.put(&Event {
                 name: &format!(
-                    "the first {} frames were kept, {} more were not",
-                    self.measured.frames - self.dropped(),
+                    "kept: the first {}; not kept: {} more",
+                    counted(self.measured.frames - self.dropped(), "frame"),
                     self.dropped()
                 ),
                 ph: "i",
@@ -267,8 +268,8 @@ impl<'a> Trace<'a> {
         {
             events.put(&Event {
                 name: &format!(
-                    "of the device's times, those of the first {} frames were kept",
-                    self.device_frames(device)
+                    "of the device's times, those of the first {} were kept",
+                    counted(self.device_frames(device), "frame")
                 ),
                 ph: "i",
                 pid: DEVICE,

@@ -5,6 +5,7 @@ use super::{AnySink, SinkError, Written};
 use crate::convert::flatten::{Background, flat_format, flatten};
 use crate::frame::Frame;
 use crate::source::StreamInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The stream's facts as they are once frames are laid over a colour.
 pub fn info_after(info: &StreamInfo) -> StreamInfo {
@@ -19,16 +20,28 @@ pub fn info_after(info: &StreamInfo) -> StreamInfo {
 
 /// `sink` behind it; `path` is for messages.
 pub fn flattening(sink: AnySink, path: String, background: Background) -> AnySink {
-    step::behind(Flattening { path, background }, sink)
+    let has_met_alpha = AtomicBool::new(false);
+    step::behind(
+        Flattening {
+            path,
+            background,
+            has_met_alpha,
+        },
+        sink,
+    )
 }
 
 struct Flattening {
     path: String,
     background: Background,
+    has_met_alpha: AtomicBool,
 }
 
 impl Step for Flattening {
     fn run(&self, frame: Frame) -> Result<Frame, SinkError> {
+        if frame.format().has_alpha() {
+            self.has_met_alpha.store(true, Ordering::Relaxed);
+        }
         flatten(frame, self.background).map_err(|e| SinkError::Unsupported {
             path: self.path.clone(),
             problem: e.to_string(),
@@ -37,7 +50,9 @@ impl Step for Flattening {
 
     fn noted(&self, mut written: Written) -> Written {
         let [red, green, blue] = self.background.0;
-        written.description += &format!(", alpha laid over #{red:02x}{green:02x}{blue:02x}");
+        if self.has_met_alpha.load(Ordering::Relaxed) {
+            written.description += &format!(", alpha laid over #{red:02x}{green:02x}{blue:02x}");
+        }
         written
     }
 }

@@ -7,8 +7,12 @@ use crate::ffmpeg::for_frame;
 use crate::frame::fact::{self, Fact, Facts, Samples};
 use crate::frame::{Colour, FieldOrder, Frame, Metadata, Range, RangeChange, Rational, SideData, Turn};
 use crate::source::StreamInfo;
+use crate::wording::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// What to do about what no stream of frames can say.
+const OF_STILLS: &str = "files of stills alone hold that, and some animations";
 
 /// What became of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,7 +209,11 @@ impl Ledger {
                 "not kept in {}: {}; {}",
                 self.place,
                 lost.join(", "),
-                self.advice
+                if self.is_of_stills() {
+                    OF_STILLS
+                } else {
+                    self.advice
+                }
             ));
         }
         let changes: Vec<String> = self
@@ -238,6 +246,16 @@ impl Ledger {
         sentences
     }
 
+    /// True if all that is lost is what files of stills alone can say.
+    fn is_of_stills(&self) -> bool {
+        let lost = self
+            .outcomes
+            .iter()
+            .filter(|(_, (_, outcome))| *outcome == Outcome::Lost);
+        lost.map(|(fact, _)| fact)
+            .all(|fact| matches!(fact, Fact::Annotations | Fact::Exr))
+    }
+
     /// An error's sentence if the output is to be strict and something is lost.
     pub(super) fn refusal(&self) -> Option<String> {
         if !self.strict {
@@ -262,8 +280,10 @@ impl Ledger {
             && self.settled.contains(&Fact::Range)
         {
             notes.push_str(&format!(
-                ", {} frames brought from {} to {} range",
-                change.frames, change.to, change.from
+                ", {} brought from {} to {} range",
+                counted(change.frames, "frame"),
+                change.to,
+                change.from
             ));
         }
         notes

@@ -2,6 +2,7 @@
 
 use super::{Flow, Sink, SinkError, Written};
 use crate::frame::Frame;
+use crate::wording::counted;
 
 /// Counts and drops.
 #[derive(Debug, Default)]
@@ -24,7 +25,7 @@ impl Sink for Null {
 
     fn finish(self: Box<Self>) -> Result<Written, SinkError> {
         Ok(Written {
-            description: format!("nothing: {} frames counted and dropped", self.frames),
+            description: format!("nothing: {} counted and dropped", counted(self.frames, "frame")),
             bytes: Some(self.bytes),
             ..Written::default()
         })

@@ -8,6 +8,7 @@ use crate::frame::fact::{Fact, location_name};
 use crate::frame::{ColourModel, FieldOrder, Frame, PixelFormat, Range};
 use crate::source::StreamInfo;
 use crate::source::y4m::{MAGIC, TAGS};
+use crate::wording::counted;
 use crossbeam_channel::Receiver;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -225,8 +226,8 @@ impl Sink for Y4m {
             self.lost.push(irregular("y4m"));
         }
         let description = format!(
-            "{} frames of y4m to {}",
-            self.writer.frames(),
+            "{} of y4m to {}",
+            counted(self.writer.frames(), "frame"),
             self.writer.label()
         ) + &self.ledger.notes();
         self.lost.append(&mut self.ledger.sentences());

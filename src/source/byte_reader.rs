@@ -2,6 +2,7 @@
 
 use super::{SourceError, Supply};
 use crate::frame::{StallTimeout, Stopped, open_without_waiting, wait_a_tick};
+use crate::wording::counted;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::pipe::SpliceFlags;
@@ -227,8 +228,12 @@ impl ByteReader {
 /// What is said of an input that ends inside a frame.
 pub(super) fn ends_in_mid_frame(whole: u64, found: u64, frame_bytes: u64) -> String {
     format!(
-        "ends in the middle of a frame: {whole} whole frames, then {found} of {frame_bytes} bytes ({} bytes \
-         are missing); the input is truncated, or its geometry is not as stated",
-        frame_bytes - found
+        "ends in the middle of a frame: {}, then {found} of {frame_bytes} bytes ({}); the input is \
+         truncated, or its geometry is not as stated",
+        counted(whole, "whole frame"),
+        match frame_bytes - found {
+            1 => "1 byte is missing".to_owned(),
+            missing => format!("{missing} bytes are missing"),
+        }
     )
 }

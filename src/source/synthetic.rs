@@ -30,8 +30,8 @@ const PICTURES: (usize, usize) = (8, 32);
 /// Bytes of all pictures: more than many processors keep in a cache, and page-locked in little time.
 const TOGETHER: usize = 64 << 20;
 
-/// What to make: `synthetic:WxH:format:fps:frames`, then perhaps `:fresh` and `:seed=N`. Format, rate and
-/// frames may be left out (yuv420p, 25, endless); 0 frames stand for endless too.
+/// What to make: `synthetic:WxH:format:fps:frames`, then perhaps `:fresh` and `:seed=N`; 0 frames stand for
+/// endless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyntheticSpec {
     /// Size, format and rate.
@@ -51,7 +51,7 @@ pub enum SyntheticSpecError {
     /// Parts are missing or too many.
     #[error(
         "'{0}' is no synthetic source; write synthetic:WIDTHxHEIGHT:FORMAT:FPS:FRAMES, such as \
-         synthetic:1920x1080:yuv420p:30:300, and perhaps :fresh and :seed=N"
+         synthetic:1920x1080:yuv420p:30:300 (0 frames never end), and perhaps :fresh and :seed=N"
     )]
     Shape(String),
     /// Size, format or rate.
@@ -82,15 +82,15 @@ impl FromStr for SyntheticSpec {
                 parts.push(part);
             }
         }
-        let [size, rest @ ..] = &parts[..] else {
+        let &[size, format, rate, frames] = &parts[..] else {
             return Err(shape());
         };
-        if size.is_empty() || rest.len() > 3 {
+        if size.is_empty() {
             return Err(shape());
         }
         Ok(SyntheticSpec {
-            raw: RawSpec::from_parts(size, rest.first().copied(), rest.get(1).copied())?,
-            frames: rest.get(2).copied().map(number).transpose()?.filter(|&n| n > 0),
+            raw: RawSpec::from_parts(size, Some(format), Some(rate))?,
+            frames: Some(number(frames)?).filter(|&n| n > 0),
             fresh,
             seed,
         })
@@ -354,15 +354,19 @@ mod tests {
         ] {
             assert_eq!(text.parse::<SyntheticSpec>().unwrap().to_string(), text);
         }
-        let least: SyntheticSpec = "synthetic:8x8".parse().unwrap();
-        assert_eq!(least.to_string(), "synthetic:8x8:yuv420p:25:0");
-        assert_eq!(least.frames, None);
+        let endless: SyntheticSpec = "synthetic:8x8:yuv420p:25:0".parse().unwrap();
+        assert_eq!(endless.frames, None);
+        // What was forgotten is not guessed, least of all that there is no end.
         for text in [
             "synthetic:",
+            "8x8",
+            "8x8:gray",
+            "8x8:gray:25",
+            "8x8:gray:25:fresh",
             "8x8:gray:25:x",
             "8x8:gray:25:1:2",
-            "8:gray",
-            "8x8:nope",
+            "8:gray:25:1",
+            "8x8:nope:25:1",
             "8x8:gray:25:1:seed=x",
         ] {
             assert!(text.parse::<SyntheticSpec>().is_err(), "{text}");
@@ -461,7 +465,7 @@ mod tests {
         let pictures = |text: &str| indexed(text).info().pictures;
         assert_eq!(pictures("3840x2160:rgb24:30:8000"), 8);
         assert_eq!(pictures("1920x1080:rgb24:30:0"), 10);
-        assert_eq!(pictures("64x48:gray"), 32);
+        assert_eq!(pictures("64x48:gray:25:0"), 32);
         assert_eq!(pictures("64x48:gray:25:3"), 3);
     }
 }

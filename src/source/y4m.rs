@@ -5,6 +5,7 @@ use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::excess::Excess;
 use super::{Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
+use crate::wording::counted;
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
@@ -372,8 +373,9 @@ impl Y4m {
                 Ok(Some(self.line_order(&String::from_utf8_lossy(&line))))
             }
             _ => Err(self.reader.invalid(format!(
-                "has no FRAME line after {whole} frames of {} bytes; the data is damaged, or the header \
-                 states a wrong size or colour space",
+                "has no FRAME line after {} of {} bytes; the data is damaged, or the header states a wrong \
+                 size or colour space",
+                counted(whole, "frame"),
                 self.layout.size()
             ))),
         }
@@ -457,11 +459,14 @@ impl Source for Y4m {
     fn remarks(&mut self) -> Remarks {
         let label = self.reader.label();
         let repeats = std::mem::take(&mut self.repeats);
-        let repeated = (repeats > 0)
-            .then(|| format!("{repeats} frames ask to be shown with repeated fields; each is taken once"));
+        let repeated = (repeats > 0).then(|| match repeats {
+            1 => "1 frame asks to be shown with repeated fields; it is taken once".to_owned(),
+            _ => format!("{repeats} frames ask to be shown with repeated fields; each is taken once"),
+        });
         let marked = self.marked.take().map(|(frames, first)| {
+            let say = if frames == 1 { "frame says" } else { "frames say" };
             format!(
-                "{frames} frames say more of how they were sampled than their field order, such as I{first}; \
+                "{frames} {say} more of how they were sampled than their field order, such as I{first}; \
                  the order alone is kept"
             )
         });

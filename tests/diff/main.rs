@@ -292,23 +292,23 @@ fn one_sample_is_found_at_its_place_in_a_video() {
 
 #[test]
 fn other_sizes_formats_and_lengths_differ_and_say_what_was_compared() {
-    let mismatch = |a: &str, b: &str| {
-        let found = json(1, &[a, b]);
+    let mismatch = |code: i32, a: &str, b: &str| {
+        let found = json(code, &[a, b]);
         assert_eq!(found["equal"], false);
         found["mismatches"][0].as_str().unwrap().to_owned()
     };
     let spec = |size: &str, format: &str, frames: u32| format!("synthetic:{size}:{format}:25:{frames}");
-    let sizes = mismatch(&spec("64x48", "gray", 3), &spec("64x50", "gray", 3));
+    let sizes = mismatch(2, &spec("64x48", "gray", 3), &spec("64x50", "gray", 3));
     assert_eq!(
         sizes,
         "the sizes differ: 64x48 and 64x50; no component can be compared"
     );
-    let formats = mismatch(&spec("64x48", "yuv420p", 3), &spec("64x48", "yuv444p", 3));
+    let formats = mismatch(1, &spec("64x48", "yuv420p", 3), &spec("64x48", "yuv444p", 3));
     assert_eq!(
         formats,
         "the pixel formats differ: yuv420p and yuv444p; y was compared"
     );
-    let depths = mismatch(&spec("64x48", "gray", 3), &spec("64x48", "gray10le", 3));
+    let depths = mismatch(2, &spec("64x48", "gray", 3), &spec("64x48", "gray10le", 3));
     assert!(depths.ends_with("no component can be compared"), "{depths}");
     let (long, short) = (spec("64x48", "gray", 5), spec("64x48", "gray", 3));
     let found = json(1, &[&long, &short]);

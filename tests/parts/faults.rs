@@ -156,6 +156,25 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
     value["frames"].as_array_mut().unwrap().pop();
     std::fs::write(record(3), value.to_string()).unwrap();
     assert!(join().contains("frames"), "{}", join());
+    // Frames that were not filtered.
+    let mut value: serde_json::Value = serde_json::from_str(&text_of).unwrap();
+    value["engine"] = "none: frames pass unfiltered".into();
+    std::fs::write(record(3), value.to_string()).unwrap();
+    assert!(
+        join().contains("part 3: its frames are not filtered"),
+        "{}",
+        join()
+    );
+    for words in [
+        &["part", text(&job.folder), "3"][..],
+        &["check", text(&job.folder)],
+    ] {
+        let unfiltered = refused(&[words, &["--engine", "none"]].concat(), 2);
+        assert!(
+            unfiltered.contains("[possible values: auto, reference, cpu, cuda]"),
+            "{unfiltered}"
+        );
+    }
     std::fs::write(record(3), &text_of).unwrap();
     assert!(!job.output.exists());
     done(&["join", text(&job.folder), "--keep-parts"]);
@@ -198,8 +217,37 @@ fn changed_inputs_and_plans_are_refused_for_good() {
     }
     std::fs::write(&path, &plan).unwrap();
     assert!(refused(&["part", text(&job.folder), "6"], 2).contains("there is no part 6"));
+    let endless = [
+        "plan",
+        "synthetic:64x48:yuv420p:25:0",
+        "never.mkv",
+        "never.job",
+        "--filter",
+        "soft",
+    ];
+    assert!(refused(&endless, 2).contains("never ends"));
+    assert!(!Path::new("never.job").exists());
     assert!(refused(&["part", text(folder.path()), "0"], 2).contains("no plan.json"));
     assert!(refused(&["part", text(&job.folder), "x"], 2).contains("A-B"));
+    assert!(refused(&["part", text(&job.folder), "2-1"], 2).contains("ends before it begins"));
+    let said = done(&["part", text(&job.folder), "5-9"]);
+    assert!(
+        said.contains("the job has 6 parts; of those named there are 5"),
+        "{said}"
+    );
+    let status: serde_json::Value =
+        serde_json::from_str(&done(&["status", text(&job.folder), "--json"])).unwrap();
+    let page = include_str!("../../docs/schemas.md");
+    let (_, section) = page.split_once("\n## Jobs in parts\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    for field in status.as_object().unwrap().keys() {
+        let named = |c: char| section.contains(&format!("{c}{field}"));
+        assert!(
+            ["schema", "version"].contains(&&field[..]) || "`{ ".chars().any(named),
+            "{field}"
+        );
+    }
+    assert_eq!(status["schema"], "framepipe-status");
 }
 
 #[test]

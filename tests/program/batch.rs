@@ -319,6 +319,27 @@ fn a_glob_or_a_folder_of_videos_is_several_inputs() {
         ],
     );
     assert_eq!(folder.names("one"), ["a.mp4"]);
+    // And where options speak of files in a folder: a shell may have found one name for a glob.
+    let clip = folder.name("clips/a.mp4");
+    said(0, &[&clip, &folder.name("mov/"), "--format", "mov"]);
+    assert_eq!(folder.names("mov"), ["a.mov"]);
+    for _ in 0..2 {
+        said(
+            0,
+            &[&clip, &folder.name("kept/"), "--skip-existing", "--keep-going"],
+        );
+        assert_eq!(folder.names("kept"), ["a.mp4"]);
+    }
+    said(
+        0,
+        &[
+            &folder.still("lone/x.png"),
+            &folder.name("jpg/"),
+            "--format",
+            "jpg",
+        ],
+    );
+    assert_eq!(folder.names("jpg"), ["x.jpg"]);
     // A folder with images is what it was: the frames of one input.
     folder.still("frames/1.png");
     folder.still("frames/2.png");
@@ -336,9 +357,16 @@ fn outputs_that_are_there_are_passed_over_or_refused() {
     let out = folder.name("out/");
     fs::create_dir(&out).unwrap();
     fs::write(folder.name("out/a.mp4"), "whole").unwrap();
+    fs::write(folder.name("out/b.mp4"), "whole").unwrap();
     let shown = said(1, &[&a, &b, &out]);
     assert!(
-        shown.contains("out/a.mp4 exists") && shown.contains("--skip-existing"),
+        shown.contains("out/a.mp4 exists, and so does 1 more; "),
+        "{shown}"
+    );
+    fs::remove_file(folder.name("out/b.mp4")).unwrap();
+    let shown = said(1, &[&a, &b, &out]);
+    assert!(
+        shown.contains("out/a.mp4 exists; ") && shown.contains("--skip-existing"),
         "{shown}"
     );
     assert!(

@@ -257,7 +257,11 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     refused(2, &["report", "R1", "--tables", "9"], "numbered 1 to");
     refused(2, &["pipeline", "--seconds", "-1"], "such as 10");
     refused(2, &["pipeline", "--seconds", "0"], "too short");
-    refused(2, &["pipeline", "synthetic:16x16", "-"], "standard output");
+    refused(
+        2,
+        &["pipeline", "synthetic:16x16:gray:25:0", "-"],
+        "standard output",
+    );
     refused(2, &["pipeline", "--engine", "cpu", "--slots", "3"], "--slots");
     refused(1, &["pipeline", "missing.mp4", "--quick"], "missing.mp4");
     refused(

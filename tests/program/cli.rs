@@ -189,14 +189,62 @@ fn progress_is_json_for_programs() {
         (&40.into(), &40.into())
     );
     assert_eq!(last["left_seconds"], serde_json::Value::Null);
-    let command = format!("exec {PROGRAM} filter {clip} null: -q --filter soft --progress json:3 3>{file}");
+    // With what encoder and container hold back until the end.
+    for name in ["out.mp4", "out.mkv", "out.avi", "out.y4m"] {
+        let out = folder.name(name);
+        let said = filter(
+            0,
+            &["synthetic:64x48:yuv420p:25:9", &out, "-q", "--progress", "json"],
+        );
+        let last: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        assert_eq!(last["bytes"], fs::metadata(&out).unwrap().len(), "{name}: {said}");
+    }
+    let one = filter(0, &["synthetic:16x16:gray:25:1", "null:", "--stats"]);
+    assert!(
+        one.contains("\n1 frame in ") && one.contains("frame buffers 1.2 KiB"),
+        "{one}"
+    );
+    // What is in the file stays, whether it is shared from its end or from a place in the middle.
+    let run = format!("{PROGRAM} filter {clip} null: -q --filter soft --progress json:3");
+    let command = format!("echo first >{file}; {run} 3>>{file} && {{ echo second >&3; {run}; }} 3>>{file}");
     let done = Command::new("sh").args(["-c", &command]).output().unwrap();
     assert!(
         done.status.success() && done.stderr.is_empty(),
         "{}",
         text(&done.stderr)
     );
-    assert!(fs::read_to_string(&file).unwrap().contains("\"state\":\"ended\""));
+    let lines = fs::read_to_string(&file).unwrap();
+    let ends = lines.lines().map(|line| line.contains("\"state\":\"ended\""));
+    assert_eq!(ends.filter(|&is_end| is_end).count(), 2, "{lines}");
+    assert!(
+        lines.starts_with("first\n") && lines.contains("\nsecond\n"),
+        "{lines}"
+    );
+    let command = format!("exec {run} 3<{file}");
+    let done = Command::new("sh").args(["-c", &command]).output().unwrap();
+    assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
+    // A socket, as parents other than shells hand over.
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let arguments = [
+        "filter",
+        clip,
+        "null:",
+        "-q",
+        "--filter",
+        "soft",
+        "--progress",
+        "json:0",
+    ];
+    let child = Command::new(PROGRAM)
+        .args(arguments)
+        .stdin(std::os::fd::OwnedFd::from(theirs))
+        .spawn();
+    assert!(child.unwrap().wait().unwrap().success());
+    assert!(
+        std::io::read_to_string(ours)
+            .unwrap()
+            .contains("\"state\":\"ended\"")
+    );
     assert!(filter(2, &[clip, "null:", "--progress", "json:77"]).contains("file descriptor"));
     assert!(filter(2, &[clip, "null:", "--progress", "plain"]).contains("json:FD"));
 }
@@ -204,7 +252,7 @@ fn progress_is_json_for_programs() {
 #[test]
 fn a_dry_run_tells_the_plan_and_makes_nothing() {
     let folder = Folder::new();
-    let out = folder.name("sub/out.mkv");
+    let out = folder.name("out.mkv");
     let clip = sample("clip-odd.mp4");
     let output = run(&[
         "filter",
@@ -227,8 +275,36 @@ fn a_dry_run_tells_the_plan_and_makes_nothing() {
     ] {
         assert!(plan.contains(word), "{word}: {plan}");
     }
+    filter(0, &[&clip, &folder.name("deep/sub/"), "--dry-run"]);
     assert!(folder.names().is_empty());
     assert!(filter(1, &["missing.mp4", &out, "--dry-run"]).contains("missing.mp4"));
+    // What the run itself refuses before it begins is refused in the same words.
+    let (there, report) = (folder.name("there.mkv"), folder.name("none/x.json"));
+    fs::write(&there, "old").unwrap();
+    for (output, more) in [
+        (&out, &["--encoder", "nosuch"][..]),
+        (&out, &["--format", "nosuch"]),
+        (&out, &["--pixel-format", "nosuch"]),
+        (&out, &["--quality", "99"]),
+        (&out, &["--audio-encoder", "nosuch"]),
+        (&out, &["--max-memory", "1K"]),
+        (&out, &["--report", &report]),
+        (&there, &[]),
+        (&folder.name("none/out.mkv"), &[]),
+    ] {
+        let arguments = [&[&clip[..], output], more].concat();
+        let refused = filter(1, &arguments);
+        let error = |said: &str| {
+            said.lines()
+                .find(|line| line.starts_with("error: "))
+                .map(str::to_owned)
+        };
+        let planned = filter(1, &[&arguments[..], &["--dry-run"]].concat());
+        assert_eq!(error(&planned), error(&refused), "{more:?}");
+    }
+    let late = ["synthetic:16x16:gray:25:5", "null:", "--start", "9f", "--dry-run"];
+    assert!(filter(1, &late).contains("no frame lies in the range"));
+    assert_eq!(folder.names(), ["there.mkv"]);
 }
 
 #[test]
@@ -642,9 +718,15 @@ fn between_two_ffmpegs_every_frame_arrives() {
 #[test]
 fn a_reader_that_goes_away_ends_an_endless_run_well() {
     for target in ["-", "raw:-"] {
-        let mut child = framepipe(&["filter", "synthetic:320x240", target, "--filter", "soft"])
-            .spawn()
-            .unwrap();
+        let mut child = framepipe(&[
+            "filter",
+            "synthetic:320x240:yuv420p:25:0",
+            target,
+            "--filter",
+            "soft",
+        ])
+        .spawn()
+        .unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let mut some = vec![0; 500_000];
         stdout.read_exact(&mut some).unwrap();
@@ -669,7 +751,7 @@ fn interrupting_an_endless_run_leaves_a_playable_file_and_says_how_many_frames()
     let out = folder.name("out.mp4");
     let child = framepipe(&[
         "filter",
-        "synthetic:160x120",
+        "synthetic:160x120:yuv420p:25:0",
         &out,
         "--filter",
         "soft",
@@ -895,7 +977,7 @@ fn resident(child: &Child) -> u64 {
 fn memory_does_not_grow_with_the_number_of_frames() {
     let child = framepipe(&[
         "filter",
-        "synthetic:640x480",
+        "synthetic:640x480:yuv420p:25:0",
         "null:",
         "--filter",
         "box:size=3",

@@ -255,7 +255,7 @@ fn a_compared_video_keeps_its_sound_and_says_what_it_is() {
     );
     let sound = |path: &str| ffmpeg(&["-i", path, "-map", "0:a", "-f", "hash", "-"]);
     assert_eq!(sound(&side), sound(&input));
-    let plan = framepipe(&[&words[..], &[&side, "--compare", "split", "--dry-run"]].concat());
+    let plan = framepipe(&[&words[..], &[&side, "-y", "--compare", "split", "--dry-run"]].concat());
     let plan = String::from_utf8(plan.stdout).unwrap();
     assert!(plan.contains("half of each frame before, half after"), "{plan}");
 }
@@ -496,7 +496,11 @@ fn stills_and_folders_are_previewed_at_their_first_picture() {
         let words = [
             "preview", &input, "--filter", BOX, "--layout", "after", "-o", &out, "-y",
         ];
-        done(&[&words[..], options].concat());
+        let said = done(&[&words[..], options].concat());
+        assert!(
+            said.contains(&format!("input   5 image files from {input}")),
+            "{said}"
+        );
         assert_eq!(
             whole(&out),
             whole(&still(&folder, &folder.name(file), BOX, &[])),

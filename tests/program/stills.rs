@@ -356,6 +356,10 @@ fn interrupted_jobs_go_on_and_broken_files_are_passed_over() {
         "{error}"
     );
     assert_eq!(names(&fresh), ["f0002.png", "f0004.png"]);
+    assert!(
+        error.contains("output  2 PNG image files") && error.contains("\n2 frames in "),
+        "{error}"
+    );
     // A pattern's numbers are those of the whole sequence.
     let pattern = folder.path().join("p/%02d.png");
     fs::create_dir(folder.path().join("p")).unwrap();

@@ -1,7 +1,7 @@
 //! What people type and what they are shown: other programs' words, hints, help, completions, manual pages,
 //! and errors that come before any work.
 
-use crate::common::{PROGRAM, text};
+use crate::common::{PROGRAM, ffmpeg, text};
 use std::fs;
 use std::process::{Command, Output};
 
@@ -80,9 +80,23 @@ fn words_of_other_programs_are_understood() {
         (["--planes", "chrome"], "'chroma'"),
         (["--engine", "cpuu"], "'cpu'"),
         (["--simd", "avx3"], "avx2"),
+        (["--filter", "convolution=1"], "such as mask:rows=0 -1 0"),
+        (["--filter", "mask:rows="], "there is no number"),
+        (["--frames", "abc"], "write N, A-B"),
+        (["--border", "BORDER_CONSTANT"], "'constant:0'"),
+        (["--planes", "q"], "gray (luma filtered, colour dropped)"),
+        (["-ss", "5"], "write --start"),
+        (["-crf", "20"], "write --quality"),
+        (["-t", "5"], "write --duration"),
+        (["-an", "-q"], "write --no-audio"),
+        (["-i", CLIP], "names stand without it"),
+        (["-hide_banner", "-q"], "leave it out"),
+        (["-c:v", "libx264"], "write --encoder"),
+        (["--output", "x.mp4"], "the output is the last name"),
     ] {
         let said = filter(2, &[&[CLIP, "null:"][..], &words].concat());
         assert!(said.contains(hint), "{words:?}: {said}");
+        assert!(!said.contains("as a value"), "{words:?}: {said}");
     }
     // The card by its other names: there is none to be had, or it works.
     for name in ["gpu", "nvidia"] {
@@ -130,6 +144,21 @@ fn what_is_wrong_with_an_output_is_said_before_the_engine_starts() {
         assert!(said.contains(words), "{options:?}: {said}");
         assert!(!said.contains("engine:"), "{options:?}: {said}");
     }
+    let webm = name("out.webm");
+    for (output, options, words) in [
+        (&webm, &["--quality", "70"][..], "use 0 to 63, lower is better"),
+        (&webm, &["--preset", "veryfast"], "are numbers (cpu-used)"),
+        (&out, &["--preset", "fastt"], "did you mean 'fast'?"),
+        (&out, &["--preset", "11"], "has no preset '11'"),
+    ] {
+        let said = filter(1, &[&[CLIP, output][..], options].concat());
+        assert!(said.contains(words), "{options:?}: {said}");
+        // Nothing of the encoder's own.
+        assert!(
+            !said.contains("x264 [") && !said.contains("out of range:"),
+            "{said}"
+        );
+    }
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(names.len(), 1);
     assert_eq!(fs::read(&there).unwrap(), b"whole");
@@ -144,6 +173,156 @@ fn what_is_wrong_with_an_output_is_said_before_the_engine_starts() {
     for absent in ["_omx", "_vaapi", "_v4l2m2m", "_qsv"] {
         assert!(!said.contains(absent), "{said}");
     }
+}
+
+#[test]
+fn options_without_effect_are_refused_and_what_is_left_out_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (clip, out) = (name("clip.mkv"), name("out.mp4"));
+    let sources = [
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48:d=0.2",
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=d=0.2",
+    ];
+    ffmpeg(&[&sources[..], &["-c:v", "libx264", "-c:a", "aac", &clip]].concat());
+    let stills = name("stills");
+    fs::create_dir(&stills).unwrap();
+    let still = format!("{stills}/a.png");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48",
+        "-frames:v",
+        "1",
+        "-dpi",
+        "300",
+        &still,
+    ]);
+    let (to_folder, missing) = (name("to/"), name("nofolder/"));
+    for (code, arguments, words) in [
+        (
+            2,
+            &[&clip[..], &out, "--quality", "20", "--encoder-option", "crf=30"][..],
+            "--quality and --encoder-option crf=30 set the same",
+        ),
+        (
+            2,
+            &[&clip, &out, "--preset", "fast", "--encoder-option", "preset=slow"],
+            "--preset and",
+        ),
+        (
+            2,
+            &[&clip, &out, "--no-audio", "--audio-encoder", "aac"],
+            "leaves all sound out",
+        ),
+        (
+            2,
+            &[&clip, &out, "--streams", "video", "--audio-encoder", "aac"],
+            "leaves all sound out",
+        ),
+        (
+            1,
+            &[&clip, &out, "--no-audio", "--streams", "1"],
+            "names stream 1, which is sound",
+        ),
+        (
+            2,
+            &[&clip, "null:", "--pixel-format", "rgb24"],
+            "null: keeps nothing",
+        ),
+        (
+            2,
+            &[&clip, &out, "--workers", "2"],
+            "--workers is for image files",
+        ),
+        (
+            2,
+            &[&clip, &out, "--decoder-memory", "1G", "--decoder", "cpu"],
+            "--decoder-memory is for frames of several",
+        ),
+        (
+            2,
+            &[&stills, &to_folder, "--start-number", "100"],
+            "keep their own names",
+        ),
+        (1, &[&missing, &out, "--fps", "25"], "No such file"),
+        (1, &[&missing, &out, "--frames", "1-3"], "No such file"),
+        (1, &[&missing, &to_folder, "--skip-existing"], "o such file"),
+    ] {
+        let said = filter(code, arguments);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+    let said = filter(0, &[&clip, "null:", "--decoder", "cpu", "--decoders", "3"]);
+    assert!(said.contains(", by one decoder: it has one stretch"), "{said}");
+    // What no video says, and what is not there.
+    let said = filter(0, &[&still, &out, "-y", "--fps", "25", "--background", "red"]);
+    assert!(said.contains("files of stills alone hold that"), "{said}");
+    assert!(!said.contains("alpha laid over"), "{said}");
+    // Stills and videos in one folder.
+    fs::copy(&clip, format!("{stills}/b.mkv")).unwrap();
+    let said = filter(0, &[&stills, &to_folder]);
+    assert!(
+        said.contains("warning: ") && said.contains("beside them") && said.contains("b.mkv"),
+        "{said}"
+    );
+    assert!(filter(1, &[&stills, &to_folder, "-y", "--strict"]).contains("b.mkv"));
+    // The card's options without a card; where there is one, it works.
+    let output = framepipe(&["filter", CLIP, "null:", "--filter", "soft", "--devices", "all"]);
+    let said = text(&output.stderr);
+    assert!(
+        output.status.success() || said.contains("option of the cuda engine"),
+        "{said}"
+    );
+    // A comparison has no output unless it is named.
+    let output = framepipe(&["diff", CLIP, CLIP, "--preset", "foo"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--preset is about the differences as pictures"));
+}
+
+#[test]
+fn the_log_of_the_environment_and_the_explanation_go_together() {
+    let run = |variable: &str| {
+        let arguments = ["filter", CLIP, "null:", "--filter", "soft", "-q", "--explain"];
+        let mut command = Command::new(PROGRAM);
+        let output = command
+            .args(arguments)
+            .env("RUST_LOG", variable)
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        text(&output.stderr)
+    };
+    assert!(run("warn").contains("cpu: "), "{}", run("warn"));
+    let nonsense = run("framepipe=loudly");
+    assert!(
+        nonsense.contains("warning: RUST_LOG is not understood") && nonsense.contains("cpu: "),
+        "{nonsense}"
+    );
+}
+
+#[test]
+fn an_encoder_with_a_log_of_its_own_is_quiet() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.mkv").to_str().unwrap().to_owned();
+    let output = framepipe(&[
+        "filter",
+        "synthetic:96x96:yuv420p:25:4",
+        &out,
+        "-f",
+        "soft",
+        "-qq",
+        "--encoder",
+        "av1",
+    ]);
+    let said = text(&output.stderr);
+    assert!(said.is_empty() || said.contains("no video encoder"), "{said}");
 }
 
 #[test]

@@ -678,9 +678,10 @@ fn frames_that_come_faster_than_a_container_counts_time_are_named() {
             240,
             "out.gif",
             "gif",
-            "11 frames are shown up to 0.064 s later, because gif",
+            "11 frames are shown up to 0.170 s later, because viewers of gif",
         ),
-        (100, "out.gif", "gif", ""),
+        (60, "out.gif", "gif", "1 frame is shown up to 0.010 s later"),
+        (50, "out.gif", "gif", ""),
         (
             2000,
             "out.wmv",

@@ -29,6 +29,7 @@ use crate::filter::{
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, Pageable, PixelFormat,
 };
+use crate::wording::counted;
 
 use frames::{FrameTimes, TimedFrames};
 use std::collections::HashMap;
@@ -118,7 +119,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.subject {
             Subject::Reference => f.write_str("reference")?,
-            Subject::Cpu { threads } => write!(f, "cpu, {threads} threads")?,
+            Subject::Cpu { threads } => write!(f, "cpu, {}", counted(threads as u64, "thread"))?,
             Subject::Cuda { memory, block: None } => write!(f, "cuda {memory}")?,
             Subject::Cuda {
                 memory,

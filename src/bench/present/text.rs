@@ -4,6 +4,7 @@ use super::super::measure::{Ceiling, CeilingKind, Cell, Machine, Sweep, Versions
 use super::super::steady::Steady;
 use crate::report::Completion;
 use crate::report::table::Table;
+use crate::wording::counted;
 use std::fmt;
 
 impl Sweep {
@@ -151,7 +152,7 @@ fn row(cell: &Cell) -> Vec<String> {
         (Some(variant), _) => format!("{} {variant}", cell.engine),
         (None, Some(1)) if cell.engine == "reference" => cell.engine.clone(),
         (None, Some(1)) => format!("{}, 1 thread", cell.engine),
-        (None, Some(threads)) => format!("{}, {threads} threads", cell.engine),
+        (None, Some(threads)) => format!("{}, {}", cell.engine, counted(threads as u64, "thread")),
         (None, None) => cell.engine.clone(),
     };
     let share = |share: Option<f64>| share.map_or_else(String::new, |s| format!("{:.0}%", s * 100.0));

@@ -122,6 +122,7 @@ impl Input {
         choice: &FileChoice<'_>,
     ) -> Result<Opened, Failure> {
         let selection = &choice.selection;
+        self.check_name(reading)?;
         let (is_images, is_video) = (self.is_images(), matches!(self, Input::Video(_)));
         let options = [
             (
@@ -199,6 +200,17 @@ impl Input {
             files,
             failures,
         })
+    }
+
+    /// Refuses the name of what is not there: whether options suit it cannot be judged.
+    pub(crate) fn check_name(&self, reading: &VideoSourceOptions) -> Result<(), Failure> {
+        match self {
+            Input::Video(path) if !reading.access.urls && !path.to_string_lossy().contains("://") => path
+                .metadata()
+                .map(|_| ())
+                .map_err(|cause| Failure::Passing(format!("cannot read {}: {cause}", path.display()))),
+            _ => Ok(()),
+        }
     }
 
     /// True unless the input is a single picture, as far as that is known before it is opened.

@@ -118,7 +118,14 @@ impl Output {
     /// Refuses encoding options that do not apply to this output.
     pub(crate) fn check(&self, encoding: &EncodingArguments) -> Result<(), Failure> {
         if matches!(self, Output::Video(_)) {
-            return Ok(());
+            return encoding.check_together();
+        }
+        if *self == Output::Null && encoding.pixel_format.is_some() && encoding.floats().is_none() {
+            return Err(Failure::Usage(
+                "--pixel-format is of what is written, and null: keeps nothing; only a floating-point \
+                 format, which is what frames are filtered in, goes with it"
+                    .to_owned(),
+            ));
         }
         let images = matches!(self, Output::Images(_));
         let given = [
@@ -246,6 +253,10 @@ impl Output {
         };
         match encoding.background {
             None => self.open_held(&stream(info), files, start),
+            // Nothing is laid over anything; image files may differ.
+            Some(_) if info.uniform && !info.format.has_alpha() => {
+                self.open_held(&stream(info), files, start)
+            }
             Some(background) => {
                 let after = sink::flatten::info_after(info);
                 let inner = self.open_held(&stream(&after), files, start)?;

@@ -22,6 +22,7 @@ use framepipe::pipeline::Stop;
 use framepipe::report::Completion;
 use framepipe::shortage::thread_error;
 use framepipe::sink::atomic_file::remove_left_overs;
+use framepipe::wording::counted;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -43,7 +44,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
     let caveats = arguments.accepted_caveats()?;
     let engines = EnginePool::default();
     if arguments.dry_run {
-        return plan(&items, &engines);
+        return plan(&items, &engines, &MemoryBudget::new(arguments.max_memory));
     }
     if items.iter().all(|item| item.is_there) {
         arguments.say(&format!("nothing to do: {} has all of it", folder.display()));
@@ -108,7 +109,7 @@ fn make(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Prints the plan of each job.
-fn plan(items: &[Item<'_>], engines: &EnginePool) -> Result<(), Failure> {
+fn plan(items: &[Item<'_>], engines: &EnginePool, budget: &MemoryBudget) -> Result<(), Failure> {
     let mut plans = Vec::new();
     for item in items {
         let planned = match item.is_there {
@@ -116,7 +117,7 @@ fn plan(items: &[Item<'_>], engines: &EnginePool) -> Result<(), Failure> {
                 "input   {}\noutput  {}, which exists and is passed over",
                 item.name, item.single.output
             )),
-            false => (item.single.open()).and_then(|opened| item.single.plan(&opened.info, engines)),
+            false => (item.single.open()).and_then(|opened| item.single.plan(opened, engines, budget)),
         };
         plans.push(planned.map_err(|failure| failure.about(&item.name))?);
     }
@@ -320,7 +321,7 @@ fn verdict(
         let (name, failure) = failures.swap_remove(0);
         return Err(failure.about(&name));
     }
-    let text = format!("{} of {count} files failed", failures.len());
+    let text = format!("{} of {} failed", failures.len(), counted(count as u64, "file"));
     if arguments.quiet == 0 {
         // The table has the reasons.
         return Err(Failure::Failed(text));

@@ -11,6 +11,7 @@ use framepipe::sink::video::{can_be_written, extension_of};
 use framepipe::source::images::listing::{self, Selection};
 use framepipe::still::ImageKind;
 use framepipe::still::pattern::Pattern;
+use framepipe::wording::counted;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,35 @@ pub(super) enum Gathered {
     },
 }
 
+/// What becomes of a single input that is one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alone {
+    /// It has an output of its own.
+    AsOne,
+    /// It is treated as several are.
+    AsSeveral,
+    /// The same if the output is a folder: the options are those of files in a folder, and the name may be
+    /// all that a shell found for a glob.
+    IntoFolder,
+    /// The same if it is a video. Image files have the options by themselves.
+    VideoIntoFolder,
+}
+
+impl Alone {
+    fn as_several(self, input: &Input, output: &OsStr) -> bool {
+        // What is not there is named as one input.
+        let is_file = input.path().is_some_and(Path::is_file);
+        let is_video = matches!(input, Input::Video(_) | Input::Y4m(_));
+        let is_still = input.is_images();
+        match self {
+            Alone::AsOne => false,
+            Alone::AsSeveral => true,
+            Alone::IntoFolder => is_file && is_folder(output) && (is_video || is_still),
+            Alone::VideoIntoFolder => is_file && is_folder(output) && is_video,
+        }
+    }
+}
+
 /// The meaning of a name that is not a single input.
 enum Group {
     /// Files, each of them an input.
@@ -43,21 +73,21 @@ enum Group {
 }
 
 /// Reads the names of inputs and of their output. A single one is one input, but for a glob or a folder of
-/// videos, and where `counts_as_several`.
-pub(super) fn gather(
-    names: &[OsString],
-    output: &OsStr,
-    counts_as_several: bool,
-) -> Result<Gathered, Failure> {
+/// videos, and by the rule for one that is `alone`.
+pub(super) fn gather(names: &[OsString], output: &OsStr, alone: Alone) -> Result<Gathered, Failure> {
     let mut inputs = Vec::new();
     for name in names {
         inputs.push(Input::from_argument(name.clone()).map_err(|e| Failure::usage(&e))?);
     }
-    if inputs.len() == 1 && !counts_as_several {
+    if inputs.len() == 1 && !alone.as_several(&inputs[0], output) {
         let input = inputs.remove(0);
         return match group(&input) {
             Ok(Some(Group::Files(files))) if !files.iter().all(|file| listing::names_images(file)) => {
-                let held = format!("{} stands for {} files", input.name(), files.len());
+                let held = format!(
+                    "{} stands for {}",
+                    input.name(),
+                    counted(files.len() as u64, "file")
+                );
                 Ok(Gathered::Several {
                     inputs: files.into_iter().map(Input::named).collect(),
                     folder: folder(output, &held)?,
@@ -92,10 +122,15 @@ pub(super) fn gather(
     })
 }
 
+/// True for a folder that is there, and for a name that ends in a slash.
+fn is_folder(output: &OsStr) -> bool {
+    Path::new(output).is_dir() || output.as_encoded_bytes().ends_with(b"/")
+}
+
 /// The folder that `output` names. `because` is the reason why it must be a folder.
 fn folder(output: &OsStr, because: &str) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(output);
-    if path.is_dir() || output.as_encoded_bytes().ends_with(b"/") {
+    if is_folder(output) {
         return Ok(path);
     }
     let shown = path.display().to_string();
@@ -122,14 +157,11 @@ fn group(input: &Input) -> Result<Option<Group>, Failure> {
         Input::Y4m(_) | Input::Raw(..) | Input::Video(_) => return Ok(None),
     };
     if path.is_dir() {
-        // A folder with both is a sequence with other files beside it.
+        // A folder with both is a sequence with other files beside it, which `passed_over` names.
         if listing::list(path, &Selection::default()).is_ok() {
             return Ok(Some(Group::Sequence));
         }
-        let pattern = glob::Pattern::escape(&path.to_string_lossy());
-        let all = listing::list(&Path::new(&pattern).join("*"), &Selection::default());
-        let files: Vec<PathBuf> = all.map_or_else(|_| Vec::new(), |all| all.files);
-        let files: Vec<PathBuf> = files.into_iter().filter(|file| is_video(file)).collect();
+        let files = videos_in(path);
         return match files.is_empty() {
             false => Ok(Some(Group::Files(files))),
             true => Err(Failure::Failed(format!(
@@ -150,6 +182,33 @@ fn group(input: &Input) -> Result<Option<Group>, Failure> {
         )));
     }
     Ok(None)
+}
+
+/// The videos of a folder, by their extensions.
+fn videos_in(folder: &Path) -> Vec<PathBuf> {
+    let pattern = glob::Pattern::escape(&folder.to_string_lossy());
+    let all = listing::list(&Path::new(&pattern).join("*"), &Selection::default());
+    let files = all.map_or_else(|_| Vec::new(), |all| all.files);
+    files.into_iter().filter(|file| is_video(file)).collect()
+}
+
+/// What to say of videos that lie among the image files of a folder, which alone are its frames.
+pub(super) fn passed_over(input: &Input) -> Option<String> {
+    let folder = input.path().filter(|path| input.is_images() && path.is_dir())?;
+    let videos = videos_in(folder);
+    let first = videos.first()?;
+    let more = match videos.len() {
+        1 => String::new(),
+        2 => " and 1 more video".to_owned(),
+        count => format!(" and {} more videos", count - 1),
+    };
+    Some(format!(
+        "{} holds image files, which alone are filtered, and beside them {}{more}; filter videos by a glob, \
+         such as '{}'",
+        input.name(),
+        first.display(),
+        folder.join("*.mp4").display()
+    ))
 }
 
 fn no_file(what: &str) -> Failure {

@@ -119,6 +119,7 @@ fn check_existing(items: &[Item<'_>]) -> Result<(), Failure> {
     };
     let more = match there.count() {
         0 => String::new(),
+        1 => ", and so does 1 more".to_owned(),
         n => format!(", and so do {n} more"),
     };
     Err(Failure::Failed(format!(

@@ -1,7 +1,7 @@
 //! One input, from its opening to the end of its output.
 
-use super::FilterArguments;
 use super::single::Single;
+use super::{FilterArguments, inputs};
 use crate::cli::endpoint::{Files, Input, Output, check_files};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::process::{interrupt, origin};
@@ -17,8 +17,10 @@ use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
 use framepipe::sink::{self, AnySink};
 use framepipe::source::images::Failures;
 use framepipe::source::{self, AnySource, StreamInfo};
+use framepipe::wording::counted;
+use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
@@ -151,9 +153,40 @@ impl Single<'_> {
         Ok(self.comparison.around(engine, info, &self.output))
     }
 
-    /// The plan of a run. The engine is started for its description.
-    pub(super) fn plan(&self, info: &StreamInfo, pool: &EnginePool) -> Result<String, Failure> {
-        let engine = self.start_engine(info, pool, &Stop::new())?.description();
+    /// What a run would do, once all is refused that a run refuses before its first frame. The engine is
+    /// started for its description, and the output is begun and given up.
+    pub(super) fn plan(
+        &self,
+        opened: Opened,
+        pool: &EnginePool,
+        budget: &MemoryBudget,
+    ) -> Result<String, Failure> {
+        let info = &opened.info;
+        if info.frames == Some(0) {
+            return Err(Failure::Failed(format!(
+                "{}: no frame lies in the range",
+                self.input.name()
+            )));
+        }
+        let _folders = NewFolders::beside(self)?;
+        let is_file = |path: &Path| {
+            path.metadata()
+                .map_or(true, |facts| facts.is_file() || facts.is_dir())
+        };
+        let sink = match self.output.path() {
+            // To open a pipe is to be seen at its other end.
+            Some(path) if self.output.is_stdout() || !is_file(path) => AnySink::Stream(sink::null::create()),
+            _ => self.open_sink(info, opened.files)?,
+        };
+        let engine = self.start_engine(info, pool, &Stop::new())?;
+        let description = engine.description();
+        let job = Job {
+            source: opened.source,
+            engine,
+            sink,
+            options: self.options(),
+        };
+        drop(budget.enter(&job)?);
         let labels: Vec<&str> = self
             .filtering
             .filters()
@@ -161,19 +194,17 @@ impl Single<'_> {
             .collect();
         let frames = info
             .frames
-            .map_or_else(String::new, |frames| format!(", {frames} frames"));
+            .map_or_else(String::new, |frames| format!(", {}", counted(frames, "frame")));
         let mut output = self.output.to_string();
         if let Some(encoder) = &self.encoding.encoder {
             output.push_str(&format!(", {encoder}"));
         }
         if self.output.path().is_some_and(Path::is_file) {
-            output.push_str(match self.encoding.overwrite {
-                true => ", which exists and would be replaced",
-                false => ", which exists: --overwrite would replace it",
-            });
+            output.push_str(", which exists and would be replaced");
         }
         Ok(format!(
-            "input   {}{frames}\nfilter  {} ({}, border {}, planes {})\nengine  {engine}\noutput  {output}",
+            "input   {}{frames}\nfilter  {} ({}, border {}, planes {})\nengine  {description}\n\
+             output  {output}",
             info.description,
             labels.join(", then "),
             self.filtering.algorithm,
@@ -210,7 +241,7 @@ impl Single<'_> {
         let Outcome {
             written,
             remarks,
-            measurements,
+            mut measurements,
             ..
         } = match outcome {
             Err(PipelineError::Abandoned) => return Err(Failure::Interrupted),
@@ -219,9 +250,14 @@ impl Single<'_> {
         if opened.is_interlaced.load(Ordering::Relaxed) {
             self.note_fields("some of its");
         }
+        // Of the output, which has two fields in a frame, and none for a file that was passed over.
+        let passed_over = opened.failures.map_or(0, |failures| {
+            failures.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
+        });
+        measurements.frames = measurements.frames.saturating_sub(passed_over) / self.parts();
         let task = Task {
             input: if self.filtering.fields {
-                format!("{}, each field filtered and counted as a frame", info.description)
+                format!("{}, each field filtered by itself", info.description)
             } else {
                 info.description
             },
@@ -234,7 +270,7 @@ impl Single<'_> {
         Ok(Finished {
             task,
             remarks,
-            frames: measurements.frames / self.parts(),
+            frames: measurements.frames,
             bytes: written.bytes,
             rate: info.frame_rate.map(Rational::to_f64),
             measured: measurements,
@@ -266,10 +302,65 @@ impl Single<'_> {
     fn say_interrupted(&self, frames: u64) {
         let text = match frames {
             0 => "interrupted before the first frame: no output was written".to_owned(),
+            1 => format!("interrupted: 1 frame was written to {}", self.output),
             frames => format!("interrupted: {frames} frames were written to {}", self.output),
         };
         if self.quiet < 2 {
             let _ = writeln!(std::io::stderr(), "{}", escape::line(&text));
+        }
+    }
+}
+
+/// The files of a run beside its output, under temporary names.
+struct OwnFiles {
+    report: Option<AtomicFile>,
+    trace: Option<AtomicFile>,
+    hashes: Option<AtomicFile>,
+}
+
+impl OwnFiles {
+    fn create(arguments: &FilterArguments) -> Result<OwnFiles, Failure> {
+        let overwrite = arguments.encoding.overwrite;
+        let create = |path: &Option<PathBuf>| {
+            let file = path.as_deref().map(|path| AtomicFile::create(path, overwrite));
+            file.transpose()
+        };
+        Ok(OwnFiles {
+            report: create(&arguments.report)?,
+            trace: arguments.trace.open(overwrite)?,
+            hashes: create(&arguments.frame_hashes)?,
+        })
+    }
+}
+
+/// Folders that are made for a plan, the deepest first, and removed behind it if they are empty.
+struct NewFolders(Vec<PathBuf>);
+
+impl NewFolders {
+    /// Those that are missing and that a run makes: for image files, and for the outputs of several inputs.
+    fn beside(single: &Single<'_>) -> Result<NewFolders, Failure> {
+        let makes = single.output.is_images() || single.is_of_several();
+        let folder = single.output.folder().filter(|_| makes).unwrap_or_default();
+        let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let made = NewFolders(
+            folder
+                .ancestors()
+                .take_while(missing)
+                .map(Path::to_owned)
+                .collect(),
+        );
+        if !made.0.is_empty() {
+            fs::create_dir_all(&folder)
+                .map_err(|cause| Failure::Failed(format!("cannot make {}: {cause}", folder.display())))?;
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            let _ = fs::remove_dir(folder);
         }
     }
 }
@@ -284,12 +375,19 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         let reads = [single.input.reads(), arguments.region.reads()].concat();
         arguments.confine(&reads, single.folders())?;
     }
-    let remarks = arguments.accepted_caveats()?;
+    let mut remarks = arguments.accepted_caveats()?;
+    if let Some(left) = inputs::passed_over(&single.input) {
+        if arguments.reading.strict {
+            return Err(Failure::Failed(left));
+        }
+        remarks.warnings.push(left);
+    }
     arguments.engine.begin(&arguments.filtering.chain());
     let opened = single.open()?;
     let (engines, counters, stop) = (EnginePool::default(), Progress::new(), Stop::new());
     if arguments.dry_run {
-        let plan = single.plan(&opened.info, &engines)?;
+        OwnFiles::create(arguments)?;
+        let plan = single.plan(opened, &engines, &MemoryBudget::new(arguments.max_memory))?;
         return show_plans(&[plan]);
     }
     // Before the first file is created, so that none remains.
@@ -299,18 +397,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
     for folder in single.folders().difference(&of_images.into_iter().collect()) {
         remove_left_overs(folder);
     }
-    let overwrite = arguments.encoding.overwrite;
-    let report_file = arguments
-        .report
-        .as_deref()
-        .map(|path| AtomicFile::create(path, overwrite))
-        .transpose()?;
-    let trace_file = arguments.trace.open(overwrite)?;
-    let hashes_file = arguments
-        .frame_hashes
-        .as_deref()
-        .map(|path| AtomicFile::create(path, overwrite))
-        .transpose()?;
+    let own = OwnFiles::create(arguments)?;
     let time_base = opened.info.time_base;
     let failures = opened.failures.clone();
     let watched = Watched {
@@ -335,9 +422,9 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
             }
         })?;
     let measured = &finished.measured;
-    let trace = arguments.trace.write(trace_file, &finished.task, measured);
-    single.show(&finished.report(remarks), &finished, report_file)?;
-    if let (Some(file), Some(log)) = (hashes_file, &single.log) {
+    let trace = arguments.trace.write(own.trace, &finished.task, measured);
+    single.show(&finished.report(remarks), &finished, own.report)?;
+    if let (Some(file), Some(log)) = (own.hashes, &single.log) {
         write_whole(file, &hashes::text(&log.take(), time_base))?;
     }
     // A trace that cannot be written does not take the report with it.

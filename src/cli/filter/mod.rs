@@ -32,14 +32,14 @@ use crate::cli::options::region::RegionArguments;
 use crate::cli::options::trace::TraceArguments;
 use crate::cli::process::interrupt::OnInterrupt;
 use crate::cli::process::limits::{count, queue, size};
-use crate::cli::process::untrusted;
+use crate::cli::process::{log, untrusted};
 use crate::cli::show::{escape, progress};
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueHint};
 use framepipe::frame::Remarks;
 use framepipe::pipeline::PipelineOptions;
 use framepipe::report::Recording;
-use inputs::Gathered;
+use inputs::{Alone, Gathered};
 use piece::Piece;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -100,7 +100,8 @@ pub(crate) struct FilterArguments {
     #[arg(long)]
     keep_going: bool,
     /// How many of several inputs are filtered side by side [default: 1]. With it, a single input is treated
-    /// as several are.
+    /// as several are; so is one with --format and a folder as output, and a video with --skip-existing or
+    /// --keep-going and a folder.
     #[arg(long, value_name = "N", value_parser = count)]
     at_once: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -134,7 +135,8 @@ pub(crate) struct FilterArguments {
     /// json:FD on an open file descriptor [default: a line on a terminal, elsewhere one every 30 s].
     #[arg(long, value_name = "FORM")]
     progress: Option<progress::ProgressFormat>,
-    /// Print what would be done, with input, filters, engine and output, and do nothing.
+    /// Print what would be done, with input, filters, engine and output, and do nothing; what a run would
+    /// refuse before it begins is refused.
     #[arg(long)]
     dry_run: bool,
     /// Write time and hash of each frame to this file, as it goes to the encoder, a line a frame. They are
@@ -234,6 +236,9 @@ impl FilterArguments {
 
 /// Filters the input into the output, or each of several.
 pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<(), Failure> {
+    if !is_verbose {
+        log::keep_quiet(arguments.encoding.encoder.as_deref());
+    }
     arguments.stats |= is_verbose;
     let is_page = (arguments.report.as_deref()).is_some_and(|path| path.extension() == Some("html".as_ref()));
     arguments.engine.samples_times = arguments.trace.trace.is_none() && !is_page;
@@ -244,7 +249,16 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
     // Before the process is confined.
     arguments.region.read()?;
     let (inputs, output) = arguments.ends()?;
-    match inputs::gather(inputs, output, arguments.at_once.is_some())? {
+    let alone = if arguments.at_once.is_some() {
+        Alone::AsSeveral
+    } else if arguments.encoding.format.is_some() {
+        Alone::IntoFolder
+    } else if arguments.skip_existing || arguments.keep_going {
+        Alone::VideoIntoFolder
+    } else {
+        Alone::AsOne
+    };
+    match inputs::gather(inputs, output, alone)? {
         Gathered::One(input) => {
             let output = Output::from_argument(output.clone()).map_err(|e| Failure::usage(&e))?;
             job::run(&arguments, input, output)

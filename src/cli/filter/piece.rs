@@ -181,6 +181,12 @@ pub(in crate::cli) fn survey(
             let end = end.unwrap_or(u64::MAX).min(source.len());
             let count = end.checked_sub(first).filter(|&count| count > 0);
             let count = count.ok_or_else(|| Failure::Usage("no frame lies in the range".to_owned()))?;
+            if end == u64::MAX {
+                return Err(Failure::Usage(format!(
+                    "{} never ends, and a plan needs an end; give it with --end, --duration or --frames",
+                    single.input.name()
+                )));
+            }
             Places::Frames(frame_extents(first..end, wanted(Some(count))?))
         }
         AnySource::Stream(mut source) => {

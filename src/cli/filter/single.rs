@@ -59,6 +59,11 @@ impl<'a> Single<'a> {
         }
     }
 
+    /// True for a job of several.
+    pub(super) fn is_of_several(&self) -> bool {
+        self.kept.is_some()
+    }
+
     /// Prints to stderr unless the run is quiet.
     pub(super) fn say(&self, text: &str) {
         match &self.kept {
@@ -87,6 +92,16 @@ impl<'a> Single<'a> {
             ));
         }
         self.check_ends()?;
+        let has_workers = self.input.is_images()
+            || self.output.is_images()
+            || matches!(self.input, Input::Raw(..) | Input::Synthetic(_));
+        if self.workers.is_some() && !has_workers {
+            return Err(Failure::Usage(
+                "--workers is for image files and raw frames, and neither input nor output is such; \
+                 --decoder-threads and --encoder-threads are for videos"
+                    .to_owned(),
+            ));
+        }
         self.trace.check()?;
         if let Some(report) = &self.report {
             let extension = report.extension().unwrap_or_default();
@@ -121,7 +136,7 @@ impl<'a> Single<'a> {
     /// Refuses an input and an output that do not go together, or not with the options.
     pub(super) fn check_ends(&self) -> Result<(), Failure> {
         self.output.check(&self.encoding)?;
-        self.decoding.check(&self.input)?;
+        self.decoding.check(&self.input, &self.engine)?;
         self.output.check_extension(&self.input)?;
         // Of several inputs whole ones are left out.
         let skips = self.skip_existing && self.kept.is_none();
@@ -195,6 +210,7 @@ impl<'a> Single<'a> {
             (self.skip_existing, "--skip-existing"),
             (self.keep_going, "--keep-going"),
         ];
+        self.input.check_name(&self.reading.options(None))?;
         for (given, option) in of_images {
             if given && !(self.input.is_images() && self.output.is_images()) {
                 return Err(Failure::Usage(format!(
@@ -227,6 +243,11 @@ impl<'a> Single<'a> {
                  is such"
                     .to_owned(),
             )),
+            Some(_) if self.input.is_images() && !self.output.is_pattern() => Err(Failure::Usage(format!(
+                "--start-number is for names with numbers, and image files in {} keep their own names; \
+                 write a pattern, such as %05d.png",
+                self.output
+            ))),
             start => Ok(start),
         }
     }

@@ -1,5 +1,6 @@
 //! The results of several inputs: a line each, and the sums.
 
+use framepipe::wording::counted;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -93,8 +94,8 @@ fn sums(rows: &[Row], wall: Duration) -> String {
     let count = |is: fn(&End) -> bool| rows.iter().filter(|row| is(&row.end)).count();
     let done = count(|end| matches!(end, End::Done(_)));
     let mut text = match rows.len() {
-        all if all == done => format!("{all} files"),
-        all => format!("{done} of {all} files"),
+        all if all == done => counted(all as u64, "file"),
+        all => format!("{done} of {}", counted(all as u64, "file")),
     };
     for (number, words) in [
         (count(|end| matches!(end, End::Failed(_))), "failed"),
@@ -111,8 +112,8 @@ fn sums(rows: &[Row], wall: Duration) -> String {
     }
     let _ = write!(
         text,
-        ": {} frames in {:.1} s: {:.1} frames/s, {}",
-        total.frames,
+        ": {} in {:.1} s: {:.1} frames/s, {}",
+        counted(total.frames, "frame"),
         wall.as_secs_f64(),
         total.speed(),
         size(total.bytes)

@@ -42,8 +42,20 @@ pub(crate) struct DecodingArguments {
 
 impl DecodingArguments {
     /// Refuses options that apply only to inputs that FFmpeg decodes.
-    pub(crate) fn check(&self, input: &Input) -> Result<(), Failure> {
+    pub(crate) fn check(&self, input: &Input, engine: &EngineArguments) -> Result<(), Failure> {
         if matches!(input, Input::Video(_)) {
+            let has_one = match self.decoder {
+                DecoderName::Nvdec => false,
+                DecoderName::Auto => engine.possible_cards().is_none(),
+                DecoderName::Cpu => true,
+            };
+            if self.decoder_memory.is_some() && self.decoders.is_none() && has_one {
+                return Err(Failure::Usage(
+                    "--decoder-memory is for frames of several decoders, and one reads this on the CPU; give \
+                     --decoders, too"
+                        .to_owned(),
+                ));
+            }
             return Ok(());
         }
         let given = [

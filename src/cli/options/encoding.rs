@@ -79,6 +79,70 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 impl EncodingArguments {
+    /// The first option that was given.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        [
+            (self.encoder.is_some(), "--encoder"),
+            (self.quality.is_some(), "--quality"),
+            (self.preset.is_some(), "--preset"),
+            (!self.encoder_option.is_empty(), "--encoder-option"),
+            (self.encoder_threads.is_some(), "--encoder-threads"),
+            (self.pixel_format.is_some(), "--pixel-format"),
+            (self.background.is_some(), "--background"),
+            (self.format.is_some(), "--format"),
+            (self.no_audio, "--no-audio"),
+            (self.no_subtitles, "--no-subtitles"),
+            (self.streams.is_some(), "--streams"),
+            (self.audio_encoder.is_some(), "--audio-encoder"),
+            (self.overwrite, "--overwrite"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+
+    /// Refuses options of a video of which one takes the other's effect.
+    pub(crate) fn check_together(&self) -> Result<(), Failure> {
+        let own = [
+            (
+                self.quality.is_some(),
+                "--quality",
+                &["crf", "qp", "cq", "q", "qscale", "global_quality", "quality"][..],
+            ),
+            (
+                self.preset.is_some(),
+                "--preset",
+                &["preset", "cpu-used", "speed"],
+            ),
+            (self.encoder_threads.is_some(), "--encoder-threads", &["threads"]),
+            (
+                self.pixel_format.is_some(),
+                "--pixel-format",
+                &["pix_fmt", "pixel_format"],
+            ),
+        ];
+        for (_, option, keys) in own.into_iter().filter(|(is_given, ..)| *is_given) {
+            let is_same =
+                |key: &&(String, String)| keys.contains(&key.0.strip_suffix(":v").unwrap_or(&key.0));
+            if let Some((key, value)) = self.encoder_option.iter().find(is_same) {
+                return Err(Failure::Usage(format!(
+                    "{option} and --encoder-option {key}={value} set the same; give one of the two"
+                )));
+            }
+        }
+        let no_sound = match (&self.streams, self.no_audio) {
+            (_, true) => "--no-audio",
+            (Some(Streams::Video), _) => "--streams video",
+            _ => return Ok(()),
+        };
+        match &self.audio_encoder {
+            Some(encoder) => Err(Failure::Usage(format!(
+                "--audio-encoder {encoder} is for sound, and {no_sound} leaves all sound out; give one of \
+                 the two"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Makes the sink of a video file.
     pub(crate) fn open_video(
         &self,

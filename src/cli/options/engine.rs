@@ -3,7 +3,7 @@
 use crate::cli::Failure;
 use crate::cli::process::limits::count;
 use crate::cli::process::starting::Starting;
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap, Verdict};
@@ -34,6 +34,16 @@ pub(crate) enum EngineName {
     Cuda,
     /// No filter: what decoding and encoding take by themselves.
     None,
+}
+
+impl EngineName {
+    /// Reads the name of an engine that filters. Parts of a job have no other, since each counts as filtered.
+    pub(crate) fn of_filters() -> impl TypedValueParser<Value = EngineName> {
+        let filters = |name: &&EngineName| **name != EngineName::None;
+        let names = EngineName::value_variants().iter().filter(filters);
+        PossibleValuesParser::new(names.filter_map(EngineName::to_possible_value))
+            .try_map(|name| EngineName::from_str(&name, false))
+    }
 }
 
 /// Memory variants of CUDA kernels by name: those that the engine knows.
@@ -388,10 +398,12 @@ impl EngineArguments {
             return self.cpu(chain);
         }
         if let Err(reason) = check_card(plan) {
-            tracing::info!(target: EXPLAIN_TARGET, "no CUDA: {reason}");
             if let Some(option) = self.cuda_option() {
-                tracing::warn!("{option} has no effect on the cpu engine, which was chosen: {reason}");
+                return Err(EngineError::Unavailable(format!(
+                    "{option} is an option of the cuda engine, which cannot be had: {reason}"
+                )));
             }
+            tracing::info!(target: EXPLAIN_TARGET, "no CUDA: {reason}");
             return self.cpu(chain);
         }
         if let Some(Verdict { why, .. }) = verdict {

@@ -170,8 +170,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// A range of frames such as 1001-1100:2.
 fn frames(text: &str) -> Result<Selection, String> {
-    let wrong =
-        || "write A-B, A- or -B, with :STEP behind it for every so many, such as 1001-1100:2".to_owned();
+    let wrong = || {
+        "write N, A-B, A- or -B, with :STEP behind a range for every so many, such as 1001-1100:2".to_owned()
+    };
     let (range, step) = match text.split_once(':') {
         Some((range, step)) => (
             range,

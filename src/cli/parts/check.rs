@@ -2,15 +2,17 @@
 
 use super::own::Shutdown;
 use super::{open, verify_failure};
-use crate::cli::options::engine::EngineArguments;
+use crate::cli::options::engine::{EngineArguments, EngineName};
 use crate::cli::{Failure, to_stdout};
 use clap::{Args, ValueHint};
 use framepipe::parts::{OutputKind, PartState, verify};
+use framepipe::wording::counted;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Which job, how much of it, and by which engine.
 #[derive(Debug, Clone, Args)]
+#[command(mut_arg("engine", |engine| engine.value_parser(EngineName::of_filters())))]
 pub(crate) struct CheckArguments {
     /// The folder that `framepipe plan` made.
     #[arg(value_name = "JOB", value_hint = ValueHint::DirPath)]
@@ -40,8 +42,8 @@ pub(crate) fn run(wanted: &CheckArguments) -> Result<(), Failure> {
         let made = super::part::filter(&plan, part, Path::new("null:"), &wanted.engine, &shutdown.next())?;
         if made.frames.len() != record.frames.len() {
             return Err(Failure::Failed(format!(
-                "part {part} has {} frames, and its record says {}",
-                made.frames.len(),
+                "part {part} has {}, and its record says {}",
+                counted(made.frames.len() as u64, "frame"),
                 record.frames.len()
             )));
         }
@@ -61,7 +63,9 @@ pub(crate) fn run(wanted: &CheckArguments) -> Result<(), Failure> {
     to_stdout(|out| {
         Ok(writeln!(
             out,
-            "{sample} of {count} parts made again: {frames} frames, all the same"
+            "{sample} of {} made again: {}, all the same",
+            counted(count as u64, "part"),
+            counted(frames as u64, "frame")
         )?)
     })
 }

@@ -9,6 +9,7 @@ use framepipe::parts::{Data, JobFolder, OutputKind, Plan, Record, Verified, dige
 use framepipe::pipeline::Stop;
 use framepipe::sink::atomic_file::AtomicFile;
 use framepipe::sink::video::JoinedPart;
+use framepipe::wording::counted;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -50,7 +51,11 @@ pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
     }
     let verified = verify(&job, &plan).map_err(verify_failure)?;
     let said = match (plan.output_kind, wanted.layout) {
-        (OutputKind::Images, _) => format!("{} image files in {}", verified.frames, plan.output.display()),
+        (OutputKind::Images, _) => format!(
+            "{} in {}",
+            counted(verified.frames, "image file"),
+            plan.output.display()
+        ),
         (OutputKind::Video, Layout::List) => list(&job, &plan, &verified)?,
         (OutputKind::File, Layout::List) => {
             return Err(Failure::Usage(
@@ -71,9 +76,9 @@ pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
     if !wanted.quiet {
         let _ = writeln!(
             io::stderr(),
-            "joined {}: {} frames",
+            "joined {}: {}",
             escape::line(&said),
-            verified.frames
+            counted(verified.frames, "frame")
         );
     }
     Ok(())
@@ -219,8 +224,8 @@ fn list(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
         .map_err(|cause| file.failed(cause))?;
     file.commit()?;
     Ok(format!(
-        "{}, a list of {} parts",
+        "{}, a list of {}",
         target.display(),
-        verified.records.len()
+        counted(verified.records.len() as u64, "part")
     ))
 }

@@ -11,8 +11,9 @@ pub(super) mod status;
 use super::Failure;
 use super::filter::FilterArguments;
 use super::filter::piece::parse;
-use framepipe::parts::{JobError, JobFolder, Plan, VerifyError};
+use framepipe::parts::{JobError, JobFolder, Plan, VerifyError, ranges};
 use framepipe::source::video::ffmpeg_version;
+use framepipe::wording::counted;
 use std::borrow::Borrow;
 use std::ffi::OsString;
 use std::path::Path;
@@ -79,20 +80,36 @@ impl std::str::FromStr for Numbers {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match number(first).zip(number(last)) {
             Some((first, last)) if first <= last => Ok(Numbers { first, last }),
-            _ => Err("write the number of a part, counted from 0, or A-B".to_owned()),
+            Some(_) => Err(format!("{text} ends before it begins")),
+            None => Err("write the number of a part, counted from 0, or A-B".to_owned()),
         }
     }
 }
 
 impl Numbers {
+    /// What to say of numbers behind the plan's last part, if there are such.
+    fn beyond(self, plan: &Plan) -> Option<String> {
+        let count = plan.parts.len();
+        (self.first < count && self.last >= count).then(|| {
+            let last = count - 1;
+            let parts = counted(count as u64, "part");
+            let there = ranges(&(self.first..=last).collect::<Vec<_>>());
+            format!("the job has {parts}; of those named there are {there}")
+        })
+    }
+
     /// The numbers that the plan has. Numbers after its last part are ignored, since job arrays are often
     /// longer than the plan; a first number after it is an error.
     fn within(self, plan: &Plan) -> Result<std::ops::Range<usize>, Failure> {
         let count = plan.parts.len();
         if self.first >= count {
             return Err(Failure::Usage(format!(
-                "the job has {count} parts, 0 to {}; there is no part {}",
-                count - 1,
+                "the job has {}, {}; there is no part {}",
+                counted(count as u64, "part"),
+                match count {
+                    1 => "number 0".to_owned(),
+                    _ => format!("0 to {}", count - 1),
+                },
                 self.first
             )));
         }

@@ -6,20 +6,22 @@
 
 use super::own::Shutdown;
 use super::{Numbers, arguments, libraries, open};
-use crate::cli::Failure;
 use crate::cli::filter::piece::{Made, Piece, identity_now, make, range_of};
-use crate::cli::options::engine::EngineArguments;
+use crate::cli::options::engine::{EngineArguments, EngineName};
 use crate::cli::show::escape;
+use crate::cli::{Failure, log};
 use clap::{Args, ValueHint};
 use framepipe::parts::{Data, JobFolder, OutputKind, PartState, Plan, Published, Record, host};
 use framepipe::pipeline::Stop;
 use framepipe::sink::video::packet_order;
+use framepipe::wording::counted;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Which part, and by which engine.
 #[derive(Debug, Clone, Args)]
+#[command(mut_arg("engine", |engine| engine.value_parser(EngineName::of_filters())))]
 pub(crate) struct PartArguments {
     /// The folder that `framepipe plan` made.
     #[arg(value_name = "JOB", value_hint = ValueHint::DirPath)]
@@ -59,6 +61,11 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
     }
     let shutdown = Shutdown::watch()?;
     let (job, plan) = open(&wanted.job)?;
+    log::keep_quiet(
+        plan.options
+            .iter()
+            .find_map(|option| option.strip_prefix("--encoder=")),
+    );
     if plan.libraries != libraries() && !wanted.allow_mixed {
         return Err(Failure::Usage(format!(
             "the plan was made with {}, and this is {}, which may decode and encode differently; \
@@ -66,6 +73,9 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
             plan.libraries,
             libraries()
         )));
+    }
+    if let Some(text) = wanted.numbers.beyond(&plan) {
+        say(wanted, &text);
     }
     for part in wanted.numbers.within(&plan)? {
         if !wanted.again
@@ -89,8 +99,8 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
         say(
             wanted,
             &format!(
-                "part {part}: {} frames in {:.1} s{}",
-                record.frames.len(),
+                "part {part}: {} in {:.1} s{}",
+                counted(record.frames.len() as u64, "frame"),
                 record.seconds,
                 match published {
                     Published::First => "",
@@ -143,9 +153,9 @@ fn make_one(
     if let Some(planned) = planned.filter(|&planned| planned != made.frames.len() as u64) {
         remove(plan, &work);
         return Err(Failure::Failed(format!(
-            "part {part} has {} frames, and {planned} were planned: packets were lost or cannot be decoded, \
-             so that no part is sure of its place; filter the input in one run",
-            made.frames.len()
+            "part {part} has {}, and {planned} were planned: packets were lost or cannot be decoded, so that \
+             no part is sure of its place; filter the input in one run",
+            counted(made.frames.len() as u64, "frame")
         )));
     }
     let (data, order) = match plan.output_kind {
@@ -158,10 +168,10 @@ fn make_one(
             if kind == OutputKind::Video && order.len() != made.frames.len() {
                 remove(plan, &work);
                 return Err(Failure::Failed(format!(
-                    "part {part}: the encoder made {} packets of {} frames, which cannot be put together; \
-                     choose another encoder, or filter the input in one run",
-                    order.len(),
-                    made.frames.len()
+                    "part {part}: the encoder made {} of {}, which cannot be put together; choose another \
+                     encoder, or filter the input in one run",
+                    counted(order.len() as u64, "packet"),
+                    counted(made.frames.len() as u64, "frame")
                 )));
             }
             (job.keep_data(part, &work).map_err(super::job_failure)?, order)

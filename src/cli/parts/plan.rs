@@ -6,13 +6,14 @@ use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::filtering::FilteringArguments;
 use crate::cli::options::reading::{RangeArguments, ReadingArguments};
 use crate::cli::show::escape;
-use crate::cli::{Arguments, Failure, to_stdout};
+use crate::cli::{Arguments, Failure, log, to_stdout};
 use clap::builder::OsStringValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, ValueHint};
 use framepipe::frame::Rational;
 use framepipe::parts::{Extent, JobFolder, OutputKind, Part, Plan, time_extents};
 use framepipe::source::Cuts;
+use framepipe::wording::counted;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -136,6 +137,7 @@ fn options(matches: &ArgMatches) -> Result<Vec<String>, Failure> {
 
 /// Makes a plan.
 pub(crate) fn run(wanted: &PlanArguments) -> Result<(), Failure> {
+    log::keep_quiet(wanted.encoding.encoder.as_deref());
     let matches = Arguments::command().get_matches();
     let matches = matches.subcommand_matches("plan").cloned().unwrap_or_default();
     let plan = make(wanted, options(&matches)?)?;
@@ -156,7 +158,13 @@ fn make(wanted: &PlanArguments, mut options: Vec<String>) -> Result<Plan, Failur
     if let (Some(encoder), None) = (&found.encoder, &wanted.encoding.encoder) {
         options.push(format!("--encoder={encoder}"));
     }
-    if found.encoder.is_some() && wanted.encoding.encoder_threads.is_none() {
+    let encoding = &wanted.encoding;
+    let names_threads = encoding.encoder_threads.is_some()
+        || encoding
+            .encoder_option
+            .iter()
+            .any(|(key, _)| key.trim_end_matches(":v") == "threads");
+    if found.encoder.is_some() && !names_threads {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         options.push(format!("--encoder-threads={}", cores.min(MOST_THREADS)));
     }
@@ -233,26 +241,37 @@ fn account(plan: &Plan, wanted: &PlanArguments) -> String {
     let job = wanted.job.display();
     let parts = plan.parts.len();
     let mut text = format!(
-        "{} into {}: {parts} part{} in {job}",
+        "{} into {}: {} in {job}",
         plan.input,
         plan.output.display(),
-        if parts == 1 { "" } else { "s" }
+        counted(parts as u64, "part")
     );
     if let Some(reason) = &plan.uncut {
         text.push_str(&format!("\none part only: {reason}"));
     }
     if let framepipe::parts::Identity::File { bytes, .. } = &plan.identity {
-        let each = *bytes as f64 / parts as f64 / 1e6;
+        let whole = *bytes as f64;
         text.push_str(&format!(
-            "\nreads {:.1} MB, some {each:.1} MB a part; storage is full where all workers together read and \
-             write what it gives in a second",
-            *bytes as f64 / 1e6
+            "\nreads {}, some {} a part; storage is full where all workers together read and write what it \
+             gives in a second",
+            megabytes(whole),
+            megabytes(whole / parts as f64)
         ));
     }
+    let numbers = match parts {
+        1 => format!("`framepipe part {job} 0`"),
+        _ => format!("`framepipe part {job} N` for N from 0 to {}", parts - 1),
+    };
     text.push_str(&format!(
-        "\nnext: `framepipe run {job}` here, or `framepipe part {job} N` for N from 0 to {} anywhere, then \
-         `framepipe join {job}`",
-        parts - 1
+        "\nnext: `framepipe run {job}` here, or {numbers} anywhere, then `framepipe join {job}`"
     ));
     text
+}
+
+/// Bytes for people, none of them as 0.
+fn megabytes(bytes: f64) -> String {
+    match bytes / 1e6 {
+        mega if mega < 0.1 => format!("{:.1} kB", bytes / 1e3),
+        mega => format!("{mega:.1} MB"),
+    }
 }

@@ -142,6 +142,7 @@ fn make_all(job: &JobFolder, plan: &Plan, wanted: &RunArguments) -> Result<(), F
     let state = work.state();
     match state.failed.is_empty() {
         true => Ok(()),
+        false if state.done == 0 => Err(Failure::Failed("no part could be made".to_owned())),
         false => Err(Failure::Failed(format!(
             "these parts could not be made: {}; the others are there",
             ranges(&state.failed)

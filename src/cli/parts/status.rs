@@ -5,6 +5,7 @@ use crate::cli::show::escape;
 use crate::cli::{Failure, to_stdout};
 use clap::{Args, ValueHint};
 use framepipe::parts::{PartState, ranges};
+use framepipe::wording::counted;
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -69,6 +70,7 @@ pub(crate) fn run(wanted: &StatusArguments) -> Result<(), Failure> {
                 .map(|(part, problem)| json!({ "part": part, "problem": problem }))
                 .collect();
             let object = json!({
+                "schema": "framepipe-status", "version": 1,
                 "plan": plan.id, "parts": plan.parts.len(), "done": records.len(), "missing": missing,
                 "broken": broken, "frames": frames, "seconds": seconds,
                 "joined": is_joined, "removed": removed.len(),
@@ -77,9 +79,10 @@ pub(crate) fn run(wanted: &StatusArguments) -> Result<(), Failure> {
         }
         writeln!(
             out,
-            "{} of {} parts, {frames} frames, {seconds:.1} s of work{}",
+            "{} of {}, {}, {seconds:.1} s of work{}",
             records.len(),
-            plan.parts.len(),
+            counted(plan.parts.len() as u64, "part"),
+            counted(frames as u64, "frame"),
             if is_joined { "; joined" } else { "" }
         )?;
         if !missing.is_empty() {

@@ -24,6 +24,7 @@ use framepipe::frame::{FieldOrder, Frame, Remarks};
 use framepipe::pipeline::{self, Job, Progress, Stop};
 use framepipe::report::Recording;
 use framepipe::sink::{self, AnySink, Flow, Sink, SinkError, Written, images};
+use framepipe::source::images::listing::{self, Selection};
 use framepipe::source::range::{self, Point, TimeRange};
 use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::still::ImageKind;
@@ -162,6 +163,22 @@ impl PreviewArguments {
             opened.source = range::within(opened.source, one(time)?)?;
         }
         Ok((opened, time))
+    }
+
+    /// The input in words. Of several image files one alone is open.
+    fn described(&self, info: &StreamInfo) -> String {
+        let path = self.input.path().filter(|_| self.input.is_images());
+        let listed = path.and_then(|path| listing::list(path, &Selection::default()).ok());
+        match listed.map_or(1, |listed| listed.files.len()) {
+            1 => info.description.clone(),
+            count => format!(
+                "{count} image files from {}, this one {}x{} {}",
+                self.input.name(),
+                info.width,
+                info.height,
+                info.format
+            ),
+        }
     }
 
     /// The frame from the engine: before and after side by side, or after alone if that is all that is shown.
@@ -303,7 +320,7 @@ pub(crate) fn run(mut arguments: PreviewArguments) -> Result<(), Failure> {
         arguments.say(&note);
     }
     let picture = Picture::new(frame, arguments.layout, &info)?;
-    let mut said = format!("input   {}: {}", info.description, which(time));
+    let mut said = format!("input   {}: {}", arguments.described(&info), which(time));
     match target {
         Target::File(output) => {
             let written = arguments.write(picture, &output)?;

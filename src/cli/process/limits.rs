@@ -2,6 +2,7 @@
 
 use crate::cli::Failure;
 use framepipe::pipeline::Job;
+use framepipe::wording::mebibytes;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -92,13 +93,13 @@ impl MemoryBudget {
         Failure::Failed(format!(
             "the frame buffers would take {}, and {} allows {}; a smaller --queue or fewer --workers take \
              less",
-            mega(bytes),
+            mebibytes(bytes),
             if self.is_own {
                 "--max-memory"
             } else {
                 "three quarters of this machine's memory"
             },
-            mega(allowed),
+            mebibytes(allowed),
         ))
     }
 
@@ -112,14 +113,6 @@ impl Drop for Part<'_> {
     fn drop(&mut self) {
         *self.budget.taken() -= self.bytes;
         self.budget.left.notify_all();
-    }
-}
-
-fn mega(bytes: u128) -> String {
-    let mebi = bytes as f64 / f64::from(1 << 20);
-    match mebi {
-        ..100.0 => format!("{mebi:.1} MiB"),
-        _ => format!("{mebi:.0} MiB"),
     }
 }
 

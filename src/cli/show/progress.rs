@@ -12,11 +12,12 @@
 use crate::cli::Failure;
 use framepipe::pipeline::{Progress, Stop};
 use framepipe::report::Stage;
+use framepipe::wording::counted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::str::FromStr;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,7 +91,7 @@ impl JsonLines {
 impl Form {
     /// The default form for stderr; none for a quiet run.
     pub(crate) fn usual(is_quiet: bool) -> Form {
-        match (is_quiet, std::io::stderr().is_terminal()) {
+        match (is_quiet, io::stderr().is_terminal()) {
             (true, _) => Form::Nothing,
             (false, true) => Form::Bar,
             (false, false) => Form::Lines,
@@ -101,16 +102,46 @@ impl Form {
     pub(crate) fn open(wanted: Option<ProgressFormat>, is_quiet: bool) -> Result<Form, Failure> {
         let fd = match wanted {
             None => return Ok(Form::usual(is_quiet)),
-            Some(ProgressFormat::Json(None)) => return Ok(Form::Json(JsonLines::to(std::io::stderr()))),
+            Some(ProgressFormat::Json(None)) => return Ok(Form::Json(JsonLines::to(io::stderr()))),
             Some(ProgressFormat::Json(Some(fd))) => fd,
         };
-        match File::options().write(true).open(format!("/dev/fd/{fd}")) {
+        match descriptor(fd) {
             Ok(file) => Ok(Form::Json(JsonLines::to(file))),
             Err(cause) => Err(Failure::Usage(format!(
                 "--progress json:{fd}: this file descriptor cannot be written to: {cause}"
             ))),
         }
     }
+}
+
+/// A copy of an open descriptor, which shares its position and works for sockets, too: another opening of
+/// what it leads to would begin at the start of a file.
+#[cfg(target_os = "linux")]
+fn descriptor(fd: u32) -> io::Result<File> {
+    use rustix::fs::{OFlags, fcntl_getfl};
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+    let number = i32::try_from(fd).map_err(|_| rustix::io::Errno::BADF)?;
+    let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+    match pidfd_getfd(own, number, PidfdGetfdFlags::empty()) {
+        Ok(copy) if fcntl_getfl(&copy)?.intersection(OFlags::ACCMODE) == OFlags::RDONLY => {
+            Err(rustix::io::Errno::BADF.into())
+        }
+        Ok(copy) => Ok(File::from(copy)),
+        // An old kernel, or a container that forbids it.
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => reopened(fd),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Elsewhere an opening by number is a copy of the descriptor.
+#[cfg(not(target_os = "linux"))]
+fn descriptor(fd: u32) -> io::Result<File> {
+    reopened(fd)
+}
+
+/// What a descriptor leads to, opened once more to be written at its end.
+fn reopened(fd: u32) -> io::Result<File> {
+    File::options().append(true).open(format!("/dev/fd/{fd}"))
 }
 
 /// A run that is watched.
@@ -261,7 +292,7 @@ impl Snapshot {
     /// One line of at most `width` columns.
     fn line(&self, width: usize) -> String {
         if let Some(delayed) = self.finishing {
-            let short = format!("finishing: {} frames written", self.written);
+            let short = format!("finishing: {} written", counted(self.written, "frame"));
             let long = match delayed {
                 0 => short.clone(),
                 delayed => format!("{short}, {delayed} in the encoder"),
@@ -273,10 +304,13 @@ impl Snapshot {
             self.share()
                 .map(|share| format!("{:.0}%", (share * 100.0).floor())),
         );
-        fields.extend(self.files.map(|(done, all)| format!("{done}/{all} files")));
+        fields.extend(
+            self.files
+                .map(|(done, all)| format!("{done}/{}", counted(all as u64, "file"))),
+        );
         fields.push(match self.frames {
             Some(frames) => format!("{}/{frames}", self.written),
-            None => format!("{} frames", self.written),
+            None => counted(self.written, "frame"),
         });
         fields.push(format!("{:.1} fps", self.fps));
         fields.extend(self.speed.map(|speed| format!("{speed:.1}x")));
@@ -375,7 +409,7 @@ impl Face {
             Face::Lines(last) => {
                 if last.elapsed() >= LINE {
                     *last = Instant::now();
-                    let _ = writeln!(std::io::stderr(), "{}", snapshot.line(usize::MAX));
+                    let _ = writeln!(io::stderr(), "{}", snapshot.line(usize::MAX));
                 }
             }
             Face::Json(last, out) => {
@@ -398,7 +432,7 @@ impl Face {
 
 /// Columns of the terminal, less one, since some break a line that is full.
 fn width() -> usize {
-    let size = terminal_size::terminal_size_of(std::io::stderr());
+    let size = terminal_size::terminal_size_of(io::stderr());
     size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0))
         .saturating_sub(1)
 }

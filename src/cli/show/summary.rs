@@ -3,6 +3,7 @@
 
 use crate::cli::options::encoding::EncodingArguments;
 use framepipe::report::{Completion, Report, Stage};
+use framepipe::wording::counted;
 use std::fmt::Write;
 
 /// Below this busy share no single stage limits the run.
@@ -27,8 +28,10 @@ pub(crate) fn brief(report: &Report, encoding: &EncodingArguments, rate: Option<
     let verdict = verdict(report, encoding).map_or_else(String::new, |verdict| format!("; {verdict}"));
     let _ = writeln!(
         text,
-        "{} frames in {:.1} s: {:.1} frames/s{speed}{ending}{verdict}",
-        report.frames, report.wall_seconds, report.frames_per_second
+        "{} in {:.1} s: {:.1} frames/s{speed}{ending}{verdict}",
+        counted(report.frames, "frame"),
+        report.wall_seconds,
+        report.frames_per_second
     );
     for (word, lines) in [("note", &report.notes), ("warning", &report.warnings)] {
         for line in lines {

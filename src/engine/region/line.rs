@@ -12,6 +12,7 @@
 use super::rectangle::{Rectangle, RectangleError};
 use crate::frame::{InvalidPoint, Point};
 use crate::text_file::{LineError, TextFileError, each_line, read_text};
+use std::cmp::Ordering;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -53,9 +54,12 @@ pub enum RegionSyntaxError {
     /// One end is a time, and the other one a number of frames.
     #[error("'{0}' mixes times and frames; write both ends as times or both as frames")]
     Mixed(String),
-    /// It ends where it begins, or before.
+    /// It ends before it begins.
     #[error("'{0}' ends before it begins, so that it holds no frame")]
     Backwards(String),
+    /// It ends where it begins.
+    #[error("'{0}' ends when it begins, so that it holds no frame")]
+    Instant(String),
     /// A move without an end, or without a beginning.
     #[error("a region that moves needs the times of both ends, such as 0:05..0:08 {0}")]
     Endless(String),
@@ -106,15 +110,16 @@ fn span(text: &str, from: &str, to: &str) -> Result<Period, RegionSyntaxError> {
         (Some(Point::Frame(from)), Some(Point::Frame(to))) => Period::Frames(from, Some(to)),
         (Some(_), Some(_)) => return Err(RegionSyntaxError::Mixed(text.to_owned())),
     };
-    let holds_any = match period {
-        Period::Times(from, Some(to)) => from < to,
-        Period::Frames(from, Some(to)) => from < to,
-        _ => true,
+    let order = match period {
+        Period::Times(from, Some(to)) => from.cmp(&to),
+        Period::Frames(from, Some(to)) => from.cmp(&to),
+        _ => Ordering::Less,
     };
-    if !holds_any {
-        return Err(RegionSyntaxError::Backwards(text.to_owned()));
+    match order {
+        Ordering::Less => Ok(period),
+        Ordering::Equal => Err(RegionSyntaxError::Instant(text.to_owned())),
+        Ordering::Greater => Err(RegionSyntaxError::Backwards(text.to_owned())),
     }
-    Ok(period)
 }
 
 impl fmt::Display for Region {
@@ -214,9 +219,9 @@ mod tests {
             ("", "'' is no rectangle"),
             ("0:05..0:08", "'' is no rectangle"),
             ("5..3f 2x1+3+4", "mixes times and frames"),
-            ("5..5 2x1+3+4", "ends before it begins"),
+            ("5..5 2x1+3+4", "ends when it begins"),
             ("9f..8f 2x1+3+4", "ends before it begins"),
-            ("..0 2x1+3+4", "ends before it begins"),
+            ("..0 2x1+3+4", "ends when it begins"),
             ("2x1+3+4 -> 2x1+5+4", "times of both ends"),
             ("3.. 2x1+3+4 -> 2x1+5+4", "times of both ends"),
             ("1..2 2x1+3+4 -> 2x1+5+4 -> 2x1+6+4", "more than one '->'"),

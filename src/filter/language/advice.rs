@@ -26,7 +26,7 @@ const HINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["convolution", "conv", "kernel"],
-        "write mask:rows=1 2 1;2 4 2;1 2 1:divisor=16",
+        "write your own numbers as mask:rows=, such as mask:rows=0 -1 0;-1 5 -1;0 -1 0, or in mask:file=",
     ),
     (
         &["edges", "edgedetect", "canny"],

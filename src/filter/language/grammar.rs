@@ -246,7 +246,7 @@ fn own(label: &str) -> Result<Filter, FilterError> {
             continue;
         }
         match key {
-            "file" => file = Some(PathBuf::from(value)),
+            "file" => file = Some(value).filter(|name| !name.is_empty()).map(PathBuf::from),
             "rows" => rows = Some(value),
             "divisor" if value == "sum" => divisor = Some(Divisor::Sum),
             _ => divisor = Some(Divisor::Number(number(label, key, value)?)),
@@ -734,7 +734,8 @@ mod tests {
         refused("mask:rows=1 2 1;1 2", &["row 2 of the mask has 2 numbers"]);
         refused("mask:rows=1 nan 1", &["row 1: 'nan' is not a finite number"]);
         refused("mask:rows=1 1 1;1,,1", &["row 2: a number is missing"]);
-        refused("mask:rows=", &["row 1: a number is missing"]);
+        refused("mask:rows=", &["row 1: there is no number"]);
+        refused("mask:file=", &["must have either file=PATH or rows="]);
         refused("mask:rows=1 1 1:divisor=0", &["divisor is zero"]);
         refused("mask:rows=-1 0 1:divisor=sum", &["add up to zero"]);
         refused("mask:rows=1:divisor=all", &["divisor: 'all' is not a number"]);

@@ -30,7 +30,8 @@ pub static COMMON_KEYS: &[Key] = &[
     },
     Key {
         name: ABS,
-        about: "true takes absolute values, so that edges of either sign are bright (default false)",
+        about: "true takes absolute values, so that edges of either sign are bright (default false); not of \
+                filters whose results are never negative",
     },
 ];
 

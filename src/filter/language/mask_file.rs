@@ -39,6 +39,9 @@ pub enum LineProblem {
     /// A number is none.
     #[error(transparent)]
     Number(#[from] NumberError),
+    /// No number at all.
+    #[error("there is no number; write rows with ; between them, such as 1 2 1;2 4 2;1 2 1")]
+    Empty,
     /// Nothing between two commas, or at an end of the line.
     #[error("a number is missing beside a comma; write one between any two commas")]
     Missing,
@@ -142,6 +145,9 @@ fn parse_row(line: &str, expected: Option<usize>) -> Result<Vec<Number>, LinePro
 
 /// Numbers separated by blanks or commas.
 pub(in crate::filter) fn parse_numbers(line: &str) -> Result<Vec<Number>, LineProblem> {
+    if line.trim().is_empty() {
+        return Err(LineProblem::Empty);
+    }
     let mut numbers = Vec::new();
     for piece in line.split(',') {
         let before = numbers.len();

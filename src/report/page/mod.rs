@@ -21,6 +21,7 @@ pub(crate) use dot_plot::{Dots, Series};
 
 use super::text::{self, number, percent, time};
 use super::{DeviceReport, LatencySummary, Measurements, Report};
+use crate::wording::mebibytes;
 use plotters::drawing::DrawingAreaErrorKind;
 
 /// The number of first frames whose spans a page can show; a run for a page asks its stages to keep them.
@@ -223,7 +224,7 @@ fn device_words(page: &mut Document, device: &DeviceReport) {
 fn run_words(page: &mut Document, report: &Report) {
     page.heading("The run");
     let memory = &report.memory;
-    let mebibytes = |bytes: usize| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let mebibytes = |bytes: usize| mebibytes(bytes as u128);
     let origin = report.task.origin.clone().unwrap_or_default();
     let mut words = vec![
         ("command", origin.command),

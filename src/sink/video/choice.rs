@@ -7,7 +7,7 @@
 //! FFV1 for deep ones.
 
 use super::container::{Container, explained};
-use super::quality::{QUALITY_KEYS, Quality, check_quality, quality_of};
+use super::quality::{QUALITY_KEYS, Quality, check_preset, check_quality, quality_of};
 use crate::convert::{self, divides, is_full_range_name, loss};
 use crate::ffmpeg::{AvFormat, Encoder, EncoderKind, FormatFacts, Muxer};
 use crate::filter::suggest::suggestion;
@@ -372,8 +372,10 @@ pub(super) fn choose_format(
         let lost = loss(&own_facts, &facts);
         let why = if wanted.is_some() {
             "as requested"
+        } else if of_players.is_some() && facts.depth > 10 {
+            "as near as there is to what players of the container know"
         } else if of_players.is_some() {
-            "which players of the container know; --pixel-format yuv444p keeps all chroma"
+            "which players of the container know"
         } else if is_for_players && facts.log2_x == 0 {
             "because the size is odd, which 4:2:0 cannot be; many players show only that"
         } else if taken.contains(&own) && !whole(&own_facts) {
@@ -387,7 +389,14 @@ pub(super) fn choose_format(
             (false, true) => String::new(),
             (false, false) => format!(", not without loss of {}", listed(&words)),
         };
-        format!("converted from {format} to {} ({why}{care})", chosen.name())
+        let advice = match of_players {
+            Some(_) => format!("; {} keeps all chroma", whole_chroma(format)),
+            None => String::new(),
+        };
+        format!(
+            "converted from {format} to {} ({why}{care}{advice})",
+            chosen.name()
+        )
     });
     Ok(FormatChoice {
         format: chosen,
@@ -396,6 +405,15 @@ pub(super) fn choose_format(
         range_is_changed: false,
         note,
     })
+}
+
+/// The option for an RGB picture's samples without subsampled chroma, and with the depth that encoders have.
+fn whole_chroma(format: PixelFormat) -> &'static str {
+    match format.depth() {
+        ..=8 => "--pixel-format yuv444p",
+        9..=10 => "--pixel-format yuv444p10le",
+        _ => "--pixel-format yuv444p12le",
+    }
 }
 
 /// The format of the `taken` ones that loses least of `own` and that the encoder opens, if there is one whose
@@ -512,6 +530,7 @@ pub(super) fn configure(
         .find(|(key, _)| encoder.has(key))
         .map(|(_, key)| key)
         .ok_or_else(|| format!("the encoder {name} has no presets; leave --preset out"))?;
+        check_preset(name, key, preset)?;
         set(encoder, key, preset)?;
         settings = format!(", {key} {preset}");
     } else if matches!(name, "libvpx-vp9" | "libaom-av1") && !given("cpu-used") {
@@ -699,6 +718,9 @@ fn mastering_words(block: &[u8]) -> Option<String> {
     ))
 }
 
+/// What a GIF file counts time in.
+const GIF_STEP: Rational = Rational { num: 1, den: 100 };
+
 /// The time base that the encoder counts in: the source's own, unless encoder or container know only even
 /// steps.
 pub(super) fn encoder_time_base(
@@ -718,6 +740,8 @@ pub(super) fn encoder_time_base(
         "mpeg4" | "libxvid" | "msmpeg4" | "msmpeg4v2" | "h263" | "h263p" | "flv"
     ) && own.den > 65_535;
     match frame_rate {
+        // The steps of its file, so that pacing sees what viewers will.
+        _ if container == "gif" => GIF_STEP,
         Some(rate) if rate.num > 0 && rate.den > 0 && (steps || narrow) => Rational {
             num: rate.den,
             den: rate.num,

@@ -30,6 +30,7 @@ use crate::ffmpeg::{
 use crate::frame::{ColourModel, Frame, Layout, PixelFormat, Rational, Remarks, Stopped, is_closed};
 use crate::source::range::nanos;
 use crate::source::{Origin, StreamInfo};
+use crate::wording::counted;
 pub use choice::usual_encoders;
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
 
@@ -293,8 +294,10 @@ impl VideoSink {
     /// True if the user said something about the encoder, and no frame can change which one it is.
     fn is_encoder_settled(&self) -> bool {
         let options = &self.options;
-        let has_options =
-            options.quality.is_some() || options.preset.is_some() || !options.encoder_options.is_empty();
+        let has_options = options.quality.is_some()
+            || options.preset.is_some()
+            || !options.encoder_options.is_empty()
+            || options.pixel_format.is_some();
         let is_named = options.encoder.is_some();
         let can_be_tried = self.info.uniform && !self.kind.waits_for_a_picture();
         can_be_tried && (is_named || has_options && !self.info.format.has_alpha())
@@ -861,7 +864,10 @@ impl Sink for VideoSink {
         if let Palette::Gif(gif) = &running.palette
             && gif.inexact() > 0
         {
-            converted.push_str(&format!(", {} frames reduced to 256 colours", gif.inexact()));
+            converted.push_str(&format!(
+                ", {} reduced to 256 colours",
+                counted(gif.inexact(), "frame")
+            ));
         }
         let undone = running.ledger.notes();
         let description = format!(

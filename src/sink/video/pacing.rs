@@ -3,6 +3,9 @@
 use crate::ffmpeg::{Muxer, rescale};
 use crate::frame::Rational;
 
+/// The shortest time, in hundredths of a second, that a GIF frame is shown by FFmpeg and browsers alike.
+const GIF_LEAST: i64 = 2;
+
 /// The times given so far.
 pub(super) struct Pacing {
     /// The source's time base, and the encoder's.
@@ -12,13 +15,21 @@ pub(super) struct Pacing {
     pause: i64,
     /// How long a frame lasts that does not say, in the source's ticks.
     step: i64,
+    /// Ticks from one frame to the next at least.
+    least: i64,
     first: Option<i64>,
+    /// When the source shows the first frame, in its own ticks.
+    first_pts: Option<i64>,
     last: Option<i64>,
     /// How long the last frame is shown.
     last_step: i64,
     /// Frames that were shown later than they should be, and by how many seconds at most.
     moved: u64,
     moved_by: f64,
+    /// Frames that are shown at another time than they should be since the encoder's ticks are as long as
+    /// frames, and by how many seconds at most.
+    rounded: u64,
+    rounded_by: f64,
     /// The container's clock, where it is coarser than the encoder's.
     clock: Option<Clock>,
     /// Frames that are shown at the same tick of it as the one before.
@@ -41,11 +52,15 @@ impl Pacing {
             base,
             pause: (pause / base.to_f64()).round() as i64,
             step: step.max(1),
+            least: 1,
             first: None,
+            first_pts: None,
             last: None,
             last_step: 1,
             moved: 0,
             moved_by: 0.0,
+            rounded: 0,
+            rounded_by: 0.0,
             clock: None,
             shared: 0,
         }
@@ -53,6 +68,9 @@ impl Pacing {
 
     /// Has times suit stream `stream` of `muxer`, whose head is written.
     pub(super) fn suit(&mut self, muxer: &Muxer, stream: usize) {
+        if muxer.name() == "gif" {
+            self.least = GIF_LEAST;
+        }
         let base = muxer.time_base(stream);
         let has_times = muxer.keeps_times() != Some(false);
         if has_times && base.to_f64() > self.base.to_f64() {
@@ -71,10 +89,11 @@ impl Pacing {
 
     /// When the next frame is shown and how long, in the encoder's ticks, by what it says in the source's.
     pub(super) fn place(&mut self, pts: Option<i64>, duration: Option<i64>) -> (i64, i64) {
+        let source = pts;
         let wanted = pts.map(|pts| rescale(pts, self.from, self.base) - self.pause);
-        let step = rescale(duration.unwrap_or(self.step), self.from, self.base).max(1);
+        let step = rescale(duration.unwrap_or(self.step), self.from, self.base).max(self.least);
         let wanted = wanted.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
-        let mut pts = self.last.map_or(wanted, |last| wanted.max(last + 1));
+        let mut pts = self.last.map_or(wanted, |last| wanted.max(last + self.least));
         if let Some(clock) = &mut self.clock {
             let mut tick = rescale(pts, self.base, clock.base);
             match clock.last {
@@ -91,7 +110,16 @@ impl Pacing {
             self.moved += 1;
             self.moved_by = self.moved_by.max((pts - wanted) as f64 * self.base.to_f64());
         }
-        self.first.get_or_insert(pts);
+        let first = *self.first.get_or_insert(wanted);
+        if let Some(own) = source {
+            let own = own - *self.first_pts.get_or_insert(own);
+            let by = ((wanted - first) as f64 * self.base.to_f64() - own as f64 * self.from.to_f64()).abs();
+            // A tick of the source's, or a millisecond of what it was made from, is no more than rounding.
+            if by > self.from.to_f64().max(1e-3) && rescale(self.step, self.from, self.base) <= 1 {
+                self.rounded += 1;
+                self.rounded_by = self.rounded_by.max(by);
+            }
+        }
         self.last = Some(pts);
         self.last_step = step;
         (pts, step)
@@ -111,7 +139,24 @@ impl Pacing {
         };
         let steps = self.clock.as_ref().map_or(0.0, |clock| clock.base.to_f64());
         let mut sentences = Vec::new();
-        if self.moved > 0 {
+        if self.rounded > 0 {
+            sentences.push(format!(
+                "{} shown up to {:.3} s earlier or later, because {container} counts time in steps of \
+                 {:.3} s, a frame each",
+                frames(self.rounded, "is", "are"),
+                self.rounded_by,
+                self.base.to_f64()
+            ));
+        }
+        if self.moved > 0 && self.least > 1 {
+            sentences.push(format!(
+                "{} shown up to {:.3} s later, because viewers of {container} show none for less than \
+                 {:.3} s: they take a shorter time for 0.1 s",
+                frames(self.moved, "is", "are"),
+                self.moved_by,
+                self.least as f64 * self.base.to_f64()
+            ));
+        } else if self.moved > 0 {
             let counts = match steps > 0.0 {
                 true => format!(", and counts time in steps of {steps:.3} s"),
                 false => String::new(),
@@ -148,7 +193,27 @@ mod tests {
         assert_eq!(pacing.place(Some(120), Some(40)), (3, 1));
         assert_eq!(pacing.span(), Some((0, 3, 4)));
         let said = pacing.sentences("x");
+        assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("1 frame is shown up to 0.080 s"), "{said:?}");
+    }
+
+    #[test]
+    fn times_between_frame_long_ticks_are_named() {
+        let base = |den| Rational { num: 1, den };
+        let said = |den: i32, step: i64, times: &[i64]| {
+            let mut pacing = Pacing::new(base(1000), base(den), 0.0, step);
+            for &time in times {
+                pacing.place(Some(time), None);
+            }
+            pacing.sentences("avi")
+        };
+        let moved = said(50, 20, &[0, 40, 127, 180]);
+        assert!(
+            moved[0].starts_with("1 frame is shown up to 0.007 s earlier or later, because avi"),
+            "{moved:?}"
+        );
+        // Milliseconds of a regular clock are brought to its own ticks.
+        assert!(said(30, 33, &[0, 33, 67, 100, 133]).is_empty());
     }
 
     #[test]

@@ -572,6 +572,9 @@ impl Passthrough {
             let Some(facts) = self.demuxer.stream(index) else {
                 continue;
             };
+            if let Some(problem) = options.contradiction(index, facts.medium) {
+                return Err(MapFailure::Refused(problem));
+            }
             if !options.wants(index, facts.medium) {
                 continue;
             }

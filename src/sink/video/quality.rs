@@ -1,5 +1,7 @@
 //! The one number for quality: which knob it turns on an encoder, what it is by default, and its range.
 
+use crate::filter::suggest::suggestion;
+
 /// How a number for `--quality` reaches an encoder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Quality {
@@ -37,6 +39,11 @@ fn quality_range(encoder: &str) -> Option<(f64, f64)> {
     match encoder {
         "libx264" | "libx264rgb" | "libx265" => Some((0.0, 51.0)),
         "libtheora" => Some((0.0, 10.0)),
+        "libvpx-vp9" | "libaom-av1" | "libsvtav1" => Some((0.0, 63.0)),
+        "libvpx" => Some((4.0, 63.0)),
+        "librav1e" => Some((0.0, 255.0)),
+        "libwebp" | "libwebp_anim" => Some((0.0, 100.0)),
+        name if name.ends_with("_nvenc") => Some((0.0, 51.0)),
         "mpeg4" | "mpeg1video" | "mpeg2video" | "msmpeg4" | "msmpeg4v2" | "libxvid" | "h263" | "h263p"
         | "flv" | "wmv1" | "wmv2" | "mjpeg" => Some((1.0, 31.0)),
         _ => None,
@@ -47,12 +54,53 @@ fn quality_range(encoder: &str) -> Option<(f64, f64)> {
 pub(super) fn check_quality(encoder: &str, quality: f64) -> Result<(), String> {
     match quality_range(encoder) {
         Some((least, most)) if !(least..=most).contains(&quality) => {
-            let better = if encoder == "libtheora" { "higher" } else { "lower" };
+            let better = match encoder {
+                "libtheora" | "libwebp" | "libwebp_anim" => "higher",
+                _ => "lower",
+            };
             Err(format!(
                 "a quality of {quality} is out of range for the encoder {encoder}; use {least} to {most}, \
                  {better} is better"
             ))
         }
+        _ => Ok(()),
+    }
+}
+
+/// Presets of x264 and x265, which print an error of their own about others.
+const X26X_PRESETS: [&str; 10] = [
+    "ultrafast",
+    "superfast",
+    "veryfast",
+    "faster",
+    "fast",
+    "medium",
+    "slow",
+    "slower",
+    "veryslow",
+    "placebo",
+];
+
+/// Refuses a preset that the encoder would not name in words of its own.
+pub(super) fn check_preset(encoder: &str, key: &str, preset: &str) -> Result<(), String> {
+    match encoder {
+        "libx264" | "libx264rgb" | "libx265" => {
+            let is_known =
+                X26X_PRESETS.contains(&preset) || (preset.len() == 1 && preset.parse::<u8>().is_ok());
+            let near = || suggestion(preset, &X26X_PRESETS);
+            match is_known {
+                true => Ok(()),
+                false => Err(format!(
+                    "the encoder {encoder} has no preset '{preset}'{}; it has {}",
+                    near(),
+                    X26X_PRESETS.join(", ")
+                )),
+            }
+        }
+        _ if (key != "preset" || encoder == "libsvtav1") && preset.parse::<i64>().is_err() => Err(format!(
+            "presets of the encoder {encoder} are numbers ({key}), higher is faster; '{preset}' is none, \
+             take one such as 4"
+        )),
         _ => Ok(()),
     }
 }

@@ -85,6 +85,22 @@ impl StreamOptions {
         };
         listed && !is_unwanted
     }
+
+    /// What to say if stream `index` is listed, and another option leaves it out.
+    pub(super) fn contradiction(&self, index: usize, medium: Medium) -> Option<String> {
+        let is_listed = matches!(&self.streams, Streams::List(list) if list.contains(&index));
+        let (option, noun) = match medium {
+            Medium::Audio if self.no_audio => ("--no-audio", "sound"),
+            Medium::Subtitle if self.no_subtitles => ("--no-subtitles", "subtitles"),
+            _ => return None,
+        };
+        is_listed.then(|| {
+            format!(
+                "--streams names stream {index}, which is {noun}, and {option} leaves it out; give one of \
+                 the two"
+            )
+        })
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +123,13 @@ mod tests {
             ..StreamOptions::default()
         };
         assert!(!options.wants(1, Medium::Audio));
+        let said = options.contradiction(1, Medium::Audio).unwrap();
+        assert!(
+            said.starts_with("--streams names stream 1, which is sound, and --no-audio"),
+            "{said}"
+        );
+        assert_eq!(options.contradiction(2, Medium::Subtitle), None);
+        assert_eq!(options.contradiction(3, Medium::Audio), None);
         assert!(options.wants(2, Medium::Subtitle));
         assert!(!options.wants(3, Medium::Subtitle));
     }

@@ -5,6 +5,7 @@
 use crate::frame::{Colour, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
 use crate::source::{Source, SourceError, StreamInfo, Supply, check_pixels};
 use crate::still::annotations::instant_frames;
+use crate::wording::counted;
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, ImageDecoder, ImageError};
 use std::fs::File;
@@ -134,8 +135,8 @@ impl WebpSource {
                 frames: Some(survey.frames),
                 colour: colour(),
                 description: format!(
-                    "{} frames of {name} (animated WebP, {repeats}), {width}x{height} {format}",
-                    survey.frames
+                    "{} of {name} (animated WebP, {repeats}), {width}x{height} {format}",
+                    counted(survey.frames, "frame")
                 ),
                 ..StreamInfo::new(format, width, height)
             },

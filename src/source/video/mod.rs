@@ -41,6 +41,7 @@ use crate::frame::{
 };
 #[cfg(feature = "images")]
 use crate::still::{Decoding, ImageKind};
+use crate::wording::counted;
 use damage::{Damage, jumps_sentence};
 use extent::Extent;
 use skip::Skip;
@@ -566,11 +567,11 @@ impl VideoSource {
         let at = self.packet.pts().or_else(|| self.packet.dts());
         match at {
             Some(at) => format!(
-                "at {:.3} s (after {} frames)",
+                "at {:.3} s (after {})",
                 at as f64 * base.to_f64(),
-                self.frames
+                counted(self.frames, "frame")
             ),
-            None => format!("after {} frames", self.frames),
+            None => format!("after {}", counted(self.frames, "frame")),
         }
     }
 

@@ -57,7 +57,7 @@ pub struct Devices {
 }
 
 const NO_DRIVER: &str =
-    "there is no NVIDIA driver: libcuda.so.1 cannot be loaded; install the driver, or use --engine cpu";
+    "there is no NVIDIA driver: libcuda.so.1 cannot be loaded; install the driver, or use the CPU";
 const NO_NVRTC: &str = "NVRTC, CUDA's run-time compiler, is missing: libnvrtc.so cannot be loaded (version \
     13 or 12); install CUDA's NVRTC library where the loader finds it (or name its folder in \
     LD_LIBRARY_PATH), or use --engine cpu";

@@ -115,6 +115,13 @@ pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<Box<dyn Source>
                 Place::Cards(_) => {
                     tracing::info!(target: EXPLAIN_TARGET, "decode: on the CPU, because {reason}");
                 }
+                // By itself one decoder works; several were asked for.
+                Place::Cpu if decoders.count.is_some_and(|count| count.get() > 1) => {
+                    front
+                        .info
+                        .description
+                        .push_str(&format!(", by one decoder: {reason}"));
+                }
                 Place::Cpu => {}
             }
             Box::new(front)
@@ -173,7 +180,13 @@ impl Plan {
         // A stretch for each decoder and one that is given out; they differ in length.
         let most_waiting = affordable.min((count + 2) * stretch);
         if count < 2 && matches!(decoders.place, Place::Cpu) {
-            return Err("one decoder is as fast".to_owned());
+            return Err(match stretches {
+                1 => "it has one stretch that can be decoded by itself".to_owned(),
+                _ if wanted < 2 => "one decoder is as fast".to_owned(),
+                _ => {
+                    "frames that wait for their turn would take too much memory (--decoder-memory)".to_owned()
+                }
+            });
         }
         let plan = Plan {
             reading,
