@@ -35,6 +35,8 @@ pub(super) struct Skip {
     /// Packets that were read and are still to be decoded.
     kept: VecDeque<Packet>,
     has_sought: bool,
+    /// True if decoding begins one key frame further back than it must.
+    from_further_back: bool,
     /// True if seeking would have been worth it, and could not be trusted.
     reads_all: bool,
 }
@@ -45,6 +47,15 @@ impl Skip {
         Skip {
             target: Some(tick),
             ..Skip::default()
+        }
+    }
+
+    /// The same, decoded from one key frame further back: damaged pictures, key frames, too, are concealed by
+    /// those before them.
+    pub(super) fn from_further_back(tick: i64) -> Skip {
+        Skip {
+            from_further_back: true,
+            ..Skip::to(tick)
         }
     }
 
@@ -102,8 +113,9 @@ impl VideoSource {
             // Behind a recovery point FFmpeg's H.264 decoder loses the last pictures of a stream that ends
             // before it has given the first one, so that decoding begins further back.
             let short = ended && codec == "h264" && self.skip.has_sought && self.skip.kept.len() < REORDERED;
+            let goes_back = short || std::mem::take(&mut self.skip.from_further_back);
             match key {
-                Some(found) if short && key != before && first.is_some_and(|first| first < found) => {
+                Some(found) if goes_back && key != before && first.is_some_and(|first| first < found) => {
                     aim = found - 1;
                     came_back = self.seek_back(aim, stopped)?;
                 }

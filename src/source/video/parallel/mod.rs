@@ -10,6 +10,7 @@
 mod reader;
 
 use super::cuts::{KeyFrames, KeyKind};
+use super::skip::Skip;
 use super::{VideoSource, VideoSourceOptions};
 use crate::explain::EXPLAIN_TARGET;
 use crate::frame::fact::Fact;
@@ -307,7 +308,8 @@ impl ParallelVideo {
     fn fall_back(&mut self, reason: String) -> DecodeState {
         tracing::debug!(path = %self.front.name, "one decoder goes on: {reason}");
         match (self.last, self.start) {
-            (Some(last), _) => self.front.pass_over(last + 1),
+            // It conceals damage as one decoder from the beginning does.
+            (Some(last), _) => self.front.skip = Skip::from_further_back(last + 1),
             (None, Some(start)) => self.front.pass_over(start),
             (None, None) => {}
         }
