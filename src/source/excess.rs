@@ -1,18 +1,18 @@
-//! Words of raw frames that hold more than the format's samples: bits above the stated depth, or below the
-//! sample where it lies in the upper bits (p010).
+//! Words of raw frames that hold more than the format's samples: bits above the stated depth.
 //!
 //! Filters count on samples that fit: a word with its highest bit set would come out as black. So a sample
-//! above the depth becomes the greatest one, bits below are cleared, and the run says at its end how many
-//! there were. Of a frame that has none, each row is read once, a vector at a time.
+//! above the depth becomes the greatest one, and the run says at its end how many there were. Of a frame that
+//! has none, each row is read once, a vector at a time. Bits below a sample that lies in the upper bits of
+//! its word (p010) are padding, which not every writer clears; they stay.
 
 use crate::frame::{Frame, PixelFormat};
+use crate::wording::counted;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Samples of a stream that were changed since they did not fit.
 #[derive(Debug, Default)]
 pub(super) struct Excess {
-    above: AtomicU64,
-    below: AtomicU64,
+    samples: AtomicU64,
     frames: AtomicU64,
 }
 
@@ -23,54 +23,42 @@ impl Excess {
         let Some(unused) = unused_bits(format) else {
             return;
         };
-        let (mut above, mut below) = (0, 0);
+        let mut samples = 0;
         for plane in 0..format.planes().len() {
             for y in 0..frame.layout().planes()[plane].height {
                 // Memory that is shared would be copied if it were requested for writing.
                 if has_bits(frame.row(plane, y), unused) {
-                    let (more, less) = fit(frame.row_mut(plane, y).as_chunks_mut::<2>().0, format);
-                    (above, below) = (above + more, below + less);
+                    let most = format.max_value() as u16;
+                    samples += fit(frame.row_mut(plane, y).as_chunks_mut::<2>().0, most);
                 }
             }
         }
-        if above + below > 0 {
-            self.above.fetch_add(above, Ordering::Relaxed);
-            self.below.fetch_add(below, Ordering::Relaxed);
+        if samples > 0 {
+            self.samples.fetch_add(samples, Ordering::Relaxed);
             self.frames.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// What was changed in frames of `format`, in sentences.
-    pub(super) fn sentences(&self, format: PixelFormat) -> Vec<String> {
-        let frames = match self.frames.load(Ordering::Relaxed) {
-            1 => "1 frame".to_owned(),
-            frames => format!("{frames} frames"),
-        };
-        let counted = |count: &AtomicU64| match count.load(Ordering::Relaxed) {
-            0 => None,
-            1 => Some(("1 sample".to_owned(), "has", "is")),
-            samples => Some((format!("{samples} samples"), "have", "are")),
-        };
-        let (depth, most) = (format.depth(), format.max_value());
-        let above = counted(&self.above).map(|(samples, _, are)| {
-            format!(
-                "{samples} in {frames} {are} above {most}, the most of {format}, and taken for {most}; words \
-                 of 16 bits need a format of 16 bits"
-            )
-        });
-        let below = counted(&self.below).map(|(samples, have, _)| {
-            format!("{samples} in {frames} {have} bits below the {depth} of {format}, which are cleared")
-        });
-        above.into_iter().chain(below).collect()
+    /// What was changed in frames of `format`, as a sentence.
+    pub(super) fn sentence(&self, format: PixelFormat) -> Option<String> {
+        let samples = self.samples.load(Ordering::Relaxed);
+        let frames = counted(self.frames.load(Ordering::Relaxed), "frame");
+        let are = if samples == 1 { "is" } else { "are" };
+        let (samples, most) = (Some(samples).filter(|&n| n > 0)?, format.max_value());
+        Some(format!(
+            "{} in {frames} {are} above {most}, the most of {format}, and taken for {most}; words of 16 bits \
+             need a format of 16 bits",
+            counted(samples, "sample")
+        ))
     }
 }
 
-/// The bits of a word that no sample of the format sets; `None` if there are none.
+/// The bits above the samples of a format in its words; `None` if there are none.
 fn unused_bits(format: PixelFormat) -> Option<u16> {
-    if format.is_float() || format.bytes_per_sample() != 2 {
+    if format.is_float() || format.bytes_per_sample() != 2 || format.shift() > 0 {
         return None;
     }
-    let unused = !((format.max_value() << format.shift()) as u16);
+    let unused = !(format.max_value() as u16);
     (unused != 0).then_some(unused)
 }
 
@@ -90,19 +78,15 @@ fn has_bits(row: &[u8], unused: u16) -> bool {
         || ends.any(|&word| u16::from_le_bytes(word) & unused != 0)
 }
 
-/// Brings words to samples of the format. Returns how many were above the greatest one, and how many had bits
-/// below the sample.
-fn fit(row: &mut [[u8; 2]], format: PixelFormat) -> (u64, u64) {
-    let (shift, most) = (format.shift(), format.max_value() as u16);
-    let (mut above, mut below) = (0, 0);
+/// Makes words above `most` that. Returns how many there were.
+fn fit(row: &mut [[u8; 2]], most: u16) -> u64 {
+    let mut above = 0;
     for stored in row {
         let word = u16::from_le_bytes(*stored);
-        let sample = word >> shift;
-        above += u64::from(sample > most);
-        below += u64::from(sample << shift != word);
-        *stored = (sample.min(most) << shift).to_le_bytes();
+        above += u64::from(word > most);
+        *stored = word.min(most).to_le_bytes();
     }
-    (above, below)
+    above
 }
 
 #[cfg(test)]
@@ -111,7 +95,7 @@ mod tests {
     use super::*;
     use crate::frame::{Buffer, Layout};
 
-    fn brought(format: PixelFormat, words: [u16; 4]) -> ([u16; 4], Vec<String>) {
+    fn brought(format: PixelFormat, words: [u16; 4]) -> ([u16; 4], Option<String>) {
         let layout = Layout::new(format, 4, 1, 1).unwrap();
         let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new()))).unwrap();
         frame.bytes_mut().fill(0);
@@ -123,27 +107,24 @@ mod tests {
         excess.remove(&mut frame);
         let row = frame.row(0, 0).as_chunks::<2>().0;
         let out = [0, 1, 2, 3].map(|x| u16::from_le_bytes(row[x]));
-        (out, excess.sentences(format))
+        (out, excess.sentence(format))
     }
 
     #[test]
     fn what_does_not_fit_is_brought_to_the_nearest_sample_and_counted() {
         let (out, said) = brought(PixelFormat::GRAY10, [1023, 1024, 32768, 65535]);
         assert_eq!(out, [1023; 4]);
-        assert!(
-            said.len() == 1 && said[0].starts_with("3 samples in 1 frame are above 1023"),
-            "{said:?}"
-        );
-        let (out, said) = brought(PixelFormat::P010, [65535, 64, 65472, 0]);
-        assert_eq!(out, [65472, 64, 65472, 0]);
-        assert!(
-            said.len() == 1 && said[0].starts_with("1 sample in 1 frame has bits below the 10"),
-            "{said:?}"
-        );
+        assert!(said.unwrap().starts_with("3 samples in 1 frame are above 1023"));
         let (out, said) = brought(PixelFormat::NV20, [65535, 0, 1023, 5]);
-        assert_eq!((out, said.len()), ([1023, 0, 1023, 5], 1));
-        for format in [PixelFormat::GRAY16, PixelFormat::GRAYF16, PixelFormat::P016] {
-            assert_eq!(brought(format, [65535, 1, 0, 2]), ([65535, 1, 0, 2], Vec::new()));
+        assert_eq!(out, [1023, 0, 1023, 5]);
+        assert!(said.unwrap().starts_with("1 sample in 1 frame is above 1023"));
+        for format in [
+            PixelFormat::GRAY16,
+            PixelFormat::GRAYF16,
+            PixelFormat::P016,
+            PixelFormat::P010,
+        ] {
+            assert_eq!(brought(format, [65535, 1, 0, 2]), ([65535, 1, 0, 2], None));
         }
     }
 }

@@ -152,8 +152,8 @@ pub fn open(path: &Path, spec: &RawSpec, timeout: Option<Duration>) -> Result<An
 }
 
 fn remarks(excess: &Excess, label: &str, format: PixelFormat) -> Remarks {
-    let sentences = excess.sentences(format).into_iter();
-    Remarks::warnings(sentences.map(|sentence| format!("{label}: {sentence}")))
+    let sentence = excess.sentence(format);
+    Remarks::warnings(sentence.map(|sentence| format!("{label}: {sentence}")))
 }
 
 struct RawFile {

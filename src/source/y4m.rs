@@ -470,7 +470,7 @@ impl Source for Y4m {
                  the order alone is kept"
             )
         });
-        let excess = self.excess.sentences(self.layout.format());
+        let excess = self.excess.sentence(self.layout.format());
         let sentences = self.remarks.drain(..).chain(repeated).chain(marked).chain(excess);
         Remarks::warnings(sentences.map(|sentence| format!("{label}: {sentence}")))
     }

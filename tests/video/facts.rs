@@ -953,7 +953,8 @@ fn samples_that_are_read_in_another_form_are_named() {
             let strict = filter(&input, &output, &format!("{options} --strict"));
             assert!(!strict.status.success() && !output.exists(), "{format} in {end}");
         }
-    } // FFmpeg's encoder of JPEG 2000 takes 16 bits and gets them wrong.
+    }
+    // FFmpeg's encoder of JPEG 2000 takes 16 bits and gets them wrong.
     for format in ["gbrp10le", "gray16le"] {
         let options = format!("-pix_fmt {format} -c:v ffv1");
         let input = clip(folder.path(), "in.mkv", "testsrc2=s=66x50:r=25:d=0.2", &options);

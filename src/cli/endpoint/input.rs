@@ -13,7 +13,7 @@ use framepipe::source::range::{self, TimeRange};
 use framepipe::source::raw::RawSpec;
 use framepipe::source::seam::SeamLog;
 use framepipe::source::synthetic::SyntheticSpec;
-use framepipe::source::video::VideoSourceOptions;
+use framepipe::source::video::{VideoSourceOptions, is_url_like};
 use framepipe::source::y4m::Recognised;
 use framepipe::source::{self, AnySource};
 use framepipe::still::pattern::Pattern;
@@ -205,7 +205,7 @@ impl Input {
     /// Refuses the name of what is not there: whether options suit it cannot be judged.
     pub(crate) fn check_name(&self, reading: &VideoSourceOptions) -> Result<(), Failure> {
         match self {
-            Input::Video(path) if !reading.access.urls && !path.to_string_lossy().contains("://") => path
+            Input::Video(path) if !reading.access.urls && !is_url_like(&path.to_string_lossy()) => path
                 .metadata()
                 .map(|_| ())
                 .map_err(|cause| Failure::Passing(format!("cannot read {}: {cause}", path.display()))),

@@ -69,6 +69,8 @@ fn kind_in(head: &[u8]) -> Option<ImageKind> {
         [10, 0..=5, 1, 1 | 2 | 4 | 8, ..] => {
             matches!(head.get(64..66), Some([0, 1..=4])).then_some(ImageKind::Pcx)
         }
+        // JPEG-LS, which FFmpeg decodes.
+        [0xff, 0xd8, 0xff, 0xf7, ..] => None,
         // Canon's raw files.
         [b'I', b'I', b'*', 0, _, _, _, _, b'C', b'R', ..] => None,
         _ if starts(b"II*\0") || starts(b"MM\0*") || starts(b"II+\0") || starts(b"MM\0+") => {
@@ -105,6 +107,7 @@ mod tests {
             (&b"PF\n"[..], Some(ImageKind::Pfm)),
             (b"P6 1 1 255 abc", Some(ImageKind::Pnm)),
             (b"P600 is a printer", None),
+            (b"\xff\xd8\xff\xf7", None),
             (&bitmap, Some(ImageKind::Bmp)),
             (b"BMW drives on and on..", None),
             (&icon, Some(ImageKind::Ico)),

@@ -1019,7 +1019,7 @@ impl VideoSource {
                 .chain(
                     self.excess
                         .iter()
-                        .flat_map(|excess| excess.sentences(self.info.format)),
+                        .flat_map(|excess| excess.sentence(self.info.format)),
                 )
                 .collect(),
         }
@@ -1144,7 +1144,7 @@ fn is_within_a_packet(path: &Path) -> Result<(), SourceError> {
 }
 
 /// True for what looks like the name of a protocol and what it is to open.
-fn is_url_like(name: &str) -> bool {
+pub fn is_url_like(name: &str) -> bool {
     name.split_once(':').is_some_and(|(scheme, _)| {
         scheme.len() > 1
             && scheme
