@@ -19,6 +19,21 @@ pub fn mebibytes(bytes: u128) -> String {
     }
 }
 
+/// Bytes in the unit that suits them, of powers of 1000, such as "1.2 MB".
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{bytes} B"),
+        _ if value < 9.95 => format!("{value:.1} {}", UNITS[unit]),
+        _ => format!("{value:.0} {}", UNITS[unit]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +49,20 @@ mod tests {
             sizes,
             ["0 MiB", "1.0 KiB", "12.1 KiB", "0.1 MiB", "1.0 MiB", "200 MiB"]
         );
+    }
+
+    #[test]
+    fn sizes_have_the_unit_that_suits_them() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (9_949, "9.9 kB"),
+            (9_950, "10 kB"),
+            (999_600, "1.0 MB"),
+            (2_500_000_000_000_000, "2500 TB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
     }
 }

@@ -23,7 +23,7 @@ fn named(spec: &str) -> Mask {
 
 fn shown(spec: &str) -> String {
     let mut out = Vec::new();
-    masks::show(spec, &mut out).unwrap();
+    masks::show(spec, None, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -214,9 +214,27 @@ fn masks_of_decimals_are_shown_with_their_factors() {
 }
 
 #[test]
+fn weights_are_rounded_to_fit_the_columns() {
+    for columns in [80, 120, 200] {
+        let mut out = Vec::new();
+        masks::show("gaussian:sigma=2", Some(columns), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let rows = text
+            .lines()
+            .skip_while(|line| !line.starts_with("weights"))
+            .skip(1);
+        let rows: Vec<&str> = rows.take(13).collect();
+        assert!(rows.iter().all(|row| row.len() <= columns), "{rows:?}");
+        let middle: f64 = rows[6].split_whitespace().nth(6).unwrap().parse().unwrap();
+        // 1 / (2 pi 2^2), of a sum that is cut off after three sigma.
+        assert!((middle - 0.0399).abs() < 0.0005, "{middle}");
+    }
+}
+
+#[test]
 fn what_is_no_filter_is_not_shown() {
     let mut out = Vec::new();
-    let error = masks::show("boks", &mut out).unwrap_err();
+    let error = masks::show("boks", None, &mut out).unwrap_err();
     assert!(error.to_string().contains("did you mean 'box'?"), "{error}");
     assert!(out.is_empty());
 }

@@ -326,8 +326,10 @@ impl Reader {
             sink = converting(sink, path.display().to_string(), &info, choose.clone(), strict);
             info = info_after(&info, &choose);
         }
-        let mut options = PipelineOptions::default();
-        options.strict = strict;
+        let options = PipelineOptions {
+            strict,
+            ..PipelineOptions::default()
+        };
         let job = Job {
             source,
             engine,

@@ -47,8 +47,8 @@ pub(crate) fn list(out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Prints the content of the filter `spec`: weights, sum, bias, rank, factors, and the integers that 8-bit
-/// pixels are multiplied by.
-pub(crate) fn show(spec: &str, out: &mut impl Write) -> Result<(), ShowError> {
+/// pixels are multiplied by. Rows of weights fit `columns`, if those are known.
+pub(crate) fn show(spec: &str, columns: Option<usize>, out: &mut impl Write) -> Result<(), ShowError> {
     let filter: Filter = spec.parse()?;
     let mask = &filter.mask;
     let name = filter.label.split(':').next().unwrap_or_default();
@@ -59,7 +59,7 @@ pub(crate) fn show(spec: &str, out: &mut impl Write) -> Result<(), ShowError> {
     // Of a Gaussian that fits no mask there is only a middle to show.
     if !matches!(filter.response, Response::WideGaussian { .. }) {
         for mask in filter.masks() {
-            weights(mask, out)?;
+            weights(mask, columns, out)?;
         }
     }
     match &filter.response {
@@ -114,7 +114,7 @@ fn describe(named: &NamedMask, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn weights(mask: &Mask, out: &mut impl Write) -> io::Result<()> {
+fn weights(mask: &Mask, columns: Option<usize>, out: &mut impl Write) -> io::Result<()> {
     match mask.exact() {
         Some(exact) if exact.divisor == 1 => {
             writeln!(out, "weights, {mask}")?;
@@ -126,7 +126,7 @@ fn weights(mask: &Mask, out: &mut impl Write) -> io::Result<()> {
         }
         None => {
             writeln!(out, "weights, {mask}")?;
-            table(&fitting(mask), mask.width(), out)
+            table(&fitting(mask, columns), mask.width(), out)
         }
     }
 }
@@ -269,10 +269,10 @@ fn table<T: ToString>(values: &[T], width: usize, out: &mut impl Write) -> io::R
     Ok(())
 }
 
-/// A mask's weights; where a row of them is wider than the terminal, rounded to the places that fit, so that
-/// the largest keeps two digits at least.
-fn fitting(mask: &Mask) -> Vec<String> {
-    let columns = terminal_size::terminal_size().map_or(usize::MAX, |(columns, _)| columns.0.into());
+/// A mask's weights; where a row of them is wider than `columns`, rounded to the places that fit, so that the
+/// largest keeps two digits at least.
+fn fitting(mask: &Mask, columns: Option<usize>) -> Vec<String> {
+    let columns = columns.unwrap_or(usize::MAX);
     let weights = mask.weights();
     let fits = |words: &Vec<String>| {
         let widest = words.iter().map(String::len).max().unwrap_or(0);

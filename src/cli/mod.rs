@@ -127,11 +127,13 @@ impl Arguments {
             Command::Check(arguments) => parts::check::run(&arguments),
             Command::Run(arguments) => parts::run::run(&arguments),
             Command::Masks { filter: None } => to_stdout(|out| Ok(masks::list(out)?)),
-            Command::Masks { filter: Some(filter) } => to_stdout(|out| match masks::show(&filter, out) {
-                Err(masks::ShowError::Filter(error)) => Err(Failure::usage(&error)),
-                Err(masks::ShowError::Write(error)) => Err(error.into()),
-                Ok(()) => Ok(()),
-            }),
+            Command::Masks { filter: Some(filter) } => {
+                to_stdout(|out| match masks::show(&filter, columns(), out) {
+                    Err(masks::ShowError::Filter(error)) => Err(Failure::usage(&error)),
+                    Err(masks::ShowError::Write(error)) => Err(error.into()),
+                    Ok(()) => Ok(()),
+                })
+            }
             Command::Devices => to_stdout(devices::list),
             Command::Verify(arguments) => to_stdout(|out| verify::run(&arguments, out)),
             Command::Bench { command } => bench::run(command),
@@ -139,6 +141,11 @@ impl Arguments {
             Command::Man { folder } => man::write(folder.as_deref()),
         }
     }
+}
+
+/// Columns of the terminal, if standard output is one.
+fn columns() -> Option<usize> {
+    terminal_size::terminal_size().map(|(columns, _)| columns.0.into())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use super::FilterArguments;
 use super::batch_progress::{BatchJobProgress, BatchProgress};
 use super::items::{Item, OptionsByKind};
-use super::job::{Finished, JobContext, show_plans};
+use super::job::{Finished, JobContext, on_disk, show_plans};
 use super::jobs::Jobs;
 use super::table::{End, Figures, Row, table};
 use crate::cli::Failure;
@@ -333,11 +333,10 @@ fn verdict(
 }
 
 fn end_of(item: &Item<'_>, finished: &Finished) -> End {
-    let on_disk = item.single.output.path().and_then(|path| path.metadata().ok());
     let figures = Figures {
         frames: finished.frames,
         time: finished.measured.wall,
-        bytes: on_disk.map(|facts| facts.len()).or(finished.bytes).unwrap_or(0),
+        bytes: on_disk(&item.single.output).or(finished.bytes).unwrap_or(0),
     };
     match finished.measured.ending {
         Completion::Interrupted if figures.frames == 0 => End::Stopped,

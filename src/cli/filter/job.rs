@@ -282,7 +282,9 @@ impl Single<'_> {
         if self.stats {
             self.say(&format!("\n{}", report.to_string().trim_end()));
         } else {
-            self.say(summary::brief(report, &self.encoding, finished.rate).trim_end());
+            let bytes = finished.bytes.filter(|_| self.output != Output::Null);
+            let bytes = on_disk(&self.output).or(bytes);
+            self.say(summary::brief(report, &self.encoding, finished.rate, bytes).trim_end());
         }
         if self.quiet == 1 {
             for warning in &report.warnings {
@@ -446,6 +448,13 @@ pub(super) fn show_plans(plans: &[String]) -> Result<(), Failure> {
             escape::lines(&text)
         )?)
     })
+}
+
+/// Bytes of an output that is one file, now that it is complete.
+pub(super) fn on_disk(output: &Output) -> Option<u64> {
+    let path = output.path().filter(|_| !output.is_stdout())?;
+    let facts = path.metadata().ok()?;
+    facts.is_file().then_some(facts.len())
 }
 
 /// Writes all of a file and gives it its name.

@@ -1,6 +1,6 @@
 //! The results of several inputs: a line each, and the sums.
 
-use framepipe::wording::counted;
+use framepipe::wording::{counted, size};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -130,21 +130,6 @@ impl End {
     }
 }
 
-/// Bytes with a unit, powers of ten.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let (mut value, mut unit) = (bytes as f64, 0);
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} B"),
-        _ if value < 9.95 => format!("{value:.1} {}", UNITS[unit]),
-        _ => format!("{value:.0} {}", UNITS[unit]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,20 +159,5 @@ c.mp4       its output is there
 d.mp4        12000    100.0     120.0   12 MB
 2 of 4 files, 1 failed, 1 there already: 12300 frames in 104.0 s: 118.3 frames/s, 14 MB";
         assert_eq!(table(&rows, Duration::from_secs(104)), expected);
-    }
-
-    #[test]
-    fn sizes_have_the_unit_that_suits_them() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1000, "1.0 kB"),
-            (9_949, "9.9 kB"),
-            (9_950, "10 kB"),
-            (999_600, "1.0 MB"),
-            (2_500_000_000_000_000, "2500 TB"),
-        ] {
-            assert_eq!(size(bytes), text);
-        }
     }
 }

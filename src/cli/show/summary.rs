@@ -3,7 +3,7 @@
 
 use crate::cli::options::encoding::EncodingArguments;
 use framepipe::report::{Completion, Report, Stage};
-use framepipe::wording::counted;
+use framepipe::wording::{counted, size};
 use std::fmt::Write;
 
 /// Below this busy share no single stage limits the run.
@@ -12,8 +12,14 @@ const CLEAR: f64 = 0.75;
 /// Presets that are at least as fast as the one that is recommended.
 const FAST: [&str; 3] = ["veryfast", "superfast", "ultrafast"];
 
-/// The three lines, then notes and warnings. `rate` is the pictures' own number of frames a second.
-pub(crate) fn brief(report: &Report, encoding: &EncodingArguments, rate: Option<f64>) -> String {
+/// The three lines, then notes and warnings. `rate` is the pictures' own number of frames a second, `bytes`
+/// what the output has.
+pub(crate) fn brief(
+    report: &Report,
+    encoding: &EncodingArguments,
+    rate: Option<f64>,
+    bytes: Option<u64>,
+) -> String {
     let mut text = format!("input   {}\noutput  {}\n", report.task.input, report.task.output);
     let speed = rate.filter(|&rate| rate > 0.0);
     let speed = speed.map_or_else(String::new, |rate| {
@@ -24,11 +30,12 @@ pub(crate) fn brief(report: &Report, encoding: &EncodingArguments, rate: Option<
         Completion::Interrupted => ", interrupted",
         Completion::Closed => ", the output's reader went away",
     };
+    let bytes = bytes.map_or_else(String::new, |bytes| format!(", {}", size(bytes)));
     // Writing to a string does not fail.
     let verdict = verdict(report, encoding).map_or_else(String::new, |verdict| format!("; {verdict}"));
     let _ = writeln!(
         text,
-        "{} in {:.1} s: {:.1} frames/s{speed}{ending}{verdict}",
+        "{} in {:.1} s: {:.1} frames/s{speed}{bytes}{ending}{verdict}",
         counted(report.frames, "frame"),
         report.wall_seconds,
         report.frames_per_second

@@ -68,7 +68,8 @@ impl Further {
     }
 }
 
-fn is_padding(byte: u8) -> bool {
+/// True for bytes that mean nothing behind a picture.
+pub(super) fn is_padding(byte: u8) -> bool {
     matches!(byte, 0 | 0xff) || byte.is_ascii_whitespace()
 }
 

@@ -2,6 +2,7 @@
 //! picture tells its format; what the decoder does not give is searched for in the file's bytes.
 
 use super::Rules;
+use super::behind::Further;
 use super::picture::PictureNotes;
 use super::still::{invalid, io_error};
 use super::tiff::divided;
@@ -58,7 +59,7 @@ impl FfmpegStill {
             notes.push(too_large("ICC profile"));
         }
         if source.next(&supply)?.is_some() {
-            notes.push("several pictures are in the file, of which the first is read".to_owned());
+            notes.push(Further::Pictures.sentence().to_owned());
         }
         notes.append(&mut source.findings().warnings);
         Ok(FfmpegStill {

@@ -1,6 +1,7 @@
 //! JPEG files by libjpeg-turbo: every layout of scans comes out right, and data that are missing or damaged
 //! are reported instead of being filled in silently.
 
+use super::behind::{Further, is_padding};
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use crate::frame::METADATA_LIMIT;
 use crate::still::annotations::jpeg::{listed_pictures, walk};
@@ -146,13 +147,10 @@ fn further(listed: Option<usize>, behind: &[u8]) -> Option<String> {
         Some("a video is in the file behind the picture, which alone is read".to_owned())
     } else if without_padding(behind).starts_with(b"\xff\xd8\xff") {
         // Where a list names this one alone, that is a preview of it.
-        listed
-            .is_none()
-            .then(|| "several pictures are in the file, of which the first is read".to_owned())
+        listed.is_none().then(|| Further::Pictures.sentence().to_owned())
     } else {
-        let is_nothing = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0 | 0xff);
-        (!behind.iter().all(is_nothing))
-            .then(|| "data behind the picture in the file are left out".to_owned())
+        let is_data = behind.iter().any(|&byte| !is_padding(byte));
+        is_data.then(|| Further::Data.sentence().to_owned())
     }
 }
 
