@@ -161,9 +161,11 @@ fn the_summary_is_three_lines_and_the_table_is_asked_for() {
         "{said}"
     );
     assert!(
-        lines[3].starts_with("40 frames in ") && lines[3].contains("x); encoding limits, "),
+        lines[3].starts_with("40 frames in ") && lines[3].contains("; encoding limits, "),
         "{said}"
     );
+    let kilobytes = (fs::metadata(&out).unwrap().len() as f64 / 1000.0).round();
+    assert!(lines[3].contains(&format!("x), {kilobytes} kB; ")), "{said}");
     assert!(lines[3].ends_with("% busy: try --preset veryfast"), "{said}");
     for option in ["--stats", "-v"] {
         let said = filter(0, &[clip, "null:", option]);
