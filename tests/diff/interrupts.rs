@@ -60,7 +60,7 @@ fn frames(message: &str) -> u64 {
     let mut lines = message.lines();
     let count = lines.find_map(|line| {
         line.strip_prefix("interrupted: ")?
-            .strip_suffix(" frames were compared")
+            .strip_suffix(" frames compared")
     });
     count.unwrap_or_else(|| panic!("{message}")).parse().unwrap()
 }
