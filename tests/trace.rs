@@ -52,7 +52,7 @@ fn frames_beyond_those_that_are_kept_are_reported() {
     assert_eq!(trace.facts["frames_kept"], 25);
     assert_eq!(trace.facts["frames_dropped"], 35);
     assert_eq!(trace.facts["device_frames_dropped"], 35);
-    assert_eq!(trace.remarks, ["the first 25 frames were kept, 35 more were not"]);
+    assert_eq!(trace.remarks, ["kept: the first 25 frames; not kept: 35 more"]);
 }
 
 #[test]

@@ -316,7 +316,7 @@ fn without_a_driver_the_error_says_so_and_nothing_panics() {
                 ["driver", "NVRTC", "device"].iter().any(|w| text.contains(w)),
                 "{text}"
             );
-            assert!(text.contains("--engine cpu"), "{text}");
+            assert!(text.contains("use the CPU"), "{text}");
             let chain = chain(&["box:size=3"], Border::Replicate, Planes::All, Algorithm::Auto);
             assert!(Cuda::new(chain, CudaOptions::default()).is_err());
         }

@@ -269,9 +269,9 @@ fn what_cannot_be_is_refused_with_a_sentence() {
         &["pipeline", "synthetic:16x16:gray:25:1", "--engine", "cpu"],
         "shorter --warm-up",
     );
-    refused(1, &["kernels", "--engines", "cuda"], "--engine cpu");
-    refused(1, &["blocks"], "--engine cpu");
-    refused(1, &["tune"], "--engine cpu");
+    refused(1, &["kernels", "--engines", "cuda"], "use the CPU");
+    refused(1, &["blocks"], "use the CPU");
+    refused(1, &["tune"], "use the CPU");
     refused(
         1,
         &["tune", "--json", nowhere.to_str().unwrap()],

@@ -4,6 +4,7 @@
 use super::behind::{self, Further};
 use super::{jpeg, tiff};
 use crate::still::ImageKind;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -21,11 +22,18 @@ pub(super) fn kind_of(path: &Path) -> io::Result<Option<ImageKind>> {
     Ok(kind_in(&head))
 }
 
+/// Extensions of videos that are JPEG files one behind the other, perhaps a single one.
+const STREAMS: [&str; 2] = ["mjpeg", "mjpg"];
+
 /// The kind of image that a file holds whose name tells none; `None` for several pictures one behind the
 /// other, which are a video.
 pub(super) fn nameless_still(path: &Path) -> Option<ImageKind> {
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let is_stream = STREAMS
+        .iter()
+        .any(|stream| stream.eq_ignore_ascii_case(extension));
     // Raw files of cameras are TIFF files whose first picture is a preview.
-    if ImageKind::is_other_picture(path) {
+    if is_stream || ImageKind::is_other_picture(path) {
         return None;
     }
     let kind = kind_of(path).ok().flatten()?;
