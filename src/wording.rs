@@ -1,6 +1,6 @@
 //! Numbers in sentences.
 
-/// So many of something, such as "1 frame" and "0 frames".
+/// A count with its noun, such as "1 frame" and "0 frames".
 pub fn counted(count: impl Into<u128>, noun: &str) -> String {
     match count.into() {
         1 => format!("1 {noun}"),
@@ -8,7 +8,7 @@ pub fn counted(count: impl Into<u128>, noun: &str) -> String {
     }
 }
 
-/// Bytes in MiB, with as many digits as say something of few: no amount is shown as 0 that is not.
+/// Bytes in MiB, or in KiB where there are few, so that only none are shown as 0.
 pub fn mebibytes(bytes: u128) -> String {
     let mebi = bytes as f64 / f64::from(1 << 20);
     match mebi {

@@ -3,7 +3,7 @@
 use crate::ffmpeg::{Muxer, rescale};
 use crate::frame::Rational;
 
-/// The shortest time, in hundredths of a second, that a GIF frame is shown by FFmpeg and browsers alike.
+/// The shortest time, in hundredths of a second, that a GIF frame is shown by FFmpeg and by browsers.
 const GIF_LEAST: i64 = 2;
 
 /// The times given so far.

@@ -97,7 +97,7 @@ pub(super) fn further(kind: ImageKind, path: &Path) -> io::Result<Option<Further
     };
     match found {
         Ok(magic) => Further::of(&mut input, magic),
-        // The decoder tells of what ends early or is damaged.
+        // The decoder reports an early end and damage.
         Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidData) => Ok(None),
         Err(e) => Err(e),
     }

@@ -133,7 +133,7 @@ fn is_size(marker: u8) -> bool {
     matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc)
 }
 
-/// What there is to say of a file that lists so many pictures and has these data behind the first one.
+/// What there is to say of a file that lists `listed` pictures and has the data `behind` the first one.
 fn further(listed: Option<usize>, behind: &[u8]) -> Option<String> {
     // Phones put the seconds around a picture there.
     let has_video = behind.windows(4).any(|name| name == b"ftyp");

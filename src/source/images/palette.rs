@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(said(ImageKind::Bmp, &bitmap(24, 0, &[99; 32])), "");
     }
 
-    /// A PNG file of 5x2 pixels, so many bits each, and three colours.
+    /// A PNG file of 5x2 pixels of a few bits each, and three colours.
     fn palette_png(bits: u8, rows: &[u8]) -> Vec<u8> {
         let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
         let mut chunk = |name: &[u8], data: &[u8]| {

@@ -20,7 +20,7 @@ use std::io::{self, BufRead, ErrorKind, Read, Seek};
 /// Where a still ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StillEnd {
-    /// Behind so many bytes, which may be more than there are.
+    /// Behind this number of bytes, which may be more than there are.
     At(u64),
     /// Somewhere past the last byte.
     Beyond,

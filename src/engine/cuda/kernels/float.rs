@@ -21,7 +21,7 @@ use crate::filter::{
 };
 use crate::frame::{Channel, PixelFormat};
 
-/// The most components of a pixel of a tile. More components are all treated alike.
+/// The most components of a pixel of a tile. More of them share one way.
 const MOST_CHANNELS: usize = 4;
 
 /// Samples of a row that a thread of a tile computes.
