@@ -320,12 +320,12 @@ fn a_frame_of_a_decoder_costs_few_calls_on_a_stand_in() {
                 .collect(),
         )
     };
-    let Some((few, many)) = calls("160").zip(calls("800")) else {
+    let Some((few, many)) = calls("80").zip(calls("240")) else {
         return;
     };
     let a_frame = many.iter().map(|(name, &count)| {
         let before = few.get(name).copied().unwrap_or(0);
-        (name.as_str(), (count - before) as f64 / 640.0)
+        (name.as_str(), (count - before) as f64 / 160.0)
     });
     let a_frame: BTreeMap<&str, f64> = a_frame.filter(|&(_, count)| count > 0.0).collect();
     // Nothing is fetched to the host but results.

@@ -912,7 +912,7 @@ fn samples_that_are_read_in_another_form_are_named() {
             .unwrap();
         done.stdout
     };
-    for format in [
+    let formats = [
         "yuv420p",
         "yuv444p",
         "nv24",
@@ -922,7 +922,8 @@ fn samples_that_are_read_in_another_form_are_named() {
         "bgr24",
         "gbrp",
         "yuv440p10le",
-    ] {
+    ];
+    for (turn, format) in formats.into_iter().enumerate() {
         let picture = "testsrc2=s=66x50:r=25:d=0.2";
         // Formats that FFV1 lacks, from one with the same samples.
         let near = match format {
@@ -933,7 +934,9 @@ fn samples_that_are_read_in_another_form_are_named() {
         let options = format!("-pix_fmt {near} -strict -1 -c:v ffv1");
         let input = clip(folder.path(), "in.mkv", picture, &options);
         let truth = rgb(&input);
-        for end in ["avi", "mov", "nut"] {
+        let ends = ["avi", "mov", "nut"].into_iter().enumerate();
+        // Two of three in turn, or with FRAMEPIPE_WHOLE_MATRIX=1 all.
+        for (_, end) in ends.filter(|(at, _)| is_whole_matrix() || at % 3 != turn % 3) {
             let output = folder.path().join(format!("out.{end}"));
             let options = format!("--encoder rawvideo --pixel-format {format}");
             let said = warnings(&filtered(&input, &output, &options));
