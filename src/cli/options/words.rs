@@ -5,7 +5,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
 use framepipe::filter::{NAMED_MASKS, OWN_MASK};
 use framepipe::frame::PixelFormat;
-use framepipe::sink::video::usual_encoders;
+use framepipe::sink::video::{X26X_PRESETS, usual_encoders};
 use std::ffi::OsStr;
 
 /// The modes of `--border` by their names here.
@@ -30,20 +30,6 @@ const PLANES: &[&str] = &[
 /// Containers that most people want, by the extensions of their files.
 const CONTAINERS: &[&str] = &[
     "mp4", "mov", "mkv", "webm", "avi", "gif", "apng", "webp", "ts", "mxf", "nut", "ogv",
-];
-
-/// Presets of x264 and x265.
-const PRESETS: &[&str] = &[
-    "ultrafast",
-    "superfast",
-    "veryfast",
-    "faster",
-    "fast",
-    "medium",
-    "slow",
-    "slower",
-    "veryslow",
-    "placebo",
 ];
 
 /// A parser whose words are known to shells.
@@ -114,7 +100,7 @@ pub(crate) fn containers<P: TypedValueParser>(parser: P) -> Completing<P> {
 
 /// `parser`, with presets.
 pub(crate) fn presets<P: TypedValueParser>(parser: P) -> Completing<P> {
-    let words = || PRESETS.to_vec();
+    let words = || X26X_PRESETS.to_vec();
     Completing { parser, words }
 }
 

@@ -32,6 +32,8 @@ use crate::source::range::nanos;
 use crate::source::{Origin, StreamInfo};
 use crate::wording::counted;
 pub use choice::usual_encoders;
+#[doc(hidden)]
+pub use quality::X26X_PRESETS;
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
 
 use alpha::AlphaWatch;

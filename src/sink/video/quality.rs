@@ -67,8 +67,8 @@ pub(super) fn check_quality(encoder: &str, quality: f64) -> Result<(), String> {
     }
 }
 
-/// Presets of x264 and x265, which print an error of their own about others.
-const X26X_PRESETS: [&str; 10] = [
+/// Presets of x264 and x265, which print an error of their own about others, the fastest first.
+pub const X26X_PRESETS: [&str; 10] = [
     "ultrafast",
     "superfast",
     "veryfast",
