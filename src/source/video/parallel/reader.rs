@@ -116,9 +116,9 @@ impl Reading {
         if cards.is_empty() {
             return Err("there is no card".to_owned());
         }
-        let most = engines + MORE_THAN_ENGINES * cards.len();
+        let usual = engines + MORE_THAN_ENGINES * cards.len();
         let known = part.decoding_cost.zip(part.frames);
-        let count = known.map_or(most, |(cost, frames)| cost.decoders(frames, most));
+        let count = known.map_or(usual, |(cost, frames)| cost.decoders(frames, usual));
         Ok(Reading::OnCards { cards, count })
     }
 
