@@ -135,7 +135,7 @@ impl Arguments {
                 })
             }
             Command::Devices => to_stdout(devices::list),
-            Command::Verify(arguments) => to_stdout(|out| verify::run(&arguments, out)),
+            Command::Verify(arguments) => to_stdout(|out| verify::run(&arguments, self.verbose > 0, out)),
             Command::Bench { command } => bench::run(command),
             Command::Completions { shell } => to_stdout(|out| completions::print(shell, out)),
             Command::Man { folder } => man::write(folder.as_deref()),

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::cli::options::engine::SimdName;
+use crate::cli::show::bar::bar;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant};
@@ -9,6 +10,7 @@ use framepipe::engine::verify::{Case, Comparison, cases, compare, float_cases, q
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Chain};
 use framepipe::shortage::thread_error;
+use framepipe::wording::counted;
 use std::io::{self, Write};
 use std::thread::Builder;
 
@@ -124,31 +126,101 @@ fn cuda_candidates(device: usize) -> impl Iterator<Item = Candidate> {
     })
 }
 
-/// Prints a line for each engine, variant and algorithm; an error if any sample differs.
-pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(), Failure> {
+/// Compares, and prints what was found; a line for each engine, variant and algorithm as well if that is
+/// wanted or samples differ. An error if any does.
+pub(crate) fn run(
+    arguments: &VerifyArguments,
+    is_verbose: bool,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let cases = if arguments.quick {
         quick_cases()
     } else {
         let frames = arguments.frames as usize;
         [cases(frames), float_cases(frames.div_ceil(4))].concat()
     };
-    let mut differences = 0;
+    let jobs: Vec<Job> = arguments
+        .candidates()?
+        .into_iter()
+        .flat_map(|c| [Algorithm::Direct, Algorithm::Separable].map(|algorithm| (c.clone(), algorithm)))
+        .collect();
+    let suited: Vec<Case> = cases.iter().filter(|case| case.suits_tensor()).cloned().collect();
+    let bar = bar(jobs.len());
+    let compared = |(candidate, algorithm): &Job| {
+        let start = candidate.start;
+        let cases = if start.is_tensor() { &suited } else { &cases };
+        let found = compare(cases, *algorithm, &mut |chain| start.engine(chain));
+        bar.inc(1);
+        found
+    };
+    let found: Vec<Comparison> = if arguments.quick {
+        // One after another: a memory checker slows threads that use the card at once far more than it slows
+        // one.
+        jobs.iter().map(compared).collect::<Result<_, _>>()?
+    } else {
+        side_by_side(&jobs, &compared)?
+    };
+    bar.finish_and_clear();
+    let sum = |of: fn(&Comparison) -> u64| found.iter().map(of).sum::<u64>();
+    let differences = sum(|found| found.differences);
+    if is_verbose || differences > 0 {
+        table(&jobs, &found, out)?;
+    }
+    if differences > 0 {
+        return Err(Failure::Failed(format!(
+            "{differences} samples differ from the reference; this is a defect of framepipe or of this \
+             machine"
+        )));
+    }
+    let (frames, samples) = (sum(|found| found.frames), sum(|found| found.samples));
+    writeln!(
+        out,
+        "every sample equals the reference's: {} of variant and algorithm, {frames} frames, {samples} samples",
+        counted(jobs.len() as u64, "combination")
+    )?;
+    let left_out = sum(|found| found.left_out);
+    if left_out > 0 && !is_verbose {
+        let frames = counted(left_out, "frame");
+        writeln!(
+            out,
+            "{frames} of floating-point samples left out, which not every variant takes; -v shows which"
+        )?;
+    }
+    Ok(())
+}
+
+/// An engine in one of its variants, by one of the algorithms.
+type Job = (Candidate, Algorithm);
+
+/// Compares all at once, since most of a CUDA variant's time is compilation, which takes one core each.
+fn side_by_side(
+    jobs: &[Job],
+    compared: &(impl Fn(&Job) -> Result<Comparison, EngineError> + Sync),
+) -> Result<Vec<Comparison>, Failure> {
+    std::thread::scope(|scope| {
+        let started = jobs.iter().map(|job| {
+            let thread = Builder::new().spawn_scoped(scope, move || compared(job));
+            Ok((job, thread.map_err(thread_error)?))
+        });
+        let started: Vec<_> = started.collect::<io::Result<_>>()?;
+        let joined = started.into_iter().map(|((candidate, _), thread)| {
+            let found = thread.join().map_err(|_| {
+                Failure::Failed(format!("comparing the {} engine broke down", candidate.engine))
+            })?;
+            Ok(found?)
+        });
+        joined.collect()
+    })
+}
+
+/// Prints a line for each engine, variant and algorithm.
+fn table(jobs: &[Job], found: &[Comparison], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "{:<8} {:<22} {:<10} {:>7} {:>12} {:>12}",
         "engine", "variant", "algorithm", "frames", "samples", "differences"
     )?;
-    let jobs = arguments
-        .candidates()?
-        .into_iter()
-        .flat_map(|c| [Algorithm::Direct, Algorithm::Separable].map(|algorithm| (c.clone(), algorithm)));
-    let suited: Vec<Case> = cases.iter().filter(|case| case.suits_tensor()).cloned().collect();
-    let compared = |start: Start, algorithm| {
-        let cases = if start.is_tensor() { &suited } else { &cases };
-        compare(cases, algorithm, &mut |chain| start.engine(chain))
-    };
-    let mut tell = |candidate: &Candidate, algorithm: Algorithm, found: Comparison| {
-        differences += found.differences;
+    for ((candidate, algorithm), found) in jobs.iter().zip(found) {
         writeln!(
             out,
             "{:<8} {:<22} {:<10} {:>7} {:>12} {:>12}",
@@ -160,51 +232,12 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
             found.differences
         )?;
         if found.left_out > 0 {
-            let (left_out, engine) = (found.left_out, candidate.engine);
-            let noun = if left_out == 1 { "frame" } else { "frames" };
+            let (left_out, engine) = (counted(found.left_out, "frame"), candidate.engine);
             writeln!(
                 out,
-                "{left_out} {noun} of floating-point samples left out, which {engine} does not take so"
+                "{left_out} of floating-point samples left out, which {engine} does not take so"
             )?;
         }
-        out.flush()
-    };
-    if arguments.quick {
-        // One after another: a memory checker slows threads that use the card at once far more than it slows
-        // one.
-        for (candidate, algorithm) in jobs {
-            tell(&candidate, algorithm, compared(candidate.start, algorithm)?)?;
-        }
-    } else {
-        // Side by side, since most of a CUDA variant's time is compilation, which takes one core each.
-        let found = std::thread::scope(|scope| -> io::Result<Vec<_>> {
-            let compared = &compared;
-            let started = jobs.map(|(candidate, algorithm)| {
-                let start = candidate.start;
-                let thread = Builder::new()
-                    .spawn_scoped(scope, move || compared(start, algorithm))
-                    .map_err(thread_error)?;
-                Ok((candidate, algorithm, thread))
-            });
-            let started: Vec<_> = started.collect::<io::Result<_>>()?;
-            let joined = started
-                .into_iter()
-                .map(|(candidate, algorithm, thread)| (candidate, algorithm, thread.join()));
-            Ok(joined.collect())
-        })?;
-        for (candidate, algorithm, found) in found {
-            let found = found.map_err(|_| {
-                Failure::Failed(format!("comparing the {} engine broke down", candidate.engine))
-            })??;
-            tell(&candidate, algorithm, found)?;
-        }
     }
-    if differences > 0 {
-        return Err(Failure::Failed(format!(
-            "{differences} samples differ from the reference; this is a defect of framepipe or of this \
-             machine"
-        )));
-    }
-    writeln!(out, "every sample equals the reference's")?;
     Ok(())
 }

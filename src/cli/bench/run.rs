@@ -5,13 +5,12 @@ use super::axis::{Measured, Size};
 use super::output::Outputs;
 use crate::cli::Failure;
 use crate::cli::process::interrupt::{self, Policy};
+use crate::cli::show::bar::bar;
 use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Subject, Sweep, figure};
 use framepipe::filter::{Algorithm, Border, Filter};
 use framepipe::frame::PixelFormat;
 use framepipe::pipeline::Stop;
 use framepipe::report::Completion;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
 
 /// A cell to be measured.
 #[derive(Debug, Clone)]
@@ -208,17 +207,4 @@ impl Run {
             Completion::Complete | Completion::Closed => Ok(()),
         }
     }
-}
-
-/// The progress on a terminal.
-pub(super) fn bar(jobs: usize) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::with_draw_target(Some(jobs as u64), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}  {elapsed}, {eta} left  {wide_msg}")
-    {
-        bar.set_style(style);
-    }
-    bar
 }

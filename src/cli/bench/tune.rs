@@ -2,10 +2,10 @@
 
 use super::axis::Size;
 use super::output::Place;
-use super::run::bar;
 use super::start;
 use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::process::origin;
+use crate::cli::show::bar::bar;
 use crate::cli::{Failure, to_stdout};
 use clap::Args;
 use framepipe::bench::{Bench, Case, Effort, TuneGrid, TuneJob, Tuning, figure};

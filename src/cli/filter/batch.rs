@@ -88,7 +88,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
 /// Refuses options that apply to a single output only.
 fn refuse_options_of_one(arguments: &FilterArguments) -> Result<(), Failure> {
     let given = [
-        (arguments.report.is_some(), "--report"),
+        (!arguments.reports.is_empty(), "--report"),
         (arguments.trace.trace.is_some(), "--trace"),
         (arguments.start_number.is_some(), "--start-number"),
         (arguments.frame_hashes.is_some(), "--frame-hashes"),

@@ -1,7 +1,7 @@
 //! One input, from its opening to the end of its output.
 
 use super::single::Single;
-use super::{FilterArguments, inputs};
+use super::{FilterArguments, inputs, is_page};
 use crate::cli::endpoint::{Files, Input, Output, check_files};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::process::{interrupt, origin};
@@ -265,7 +265,7 @@ impl Single<'_> {
             filters: self.filtering.filters().map(|f| f.label.clone()).collect(),
             engine: engine_name,
             engine_description,
-            origin: self.report.is_some().then(origin::here),
+            origin: (!self.reports.is_empty()).then(origin::here),
         };
         Ok(Finished {
             task,
@@ -277,8 +277,8 @@ impl Single<'_> {
         })
     }
 
-    /// Prints the report, and writes it to its file, if there is one.
-    fn show(&self, report: &Report, finished: &Finished, file: Option<AtomicFile>) -> Result<(), Failure> {
+    /// Prints the report, and writes it to its files, if there are any.
+    fn show(&self, report: &Report, finished: &Finished, files: Vec<AtomicFile>) -> Result<(), Failure> {
         if self.stats {
             self.say(&format!("\n{}", report.to_string().trim_end()));
         } else {
@@ -291,13 +291,15 @@ impl Single<'_> {
                 let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
             }
         }
-        let Some(file) = file else { return Ok(()) };
-        let text = if self.wants_page() {
-            page::run(report, &finished.measured)?
-        } else {
-            report.to_json()?
-        };
-        write_whole(file, &text)
+        for (name, file) in self.reports.iter().zip(files) {
+            let text = if is_page(name) {
+                page::run(report, &finished.measured)?
+            } else {
+                report.to_json()?
+            };
+            write_whole(file, &text)?;
+        }
+        Ok(())
     }
 
     /// Says how many frames were written before the interrupt.
@@ -315,7 +317,8 @@ impl Single<'_> {
 
 /// The files of a run beside its output, under temporary names.
 struct OwnFiles {
-    report: Option<AtomicFile>,
+    /// In the order of their names.
+    reports: Vec<AtomicFile>,
     trace: Option<AtomicFile>,
     hashes: Option<AtomicFile>,
 }
@@ -323,14 +326,11 @@ struct OwnFiles {
 impl OwnFiles {
     fn create(arguments: &FilterArguments) -> Result<OwnFiles, Failure> {
         let overwrite = arguments.encoding.overwrite;
-        let create = |path: &Option<PathBuf>| {
-            let file = path.as_deref().map(|path| AtomicFile::create(path, overwrite));
-            file.transpose()
-        };
+        let create = |path: &PathBuf| AtomicFile::create(path, overwrite);
         Ok(OwnFiles {
-            report: create(&arguments.report)?,
+            reports: arguments.reports.iter().map(create).collect::<Result<_, _>>()?,
             trace: arguments.trace.open(overwrite)?,
-            hashes: create(&arguments.frame_hashes)?,
+            hashes: arguments.frame_hashes.as_ref().map(create).transpose()?,
         })
     }
 }
@@ -425,7 +425,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         })?;
     let measured = &finished.measured;
     let trace = arguments.trace.write(own.trace, &finished.task, measured);
-    single.show(&finished.report(remarks), &finished, own.report)?;
+    single.show(&finished.report(remarks), &finished, own.reports)?;
     if let (Some(file), Some(log)) = (own.hashes, &single.log) {
         write_whole(file, &hashes::text(&log.take(), time_base))?;
     }

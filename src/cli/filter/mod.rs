@@ -144,9 +144,9 @@ pub(crate) struct FilterArguments {
     #[arg(long, value_name = "FILE")]
     frame_hashes: Option<PathBuf>,
     /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it
-    /// ends in .html.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    /// ends in .html; repeat it for both.
+    #[arg(long = "report", value_name = "FILE")]
+    reports: Vec<PathBuf>,
     #[command(flatten)]
     trace: TraceArguments,
     /// Frames that may wait between two stages.
@@ -159,6 +159,11 @@ pub(crate) struct FilterArguments {
     /// Set for a part of a job.
     #[arg(skip)]
     piece: Option<Piece>,
+}
+
+/// True if a report of this name is a page, and not figures.
+fn is_page(report: &Path) -> bool {
+    report.extension().is_some_and(|extension| extension == "html")
 }
 
 /// How a pipeline runs with this queue and these threads for image files.
@@ -191,10 +196,9 @@ impl FilterArguments {
         Ok(())
     }
 
-    /// True if the report is a page.
+    /// True if a report is a page.
     fn wants_page(&self) -> bool {
-        let extension = self.report.as_ref().and_then(|path| path.extension());
-        extension.is_some_and(|e| e == "html")
+        self.reports.iter().any(|report| is_page(report))
     }
 
     /// The names in their order: the inputs, and the output.
@@ -219,7 +223,7 @@ impl FilterArguments {
     }
 
     fn options(&self) -> PipelineOptions {
-        let recording = self.trace.recording(self.wants_page(), self.report.is_some());
+        let recording = self.trace.recording(self.wants_page(), !self.reports.is_empty());
         let mut options = pipeline_options(self.queue, self.workers, recording);
         options.strict = self.reading.strict;
         options
@@ -240,8 +244,7 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
         log::keep_quiet(arguments.encoding.encoder.as_deref());
     }
     arguments.stats |= is_verbose;
-    let is_page = (arguments.report.as_deref()).is_some_and(|path| path.extension() == Some("html".as_ref()));
-    arguments.engine.samples_times = arguments.trace.trace.is_none() && !is_page;
+    arguments.engine.samples_times = arguments.trace.trace.is_none() && !arguments.wants_page();
     if arguments.reading.untrusted {
         // A driver adds attack surface, so that it is allowed only on request.
         arguments.engine.without_card();

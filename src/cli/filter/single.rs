@@ -1,6 +1,6 @@
 //! One input with its output and the options: checks before anything is opened.
 
-use super::FilterArguments;
+use super::{FilterArguments, is_page};
 use crate::cli::Failure;
 use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file, parent};
 use crate::cli::options::region::Run;
@@ -103,34 +103,37 @@ impl<'a> Single<'a> {
             ));
         }
         self.trace.check()?;
-        if let Some(report) = &self.report {
-            let extension = report.extension().unwrap_or_default();
-            if extension != "json" && extension != "html" {
+        for report in &self.reports {
+            if !is_page(report) && report.extension().unwrap_or_default() != "json" {
                 return Err(Failure::Usage(format!(
                     "--report {}: the name must end in .json or .html",
                     report.display()
                 )));
             }
         }
-        let own = [
-            ("report", &self.report),
+        let own: Vec<(&str, &Path)> = self.own_files().collect();
+        for (n, &(noun, path)) in own.iter().enumerate() {
+            self.check_own(noun, path)?;
+            if let Some((first, _)) = own[..n].iter().find(|(_, before)| names_same_file(before, path)) {
+                let path = path.display();
+                return Err(Failure::Usage(match *first == noun {
+                    true => format!("{path} is named twice as a {noun}; choose another name"),
+                    false => format!("{path} is both {first} and {noun}; choose another name"),
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that a run writes beside its output, and what each is.
+    fn own_files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let others = [
             ("trace", &self.trace.trace),
             ("list of hashes", &self.frame_hashes),
         ];
-        for (noun, path) in own {
-            if let Some(path) = path {
-                self.check_own(noun, path)?;
-            }
-        }
-        if let (Some(report), Some(trace)) = (&self.report, &self.trace.trace)
-            && names_same_file(report, trace)
-        {
-            return Err(Failure::Usage(format!(
-                "{} is both report and trace; choose another name",
-                report.display()
-            )));
-        }
-        Ok(())
+        let others = (others.into_iter()).filter_map(|(noun, path)| Some((noun, path.as_deref()?)));
+        let reports = self.reports.iter().map(|path| ("report", path.as_path()));
+        reports.chain(others)
     }
 
     /// Refuses an input and an output that do not go together, or not with the options.
@@ -171,13 +174,8 @@ impl<'a> Single<'a> {
 
     /// The folders in which files of this run are made.
     pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
-        let own = [&self.report, &self.trace.trace, &self.frame_hashes]
-            .map(Option::as_deref)
-            .into_iter()
-            .flatten();
-        own.map(|file| parent(file).to_owned())
-            .chain(self.output.folder())
-            .collect()
+        let own = self.own_files().map(|(_, file)| parent(file).to_owned());
+        own.chain(self.output.folder()).collect()
     }
 
     /// The run that a matte belongs to.
