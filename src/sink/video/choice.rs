@@ -368,36 +368,18 @@ pub(super) fn choose_format(
         facts.name.clone()
     };
     let converts = plain != own_facts.name || (is_full && was_limited);
-    let note = converts.then(|| {
-        let lost = loss(&own_facts, &facts);
-        let why = if wanted.is_some() {
-            "as requested"
-        } else if of_players.is_some() && facts.depth > 10 {
-            "as near as there is to what players of the container know"
-        } else if of_players.is_some() {
-            "which players of the container know"
-        } else if is_for_players && facts.log2_x == 0 {
-            "because the size is odd, which 4:2:0 cannot be; many players show only that"
-        } else if taken.contains(&own) && !whole(&own_facts) {
-            "because the size is odd"
-        } else {
-            "which the encoder takes"
-        };
-        let words = lost.words();
-        let care = match (facts.palette, words.is_empty()) {
-            (true, _) => ", a palette for each frame".to_owned(),
-            (false, true) => String::new(),
-            (false, false) => format!(", not without loss of {}", listed(&words)),
-        };
-        let advice = match of_players {
-            Some(_) => format!("; {} keeps all chroma", whole_chroma(format)),
-            None => String::new(),
-        };
-        format!(
-            "converted from {format} to {} ({why}{care}{advice})",
-            chosen.name()
-        )
-    });
+    let reason = if wanted.is_some() {
+        Reason::Requested
+    } else if of_players.is_some() {
+        Reason::OfPlayers
+    } else if is_for_players && facts.log2_x == 0 {
+        Reason::TooOddForPlayers
+    } else if taken.contains(&own) && !whole(&own_facts) {
+        Reason::OddSize
+    } else {
+        Reason::Taken
+    };
+    let note = converts.then(|| conversion(format, (&own_facts, &facts), reason));
     Ok(FormatChoice {
         format: chosen,
         converts,
@@ -405,6 +387,47 @@ pub(super) fn choose_format(
         range_is_changed: false,
         note,
     })
+}
+
+/// Why pictures are converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// The user wants the format.
+    Requested,
+    /// Players of the container know it, and hardly another.
+    OfPlayers,
+    /// They do not, but what they know needs even sizes.
+    TooOddForPlayers,
+    /// The frames' own format needs even sizes.
+    OddSize,
+    /// The encoder takes it and not the frames' own.
+    Taken,
+}
+
+/// The note on a conversion of `format`, by the facts of what it is `from` and `to`.
+fn conversion(format: PixelFormat, (from, to): (&FormatFacts, &FormatFacts), reason: Reason) -> String {
+    let why = match reason {
+        Reason::Requested => "as requested",
+        Reason::OfPlayers if to.depth > 10 => "as near as there is to what players of the container know",
+        Reason::OfPlayers => "which players of the container know",
+        Reason::TooOddForPlayers => {
+            "because the size is odd, which 4:2:0 cannot be; many players show only that"
+        }
+        Reason::OddSize => "because the size is odd",
+        Reason::Taken => "which the encoder takes",
+    };
+    let lost = loss(from, to);
+    let words = lost.words();
+    let care = match (to.palette, words.is_empty()) {
+        (true, _) => ", a palette for each frame".to_owned(),
+        (false, true) => String::new(),
+        (false, false) => format!(", not without loss of {}", listed(&words)),
+    };
+    let advice = match reason {
+        Reason::OfPlayers => format!("; {} keeps all chroma", whole_chroma(format)),
+        _ => String::new(),
+    };
+    format!("converted from {format} to {} ({why}{care}{advice})", to.name)
 }
 
 /// The option for an RGB picture's samples without subsampled chroma, and with the depth that encoders have.
