@@ -517,6 +517,19 @@ fn stills_and_folders_are_previewed_at_their_first_picture() {
         &["preview", &input, "5f", "--filter", BOX, "-o", &out, "-y"],
         "there are 5 image files",
     );
+    // A gray float picture with one sample that is brighter than white, before and after.
+    let floats = folder.name("bright.pfm");
+    let samples = [0.25f32, 1.5, 0.5, 0.75].map(f32::to_le_bytes).concat();
+    fs::write(&floats, [&b"Pf\n2 2\n-1\n"[..], &samples].concat()).unwrap();
+    let words = done(&[
+        "preview",
+        &floats,
+        "--filter",
+        "identity",
+        "-o",
+        &folder.name("floats.png"),
+    ]);
+    assert!(words.contains("2 above 1"), "{words}");
 }
 
 #[test]

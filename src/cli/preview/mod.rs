@@ -320,6 +320,11 @@ pub(crate) fn run(mut arguments: PreviewArguments) -> Result<(), Failure> {
         arguments.say(&note);
     }
     let picture = Picture::new(frame, arguments.layout, &info)?;
+    if let Some(words) = picture.cut.words() {
+        remarks.warnings.push(format!(
+            "the preview cuts samples that are outside of 0 to 1: {words}"
+        ));
+    }
     let mut said = format!("input   {}: {}", arguments.described(&info), which(time));
     match target {
         Target::File(output) => {

@@ -2,7 +2,7 @@
 
 use super::Layout;
 use crate::cli::Failure;
-use framepipe::convert::{Converter, colour_after};
+use framepipe::convert::{Converter, CutSamples, colour_after};
 use framepipe::engine::compare::{Arrangement, Composition, label};
 use framepipe::frame::fact::Fact;
 use framepipe::frame::{Buffer, Frame, Turn};
@@ -17,6 +17,8 @@ const GAP: usize = 4;
 pub(super) struct Picture {
     pub(super) frame: Frame,
     pub(super) info: StreamInfo,
+    /// Samples that a PNG file's cannot hold, of before and after.
+    pub(super) cut: CutSamples,
 }
 
 impl Picture {
@@ -31,11 +33,13 @@ impl Picture {
             Layout::Side => Some(Arrangement::Side),
             Layout::Split => Some(Arrangement::Split),
         };
+        let mut cut = CutSamples::default();
         let frame = match arrangement {
-            None => still(frame, turn)?,
+            None => still(frame, turn, &mut cut)?,
             Some(arrangement) => {
                 let (before, after) = Composition::new(Arrangement::Side).parts(&frame)?;
-                compose(&still(before, turn)?, still(after, turn)?, arrangement)?
+                let (before, after) = (still(before, turn, &mut cut)?, still(after, turn, &mut cut)?);
+                compose(&before, after, arrangement)?
             }
         };
         let mut info_after = info.clone();
@@ -54,12 +58,14 @@ impl Picture {
         Ok(Picture {
             frame,
             info: info_after,
+            cut,
         })
     }
 }
 
-/// A frame in the samples that PNG files have, by the conversion that writes them, and upright.
-fn still(frame: Frame, turn: Option<Turn>) -> Result<Frame, Failure> {
+/// A frame in the samples that PNG files have, by the conversion that writes them, and upright. What does not
+/// fit is counted in `cut`.
+fn still(frame: Frame, turn: Option<Turn>, cut: &mut CutSamples) -> Result<Frame, Failure> {
     let format = frame.format();
     let to = images::nearest(ImageKind::Png, format).unwrap_or(format);
     let mut frame = if to == format {
@@ -67,7 +73,9 @@ fn still(frame: Frame, turn: Option<Turn>) -> Result<Frame, Failure> {
     } else {
         let (width, height) = (frame.layout().width(), frame.layout().height());
         let mut converter = Converter::new((format, frame.metadata.colour), to, width, height)?;
-        converter.convert(&frame)?
+        let converted = converter.convert(&frame)?;
+        *cut += converter.take_cut();
+        converted
     };
     if let Some(turn) = turn {
         frame = turn.apply(&frame)?;
