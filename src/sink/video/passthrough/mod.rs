@@ -4,6 +4,10 @@
 //! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot
 //! hold is left out, with a warning. What it holds is found out by trying (see [`Container`]).
 
+mod copied;
+mod gaps;
+mod joins;
+
 use super::container::{
     AddVideo, Container, KEEP_NEGATIVE, PACKETS_TRIED, STALE_TEXTS, StreamHandling, explained,
 };
@@ -14,6 +18,9 @@ use crate::ffmpeg::{
 };
 use crate::frame::Rational;
 use crate::source::{Origin, ReadRange};
+use copied::{Copied, Refusal, label};
+use gaps::{Gaps, TOO_SHORT_TO_HEAR};
+use joins::Join;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CStr;
 
@@ -32,18 +39,6 @@ const STALE_VIDEO_TEXTS: &[&CStr] = &[c"rotate", c"alpha_mode"];
 /// A video that ends this many seconds before its source does was interrupted, and so are the streams beside
 /// it.
 const INTERRUPTED_AFTER: f64 = 1.0;
-
-/// A packet that goes back by more seconds than this is left out.
-const TOO_LATE: f64 = 1.0;
-
-/// Sound that is late by so few seconds is where it belongs.
-const TOO_SHORT_TO_HEAR: f64 = 0.01;
-
-/// Sound that is early by so few seconds after a gap is not named: about a picture.
-const TOO_EARLY: f64 = 0.03;
-
-/// Seconds of silence in a packet of it.
-const SILENCE: f64 = 1.0;
 
 /// Seconds before the start of a range that are taken for the start, for containers' rounding.
 const SOON_ENOUGH: f64 = 0.0006;
@@ -64,9 +59,6 @@ const SETTLED_AFTER: f64 = 10.0;
 /// Bytes of the input that are read to find a first packet of each stream.
 const READ_AHEAD: usize = 32 << 20;
 
-/// Pictures without a decoding time that wait for one that has it: more than any reordering.
-const MOST_UNDATED: usize = 32;
-
 /// Audio encoders to try where FFmpeg's own choice for a container does not do.
 const AUDIO_ENCODERS: &[&str] = &[
     "libopus",
@@ -77,126 +69,6 @@ const AUDIO_ENCODERS: &[&str] = &[
     "mp2",
     "pcm_s16le",
 ];
-
-/// One stream that is carried over.
-struct Copied {
-    from: usize,
-    to: usize,
-    base: Rational,
-    /// Seconds that are added to its times (see [`Container::early_sound`]).
-    delay: f64,
-    /// Decoding time of the last packet, in the output's time base.
-    last: Option<i64>,
-    /// When it ends, in the output's time base.
-    last_end: Option<i64>,
-    medium: Medium,
-    /// The gaps of its sound, where the container has what follows a gap come at once.
-    gaps: Option<Gaps>,
-    /// Pictures whose decoding times the input does not say, until a packet says one, in the output's time
-    /// base.
-    undated: Vec<Packet>,
-    /// Packets that came too late to be written.
-    late: u64,
-    /// Its medium and codec, for messages.
-    label: String,
-    handling: StreamHandling,
-    refusal: Option<Refusal>,
-}
-
-impl Copied {
-    /// Word of sound that the container has begin with the picture, though it begins `off` seconds after it,
-    /// or before.
-    fn moved(&self, off: f64, container: &Container) -> String {
-        format!(
-            "{} begins {:.3} s {} the picture, which {} cannot say, so that it is off by that",
-            self.label,
-            off.abs(),
-            if off > 0.0 { "after" } else { "before" },
-            container.name()
-        )
-    }
-}
-
-/// Where the sound of a stream pauses, in seconds, in a container that counts samples or packets of it.
-#[derive(Default)]
-struct Gaps {
-    /// When the last packet ends.
-    end: Option<f64>,
-    /// How early the container has what comes next.
-    early: f64,
-    /// The most of that, and where it began.
-    most: f64,
-    first: Option<f64>,
-}
-
-impl Gaps {
-    /// How much silence must come before a packet at `at` that lasts `length` seconds, which is known to the
-    /// sample or to a tick, for the container to have it at its time.
-    fn before(&mut self, at: f64, length: f64, is_exact: bool) -> Option<f64> {
-        let off = self.end.replace(at + length).map_or(0.0, |end| at - end);
-        if is_exact || off.abs() > TOO_SHORT_TO_HEAR {
-            self.early += off;
-        }
-        (off > TOO_SHORT_TO_HEAR && self.early > TOO_SHORT_TO_HEAR).then_some(self.early)
-    }
-
-    /// Notes that there is silence now before the packet at `at`, or else that there cannot be.
-    fn close(&mut self, at: f64, is_filled: bool) {
-        if is_filled {
-            self.early = 0.0;
-        } else {
-            self.most = self.most.max(self.early);
-            self.first.get_or_insert(at);
-        }
-    }
-
-    /// Word of what comes early, if that is to be heard.
-    fn sentence(&self, label: &str, container: &str) -> Option<String> {
-        let first = self.first.filter(|_| self.most > TOO_EARLY)?;
-        Some(format!(
-            "{label} has a gap before {first:.3} s, which {container} cannot hold: what follows comes up to \
-             {:.3} s early; --audio-encoder puts silence there",
-            self.most
-        ))
-    }
-}
-
-/// Start of a copied video stream when reading begins mid-file, in seconds.
-#[derive(Default)]
-struct Join {
-    /// The first picture that is left out, for want of a key frame before it.
-    from: Option<f64>,
-    /// The first key frame.
-    at: Option<f64>,
-    /// The cut has been reported.
-    is_reported: bool,
-}
-
-impl Join {
-    /// Word of what is left out of the stream, if anything is.
-    fn sentence(&self, label: &str) -> Option<String> {
-        let from = self.from?;
-        Some(match self.at {
-            Some(at) => format!(
-                "{label} begins {:.3} s late: what comes before its first key frame behind the start cannot \
-                 be decoded, and is left out",
-                at - from
-            ),
-            None => format!(
-                "{label} is left out: what is read of it has no key frame, without which it cannot be decoded"
-            ),
-        })
-    }
-}
-
-/// A stream whose packets the container refused in mid-stream.
-struct Refusal {
-    /// Where that began, in seconds, and why.
-    from: f64,
-    reason: String,
-    /// Packets left out.
-    packets: u64,
-}
 
 /// A stream of the input and how it comes into the output.
 struct Planned {
@@ -954,13 +826,7 @@ impl Passthrough {
 
     /// Packets that could not be copied, a sentence for each stream.
     pub(super) fn lost(&self, container: &str) -> Vec<String> {
-        let late = self.copied.iter().filter(|copied| copied.late > 0);
-        let late = late.map(|copied| {
-            format!(
-                "{} packets of {} that go back in time by more than {TOO_LATE} s are left out",
-                copied.late, copied.label
-            )
-        });
+        let late = self.copied.iter().filter_map(Copied::late_sentence);
         let unforeseen = self.unforeseen.iter().map(|(label, time)| {
             format!(
                 "{label} begins at {time:.3} s, when the output's streams were fixed already, and is left \
@@ -1247,7 +1113,7 @@ impl Passthrough {
             return self.transcode(muxer, position, Some(&packet), time);
         }
         log::forget();
-        match self.write(muxer, &mut packet) {
+        match copied.pass(muxer, &self.demuxer, &mut packet) {
             Ok(()) => Ok(()),
             Err(e) => self.absorb(muxer, Some(to), e, time),
         }
@@ -1317,108 +1183,6 @@ impl Passthrough {
         refusal.packets += 1;
         Ok(())
     }
-
-    fn write(&mut self, muxer: &mut Muxer, packet: &mut Packet) -> Result<(), AvError> {
-        let from = packet.stream();
-        let Some(copied) = self.copied.iter_mut().find(|c| c.from == from) else {
-            return Ok(());
-        };
-        packet.shift((copied.delay / copied.base.to_f64()).round() as i64);
-        packet.rescale(copied.base, muxer.time_base(copied.to));
-        // Matroska says only when pictures are shown, and FFmpeg finds the decoding times a few pictures on.
-        let is_undated = copied.medium == Medium::Video && packet.dts().is_none() && packet.pts().is_some();
-        if is_undated && copied.undated.len() < MOST_UNDATED {
-            copied.undated.push(std::mem::replace(packet, Packet::new()?));
-            return Ok(());
-        }
-        copied.write_undated(muxer, packet)?;
-        copied.fill_gap(muxer, &self.demuxer, packet)?;
-        copied.write(muxer, packet)
-    }
-}
-
-impl Copied {
-    /// Writes the pictures that wait for a decoding time, now that `next` follows on them, or, without times,
-    /// nothing.
-    fn write_undated(&mut self, muxer: &mut Muxer, next: &Packet) -> Result<(), AvError> {
-        let mut waiting = std::mem::take(&mut self.undated);
-        date(&mut waiting, next);
-        waiting
-            .iter_mut()
-            .try_for_each(|packet| self.write(muxer, packet))
-    }
-
-    /// Writes silence into a gap before sound where the container would close it, or notes the gap.
-    fn fill_gap(&mut self, muxer: &mut Muxer, demuxer: &Demuxer, packet: &Packet) -> Result<(), AvError> {
-        let tick = muxer.time_base(self.to).to_f64();
-        let (Some(gaps), Some(at)) = (&mut self.gaps, packet.pts().or_else(|| packet.dts())) else {
-            return Ok(());
-        };
-        let exact = demuxer.pcm_seconds(self.from, packet.size());
-        let length = exact.unwrap_or(packet.duration() as f64 * tick);
-        if length <= 0.0 {
-            return Ok(());
-        }
-        let begins = at as f64 * tick;
-        let Some(gap) = gaps.before(begins, length, exact.is_some()) else {
-            return Ok(());
-        };
-        let mut left = gap;
-        while let Some(mut silence) = demuxer.silence(self.from, left.min(SILENCE)) {
-            let lasts = (left.min(SILENCE) / tick).round() as i64;
-            let from = at - (left / tick).round() as i64;
-            silence.set_times(from, from, lasts);
-            muxer.write(&mut silence, self.to, muxer.time_base(self.to))?;
-            left -= SILENCE;
-        }
-        gaps.close(begins, left < gap);
-        Ok(())
-    }
-
-    /// Writes a packet that is timed in the output's time base.
-    fn write(&mut self, muxer: &mut Muxer, packet: &mut Packet) -> Result<(), AvError> {
-        let base = muxer.time_base(self.to);
-        // Broken inputs repeat packets or go back, which containers refuse: such a packet follows the last
-        // one at the distance of one tick.
-        if let (Some(last), Some(at)) = (self.last, packet.dts().or_else(|| packet.pts()))
-            && (at < last || at == last && muxer.needs_rising_times(self.to))
-        {
-            if (last - at) as f64 * base.to_f64() > TOO_LATE {
-                self.late += 1;
-                return Ok(());
-            }
-            packet.delay(last + 1);
-        }
-        // The last packet of a stream must have a length for MP4 not to leave it out.
-        if let (Medium::Audio, 0, Some(last), Some(at)) = (
-            self.medium,
-            packet.duration(),
-            self.last,
-            packet.dts().or_else(|| packet.pts()),
-        ) {
-            packet.set_duration(at - last);
-        }
-        self.last = packet.dts().or_else(|| packet.pts()).or(self.last);
-        self.last_end = self.last.map(|last| last + packet.duration());
-        muxer.write(packet, self.to, base)
-    }
-}
-
-/// Gives pictures that have no decoding time one each: a frame apart, up to that of the packet behind them,
-/// and none after the picture is shown.
-fn date(undated: &mut [Packet], next: &Packet) {
-    let mut shown: Vec<i64> = undated.iter().chain([next]).filter_map(Packet::pts).collect();
-    shown.sort_unstable();
-    let steps = shown.windows(2).map(|pair| pair[1] - pair[0]);
-    let lengths = undated.iter().map(Packet::duration);
-    let step = steps.chain(lengths).filter(|&step| step > 0).min().unwrap_or(1);
-    let behind = shown.last().map_or(0, |last| last + step);
-    let mut decoded = next.dts().unwrap_or(behind);
-    for packet in undated.iter_mut().rev() {
-        let pts = packet.pts().unwrap_or(decoded);
-        decoded = pts.min(decoded - step);
-        packet.set_times(pts, decoded, packet.duration());
-    }
 }
 
 /// An input of which only a stretch is wanted, near the beginning of that.
@@ -1438,11 +1202,6 @@ fn begun(mut demuxer: Demuxer, origin: &Origin) -> Demuxer {
 /// pictures without sound, as those of MXF do.
 fn writes_units(muxer: &Muxer) -> bool {
     muxer.name().starts_with("mxf")
-}
-
-/// A stream in messages.
-fn label(index: usize, facts: &StreamFacts) -> String {
-    format!("stream {index} ({}, {})", facts.medium.word(), facts.codec)
 }
 
 /// What to say of an audio encoder that does not exist.

@@ -1,0 +1,180 @@
+//! One stream that is carried over: its packets in the output's time base, in an order that containers take.
+
+use super::gaps::Gaps;
+use crate::ffmpeg::{AvError, Demuxer, Medium, Muxer, Packet, StreamFacts};
+use crate::frame::Rational;
+use crate::sink::video::container::{Container, StreamHandling};
+
+/// A packet that goes back by more seconds than this is left out.
+const TOO_LATE: f64 = 1.0;
+
+/// Seconds of silence in a packet of it.
+const SILENCE: f64 = 1.0;
+
+/// Pictures without a decoding time that wait for one that has it: more than any reordering.
+const MOST_UNDATED: usize = 32;
+
+/// One stream that is carried over.
+pub(super) struct Copied {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) base: Rational,
+    /// Seconds that are added to its times (see [`Container::early_sound`]).
+    pub(super) delay: f64,
+    /// Decoding time of the last packet, in the output's time base.
+    pub(super) last: Option<i64>,
+    /// When it ends, in the output's time base.
+    pub(super) last_end: Option<i64>,
+    pub(super) medium: Medium,
+    /// The gaps of its sound, where the container has what follows a gap come at once.
+    pub(super) gaps: Option<Gaps>,
+    /// Pictures whose decoding times the input does not say, until a packet says one, in the output's time
+    /// base.
+    pub(super) undated: Vec<Packet>,
+    /// Packets that came too late to be written.
+    pub(super) late: u64,
+    /// Its medium and codec, for messages.
+    pub(super) label: String,
+    pub(super) handling: StreamHandling,
+    pub(super) refusal: Option<Refusal>,
+}
+
+/// A stream whose packets the container refused in mid-stream.
+pub(super) struct Refusal {
+    /// Where that began, in seconds, and why.
+    pub(super) from: f64,
+    pub(super) reason: String,
+    /// Packets left out.
+    pub(super) packets: u64,
+}
+
+impl Copied {
+    /// Word of sound that the container has begin with the picture, though it begins `off` seconds after it,
+    /// or before.
+    pub(super) fn moved(&self, off: f64, container: &Container) -> String {
+        format!(
+            "{} begins {:.3} s {} the picture, which {} cannot say, so that it is off by that",
+            self.label,
+            off.abs(),
+            if off > 0.0 { "after" } else { "before" },
+            container.name()
+        )
+    }
+
+    /// Word of packets that came too late to be written, if some did.
+    pub(super) fn late_sentence(&self) -> Option<String> {
+        (self.late > 0).then(|| {
+            format!(
+                "{} packets of {} that go back in time by more than {TOO_LATE} s are left out",
+                self.late, self.label
+            )
+        })
+    }
+
+    /// Brings a packet of the input, which `demuxer` reads, into the output.
+    pub(super) fn pass(
+        &mut self,
+        muxer: &mut Muxer,
+        demuxer: &Demuxer,
+        packet: &mut Packet,
+    ) -> Result<(), AvError> {
+        packet.shift((self.delay / self.base.to_f64()).round() as i64);
+        packet.rescale(self.base, muxer.time_base(self.to));
+        // Matroska says only when pictures are shown, and FFmpeg finds the decoding times a few pictures on.
+        let is_undated = self.medium == Medium::Video && packet.dts().is_none() && packet.pts().is_some();
+        if is_undated && self.undated.len() < MOST_UNDATED {
+            self.undated.push(std::mem::replace(packet, Packet::new()?));
+            return Ok(());
+        }
+        self.write_undated(muxer, packet)?;
+        self.fill_gap(muxer, demuxer, packet)?;
+        self.write(muxer, packet)
+    }
+
+    /// Writes the pictures that wait for a decoding time, now that `next` follows on them, or, without times,
+    /// nothing.
+    pub(super) fn write_undated(&mut self, muxer: &mut Muxer, next: &Packet) -> Result<(), AvError> {
+        let mut waiting = std::mem::take(&mut self.undated);
+        date(&mut waiting, next);
+        waiting
+            .iter_mut()
+            .try_for_each(|packet| self.write(muxer, packet))
+    }
+
+    /// Writes silence into a gap before sound where the container would close it, or notes the gap.
+    fn fill_gap(&mut self, muxer: &mut Muxer, demuxer: &Demuxer, packet: &Packet) -> Result<(), AvError> {
+        let tick = muxer.time_base(self.to).to_f64();
+        let (Some(gaps), Some(at)) = (&mut self.gaps, packet.pts().or_else(|| packet.dts())) else {
+            return Ok(());
+        };
+        let exact = demuxer.pcm_seconds(self.from, packet.size());
+        let length = exact.unwrap_or(packet.duration() as f64 * tick);
+        if length <= 0.0 {
+            return Ok(());
+        }
+        let begins = at as f64 * tick;
+        let Some(gap) = gaps.before(begins, length, exact.is_some()) else {
+            return Ok(());
+        };
+        let mut left = gap;
+        while let Some(mut silence) = demuxer.silence(self.from, left.min(SILENCE)) {
+            let lasts = (left.min(SILENCE) / tick).round() as i64;
+            let from = at - (left / tick).round() as i64;
+            silence.set_times(from, from, lasts);
+            muxer.write(&mut silence, self.to, muxer.time_base(self.to))?;
+            left -= SILENCE;
+        }
+        gaps.close(begins, left < gap);
+        Ok(())
+    }
+
+    /// Writes a packet that is timed in the output's time base.
+    fn write(&mut self, muxer: &mut Muxer, packet: &mut Packet) -> Result<(), AvError> {
+        let base = muxer.time_base(self.to);
+        // Broken inputs repeat packets or go back, which containers refuse: such a packet follows the last
+        // one at the distance of one tick.
+        if let (Some(last), Some(at)) = (self.last, packet.dts().or_else(|| packet.pts()))
+            && (at < last || at == last && muxer.needs_rising_times(self.to))
+        {
+            if (last - at) as f64 * base.to_f64() > TOO_LATE {
+                self.late += 1;
+                return Ok(());
+            }
+            packet.delay(last + 1);
+        }
+        // The last packet of a stream must have a length for MP4 not to leave it out.
+        if let (Medium::Audio, 0, Some(last), Some(at)) = (
+            self.medium,
+            packet.duration(),
+            self.last,
+            packet.dts().or_else(|| packet.pts()),
+        ) {
+            packet.set_duration(at - last);
+        }
+        self.last = packet.dts().or_else(|| packet.pts()).or(self.last);
+        self.last_end = self.last.map(|last| last + packet.duration());
+        muxer.write(packet, self.to, base)
+    }
+}
+
+/// Gives pictures that have no decoding time one each: a frame apart, up to that of the packet behind them,
+/// and none after the picture is shown.
+fn date(undated: &mut [Packet], next: &Packet) {
+    let mut shown: Vec<i64> = undated.iter().chain([next]).filter_map(Packet::pts).collect();
+    shown.sort_unstable();
+    let steps = shown.windows(2).map(|pair| pair[1] - pair[0]);
+    let lengths = undated.iter().map(Packet::duration);
+    let step = steps.chain(lengths).filter(|&step| step > 0).min().unwrap_or(1);
+    let behind = shown.last().map_or(0, |last| last + step);
+    let mut decoded = next.dts().unwrap_or(behind);
+    for packet in undated.iter_mut().rev() {
+        let pts = packet.pts().unwrap_or(decoded);
+        decoded = pts.min(decoded - step);
+        packet.set_times(pts, decoded, packet.duration());
+    }
+}
+
+/// A stream in messages.
+pub(super) fn label(index: usize, facts: &StreamFacts) -> String {
+    format!("stream {index} ({}, {})", facts.medium.word(), facts.codec)
+}

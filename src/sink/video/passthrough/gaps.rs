@@ -1,0 +1,51 @@
+//! Gaps in the sound of a stream, in a container that has what follows a gap come at once.
+
+/// Sound that is late by so few seconds is where it belongs.
+pub(super) const TOO_SHORT_TO_HEAR: f64 = 0.01;
+
+/// Sound that is early by so few seconds after a gap is not named: about a picture.
+const TOO_EARLY: f64 = 0.03;
+
+/// Where the sound of a stream pauses, in seconds, in a container that counts samples or packets of it.
+#[derive(Default)]
+pub(super) struct Gaps {
+    /// When the last packet ends.
+    end: Option<f64>,
+    /// How early the container has what comes next.
+    early: f64,
+    /// The most of that, and where it began.
+    most: f64,
+    first: Option<f64>,
+}
+
+impl Gaps {
+    /// How much silence must come before a packet at `at` that lasts `length` seconds, which is known to the
+    /// sample or to a tick, for the container to have it at its time.
+    pub(super) fn before(&mut self, at: f64, length: f64, is_exact: bool) -> Option<f64> {
+        let off = self.end.replace(at + length).map_or(0.0, |end| at - end);
+        if is_exact || off.abs() > TOO_SHORT_TO_HEAR {
+            self.early += off;
+        }
+        (off > TOO_SHORT_TO_HEAR && self.early > TOO_SHORT_TO_HEAR).then_some(self.early)
+    }
+
+    /// Notes that there is silence now before the packet at `at`, or else that there cannot be.
+    pub(super) fn close(&mut self, at: f64, is_filled: bool) {
+        if is_filled {
+            self.early = 0.0;
+        } else {
+            self.most = self.most.max(self.early);
+            self.first.get_or_insert(at);
+        }
+    }
+
+    /// Word of what comes early, if that is to be heard.
+    pub(super) fn sentence(&self, label: &str, container: &str) -> Option<String> {
+        let first = self.first.filter(|_| self.most > TOO_EARLY)?;
+        Some(format!(
+            "{label} has a gap before {first:.3} s, which {container} cannot hold: what follows comes up to \
+             {:.3} s early; --audio-encoder puts silence there",
+            self.most
+        ))
+    }
+}
