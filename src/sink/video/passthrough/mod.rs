@@ -6,7 +6,7 @@
 
 mod copied;
 mod gaps;
-mod joins;
+mod reading;
 
 use super::container::{
     AddVideo, Container, KEEP_NEGATIVE, PACKETS_TRIED, STALE_TEXTS, StreamHandling, explained,
@@ -16,12 +16,11 @@ use super::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::ffmpeg::{
     AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log, rescale,
 };
-use crate::frame::Rational;
-use crate::source::{Origin, ReadRange};
+use crate::source::Origin;
 use copied::{Copied, Refusal, label};
 use gaps::{Gaps, TOO_SHORT_TO_HEAR};
-use joins::Join;
-use std::collections::{BTreeMap, VecDeque};
+use reading::{Reader, SETTLED_AFTER};
+use std::collections::VecDeque;
 use std::ffi::CStr;
 
 /// Texts about the whole file that describe the old container and that the new one writes for itself.
@@ -36,28 +35,9 @@ const STALE_FILE_TEXTS: &[&CStr] = &[
 /// Texts about the filtered stream, beside those of each encoded one, that are no longer true of it.
 const STALE_VIDEO_TEXTS: &[&CStr] = &[c"rotate", c"alpha_mode"];
 
-/// A video that ends this many seconds before its source does was interrupted, and so are the streams beside
-/// it.
-const INTERRUPTED_AFTER: f64 = 1.0;
-
-/// Seconds before the start of a range that are taken for the start, for containers' rounding.
-const SOON_ENOUGH: f64 = 0.0006;
-
-/// Seconds before a range from which on its sound is looked for: it may lie that much earlier in the file.
-const INTERLEAVED: f64 = 2.0;
-
 /// Seconds by which sound goes on after the last picture of a container that writes units of both, so that
 /// none of the units is without sound, wherever the first one begins.
 const UNIT: f64 = 0.1;
-
-/// Seconds of discarded sound that are kept, because decoders need it to begin.
-const PREROLL: f64 = 0.05;
-
-/// Seconds past the video's end after which streams of a file are not mixed any more.
-const SETTLED_AFTER: f64 = 10.0;
-
-/// Bytes of the input that are read to find a first packet of each stream.
-const READ_AHEAD: usize = 32 << 20;
 
 /// Audio encoders to try where FFmpeg's own choice for a container does not do.
 const AUDIO_ENCODERS: &[&str] = &[
@@ -78,45 +58,18 @@ struct Planned {
 
 /// A second reader of the input file, and which of its streams go where.
 pub(super) struct Passthrough {
-    demuxer: Demuxer,
-    filtered: usize,
-    /// The streams whose packets are read.
-    wanted: Vec<usize>,
+    reader: Reader,
     copied: Vec<Copied>,
-    /// Packets that were read but whose time has not come, with that time in seconds.
-    pending: VecDeque<(Packet, f64)>,
-    ended: bool,
     /// Seconds before picture and sound begin that the output leaves out.
     pause: f64,
-    /// What is read of the input.
-    stretch: ReadRange,
-    /// Where copied video streams begin (see `is_after_start`).
-    joins: BTreeMap<usize, Join>,
-    /// Streams that were there when the output's were fixed, and those that came later, with their first time
-    /// in seconds.
-    known: usize,
-    unforeseen: Vec<(String, f64)>,
     /// Sound whose end the container leaves out, a sentence each.
     cut_tails: Vec<String>,
-    /// Where the filtered video ended, set once the file shows that the input's goes on.
-    limit: Option<f64>,
     /// A packet that the container refuses ends the run.
     strict: bool,
-    /// Which streams the user wants.
-    options: StreamOptions,
     /// What could not be carried over, a sentence each.
     pub(super) warnings: Vec<String>,
     /// Those of them that a strict run does not allow, and that are known before anything is written.
     pub(super) losses: Vec<String>,
-}
-
-/// What came of reading one packet.
-enum Read {
-    /// A packet of a wanted stream, with its time in seconds.
-    Wanted(Packet, f64),
-    /// So many bytes of something else.
-    Other(usize),
-    End,
 }
 
 /// Why streams could not be added.
@@ -135,40 +88,15 @@ impl From<AvError> for MapFailure {
 impl Passthrough {
     /// Opens the input a second time; an error is a warning.
     pub(super) fn open(origin: &Origin, strict: bool) -> Result<Passthrough, String> {
-        let name = origin.path.display();
-        let once = || {
-            format!("{name} can be read only once, so its sound, subtitles and other streams are not copied")
-        };
-        // A pipe under a name would wait for another writer.
-        if origin.path.exists() && !origin.path.is_file() {
-            return Err(once());
-        }
-        match Demuxer::open(&origin.path, origin.access, None) {
-            Ok(demuxer) if !origin.path.is_file() && !demuxer.can_seek() => Err(once()),
-            Ok(demuxer) => Ok(Passthrough {
-                demuxer: begun(demuxer, origin),
-                joins: BTreeMap::new(),
-                stretch: origin.stretch,
-                filtered: origin.stream,
-                wanted: Vec::new(),
-                copied: Vec::new(),
-                pending: VecDeque::new(),
-                ended: false,
-                pause: 0.0,
-                known: usize::MAX,
-                unforeseen: Vec::new(),
-                cut_tails: Vec::new(),
-                limit: None,
-                strict,
-                options: StreamOptions::default(),
-                warnings: Vec::new(),
-                losses: Vec::new(),
-            }),
-            Err(_) => Err(format!(
-                "{name} cannot be opened a second time, so its sound, subtitles and other streams are not \
-                 copied"
-            )),
-        }
+        Ok(Passthrough {
+            reader: Reader::open(origin)?,
+            copied: Vec::new(),
+            pause: 0.0,
+            cut_tails: Vec::new(),
+            strict,
+            warnings: Vec::new(),
+            losses: Vec::new(),
+        })
     }
 
     /// Adds every stream that is wanted and that `muxer`, which writes `container`, can hold, in the input's
@@ -186,26 +114,27 @@ impl Passthrough {
         self.choose_metadata_form(muxer, &planned);
         let mut planned = planned.into_iter().peekable();
         let mut video = None;
-        for index in 0..self.demuxer.stream_count() {
-            if index == self.filtered {
+        for index in 0..self.reader.demuxer.stream_count() {
+            if index == self.reader.filtered {
                 let to = add_video(muxer)?;
                 muxer.describe(
                     to,
-                    &self.demuxer,
+                    &self.reader.demuxer,
                     index,
-                    &[STALE_TEXTS, STALE_VIDEO_TEXTS, self.stale_timecode()].concat(),
+                    &[STALE_TEXTS, STALE_VIDEO_TEXTS, self.reader.stale_timecode()].concat(),
                 )?;
                 muxer.unmark_cover(to);
                 video = Some(to);
                 continue;
             }
-            let (Some(Planned { handling, .. }), Some(facts)) =
-                (planned.next_if(|p| p.index == index), self.demuxer.stream(index))
-            else {
-                self.demuxer.discard(index);
+            let (Some(Planned { handling, .. }), Some(facts)) = (
+                planned.next_if(|p| p.index == index),
+                self.reader.demuxer.stream(index),
+            ) else {
+                self.reader.demuxer.discard(index);
                 continue;
             };
-            let to = handling.add(muxer, &self.demuxer, index)?;
+            let to = handling.add(muxer, &self.reader.demuxer, index)?;
             self.copied.push(Copied {
                 from: index,
                 to,
@@ -234,27 +163,29 @@ impl Passthrough {
             self.begin_encoded_sound(picture);
             self.report_moved_sound(container, picture);
         }
-        self.known = self.demuxer.stream_count();
-        self.options = options.clone();
-        self.wanted = self.copied.iter().map(|c| c.from).collect();
-        self.pending
-            .retain(|(packet, _)| self.wanted.contains(&packet.stream()));
-        if !self.stale_timecode().is_empty()
-            && self.demuxer.all_texts().iter().any(|(key, _)| key == "timecode")
+        let wanted = self.copied.iter().map(|c| c.from).collect();
+        self.reader.settle(wanted, options);
+        if !self.reader.stale_timecode().is_empty()
+            && self
+                .reader
+                .demuxer
+                .all_texts()
+                .iter()
+                .any(|(key, _)| key == "timecode")
         {
             self.lose(vec![
                 "its time code is left out: it is that of the input's first picture".to_owned(),
             ]);
         }
-        let texts = [STALE_FILE_TEXTS, self.stale_timecode()].concat();
-        muxer.copy_metadata(&self.demuxer, &texts)?;
+        let texts = [STALE_FILE_TEXTS, self.reader.stale_timecode()].concat();
+        muxer.copy_metadata(&self.reader.demuxer, &texts)?;
         // Of one program, which is the whole file.
-        if let [program] = &self.demuxer.program_texts()[..] {
+        if let [program] = &self.reader.demuxer.program_texts()[..] {
             for (name, value) in kept::service(program) {
                 muxer.add_text(name, value)?;
             }
         }
-        muxer.copy_chapters(&self.demuxer)?;
+        muxer.copy_chapters(&self.reader.demuxer)?;
         Ok(video)
     }
 
@@ -264,42 +195,14 @@ impl Passthrough {
         self.losses.extend(sentences);
     }
 
-    /// The text with the time code, where what is read does not begin with the input.
-    fn stale_timecode(&self) -> &'static [&'static CStr] {
-        if self.demuxer.begins_later() {
-            &[c"timecode"]
-        } else {
-            &[]
-        }
-    }
-
-    /// When each stream that is carried over begins, in seconds: as its container says, or where the clock
-    /// begins later than the input, with the first packet that is kept.
-    fn beginnings(&self) -> BTreeMap<usize, f64> {
-        let shift = self.demuxer.shift();
-        let begins = |index: usize| {
-            if !self.demuxer.begins_later() {
-                return self.demuxer.stream(index).map(|facts| facts.begins() + shift);
-            }
-            let mut packets = self.pending.iter();
-            let first = packets.find(|(packet, _)| packet.stream() == index);
-            Some(first.map_or(0.0, |&(_, time)| time))
-        };
-        let streams = self.copied.iter().map(|copied| copied.from);
-        streams
-            .filter_map(|index| Some((index, begins(index)?)))
-            .collect()
-    }
-
     /// Has sound that begins before it is heard come back at its times, where the container has a way.
     /// `picture` is when the picture begins, in seconds.
     fn place_early_sound(&mut self, muxer: &mut Muxer, container: &Container, picture: f64) {
-        let begins = self.beginnings();
         for copied in &mut self.copied {
-            let Some(facts) = self.demuxer.stream(copied.from) else {
+            let Some(facts) = self.reader.demuxer.stream(copied.from) else {
                 continue;
             };
-            let start = begins.get(&copied.from).copied().unwrap_or(0.0) + copied.delay;
+            let start = self.reader.beginning(copied.from).unwrap_or(0.0) + copied.delay;
             let (priming, begins) = match &copied.handling {
                 StreamHandling::Encode(transcoder) => {
                     (transcoder.priming(), start.max(0.0) - transcoder.priming())
@@ -309,7 +212,7 @@ impl Passthrough {
             if priming <= 0.0 {
                 continue;
             }
-            let source = (&self.demuxer, copied.from);
+            let source = (&self.reader.demuxer, copied.from);
             if let Some(early) = container.early_sound(source, &copied.handling, priming, (picture, begins)) {
                 copied.delay += early.delay;
                 if early.keeps_negative {
@@ -344,10 +247,9 @@ impl Passthrough {
     /// Names sound that is copied and does not begin with the picture, at `picture` seconds, in a container
     /// that has both begin at once.
     fn report_moved_sound(&mut self, container: &Container, picture: f64) {
-        let begins = self.beginnings();
         let moved = self.copied.iter().filter_map(|copied| {
-            let facts = self.demuxer.stream(copied.from)?;
-            let off = begins.get(&copied.from)? - picture;
+            let facts = self.reader.demuxer.stream(copied.from)?;
+            let off = self.reader.beginning(copied.from)? - picture;
             let counts =
                 facts.medium == Medium::Audio && matches!(copied.handling, StreamHandling::Copy { .. });
             (counts && off.abs() > TOO_SHORT_TO_HEAR).then(|| copied.moved(off, container))
@@ -358,19 +260,18 @@ impl Passthrough {
     /// Has picture and sound stay together in a container that cannot say that sound begins late. What both
     /// are late by is left out; what remains is a loss. `picture` is when the picture begins, in seconds.
     fn place_late_sound(&mut self, container: &Container, picture: f64) {
-        let begins = self.beginnings();
         let mut late = Vec::new();
         for copied in &self.copied {
-            let Some(facts) = self.demuxer.stream(copied.from) else {
+            let Some(facts) = self.reader.demuxer.stream(copied.from) else {
                 continue;
             };
-            let start = begins.get(&copied.from).copied().unwrap_or(0.0);
+            let start = self.reader.beginning(copied.from).unwrap_or(0.0);
             if facts.medium == Medium::Audio && start > TOO_SHORT_TO_HEAR {
                 late.push((copied, start));
             }
         }
         let keeps = |copied: &Copied, begins| {
-            container.keeps_apart((&self.demuxer, copied.from), &copied.handling, begins)
+            container.keeps_apart((&self.reader.demuxer, copied.from), &copied.handling, begins)
         };
         if late
             .iter()
@@ -413,11 +314,10 @@ impl Passthrough {
         if facts.medium != Medium::Audio || matches!(handling, StreamHandling::Encode(_)) {
             return false;
         }
-        let mut packets = self.pending.iter().map(|(packet, _)| packet);
-        let Some(packet) = packets.find(|packet| packet.stream() == index) else {
+        let Some(packet) = self.reader.waiting(index).next() else {
             return false;
         };
-        writes_units(muxer) || !container.keeps_gaps((&self.demuxer, index), handling, packet)
+        writes_units(muxer) || !container.keeps_gaps((&self.reader.demuxer, index), handling, packet)
     }
 
     /// How each stream comes into the output, without those that do not; what is left out against the user's
@@ -429,7 +329,7 @@ impl Passthrough {
         add_video: AddVideo<'_>,
         options: &StreamOptions,
     ) -> Result<Vec<Planned>, MapFailure> {
-        let count = self.demuxer.stream_count();
+        let count = self.reader.demuxer.stream_count();
         if let Streams::List(list) = &options.streams
             && let Some(missing) = list.iter().find(|&&index| index >= count)
         {
@@ -439,9 +339,9 @@ impl Passthrough {
             )));
         }
         let mut candidates = Vec::new();
-        let filtered = self.filtered;
+        let filtered = self.reader.filtered;
         for index in (0..count).filter(|&index| index != filtered) {
-            let Some(facts) = self.demuxer.stream(index) else {
+            let Some(facts) = self.reader.demuxer.stream(index) else {
                 continue;
             };
             if let Some(problem) = options.contradiction(index, facts.medium) {
@@ -456,15 +356,15 @@ impl Passthrough {
                 Feasibility::Hopeless(reason) => self.leave_out(index, &facts, &reason),
             }
         }
-        self.wanted = candidates
+        let wanted = candidates
             .iter()
             .filter(|(_, facts)| facts.medium != Medium::Attachment)
             .map(|(index, _)| *index)
             .collect();
-        self.read_ahead(container)?;
+        self.reader.read_ahead(wanted, container)?;
         candidates.retain(|(index, facts)| self.joins_in(*index, facts));
         for (index, facts) in &mut candidates {
-            self.shorten_priming(*index, facts);
+            self.reader.shorten_priming(*index, facts);
         }
         let mut planned = Vec::new();
         for (index, facts) in candidates {
@@ -483,13 +383,9 @@ impl Passthrough {
     /// True if a stream begins in the part that is read. Tells what is left out of a video stream, as far as
     /// that is known.
     fn joins_in(&mut self, index: usize, facts: &StreamFacts) -> bool {
-        let Some(join) = self.joins.get_mut(&index) else {
+        let Some(join) = self.reader.known_join(index) else {
             return true;
         };
-        if join.at.is_none() && !self.ended {
-            return true;
-        }
-        let joins = join.at.is_some();
         if let Some(sentence) = join.sentence(&label(index, facts)) {
             join.is_reported = true;
             self.losses.push(format!(
@@ -497,27 +393,14 @@ impl Passthrough {
             ));
             self.warnings.push(sentence);
         }
-        joins
-    }
-
-    /// Has sound whose discarded head is left out begin that much less early than its container says.
-    fn shorten_priming(&mut self, index: usize, facts: &mut StreamFacts) {
-        let mut packets = self.pending.iter();
-        let first = packets.find(|(packet, _)| packet.stream() == index);
-        if let Some(&(_, time)) = first
-            && time <= 0.0
-            && time + TOO_SHORT_TO_HEAR > -facts.priming
-            && facts.priming > PREROLL
-        {
-            self.demuxer.set_priming(index, -time);
-            facts.priming = -time;
-        }
+        join.has_begun()
     }
 
     /// Tells what sound is encoded anew, though it was not requested.
     fn report_encoded(&mut self, container: &Container, planned: &[Planned]) {
         for Planned { index, handling } in planned {
-            let (StreamHandling::Encode(transcoder), Some(facts)) = (handling, self.demuxer.stream(*index))
+            let (StreamHandling::Encode(transcoder), Some(facts)) =
+                (handling, self.reader.demuxer.stream(*index))
             else {
                 continue;
             };
@@ -547,7 +430,7 @@ impl Passthrough {
         let tag = facts.tag.to_le_bytes();
         match facts.medium {
             // The text track of an MP4 file's chapters, which a muxer writes anew from the chapters.
-            Medium::Data if &tag == b"text" && self.demuxer.chapter_count() > 0 => Feasibility::Remade,
+            Medium::Data if &tag == b"text" && self.reader.demuxer.chapter_count() > 0 => Feasibility::Remade,
             // A time code, which the muxer writes anew from the text of that name.
             Medium::Data if &tag == b"tmcd" && is_mov => Feasibility::Remade,
             _ if muxer.is_video_only() => {
@@ -561,33 +444,6 @@ impl Passthrough {
             Medium::Other => Feasibility::Hopeless("what it holds is unknown".to_owned()),
             _ => Feasibility::Candidate,
         }
-    }
-
-    /// Reads until each wanted stream has shown a packet, or as many as a trial of its times takes, or enough
-    /// of the file is read.
-    fn read_ahead(&mut self, container: &Container) -> Result<(), AvError> {
-        let is_audio =
-            |index: usize| self.demuxer.stream(index).map(|facts| facts.medium) == Some(Medium::Audio);
-        let mut missing = self.wanted.clone();
-        if container.counts_packets() {
-            let sound = self.wanted.iter().filter(|&&index| is_audio(index));
-            missing.extend(sound.flat_map(|&index| [index; PACKETS_TRIED - 1]));
-        }
-        let mut read = 0;
-        while !missing.is_empty() && read < READ_AHEAD {
-            match self.step(None)? {
-                Read::Wanted(packet, time) => {
-                    if let Some(place) = missing.iter().position(|&index| index == packet.stream()) {
-                        missing.swap_remove(place);
-                    }
-                    read += packet.size();
-                    self.pending.push_back((packet, time));
-                }
-                Read::Other(bytes) => read += bytes,
-                Read::End => break,
-            }
-        }
-        Ok(())
     }
 
     /// How a stream can come into the output, or the reason why it cannot.
@@ -611,13 +467,7 @@ impl Passthrough {
                 ))
             });
         }
-        let packets: Vec<&Packet> = self
-            .pending
-            .iter()
-            .map(|(packet, _)| packet)
-            .filter(|packet| packet.stream() == index)
-            .take(PACKETS_TRIED)
-            .collect();
+        let packets: Vec<&Packet> = self.reader.waiting(index).take(PACKETS_TRIED).collect();
         let mut reason = String::new();
         let is_data = facts.medium == Medium::Data;
         // A container's own mark is known to more players than one that came with the input, but it may have
@@ -626,11 +476,11 @@ impl Passthrough {
             let handling = StreamHandling::Copy { keep_tag };
             let tried = container.try_stream(
                 add_video,
-                (&self.demuxer, self.filtered),
+                (&self.reader.demuxer, self.reader.filtered),
                 (index, &handling),
                 &packets,
             );
-            let keeps = || container.keeps_times((&self.demuxer, index), &handling, &packets);
+            let keeps = || container.keeps_times((&self.reader.demuxer, index), &handling, &packets);
             match tried {
                 Ok(()) if is_audio && container.counts_packets() && !keeps() => {
                     reason = format!("{} cannot say its times", container.name());
@@ -676,14 +526,20 @@ impl Passthrough {
         kind: AudioEncoderKind,
     ) -> Result<StreamHandling, String> {
         let mut reason = "the form of its samples is unknown".to_owned();
-        for form in AudioTranscoder::forms(&self.demuxer, index, kind) {
+        for form in AudioTranscoder::forms(&self.reader.demuxer, index, kind) {
             let opened = explained(|| {
-                AudioTranscoder::open(&self.demuxer, index, kind, form, muxer.wants_global_header())
+                AudioTranscoder::open(
+                    &self.reader.demuxer,
+                    index,
+                    kind,
+                    form,
+                    muxer.wants_global_header(),
+                )
             });
             match opened {
                 Ok(Some(transcoder)) => {
                     let handling = StreamHandling::Encode(Box::new(transcoder));
-                    let source = (&self.demuxer, self.filtered);
+                    let source = (&self.reader.demuxer, self.reader.filtered);
                     match container.try_stream(add_video, source, (index, &handling), &[]) {
                         Ok(()) => return Ok(handling),
                         Err(why) => reason = why,
@@ -707,15 +563,15 @@ impl Passthrough {
         fn streams(planned: &[Planned]) -> impl Iterator<Item = (usize, &StreamHandling)> {
             planned.iter().map(|p| (p.index, &p.handling))
         }
-        let filtered = self.filtered;
-        let all = container.try_head(add_video, (&self.demuxer, filtered), streams(&planned));
+        let filtered = self.reader.filtered;
+        let all = container.try_head(add_video, (&self.reader.demuxer, filtered), streams(&planned));
         let mut held = Vec::new();
         for next in planned {
             let index = next.index;
             held.push(next);
             if all.is_err() {
-                let tried = container.try_head(add_video, (&self.demuxer, filtered), streams(&held));
-                if let (Err(reason), Some(facts)) = (tried, self.demuxer.stream(index)) {
+                let tried = container.try_head(add_video, (&self.reader.demuxer, filtered), streams(&held));
+                if let (Err(reason), Some(facts)) = (tried, self.reader.demuxer.stream(index)) {
                     held.pop();
                     let reason = format!("{} cannot hold it beside the others: {reason}", container.name());
                     self.leave_out(index, &facts, &reason);
@@ -742,10 +598,13 @@ impl Passthrough {
     /// Has MP4 and MOV write all texts under their names, where some are of the kind that they know no place
     /// for. Not where a cover is kept, which cannot be written beside such texts.
     fn choose_metadata_form(&self, muxer: &mut Muxer, planned: &[Planned]) {
-        let has_cover = planned
-            .iter()
-            .any(|p| self.demuxer.stream(p.index).is_some_and(|facts| facts.is_cover));
-        let mut texts = self.demuxer.texts().into_iter();
+        let has_cover = planned.iter().any(|p| {
+            self.reader
+                .demuxer
+                .stream(p.index)
+                .is_some_and(|facts| facts.is_cover)
+        });
+        let mut texts = self.reader.demuxer.texts().into_iter();
         if !has_cover && texts.any(|(name, _)| kept::is_reverse_domain(&name)) {
             // Other containers have no such option, and need none.
             let _ = muxer.set("movflags", "+use_metadata_tags");
@@ -760,22 +619,22 @@ impl Passthrough {
             is_filtered: false,
         });
         let mut carried: Vec<Carried> = others.collect();
-        if let Some(facts) = self.demuxer.stream(self.filtered) {
-            let place = carried.partition_point(|stream| stream.from < self.filtered);
+        if let Some(facts) = self.reader.demuxer.stream(self.reader.filtered) {
+            let place = carried.partition_point(|stream| stream.from < self.reader.filtered);
             let video = Carried {
-                from: self.filtered,
-                label: label(self.filtered, &facts),
+                from: self.reader.filtered,
+                label: label(self.reader.filtered, &facts),
                 is_filtered: true,
             };
             carried.insert(place, video);
         }
         // Told already.
-        let ignored: &[&str] = if self.stale_timecode().is_empty() {
+        let ignored: &[&str] = if self.reader.stale_timecode().is_empty() {
             &[]
         } else {
             &["timecode"]
         };
-        kept::losses(&self.demuxer, (&carried, ignored), open, container)
+        kept::losses(&self.reader.demuxer, (&carried, ignored), open, container)
     }
 
     /// Names sound that goes on after the last picture, at `end` seconds, in a container that then leaves it
@@ -811,6 +670,7 @@ impl Passthrough {
         for copied in held() {
             if let StreamHandling::Encode(transcoder) = &copied.handling {
                 let codec = self
+                    .reader
                     .demuxer
                     .stream(copied.from)
                     .map_or_else(String::new, |facts| facts.codec);
@@ -827,22 +687,15 @@ impl Passthrough {
     /// Packets that could not be copied, a sentence for each stream.
     pub(super) fn lost(&self, container: &str) -> Vec<String> {
         let late = self.copied.iter().filter_map(Copied::late_sentence);
-        let unforeseen = self.unforeseen.iter().map(|(label, time)| {
-            format!(
-                "{label} begins at {time:.3} s, when the output's streams were fixed already, and is left \
-                 out; bring the input into another container first (ffmpeg -analyzeduration 1000M -i IN -c \
-                 copy OUT.mkv)"
-            )
-        });
         let joins = self.copied.iter().filter_map(|copied| {
-            let join = self.joins.get(&copied.from).filter(|join| !join.is_reported)?;
+            let join = self.reader.join(copied.from).filter(|join| !join.is_reported)?;
             join.sentence(&copied.label)
         });
         let gaps = self.copied.iter().filter_map(|copied| {
             let gaps = copied.gaps.as_ref()?;
             gaps.sentence(&copied.label, container)
         });
-        late.chain(unforeseen)
+        late.chain(self.reader.unforeseen())
             .chain(joins)
             .chain(gaps)
             .chain(self.cut_tails.iter().cloned())
@@ -851,12 +704,12 @@ impl Passthrough {
 
     /// Writes the packets whose time is up to `until` seconds.
     pub(super) fn copy_until(&mut self, muxer: &mut Muxer, until: f64) -> Result<(), AvError> {
-        while !self.copied.is_empty() || self.demuxer.may_grow() {
-            let Some((packet, time)) = self.next(None)? else {
+        while !self.copied.is_empty() || self.reader.demuxer.may_grow() {
+            let Some((packet, time)) = self.reader.next(None)? else {
                 break;
             };
             if time > until {
-                self.pending.push_front((packet, time));
+                self.reader.put_back(packet, time);
                 break;
             }
             self.pass(muxer, packet, time)?;
@@ -869,15 +722,15 @@ impl Passthrough {
     pub(super) fn copy_rest(&mut self, muxer: &mut Muxer, end: f64, shown_end: f64) -> Result<(), AvError> {
         // Packets past the end wait until it is clear which of the two it is.
         let mut unclear = VecDeque::new();
-        while !self.copied.is_empty() || self.demuxer.may_grow() {
-            let Some((packet, time)) = self.next(Some(end))? else {
+        while !self.copied.is_empty() || self.reader.demuxer.may_grow() {
+            let Some((packet, time)) = self.reader.next(Some(end))? else {
                 break;
             };
             if time < end {
                 self.pass(muxer, packet, time)?;
                 continue;
             }
-            match self.limit {
+            match self.reader.limit() {
                 Some(_) => unclear.clear(),
                 None => unclear.push_back((packet, time)),
             }
@@ -887,7 +740,7 @@ impl Passthrough {
                 }
             }
         }
-        if self.limit.is_none() {
+        if self.reader.limit().is_none() {
             for (packet, time) in unclear {
                 self.pass(muxer, packet, time)?;
             }
@@ -933,7 +786,10 @@ impl Passthrough {
                 let base = muxer.time_base(to);
                 let begins = copied.last_end.unwrap_or(0);
                 let missing = (end / base.to_f64()).ceil() as i64 - begins;
-                let silence = self.demuxer.silence(copied.from, missing as f64 * base.to_f64());
+                let silence = self
+                    .reader
+                    .demuxer
+                    .silence(copied.from, missing as f64 * base.to_f64());
                 let mut packets = Vec::new();
                 if let Some(mut silence) = silence {
                     silence.shift(begins);
@@ -973,130 +829,6 @@ impl Passthrough {
         }
     }
 
-    /// The next packet of a wanted stream with its time in seconds. With `end`, the end of the filtered
-    /// video, a later packet of that video sets the limit, and reading stops well past it.
-    fn next(&mut self, end: Option<f64>) -> Result<Option<(Packet, f64)>, AvError> {
-        if let Some(read) = self.pending.pop_front() {
-            return Ok(Some(read));
-        }
-        loop {
-            match self.step(end)? {
-                Read::Wanted(packet, time) => return Ok(Some((packet, time))),
-                Read::Other(_) => {}
-                Read::End => return Ok(None),
-            }
-        }
-    }
-
-    /// Reads one packet.
-    fn step(&mut self, end: Option<f64>) -> Result<Read, AvError> {
-        if self.ended {
-            return Ok(Read::End);
-        }
-        let mut packet = Packet::new()?;
-        let mut errors = 0;
-        while let Err(e) = self.demuxer.read(&mut packet) {
-            errors += 1;
-            if !e.is_invalid_data() || errors >= 10_000 {
-                // The source has read the same bytes and warned of what was wrong with them.
-                self.ended = true;
-                return Ok(Read::End);
-            }
-        }
-        let Some(base) = self.demuxer.time_base(packet.stream()) else {
-            return Ok(Read::Other(packet.size()));
-        };
-        let seconds = |ticks: i64| ticks as f64 * base.to_f64();
-        if packet.stream() == self.filtered {
-            if let (Some(end), Some(shown)) = (end, packet.pts().or_else(|| packet.dts()).map(seconds)) {
-                let is_cut = self.stretch.is_limited && shown >= end;
-                if is_cut || shown > end + INTERRUPTED_AFTER {
-                    self.limit = Some(end);
-                }
-                if shown > end + SETTLED_AFTER {
-                    self.ended = true;
-                    return Ok(Read::End);
-                }
-            }
-        } else if packet.stream() >= self.known
-            && let Some(facts) = self.demuxer.stream(packet.stream())
-            && self.options.wants(packet.stream(), facts.medium)
-        {
-            let label = label(packet.stream(), &facts);
-            if self.unforeseen.iter().all(|(other, _)| *other != label) {
-                let time = packet.pts().or_else(|| packet.dts()).map_or(0.0, seconds);
-                self.unforeseen.push((label, time));
-            }
-        } else if self.wanted.contains(&packet.stream()) && packet.size() > 0 {
-            if self.demuxer.begins_later() && !self.is_after_start(&mut packet, base) {
-                return Ok(Read::Other(packet.size()));
-            }
-            let time = packet.dts().or_else(|| packet.pts()).map(seconds);
-            if let Some((time, length)) = time.zip(self.length()) {
-                if time >= length && !self.stretch.is_counted {
-                    return Ok(Read::Other(packet.size()));
-                }
-                let left = ((length - time) / base.to_f64()).round() as i64;
-                if (1..packet.duration()).contains(&left)
-                    && let Some(facts) = self.demuxer.stream(packet.stream())
-                    && facts.medium == Medium::Subtitle
-                {
-                    packet.set_duration(left);
-                }
-            }
-            // An edit list leaves it out, and other containers would play it.
-            let end = time.map_or(0.0, |time| time + seconds(packet.duration()));
-            if packet.is_discarded() && end < -PREROLL {
-                return Ok(Read::Other(packet.size()));
-            }
-            return Ok(Read::Wanted(packet, time.unwrap_or(f64::NEG_INFINITY)));
-        }
-        Ok(Read::Other(packet.size()))
-    }
-
-    /// Seconds that what is read lasts, if that is known.
-    fn length(&self) -> Option<f64> {
-        let end = self.stretch.end?;
-        Some((end - self.stretch.start) as f64 / 1e9)
-    }
-
-    /// True for a packet of the wanted part of an input whose clock begins later than the input does: sound
-    /// from its start on, subtitles that are still shown then, which begin there, and video from its next key
-    /// frame on.
-    fn is_after_start(&mut self, packet: &mut Packet, base: Rational) -> bool {
-        let index = packet.stream();
-        let Some(facts) = self.demuxer.stream(index) else {
-            return false;
-        };
-        let Some(at) = packet.pts().or_else(|| packet.dts()) else {
-            return true;
-        };
-        let is_after = at as f64 * base.to_f64() > -SOON_ENOUGH;
-        match facts.medium {
-            _ if facts.is_cover => packet.shift(-at),
-            Medium::Subtitle if !is_after => {
-                let left = at + packet.duration();
-                packet.shift(-at);
-                packet.set_duration(left);
-                return left > 0;
-            }
-            Medium::Video if self.joins.get(&index).is_none_or(|join| join.at.is_none()) => {
-                let time = at as f64 * base.to_f64();
-                if !is_after || self.length().is_some_and(|length| time >= length) {
-                    return false;
-                }
-                let join = self.joins.entry(index).or_default();
-                if !packet.is_key() {
-                    join.from = join.from.map_or(Some(time), |from| Some(from.min(time)));
-                    return false;
-                }
-                join.at = Some(time);
-            }
-            _ => return is_after,
-        }
-        true
-    }
-
     /// Brings a packet into the output, unless its stream was given up. A stream of which the container
     /// refuses a packet is.
     fn pass(&mut self, muxer: &mut Muxer, mut packet: Packet, time: f64) -> Result<(), AvError> {
@@ -1113,7 +845,7 @@ impl Passthrough {
             return self.transcode(muxer, position, Some(&packet), time);
         }
         log::forget();
-        match copied.pass(muxer, &self.demuxer, &mut packet) {
+        match copied.pass(muxer, &self.reader.demuxer, &mut packet) {
             Ok(()) => Ok(()),
             Err(e) => self.absorb(muxer, Some(to), e, time),
         }
@@ -1183,19 +915,6 @@ impl Passthrough {
         refusal.packets += 1;
         Ok(())
     }
-}
-
-/// An input of which only a stretch is wanted, near the beginning of that.
-fn begun(mut demuxer: Demuxer, origin: &Origin) -> Demuxer {
-    demuxer.cut(origin.stretch.start, origin.stretch.end);
-    if demuxer.begins_later()
-        && demuxer.has_exact_index()
-        && let Some(base) = demuxer.time_base(origin.stream)
-    {
-        // Where it fails the input is read from where it stands, the beginning.
-        let _ = demuxer.seek(origin.stream, -(INTERLEAVED / base.to_f64()) as i64);
-    }
-    demuxer
 }
 
 /// True if the muxer writes each picture together with its sound, whatever their times are, and leaves out

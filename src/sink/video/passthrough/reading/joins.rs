@@ -2,18 +2,33 @@
 
 /// Start of a copied video stream when reading begins mid-file, in seconds.
 #[derive(Default)]
-pub(super) struct Join {
+pub(in crate::sink::video) struct Join {
     /// The first picture that is left out, for want of a key frame before it.
-    pub(super) from: Option<f64>,
+    from: Option<f64>,
     /// The first key frame.
-    pub(super) at: Option<f64>,
+    at: Option<f64>,
     /// The cut has been reported.
-    pub(super) is_reported: bool,
+    pub(in crate::sink::video) is_reported: bool,
 }
 
 impl Join {
+    /// True once the first key frame was read.
+    pub(in crate::sink::video) fn has_begun(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// True if the stream begins with the picture at `time`, which is left out otherwise.
+    pub(super) fn begins_with(&mut self, time: f64, is_key: bool) -> bool {
+        if is_key {
+            self.at = Some(time);
+        } else {
+            self.from = self.from.map_or(Some(time), |from| Some(from.min(time)));
+        }
+        is_key
+    }
+
     /// Word of what is left out of the stream, if anything is.
-    pub(super) fn sentence(&self, label: &str) -> Option<String> {
+    pub(in crate::sink::video) fn sentence(&self, label: &str) -> Option<String> {
         let from = self.from?;
         Some(match self.at {
             Some(at) => format!(
