@@ -368,7 +368,7 @@ impl VideoSink {
             let open = || Demuxer::open(self.part.path(), Access::default(), None).ok();
             self.warnings.append(&mut passthrough.not_kept(open, container));
         }
-        self.warnings.append(&mut passthrough.warnings);
+        self.warnings.append(&mut passthrough.take_warnings());
         passthrough.summary(container)
     }
 }

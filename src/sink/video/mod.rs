@@ -490,9 +490,9 @@ impl VideoSink {
         })?;
         if let Some(passthrough) = &passthrough
             && strict
-            && !passthrough.losses.is_empty()
+            && let Some(problem) = passthrough.refusal()
         {
-            return Err(self.unsupported(passthrough.losses.join("; ")));
+            return Err(self.unsupported(problem));
         }
         let begins = picture - passthrough.as_ref().map_or(0.0, Passthrough::pause);
         if begins > LATE && self.container.moves_first_picture(begins) {

@@ -4,21 +4,22 @@
 //! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot
 //! hold is left out, with a warning. What it holds is found out by trying (see [`Container`]).
 
+mod account;
 mod copied;
 mod gaps;
+mod plan;
 mod reading;
 
-use super::container::{
-    AddVideo, Container, KEEP_NEGATIVE, PACKETS_TRIED, STALE_TEXTS, StreamHandling, explained,
-};
-use super::kept::{self, Carried};
-use super::selection::{AudioEncoding, StreamOptions, Streams};
-use crate::ffmpeg::{
-    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log, rescale,
-};
+use super::container::{AddVideo, Container, KEEP_NEGATIVE, STALE_TEXTS, StreamHandling, explained};
+use super::kept;
+use super::selection::StreamOptions;
+use crate::ffmpeg::{AvError, Medium, Muxer, Packet, StreamFacts, log, rescale};
 use crate::source::Origin;
+use account::Losses;
 use copied::{Copied, Refusal, label};
 use gaps::{Gaps, TOO_SHORT_TO_HEAR};
+pub(super) use plan::{MapFailure, no_audio_encoder};
+use plan::{Planned, Planner};
 use reading::{Reader, SETTLED_AFTER};
 use std::collections::VecDeque;
 use std::ffi::CStr;
@@ -39,23 +40,6 @@ const STALE_VIDEO_TEXTS: &[&CStr] = &[c"rotate", c"alpha_mode"];
 /// none of the units is without sound, wherever the first one begins.
 const UNIT: f64 = 0.1;
 
-/// Audio encoders to try where FFmpeg's own choice for a container does not do.
-const AUDIO_ENCODERS: &[&str] = &[
-    "libopus",
-    "libvorbis",
-    "aac",
-    "libmp3lame",
-    "ac3",
-    "mp2",
-    "pcm_s16le",
-];
-
-/// A stream of the input and how it comes into the output.
-struct Planned {
-    index: usize,
-    handling: StreamHandling,
-}
-
 /// A second reader of the input file, and which of its streams go where.
 pub(super) struct Passthrough {
     reader: Reader,
@@ -66,23 +50,7 @@ pub(super) struct Passthrough {
     cut_tails: Vec<String>,
     /// A packet that the container refuses ends the run.
     strict: bool,
-    /// What could not be carried over, a sentence each.
-    pub(super) warnings: Vec<String>,
-    /// Those of them that a strict run does not allow, and that are known before anything is written.
-    pub(super) losses: Vec<String>,
-}
-
-/// Why streams could not be added.
-pub(super) enum MapFailure {
-    Memory(AvError),
-    /// What the user asked for cannot be: a sentence.
-    Refused(String),
-}
-
-impl From<AvError> for MapFailure {
-    fn from(e: AvError) -> MapFailure {
-        MapFailure::Memory(e)
-    }
+    losses: Losses,
 }
 
 impl Passthrough {
@@ -94,8 +62,7 @@ impl Passthrough {
             pause: 0.0,
             cut_tails: Vec::new(),
             strict,
-            warnings: Vec::new(),
-            losses: Vec::new(),
+            losses: Losses::default(),
         })
     }
 
@@ -110,7 +77,15 @@ impl Passthrough {
         options: &StreamOptions,
         picture: f64,
     ) -> Result<usize, MapFailure> {
-        let planned = self.plan(muxer, container, add_video, options)?;
+        let planner = Planner {
+            reader: &mut self.reader,
+            losses: &mut self.losses,
+            muxer,
+            container,
+            add_video,
+            options,
+        };
+        let planned = planner.plan()?;
         self.choose_metadata_form(muxer, &planned);
         let mut planned = planned.into_iter().peekable();
         let mut video = None;
@@ -173,7 +148,7 @@ impl Passthrough {
                 .iter()
                 .any(|(key, _)| key == "timecode")
         {
-            self.lose(vec![
+            self.losses.extend(vec![
                 "its time code is left out: it is that of the input's first picture".to_owned(),
             ]);
         }
@@ -187,12 +162,6 @@ impl Passthrough {
         }
         muxer.copy_chapters(&self.reader.demuxer)?;
         Ok(video)
-    }
-
-    /// Notes what cannot be carried over, known before anything is written, a sentence each.
-    fn lose(&mut self, sentences: Vec<String>) {
-        self.warnings.extend(sentences.iter().cloned());
-        self.losses.extend(sentences);
     }
 
     /// Has sound that begins before it is heard come back at its times, where the container has a way.
@@ -254,7 +223,7 @@ impl Passthrough {
                 facts.medium == Medium::Audio && matches!(copied.handling, StreamHandling::Copy { .. });
             (counts && off.abs() > TOO_SHORT_TO_HEAR).then(|| copied.moved(off, container))
         });
-        self.lose(moved.collect());
+        self.losses.extend(moved.collect());
     }
 
     /// Has picture and sound stay together in a container that cannot say that sound begins late. What both
@@ -290,7 +259,7 @@ impl Passthrough {
                 losses.push(copied.moved(start - picture, container));
             }
         }
-        self.lose(losses);
+        self.losses.extend(losses);
         self.pause = common;
         for copied in &mut self.copied {
             copied.delay -= common;
@@ -320,281 +289,6 @@ impl Passthrough {
         writes_units(muxer) || !container.keeps_gaps((&self.reader.demuxer, index), handling, packet)
     }
 
-    /// How each stream comes into the output, without those that do not; what is left out against the user's
-    /// wish is reported.
-    fn plan(
-        &mut self,
-        muxer: &Muxer,
-        container: &Container,
-        add_video: AddVideo<'_>,
-        options: &StreamOptions,
-    ) -> Result<Vec<Planned>, MapFailure> {
-        let count = self.reader.demuxer.stream_count();
-        if let Streams::List(list) = &options.streams
-            && let Some(missing) = list.iter().find(|&&index| index >= count)
-        {
-            return Err(MapFailure::Refused(format!(
-                "--streams names stream {missing}, but the input has only streams 0 to {}",
-                count.saturating_sub(1)
-            )));
-        }
-        let mut candidates = Vec::new();
-        let filtered = self.reader.filtered;
-        for index in (0..count).filter(|&index| index != filtered) {
-            let Some(facts) = self.reader.demuxer.stream(index) else {
-                continue;
-            };
-            if let Some(problem) = options.contradiction(index, facts.medium) {
-                return Err(MapFailure::Refused(problem));
-            }
-            if !options.wants(index, facts.medium) {
-                continue;
-            }
-            match self.feasibility(muxer, &facts) {
-                Feasibility::Candidate => candidates.push((index, facts)),
-                Feasibility::Remade => {}
-                Feasibility::Hopeless(reason) => self.leave_out(index, &facts, &reason),
-            }
-        }
-        let wanted = candidates
-            .iter()
-            .filter(|(_, facts)| facts.medium != Medium::Attachment)
-            .map(|(index, _)| *index)
-            .collect();
-        self.reader.read_ahead(wanted, container)?;
-        candidates.retain(|(index, facts)| self.joins_in(*index, facts));
-        for (index, facts) in &mut candidates {
-            self.reader.shorten_priming(*index, facts);
-        }
-        let mut planned = Vec::new();
-        for (index, facts) in candidates {
-            match self.handling(muxer, container, add_video, (index, &facts), &options.audio)? {
-                Ok(handling) => planned.push(Planned { index, handling }),
-                Err(reason) => self.leave_out(index, &facts, &reason),
-            }
-        }
-        let held = self.those_together(container, add_video, planned);
-        if options.audio == AudioEncoding::WhereNeeded {
-            self.report_encoded(container, &held);
-        }
-        Ok(held)
-    }
-
-    /// True if a stream begins in the part that is read. Tells what is left out of a video stream, as far as
-    /// that is known.
-    fn joins_in(&mut self, index: usize, facts: &StreamFacts) -> bool {
-        let Some(join) = self.reader.known_join(index) else {
-            return true;
-        };
-        if let Some(sentence) = join.sentence(&label(index, facts)) {
-            join.is_reported = true;
-            self.losses.push(format!(
-                "{sentence}; begin at one of its key frames with --start, or leave it out with --streams"
-            ));
-            self.warnings.push(sentence);
-        }
-        join.has_begun()
-    }
-
-    /// Tells what sound is encoded anew, though it was not requested.
-    fn report_encoded(&mut self, container: &Container, planned: &[Planned]) {
-        for Planned { index, handling } in planned {
-            let (StreamHandling::Encode(transcoder), Some(facts)) =
-                (handling, self.reader.demuxer.stream(*index))
-            else {
-                continue;
-            };
-            if transcoder.is_lossy() {
-                let sentence = format!(
-                    "{} is encoded anew by {}, because {} cannot hold it as it is",
-                    label(*index, &facts),
-                    transcoder.encoder_name(),
-                    container.word()
-                );
-                self.losses.push(format!(
-                    "{sentence}; choose the encoder with --audio-encoder, or leave the sound out with \
-                     --no-audio"
-                ));
-                self.warnings.push(sentence);
-            }
-        }
-    }
-
-    /// What can be said of a stream before the container is tried.
-    fn feasibility(&self, muxer: &Muxer, facts: &StreamFacts) -> Feasibility {
-        let container = muxer.name();
-        let is_mov = matches!(
-            container.as_str(),
-            "mov" | "mp4" | "ipod" | "3gp" | "3g2" | "psp" | "ismv" | "f4v"
-        );
-        let tag = facts.tag.to_le_bytes();
-        match facts.medium {
-            // The text track of an MP4 file's chapters, which a muxer writes anew from the chapters.
-            Medium::Data if &tag == b"text" && self.reader.demuxer.chapter_count() > 0 => Feasibility::Remade,
-            // A time code, which the muxer writes anew from the text of that name.
-            Medium::Data if &tag == b"tmcd" && is_mov => Feasibility::Remade,
-            _ if muxer.is_video_only() => {
-                Feasibility::Hopeless(format!("{container} holds one video stream and nothing else"))
-            }
-            // Telemetry of action cameras: the one kind of plain data that the container's tag gives a
-            // meaning.
-            Medium::Data if is_mov && &tag != b"gpmd" => {
-                Feasibility::Hopeless(format!("{container} cannot hold it"))
-            }
-            Medium::Other => Feasibility::Hopeless("what it holds is unknown".to_owned()),
-            _ => Feasibility::Candidate,
-        }
-    }
-
-    /// How a stream can come into the output, or the reason why it cannot.
-    fn handling(
-        &self,
-        muxer: &Muxer,
-        container: &Container,
-        add_video: AddVideo<'_>,
-        (index, facts): (usize, &StreamFacts),
-        audio: &AudioEncoding,
-    ) -> Result<Result<StreamHandling, String>, MapFailure> {
-        let is_audio = facts.medium == Medium::Audio;
-        if let (true, AudioEncoding::By(name)) = (is_audio, audio) {
-            let kind =
-                AudioEncoderKind::find(name).ok_or_else(|| MapFailure::Refused(no_audio_encoder(name)))?;
-            let handling = self.encoded(muxer, container, add_video, index, kind);
-            return handling.map(Ok).map_err(|reason| {
-                MapFailure::Refused(format!(
-                    "{} cannot be encoded with {name}: {reason}; choose another --audio-encoder",
-                    label(index, facts)
-                ))
-            });
-        }
-        let packets: Vec<&Packet> = self.reader.waiting(index).take(PACKETS_TRIED).collect();
-        let mut reason = String::new();
-        let is_data = facts.medium == Medium::Data;
-        // A container's own mark is known to more players than one that came with the input, but it may have
-        // none.
-        for keep_tag in if is_data { [true, false] } else { [false, true] } {
-            let handling = StreamHandling::Copy { keep_tag };
-            let tried = container.try_stream(
-                add_video,
-                (&self.reader.demuxer, self.reader.filtered),
-                (index, &handling),
-                &packets,
-            );
-            let keeps = || container.keeps_times((&self.reader.demuxer, index), &handling, &packets);
-            match tried {
-                Ok(()) if is_audio && container.counts_packets() && !keeps() => {
-                    reason = format!("{} cannot say its times", container.name());
-                    break;
-                }
-                Ok(()) => return Ok(Ok(handling)),
-                Err(why) if reason.is_empty() => reason = why,
-                Err(_) => {}
-            }
-        }
-        if !is_audio || *audio == AudioEncoding::Never {
-            return Ok(Err(reason));
-        }
-        let others = AUDIO_ENCODERS
-            .iter()
-            .filter_map(|name| AudioEncoderKind::find(name));
-        let mut unencoded = None;
-        let of_discs = container
-            .is_disc()
-            .then(|| AudioEncoderKind::find("ac3"))
-            .flatten();
-        let usual = of_discs.or_else(|| muxer.default_audio_encoder());
-        for kind in usual.into_iter().chain(others) {
-            match self.encoded(muxer, container, add_video, index, kind) {
-                Ok(handling) => return Ok(Ok(handling)),
-                Err(why) => unencoded = unencoded.or(Some(why)),
-            }
-        }
-        Ok(Err(match unencoded {
-            Some(why) => format!("{reason}, and it cannot be encoded anew: {why}"),
-            None => reason,
-        }))
-    }
-
-    /// Sound of stream `index` by an encoder of `kind`, in the form nearest to the source that encoder and
-    /// container take.
-    fn encoded(
-        &self,
-        muxer: &Muxer,
-        container: &Container,
-        add_video: AddVideo<'_>,
-        index: usize,
-        kind: AudioEncoderKind,
-    ) -> Result<StreamHandling, String> {
-        let mut reason = "the form of its samples is unknown".to_owned();
-        for form in AudioTranscoder::forms(&self.reader.demuxer, index, kind) {
-            let opened = explained(|| {
-                AudioTranscoder::open(
-                    &self.reader.demuxer,
-                    index,
-                    kind,
-                    form,
-                    muxer.wants_global_header(),
-                )
-            });
-            match opened {
-                Ok(Some(transcoder)) => {
-                    let handling = StreamHandling::Encode(Box::new(transcoder));
-                    let source = (&self.reader.demuxer, self.reader.filtered);
-                    match container.try_stream(add_video, source, (index, &handling), &[]) {
-                        Ok(()) => return Ok(handling),
-                        Err(why) => reason = why,
-                    }
-                }
-                Ok(None) => return Err("this FFmpeg has no decoder for it".to_owned()),
-                Err(why) => reason = why,
-            }
-        }
-        Err(reason)
-    }
-
-    /// The streams that the container holds at one time: all of them, or as many as can be had in their
-    /// order.
-    fn those_together(
-        &mut self,
-        container: &Container,
-        add_video: AddVideo<'_>,
-        planned: Vec<Planned>,
-    ) -> Vec<Planned> {
-        fn streams(planned: &[Planned]) -> impl Iterator<Item = (usize, &StreamHandling)> {
-            planned.iter().map(|p| (p.index, &p.handling))
-        }
-        let filtered = self.reader.filtered;
-        let all = container.try_head(add_video, (&self.reader.demuxer, filtered), streams(&planned));
-        let mut held = Vec::new();
-        for next in planned {
-            let index = next.index;
-            held.push(next);
-            if all.is_err() {
-                let tried = container.try_head(add_video, (&self.reader.demuxer, filtered), streams(&held));
-                if let (Err(reason), Some(facts)) = (tried, self.reader.demuxer.stream(index)) {
-                    held.pop();
-                    let reason = format!("{} cannot hold it beside the others: {reason}", container.name());
-                    self.leave_out(index, &facts, &reason);
-                }
-            }
-        }
-        held
-    }
-
-    /// Tells that a stream is left out.
-    fn leave_out(&mut self, index: usize, facts: &StreamFacts, reason: &str) {
-        let sentence = format!("{} is left out: {reason}", label(index, facts));
-        let advice = match facts.medium {
-            Medium::Audio => "--no-audio",
-            Medium::Subtitle => "--no-subtitles",
-            _ => "--streams",
-        };
-        self.losses.push(format!(
-            "{sentence}; choose another container, such as .mkv, or leave it out with {advice}"
-        ));
-        self.warnings.push(sentence);
-    }
-
     /// Has MP4 and MOV write all texts under their names, where some are of the kind that they know no place
     /// for. Not where a cover is kept, which cannot be written beside such texts.
     fn choose_metadata_form(&self, muxer: &mut Muxer, planned: &[Planned]) {
@@ -609,32 +303,6 @@ impl Passthrough {
             // Other containers have no such option, and need none.
             let _ = muxer.set("movflags", "+use_metadata_tags");
         }
-    }
-
-    /// Texts, marks and chapters that the finished file, which `open` opens, does not have, a sentence each.
-    pub(super) fn not_kept(&self, open: impl FnOnce() -> Option<Demuxer>, container: &str) -> Vec<String> {
-        let others = self.copied.iter().map(|copied| Carried {
-            from: copied.from,
-            label: copied.label.clone(),
-            is_filtered: false,
-        });
-        let mut carried: Vec<Carried> = others.collect();
-        if let Some(facts) = self.reader.demuxer.stream(self.reader.filtered) {
-            let place = carried.partition_point(|stream| stream.from < self.reader.filtered);
-            let video = Carried {
-                from: self.reader.filtered,
-                label: label(self.reader.filtered, &facts),
-                is_filtered: true,
-            };
-            carried.insert(place, video);
-        }
-        // Told already.
-        let ignored: &[&str] = if self.reader.stale_timecode().is_empty() {
-            &[]
-        } else {
-            &["timecode"]
-        };
-        kept::losses(&self.reader.demuxer, (&carried, ignored), open, container)
     }
 
     /// Names sound that goes on after the last picture, at `end` seconds, in a container that then leaves it
@@ -653,53 +321,6 @@ impl Passthrough {
                 ));
             }
         }
-    }
-
-    /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which
-    /// webm holds".
-    pub(super) fn summary(&self, container: &str) -> String {
-        let held = || self.copied.iter().filter(|c| c.refusal.is_none());
-        let mut summary = match held()
-            .filter(|c| matches!(c.handling, StreamHandling::Copy { .. }))
-            .count()
-        {
-            0 => String::new(),
-            1 => ", 1 stream copied".to_owned(),
-            n => format!(", {n} streams copied"),
-        };
-        for copied in held() {
-            if let StreamHandling::Encode(transcoder) = &copied.handling {
-                let codec = self
-                    .reader
-                    .demuxer
-                    .stream(copied.from)
-                    .map_or_else(String::new, |facts| facts.codec);
-                summary += &format!(
-                    ", stream {}: {codec} to {}, which {container} holds",
-                    copied.from,
-                    transcoder.encoder_name()
-                );
-            }
-        }
-        summary
-    }
-
-    /// Packets that could not be copied, a sentence for each stream.
-    pub(super) fn lost(&self, container: &str) -> Vec<String> {
-        let late = self.copied.iter().filter_map(Copied::late_sentence);
-        let joins = self.copied.iter().filter_map(|copied| {
-            let join = self.reader.join(copied.from).filter(|join| !join.is_reported)?;
-            join.sentence(&copied.label)
-        });
-        let gaps = self.copied.iter().filter_map(|copied| {
-            let gaps = copied.gaps.as_ref()?;
-            gaps.sentence(&copied.label, container)
-        });
-        late.chain(self.reader.unforeseen())
-            .chain(joins)
-            .chain(gaps)
-            .chain(self.cut_tails.iter().cloned())
-            .collect()
     }
 
     /// Writes the packets whose time is up to `until` seconds.
@@ -807,28 +428,6 @@ impl Passthrough {
         Ok(())
     }
 
-    /// Tells which streams were given up in mid-stream, and what was wrong with sound that was decoded.
-    fn report_refusals(&mut self) {
-        for copied in &self.copied {
-            if let Some(refusal) = &copied.refusal {
-                self.warnings.push(format!(
-                    "{} is cut off at {:.3} s, {} packets are left out: {}",
-                    copied.label, refusal.from, refusal.packets, refusal.reason
-                ));
-            }
-            let damaged = match &copied.handling {
-                StreamHandling::Encode(transcoder) => transcoder.damaged(),
-                StreamHandling::Copy { .. } => 0,
-            };
-            if damaged > 0 {
-                self.warnings.push(format!(
-                    "{damaged} packets of {} could not be decoded, and silence stands for them",
-                    copied.label
-                ));
-            }
-        }
-    }
-
     /// Brings a packet into the output, unless its stream was given up. A stream of which the container
     /// refuses a packet is.
     fn pass(&mut self, muxer: &mut Muxer, mut packet: Packet, time: f64) -> Result<(), AvError> {
@@ -921,18 +520,4 @@ impl Passthrough {
 /// pictures without sound, as those of MXF do.
 fn writes_units(muxer: &Muxer) -> bool {
     muxer.name().starts_with("mxf")
-}
-
-/// What to say of an audio encoder that does not exist.
-pub(super) fn no_audio_encoder(name: &str) -> String {
-    format!("this FFmpeg has no audio encoder '{name}'; `ffmpeg -encoders` lists those that it has")
-}
-
-/// What is known of a stream before the container is tried.
-enum Feasibility {
-    Candidate,
-    /// The muxer makes it from other facts.
-    Remade,
-    /// It is left out, for this reason.
-    Hopeless(String),
 }

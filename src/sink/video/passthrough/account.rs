@@ -1,0 +1,146 @@
+//! What became of the streams: the end of the summary's line, and a sentence for each loss.
+
+use super::Passthrough;
+use super::copied::{Copied, label};
+use crate::ffmpeg::Demuxer;
+use crate::sink::video::container::StreamHandling;
+use crate::sink::video::kept::{self, Carried};
+
+/// What could not be carried over, a sentence each.
+#[derive(Default)]
+pub(super) struct Losses {
+    warnings: Vec<String>,
+    /// Those of them that a strict run does not allow, and that are known before anything is written.
+    refused: Vec<String>,
+}
+
+impl Losses {
+    /// Notes what cannot be carried over, known before anything is written, and what to do against it.
+    pub(super) fn add(&mut self, sentence: String, advice: &str) {
+        self.refused.push(format!("{sentence}; {advice}"));
+        self.warnings.push(sentence);
+    }
+
+    /// Notes what cannot be carried over, known before anything is written.
+    pub(super) fn extend(&mut self, sentences: Vec<String>) {
+        self.warnings.extend(sentences.iter().cloned());
+        self.refused.extend(sentences);
+    }
+
+    /// Notes what turned out while the output was written.
+    pub(super) fn warn(&mut self, sentence: String) {
+        self.warnings.push(sentence);
+    }
+}
+
+impl Passthrough {
+    /// What a strict run does not allow, if there is any, known before anything is written.
+    pub(in crate::sink::video) fn refusal(&self) -> Option<String> {
+        let refused = &self.losses.refused;
+        (!refused.is_empty()).then(|| refused.join("; "))
+    }
+
+    /// What could not be carried over, a sentence each.
+    pub(in crate::sink::video) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.losses.warnings)
+    }
+
+    /// Texts, marks and chapters that the finished file, which `open` opens, does not have, a sentence each.
+    pub(in crate::sink::video) fn not_kept(
+        &self,
+        open: impl FnOnce() -> Option<Demuxer>,
+        container: &str,
+    ) -> Vec<String> {
+        let others = self.copied.iter().map(|copied| Carried {
+            from: copied.from,
+            label: copied.label.clone(),
+            is_filtered: false,
+        });
+        let mut carried: Vec<Carried> = others.collect();
+        if let Some(facts) = self.reader.demuxer.stream(self.reader.filtered) {
+            let place = carried.partition_point(|stream| stream.from < self.reader.filtered);
+            let video = Carried {
+                from: self.reader.filtered,
+                label: label(self.reader.filtered, &facts),
+                is_filtered: true,
+            };
+            carried.insert(place, video);
+        }
+        // Told already.
+        let ignored: &[&str] = if self.reader.stale_timecode().is_empty() {
+            &[]
+        } else {
+            &["timecode"]
+        };
+        kept::losses(&self.reader.demuxer, (&carried, ignored), open, container)
+    }
+
+    /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which
+    /// webm holds".
+    pub(in crate::sink::video) fn summary(&self, container: &str) -> String {
+        let held = || self.copied.iter().filter(|c| c.refusal.is_none());
+        let mut summary = match held()
+            .filter(|c| matches!(c.handling, StreamHandling::Copy { .. }))
+            .count()
+        {
+            0 => String::new(),
+            1 => ", 1 stream copied".to_owned(),
+            n => format!(", {n} streams copied"),
+        };
+        for copied in held() {
+            if let StreamHandling::Encode(transcoder) = &copied.handling {
+                let codec = self
+                    .reader
+                    .demuxer
+                    .stream(copied.from)
+                    .map_or_else(String::new, |facts| facts.codec);
+                summary += &format!(
+                    ", stream {}: {codec} to {}, which {container} holds",
+                    copied.from,
+                    transcoder.encoder_name()
+                );
+            }
+        }
+        summary
+    }
+
+    /// Packets that could not be copied, a sentence for each stream.
+    pub(in crate::sink::video) fn lost(&self, container: &str) -> Vec<String> {
+        let late = self.copied.iter().filter_map(Copied::late_sentence);
+        let joins = self.copied.iter().filter_map(|copied| {
+            let join = self.reader.join(copied.from).filter(|join| !join.is_reported)?;
+            join.sentence(&copied.label)
+        });
+        let gaps = self.copied.iter().filter_map(|copied| {
+            let gaps = copied.gaps.as_ref()?;
+            gaps.sentence(&copied.label, container)
+        });
+        late.chain(self.reader.unforeseen())
+            .chain(joins)
+            .chain(gaps)
+            .chain(self.cut_tails.iter().cloned())
+            .collect()
+    }
+
+    /// Tells which streams were given up in mid-stream, and what was wrong with sound that was decoded.
+    pub(super) fn report_refusals(&mut self) {
+        for copied in &self.copied {
+            if let Some(refusal) = &copied.refusal {
+                self.losses.warn(format!(
+                    "{} is cut off at {:.3} s, {} packets are left out: {}",
+                    copied.label, refusal.from, refusal.packets, refusal.reason
+                ));
+            }
+            let damaged = match &copied.handling {
+                StreamHandling::Encode(transcoder) => transcoder.damaged(),
+                StreamHandling::Copy { .. } => 0,
+            };
+            if damaged > 0 {
+                self.losses.warn(format!(
+                    "{damaged} packets of {} could not be decoded, and silence stands for them",
+                    copied.label
+                ));
+            }
+        }
+    }
+}

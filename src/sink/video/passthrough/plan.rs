@@ -1,0 +1,339 @@
+//! Which streams go into the output, and how: as they are, or for sound encoded anew.
+//!
+//! ```text
+//!   wanted by the user ─> feasible ─> begins in the part that is read ─> tried by itself ─> tried together
+//! ```
+//!
+//! A stream that fails on the way is left out, with a warning.
+
+use super::account::Losses;
+use super::copied::label;
+use super::reading::Reader;
+use crate::ffmpeg::{AudioEncoderKind, AudioTranscoder, AvError, Medium, Muxer, Packet, StreamFacts};
+use crate::sink::video::container::{AddVideo, Container, PACKETS_TRIED, StreamHandling, explained};
+use crate::sink::video::selection::{AudioEncoding, StreamOptions, Streams};
+
+/// Audio encoders to try where FFmpeg's own choice for a container does not do.
+const AUDIO_ENCODERS: &[&str] = &[
+    "libopus",
+    "libvorbis",
+    "aac",
+    "libmp3lame",
+    "ac3",
+    "mp2",
+    "pcm_s16le",
+];
+
+/// Why streams could not be added.
+pub(in crate::sink::video) enum MapFailure {
+    Memory(AvError),
+    /// What the user asked for cannot be: a sentence.
+    Refused(String),
+}
+
+impl From<AvError> for MapFailure {
+    fn from(e: AvError) -> MapFailure {
+        MapFailure::Memory(e)
+    }
+}
+
+/// A stream of the input and how it comes into the output.
+pub(super) struct Planned {
+    pub(super) index: usize,
+    pub(super) handling: StreamHandling,
+}
+
+/// What is known of a stream before the container is tried.
+enum Feasibility {
+    Candidate,
+    /// The muxer makes it from other facts.
+    Remade,
+    /// It is left out, for this reason.
+    Hopeless(String),
+}
+
+/// Finds out how the streams of an input come into an output.
+pub(super) struct Planner<'a> {
+    pub(super) reader: &'a mut Reader,
+    /// What is left out against the user's wish.
+    pub(super) losses: &'a mut Losses,
+    pub(super) muxer: &'a Muxer,
+    pub(super) container: &'a Container,
+    /// Adds the filtered stream.
+    pub(super) add_video: AddVideo<'a>,
+    pub(super) options: &'a StreamOptions,
+}
+
+impl Planner<'_> {
+    /// How each stream comes into the output, without those that do not; what is left out against the user's
+    /// wish is reported.
+    pub(super) fn plan(mut self) -> Result<Vec<Planned>, MapFailure> {
+        let mut candidates = self.candidates()?;
+        let wanted = candidates
+            .iter()
+            .filter(|(_, facts)| facts.medium != Medium::Attachment)
+            .map(|(index, _)| *index)
+            .collect();
+        self.reader.read_ahead(wanted, self.container)?;
+        candidates.retain(|(index, facts)| self.joins_in(*index, facts));
+        for (index, facts) in &mut candidates {
+            self.reader.shorten_priming(*index, facts);
+        }
+        let mut planned = Vec::new();
+        for (index, facts) in candidates {
+            match self.handling((index, &facts))? {
+                Ok(handling) => planned.push(Planned { index, handling }),
+                Err(reason) => self.leave_out(index, &facts, &reason),
+            }
+        }
+        let held = self.those_together(planned);
+        if self.options.audio == AudioEncoding::WhereNeeded {
+            self.report_encoded(&held);
+        }
+        Ok(held)
+    }
+
+    /// The streams that are wanted, and of which nothing is known that speaks against them.
+    fn candidates(&mut self) -> Result<Vec<(usize, StreamFacts)>, MapFailure> {
+        let count = self.reader.demuxer.stream_count();
+        if let Streams::List(list) = &self.options.streams
+            && let Some(missing) = list.iter().find(|&&index| index >= count)
+        {
+            return Err(MapFailure::Refused(format!(
+                "--streams names stream {missing}, but the input has only streams 0 to {}",
+                count.saturating_sub(1)
+            )));
+        }
+        let mut candidates = Vec::new();
+        let filtered = self.reader.filtered;
+        for index in (0..count).filter(|&index| index != filtered) {
+            let Some(facts) = self.reader.demuxer.stream(index) else {
+                continue;
+            };
+            if let Some(problem) = self.options.contradiction(index, facts.medium) {
+                return Err(MapFailure::Refused(problem));
+            }
+            if !self.options.wants(index, facts.medium) {
+                continue;
+            }
+            match self.feasibility(&facts) {
+                Feasibility::Candidate => candidates.push((index, facts)),
+                Feasibility::Remade => {}
+                Feasibility::Hopeless(reason) => self.leave_out(index, &facts, &reason),
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// True if a stream begins in the part that is read. Tells what is left out of a video stream, as far as
+    /// that is known.
+    fn joins_in(&mut self, index: usize, facts: &StreamFacts) -> bool {
+        let Some(join) = self.reader.known_join(index) else {
+            return true;
+        };
+        if let Some(sentence) = join.sentence(&label(index, facts)) {
+            join.is_reported = true;
+            self.losses.add(
+                sentence,
+                "begin at one of its key frames with --start, or leave it out with --streams",
+            );
+        }
+        join.has_begun()
+    }
+
+    /// Tells what sound is encoded anew, though it was not requested.
+    fn report_encoded(&mut self, planned: &[Planned]) {
+        for Planned { index, handling } in planned {
+            let (StreamHandling::Encode(transcoder), Some(facts)) =
+                (handling, self.reader.demuxer.stream(*index))
+            else {
+                continue;
+            };
+            if transcoder.is_lossy() {
+                let sentence = format!(
+                    "{} is encoded anew by {}, because {} cannot hold it as it is",
+                    label(*index, &facts),
+                    transcoder.encoder_name(),
+                    self.container.word()
+                );
+                self.losses.add(
+                    sentence,
+                    "choose the encoder with --audio-encoder, or leave the sound out with --no-audio",
+                );
+            }
+        }
+    }
+
+    /// What can be said of a stream before the container is tried.
+    fn feasibility(&self, facts: &StreamFacts) -> Feasibility {
+        let container = self.muxer.name();
+        let is_mov = matches!(
+            container.as_str(),
+            "mov" | "mp4" | "ipod" | "3gp" | "3g2" | "psp" | "ismv" | "f4v"
+        );
+        let tag = facts.tag.to_le_bytes();
+        match facts.medium {
+            // The text track of an MP4 file's chapters, which a muxer writes anew from the chapters.
+            Medium::Data if &tag == b"text" && self.reader.demuxer.chapter_count() > 0 => Feasibility::Remade,
+            // A time code, which the muxer writes anew from the text of that name.
+            Medium::Data if &tag == b"tmcd" && is_mov => Feasibility::Remade,
+            _ if self.muxer.is_video_only() => {
+                Feasibility::Hopeless(format!("{container} holds one video stream and nothing else"))
+            }
+            // Telemetry of action cameras: the one kind of plain data that the container's tag gives a
+            // meaning.
+            Medium::Data if is_mov && &tag != b"gpmd" => {
+                Feasibility::Hopeless(format!("{container} cannot hold it"))
+            }
+            Medium::Other => Feasibility::Hopeless("what it holds is unknown".to_owned()),
+            _ => Feasibility::Candidate,
+        }
+    }
+
+    /// How a stream can come into the output, or the reason why it cannot.
+    fn handling(
+        &self,
+        (index, facts): (usize, &StreamFacts),
+    ) -> Result<Result<StreamHandling, String>, MapFailure> {
+        let (container, audio) = (self.container, &self.options.audio);
+        let is_audio = facts.medium == Medium::Audio;
+        if let (true, AudioEncoding::By(name)) = (is_audio, audio) {
+            let kind =
+                AudioEncoderKind::find(name).ok_or_else(|| MapFailure::Refused(no_audio_encoder(name)))?;
+            let handling = self.encoded(index, kind);
+            return handling.map(Ok).map_err(|reason| {
+                MapFailure::Refused(format!(
+                    "{} cannot be encoded with {name}: {reason}; choose another --audio-encoder",
+                    label(index, facts)
+                ))
+            });
+        }
+        let packets: Vec<&Packet> = self.reader.waiting(index).take(PACKETS_TRIED).collect();
+        let mut reason = String::new();
+        let is_data = facts.medium == Medium::Data;
+        // A container's own mark is known to more players than one that came with the input, but it may have
+        // none.
+        for keep_tag in if is_data { [true, false] } else { [false, true] } {
+            let handling = StreamHandling::Copy { keep_tag };
+            let tried = container.try_stream(
+                self.add_video,
+                (&self.reader.demuxer, self.reader.filtered),
+                (index, &handling),
+                &packets,
+            );
+            let keeps = || container.keeps_times((&self.reader.demuxer, index), &handling, &packets);
+            match tried {
+                Ok(()) if is_audio && container.counts_packets() && !keeps() => {
+                    reason = format!("{} cannot say its times", container.name());
+                    break;
+                }
+                Ok(()) => return Ok(Ok(handling)),
+                Err(why) if reason.is_empty() => reason = why,
+                Err(_) => {}
+            }
+        }
+        if !is_audio || *audio == AudioEncoding::Never {
+            return Ok(Err(reason));
+        }
+        let others = AUDIO_ENCODERS
+            .iter()
+            .filter_map(|name| AudioEncoderKind::find(name));
+        let mut unencoded = None;
+        let of_discs = container
+            .is_disc()
+            .then(|| AudioEncoderKind::find("ac3"))
+            .flatten();
+        let usual = of_discs.or_else(|| self.muxer.default_audio_encoder());
+        for kind in usual.into_iter().chain(others) {
+            match self.encoded(index, kind) {
+                Ok(handling) => return Ok(Ok(handling)),
+                Err(why) => unencoded = unencoded.or(Some(why)),
+            }
+        }
+        Ok(Err(match unencoded {
+            Some(why) => format!("{reason}, and it cannot be encoded anew: {why}"),
+            None => reason,
+        }))
+    }
+
+    /// Sound of stream `index` by an encoder of `kind`, in the form nearest to the source that encoder and
+    /// container take.
+    fn encoded(&self, index: usize, kind: AudioEncoderKind) -> Result<StreamHandling, String> {
+        let mut reason = "the form of its samples is unknown".to_owned();
+        for form in AudioTranscoder::forms(&self.reader.demuxer, index, kind) {
+            let opened = explained(|| {
+                AudioTranscoder::open(
+                    &self.reader.demuxer,
+                    index,
+                    kind,
+                    form,
+                    self.muxer.wants_global_header(),
+                )
+            });
+            match opened {
+                Ok(Some(transcoder)) => {
+                    let handling = StreamHandling::Encode(Box::new(transcoder));
+                    let source = (&self.reader.demuxer, self.reader.filtered);
+                    match self
+                        .container
+                        .try_stream(self.add_video, source, (index, &handling), &[])
+                    {
+                        Ok(()) => return Ok(handling),
+                        Err(why) => reason = why,
+                    }
+                }
+                Ok(None) => return Err("this FFmpeg has no decoder for it".to_owned()),
+                Err(why) => reason = why,
+            }
+        }
+        Err(reason)
+    }
+
+    /// The streams that the container holds at one time: all of them, or as many as can be had in their
+    /// order.
+    fn those_together(&mut self, planned: Vec<Planned>) -> Vec<Planned> {
+        fn streams(planned: &[Planned]) -> impl Iterator<Item = (usize, &StreamHandling)> {
+            planned.iter().map(|p| (p.index, &p.handling))
+        }
+        let (container, filtered) = (self.container, self.reader.filtered);
+        let all = container.try_head(
+            self.add_video,
+            (&self.reader.demuxer, filtered),
+            streams(&planned),
+        );
+        let mut held = Vec::new();
+        for next in planned {
+            let index = next.index;
+            held.push(next);
+            if all.is_err() {
+                let tried =
+                    container.try_head(self.add_video, (&self.reader.demuxer, filtered), streams(&held));
+                if let (Err(reason), Some(facts)) = (tried, self.reader.demuxer.stream(index)) {
+                    held.pop();
+                    let reason = format!("{} cannot hold it beside the others: {reason}", container.name());
+                    self.leave_out(index, &facts, &reason);
+                }
+            }
+        }
+        held
+    }
+
+    /// Tells that a stream is left out.
+    fn leave_out(&mut self, index: usize, facts: &StreamFacts, reason: &str) {
+        let sentence = format!("{} is left out: {reason}", label(index, facts));
+        let advice = match facts.medium {
+            Medium::Audio => "--no-audio",
+            Medium::Subtitle => "--no-subtitles",
+            _ => "--streams",
+        };
+        self.losses.add(
+            sentence,
+            &format!("choose another container, such as .mkv, or leave it out with {advice}"),
+        );
+    }
+}
+
+/// What to say of an audio encoder that does not exist.
+pub(in crate::sink::video) fn no_audio_encoder(name: &str) -> String {
+    format!("this FFmpeg has no audio encoder '{name}'; `ffmpeg -encoders` lists those that it has")
+}
