@@ -2,6 +2,7 @@
 
 use super::Passthrough;
 use super::copied::{Copied, label};
+use super::texts;
 use crate::ffmpeg::Demuxer;
 use crate::sink::video::container::StreamHandling;
 use crate::sink::video::kept::{self, Carried};
@@ -67,7 +68,7 @@ impl Passthrough {
             carried.insert(place, video);
         }
         // Told already.
-        let ignored: &[&str] = if self.reader.stale_timecode().is_empty() {
+        let ignored: &[&str] = if texts::stale_timecode(&self.reader).is_empty() {
             &[]
         } else {
             &["timecode"]
@@ -115,10 +116,11 @@ impl Passthrough {
             let gaps = copied.gaps.as_ref()?;
             gaps.sentence(&copied.label, container)
         });
+        let cut_tails = self.copied.iter().filter_map(|copied| copied.cut_tail.clone());
         late.chain(self.reader.unforeseen())
             .chain(joins)
             .chain(gaps)
-            .chain(self.cut_tails.iter().cloned())
+            .chain(cut_tails)
             .collect()
     }
 

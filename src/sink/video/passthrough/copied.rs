@@ -1,6 +1,6 @@
 //! One stream that is carried over: its packets in the output's time base, in an order that containers take.
 
-use super::gaps::Gaps;
+use super::sound::Gaps;
 use crate::ffmpeg::{AvError, Demuxer, Medium, Muxer, Packet, StreamFacts};
 use crate::frame::Rational;
 use crate::sink::video::container::{Container, StreamHandling};
@@ -18,25 +18,27 @@ const MOST_UNDATED: usize = 32;
 pub(super) struct Copied {
     pub(super) from: usize,
     pub(super) to: usize,
-    pub(super) base: Rational,
+    base: Rational,
     /// Seconds that are added to its times (see [`Container::early_sound`]).
     pub(super) delay: f64,
     /// Decoding time of the last packet, in the output's time base.
-    pub(super) last: Option<i64>,
+    last: Option<i64>,
     /// When it ends, in the output's time base.
     pub(super) last_end: Option<i64>,
-    pub(super) medium: Medium,
+    medium: Medium,
     /// The gaps of its sound, where the container has what follows a gap come at once.
     pub(super) gaps: Option<Gaps>,
     /// Pictures whose decoding times the input does not say, until a packet says one, in the output's time
     /// base.
-    pub(super) undated: Vec<Packet>,
+    undated: Vec<Packet>,
     /// Packets that came too late to be written.
-    pub(super) late: u64,
+    late: u64,
     /// Its medium and codec, for messages.
     pub(super) label: String,
     pub(super) handling: StreamHandling,
     pub(super) refusal: Option<Refusal>,
+    /// Word of sound that the container leaves out at its end.
+    pub(super) cut_tail: Option<String>,
 }
 
 /// A stream whose packets the container refused in mid-stream.
@@ -49,6 +51,31 @@ pub(super) struct Refusal {
 }
 
 impl Copied {
+    /// Stream `index` of the input, which is stream `to` of the output.
+    pub(super) fn new(
+        (index, facts): (usize, &StreamFacts),
+        to: usize,
+        handling: StreamHandling,
+        gaps: Option<Gaps>,
+    ) -> Copied {
+        Copied {
+            from: index,
+            to,
+            base: facts.time_base,
+            delay: 0.0,
+            last: None,
+            last_end: None,
+            medium: facts.medium,
+            gaps,
+            undated: Vec::new(),
+            late: 0,
+            label: label(index, facts),
+            handling,
+            refusal: None,
+            cut_tail: None,
+        }
+    }
+
     /// Word of sound that the container has begin with the picture, though it begins `off` seconds after it,
     /// or before.
     pub(super) fn moved(&self, off: f64, container: &Container) -> String {

@@ -11,7 +11,7 @@
 mod joins;
 mod unforeseen;
 
-use super::gaps::TOO_SHORT_TO_HEAR;
+use super::sound::TOO_SHORT_TO_HEAR;
 use crate::ffmpeg::{AvError, Demuxer, Medium, Packet, StreamFacts};
 use crate::frame::Rational;
 use crate::sink::video::container::{Container, PACKETS_TRIED};
@@ -19,7 +19,6 @@ use crate::sink::video::selection::StreamOptions;
 use crate::source::{Origin, ReadRange};
 use joins::Join;
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::CStr;
 use unforeseen::Unforeseen;
 
 /// A video that ends this many seconds before its source does was interrupted, and so are the streams beside
@@ -169,15 +168,6 @@ impl Reader {
         {
             self.demuxer.set_priming(index, -time);
             facts.priming = -time;
-        }
-    }
-
-    /// The text with the time code, where what is read does not begin with the input.
-    pub(super) fn stale_timecode(&self) -> &'static [&'static CStr] {
-        if self.demuxer.begins_later() {
-            &[c"timecode"]
-        } else {
-            &[]
         }
     }
 

@@ -1,14 +1,16 @@
 //! Gaps in the sound of a stream, in a container that has what follows a gap come at once.
 
-/// Sound that is late by so few seconds is where it belongs.
-pub(super) const TOO_SHORT_TO_HEAR: f64 = 0.01;
+use super::{TOO_SHORT_TO_HEAR, writes_units};
+use crate::ffmpeg::{Medium, Muxer, StreamFacts};
+use crate::sink::video::container::{Container, StreamHandling};
+use crate::sink::video::passthrough::reading::Reader;
 
 /// Sound that is early by so few seconds after a gap is not named: about a picture.
 const TOO_EARLY: f64 = 0.03;
 
 /// Where the sound of a stream pauses, in seconds, in a container that counts samples or packets of it.
 #[derive(Default)]
-pub(super) struct Gaps {
+pub(in crate::sink::video) struct Gaps {
     /// When the last packet ends.
     end: Option<f64>,
     /// How early the container has what comes next.
@@ -19,9 +21,27 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
+    /// Of stream `index`, if the container counts its sound and it is copied, so that what comes after a gap
+    /// follows on what came before.
+    pub(in crate::sink::video) fn of_counted(
+        reader: &Reader,
+        muxer: &Muxer,
+        container: &Container,
+        handling: &StreamHandling,
+        (index, facts): (usize, &StreamFacts),
+    ) -> Option<Gaps> {
+        if facts.medium != Medium::Audio || matches!(handling, StreamHandling::Encode(_)) {
+            return None;
+        }
+        let packet = reader.waiting(index).next()?;
+        let is_counted =
+            writes_units(muxer) || !container.keeps_gaps((&reader.demuxer, index), handling, packet);
+        is_counted.then(Gaps::default)
+    }
+
     /// How much silence must come before a packet at `at` that lasts `length` seconds, which is known to the
     /// sample or to a tick, for the container to have it at its time.
-    pub(super) fn before(&mut self, at: f64, length: f64, is_exact: bool) -> Option<f64> {
+    pub(in crate::sink::video) fn before(&mut self, at: f64, length: f64, is_exact: bool) -> Option<f64> {
         let off = self.end.replace(at + length).map_or(0.0, |end| at - end);
         if is_exact || off.abs() > TOO_SHORT_TO_HEAR {
             self.early += off;
@@ -30,7 +50,7 @@ impl Gaps {
     }
 
     /// Notes that there is silence now before the packet at `at`, or else that there cannot be.
-    pub(super) fn close(&mut self, at: f64, is_filled: bool) {
+    pub(in crate::sink::video) fn close(&mut self, at: f64, is_filled: bool) {
         if is_filled {
             self.early = 0.0;
         } else {
@@ -40,7 +60,7 @@ impl Gaps {
     }
 
     /// Word of what comes early, if that is to be heard.
-    pub(super) fn sentence(&self, label: &str, container: &str) -> Option<String> {
+    pub(in crate::sink::video) fn sentence(&self, label: &str, container: &str) -> Option<String> {
         let first = self.first.filter(|_| self.most > TOO_EARLY)?;
         Some(format!(
             "{label} has a gap before {first:.3} s, which {container} cannot hold: what follows comes up to \

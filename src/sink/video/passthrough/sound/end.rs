@@ -1,0 +1,76 @@
+//! The end of sound beside that of the picture, in containers that write units of both.
+
+use crate::ffmpeg::{AvError, Muxer};
+use crate::sink::video::container::StreamHandling;
+use crate::sink::video::passthrough::Passthrough;
+use crate::sink::video::passthrough::copied::Copied;
+
+/// Seconds by which sound goes on after the last picture of a container that writes units of both, so that
+/// none of the units is without sound, wherever the first one begins.
+const UNIT: f64 = 0.1;
+
+impl Passthrough {
+    /// Names sound that goes on after the last picture, at `end` seconds, in a container that then leaves it
+    /// out.
+    pub(in crate::sink::video) fn report_cut_tails(&mut self, muxer: &Muxer, end: f64) {
+        let held = |copied: &&mut Copied| copied.refusal.is_none();
+        for copied in self.copied.iter_mut().filter(held) {
+            let sound_end = copied
+                .last_end
+                .map_or(0.0, |at| at as f64 * muxer.time_base(copied.to).to_f64());
+            if sound_end > end + UNIT {
+                copied.cut_tail = Some(format!(
+                    "{} goes on for {:.3} s after the last picture, which {} leaves out",
+                    copied.label,
+                    sound_end - end,
+                    muxer.name()
+                ));
+            }
+        }
+    }
+
+    /// Adds silence to sound that ends too soon behind the last picture, which ends at `end` seconds.
+    pub(in crate::sink::video) fn extend_sound(
+        &mut self,
+        muxer: &mut Muxer,
+        position: usize,
+        end: f64,
+    ) -> Result<(), AvError> {
+        let end = end + UNIT;
+        let copied = &mut self.copied[position];
+        if copied.refusal.is_some() {
+            return Ok(());
+        }
+        let (to, delay) = (copied.to, copied.delay);
+        let (packets, base) = match &mut copied.handling {
+            StreamHandling::Encode(transcoder) => {
+                let mut packets = transcoder.extend(end - delay)?;
+                let shift = (delay / transcoder.time_base().to_f64()).round() as i64;
+                packets.iter_mut().for_each(|packet| packet.shift(shift));
+                (packets, transcoder.time_base())
+            }
+            StreamHandling::Copy { .. } => {
+                let base = muxer.time_base(to);
+                let begins = copied.last_end.unwrap_or(0);
+                let missing = (end / base.to_f64()).ceil() as i64 - begins;
+                let silence = self
+                    .reader
+                    .demuxer
+                    .silence(copied.from, missing as f64 * base.to_f64());
+                let mut packets = Vec::new();
+                if let Some(mut silence) = silence {
+                    silence.shift(begins);
+                    silence.set_duration(missing);
+                    packets.push(silence);
+                }
+                (packets, base)
+            }
+        };
+        for mut packet in packets {
+            if let Err(e) = muxer.write(&mut packet, to, base) {
+                self.absorb(muxer, Some(to), e, end)?;
+            }
+        }
+        Ok(())
+    }
+}

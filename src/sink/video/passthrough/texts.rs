@@ -1,0 +1,74 @@
+//! Texts and chapters: those of the whole file, and those of the filtered stream.
+
+use super::plan::Planned;
+use super::reading::Reader;
+use crate::ffmpeg::{AvError, Muxer};
+use crate::sink::video::container::STALE_TEXTS;
+use crate::sink::video::kept;
+use std::ffi::CStr;
+
+/// Texts about the whole file that describe the old container and that the new one writes for itself.
+const STALE_FILE_TEXTS: &[&CStr] = &[
+    c"encoder",
+    c"major_brand",
+    c"minor_version",
+    c"compatible_brands",
+    c"duration",
+];
+
+/// Texts about the filtered stream, beside those of each encoded one, that are no longer true of it.
+const STALE_VIDEO_TEXTS: &[&CStr] = &[c"rotate", c"alpha_mode"];
+
+/// Has MP4 and MOV write all texts under their names, where some are of the kind that they know no place
+/// for. Not where a cover is kept, which cannot be written beside such texts.
+pub(super) fn choose_form(reader: &Reader, muxer: &mut Muxer, planned: &[Planned]) {
+    let is_cover = |p: &Planned| reader.demuxer.stream(p.index).is_some_and(|facts| facts.is_cover);
+    let has_cover = planned.iter().any(is_cover);
+    let mut texts = reader.demuxer.texts().into_iter();
+    if !has_cover && texts.any(|(name, _)| kept::is_reverse_domain(&name)) {
+        // Other containers have no such option, and need none.
+        let _ = muxer.set("movflags", "+use_metadata_tags");
+    }
+}
+
+/// Gives the encoded stream `to` what the filtered one says of itself.
+pub(super) fn describe_video(reader: &Reader, muxer: &mut Muxer, to: usize) -> Result<(), AvError> {
+    let stale = [STALE_TEXTS, STALE_VIDEO_TEXTS, stale_timecode(reader)].concat();
+    muxer.describe(to, &reader.demuxer, reader.filtered, &stale)?;
+    muxer.unmark_cover(to);
+    Ok(())
+}
+
+/// Takes over the file's texts and chapters.
+pub(super) fn copy(reader: &Reader, muxer: &mut Muxer) -> Result<(), AvError> {
+    let stale = [STALE_FILE_TEXTS, stale_timecode(reader)].concat();
+    muxer.copy_metadata(&reader.demuxer, &stale)?;
+    // Of one program, which is the whole file.
+    if let [program] = &reader.demuxer.program_texts()[..] {
+        for (name, value) in kept::service(program) {
+            muxer.add_text(name, value)?;
+        }
+    }
+    muxer.copy_chapters(&reader.demuxer)
+}
+
+/// The text with the time code, where what is read does not begin with the input.
+pub(super) fn stale_timecode(reader: &Reader) -> &'static [&'static CStr] {
+    if reader.demuxer.begins_later() {
+        &[c"timecode"]
+    } else {
+        &[]
+    }
+}
+
+/// True if the input has a time code, and it is left out.
+pub(super) fn loses_timecode(reader: &Reader) -> bool {
+    let has_timecode = || {
+        reader
+            .demuxer
+            .all_texts()
+            .iter()
+            .any(|(key, _)| key == "timecode")
+    };
+    !stale_timecode(reader).is_empty() && has_timecode()
+}
