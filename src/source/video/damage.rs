@@ -4,7 +4,7 @@
 //! Whether an input is whole is asked of what knows it best: the container's own sizes (see [`Extent`]), else
 //! the list of packets that an MP4 file begins or ends with, else the length that a header states.
 
-use super::extent::Extent;
+use super::known::extent::Extent;
 use crate::ffmpeg::{Demuxer, Jumps};
 use crate::frame::Rational;
 

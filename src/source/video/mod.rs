@@ -4,19 +4,12 @@
 //! that loses least. Damage is concealed as FFmpeg does, counted and reported at the end, or ends the run if
 //! the source is strict; an input that was cut off never passes for a whole one.
 
-mod crop;
-mod cuts;
 mod damage;
-mod dolby;
-mod extent;
 mod floats;
-mod key_frame;
-mod layers;
+mod known;
 mod parallel;
-mod skip;
+mod seeking;
 mod steps;
-mod still_end;
-mod unfit;
 
 pub use parallel::{Consent, Decoders, Place, open};
 
@@ -43,15 +36,16 @@ use crate::frame::{
 use crate::still::{Decoding, ImageKind};
 use crate::wording::counted;
 use damage::{Damage, jumps_sentence};
-use extent::Extent;
-use skip::Skip;
+use known::extent::Extent;
+use known::unfit::{Unfit, unfit};
+use known::{crop, dolby, extent, layers};
+use seeking::Skip;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use steps::Steps;
-use unfit::{Unfit, unfit};
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
 /// forever.

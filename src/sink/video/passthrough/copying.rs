@@ -5,8 +5,8 @@
 //!   others    up to 0.00 s   up to 0.04 s   ...         ...  the rest
 //! ```
 //!
-//! The rest is all that follows, or what comes before 9.96 s if the file shows that its video goes on: then the
-//! run was interrupted.
+//! The rest is all that follows, or what comes before 9.96 s if the file shows that its video goes on: then
+//! the run was interrupted.
 
 use super::Passthrough;
 use super::copied::Refusal;

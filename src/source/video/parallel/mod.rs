@@ -9,8 +9,7 @@
 
 mod reader;
 
-use super::cuts::{KeyFrames, KeyKind};
-use super::skip::Skip;
+use super::seeking::{KeyFrames, KeyKind, Skip};
 use super::{VideoSource, VideoSourceOptions};
 use crate::explain::EXPLAIN_TARGET;
 use crate::frame::fact::Fact;

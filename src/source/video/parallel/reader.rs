@@ -20,7 +20,7 @@ use crate::ffmpeg::{AvFormat, Decoder, HardwareDevice, OnCard, Picture};
 use crate::frame::Buffer;
 use crate::frame::{Frame, FramePool, Layout, Pageable};
 use crate::source::stretches::{Read, Reader, Span};
-use crate::source::video::skip::Skip;
+use crate::source::video::seeking::Skip;
 use crate::source::video::{Input, VideoSource, VideoSourceOptions, open_demuxer};
 use crate::source::{SourceError, StreamInfo, Supply};
 use std::path::Path;

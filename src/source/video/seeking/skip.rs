@@ -13,10 +13,11 @@
 //! Seeking, where a container's index is to be trusted, only saves the reading: if it leads to a packet
 //! behind the wanted time, it is repeated further back.
 
-use super::{Input, VideoSource, key_frame, open_demuxer};
-use crate::ffmpeg::{Demuxer, Packet};
+use super::{REORDERED, key_frame};
+use crate::ffmpeg::Packet;
 use crate::source::SourceError;
-use std::collections::{BinaryHeap, VecDeque};
+use crate::source::video::{Input, VideoSource};
+use std::collections::VecDeque;
 
 /// Bytes of packets that are kept; with more between two key frames, all of them are decoded.
 const MOST_KEPT: usize = 64 << 20;
@@ -24,12 +25,9 @@ const MOST_KEPT: usize = 64 << 20;
 /// Seconds that must lie ahead for seeking to be tried, and that it goes back at first.
 const WORTH_SEEKING: f64 = 2.0;
 
-/// Packets between a picture's place in decoding and in presentation: more than any reordering.
-const REORDERED: usize = 64;
-
 /// A picture that is wanted, and the packets on the way to it.
 #[derive(Default)]
-pub(super) struct Skip {
+pub(in crate::source::video) struct Skip {
     /// Ticks of the stream's time base.
     target: Option<i64>,
     /// Packets that were read and are still to be decoded.
@@ -43,7 +41,7 @@ pub(super) struct Skip {
 
 impl Skip {
     /// A way to the first picture that is shown at `tick` or later.
-    pub(super) fn to(tick: i64) -> Skip {
+    pub(in crate::source::video) fn to(tick: i64) -> Skip {
         Skip {
             target: Some(tick),
             ..Skip::default()
@@ -52,7 +50,7 @@ impl Skip {
 
     /// The same, decoded from one key frame further back: damaged pictures, key frames, too, are concealed by
     /// those before them.
-    pub(super) fn from_further_back(tick: i64) -> Skip {
+    pub(in crate::source::video) fn from_further_back(tick: i64) -> Skip {
         Skip {
             from_further_back: true,
             ..Skip::to(tick)
@@ -60,7 +58,7 @@ impl Skip {
     }
 
     /// Of a reader that begins anywhere: packets were passed over.
-    pub(super) fn of_stretch() -> Skip {
+    pub(in crate::source::video) fn of_stretch() -> Skip {
         Skip {
             has_sought: true,
             ..Skip::default()
@@ -68,22 +66,22 @@ impl Skip {
     }
 
     /// Where to go, once.
-    pub(super) fn target(&mut self) -> Option<i64> {
+    pub(in crate::source::video) fn target(&mut self) -> Option<i64> {
         self.target.take()
     }
 
     /// The next packet that was read already.
-    pub(super) fn next(&mut self) -> Option<Packet> {
+    pub(in crate::source::video) fn next(&mut self) -> Option<Packet> {
         self.kept.pop_front()
     }
 
     /// True if packets were passed over without being read.
-    pub(super) fn has_sought(&self) -> bool {
+    pub(in crate::source::video) fn has_sought(&self) -> bool {
         self.has_sought
     }
 
     /// What there is to say of the way.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(in crate::source::video) fn note(&self) -> Option<String> {
         self.reads_all.then(|| {
             "the range was reached by reading from the beginning, since this format is not one to seek in \
              exactly"
@@ -94,7 +92,11 @@ impl Skip {
 
 impl VideoSource {
     /// Goes to the last packet from which the picture at `tick` can be decoded.
-    pub(super) fn skip_to(&mut self, tick: i64, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
+    pub(in crate::source::video) fn skip_to(
+        &mut self,
+        tick: i64,
+        stopped: &impl Fn() -> bool,
+    ) -> Result<(), SourceError> {
         let first = self.picture.timestamp();
         let codec = self.decoder.codec_name();
         // Bare streams have no times, and all of them is decoded.
@@ -126,7 +128,7 @@ impl VideoSource {
             self.decoder.flush();
             self.picture.clear();
             self.held = false;
-            self.steps = super::Steps::default();
+            self.steps = crate::source::video::Steps::default();
             self.damage.begin_anew(self.decoder.patched());
         }
         Ok(())
@@ -172,7 +174,7 @@ impl VideoSource {
     }
 
     /// True if decoding can begin at the packet.
-    pub(super) fn is_key(&self) -> bool {
+    pub(in crate::source::video) fn is_key(&self) -> bool {
         self.packet.is_key()
             && key_frame::is_clean(
                 &self.decoder.codec_name(),
@@ -182,12 +184,12 @@ impl VideoSource {
     }
 
     /// True for a file, and for a URL whose server gives ranges: not for a pipe under a name.
-    pub(super) fn can_be_read_again(&self) -> bool {
+    pub(in crate::source::video) fn can_be_read_again(&self) -> bool {
         self.path.is_file() || !self.path.exists() && self.demuxer.can_seek()
     }
 
     /// Ticks of a second, rounded up.
-    fn second(&self) -> i64 {
+    pub(super) fn second(&self) -> i64 {
         (1.0 / self.info.time_base.to_f64()).ceil() as i64
     }
 
@@ -225,65 +227,5 @@ impl VideoSource {
             }
             back = (4 * back).max(second);
         }
-    }
-
-    /// The file once more, at a key frame a second before tick `from` where an index leads there, so that
-    /// what is shown later comes behind it; else at the beginning.
-    fn opened_before(&self, from: i64) -> Result<Demuxer, SourceError> {
-        let open = || open_demuxer(&self.path, &self.name, self.access, self.timeout);
-        let (mut demuxer, aim) = (open()?, from.saturating_sub(self.second()));
-        if aim <= 0 || !demuxer.has_exact_index() {
-            return Ok(demuxer);
-        }
-        let mut packet = Packet::new().map_err(|e| self.lacking(e))?;
-        let mut is_before = false;
-        if demuxer.seek(self.stream, aim).is_ok() {
-            let is_ours = |packet: &Packet| packet.stream() == self.stream && packet.size() > 0;
-            while demuxer.read(&mut packet).is_ok() && !is_ours(&packet) {}
-            is_before = packet.is_key() && packet.pts().is_some_and(|at| at <= aim);
-        }
-        // Back to that packet.
-        if is_before && demuxer.seek(self.stream, aim).is_ok() {
-            return Ok(demuxer);
-        }
-        open()
-    }
-
-    /// When picture `number` of those that are shown at tick `from` or later is shown, in ticks, found by the
-    /// times of packets; `None` where they have none, or the input can be read only once.
-    pub(super) fn packet_time(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
-        let Ok(number) = usize::try_from(number) else {
-            return Ok(None);
-        };
-        if !self.can_be_read_again() {
-            return Ok(None);
-        }
-        let mut demuxer = self.opened_before(from)?;
-        let mut packet = Packet::new().map_err(|e| self.lacking(e))?;
-        // The latest ones; those that are certain to come before the wanted one are only counted.
-        let mut times = BinaryHeap::new();
-        let mut before = 0;
-        while before + times.len() <= number + REORDERED && demuxer.read(&mut packet).is_ok() {
-            if packet.stream() != self.stream || packet.size() == 0 || packet.is_discarded() {
-                continue;
-            }
-            let Some(shown) = packet.pts() else {
-                return Ok(None);
-            };
-            if shown < from {
-                continue;
-            }
-            times.push(std::cmp::Reverse(shown));
-            if times.len() > 2 * REORDERED {
-                times.pop();
-                before += 1;
-            }
-        }
-        if number < before {
-            return Ok(None);
-        }
-        let mut times: Vec<i64> = times.into_iter().map(|std::cmp::Reverse(at)| at).collect();
-        times.sort_unstable();
-        Ok(times.get(number - before).copied())
     }
 }

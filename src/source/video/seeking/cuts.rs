@@ -1,13 +1,15 @@
 //! Where a video can be cut into parts of about the same length, each of which begins with a picture that
 //! needs none before it. Read from the container's index: a seek and some packets for each cut.
 
-use super::{VideoSource, key_frame, open_demuxer};
+use super::key_frame;
+use super::key_search::{KeyFrames, KeyKind};
 use crate::ffmpeg::{Demuxer, Packet};
+use crate::source::video::{VideoSource, open_demuxer};
 use crate::source::{CutRequest, Cuts, SourceError};
 
 impl VideoSource {
     /// See [`crate::source::Source::cuts`].
-    pub(super) fn find_cuts(&self, request: CutRequest) -> Result<Cuts, SourceError> {
+    pub(in crate::source::video) fn find_cuts(&self, request: CutRequest) -> Result<Cuts, SourceError> {
         let mut keys = KeyFrames::new(self, KeyKind::Clean)?;
         let Some(facts) = keys.demuxer.stream(self.stream) else {
             return Ok(Cuts::None("has no such stream any more".to_owned()));
@@ -111,7 +113,7 @@ impl VideoSource {
     }
 
     /// Why a part could not begin with exactly the right picture without reading all that comes before.
-    pub(super) fn obstacle(&self, demuxer: &Demuxer) -> Option<String> {
+    pub(in crate::source::video) fn obstacle(&self, demuxer: &Demuxer) -> Option<String> {
         let codec = self.decoder.codec_name();
         if !self.can_be_read_again() {
             Some("can be read only once".to_owned())
@@ -127,91 +129,5 @@ impl VideoSource {
         } else {
             None
         }
-    }
-}
-
-/// Which pictures a part may begin with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeyKind {
-    /// All that need none before them.
-    Clean,
-    /// IDR pictures of H.264, beyond which no later picture refers either.
-    Idr,
-}
-
-/// Finds key frames by the container's index, with a demuxer of its own.
-pub(super) struct KeyFrames {
-    demuxer: Demuxer,
-    packet: Packet,
-    stream: usize,
-    codec: String,
-    kind: KeyKind,
-}
-
-impl KeyFrames {
-    /// Those of `kind` in the source's stream.
-    pub(super) fn new(source: &VideoSource, kind: KeyKind) -> Result<KeyFrames, SourceError> {
-        let mut demuxer = open_demuxer(&source.path, &source.name, source.access, source.timeout)?;
-        for other in (0..demuxer.stream_count()).filter(|&other| other != source.stream) {
-            demuxer.discard(other);
-        }
-        Ok(KeyFrames {
-            demuxer,
-            packet: Packet::new().map_err(|e| source.lacking(e))?,
-            stream: source.stream,
-            codec: source.decoder.codec_name(),
-            kind,
-        })
-    }
-
-    /// When the first key frame is shown that seeking to `tick` leads to and that is shown from `least` to
-    /// `most`. A container that cannot seek there has none: parts get longer, and none gets wrong.
-    pub(super) fn first_from(&mut self, tick: i64, (least, most): (i64, i64)) -> Option<i64> {
-        self.demuxer.seek(self.stream, tick).ok()?;
-        while let Some(shown) = self.read() {
-            if shown >= least && self.is_key() {
-                return (shown <= most).then_some(shown);
-            }
-            if shown > most {
-                break;
-            }
-        }
-        None
-    }
-
-    /// When the last key frame is shown that is shown at `tick` or before; `step` ticks further back are
-    /// tried at first where seeking leads to another packet.
-    pub(super) fn last_to(&mut self, tick: i64, step: i64) -> Option<i64> {
-        let mut back = 0;
-        loop {
-            let aim = (tick - back).max(0);
-            self.demuxer.seek(self.stream, aim).ok()?;
-            match self.read() {
-                Some(shown) if shown <= tick && self.is_key() => return Some(shown),
-                _ if aim == 0 => return None,
-                _ => back = (4 * back).max(step.max(1)),
-            }
-        }
-    }
-
-    /// Reads the next packet of the stream that says when it is shown.
-    fn read(&mut self) -> Option<i64> {
-        while self.demuxer.read(&mut self.packet).is_ok() {
-            let is_ours = self.packet.stream() == self.stream && !self.packet.is_discarded();
-            if let Some(shown) = self.packet.pts().filter(|_| is_ours) {
-                return Some(shown);
-            }
-        }
-        None
-    }
-
-    /// True if a part can begin with the packet.
-    fn is_key(&self) -> bool {
-        let (headers, data) = (self.demuxer.extradata(self.stream), self.packet.data());
-        self.packet.is_key()
-            && match self.kind {
-                KeyKind::Clean => key_frame::is_clean(&self.codec, headers, data),
-                KeyKind::Idr => key_frame::is_idr(headers, data),
-            }
     }
 }

@@ -2,7 +2,7 @@
 
 /// What becomes of pictures of a codec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unfit {
+pub(in crate::source::video) enum Unfit {
     /// They come out wrong, and are refused.
     Wrong(&'static str),
     /// They come out right in a way that leaves something out.
@@ -28,7 +28,7 @@ const CODECS: [(&str, Unfit); 2] = [
 ];
 
 /// What is known of a codec.
-pub(super) fn unfit(codec: &str) -> Option<Unfit> {
+pub(in crate::source::video) fn unfit(codec: &str) -> Option<Unfit> {
     let row = CODECS.iter().find(|(name, _)| *name == codec)?;
     Some(row.1)
 }

@@ -14,12 +14,12 @@
 //!
 //! Runs are walked and not decoded, a few bytes at a time.
 
-use super::extent::{byte, skip};
+use super::bytes::{byte, skip};
 use std::io::{self, BufRead, ErrorKind, Read, Seek};
 
 /// Where a still ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StillEnd {
+pub(in crate::source::video) enum StillEnd {
     /// Behind this number of bytes, which may be more than there are.
     At(u64),
     /// Somewhere past the last byte.
@@ -28,7 +28,10 @@ pub(super) enum StillEnd {
 
 /// Asks a file that holds pictures of `codec`, by FFmpeg's name, and nothing around them. `None` if the
 /// format says nothing of its end, or the file is of another one.
-pub(super) fn still_end<R: BufRead + Seek>(codec: &str, file: &mut R) -> io::Result<Option<StillEnd>> {
+pub(in crate::source::video) fn still_end<R: BufRead + Seek>(
+    codec: &str,
+    file: &mut R,
+) -> io::Result<Option<StillEnd>> {
     let walk: fn(&mut R) -> io::Result<Option<u64>> = match codec {
         "qoi" => qoi,
         "jpegls" | "mjpeg" | "ljpeg" => jpeg,

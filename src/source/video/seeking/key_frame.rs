@@ -33,18 +33,18 @@ const CLEAN: &[&str] = &[
 ];
 
 /// True if such packets of `codec` can be recognised.
-pub(super) fn has_clean_keys(codec: &str, is_intra_only: bool) -> bool {
+pub(in crate::source::video) fn has_clean_keys(codec: &str, is_intra_only: bool) -> bool {
     is_intra_only || codec == "h264" || CLEAN.contains(&codec)
 }
 
 /// True if a packet that is marked as a key frame of `codec` needs nothing before it. `headers` is what the
 /// container stores of the codec's headers.
-pub(super) fn is_clean(codec: &str, headers: &[u8], packet: &[u8]) -> bool {
+pub(in crate::source::video) fn is_clean(codec: &str, headers: &[u8], packet: &[u8]) -> bool {
     codec != "h264" || units(headers, packet).into_iter().any(is_clean_unit)
 }
 
 /// True if a packet of H.264 holds an IDR picture, which no later picture refers beyond.
-pub(super) fn is_idr(headers: &[u8], packet: &[u8]) -> bool {
+pub(in crate::source::video) fn is_idr(headers: &[u8], packet: &[u8]) -> bool {
     let is_idr = |unit: &[u8]| unit.first().is_some_and(|head| head & 31 == IDR);
     units(headers, packet).into_iter().any(is_idr)
 }

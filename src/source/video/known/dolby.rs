@@ -10,7 +10,7 @@ use crate::frame::fact::Fact;
 
 /// A sentence if the pictures cannot be filtered as they are. `stream` and `frame` are blocks of the stream
 /// and of its first frame.
-pub(super) fn unfit_base_layer(stream: &[SideData], frame: &[SideData]) -> Option<String> {
+pub(in crate::source::video) fn unfit_base_layer(stream: &[SideData], frame: &[SideData]) -> Option<String> {
     let of = |blocks: &[SideData]| -> Vec<Box<[u8]>> {
         let dolby = blocks.iter().filter(|b| b.fact == Fact::DolbyVision);
         dolby.map(|b| b.data.as_ref().into()).collect()

@@ -15,7 +15,7 @@ const ALPHA_ITEMS: [&[u8]; 2] = [
 ];
 
 /// True if `path` is an AVIF or HEIF file one of whose items is alpha.
-pub(super) fn has_alpha_item(path: &Path) -> bool {
+pub(in crate::source::video) fn has_alpha_item(path: &Path) -> bool {
     // A pipe cannot be read twice.
     if !path.is_file() {
         return false;
@@ -32,7 +32,7 @@ pub(super) fn has_alpha_item(path: &Path) -> bool {
 
 /// True if HEVC headers (an hvcC box or NAL units between start codes) announce more than one layer: alpha or
 /// a second view.
-pub(super) fn has_hevc_layers(headers: &[u8]) -> bool {
+pub(in crate::source::video) fn has_hevc_layers(headers: &[u8]) -> bool {
     parameter_sets(headers)
         .iter()
         .any(|unit| layers(unit).is_some_and(|layers| layers > 1))

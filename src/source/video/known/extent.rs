@@ -4,6 +4,8 @@
 //! state sizes are walked here by their outermost elements, a few bytes each, so that such a file is known
 //! for what it is.
 
+use super::bytes::{byte, skip};
+use super::ebml::{Element, SEGMENT, element};
 use super::still_end::{StillEnd, still_end};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -13,7 +15,6 @@ use std::path::Path;
 const MAX_ELEMENTS: u32 = 1_000_000;
 
 const EBML: u32 = 0x1A45_DFA3;
-pub(super) const SEGMENT: u32 = 0x1853_8067;
 
 const CLUSTER: u32 = 0x1F43_B675;
 
@@ -56,7 +57,7 @@ const ASF_SEARCHED: usize = 4096;
 
 /// What a file's own sizes say of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(in crate::source::video) enum Extent {
     /// All bytes that the container states are there.
     Whole,
     /// So many bytes are missing at the end.
@@ -69,7 +70,7 @@ pub(super) enum Extent {
 
 impl Extent {
     /// Asks the file at `path`, which `demuxer` reads pictures of `codec` from, by FFmpeg's names.
-    pub(super) fn of(path: &Path, demuxer: &str, codec: &str) -> Extent {
+    pub(in crate::source::video) fn of(path: &Path, demuxer: &str, codec: &str) -> Extent {
         let is_bare = |name: &str| name.ends_with("_pipe") || matches!(name, "image2" | "alias_pix");
         let ask = || {
             // Opening a pipe once more could wait for ever.
@@ -117,13 +118,6 @@ fn stated_end(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
     } else {
         Ok(None)
     }
-}
-
-/// An element: where its content begins, and its size if it states one.
-pub(super) struct Element {
-    pub(super) id: u32,
-    pub(super) content: u64,
-    pub(super) size: Option<u64>,
 }
 
 /// Goes from one outermost element to the next; `step` gives an element's end, or `None` where the walk must
@@ -197,27 +191,6 @@ fn gif(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<Option<u64>>
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(Some(length + 1)),
         Err(_) => Ok(None),
     }
-}
-
-/// The next byte.
-pub(super) fn byte(file: &mut impl Read) -> io::Result<u8> {
-    let mut one = [0];
-    file.read_exact(&mut one)?;
-    Ok(one[0])
-}
-
-/// Passes over `bytes` bytes, all of which must be there.
-pub(super) fn skip(file: &mut impl BufRead, mut bytes: u64) -> io::Result<()> {
-    while bytes > 0 {
-        let buffered = file.fill_buf()?.len();
-        if buffered == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let passed = bytes.min(buffered as u64);
-        file.consume(passed as usize);
-        bytes -= passed;
-    }
-    Ok(())
 }
 
 /// Where an Ogg file ends: its last page says that it is its stream's last one, and is whole.
@@ -342,7 +315,7 @@ fn matroska(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64
 
 /// True if the last cluster of a Matroska file has blocks that begin at `reached` or behind it, or what is no
 /// element; false where the file's sizes do not show that.
-pub(super) fn has_blocks_behind(path: &Path, reached: u64) -> bool {
+pub(in crate::source::video) fn has_blocks_behind(path: &Path, reached: u64) -> bool {
     let ask = || -> io::Result<bool> {
         let mut file = BufReader::new(File::open(path)?);
         blocks_behind(&mut file, reached)
@@ -395,36 +368,6 @@ fn blocks_behind(file: &mut (impl Read + Seek), reached: u64) -> io::Result<bool
         }
     }
     Ok(false)
-}
-
-/// Reads an EBML element's id and size at `at`.
-pub(super) fn element(file: &mut impl Read, at: u64) -> io::Result<Element> {
-    let (id, id_bytes) = number(file, 4)?;
-    let (size, size_bytes) = number(file, 8)?;
-    // The id keeps its length marker; the size drops it, and all ones mean "unknown".
-    let value_bits = 7 * size_bytes;
-    let value = size & ((1 << value_bits) - 1);
-    Ok(Element {
-        id: u32::try_from(id).map_err(io::Error::other)?,
-        content: at + u64::from(id_bytes) + u64::from(size_bytes),
-        size: (value != (1 << value_bits) - 1).then_some(value),
-    })
-}
-
-/// An EBML number with its length marker, and how many bytes it took.
-fn number(file: &mut impl Read, longest: u32) -> io::Result<(u64, u32)> {
-    let mut first = [0];
-    file.read_exact(&mut first)?;
-    let bytes = first[0].leading_zeros() + 1;
-    if bytes > longest {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    let mut value = u64::from(first[0]);
-    for _ in 1..bytes {
-        file.read_exact(&mut first)?;
-        value = value << 8 | u64::from(first[0]);
-    }
-    Ok((value, bytes))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! FFmpeg's demuxers say nothing of it before version 7.1, and its decoders apply it from then on, so that it
 //! is read from the file, and counts where pictures come whole.
 
-use super::extent::{Element, SEGMENT, element};
+use super::ebml::{Element, SEGMENT, element};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -36,7 +36,7 @@ type Size = (u64, u64);
 
 /// The size of what is to be shown of the pictures of the `nth` video track, which come `whole`; `None` where
 /// that is all of it, or the file does not say.
-pub(super) fn shown(path: &Path, nth: usize, whole: Size) -> Option<Size> {
+pub(in crate::source::video) fn shown(path: &Path, nth: usize, whole: Size) -> Option<Size> {
     if !path.is_file() {
         return None;
     }

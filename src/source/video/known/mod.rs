@@ -1,0 +1,15 @@
+//! What is known of files and codecs beside what FFmpeg says of them, read from the files' own bytes.
+//!
+//! - `extent`: whether a file is whole, by the sizes that its container states; `still_end`: a picture's.
+//! - `crop`: the part of the picture that is to be shown. `layers`: alpha and second views that no decoder
+//!   gives.
+//! - `dolby`, `unfit`: pictures that are not what they seem.
+
+mod bytes;
+pub(super) mod crop;
+pub(super) mod dolby;
+mod ebml;
+pub(super) mod extent;
+pub(super) mod layers;
+mod still_end;
+pub(super) mod unfit;
