@@ -9,6 +9,7 @@
 
 mod reader;
 
+use super::findings::Steps;
 use super::seeking::{KeyFrames, KeyKind, Skip};
 use super::{VideoSource, VideoSourceOptions};
 use crate::explain::EXPLAIN_TARGET;
@@ -142,10 +143,11 @@ impl Plan {
     /// The plan for an open video, with where it is cut, or why it is not one for several decoders: the end
     /// of a sentence.
     fn new(front: &VideoSource, decoders: &Decoders) -> Result<(Plan, StretchEnds), String> {
-        if let Some(obstacle) = front.obstacle(&front.demuxer) {
+        if let Some(obstacle) = front.obstacle(&front.input.demuxer) {
             return Err(format!("it {obstacle}"));
         }
         if front
+            .findings
             .damage
             .missing_head(&front.decoder.codec_name(), false)
             .is_some()
@@ -285,9 +287,9 @@ impl ParallelVideo {
             self.plan.reading.frame_bytes(&self.front.info) as f64 / f64::from(1 << 20),
         );
         let readers = (0..self.plan.count).map(|number| {
-            let (path, options) = (self.front.path.clone(), self.options.clone());
+            let (path, options) = (self.front.file.path.clone(), self.options.clone());
             let (reading, supply) = (self.plan.reading.clone(), supply.clone());
-            let stream = self.front.stream;
+            let stream = self.front.input.stream;
             let open = move || {
                 let reader = VideoReader::open(&path, &options, stream, (&reading, number), &supply)?;
                 Ok(Box::new(reader) as Box<dyn crate::source::stretches::Reader>)
@@ -296,7 +298,7 @@ impl ParallelVideo {
         });
         let stretches = Stretches::start(readers.collect(), ends, start, self.plan.most_waiting);
         // The first picture, which the front has seen, need not be in the range.
-        self.front.steps = super::Steps::default();
+        self.front.findings.steps = Steps::default();
         match stretches {
             Ok(stretches) => DecodeState::Parallel(stretches),
             Err(cause) => self.fall_back(cause.to_string()),
@@ -305,7 +307,7 @@ impl ParallelVideo {
 
     /// Leaves what follows to the one decoder.
     fn fall_back(&mut self, reason: String) -> DecodeState {
-        tracing::debug!(path = %self.front.name, "one decoder goes on: {reason}");
+        tracing::debug!(path = %self.front.file.name, "one decoder goes on: {reason}");
         match (self.last, self.start) {
             // It conceals damage as one decoder from the beginning does.
             (Some(last), _) => self.front.skip = Skip::from_further_back(last + 1),
@@ -329,7 +331,7 @@ impl ParallelVideo {
         if let DecodeState::Parallel(stretches) = &self.state {
             match stretches.next(&|| supply.is_stopped())? {
                 Next::Frame(mut frame) => {
-                    self.front.carry_rotation(&mut frame.metadata);
+                    self.front.maker.carry_rotation(&mut frame.metadata);
                     match self.contradiction(&frame.metadata) {
                         None => return self.accept(frame).map(Some),
                         Some(problem) => self.state = self.fall_back(problem),
@@ -357,10 +359,10 @@ impl ParallelVideo {
     /// Counts a frame of the readers.
     fn accept(&mut self, mut frame: Frame) -> Result<Frame, SourceError> {
         let metadata = &frame.metadata;
-        self.front.steps.note(metadata.pts, metadata.duration, 0);
+        self.front.findings.steps.note(metadata.pts, metadata.duration, 0);
         self.last = metadata.pts;
-        frame.sequence = self.front.frames;
-        self.front.frames += 1;
+        frame.sequence = self.front.maker.made;
+        self.front.maker.made += 1;
         Ok(frame)
     }
 
@@ -435,7 +437,7 @@ impl Source for ParallelVideo {
 
     fn remarks(&mut self) -> Remarks {
         let mut remarks = self.front.remarks();
-        let name = &self.front.name;
+        let name = &self.front.file.name;
         if self.last.is_some() && std::mem::take(&mut self.looks_for_no_damage) {
             remarks.notes.push(format!(
                 "{name}: a card decoded it, which does not report damage within a picture; --decoder cpu does"

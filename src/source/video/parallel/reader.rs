@@ -20,8 +20,10 @@ use crate::ffmpeg::{AvFormat, Decoder, HardwareDevice, OnCard, Picture};
 use crate::frame::Buffer;
 use crate::frame::{Frame, FramePool, Layout, Pageable};
 use crate::source::stretches::{Read, Reader, Span};
+use crate::source::video::decoding::Progress;
+use crate::source::video::findings::Steps;
 use crate::source::video::seeking::Skip;
-use crate::source::video::{Input, VideoSource, VideoSourceOptions, open_demuxer};
+use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{SourceError, StreamInfo, Supply};
 use std::path::Path;
 use std::sync::Arc;
@@ -91,7 +93,7 @@ impl Reading {
         if front.decoder.reads_alpha() {
             return Err("a card decodes no alpha".to_owned());
         }
-        if front.strict {
+        if front.findings.strict {
             return Err("--strict looks for damage, which a card does not report".to_owned());
         }
         let format = front.info.format;
@@ -227,8 +229,8 @@ impl VideoReader {
         };
         let mut source = VideoSource::open(path, &options)?;
         // Whatever is wrong is for the one decoder to conceal and report.
-        source.strict = true;
-        source.demuxer.watch(&supply.stop);
+        source.findings.strict = true;
+        source.input.demuxer.watch(&supply.stop);
         let codec = source.decoder.codec_name();
         let through = reading.goes_through(&codec);
         let destination = match reading {
@@ -263,22 +265,23 @@ impl VideoReader {
     fn seek(&mut self, span: Span) -> Result<(), SourceError> {
         let source = &mut self.source;
         let Some(start) = span.start else {
-            source.demuxer = open_demuxer(&source.path, &source.name, source.access, source.timeout)?;
+            source.input.demuxer = source.file.open()?;
             return match source.read_packet(&|| false)? {
                 true => Ok(()),
-                false => Err(source.invalid("it has no packets any more".to_owned())),
+                false => Err(source.file.invalid("it has no packets any more".to_owned())),
             };
         };
         source
+            .input
             .demuxer
-            .seek(source.stream, start)
-            .map_err(|e| source.lacking(e))?;
+            .seek(source.input.stream, start)
+            .map_err(|e| source.file.lacking(e))?;
         while source.read_packet(&|| false)? {
-            if source.packet.pts() == Some(start) && source.packet.is_key() {
+            if source.input.packet.pts() == Some(start) && source.input.packet.is_key() {
                 return Ok(());
             }
         }
-        Err(source.invalid("a key frame is not where it was".to_owned()))
+        Err(source.file.invalid("a key frame is not where it was".to_owned()))
     }
 
     /// Feeds the next packet of the stretch, or its end.
@@ -287,7 +290,7 @@ impl VideoReader {
         if !source.read_packet(&|| false)? {
             return source.send_end();
         }
-        let shown = source.packet.pts();
+        let shown = source.input.packet.pts();
         if let Some(key) = self.behind {
             if shown.is_none_or(|shown| shown >= key) {
                 return source.send_end();
@@ -297,7 +300,7 @@ impl VideoReader {
             && source.is_key()
         {
             if self.through {
-                source.input = Input::Ended;
+                source.input.state = Progress::Ended;
                 return Ok(());
             }
             if !self.has_leading {
@@ -313,7 +316,7 @@ impl VideoReader {
         let source = &mut self.source;
         // What a picture says of its rotation holds for later ones in order of presentation, which is not
         // known here.
-        source.rotation = None;
+        source.maker.rotation = None;
         match &mut self.destination {
             Destination::Host(supply) => source.frame(supply),
             #[cfg(feature = "cuda")]
@@ -330,10 +333,9 @@ impl Reader for VideoReader {
         self.source.picture.clear();
         self.source.held = false;
         self.source.skip = Skip::of_stretch();
-        self.source.steps = super::super::Steps::default();
         let patched = self.source.decoder.patched();
-        self.source.damage.begin_anew(patched);
-        self.source.input = Input::Reading;
+        self.source.findings.begin_anew(patched);
+        self.source.input.state = Progress::Reading;
         (self.span, self.behind) = (span, None);
         self.seek(span)?;
         self.source.send_packet()
@@ -352,17 +354,17 @@ impl Reader for VideoReader {
                 Ok(Received::Item) => {
                     self.source.note_picture()?;
                     let Some(shown) = self.source.picture.timestamp() else {
-                        return Err(self.source.invalid("a picture has no time".to_owned()));
+                        return Err(self.source.file.invalid("a picture has no time".to_owned()));
                     };
                     return Ok(Read::Frame(self.frame()?, shown));
                 }
-                Ok(Received::Again) if self.source.input == Input::Reading => self.feed()?,
+                Ok(Received::Again) if self.source.input.state == Progress::Reading => self.feed()?,
                 Ok(Received::Again | Received::End) => {
-                    let is_at_end = self.source.input == Input::Draining && self.span.end.is_none();
-                    self.source.input = Input::Ended;
+                    let is_at_end = self.source.input.state == Progress::Draining && self.span.end.is_none();
+                    self.source.input.state = Progress::Ended;
                     if is_at_end {
                         // Steps are looked at where all frames come by.
-                        self.source.steps = super::super::Steps::default();
+                        self.source.findings.steps = Steps::default();
                         self.source.check_end()?;
                     }
                     return Ok(Read::NeedsStretch);
@@ -380,36 +382,42 @@ impl Reader for VideoReader {
 /// Has the source's decoder replaced by one of the card.
 #[cfg(feature = "cuda")]
 fn decode_on(source: &mut VideoSource, stream: &DecoderStream) -> Result<(), SourceError> {
-    let device = HardwareDevice::cuda(stream.handles()).map_err(|e| source.lacking(e))?;
-    let decoder = Decoder::open_on(&source.demuxer, source.stream, &device).map_err(|e| source.lacking(e))?;
+    let device = HardwareDevice::cuda(stream.handles()).map_err(|e| source.file.lacking(e))?;
+    let decoder = Decoder::open_on(&source.input.demuxer, source.input.stream, &device)
+        .map_err(|e| source.file.lacking(e))?;
     let codec = source.decoder.codec_name();
-    source.decoder =
-        decoder.ok_or_else(|| source.invalid(format!("this FFmpeg decodes no {codec} on cards")))?;
+    source.decoder = decoder.ok_or_else(|| {
+        source
+            .file
+            .invalid(format!("this FFmpeg decodes no {codec} on cards"))
+    })?;
     Ok(())
 }
 
 /// The frame that a picture on the card becomes, which stays there.
 #[cfg(feature = "cuda")]
 fn frame_on_card(source: &mut VideoSource, stream: &mut DecoderStream) -> Result<Frame, SourceError> {
-    let fresh = Picture::new().map_err(|e| source.lacking(e))?;
+    let fresh = Picture::new().map_err(|e| source.file.lacking(e))?;
     let Some(OnCard {
         format,
         planes,
         pitches,
     }) = source.picture.on_card()
     else {
-        return Err(source.invalid("a picture was not decoded on the card".to_owned()));
+        return Err(source
+            .file
+            .invalid("a picture was not decoded on the card".to_owned()));
     };
     let planar = match format.name().as_str() {
         "nv12" => "yuv420p",
         "p010le" => "yuv420p10le",
         "p016le" => "yuv420p12le",
-        other => return Err(source.invalid(format!("a picture on the card is {other}"))),
+        other => return Err(source.file.invalid(format!("a picture on the card is {other}"))),
     };
     // FFmpeg's old names say the range besides.
     let is_same = source.info.format.name() == planar;
     let coded = if is_same {
-        source.native
+        source.maker.coded
     } else {
         AvFormat::from_name(planar).unwrap_or(AvFormat(-1))
     };

@@ -4,14 +4,14 @@
 use super::key_frame;
 use super::key_search::{KeyFrames, KeyKind};
 use crate::ffmpeg::{Demuxer, Packet};
-use crate::source::video::{VideoSource, open_demuxer};
+use crate::source::video::VideoSource;
 use crate::source::{CutRequest, Cuts, SourceError};
 
 impl VideoSource {
     /// See [`crate::source::Source::cuts`].
     pub(in crate::source::video) fn find_cuts(&self, request: CutRequest) -> Result<Cuts, SourceError> {
         let mut keys = KeyFrames::new(self, KeyKind::Clean)?;
-        let Some(facts) = keys.demuxer.stream(self.stream) else {
+        let Some(facts) = keys.demuxer.stream(self.input.stream) else {
             return Ok(Cuts::None("has no such stream any more".to_owned()));
         };
         let base = facts.time_base;
@@ -91,10 +91,10 @@ impl VideoSource {
         if !request.counts {
             return Ok(Cuts::At { ticks, counts: None });
         }
-        let mut demuxer = open_demuxer(&self.path, &self.name, self.access, self.timeout)?;
-        let mut packet = Packet::new().map_err(|e| self.lacking(e))?;
+        let mut demuxer = self.file.open()?;
+        let mut packet = Packet::new().map_err(|e| self.file.lacking(e))?;
         while demuxer.read(&mut packet).is_ok() {
-            if packet.stream() != self.stream || packet.size() == 0 || packet.is_discarded() {
+            if packet.stream() != self.input.stream || packet.size() == 0 || packet.is_discarded() {
                 continue;
             }
             let Some(shown) = packet.pts() else {
@@ -117,7 +117,7 @@ impl VideoSource {
         let codec = self.decoder.codec_name();
         if !self.can_be_read_again() {
             Some("can be read only once".to_owned())
-        } else if self.packet.pts().is_none() || !demuxer.has_exact_index() {
+        } else if self.input.packet.pts().is_none() || !demuxer.has_exact_index() {
             Some(format!(
                 "is of a container ({}) in which seeking is not exact",
                 demuxer.format_name()

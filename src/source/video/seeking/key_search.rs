@@ -3,7 +3,7 @@
 use super::key_frame;
 use crate::ffmpeg::{Demuxer, Packet};
 use crate::source::SourceError;
-use crate::source::video::{VideoSource, open_demuxer};
+use crate::source::video::VideoSource;
 
 /// Which pictures a part may begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,14 +29,14 @@ impl KeyFrames {
         source: &VideoSource,
         kind: KeyKind,
     ) -> Result<KeyFrames, SourceError> {
-        let mut demuxer = open_demuxer(&source.path, &source.name, source.access, source.timeout)?;
-        for other in (0..demuxer.stream_count()).filter(|&other| other != source.stream) {
+        let mut demuxer = source.file.open()?;
+        for other in (0..demuxer.stream_count()).filter(|&other| other != source.input.stream) {
             demuxer.discard(other);
         }
         Ok(KeyFrames {
             demuxer,
-            packet: Packet::new().map_err(|e| source.lacking(e))?,
-            stream: source.stream,
+            packet: Packet::new().map_err(|e| source.file.lacking(e))?,
+            stream: source.input.stream,
             codec: source.decoder.codec_name(),
             kind,
         })

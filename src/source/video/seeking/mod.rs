@@ -1,6 +1,6 @@
 //! The way to later pictures: seeking (`skip`), where a video can be cut into parts (`cuts`), and when a
-//! picture is shown that is known by its number (`picture_time`). `key_frame` knows which packets need nothing
-//! before them, `key_search` finds them by an index.
+//! picture is shown that is known by its number (`picture_time`). `key_frame` knows which packets need
+//! nothing before them, `key_search` finds them by an index.
 
 mod cuts;
 mod key_frame;

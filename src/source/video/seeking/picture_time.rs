@@ -3,27 +3,27 @@
 use super::REORDERED;
 use crate::ffmpeg::{Demuxer, Packet};
 use crate::source::SourceError;
-use crate::source::video::{VideoSource, open_demuxer};
+use crate::source::video::VideoSource;
 use std::collections::BinaryHeap;
 
 impl VideoSource {
     /// The file once more, at a key frame a second before tick `from` where an index leads there, so that
     /// what is shown later comes behind it; else at the beginning.
     fn opened_before(&self, from: i64) -> Result<Demuxer, SourceError> {
-        let open = || open_demuxer(&self.path, &self.name, self.access, self.timeout);
+        let open = || self.file.open();
         let (mut demuxer, aim) = (open()?, from.saturating_sub(self.second()));
         if aim <= 0 || !demuxer.has_exact_index() {
             return Ok(demuxer);
         }
-        let mut packet = Packet::new().map_err(|e| self.lacking(e))?;
+        let mut packet = Packet::new().map_err(|e| self.file.lacking(e))?;
         let mut is_before = false;
-        if demuxer.seek(self.stream, aim).is_ok() {
-            let is_ours = |packet: &Packet| packet.stream() == self.stream && packet.size() > 0;
+        if demuxer.seek(self.input.stream, aim).is_ok() {
+            let is_ours = |packet: &Packet| packet.stream() == self.input.stream && packet.size() > 0;
             while demuxer.read(&mut packet).is_ok() && !is_ours(&packet) {}
             is_before = packet.is_key() && packet.pts().is_some_and(|at| at <= aim);
         }
         // Back to that packet.
-        if is_before && demuxer.seek(self.stream, aim).is_ok() {
+        if is_before && demuxer.seek(self.input.stream, aim).is_ok() {
             return Ok(demuxer);
         }
         open()
@@ -43,12 +43,12 @@ impl VideoSource {
             return Ok(None);
         }
         let mut demuxer = self.opened_before(from)?;
-        let mut packet = Packet::new().map_err(|e| self.lacking(e))?;
+        let mut packet = Packet::new().map_err(|e| self.file.lacking(e))?;
         // The latest ones; those that are certain to come before the wanted one are only counted.
         let mut times = BinaryHeap::new();
         let mut before = 0;
         while before + times.len() <= number + REORDERED && demuxer.read(&mut packet).is_ok() {
-            if packet.stream() != self.stream || packet.size() == 0 || packet.is_discarded() {
+            if packet.stream() != self.input.stream || packet.size() == 0 || packet.is_discarded() {
                 continue;
             }
             let Some(shown) = packet.pts() else {

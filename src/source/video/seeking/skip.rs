@@ -16,7 +16,8 @@
 use super::{REORDERED, key_frame};
 use crate::ffmpeg::Packet;
 use crate::source::SourceError;
-use crate::source::video::{Input, VideoSource};
+use crate::source::video::VideoSource;
+use crate::source::video::decoding::Progress;
 use std::collections::VecDeque;
 
 /// Bytes of packets that are kept; with more between two key frames, all of them are decoded.
@@ -128,8 +129,7 @@ impl VideoSource {
             self.decoder.flush();
             self.picture.clear();
             self.held = false;
-            self.steps = crate::source::video::Steps::default();
-            self.damage.begin_anew(self.decoder.patched());
+            self.findings.begin_anew(self.decoder.patched());
         }
         Ok(())
     }
@@ -145,9 +145,9 @@ impl VideoSource {
         stopped: &impl Fn() -> bool,
     ) -> Result<bool, SourceError> {
         let mut bytes = 0;
-        while self.input == Input::Reading && (came_back || self.read_packet(stopped)?) {
+        while self.input.state == Progress::Reading && (came_back || self.read_packet(stopped)?) {
             came_back = false;
-            let shown = self.packet.pts();
+            let shown = self.input.packet.pts();
             if let Some(shown) = shown.filter(|&shown| shown <= aim && self.is_key()) {
                 self.skip.kept.clear();
                 (bytes, *key) = (0, Some(shown));
@@ -157,13 +157,13 @@ impl VideoSource {
                 continue;
             }
             let is_past = shown
-                .or_else(|| self.packet.dts())
+                .or_else(|| self.input.packet.dts())
                 .is_some_and(|shown| shown > aim);
-            bytes += self.packet.size();
-            let fresh = Packet::new().map_err(|e| self.lacking(e))?;
+            bytes += self.input.packet.size();
+            let fresh = Packet::new().map_err(|e| self.file.lacking(e))?;
             self.skip
                 .kept
-                .push_back(std::mem::replace(&mut self.packet, fresh));
+                .push_back(std::mem::replace(&mut self.input.packet, fresh));
             let kept = self.skip.kept.len();
             let shows_the_end = self.decoder.codec_name() != "h264" || kept >= REORDERED;
             if is_past && shows_the_end || bytes > MOST_KEPT || kept > MOST_KEPT / 1024 {
@@ -175,17 +175,17 @@ impl VideoSource {
 
     /// True if decoding can begin at the packet.
     pub(in crate::source::video) fn is_key(&self) -> bool {
-        self.packet.is_key()
+        self.input.packet.is_key()
             && key_frame::is_clean(
                 &self.decoder.codec_name(),
-                self.demuxer.extradata(self.stream),
-                self.packet.data(),
+                self.input.demuxer.extradata(self.input.stream),
+                self.input.packet.data(),
             )
     }
 
     /// True for a file, and for a URL whose server gives ranges: not for a pipe under a name.
     pub(in crate::source::video) fn can_be_read_again(&self) -> bool {
-        self.path.is_file() || !self.path.exists() && self.demuxer.can_seek()
+        self.file.path.is_file() || !self.file.path.exists() && self.input.demuxer.can_seek()
     }
 
     /// Ticks of a second, rounded up.
@@ -198,15 +198,18 @@ impl VideoSource {
         tick - here >= (WORTH_SEEKING * self.second() as f64) as i64
     }
 
-    /// Seeks to a key frame that is shown at `tick` or before, which is then in `self.packet`, where the
+    /// Seeks to a key frame that is shown at `tick` or before, which is then in `self.input`, where the
     /// container is one to seek in and it is worth it.
     fn seek_before(&mut self, tick: i64, stopped: &impl Fn() -> bool) -> Result<bool, SourceError> {
-        let here = self.packet.pts().or_else(|| self.packet.dts());
+        let here = self.input.packet.pts().or_else(|| self.input.packet.dts());
         if here.is_none_or(|here| !self.is_worth_seeking(here, tick)) {
             return Ok(false);
         }
         // A container with times of decoding alone says of no packet when it is shown.
-        if !self.demuxer.has_exact_index() || !self.can_be_read_again() || self.packet.pts().is_none() {
+        if !self.input.demuxer.has_exact_index()
+            || !self.can_be_read_again()
+            || self.input.packet.pts().is_none()
+        {
             self.skip.reads_all = true;
             return Ok(false);
         }
@@ -219,10 +222,13 @@ impl VideoSource {
         let mut back = 0;
         loop {
             let aim = (tick - back).max(0);
-            self.demuxer.seek(self.stream, aim).map_err(|e| self.lacking(e))?;
+            self.input
+                .demuxer
+                .seek(self.input.stream, aim)
+                .map_err(|e| self.file.lacking(e))?;
             self.skip.has_sought = true;
             let found = self.read_packet(stopped)?;
-            if aim == 0 || found && self.packet.pts().is_some_and(|at| at <= tick) && self.is_key() {
+            if aim == 0 || found && self.input.packet.pts().is_some_and(|at| at <= tick) && self.is_key() {
                 return Ok(found);
             }
             back = (4 * back).max(second);

@@ -5,7 +5,7 @@ use crate::ffmpeg::{AvError, AvFormat, Picture};
 use crate::frame::{Frame, PixelFormat};
 
 /// True if pictures of `from` are brought to `to` here: the same planes.
-pub(super) fn are_swapped(from: AvFormat, to: PixelFormat) -> bool {
+pub(in crate::source::video) fn are_swapped(from: AvFormat, to: PixelFormat) -> bool {
     let name = from.name();
     to.is_float()
         && name

@@ -4,9 +4,9 @@
 //! Whether an input is whole is asked of what knows it best: the container's own sizes (see [`Extent`]), else
 //! the list of packets that an MP4 file begins or ends with, else the length that a header states.
 
-use super::known::extent::Extent;
 use crate::ffmpeg::{Demuxer, Jumps};
 use crate::frame::Rational;
+use crate::source::video::known::extent::Extent;
 
 /// Packets at the head of a stream among which leading pictures are looked for: more than any reordering.
 const HEAD: usize = 64;
@@ -31,30 +31,30 @@ const MARK_AGE: u32 = 2;
 
 /// What was found to be wrong with the input, in counts.
 #[derive(Debug, Default)]
-pub(super) struct Damage {
+pub(in crate::source::video) struct Damage {
     /// Packets that could not be read, were marked as damaged, or that the decoder refused.
-    pub(super) packets: u64,
+    pub(in crate::source::video) packets: u64,
     /// Pictures that the decoder patched, by their marks.
-    pub(super) pictures: u64,
+    pub(in crate::source::video) pictures: u64,
     /// The same by what the decoder said, and what it had said when counting began: a picture may come out
     /// before it is marked.
     patched: u64,
     patched_before: u64,
     /// Packets of the filtered stream read so far.
-    pub(super) read: u64,
+    pub(in crate::source::video) read: u64,
     /// Largest end of any packet of any stream, in seconds.
-    pub(super) end: f64,
+    pub(in crate::source::video) end: f64,
     /// Largest end of any packet of the filtered stream, in seconds.
-    pub(super) stream_end: f64,
-    pub(super) errors_in_a_row: u32,
+    pub(in crate::source::video) stream_end: f64,
+    pub(in crate::source::video) errors_in_a_row: u32,
     /// Where the last packet's bytes end in the input.
-    pub(super) reached: u64,
+    pub(in crate::source::video) reached: u64,
     /// The demuxer's last words were of an error in the data.
-    pub(super) complained: bool,
+    pub(in crate::source::video) complained: bool,
     /// A packet that is marked as damaged, though its data may be whole.
     mark: Option<Mark>,
     /// Reading stopped for this reason.
-    pub(super) stopped: Option<String>,
+    pub(in crate::source::video) stopped: Option<String>,
     /// Times of the first packets that were decoded to be shown.
     head: Vec<Option<i64>>,
     /// Packets that were decoded to be shown, and pictures that came out.
@@ -68,7 +68,7 @@ pub(super) struct Damage {
 
 impl Damage {
     /// Counts a packet that is to be shown at `pts`.
-    pub(super) fn note_packet(&mut self, pts: Option<i64>) {
+    pub(in crate::source::video) fn note_packet(&mut self, pts: Option<i64>) {
         self.decoded += 1;
         if self.head.len() < HEAD {
             self.head.push(pts);
@@ -76,7 +76,7 @@ impl Damage {
     }
 
     /// Counts a picture that is shown at `pts`.
-    pub(super) fn note_picture(&mut self, pts: Option<i64>, interlaced: bool) {
+    pub(in crate::source::video) fn note_picture(&mut self, pts: Option<i64>, interlaced: bool) {
         if self.shown == 0 {
             self.first = pts;
         }
@@ -85,7 +85,7 @@ impl Damage {
     }
 
     /// Takes what the decoder said so far of pictures that it patched; true if there are some.
-    pub(super) fn note_patched(&mut self, patched: u64) -> bool {
+    pub(in crate::source::video) fn note_patched(&mut self, patched: u64) -> bool {
         self.patched = patched;
         patched > self.patched_before
     }
@@ -97,7 +97,7 @@ impl Damage {
 
     /// Forgets the head of the stream: what was decoded of it is not part of what is read. `patched` is what
     /// the decoder said until then.
-    pub(super) fn begin_anew(&mut self, patched: u64) {
+    pub(in crate::source::video) fn begin_anew(&mut self, patched: u64) {
         self.head.clear();
         (self.patched, self.patched_before) = (patched, patched);
         (self.decoded, self.shown, self.first) = (0, 0, None);
@@ -105,7 +105,7 @@ impl Damage {
 
     /// Notes that a packet is marked as damaged.
     /// Gives the place of one before it that is not settled yet.
-    pub(super) fn mark(&mut self, epoch: usize, place: String) -> Option<String> {
+    pub(in crate::source::video) fn mark(&mut self, epoch: usize, place: String) -> Option<String> {
         let before = self.mark.replace(Mark { epoch, place, age: 0 });
         before.map(|mark| mark.place)
     }
@@ -113,7 +113,7 @@ impl Damage {
     /// Where a marked packet is, if it is damaged by what is known at a further one, or at the end (`None`),
     /// of the stream. Where the clock jumps, two recordings were joined, and the count of pieces begins anew
     /// though nothing is missing.
-    pub(super) fn settle_mark(&mut self, epoch: Option<usize>) -> Option<String> {
+    pub(in crate::source::video) fn settle_mark(&mut self, epoch: Option<usize>) -> Option<String> {
         let mark = self.mark.as_mut()?;
         mark.age += 1;
         let jumped = epoch.is_some_and(|now| now != mark.epoch);
@@ -143,7 +143,7 @@ impl Damage {
     }
 
     /// The counts as a sentence, if there is anything to report.
-    pub(super) fn sentence(&self) -> Option<String> {
+    pub(in crate::source::video) fn sentence(&self) -> Option<String> {
         let count = |n: u64, what: &str| match n {
             1 => format!("1 {what}"),
             n => format!("{n} {what}s"),
@@ -167,7 +167,7 @@ impl Damage {
     }
 
     /// Pictures that are missing at the beginning, as a sentence.
-    pub(super) fn missing_head(&self, codec: &str, at_end: bool) -> Option<String> {
+    pub(in crate::source::video) fn missing_head(&self, codec: &str, at_end: bool) -> Option<String> {
         match self.leading(codec, at_end) {
             0 => None,
             1 => Some(
@@ -182,7 +182,7 @@ impl Damage {
 
     /// Signs that the input was cut off at its end, as a sentence. Packets can be counted only where none was
     /// passed over by seeking (`has_sought`).
-    pub(super) fn missing_end(
+    pub(in crate::source::video) fn missing_end(
         &self,
         demuxer: &Demuxer,
         stream: usize,
@@ -233,7 +233,7 @@ impl Damage {
 }
 
 /// The jumps of an input's clock as a sentence, if there are any.
-pub(super) fn jumps_sentence(jumps: Jumps) -> Option<String> {
+pub(in crate::source::video) fn jumps_sentence(jumps: Jumps) -> Option<String> {
     let first = jumps.first?;
     let times = match jumps.count {
         1 => "once".to_owned(),

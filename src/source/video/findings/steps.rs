@@ -23,7 +23,7 @@ const FEWEST: u64 = 8;
 
 /// The steps of a stream, in ticks of its time base.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
+pub(in crate::source::video) struct Steps {
     last: Option<Shown>,
     kinds: BTreeMap<i64, u64>,
     /// Steps that are longer than any before by half, or were: where they begin, and how long they are.
@@ -40,7 +40,7 @@ struct Shown {
 
 impl Steps {
     /// A picture that is shown at `at` for `lasts`, after so many jumps of the clock.
-    pub(super) fn note(&mut self, at: Option<i64>, lasts: Option<i64>, epoch: usize) {
+    pub(in crate::source::video) fn note(&mut self, at: Option<i64>, lasts: Option<i64>, epoch: usize) {
         let Some(at) = at else {
             self.last = None;
             return;
@@ -101,7 +101,7 @@ impl Steps {
     }
 
     /// The pictures that are missing, as a sentence.
-    pub(super) fn sentence(&self, base: Rational) -> Option<String> {
+    pub(in crate::source::video) fn sentence(&self, base: Rational) -> Option<String> {
         let holes = self.holes();
         let &(at, _) = holes.first()?;
         let missing: u64 = holes.iter().map(|&(_, missing)| missing).sum();

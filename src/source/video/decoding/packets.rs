@@ -1,0 +1,189 @@
+//! Packets on their way from the demuxer to the decoder.
+
+use crate::ffmpeg::{Demuxer, Packet};
+use crate::frame::StallTimeout;
+use crate::source::SourceError;
+use crate::source::video::VideoSource;
+
+/// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
+/// forever.
+const MAX_READ_ERRORS: u32 = 10_000;
+
+/// Read errors in a row after which an index at the end of a pipe is the cause.
+const INDEX_BEHIND: u32 = 8;
+
+/// What is wrong with a packet that the demuxer marked.
+const MARKED: &str = "a packet is marked as damaged";
+
+/// How far the input has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::source::video) enum Progress {
+    Reading,
+    /// The decoder has been given the end: no packets follow.
+    Draining,
+    Ended,
+}
+
+/// The stream of the input that is decoded.
+pub(in crate::source::video) struct InputStream {
+    pub(in crate::source::video) demuxer: Demuxer,
+    pub(in crate::source::video) stream: usize,
+    /// The packet that was read last.
+    pub(in crate::source::video) packet: Packet,
+    pub(in crate::source::video) state: Progress,
+}
+
+impl InputStream {
+    /// How many jumps of the clock came so far.
+    pub(super) fn epoch(&self) -> usize {
+        self.demuxer.epoch(self.stream)
+    }
+
+    /// True if nothing went wrong in reading, and packets that reach up to byte `reached` are all of the
+    /// input.
+    fn is_at_end(&self, reached: u64) -> bool {
+        let length = self.demuxer.length();
+        self.demuxer.io_error().is_none() && length.is_some_and(|length| reached >= length)
+    }
+}
+
+impl VideoSource {
+    /// Gives the next packet, or the end, to the decoder.
+    pub(super) fn feed(&mut self, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
+        match self.skip.next() {
+            Some(packet) => self.input.packet = packet,
+            None if self.read_packet(stopped)? => {}
+            None => return self.send_end(),
+        }
+        self.send_packet()
+    }
+
+    /// Gives the packet to the decoder.
+    pub(in crate::source::video) fn send_packet(&mut self) -> Result<(), SourceError> {
+        if !self.input.packet.is_discarded() {
+            self.findings.damage.note_packet(self.input.packet.pts());
+        }
+        match self.decoder.send(Some(&self.input.packet)) {
+            Ok(()) => Ok(()),
+            Err(e) => self.failed("a packet cannot be decoded", e),
+        }
+    }
+
+    /// Reads the next packet of the stream; false at the end.
+    pub(in crate::source::video) fn read_packet(
+        &mut self,
+        stopped: &impl Fn() -> bool,
+    ) -> Result<bool, SourceError> {
+        loop {
+            let read = self.input.demuxer.read(&mut self.input.packet);
+            if self.input.demuxer.timed_out() {
+                return Err(self.file.invalid(StallTimeout::sentence(self.file.timeout)));
+            }
+            if let Some(file) = self.input.demuxer.refused() {
+                return Err(self.file.invalid(format!(
+                    "it names another file, {file}, which it may not open; see --allow-playlists"
+                )));
+            }
+            if stopped() {
+                return Err(crate::frame::Stopped.into());
+            }
+            match read {
+                Ok(()) => {
+                    self.findings.damage.errors_in_a_row = 0;
+                    if let Some(complaint) = self.input.demuxer.complaint() {
+                        self.damaged(&format!("bytes make no sense ({complaint})"))?;
+                    }
+                }
+                Err(e) if e.is_eof() => {
+                    self.findings.damage.stopped = self.input.demuxer.io_error().map(|e| e.to_string());
+                    self.findings.damage.complained = self.input.demuxer.complaint().is_some();
+                    return Ok(false);
+                }
+                Err(e) if e.is_again() => {
+                    std::thread::yield_now();
+                    continue;
+                }
+                Err(e) => {
+                    if self.findings.damage.errors_in_a_row + 1 == INDEX_BEHIND
+                        && self.input.demuxer.needs_index()
+                    {
+                        return Err(self.file.invalid(
+                            "its index lies at its end, and what comes through a pipe cannot be read a \
+                             second time; give the file itself, or make it with its index in front (ffmpeg \
+                             -movflags +faststart)"
+                                .to_owned(),
+                        ));
+                    }
+                    if !e.is_invalid_data() && self.input.is_at_end(self.findings.damage.reached) {
+                        // Some demuxers call the end of a whole file a failure.
+                        return Ok(false);
+                    }
+                    self.failed("a packet cannot be read", e)?;
+                    self.findings.damage.errors_in_a_row += 1;
+                    if !e.is_invalid_data() || self.findings.damage.errors_in_a_row >= MAX_READ_ERRORS {
+                        self.findings.damage.stopped = Some(e.to_string());
+                        return Ok(false);
+                    }
+                    continue;
+                }
+            }
+            self.note_end();
+            if self.input.packet.stream() != self.input.stream {
+                continue;
+            }
+            self.findings.damage.read += 1;
+            let epoch = self.input.epoch();
+            self.settle_mark(Some(epoch))?;
+            if self.input.packet.is_corrupt()
+                && let Some(before) = self.findings.damage.mark(epoch, self.place())
+            {
+                self.findings.damaged_at(&self.file, MARKED, &before)?;
+            }
+            if self.input.packet.size() == 0 {
+                continue;
+            }
+            if self.input.packet.is_encrypted() {
+                return Err(self.file.invalid(format!(
+                    "stream {} is encrypted; decrypt the file with its key first (ffmpeg -decryption_key KEY \
+                     -i IN -c copy OUT)",
+                    self.input.stream
+                )));
+            }
+            return Ok(true);
+        }
+    }
+
+    /// Counts a packet that was marked as damaged, if it is by what is known now.
+    fn settle_mark(&mut self, epoch: Option<usize>) -> Result<(), SourceError> {
+        match self.findings.damage.settle_mark(epoch) {
+            Some(place) => self.findings.damaged_at(&self.file, MARKED, &place),
+            None => Ok(()),
+        }
+    }
+
+    pub(in crate::source::video) fn send_end(&mut self) -> Result<(), SourceError> {
+        self.settle_mark(None)?;
+        self.input.state = Progress::Draining;
+        match self.decoder.send(None) {
+            Ok(()) => Ok(()),
+            Err(e) if e.is_eof() => Ok(()),
+            Err(e) => self.failed("the decoder failed at the end", e),
+        }
+    }
+
+    /// Remembers how far the packets reach.
+    fn note_end(&mut self) {
+        let end = self.input.packet.end_in_input().unwrap_or(0);
+        self.findings.damage.reached = self.findings.damage.reached.max(end);
+        let Some(base) = self.input.demuxer.time_base(self.input.packet.stream()) else {
+            return;
+        };
+        if let Some(at) = self.input.packet.pts().or_else(|| self.input.packet.dts()) {
+            let end = (at + self.input.packet.duration()) as f64 * base.to_f64();
+            self.findings.damage.end = self.findings.damage.end.max(end);
+            if self.input.packet.stream() == self.input.stream {
+                self.findings.damage.stream_end = self.findings.damage.stream_end.max(end);
+            }
+        }
+    }
+}

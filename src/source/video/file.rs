@@ -1,0 +1,131 @@
+//! The input: its name, what may be opened for it, and errors that name it.
+
+use super::known::extent::Extent;
+use crate::ffmpeg::{Access, AvError, Demuxer, OpenFailure};
+use crate::frame::StallTimeout;
+use crate::source::SourceError;
+#[cfg(feature = "images")]
+use crate::still::{Decoding, ImageKind};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Advice when a file holds no video.
+const NO_VIDEO: &str = "give a video file, an image, a directory of images, or '-' for a pipe";
+
+/// A file, a URL, or a device such as /dev/stdin.
+#[derive(Debug, Clone)]
+pub(super) struct InputFile {
+    pub(super) path: PathBuf,
+    /// The path in messages.
+    pub(super) name: String,
+    /// The files and protocols that may be opened for it.
+    pub(super) access: Access,
+    /// How long it may be silent; `None` waits for ever.
+    pub(super) timeout: Option<Duration>,
+}
+
+impl InputFile {
+    /// Opens it with FFmpeg's demuxer for its content.
+    pub(super) fn open(&self) -> Result<Demuxer, SourceError> {
+        let (path, access, timeout) = (self.path.as_path(), self.access, self.timeout);
+        let invalid = |problem: String| self.invalid(problem);
+        if !access.urls
+            && let Err(cause) = path.metadata()
+        {
+            if cause.kind() == std::io::ErrorKind::NotFound && is_url_like(&self.name) {
+                return Err(invalid(
+                    "there is no such file; if it is a URL, --allow-urls lets FFmpeg open it".to_owned(),
+                ));
+            }
+            return Err(SourceError::Io {
+                path: self.name.clone(),
+                cause,
+            });
+        }
+        is_within_a_packet(path)?;
+        let demuxer = Demuxer::open(path, access, timeout).map_err(|failure| match failure {
+            OpenFailure::Refused(problem) => invalid(problem),
+            OpenFailure::TimedOut => invalid(StallTimeout::sentence(timeout)),
+            OpenFailure::Open(e) if e.is_invalid_data() || ends_early(path, e) => {
+                invalid(match Extent::of(path, "", "") {
+                    Extent::Missing(bytes) => format!(
+                        "it was cut off: by its own account its last {bytes} bytes are missing, and with \
+                         them what tells how to read it"
+                    ),
+                    _ if !e.is_invalid_data() => {
+                        "it ends before any of its streams begins: it was cut off, or nothing was written \
+                         into it; get the whole file"
+                            .to_owned()
+                    }
+                    _ => format!("FFmpeg finds no audio or video in it; {NO_VIDEO}"),
+                })
+            }
+            OpenFailure::Open(e) => self.lacking(e),
+            OpenFailure::Streams(e) => invalid(format!(
+                "its streams cannot be understood ({e}); the file may be damaged or cut off at its start"
+            )),
+        })?;
+        if demuxer.format_name() == "tty" {
+            // FFmpeg would draw any text's letters as a film.
+            return Err(invalid(format!("it is a text file; {NO_VIDEO}")));
+        }
+        Ok(demuxer)
+    }
+
+    /// The error that says what is wrong with it.
+    pub(super) fn invalid(&self, problem: String) -> SourceError {
+        SourceError::Invalid {
+            path: self.name.clone(),
+            problem,
+        }
+    }
+
+    /// The error for a call below that failed for want of something of the machine's.
+    pub(super) fn lacking(&self, e: AvError) -> SourceError {
+        SourceError::Io {
+            path: self.name.clone(),
+            cause: e.to_io(),
+        }
+    }
+}
+
+/// True if FFmpeg's error `e` means that the file ends too early. Some demuxers report that as an error of
+/// the disk, though the file can be read to its end.
+fn ends_early(path: &Path, e: AvError) -> bool {
+    const BEGINNING: u64 = 1 << 20;
+    let reads = || -> std::io::Result<u64> {
+        let mut beginning = File::open(path)?.take(BEGINNING);
+        std::io::copy(&mut beginning, &mut std::io::sink())
+    };
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    is_file && (e.is_eof() || e.is_of_disk() && reads().is_ok_and(|read| read < BEGINNING))
+}
+
+/// Refuses a picture that is larger than FFmpeg's packets get, before two gigabytes of it are read for
+/// nothing.
+fn is_within_a_packet(path: &Path) -> Result<(), SourceError> {
+    #[cfg(feature = "images")]
+    let is_picture = ImageKind::read(path).is_some_and(|kind| kind.decoding() == Decoding::Ffmpeg);
+    #[cfg(not(feature = "images"))]
+    let is_picture = false;
+    let bytes = path.metadata().map_or(0, |file| file.len());
+    if is_picture && bytes > i32::MAX as u64 {
+        return Err(SourceError::Invalid {
+            path: path.display().to_string(),
+            problem: format!("is a picture of {bytes} bytes, and FFmpeg reads pictures of up to 2 GiB"),
+        });
+    }
+    Ok(())
+}
+
+/// True for what looks like the name of a protocol and what it is to open.
+pub fn is_url_like(name: &str) -> bool {
+    name.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.len() > 1
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+-.,".contains(c))
+    })
+}

@@ -1,0 +1,196 @@
+//! What is found to be wrong with an input, or lost of it: counted or kept as a sentence until the end, or an
+//! error at once if the source is strict.
+//!
+//! `damage`: what cannot be read or decoded. `steps`: pictures that are missing in the middle. `end`: an
+//! input that was cut off.
+
+mod damage;
+mod end;
+mod steps;
+
+pub(super) use steps::Steps;
+
+use super::VideoSource;
+use super::decoding::Progress;
+use super::file::InputFile;
+use crate::ffmpeg::AvError;
+use crate::frame::{Remarks, too_large};
+use crate::source::SourceError;
+use crate::wording::counted;
+use damage::{Damage, jumps_sentence};
+use std::collections::BTreeSet;
+
+/// FFmpeg's names of kinds of pictures that hold pixels alone.
+const BARE_PICTURES: [&str; 8] = ["pam", "pbm", "pfm", "pgm", "pgmyuv", "phm", "ppm", "qoi"];
+
+/// What was found so far.
+#[derive(Default)]
+pub(super) struct Findings {
+    /// What is found ends the run.
+    pub(super) strict: bool,
+    pub(super) damage: Damage,
+    /// From picture to picture.
+    pub(super) steps: Steps,
+    /// What shows that the input was cut off.
+    pub(super) cut: Option<String>,
+    /// What the decoder does not give of the stream.
+    lost: Option<String>,
+    /// It has ended, and was a single picture out of a pipe.
+    is_lone_picture: bool,
+    /// What the conversion to a native format loses.
+    inexact: Option<String>,
+    /// Metadata left out because it exceeds `METADATA_LIMIT`, in words.
+    too_large: BTreeSet<String>,
+}
+
+impl Findings {
+    pub(super) fn new(strict: bool) -> Findings {
+        Findings {
+            strict,
+            ..Findings::default()
+        }
+    }
+
+    /// Forgets what belongs to pictures so far: others come. `patched` is what the decoder said of them.
+    pub(super) fn begin_anew(&mut self, patched: u64) {
+        self.steps = Steps::default();
+        self.damage.begin_anew(patched);
+    }
+
+    /// Notes what the decoder does not give, or fails if the source is strict.
+    pub(super) fn lose(&mut self, file: &InputFile, lost: String) -> Result<(), SourceError> {
+        let lost = match self.lost.take() {
+            Some(before) => format!("{before}; {lost}"),
+            None => lost,
+        };
+        if self.strict {
+            return Err(file.invalid(format!("{lost}; without --strict it is read so")));
+        }
+        self.lost = Some(lost);
+        Ok(())
+    }
+
+    /// Notes what the conversion to a native format loses, or fails if the source is strict.
+    pub(super) fn note_inexact(&mut self, file: &InputFile, inexact: String) -> Result<(), SourceError> {
+        if self.strict {
+            return Err(file.invalid(format!("{inexact}; without --strict it is read so")));
+        }
+        self.inexact = Some(inexact);
+        Ok(())
+    }
+
+    /// Notes what is left out because it is too large, or fails if the source is strict.
+    pub(super) fn leave_out(&mut self, file: &InputFile, words: Vec<String>) -> Result<(), SourceError> {
+        if self.strict && !words.is_empty() {
+            return Err(file.invalid(format!(
+                "{}; without --strict it is read without",
+                too_large(&words.join(", "))
+            )));
+        }
+        self.too_large.extend(words);
+        Ok(())
+    }
+
+    /// Counts damage at `place`, or fails if the source is strict.
+    pub(super) fn damaged_at(
+        &mut self,
+        file: &InputFile,
+        what: &str,
+        place: &str,
+    ) -> Result<(), SourceError> {
+        if self.strict {
+            return Err(file.invalid(format!(
+                "{what} {place}; without --strict the damage is concealed and counted"
+            )));
+        }
+        tracing::debug!(path = %file.name, "{what} {place}");
+        self.damage.packets += 1;
+        Ok(())
+    }
+}
+
+impl VideoSource {
+    /// Counts damage, or fails if the source is strict.
+    pub(super) fn damaged(&mut self, what: &str) -> Result<(), SourceError> {
+        let place = self.place();
+        self.findings.damaged_at(&self.file, what, &place)
+    }
+
+    /// Counts a failure as damage of the input, unless it is the machine that lacks something.
+    pub(super) fn failed(&mut self, what: &str, e: AvError) -> Result<(), SourceError> {
+        if e.shortage().is_some() {
+            return Err(self.file.lacking(e));
+        }
+        self.damaged(&format!("{what} ({e})"))
+    }
+
+    /// Where the input is now, for an error's sentence.
+    pub(super) fn place(&self) -> String {
+        let base = self.info.time_base;
+        let at = self.input.packet.pts().or_else(|| self.input.packet.dts());
+        match at {
+            Some(at) => format!(
+                "at {:.3} s (after {})",
+                at as f64 * base.to_f64(),
+                counted(self.maker.made, "frame")
+            ),
+            None => format!("after {}", counted(self.maker.made, "frame")),
+        }
+    }
+
+    /// Notes that a single picture came through a pipe: FFmpeg gives its pixels, and it cannot be read again
+    /// for the rest. Kinds that say nothing else lose nothing.
+    pub(super) fn note_lone_picture(&mut self) -> Result<(), SourceError> {
+        let demuxer = self.input.demuxer.format_name();
+        let is_picture = match demuxer.strip_suffix("_pipe") {
+            Some(kind) => !BARE_PICTURES.contains(&kind),
+            None => demuxer == "mjpeg",
+        };
+        if !is_picture || self.maker.made != 1 || self.file.path.is_file() || self.findings.is_lone_picture {
+            return Ok(());
+        }
+        self.findings.is_lone_picture = true;
+        let lost = "it is one picture out of a pipe, of which FFmpeg gives the pixels alone: what it says \
+             beside them (orientation, Exif, resolution, texts) and its further pages, layers and parts are \
+             left out; give it as a file";
+        self.findings.lose(&self.file, lost.to_owned())
+    }
+
+    /// The remarks without the input's name.
+    pub(in crate::source) fn findings(&mut self) -> Remarks {
+        let cut = self
+            .findings
+            .cut
+            .take()
+            .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
+        let codec = self.decoder.codec_name();
+        let words: Vec<String> = std::mem::take(&mut self.findings.too_large).into_iter().collect();
+        let signs = [
+            self.findings.lost.take(),
+            self.findings.inexact.take(),
+            (!words.is_empty()).then(|| too_large(&words.join(", "))),
+            self.findings
+                .damage
+                .missing_head(&codec, self.input.state == Progress::Ended),
+            self.findings.damage.sentence(),
+            self.findings.steps.sentence(self.info.time_base),
+            cut,
+        ];
+        Remarks {
+            notes: jumps_sentence(self.input.demuxer.jumps())
+                .into_iter()
+                .chain(self.skip.note())
+                .collect(),
+            warnings: signs
+                .into_iter()
+                .flatten()
+                .chain(
+                    self.maker
+                        .excess
+                        .iter()
+                        .flat_map(|excess| excess.sentence(self.info.format)),
+                )
+                .collect(),
+        }
+    }
+}
