@@ -10,14 +10,15 @@
 //!
 //! `depth` is the most places by which a packet comes earlier in decoding than its frame is shown.
 
+use super::VideoSink;
 use super::container::{AddVideo, PACKETS_TRIED, Sample, SampleSource};
+use super::encoding::pacing::Pacing;
 use super::passthrough::Passthrough;
-use super::rehearsal::{trial_step, video_span};
-use super::{VideoSink, choice};
+use super::settings::choice;
+use super::settings::rehearsal::{trial_step, video_span};
 use crate::ffmpeg::{Access, AvError, Demuxer, Medium, Muxer, OpenFailure, Packet, rescale};
 use crate::frame::{Rational, Remarks, Stopped, is_closed};
 use crate::sink::constant_rate::{ConstantRate, assumed_rate, irregular};
-use crate::sink::video::pacing::Pacing;
 use crate::sink::{SinkError, Written};
 use crossbeam_channel::Receiver;
 use std::path::{Path, PathBuf};

@@ -5,19 +5,12 @@
 //! they cannot is undone in the samples where that is possible, and reported where it is not (see `stage`).
 //! Frames go to the encoder without a copy of their pixels where it reads them at once.
 
-mod alpha;
-mod choice;
 mod container;
-mod gif;
+mod encoding;
 mod join;
-mod kept;
-mod pacing;
 mod passthrough;
-mod quality;
-mod rehearsal;
 mod selection;
-mod stage;
-mod webp;
+mod settings;
 
 use super::atomic_file::AtomicFile;
 use super::constant_rate::{ConstantRate, assumed_rate, irregular};
@@ -31,20 +24,22 @@ use crate::frame::{ColourModel, Frame, Layout, PixelFormat, Rational, Remarks, S
 use crate::source::range::nanos;
 use crate::source::{Origin, StreamInfo};
 use crate::wording::counted;
-pub use choice::usual_encoders;
-#[doc(hidden)]
-pub use quality::X26X_PRESETS;
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
+pub use settings::choice::usual_encoders;
+#[doc(hidden)]
+pub use settings::encoder::X26X_PRESETS;
 
-use alpha::AlphaWatch;
-use choice::FormatChoice;
 use container::{AddVideo, Container, explained};
 use crossbeam_channel::Receiver;
-use gif::GifEncoder;
+use encoding::gif::GifEncoder;
+use encoding::pacing::Pacing;
+use encoding::webp;
 pub use join::{JoinedPart, packet_order};
-use pacing::Pacing;
 use passthrough::{MapFailure, Passthrough};
-use stage::{SampleSteps, Staged};
+use settings::alpha::{self, AlphaWatch};
+use settings::choice::{self, FormatChoice};
+use settings::samples::{self, SampleSteps};
+use settings::stage::Staged;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -645,7 +640,7 @@ impl Running {
                 before.copy_from(&frame)?;
                 // A new picture each time, since the encoder may still read the one before.
                 let mut after = Picture::allocate(
-                    stage::scaled_format(&self.choice),
+                    samples::scaled_format(&self.choice),
                     frame.layout().width(),
                     frame.layout().height(),
                 )?;

@@ -5,7 +5,7 @@ use super::copied::{Copied, label};
 use super::texts;
 use crate::ffmpeg::Demuxer;
 use crate::sink::video::container::StreamHandling;
-use crate::sink::video::kept::{self, Carried};
+use crate::sink::video::container::kept::{self, Carried};
 
 /// What could not be carried over, a sentence each.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use super::plan::Planned;
 use super::reading::Reader;
 use crate::ffmpeg::{AvError, Muxer};
 use crate::sink::video::container::STALE_TEXTS;
-use crate::sink::video::kept;
+use crate::sink::video::container::kept;
 use std::ffi::CStr;
 
 /// Texts about the whole file that describe the old container and that the new one writes for itself.

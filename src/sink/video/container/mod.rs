@@ -5,6 +5,8 @@
 //! under the names of other systems, MPEG-TS takes anything as data without a name, and raw muxers write any
 //! packet between the frames.
 
+pub(super) mod kept;
+
 use crate::ffmpeg::{
     AudioTranscoder, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Medium, Muxer, Packet,
     log,

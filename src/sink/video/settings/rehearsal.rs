@@ -4,7 +4,6 @@
 //! Frames are small, since facts do not depend on the size, unless the encoder refuses that, or pixels are
 //! not square: MPEG-2 states the aspect of the whole picture, of which it knows four.
 
-use super::container::{Sample, SampleSource, video_of};
 use crate::convert::written_matrix;
 use crate::ffmpeg::{
     AvError, AvFormat, Decoder, Demuxer, Encoder, EncoderSetup, Muxer, Packet, Picture, Received, Scaler,
@@ -12,6 +11,7 @@ use crate::ffmpeg::{
 };
 use crate::frame::{Metadata, Range, Rational, SideData};
 use crate::sink::ledger::add_stream_blocks;
+use crate::sink::video::container::{Sample, SampleSource, video_of};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -28,25 +28,25 @@ const STEP: f64 = 0.02;
 const ANOTHER: u64 = 16;
 
 /// An encoder that is open, and options that it left to the container.
-pub(super) type Opened = (Encoder, Vec<(String, String)>);
+pub(in crate::sink::video) type Opened = (Encoder, Vec<(String, String)>);
 
 /// What is tried.
-pub(super) struct Rehearsal<'a> {
+pub(in crate::sink::video) struct Rehearsal<'a> {
     /// Opens the encoder as the run does.
-    pub(super) open: &'a dyn Fn(&EncoderSetup) -> Option<Opened>,
-    pub(super) setup: EncoderSetup,
+    pub(in crate::sink::video) open: &'a dyn Fn(&EncoderSetup) -> Option<Opened>,
+    pub(in crate::sink::video) setup: EncoderSetup,
     /// The container's name, if the file's name does not tell.
-    pub(super) muxer: Option<&'a str>,
-    pub(super) path: &'a Path,
-    pub(super) frame_rate: Option<Rational>,
+    pub(in crate::sink::video) muxer: Option<&'a str>,
+    pub(in crate::sink::video) path: &'a Path,
+    pub(in crate::sink::video) frame_rate: Option<Rational>,
     /// Four letters that mark the codec, if not the container's own choice.
-    pub(super) tag: Option<[u8; 4]>,
+    pub(in crate::sink::video) tag: Option<[u8; 4]>,
     /// Blocks of the stream.
-    pub(super) blocks: &'a [SideData],
+    pub(in crate::sink::video) blocks: &'a [SideData],
 }
 
 /// What came of a rehearsal.
-pub(super) enum Read {
+pub(in crate::sink::video) enum Read {
     /// What came back.
     Back(Box<Back>),
     /// The file can be written, but nothing can be read from it: a stream of bare samples.
@@ -58,18 +58,18 @@ pub(super) enum Read {
 }
 
 /// Frames that came back.
-pub(super) struct Back {
+pub(in crate::sink::video) struct Back {
     /// The facts of each one, in order.
-    pub(super) facts: Vec<Metadata>,
+    pub(in crate::sink::video) facts: Vec<Metadata>,
     /// The pixel format of the first.
-    pub(super) format: AvFormat,
+    pub(in crate::sink::video) format: AvFormat,
     /// The encoder and its packets, if the file was one in memory.
-    pub(super) sample: Option<Sample>,
+    pub(in crate::sink::video) sample: Option<Sample>,
 }
 
 impl Rehearsal<'_> {
     /// Writes a frame for each of `frames`, which hold what they say, and reads them back.
-    pub(super) fn run(&self, frames: &[&Metadata]) -> Read {
+    pub(in crate::sink::video) fn run(&self, frames: &[&Metadata]) -> Read {
         let square = frames.iter().all(|f| {
             let (num, den) = f.sample_aspect;
             num <= 0 || den <= 0 || num == den
@@ -100,7 +100,7 @@ impl Rehearsal<'_> {
 
     /// True if pictures that come after a gap, frames like `frame`, come back after it; `None` if that cannot
     /// be tried.
-    pub(super) fn keeps_gap(&self, frame: &Metadata) -> Option<bool> {
+    pub(in crate::sink::video) fn keeps_gap(&self, frame: &Metadata) -> Option<bool> {
         let step = trial_step(self.step(), self.setup.time_base);
         let gap = 4 * MANY as i64 * step;
         let sizes = [SMALL, (self.setup.width, self.setup.height)];
@@ -128,7 +128,7 @@ impl Rehearsal<'_> {
 
     /// True if a picture that came back as `format` is another one, since the file does not say how its
     /// samples are stored.
-    pub(super) fn is_misread(&self, frame: &Metadata, format: AvFormat) -> bool {
+    pub(in crate::sink::video) fn is_misread(&self, frame: &Metadata, format: AvFormat) -> bool {
         let given = self.setup.format;
         if format.name().replacen("yuvj", "yuv", 1) == given.name().replacen("yuvj", "yuv", 1) {
             return false;
@@ -264,12 +264,12 @@ fn uniform(picture: &mut Picture) -> Result<(), AvError> {
 }
 
 /// Ticks of `base` from picture to picture in a trial of times, where it is `step` in the video.
-pub(super) fn trial_step(step: i64, base: Rational) -> i64 {
+pub(in crate::sink::video) fn trial_step(step: i64, base: Rational) -> i64 {
     step.max((STEP / base.to_f64()).ceil() as i64)
 }
 
 /// Seconds from the first packet of the first video stream to its last one.
-pub(super) fn video_span(mut demuxer: Demuxer) -> Option<f64> {
+pub(in crate::sink::video) fn video_span(mut demuxer: Demuxer) -> Option<f64> {
     let stream = video_of(&demuxer)?;
     let mut packet = Packet::new().ok()?;
     let mut times = Vec::new();
@@ -283,7 +283,7 @@ pub(super) fn video_span(mut demuxer: Demuxer) -> Option<f64> {
 }
 
 /// The facts of the first `most` frames of the first video stream.
-pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
+pub(in crate::sink::video) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
     let Some(stream) = video_of(&demuxer) else {
         return Read::Nothing;
     };

@@ -7,7 +7,7 @@ use crate::frame::Rational;
 const GIF_LEAST: i64 = 2;
 
 /// The times given so far.
-pub(super) struct Pacing {
+pub(in crate::sink::video) struct Pacing {
     /// The source's time base, and the encoder's.
     from: Rational,
     base: Rational,
@@ -46,7 +46,7 @@ struct Clock {
 
 impl Pacing {
     /// `pause` is in seconds, `step` in ticks of `from`.
-    pub(super) fn new(from: Rational, base: Rational, pause: f64, step: i64) -> Pacing {
+    pub(in crate::sink::video) fn new(from: Rational, base: Rational, pause: f64, step: i64) -> Pacing {
         Pacing {
             from,
             base,
@@ -67,7 +67,7 @@ impl Pacing {
     }
 
     /// Has times suit stream `stream` of `muxer`, whose head is written.
-    pub(super) fn suit(&mut self, muxer: &Muxer, stream: usize) {
+    pub(in crate::sink::video) fn suit(&mut self, muxer: &Muxer, stream: usize) {
         if muxer.name() == "gif" {
             self.least = GIF_LEAST;
         }
@@ -83,12 +83,12 @@ impl Pacing {
     }
 
     /// The encoder's time base.
-    pub(super) fn base(&self) -> Rational {
+    pub(in crate::sink::video) fn base(&self) -> Rational {
         self.base
     }
 
     /// When the next frame is shown and how long, in the encoder's ticks, by what it says in the source's.
-    pub(super) fn place(&mut self, pts: Option<i64>, duration: Option<i64>) -> (i64, i64) {
+    pub(in crate::sink::video) fn place(&mut self, pts: Option<i64>, duration: Option<i64>) -> (i64, i64) {
         let source = pts;
         let wanted = pts.map(|pts| rescale(pts, self.from, self.base) - self.pause);
         let step = rescale(duration.unwrap_or(self.step), self.from, self.base).max(self.least);
@@ -126,13 +126,13 @@ impl Pacing {
     }
 
     /// When the first frame and the last one are shown, and the end of the last one; `None` without frames.
-    pub(super) fn span(&self) -> Option<(i64, i64, i64)> {
+    pub(in crate::sink::video) fn span(&self) -> Option<(i64, i64, i64)> {
         let (first, last) = self.first.zip(self.last)?;
         Some((first, last, last + self.last_step))
     }
 
     /// Word of frames that are not shown when the source shows them, if there are any.
-    pub(super) fn sentences(&self, container: &str) -> Vec<String> {
+    pub(in crate::sink::video) fn sentences(&self, container: &str) -> Vec<String> {
         let frames = |count: u64, one: &str, more: &str| match count {
             1 => format!("1 frame {one}"),
             n => format!("{n} frames {more}"),

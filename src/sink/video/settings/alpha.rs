@@ -1,10 +1,10 @@
 //! What becomes of alpha on the way into an encoder: kept, reduced to transparent or opaque, or lost, and
 //! what warning that takes.
 
-use super::SinkError;
-use super::container::Container;
 use crate::ffmpeg::{Access, AvFormat, Decoder, Demuxer, EncoderKind, Packet, Picture, Received};
 use crate::frame::Frame;
+use crate::sink::SinkError;
+use crate::sink::video::container::Container;
 use std::path::Path;
 
 /// Packets of a finished file that are read to find its first picture.
@@ -15,7 +15,7 @@ const KEEPING_ALPHA: &[&str] = &["libvpx-vp9", "prores_ks", "qtrle", "ffv1", "ut
 
 /// What the encoder does with alpha.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AlphaHandling {
+pub(in crate::sink::video) enum AlphaHandling {
     /// It takes a format with alpha.
     Kept,
     /// It takes a palette, in which a pixel is transparent or opaque.
@@ -25,7 +25,7 @@ pub(super) enum AlphaHandling {
 }
 
 /// Counts the frames whose alpha is not kept.
-pub(super) struct AlphaWatch {
+pub(in crate::sink::video) struct AlphaWatch {
     handling: AlphaHandling,
     /// How many frames lost something.
     frames: u64,
@@ -39,7 +39,7 @@ pub(super) struct AlphaWatch {
 impl AlphaWatch {
     /// Watches what `kind` does in `container` with pictures that it gets as `format`; `has_alpha` if the
     /// frames have it.
-    pub(super) fn new(
+    pub(in crate::sink::video) fn new(
         container: &Container,
         kind: EncoderKind,
         format: AvFormat,
@@ -64,7 +64,7 @@ impl AlphaWatch {
     }
 
     /// Looks at a frame before it is converted; a sentence if it is the first that loses something.
-    pub(super) fn look(&mut self, frame: &Frame) -> Option<String> {
+    pub(in crate::sink::video) fn look(&mut self, frame: &Frame) -> Option<String> {
         if !frame.format().has_alpha() || (self.handling == AlphaHandling::Kept && self.was_used) {
             return None;
         }
@@ -98,7 +98,7 @@ impl AlphaWatch {
     }
 
     /// What was lost, once all frames have been seen.
-    pub(super) fn warning(&self) -> Option<String> {
+    pub(in crate::sink::video) fn warning(&self) -> Option<String> {
         let of = match self.frames {
             0 => return None,
             1 => "the alpha of 1 frame".to_owned(),
@@ -109,7 +109,7 @@ impl AlphaWatch {
 
     /// Looks into the finished file for the alpha that the encoder was given: some encoders and containers
     /// drop it without a word. A sentence if it is gone.
-    pub(super) fn missing(&self, path: &Path, stream: usize) -> Option<String> {
+    pub(in crate::sink::video) fn missing(&self, path: &Path, stream: usize) -> Option<String> {
         if self.handling != AlphaHandling::Kept || !self.was_used {
             return None;
         }
@@ -146,7 +146,7 @@ fn first_format(path: &Path, stream: usize) -> Option<AvFormat> {
 
 /// True if what `kind` writes keeps its alpha in `container`. The alpha of VP8 and VP9 is not in their
 /// packets but beside them, and Matroska's family alone holds that.
-pub(super) fn is_held(container: &Container, kind: EncoderKind) -> bool {
+pub(in crate::sink::video) fn is_held(container: &Container, kind: EncoderKind) -> bool {
     let beside = matches!(kind.codec_name().as_str(), "vp8" | "vp9");
     !beside || matches!(container.name(), "matroska" | "webm")
 }
@@ -169,7 +169,7 @@ fn advice(container: &Container) -> String {
 }
 
 /// An error that `--strict` makes of a loss.
-pub(super) fn refused(path: &str, problem: &str) -> SinkError {
+pub(in crate::sink::video) fn refused(path: &str, problem: &str) -> SinkError {
     SinkError::Unsupported {
         path: path.to_owned(),
         problem: format!("{problem}; without --strict it is written all the same"),

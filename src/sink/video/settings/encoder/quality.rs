@@ -4,7 +4,7 @@ use crate::filter::suggest::suggestion;
 
 /// How a number for `--quality` reaches an encoder.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Quality {
+pub(in crate::sink::video) enum Quality {
     /// By the option of that name.
     Option(&'static str),
     /// As a constant quantiser scale.
@@ -14,7 +14,7 @@ pub(super) enum Quality {
 }
 
 /// The knob that `--quality` turns on this encoder, and the value that it gets by default.
-pub(super) fn quality_of(encoder: &str) -> (Quality, Option<f64>) {
+pub(in crate::sink::video) fn quality_of(encoder: &str) -> (Quality, Option<f64>) {
     match encoder {
         "libx264" | "libx264rgb" => (Quality::Option("crf"), Some(18.0)),
         "libx265" => (Quality::Option("crf"), Some(20.0)),
@@ -51,7 +51,7 @@ fn quality_range(encoder: &str) -> Option<(f64, f64)> {
 }
 
 /// Refuses a quality that the encoder would silently take for another.
-pub(super) fn check_quality(encoder: &str, quality: f64) -> Result<(), String> {
+pub(in crate::sink::video) fn check_quality(encoder: &str, quality: f64) -> Result<(), String> {
     match quality_range(encoder) {
         Some((least, most)) if !(least..=most).contains(&quality) => {
             let better = match encoder {
@@ -82,7 +82,7 @@ pub const X26X_PRESETS: [&str; 10] = [
 ];
 
 /// Refuses a preset that the encoder would not name in words of its own.
-pub(super) fn check_preset(encoder: &str, key: &str, preset: &str) -> Result<(), String> {
+pub(in crate::sink::video) fn check_preset(encoder: &str, key: &str, preset: &str) -> Result<(), String> {
     match encoder {
         "libx264" | "libx264rgb" | "libx265" => {
             let is_known =
@@ -106,7 +106,7 @@ pub(super) fn check_preset(encoder: &str, key: &str, preset: &str) -> Result<(),
 }
 
 /// Options that choose quality in their own way, so that the default stays away.
-pub(super) const QUALITY_KEYS: &[&str] = &[
+pub(in crate::sink::video) const QUALITY_KEYS: &[&str] = &[
     "b",
     "crf",
     "qp",

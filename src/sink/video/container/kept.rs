@@ -1,6 +1,6 @@
 //! Texts, marks, chapters and programs that are in the input and not in the finished file.
 
-use super::container::STALE_TEXTS;
+use super::STALE_TEXTS;
 use crate::ffmpeg::{Chapter, Demuxer, Medium};
 
 /// Names of texts that each file has of its own, for what wrote it and how it is laid out; in lower case.
@@ -92,17 +92,17 @@ const CHAPTER_OFF: f64 = 0.001;
 type Text = (String, String);
 
 /// True if the name of a text is one of the many that phones and cameras invent, with dots between the words.
-pub(super) fn is_reverse_domain(name: &str) -> bool {
+pub(in crate::sink::video) fn is_reverse_domain(name: &str) -> bool {
     name.contains('.')
 }
 
 /// A stream of the input that is in the output.
-pub(super) struct Carried {
-    pub(super) from: usize,
+pub(in crate::sink::video) struct Carried {
+    pub(in crate::sink::video) from: usize,
     /// What it is called in messages.
-    pub(super) label: String,
+    pub(in crate::sink::video) label: String,
     /// Its pictures are new: it is no cover.
-    pub(super) is_filtered: bool,
+    pub(in crate::sink::video) is_filtered: bool,
 }
 
 /// What the input says of a stream that would be missed.
@@ -264,7 +264,7 @@ fn says_same(a: &str, b: &str) -> bool {
 /// What is lost on the way from `before`, streams `carried` of it in the output's order, to the file that
 /// `open` opens, `None` if it cannot be read; a sentence each. Texts that are named in `ignored` are
 /// reported elsewhere.
-pub(super) fn losses(
+pub(in crate::sink::video) fn losses(
     before: &Demuxer,
     (carried, ignored): (&[Carried], &[&str]),
     open: impl FnOnce() -> Option<Demuxer>,
@@ -345,7 +345,7 @@ fn counterpart(after: &Demuxer, class: (Medium, bool), before: &[(Medium, bool)]
 }
 
 /// The name of a program and of who provides it, where they are stated.
-pub(super) fn service(program: &[Text]) -> impl Iterator<Item = &Text> {
+pub(in crate::sink::video) fn service(program: &[Text]) -> impl Iterator<Item = &Text> {
     program.iter().filter(|(name, value)| {
         name.starts_with("service_") && !NO_SERVICE.contains(&value.as_str()) && !value.is_empty()
     })

@@ -9,7 +9,7 @@ const DURATION: usize = 12;
 
 /// Lets the last frame of the file end after `total` milliseconds. Data that are no animated WebP stay as
 /// they are.
-pub(super) fn set_total(file: &mut [u8], total: i64) {
+pub(in crate::sink::video) fn set_total(file: &mut [u8], total: i64) {
     let mut at = FILE_HEAD;
     let mut sum = 0;
     let mut last = None;

@@ -17,14 +17,14 @@ const CLEAR: u8 = 2;
 type Pixel = Option<Colour3>;
 
 /// One frame's bytes, as FFmpeg's GIF muxer takes them, and the time that it was given.
-pub(super) struct GifPacket {
-    pub(super) data: Vec<u8>,
-    pub(super) pts: i64,
-    pub(super) is_first: bool,
+pub(in crate::sink::video) struct GifPacket {
+    pub(in crate::sink::video) data: Vec<u8>,
+    pub(in crate::sink::video) pts: i64,
+    pub(in crate::sink::video) is_first: bool,
 }
 
 /// Frames of a GIF file that wait for their duration.
-pub(super) struct GifEncoder {
+pub(in crate::sink::video) struct GifEncoder {
     width: usize,
     height: usize,
     aspect: u8,
@@ -62,7 +62,7 @@ struct Area {
 
 impl GifEncoder {
     /// An encoder for frames of a size that GIF can say.
-    pub(super) fn new(width: usize, height: usize, (num, den): (i32, i32)) -> GifEncoder {
+    pub(in crate::sink::video) fn new(width: usize, height: usize, (num, den): (i32, i32)) -> GifEncoder {
         // The aspect is stated in 64ths, from 1/4 to 4.
         let aspect = if num > 0 && den > 0 && num != den {
             let value = i64::from(num) * 64 / i64::from(den) - 15;
@@ -83,12 +83,12 @@ impl GifEncoder {
     }
 
     /// How many frames had more colours than a palette.
-    pub(super) fn inexact(&self) -> u64 {
+    pub(in crate::sink::video) fn inexact(&self) -> u64 {
         self.inexact
     }
 
     /// Takes a frame of RGBA pixels; gives the one before.
-    pub(super) fn push(&mut self, rgba: Vec<u8>, pts: i64) -> Option<GifPacket> {
+    pub(in crate::sink::video) fn push(&mut self, rgba: Vec<u8>, pts: i64) -> Option<GifPacket> {
         let indexed = indexed(&rgba, self.width, false);
         let pixels = pixels(&indexed);
         let next = Waiting {
@@ -104,7 +104,7 @@ impl GifEncoder {
     }
 
     /// Gives the last frame.
-    pub(super) fn finish(&mut self) -> Option<GifPacket> {
+    pub(in crate::sink::video) fn finish(&mut self) -> Option<GifPacket> {
         self.waiting.take().map(|last| self.write(last, None))
     }
 

@@ -3,54 +3,40 @@
 //! A rehearsal tells what encoder and container can say. What they cannot say of range, rotation and YCgCo is
 //! undone in the samples; the rest is entered into the ledger as lost.
 
-use super::choice::{self, FormatChoice, Hdr, RequestedSettings};
-use super::container::Sample;
+use super::alpha;
+use super::choice::{self, FormatChoice};
+use super::encoder::Hdr;
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
-use super::{Running, VideoSink, alpha};
-use crate::convert::{self, Converter};
-use crate::ffmpeg::{
-    Access, AvError, AvFormat, Demuxer, Encoder, EncoderSetup, Picture, Scaler, ScalerEnd, for_stream, log,
-};
+use crate::ffmpeg::{Access, AvFormat, Demuxer, EncoderSetup, for_stream};
 use crate::frame::fact::{self, Fact, Facts, Samples};
-use crate::frame::{
-    Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Range, RangeChange, SideData, Turn, YCGCO,
-};
-use crate::sink::ledger::{Ledger, Outcome, merged, stated};
+use crate::frame::{FieldOrder, Frame, Metadata, SideData, Turn};
+use crate::sink::ledger::{Ledger, Outcome, stated};
+use crate::sink::video::container::Sample;
+use crate::sink::video::{Running, VideoSink};
 use crate::sink::{Rules, SinkError};
 use crate::source::StreamInfo;
 use std::sync::Arc;
 
-/// Changes of a frame's samples that undo facts which the output cannot say.
-pub(super) struct SampleSteps {
-    /// Colour facts of the stream, where a frame says nothing.
-    stream_colour: Colour,
-    /// The range that all frames are brought to, where it is not theirs.
-    limited: bool,
-    range_change: Option<RangeChange>,
-    turn: Option<Turn>,
-    to_rgb: Option<Converter>,
-}
-
 /// The settings of the output and the facts that it is meant to say.
 #[derive(Clone)]
-pub(super) struct Staged {
-    pub(super) choice: FormatChoice,
-    pub(super) setup: EncoderSetup,
-    pub(super) hdr: Hdr,
+pub(in crate::sink::video) struct Staged {
+    pub(in crate::sink::video) choice: FormatChoice,
+    pub(in crate::sink::video) setup: EncoderSetup,
+    pub(in crate::sink::video) hdr: Hdr,
     /// The first frame, with the stream's facts.
-    first: Metadata,
+    pub(super) first: Metadata,
     /// Blocks for the stream.
-    pub(super) blocks: Vec<SideData>,
-    turn: Option<Turn>,
+    pub(in crate::sink::video) blocks: Vec<SideData>,
+    pub(super) turn: Option<Turn>,
     /// Where chroma lies after the turn cannot be said.
     chroma_moves: bool,
     /// What the input's facts, and what the output's are about.
     input: Samples,
-    output: Samples,
+    pub(super) output: Samples,
     /// The rehearsal could not be held: the file itself must be read when it is complete.
     unverified: bool,
     /// Says that readers take the output's samples for others, if they do.
-    pub(super) misreading: Option<String>,
+    pub(in crate::sink::video) misreading: Option<String>,
 }
 
 /// Settings, what the file is meant to say with them, and what was read back.
@@ -63,7 +49,10 @@ struct Rehearsed {
 impl VideoSink {
     /// Settings for frames like `frame`, and the account of its facts: what the output can say is found out
     /// by a rehearsal, whose packets are given, too.
-    pub(super) fn stage(&self, frame: &Frame) -> Result<(Staged, Ledger, Option<Sample>), SinkError> {
+    pub(in crate::sink::video) fn stage(
+        &self,
+        frame: &Frame,
+    ) -> Result<(Staged, Ledger, Option<Sample>), SinkError> {
         let staged = self.planned(frame)?;
         let rules = Rules {
             overwrite: self.options.overwrite,
@@ -218,7 +207,7 @@ impl VideoSink {
 
     /// True if frames keep their times in the container, however irregular: as its muxer says, or else as a
     /// rehearsal shows.
-    pub(super) fn keeps_times(&self, staged: &Staged) -> bool {
+    pub(in crate::sink::video) fn keeps_times(&self, staged: &Staged) -> bool {
         let known = self.output.muxer.keeps_times();
         known.unwrap_or_else(|| {
             let kept = self.on_trial(staged, |rehearsal| rehearsal.keeps_gap(&staged.first));
@@ -260,145 +249,12 @@ impl VideoSink {
         })
     }
 
-    /// Opens the encoder for frames as the stream's facts announce them, for trial: what is wrong with its
-    /// options, or missing on this machine, is known before any work is done.
-    pub(super) fn try_encoder(&self) -> Result<(Opened, String), SinkError> {
-        let info = &self.info;
-        let choice = choice::choose_format(
-            (self.kind, self.container.name()),
-            (info.format, info.colour),
-            (info.width, info.height),
-            self.options.pixel_format.as_deref(),
-            alpha::is_held(&self.container, self.kind),
-        )
-        .map_err(|problem| self.unsupported(problem))?;
-        let setup = EncoderSetup {
-            colour: choice.colour,
-            time_base: choice::encoder_time_base(
-                &self.kind.name(),
-                &self.output.muxer.name(),
-                info.time_base,
-                info.frame_rate,
-            ),
-            frame_rate: info.frame_rate,
-            global_header: self.output.muxer.wants_global_header(),
-            ..EncoderSetup::plain(choice.format, info.width, info.height)
-        };
-        self.open_encoder(&setup, &Hdr::default())
-    }
-
-    /// An open encoder with the options that it does not know, and its settings for the summary.
-    pub(super) fn open_encoder(
-        &self,
-        setup: &EncoderSetup,
-        hdr: &Hdr,
-    ) -> Result<(Opened, String), SinkError> {
-        let encoder_name = self.kind.name();
-        let mut encoder = Encoder::new(self.kind, setup).map_err(|e| SinkError::Io {
-            path: self.name.clone(),
-            cause: e.to_io(),
-        })?;
-        if encoder_name == "mjpeg" {
-            encoder.allow_unofficial();
-        }
-        encoder.allow_alpha(setup.format);
-        let options: Vec<(String, String)> = self
-            .options
-            .encoder_options
-            .iter()
-            .map(|(key, value)| (key.strip_suffix(":v").unwrap_or(key).to_owned(), value.clone()))
-            .collect();
-        let requested = RequestedSettings {
-            quality: self.options.quality,
-            preset: self.options.preset.as_deref(),
-            options: &options,
-            frame_rate: self.info.frame_rate,
-            size: (setup.width, setup.height),
-            hdr: hdr.clone(),
-        };
-        let (settings, left) = choice::configure(&mut encoder, &encoder_name, &requested)
-            .map_err(|problem| self.unsupported(problem))?;
-        log::forget();
-        encoder.open().map_err(|e| {
-            if let Some(shortage) = e.shortage() {
-                return self.unsupported(format!(
-                    "the encoder {encoder_name} cannot be opened for {}x{} {}: {shortage}",
-                    setup.width,
-                    setup.height,
-                    setup.format.name()
-                ));
-            }
-            let problem = format!(
-                "the encoder {encoder_name} cannot be opened for {}x{} {} with these options: {e}",
-                setup.width,
-                setup.height,
-                setup.format.name()
-            );
-            self.unsupported(format!(
-                "{}; try another encoder or fewer options",
-                log::explained(&problem)
-            ))
-        })?;
-        Ok(((encoder, left), settings))
-    }
-
-    /// The mark that every player of this container knows; FFmpeg's own choice is refused by some.
-    pub(super) fn codec_tag(&self) -> Option<[u8; 4]> {
-        let apple = matches!(self.output.muxer.name().as_str(), "mp4" | "mov" | "ipod" | "f4v");
-        (apple && self.kind.codec_name() == "hevc").then_some(*b"hvc1")
-    }
-
-    /// swscale where the encoder takes another format, and what is done to frames of `layout` before it.
-    pub(super) fn sample_steps(
-        &self,
-        layout: &Layout,
-        staged: &Staged,
-    ) -> Result<(Option<(Scaler, Picture)>, SampleSteps), SinkError> {
-        let choice = &staged.choice;
-        let mut colour = staged.first.colour;
-        let mut format = layout.format();
-        let to_rgb = staged.output.model == ColourModel::Rgb;
-        if !to_rgb && format.model() != ColourModel::Rgb && choice.range_is_changed {
-            colour.range = choice.colour.range;
-        }
-        let mut steps = SampleSteps {
-            stream_colour: self.info.colour,
-            limited: colour.is_limited(format),
-            range_change: None,
-            turn: staged.turn,
-            to_rgb: None,
-        };
-        let (width, height) = (staged.setup.width, staged.setup.height);
-        if to_rgb && format.model() == ColourModel::Yuv {
-            let problem = |e: convert::ConvertError| self.unsupported(e.to_string());
-            if colour.matrix == YCGCO
-                && let Some(rgb) = convert::rgb_for_ycgco(format)
-            {
-                let converter = Converter::new((format, colour), rgb, width, height).map_err(problem)?;
-                colour = converter.colour();
-                format = rgb;
-                steps.to_rgb = Some(converter);
-            } else {
-                colour.read_matrix(height).map_err(|e| problem(e.into()))?;
-            }
-        }
-        if !choice.converts {
-            return Ok((None, steps));
-        }
-        let own = AvFormat::from_name(format.name())
-            .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {format}")))?;
-        let layout = Layout::new(format, width, height, 64).map_err(|e| self.unsupported(e.to_string()))?;
-        let made = make_scaler(&layout, own, colour, choice).map_err(|e| {
-            self.unsupported(format!(
-                "swscale cannot convert {format} to {}: {e}",
-                choice.format.name()
-            ))
-        })?;
-        Ok((Some(made), steps))
-    }
-
     /// Accounts for what a frame after the first says.
-    pub(super) fn account(&self, running: &mut Running, frame: &Frame) -> Result<(), SinkError> {
+    pub(in crate::sink::video) fn account(
+        &self,
+        running: &mut Running,
+        frame: &Frame,
+    ) -> Result<(), SinkError> {
         let metadata = stated_beside_container(&frame.metadata, &self.info);
         let staged = &running.staged;
         let news = running.ledger.see(&metadata, staged.input);
@@ -434,7 +290,7 @@ impl VideoSink {
 
     /// Looks into the finished file for what it says, where no rehearsal found out. Gives a sentence if
     /// FFmpeg cannot decode it.
-    pub(super) fn check_kept(&self, running: &mut Running) -> Option<String> {
+    pub(in crate::sink::video) fn check_kept(&self, running: &mut Running) -> Option<String> {
         if !running.staged.unverified || self.part.path() == self.options.path {
             return None;
         }
@@ -556,67 +412,4 @@ impl Staged {
             }
         }
     }
-}
-
-impl SampleSteps {
-    /// Brings a frame to the output's range, orientation and, where its matrix is one that swscale lacks, to
-    /// RGB.
-    pub(super) fn run(&mut self, mut frame: Frame) -> Result<Frame, AvError> {
-        let format = frame.format();
-        let limited = merged(frame.metadata.colour, self.stream_colour).is_limited(format);
-        if limited != self.limited && format.model() != ColourModel::Rgb {
-            let to = if self.limited { Range::Limited } else { Range::Full };
-            self.range_change
-                .get_or_insert_with(|| RangeChange::new(format, to))
-                .apply(&mut frame);
-        }
-        if let Some(turn) = self.turn {
-            frame = turn.apply(&frame).map_err(|_| AvError::no_memory())?;
-            frame.metadata.side_data.retain(|b| b.fact != Fact::Rotation);
-        }
-        if let Some(converter) = &mut self.to_rgb {
-            frame = converter.convert(&frame).map_err(|_| AvError::no_memory())?;
-        }
-        Ok(frame)
-    }
-}
-
-/// The format that the scaler makes: the encoder's, or the one that a palette is made from.
-pub(super) fn scaled_format(choice: &FormatChoice) -> AvFormat {
-    let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
-    AvFormat::from_name("rgba")
-        .filter(|_| has_palette)
-        .unwrap_or(choice.format)
-}
-
-/// swscale for frames of `layout`, and the padded picture that it reads.
-fn make_scaler(
-    layout: &Layout,
-    own: AvFormat,
-    colour: Colour,
-    choice: &FormatChoice,
-) -> Result<(Scaler, Picture), AvError> {
-    let (width, height) = (layout.width(), layout.height());
-    let to_full = match choice.colour.range {
-        Range::Full => true,
-        Range::Limited => false,
-        Range::Unspecified => choice.format.facts().is_some_and(|f| f.rgb || f.components <= 2),
-    };
-    let scaler = Scaler::new(
-        width,
-        height,
-        ScalerEnd {
-            format: own,
-            full_range: !colour.is_limited(layout.format()),
-            matrix: convert::written_matrix(colour.matrix, height),
-            chroma_location: colour.chroma_location,
-        },
-        ScalerEnd {
-            format: scaled_format(choice),
-            full_range: to_full,
-            matrix: convert::written_matrix(choice.colour.matrix, height),
-            chroma_location: choice.colour.chroma_location,
-        },
-    )?;
-    Ok((scaler, Picture::allocate(own, width, height)?))
 }

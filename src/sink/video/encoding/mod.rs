@@ -1,0 +1,5 @@
+//! doc
+
+pub(super) mod gif;
+pub(super) mod pacing;
+pub(super) mod webp;

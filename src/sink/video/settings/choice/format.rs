@@ -1,0 +1,359 @@
+//! The pixel format that is encoded.
+
+use crate::convert::{self, divides, is_full_range_name, loss};
+use crate::ffmpeg::{AvFormat, EncoderKind, FormatFacts};
+use crate::frame::fact::Samples;
+use crate::frame::{Colour, ColourModel, PixelFormat, Range};
+
+/// Containers that are made for players. Most players, those of browsers, phones and QuickTime among them,
+/// know no chroma of H.264 and HEVC but 4:2:0.
+const FOR_PLAYERS: &[&str] = &["mp4", "mov", "ipod", "3gp", "3g2", "f4v", "flv", "ismv"];
+
+/// True if RGB pictures go to this encoder with 4:2:0 chroma, so that players of the container show them.
+fn is_for_players(kind: EncoderKind, container: &str, model: ColourModel) -> bool {
+    model == ColourModel::Rgb
+        && FOR_PLAYERS.contains(&container)
+        && matches!(kind.codec_name().as_str(), "h264" | "hevc")
+}
+
+/// The pixel format that goes to the encoder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::sink::video) struct FormatChoice {
+    pub(in crate::sink::video) format: AvFormat,
+    /// The pixels must be converted by swscale.
+    pub(in crate::sink::video) converts: bool,
+    /// Colour facts of what goes to the encoder.
+    pub(in crate::sink::video) colour: Colour,
+    /// The samples are brought to the range in `colour`, since the output cannot say the frames' own.
+    pub(in crate::sink::video) range_is_changed: bool,
+    /// What to tell the user, if anything.
+    pub(in crate::sink::video) note: Option<String>,
+}
+
+impl FormatChoice {
+    /// What facts about pictures of this format and height are about.
+    pub(in crate::sink::video) fn samples(&self, height: usize) -> Samples {
+        let facts = self.format.facts().unwrap_or_default();
+        Samples {
+            model: match facts.components {
+                _ if facts.rgb || facts.palette => ColourModel::Rgb,
+                0..=2 => ColourModel::Gray,
+                _ => ColourModel::Yuv,
+            },
+            subsampled: facts.log2_x + facts.log2_y > 0,
+            height,
+        }
+    }
+
+    /// The same format with samples of the other range.
+    pub(in crate::sink::video) fn with_other_range(&self, height: usize) -> FormatChoice {
+        let limited = self.samples(height).is_limited(self.colour.range);
+        let range = if limited { Range::Full } else { Range::Limited };
+        FormatChoice {
+            colour: Colour { range, ..self.colour },
+            range_is_changed: true,
+            ..self.clone()
+        }
+    }
+}
+
+/// True if the encoder refuses frames whose size does not fill whole chroma samples.
+fn needs_whole_chroma(encoder: &str) -> bool {
+    [
+        "libx264",
+        "libx265",
+        "libopenh264",
+        "libsvtav1",
+        "h264_",
+        "hevc_",
+        "av1_",
+    ]
+    .iter()
+    .any(|start| encoder.starts_with(start))
+}
+
+/// True for formats that an encoder of FFmpeg's takes and writes as another picture: its JPEG 2000 of more
+/// than 8 bits overflows.
+fn is_garbled(encoder: &str, format: AvFormat) -> bool {
+    encoder == "jpeg2000" && format.facts().is_some_and(|facts| facts.depth > 8)
+}
+
+/// The frame's own format if the encoder takes it, else the one that loses least, or the one that the user
+/// wants. RGB pictures become 4:2:0 where the container is for players that know nothing else.
+pub(in crate::sink::video) fn choose_format(
+    (kind, container): (EncoderKind, &str),
+    (format, colour): (PixelFormat, Colour),
+    (width, height): (usize, usize),
+    wanted: Option<&str>,
+    alpha_is_held: bool,
+) -> Result<FormatChoice, String> {
+    let encoder = kind.name();
+    let unknown = |name: &str| format!("this FFmpeg knows no pixel format '{name}'");
+    let own = AvFormat::from_name(format.name()).ok_or_else(|| unknown(format.name()))?;
+    let own_facts = own.facts().ok_or_else(|| unknown(format.name()))?;
+    let mut taken = kind.formats();
+    taken.retain(|&format| !is_garbled(&encoder, format));
+    let list = |formats: &[AvFormat]| -> String {
+        let names: Vec<String> = formats.iter().map(|f| f.name()).collect();
+        names.join(", ")
+    };
+    let is_of_device = |f: &AvFormat| f.facts().is_some_and(|facts| facts.hardware);
+    if !taken.is_empty() && taken.iter().all(is_of_device) {
+        return Err(format!(
+            "{encoder} takes pictures from a device's own memory only ({}), where framepipe has none; choose \
+             another encoder, such as libx264",
+            list(&taken)
+        ));
+    }
+    let whole = |facts: &FormatFacts| !needs_whole_chroma(&encoder) || divides(facts, width, height);
+    let is_for_players = wanted.is_none() && is_for_players(kind, container, format.model());
+    let plays = |facts: &FormatFacts| (facts.log2_x, facts.log2_y) == (1, 1) && whole(facts);
+    let of_players = is_for_players
+        .then(|| nearest(kind, (own, &own_facts), &taken, plays, alpha_is_held))
+        .flatten();
+    let chosen = if let Some(name) = wanted {
+        let chosen = AvFormat::from_name(name)
+            .or_else(|| AvFormat::from_name(&format!("{name}le")))
+            .ok_or_else(|| unknown(name))?;
+        if !taken.is_empty() && !taken.contains(&chosen) {
+            return Err(format!(
+                "the encoder {encoder} does not take {name}; it takes {}",
+                list(&taken)
+            ));
+        }
+        if !chosen.facts().is_some_and(|facts| whole(&facts)) {
+            return Err(format!(
+                "{encoder} cannot encode {width}x{height} as {name}, which needs even sizes; leave \
+                 --pixel-format out, take yuv444p, or another encoder such as ffv1"
+            ));
+        }
+        chosen
+    } else if taken.is_empty() {
+        own
+    } else if let Some(chosen) = of_players {
+        chosen
+    } else {
+        nearest(kind, (own, &own_facts), &taken, whole, alpha_is_held).ok_or_else(|| {
+            format!(
+                "{encoder} cannot encode frames of {width}x{height} pixels: it takes only even sizes ({}); \
+                 choose another encoder, such as libx264 with 4:4:4 or ffv1",
+                list(&taken)
+            )
+        })?
+    };
+    let facts = chosen.facts().ok_or_else(|| unknown(&chosen.name()))?;
+    let was_limited = format.model() == ColourModel::Yuv && colour.is_limited(format);
+    let colour = colour_for(format, colour, chosen, &facts, height);
+    let is_full = is_full_range_name(chosen);
+    let plain = if is_full {
+        facts.name.replacen("yuvj", "yuv", 1)
+    } else {
+        facts.name.clone()
+    };
+    let converts = plain != own_facts.name || (is_full && was_limited);
+    let reason = if wanted.is_some() {
+        Reason::Requested
+    } else if of_players.is_some() {
+        Reason::OfPlayers
+    } else if is_for_players && facts.log2_x == 0 {
+        Reason::TooOddForPlayers
+    } else if taken.contains(&own) && !whole(&own_facts) {
+        Reason::OddSize
+    } else {
+        Reason::Taken
+    };
+    let note = converts.then(|| conversion(format, (&own_facts, &facts), reason));
+    Ok(FormatChoice {
+        format: chosen,
+        converts,
+        colour,
+        range_is_changed: false,
+        note,
+    })
+}
+
+/// Why pictures are converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// The user wants the format.
+    Requested,
+    /// Players of the container know it, and hardly another.
+    OfPlayers,
+    /// They do not, but what they know needs even sizes.
+    TooOddForPlayers,
+    /// The frames' own format needs even sizes.
+    OddSize,
+    /// The encoder takes it and not the frames' own.
+    Taken,
+}
+
+/// The note on a conversion of `format`, by the facts of what it is `from` and `to`.
+fn conversion(format: PixelFormat, (from, to): (&FormatFacts, &FormatFacts), reason: Reason) -> String {
+    let why = match reason {
+        Reason::Requested => "as requested",
+        Reason::OfPlayers if to.depth > 10 => "as near as there is to what players of the container know",
+        Reason::OfPlayers => "which players of the container know",
+        Reason::TooOddForPlayers => {
+            "because the size is odd, which 4:2:0 cannot be; many players show only that"
+        }
+        Reason::OddSize => "because the size is odd",
+        Reason::Taken => "which the encoder takes",
+    };
+    let lost = loss(from, to);
+    let words = lost.words();
+    let care = match (to.palette, words.is_empty()) {
+        (true, _) => ", a palette for each frame".to_owned(),
+        (false, true) => String::new(),
+        (false, false) => format!(", not without loss of {}", listed(&words)),
+    };
+    let advice = match reason {
+        Reason::OfPlayers => format!("; {} keeps all chroma", whole_chroma(format)),
+        _ => String::new(),
+    };
+    format!("converted from {format} to {} ({why}{care}{advice})", to.name)
+}
+
+/// The option for an RGB picture's samples without subsampled chroma, and with the depth that encoders have.
+fn whole_chroma(format: PixelFormat) -> &'static str {
+    match format.depth() {
+        ..=8 => "--pixel-format yuv444p",
+        9..=10 => "--pixel-format yuv444p10le",
+        _ => "--pixel-format yuv444p12le",
+    }
+}
+
+/// The format of the `taken` ones that loses least of `own` and that the encoder opens, if there is one whose
+/// facts are `usable`.
+fn nearest(
+    kind: EncoderKind,
+    (own, own_facts): (AvFormat, &FormatFacts),
+    taken: &[AvFormat],
+    usable: impl Fn(&FormatFacts) -> bool,
+    alpha_is_held: bool,
+) -> Option<AvFormat> {
+    let encoder = kind.name();
+    // Motion JPEG is full range by its standard; elsewhere the old full-range names say nothing that the
+    // range does not.
+    let is_jpeg = encoder == "mjpeg" || encoder == "ljpeg";
+    // A palette is what GIF is made for, and the last resort of the others.
+    let of_kind = |palette: bool| -> Vec<AvFormat> {
+        let fits = |f: &FormatFacts| !f.hardware && f.palette == palette && (alpha_is_held || !f.alpha);
+        let taken = taken.iter().copied();
+        taken.filter(|f| f.facts().is_some_and(|f| fits(&f))).collect()
+    };
+    let mut named = of_kind(encoder == "gif");
+    if named.is_empty() {
+        named = of_kind(encoder != "gif");
+    }
+    let of_range: Vec<AvFormat> = named
+        .iter()
+        .copied()
+        .filter(|&f| is_full_range_name(f) == is_jpeg)
+        .collect();
+    let candidates = if of_range.is_empty() { named } else { of_range };
+    let mut fitting: Vec<(AvFormat, FormatFacts)> = candidates
+        .iter()
+        .filter_map(|&f| Some((f, f.facts()?)))
+        .filter(|(_, facts)| usable(facts))
+        .collect();
+    fitting.sort_by_key(|(f, facts)| (loss(own_facts, facts), *f != own));
+    // If none opens, the encoder wants something else, and says so when it is opened in earnest.
+    fitting
+        .iter()
+        .find(|(f, _)| fitting.len() == 1 || kind.opens(*f))
+        .or(fitting.first())
+        .map(|(f, _)| *f)
+}
+
+/// Words as a list in a sentence.
+fn listed(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Colour facts after a change to `chosen`.
+fn colour_for(
+    format: PixelFormat,
+    colour: Colour,
+    chosen: AvFormat,
+    facts: &FormatFacts,
+    height: usize,
+) -> Colour {
+    let from_rgb = format.model() == ColourModel::Rgb;
+    let to_rgb = facts.rgb || facts.palette;
+    let mut after = colour;
+    if from_rgb && !to_rgb {
+        after.matrix = convert::written_matrix(colour.matrix, height);
+        after.range = Range::Limited;
+    } else if !from_rgb && to_rgb {
+        after.matrix = 0;
+        after.range = Range::Full;
+        after.chroma_location = 0;
+    }
+    if is_full_range_name(chosen) {
+        after.range = Range::Full;
+    }
+    after
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn format(name: &str) -> PixelFormat {
+        PixelFormat::from_name(name).unwrap()
+    }
+
+    fn chosen(encoder: &str, from: &str, range: Range, size: (usize, usize)) -> FormatChoice {
+        let colour = Colour {
+            range,
+            ..Colour::default()
+        };
+        choose_format(
+            (EncoderKind::find(encoder).unwrap(), "matroska"),
+            (format(from), colour),
+            size,
+            None,
+            true,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn an_encoder_gets_the_frames_own_format_if_it_takes_it() {
+        let own = chosen("ffv1", "yuv422p10le", Range::Limited, (321, 243));
+        assert_eq!(own.format.name(), "yuv422p10le");
+        assert!(!own.converts && own.note.is_none());
+        let gif = chosen("gif", "yuv420p", Range::Limited, (32, 32));
+        assert!(gif.converts && gif.format.name() == "pal8");
+        let png = chosen("png", "rgba", Range::Full, (32, 32));
+        assert_eq!((png.format.name().as_str(), png.converts), ("rgba", false));
+    }
+
+    #[test]
+    fn what_is_lost_is_named() {
+        let mpeg = chosen("mpeg4", "rgba", Range::Full, (33, 17));
+        let note = mpeg.note.unwrap();
+        assert!(
+            note.ends_with("not without loss of alpha, exact colour and chroma resolution)"),
+            "{note}"
+        );
+        let deep = chosen("libvpx", "yuva444p10le", Range::Limited, (33, 17));
+        assert_eq!(deep.format.name(), "yuva420p");
+        assert!(deep.note.unwrap().contains("loss of depth and chroma resolution"));
+    }
+
+    #[test]
+    fn motion_jpeg_is_stretched_to_full_range() {
+        let limited = chosen("mjpeg", "yuv422p", Range::Limited, (32, 32));
+        assert_eq!(limited.format.name(), "yuvj422p");
+        assert!(limited.converts);
+        let full = chosen("mjpeg", "yuv422p", Range::Full, (32, 32));
+        assert_eq!(full.format.name(), "yuvj422p");
+        assert!(!full.converts);
+    }
+}

@@ -1,0 +1,106 @@
+//! An encoder with its options.
+
+mod configure;
+mod hdr;
+mod quality;
+
+pub(in crate::sink::video) use hdr::Hdr;
+#[doc(hidden)]
+pub use quality::X26X_PRESETS;
+
+use super::rehearsal::Opened;
+use super::{alpha, choice};
+use crate::ffmpeg::{Encoder, EncoderSetup, log};
+use crate::sink::SinkError;
+use crate::sink::video::VideoSink;
+use configure::{RequestedSettings, configure};
+
+impl VideoSink {
+    /// Opens the encoder for frames as the stream's facts announce them, for trial: what is wrong with its
+    /// options, or missing on this machine, is known before any work is done.
+    pub(in crate::sink::video) fn try_encoder(&self) -> Result<(Opened, String), SinkError> {
+        let info = &self.info;
+        let choice = choice::choose_format(
+            (self.kind, self.container.name()),
+            (info.format, info.colour),
+            (info.width, info.height),
+            self.options.pixel_format.as_deref(),
+            alpha::is_held(&self.container, self.kind),
+        )
+        .map_err(|problem| self.unsupported(problem))?;
+        let setup = EncoderSetup {
+            colour: choice.colour,
+            time_base: choice::encoder_time_base(
+                &self.kind.name(),
+                &self.output.muxer.name(),
+                info.time_base,
+                info.frame_rate,
+            ),
+            frame_rate: info.frame_rate,
+            global_header: self.output.muxer.wants_global_header(),
+            ..EncoderSetup::plain(choice.format, info.width, info.height)
+        };
+        self.open_encoder(&setup, &Hdr::default())
+    }
+
+    /// An open encoder with the options that it does not know, and its settings for the summary.
+    pub(in crate::sink::video) fn open_encoder(
+        &self,
+        setup: &EncoderSetup,
+        hdr: &Hdr,
+    ) -> Result<(Opened, String), SinkError> {
+        let encoder_name = self.kind.name();
+        let mut encoder = Encoder::new(self.kind, setup).map_err(|e| SinkError::Io {
+            path: self.name.clone(),
+            cause: e.to_io(),
+        })?;
+        if encoder_name == "mjpeg" {
+            encoder.allow_unofficial();
+        }
+        encoder.allow_alpha(setup.format);
+        let options: Vec<(String, String)> = self
+            .options
+            .encoder_options
+            .iter()
+            .map(|(key, value)| (key.strip_suffix(":v").unwrap_or(key).to_owned(), value.clone()))
+            .collect();
+        let requested = RequestedSettings {
+            quality: self.options.quality,
+            preset: self.options.preset.as_deref(),
+            options: &options,
+            frame_rate: self.info.frame_rate,
+            size: (setup.width, setup.height),
+            hdr: hdr.clone(),
+        };
+        let (settings, left) = configure(&mut encoder, &encoder_name, &requested)
+            .map_err(|problem| self.unsupported(problem))?;
+        log::forget();
+        encoder.open().map_err(|e| {
+            if let Some(shortage) = e.shortage() {
+                return self.unsupported(format!(
+                    "the encoder {encoder_name} cannot be opened for {}x{} {}: {shortage}",
+                    setup.width,
+                    setup.height,
+                    setup.format.name()
+                ));
+            }
+            let problem = format!(
+                "the encoder {encoder_name} cannot be opened for {}x{} {} with these options: {e}",
+                setup.width,
+                setup.height,
+                setup.format.name()
+            );
+            self.unsupported(format!(
+                "{}; try another encoder or fewer options",
+                log::explained(&problem)
+            ))
+        })?;
+        Ok(((encoder, left), settings))
+    }
+
+    /// The mark that every player of this container knows; FFmpeg's own choice is refused by some.
+    pub(in crate::sink::video) fn codec_tag(&self) -> Option<[u8; 4]> {
+        let apple = matches!(self.output.muxer.name().as_str(), "mp4" | "mov" | "ipod" | "f4v");
+        (apple && self.kind.codec_name() == "hevc").then_some(*b"hvc1")
+    }
+}

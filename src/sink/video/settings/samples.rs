@@ -1,0 +1,137 @@
+//! What becomes of a frame's samples before they are encoded: changes that undo facts which the output cannot
+//! say, and swscale where the encoder takes another format.
+
+use super::choice::FormatChoice;
+use super::stage::Staged;
+use crate::convert::{self, Converter};
+use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
+use crate::frame::fact::Fact;
+use crate::frame::{Colour, ColourModel, Frame, Layout, Range, RangeChange, Turn, YCGCO};
+use crate::sink::SinkError;
+use crate::sink::ledger::merged;
+use crate::sink::video::VideoSink;
+
+/// Changes of a frame's samples that undo facts which the output cannot say.
+pub(in crate::sink::video) struct SampleSteps {
+    /// Colour facts of the stream, where a frame says nothing.
+    stream_colour: Colour,
+    /// The range that all frames are brought to, where it is not theirs.
+    limited: bool,
+    range_change: Option<RangeChange>,
+    turn: Option<Turn>,
+    to_rgb: Option<Converter>,
+}
+
+impl VideoSink {
+    /// swscale where the encoder takes another format, and what is done to frames of `layout` before it.
+    pub(in crate::sink::video) fn sample_steps(
+        &self,
+        layout: &Layout,
+        staged: &Staged,
+    ) -> Result<(Option<(Scaler, Picture)>, SampleSteps), SinkError> {
+        let choice = &staged.choice;
+        let mut colour = staged.first.colour;
+        let mut format = layout.format();
+        let to_rgb = staged.output.model == ColourModel::Rgb;
+        if !to_rgb && format.model() != ColourModel::Rgb && choice.range_is_changed {
+            colour.range = choice.colour.range;
+        }
+        let mut steps = SampleSteps {
+            stream_colour: self.info.colour,
+            limited: colour.is_limited(format),
+            range_change: None,
+            turn: staged.turn,
+            to_rgb: None,
+        };
+        let (width, height) = (staged.setup.width, staged.setup.height);
+        if to_rgb && format.model() == ColourModel::Yuv {
+            let problem = |e: convert::ConvertError| self.unsupported(e.to_string());
+            if colour.matrix == YCGCO
+                && let Some(rgb) = convert::rgb_for_ycgco(format)
+            {
+                let converter = Converter::new((format, colour), rgb, width, height).map_err(problem)?;
+                colour = converter.colour();
+                format = rgb;
+                steps.to_rgb = Some(converter);
+            } else {
+                colour.read_matrix(height).map_err(|e| problem(e.into()))?;
+            }
+        }
+        if !choice.converts {
+            return Ok((None, steps));
+        }
+        let own = AvFormat::from_name(format.name())
+            .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {format}")))?;
+        let layout = Layout::new(format, width, height, 64).map_err(|e| self.unsupported(e.to_string()))?;
+        let made = make_scaler(&layout, own, colour, choice).map_err(|e| {
+            self.unsupported(format!(
+                "swscale cannot convert {format} to {}: {e}",
+                choice.format.name()
+            ))
+        })?;
+        Ok((Some(made), steps))
+    }
+}
+
+impl SampleSteps {
+    /// Brings a frame to the output's range, orientation and, where its matrix is one that swscale lacks, to
+    /// RGB.
+    pub(in crate::sink::video) fn run(&mut self, mut frame: Frame) -> Result<Frame, AvError> {
+        let format = frame.format();
+        let limited = merged(frame.metadata.colour, self.stream_colour).is_limited(format);
+        if limited != self.limited && format.model() != ColourModel::Rgb {
+            let to = if self.limited { Range::Limited } else { Range::Full };
+            self.range_change
+                .get_or_insert_with(|| RangeChange::new(format, to))
+                .apply(&mut frame);
+        }
+        if let Some(turn) = self.turn {
+            frame = turn.apply(&frame).map_err(|_| AvError::no_memory())?;
+            frame.metadata.side_data.retain(|b| b.fact != Fact::Rotation);
+        }
+        if let Some(converter) = &mut self.to_rgb {
+            frame = converter.convert(&frame).map_err(|_| AvError::no_memory())?;
+        }
+        Ok(frame)
+    }
+}
+
+/// The format that the scaler makes: the encoder's, or the one that a palette is made from.
+pub(in crate::sink::video) fn scaled_format(choice: &FormatChoice) -> AvFormat {
+    let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
+    AvFormat::from_name("rgba")
+        .filter(|_| has_palette)
+        .unwrap_or(choice.format)
+}
+
+/// swscale for frames of `layout`, and the padded picture that it reads.
+fn make_scaler(
+    layout: &Layout,
+    own: AvFormat,
+    colour: Colour,
+    choice: &FormatChoice,
+) -> Result<(Scaler, Picture), AvError> {
+    let (width, height) = (layout.width(), layout.height());
+    let to_full = match choice.colour.range {
+        Range::Full => true,
+        Range::Limited => false,
+        Range::Unspecified => choice.format.facts().is_some_and(|f| f.rgb || f.components <= 2),
+    };
+    let scaler = Scaler::new(
+        width,
+        height,
+        ScalerEnd {
+            format: own,
+            full_range: !colour.is_limited(layout.format()),
+            matrix: convert::written_matrix(colour.matrix, height),
+            chroma_location: colour.chroma_location,
+        },
+        ScalerEnd {
+            format: scaled_format(choice),
+            full_range: to_full,
+            matrix: convert::written_matrix(choice.colour.matrix, height),
+            chroma_location: choice.colour.chroma_location,
+        },
+    )?;
+    Ok((scaler, Picture::allocate(own, width, height)?))
+}
