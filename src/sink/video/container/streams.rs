@@ -1,0 +1,186 @@
+//! Whether a container holds streams of the input, found out by trying.
+
+use super::sample::{Sample, has_all, write_all};
+use super::{AddVideo, Container, explained};
+use crate::ffmpeg::{AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet};
+use std::ffi::CStr;
+
+/// Packets of a stream that a trial writes.
+pub(in crate::sink::video) const PACKETS_TRIED: usize = 8;
+
+/// Texts about a stream that are not true of it any more once it is encoded anew.
+pub(in crate::sink::video) const STALE_TEXTS: &[&CStr] = &[
+    c"encoder",
+    c"DURATION",
+    c"BPS",
+    c"NUMBER_OF_FRAMES",
+    c"NUMBER_OF_BYTES",
+    c"_STATISTICS_TAGS",
+    c"_STATISTICS_WRITING_APP",
+    c"_STATISTICS_WRITING_DATE_UTC",
+];
+
+/// How a stream of the input comes into the output.
+pub(in crate::sink::video) enum StreamHandling {
+    /// Its packets as they are, under the input's four-letter mark or the container's own.
+    Copy { keep_tag: bool },
+    /// Its sound encoded anew.
+    Encode(Box<AudioTranscoder>),
+}
+
+impl StreamHandling {
+    /// Adds stream `index` of `demuxer` to `muxer`.
+    pub(in crate::sink::video) fn add(
+        &self,
+        muxer: &mut Muxer,
+        demuxer: &Demuxer,
+        index: usize,
+    ) -> Result<usize, AvError> {
+        match self {
+            StreamHandling::Copy { keep_tag } => muxer.add_copied(demuxer, index, *keep_tag),
+            StreamHandling::Encode(transcoder) => {
+                muxer.add_transcoded(demuxer, index, transcoder, STALE_TEXTS)
+            }
+        }
+    }
+}
+
+impl Container {
+    /// Whether the head can be written with the filtered stream and these others, each where it stands in the
+    /// input; if not, the reason.
+    pub(in crate::sink::video) fn try_head<'a>(
+        &self,
+        add_video: AddVideo<'_>,
+        (demuxer, filtered): (&Demuxer, usize),
+        others: impl Iterator<Item = (usize, &'a StreamHandling)>,
+    ) -> Result<(), String> {
+        let run = || -> Result<(), AvError> {
+            let mut muxer = self.in_memory()?;
+            let mut has_video = false;
+            for (index, handling) in others {
+                if index > filtered && !has_video {
+                    add_video(&mut muxer)?;
+                    has_video = true;
+                }
+                handling.add(&mut muxer, demuxer, index)?;
+            }
+            if !has_video {
+                add_video(&mut muxer)?;
+            }
+            muxer.begin()
+        };
+        explained(run)
+    }
+
+    /// Whether the container holds stream `index` of `demuxer`, of which `packets` are some, beside the
+    /// filtered one; if not, the reason.
+    pub(in crate::sink::video) fn try_stream(
+        &self,
+        add_video: AddVideo<'_>,
+        (demuxer, filtered): (&Demuxer, usize),
+        (index, handling): (usize, &StreamHandling),
+        packets: &[&Packet],
+    ) -> Result<(), String> {
+        let others = std::iter::once((index, handling));
+        self.try_head(add_video, (demuxer, filtered), others)
+            .map_err(|reason| format!("{} cannot hold it: {reason}", self.name))?;
+        let medium = demuxer.stream(index).map_or(Medium::Other, |facts| facts.medium);
+        // An attachment comes beside the video, other streams are recognised more safely if they are alone.
+        let alone = match medium {
+            Medium::Attachment => None,
+            _ => self.comes_back(None, demuxer, (index, handling), packets),
+        };
+        let comes_back = alone.or_else(|| {
+            // What cannot be read without the stream, either, shows nothing.
+            let sample = self.sample.as_ref().filter(|sample| self.keeps(sample))?;
+            let beside = self.comes_back(Some(sample), demuxer, (index, handling), packets);
+            Some(beside.unwrap_or(false))
+        });
+        match (comes_back, medium) {
+            (Some(true) | None, _) => Ok(()),
+            (Some(false), Medium::Audio | Medium::Subtitle | Medium::Data) => Err(format!(
+                "{} has no name for its codec, or no place for what its decoder must know",
+                self.name
+            )),
+            _ => Err(format!("{} does not keep it", self.name)),
+        }
+    }
+
+    /// Whether a file with the video alone gives that back.
+    fn keeps(&self, sample: &Sample) -> bool {
+        let written = || {
+            let mut muxer = self.in_memory().ok()?;
+            let to = sample.add(&mut muxer).ok()?;
+            muxer.begin().ok()?;
+            write_all(&mut muxer, to, sample.base, &sample.packets)?;
+            Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()
+        };
+        written().is_some_and(|back| has_all(back, sample))
+    }
+
+    /// Whether a file with the stream, beside the video if that is given, gives it back as what it is, and
+    /// all of the video; `None` if a file so short does not show that.
+    fn comes_back(
+        &self,
+        video: Option<&Sample>,
+        demuxer: &Demuxer,
+        (index, handling): (usize, &StreamHandling),
+        packets: &[&Packet],
+    ) -> Option<bool> {
+        let facts = demuxer.stream(index)?;
+        let written = match handling {
+            StreamHandling::Copy { .. } => facts.codec.clone(),
+            StreamHandling::Encode(transcoder) => transcoder.codec_name(),
+        };
+        let mut muxer = self.in_memory().ok()?;
+        let beside = match video {
+            Some(sample) => Some((sample, sample.add(&mut muxer).ok()?)),
+            None => None,
+        };
+        let to = handling.add(&mut muxer, demuxer, index).ok()?;
+        muxer.begin().ok()?;
+        if facts.medium != Medium::Attachment {
+            match (handling, packets) {
+                (StreamHandling::Copy { .. }, [_, ..]) => {
+                    write_all(&mut muxer, to, facts.time_base, packets.iter().copied())?;
+                }
+                // Containers that list their streams in passing do so when a packet comes, whatever is in it.
+                _ => {
+                    let base = muxer.time_base(to);
+                    muxer.write(&mut Packet::zeros(8, 0).ok()?, to, base).ok()?;
+                }
+            }
+        }
+        if let Some((sample, to)) = beside {
+            write_all(&mut muxer, to, sample.base, &sample.packets)?;
+        }
+        let bytes = muxer.finish_in_memory().ok()?;
+        let back = Demuxer::from_bytes(bytes, &self.name).ok()?;
+        // Some containers know a codec's name and have no place for its decoder's configuration.
+        let decodes = |at: usize| back.opens_decoder(at) || !demuxer.opens_decoder(index);
+        let found = (0..back.stream_count())
+            .filter_map(|at| Some((at, back.stream(at)?)))
+            .any(|(at, found)| match facts.medium {
+                // Whatever has no name of its own is data.
+                Medium::Data => found.medium == Medium::Data && found.codec == facts.codec && found.has_codec,
+                Medium::Attachment => found.medium == Medium::Attachment,
+                // A lone video's codec may take more of it to be recognised.
+                Medium::Video => found.medium == Medium::Video && found.has_codec,
+                medium => found.medium == medium && is_same_kind(&found.codec, &written) && decodes(at),
+            });
+        Some(found && video.is_none_or(|sample| has_all(back, sample)))
+    }
+}
+
+/// True if a stream of codec `a` may be taken for one of codec `b` where there is little of it, or where the
+/// container has one name for both.
+fn is_same_kind(a: &str, b: &str) -> bool {
+    let family = |codec: &str| match codec {
+        "mp1" | "mp2" | "mp3" => "MPEG audio".to_owned(),
+        "ass" | "ssa" => "ass".to_owned(),
+        "subrip" | "srt" | "text" => "text".to_owned(),
+        codec if codec.starts_with("pcm_") => "pcm".to_owned(),
+        codec => codec.to_owned(),
+    };
+    family(a) == family(b)
+}

@@ -1,0 +1,266 @@
+//! Whether pictures and sound come back from a container at their times, found out by trying.
+
+use super::{Container, StreamHandling};
+use crate::ffmpeg::{AvError, Demuxer, EncoderKind, Medium, Muxer, Packet};
+
+/// Seconds that a container's milliseconds may be off, on the way in and on the way out.
+const ROUNDING: f64 = 0.0016;
+
+/// Seconds by which sound is moved to have a container's ticks round it to where it belongs, the difference
+/// that counts, and the error that is small enough.
+const FINE: [f64; 4] = [0.0, -0.0005, 0.0005, -0.001];
+const EQUAL: f64 = 0.0002;
+const FINE_ENOUGH: f64 = 0.000_55;
+
+/// Seconds that a picture and a packet of sound of a trial last.
+const PICTURE_LASTS: f64 = 0.04;
+const SOUND_LASTS: f64 = 0.02;
+
+/// Seconds that a picture may be moved by a container that counts frames instead of time.
+const COARSE: f64 = 0.03;
+
+/// Packets of sound below which a trial does not show whether their times are kept, the seconds and the part
+/// of its length by which their span may be off, and the seconds of a gap that is tried.
+const LEAST_TRIED: usize = 4;
+const SLIGHT: f64 = 0.003;
+const UNEVEN: f64 = 0.2;
+const GAP: f64 = 1.0;
+
+/// Seconds of sound that take more than one page of Ogg.
+const OGG_PAGES: f64 = 2.0;
+
+/// The option that has a muxer write times before zero as they are.
+pub(in crate::sink::video) const KEEP_NEGATIVE: (&str, &str) = ("avoid_negative_ts", "disabled");
+
+/// How sound that begins before it is heard is handed to a muxer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::sink::video) struct EarlySound {
+    /// Seconds that are added to its packets' times, where reading takes them off again, or where the
+    /// container's ticks round them the wrong way.
+    pub(in crate::sink::video) delay: f64,
+    /// The muxer must not move all streams to begin at zero.
+    pub(in crate::sink::video) keeps_negative: bool,
+}
+
+impl Container {
+    /// How stream `index` of `demuxer`, whose sound begins `priming` seconds before it is heard, must be
+    /// handed over so that it and the picture come back at their own times; `None` if the container has no
+    /// way to say it.
+    ///
+    /// Some containers hold times before zero, some state the delay and take it off when they are read, and
+    /// versions of FFmpeg differ in who adds it. So it is tried, with a picture and a first packet of sound
+    /// at the seconds `(picture, sound)` where they begin.
+    pub(in crate::sink::video) fn early_sound(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        handling: &StreamHandling,
+        priming: f64,
+        (picture, sound): (f64, f64),
+    ) -> Option<EarlySound> {
+        let ways = [(false, false), (true, false), (false, true), (true, true)];
+        let mut best: Option<(f64, EarlySound)> = None;
+        for fine in FINE {
+            for (delayed, keeps_negative) in ways {
+                let delay = if delayed { priming } else { 0.0 } + fine;
+                let begins = (picture, sound + delay);
+                let Some(back) = self.times_back((demuxer, index), handling, begins, keeps_negative) else {
+                    continue;
+                };
+                let error = ((back.1 - back.0) - (sound - picture)).abs();
+                let is_right = (back.0 - picture).abs() < ROUNDING && error < ROUNDING;
+                if is_right && best.as_ref().is_none_or(|(least, _)| error + EQUAL < *least) {
+                    best = Some((
+                        error,
+                        EarlySound {
+                            delay,
+                            keeps_negative,
+                        },
+                    ));
+                }
+            }
+            // A shift of less than the container's ticks only helps against their rounding.
+            if best.as_ref().is_none_or(|(error, _)| *error < FINE_ENOUGH) {
+                break;
+            }
+        }
+        best.map(|(_, way)| way)
+    }
+
+    /// True if a picture and sound of stream `index` of `demuxer` come back with the same offset, when
+    /// they begin at these seconds, or if that cannot be found out.
+    pub(in crate::sink::video) fn keeps_apart(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        handling: &StreamHandling,
+        (picture, sound): (f64, f64),
+    ) -> bool {
+        let codec = match handling {
+            StreamHandling::Copy { .. } => demuxer.stream(index).map(|facts| facts.codec),
+            StreamHandling::Encode(transcoder) => Some(transcoder.codec_name()),
+        };
+        // Ogg's readers find these times by what is in the packets of a page, and a trial's are empty.
+        let lasts = demuxer.duration().map_or(0.0, |end| end - sound);
+        let is_known = matches!(codec.as_deref(), Some("vorbis" | "opus")) && lasts > OGG_PAGES;
+        if self.name.starts_with("og") && is_known {
+            return true;
+        }
+        let back = self.times_back((demuxer, index), handling, (picture, sound), false);
+        back.is_none_or(|back| ((back.1 - back.0) - (sound - picture)).abs() < COARSE)
+    }
+
+    /// True for containers that have no times of sound, and count its packets or bytes instead.
+    pub(in crate::sink::video) fn counts_packets(&self) -> bool {
+        self.name == "avi"
+    }
+
+    /// True if these packets of sound, written and read again, are as far apart as in stream `index` of
+    /// `demuxer`, or if they are too few to say. Raw samples, which come back in other packets, always are.
+    pub(in crate::sink::video) fn keeps_times(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        handling: &StreamHandling,
+        packets: &[&Packet],
+    ) -> bool {
+        let Some(facts) = demuxer.stream(index) else {
+            return true;
+        };
+        let times = packets.iter().filter_map(|p| p.dts().or_else(|| p.pts()));
+        let (Some(first), Some(last)) = (times.clone().min(), times.max()) else {
+            return true;
+        };
+        let expected = (last - first) as f64 * facts.time_base.to_f64();
+        if packets.len() < LEAST_TRIED || facts.codec.starts_with("pcm_") {
+            return true;
+        }
+        let found = self.sound_back((demuxer, index), handling, packets, 0);
+        found.is_none_or(|found| (found - expected).abs() < f64::max(SLIGHT, UNEVEN * expected))
+    }
+
+    /// True if a gap between two packets such as `packet` of sound of stream `index` of `demuxer` comes back,
+    /// or if that cannot be found out.
+    pub(in crate::sink::video) fn keeps_gaps(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        handling: &StreamHandling,
+        packet: &Packet,
+    ) -> bool {
+        let Some(base) = demuxer.time_base(index) else {
+            return true;
+        };
+        let gap = (GAP / base.to_f64()) as i64;
+        let found = self.sound_back((demuxer, index), handling, &[packet, packet], gap);
+        found.is_none_or(|found| found > GAP / 2.0)
+    }
+
+    /// True if the container counts pictures from its beginning, so that a first one which belongs `begins`
+    /// seconds after that is shown from there on, with the gap behind it.
+    pub(in crate::sink::video) fn moves_first_picture(&self, begins: f64) -> bool {
+        let gap = || {
+            let (mut muxer, picture, ()) = self.with_picture(|_| Ok(()))?;
+            write_two(&mut muxer, picture, begins, PICTURE_LASTS)?;
+            let mut back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()?;
+            let mut packet = Packet::new().ok()?;
+            let mut next = || {
+                back.read(&mut packet).ok()?;
+                let time = packet.pts().or_else(|| packet.dts())? as f64;
+                Some(time * back.time_base(packet.stream())?.to_f64())
+            };
+            let first = next()?;
+            Some(next()? - first)
+        };
+        gap().is_some_and(|gap| gap > PICTURE_LASTS + COARSE)
+    }
+
+    /// Seconds from the first packet of sound to the last one, written from the beginning on, each `later`
+    /// ticks after the one before, and read again.
+    fn sound_back(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        handling: &StreamHandling,
+        packets: &[&Packet],
+        later: i64,
+    ) -> Option<f64> {
+        let base = demuxer.time_base(index)?;
+        let (mut muxer, picture, sound) = self.with_picture(|muxer| handling.add(muxer, demuxer, index))?;
+        write_two(&mut muxer, picture, 0.0, PICTURE_LASTS)?;
+        let first = packets.first()?;
+        let mut shift = -first.dts().or_else(|| first.pts())?;
+        for packet in packets {
+            let mut packet = packet.duplicate().ok()?;
+            packet.shift(shift);
+            muxer.write(&mut packet, sound, base).ok()?;
+            shift += later;
+        }
+        let mut back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()?;
+        let mut times = Vec::new();
+        let mut packet = Packet::new().ok()?;
+        while back.read(&mut packet).is_ok() {
+            let facts = back.stream(packet.stream())?;
+            if facts.medium == Medium::Audio {
+                let at = packet.pts().or_else(|| packet.dts())?;
+                times.push(at as f64 * facts.time_base.to_f64());
+            }
+        }
+        Some(times.last()? - times.first()?)
+    }
+
+    /// When picture and sound begin, in seconds, that were written at `begins`, by the second packet of each:
+    /// some containers leave a gap behind the first one instead of before it.
+    fn times_back(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        handling: &StreamHandling,
+        begins: (f64, f64),
+        keeps_negative: bool,
+    ) -> Option<(f64, f64)> {
+        let (mut muxer, picture, sound) = self.with_picture(|muxer| {
+            if keeps_negative {
+                muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1)?;
+            }
+            handling.add(muxer, demuxer, index)
+        })?;
+        write_two(&mut muxer, picture, begins.0, PICTURE_LASTS)?;
+        write_two(&mut muxer, sound, begins.1, SOUND_LASTS)?;
+        let bytes = muxer.finish_in_memory().ok()?;
+        let mut back = Demuxer::from_bytes(bytes, &self.name).ok()?;
+        let (mut last_picture, mut last_sound) = (None, None);
+        let mut packet = Packet::new().ok()?;
+        while back.read(&mut packet).is_ok() {
+            let facts = back.stream(packet.stream())?;
+            let time = packet.pts().or_else(|| packet.dts())? as f64 * facts.time_base.to_f64();
+            match facts.medium {
+                Medium::Video => last_picture = Some(time - PICTURE_LASTS),
+                Medium::Audio => last_sound = Some(time - SOUND_LASTS),
+                _ => {}
+            }
+        }
+        Some((last_picture?, last_sound?))
+    }
+
+    /// A container in memory with its head written: with a picture that needs no headers of its own, and what
+    /// `add` adds behind it.
+    fn with_picture<T>(&self, add: impl Fn(&mut Muxer) -> Result<T, AvError>) -> Option<(Muxer, usize, T)> {
+        let kinds = ["libvpx", "mpeg4", "mjpeg"]
+            .into_iter()
+            .filter_map(EncoderKind::find);
+        kinds.into_iter().find_map(|kind| {
+            let mut muxer = self.in_memory().ok()?;
+            let picture = muxer.add_presumed(kind, &[]).ok()?;
+            let added = add(&mut muxer).ok()?;
+            muxer.begin().ok()?;
+            Some((muxer, picture, added))
+        })
+    }
+}
+
+/// Writes two packets of `lasts` seconds into a stream, the first one at `begins` seconds.
+fn write_two(muxer: &mut Muxer, stream: usize, begins: f64, lasts: f64) -> Option<()> {
+    let base = muxer.time_base(stream);
+    let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;
+    for step in 0..2 {
+        let mut packet = Packet::zeros(16, ticks(begins + f64::from(step) * lasts)).ok()?;
+        packet.set_duration(ticks(lasts));
+        muxer.write(&mut packet, stream, base).ok()?;
+    }
+    Some(())
+}
