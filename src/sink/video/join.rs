@@ -11,7 +11,7 @@
 //! `depth` is the most places by which a packet comes earlier in decoding than its frame is shown.
 
 use super::VideoSink;
-use super::container::{AddVideo, PACKETS_TRIED, Sample, SampleSource};
+use super::container::{AddVideo, PACKETS_TRIED, Sample, SampleSource, explained};
 use super::encoding::pacing::Pacing;
 use super::passthrough::Passthrough;
 use super::settings::choice;
@@ -221,7 +221,7 @@ impl VideoSink {
         let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
         drop(reader);
         let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
-        if let Err(reason) = super::explained(|| self.output.muxer.begin()) {
+        if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
         }
         if let Some(passthrough) = &mut passthrough {

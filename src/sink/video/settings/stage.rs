@@ -11,8 +11,9 @@ use crate::ffmpeg::{Access, AvFormat, Demuxer, EncoderSetup, for_stream};
 use crate::frame::fact::{self, Fact, Facts, Samples};
 use crate::frame::{FieldOrder, Frame, Metadata, SideData, Turn};
 use crate::sink::ledger::{Ledger, Outcome, stated};
+use crate::sink::video::VideoSink;
 use crate::sink::video::container::Sample;
-use crate::sink::video::{Running, VideoSink};
+use crate::sink::video::encoding::Running;
 use crate::sink::{Rules, SinkError};
 use crate::source::StreamInfo;
 use std::sync::Arc;
@@ -306,7 +307,7 @@ impl VideoSink {
                 "FFmpeg itself cannot decode what {} writes as {} into {}, and other programs may not \
                  either; choose another container or encoder",
                 self.kind.name(),
-                running.choice.format.name(),
+                running.staged.choice.format.name(),
                 self.output.muxer.name()
             )
         })

@@ -1,0 +1,123 @@
+//! The pictures that go to the encoder: frames as they are, copied, or converted by swscale and to a palette.
+
+use crate::convert::indexed;
+use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, lend};
+use crate::frame::{Colour, Frame};
+use crate::sink::video::settings::choice::FormatChoice;
+use crate::sink::video::settings::samples::{SampleSteps, scaled_format};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Frames whose memory an encoder may hold at a time; more are copied, so that a fixed pool of frames never
+/// runs dry.
+pub(in crate::sink::video) const MAX_BORROWED: usize = 2;
+
+/// Encoders that read a frame's pixels exactly and only while it is handed over.
+const READS_AT_ONCE: &[&str] = &[
+    "libx264",
+    "libx264rgb",
+    "libx265",
+    "libvpx",
+    "libvpx-vp9",
+    "libaom-av1",
+];
+
+/// Makes pictures of frames.
+pub(in crate::sink::video) struct PictureMaker {
+    format: AvFormat,
+    colour: Colour,
+    /// What becomes of the frames before they are brought to the encoder's format.
+    samples: SampleSteps,
+    /// swscale, and the picture that it reads.
+    scaler: Option<(Scaler, Picture)>,
+    /// What it makes.
+    scaled: AvFormat,
+    /// The encoder takes indices and a palette.
+    is_indexed: bool,
+    /// Frames whose memory the encoder holds, and whether it is lent any.
+    borrowed: Arc<AtomicUsize>,
+    borrows: bool,
+}
+
+impl PictureMaker {
+    /// For the encoder that FFmpeg calls `encoder`.
+    pub(in crate::sink::video) fn new(
+        encoder: &str,
+        choice: &FormatChoice,
+        is_indexed: bool,
+        (scaler, samples): (Option<(Scaler, Picture)>, SampleSteps),
+    ) -> PictureMaker {
+        PictureMaker {
+            format: choice.format,
+            colour: choice.colour,
+            samples,
+            borrows: scaler.is_none() && READS_AT_ONCE.contains(&encoder),
+            scaler,
+            scaled: scaled_format(choice),
+            is_indexed,
+            borrowed: Arc::default(),
+        }
+    }
+
+    /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel
+    /// aspect.
+    pub(super) fn make(&mut self, frame: Frame) -> Result<(Picture, (i32, i32)), AvError> {
+        let frame = self.samples.run(frame)?;
+        let metadata = frame.metadata.clone();
+        let (width, height) = (frame.layout().width(), frame.layout().height());
+        let mut picture = match &mut self.scaler {
+            Some((scaler, before)) => {
+                before.copy_from(&frame)?;
+                // A new picture each time, since the encoder may still read the one before.
+                let mut after = Picture::allocate(self.scaled, width, height)?;
+                scaler.run(before, &mut after)?;
+                if self.is_indexed {
+                    to_palette(&after, self.format)?
+                } else {
+                    after
+                }
+            }
+            None if self.borrows && self.borrowed.load(Ordering::Acquire) < MAX_BORROWED => {
+                lend(frame, self.format, &self.borrowed)?
+            }
+            None => {
+                let mut copy = Picture::allocate(self.format, width, height)?;
+                copy.copy_from(&frame)?;
+                copy
+            }
+        };
+        picture.set_colour(self.colour);
+        picture.set_field_order(metadata.field_order);
+        for block in &metadata.side_data {
+            picture.add_side_data(block)?;
+        }
+        Ok((picture, metadata.sample_aspect))
+    }
+}
+
+/// The indices of `after`, which the scaler made, and their palette.
+fn to_palette(after: &Picture, format: AvFormat) -> Result<Picture, AvError> {
+    let (width, height) = (after.width(), after.height());
+    let indexed = indexed(&rgba_bytes(after)?, width, false);
+    let mut picture = Picture::allocate(format, width, height)?;
+    for (y, row) in indexed.indices.chunks_exact(width).enumerate() {
+        let to = picture.row_mut(0, y, width).ok_or_else(AvError::bug)?;
+        to.copy_from_slice(row);
+    }
+    let mut colours: Vec<[u8; 4]> = indexed.palette.iter().map(|&[r, g, b]| [r, g, b, 255]).collect();
+    if let (true, Some(first)) = (indexed.transparent, colours.first_mut()) {
+        *first = [0; 4];
+    }
+    picture.set_palette(&colours)?;
+    Ok(picture)
+}
+
+/// The bytes of a picture of four-byte pixels, without padding.
+pub(super) fn rgba_bytes(picture: &Picture) -> Result<Vec<u8>, AvError> {
+    let len = 4 * picture.width();
+    let mut bytes = Vec::with_capacity(len * picture.height());
+    for y in 0..picture.height() {
+        bytes.extend_from_slice(picture.row(0, y, len).ok_or_else(AvError::bug)?);
+    }
+    Ok(bytes)
+}

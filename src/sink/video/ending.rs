@@ -1,0 +1,105 @@
+//! The end: the encoder's last packets, the rest of the other streams, and what turned out to be lost.
+
+use super::VideoSink;
+use super::encoding::Running;
+use super::settings::alpha;
+use crate::ffmpeg::log;
+use crate::frame::{Remarks, Stopped, is_closed};
+use crate::sink::constant_rate::irregular;
+use crate::sink::{SinkError, Written};
+use crate::wording::counted;
+
+impl VideoSink {
+    /// Writes what comes behind the last frame, and puts the file in its place.
+    pub(super) fn end(mut self) -> Result<Written, SinkError> {
+        let Some(mut running) = self.output.running.take() else {
+            return Err(self.unsupported("no frame was written, and a video needs one".to_owned()));
+        };
+        let shown_end = running.timing.shown_end(&self.info);
+        let muxer = &mut self.output.muxer;
+        running.encoder.stop = self.stop.take();
+        let mut result = running.encode(muxer, None);
+        if result.is_err() && running.encoder.stop.as_ref().is_some_and(is_closed) {
+            return Err(Stopped.into());
+        }
+        if result.is_ok()
+            && let Some(passthrough) = &mut running.passthrough
+        {
+            let rest = passthrough.copy_rest(muxer, running.timing.end, shown_end);
+            result = rest.map_err(|e| ("a packet of a copied stream cannot be written", e));
+        }
+        if result.is_ok() {
+            let timed = running.timing.end_last_frame(muxer);
+            result = timed.map_err(|e| ("the last frame's time cannot be set", e));
+        }
+        if result.is_ok() {
+            log::forget();
+        }
+        let ended = match result {
+            Ok(()) => muxer.end().map_err(|e| ("the file cannot be completed", e)),
+            Err(e) => Err(e),
+        };
+        let bytes = ended.map_err(|(what, e)| self.failure(what, e))?;
+        let mut losses: Vec<String> = self.check_kept(&mut running).into_iter().collect();
+        losses.append(&mut running.ledger.sentences());
+        self.check_alpha(&running)?;
+        losses.extend(running.timing.is_lost.then(|| irregular(self.container.name())));
+        losses.extend(running.timing.pacing.sentences(&self.output.muxer.name()));
+        self.warnings.append(&mut losses);
+        let copied = running.passthrough.as_mut();
+        let copied = copied.map_or_else(String::new, |passthrough| self.account_of_streams(passthrough));
+        let remarks = Remarks::warnings(std::mem::take(&mut self.warnings));
+        if let Some(problem) = remarks.refusal().filter(|_| self.options.strict) {
+            return Err(self.unsupported(problem));
+        }
+        let description = format!("{}{copied}", self.description(&running));
+        self.part.commit()?;
+        Ok(Written {
+            description,
+            bytes,
+            remarks,
+            closed_early: false,
+        })
+    }
+
+    /// Tells what became of alpha.
+    fn check_alpha(&mut self, running: &Running) -> Result<(), SinkError> {
+        self.warnings.extend(running.alpha.warning());
+        if self.part.path() == self.options.path {
+            return Ok(());
+        }
+        if let Some(lost) = running.alpha.missing(self.part.path(), running.stream) {
+            if self.options.strict {
+                return Err(alpha::refused(&self.name, &lost));
+            }
+            self.warnings.push(lost);
+        }
+        Ok(())
+    }
+
+    /// What was written, for the summary.
+    fn description(&self, running: &Running) -> String {
+        let choice = &running.staged.choice;
+        let mut converted = choice
+            .note
+            .as_ref()
+            .map_or_else(String::new, |n| format!(", {n}"));
+        if let Some(gif) = &running.encoder.gif
+            && gif.inexact() > 0
+        {
+            converted.push_str(&format!(
+                ", {} reduced to 256 colours",
+                counted(gif.inexact(), "frame")
+            ));
+        }
+        format!(
+            "{}, {}{}, {} in {}{converted}{}",
+            self.name,
+            self.kind.name(),
+            running.encoder.settings,
+            choice.format.name(),
+            self.output.muxer.name(),
+            running.ledger.notes(),
+        )
+    }
+}

@@ -1,0 +1,122 @@
+//! Preparing an output: container, encoder and temporary file.
+
+use super::container::Container;
+use super::passthrough::no_audio_encoder;
+use super::selection::AudioEncoding;
+use super::settings::choice;
+use super::{Output, VideoOptions, VideoSink, is_same_file};
+use crate::ffmpeg::{AudioEncoderKind, AvFormat, Muxer, MuxerFailure};
+use crate::frame::PixelFormat;
+use crate::sink::SinkError;
+use crate::sink::atomic_file::AtomicFile;
+use crate::source::StreamInfo;
+
+impl VideoSink {
+    /// Prepares the output: container, encoder and temporary file. What can be known to fail before the first
+    /// frame fails here.
+    pub fn create(info: &StreamInfo, options: VideoOptions) -> Result<VideoSink, SinkError> {
+        let name = options.path.display().to_string();
+        let unsupported = |problem: String| SinkError::Unsupported {
+            path: name.clone(),
+            problem,
+        };
+        if let Some(origin) = &info.origin
+            && is_same_file(&origin.path, &options.path)
+        {
+            return Err(unsupported(
+                "is the input itself; write to another file, and rename it afterwards".to_owned(),
+            ));
+        }
+        let part = AtomicFile::create(&options.path, options.overwrite)?;
+        let muxer =
+            Muxer::create(options.muxer.as_deref(), &options.path, part.path()).map_err(|failure| {
+                match failure {
+                    MuxerFailure::Unknown => unsupported(match &options.muxer {
+                        Some(muxer) => format!(
+                            "this FFmpeg has no container '{muxer}' to write; try mp4, mov, \
+                        matroska, webm or avi"
+                        ),
+                        None => "its name does not tell the container; end it in .mp4, .mov, .mkv, .webm or \
+                        .avi, or name one with --format; pictures are .png, .jpg or .tif"
+                            .to_owned(),
+                    }),
+                    MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => unsupported(
+                        "is the name of a single picture, and a video is written here; stills go to .png, \
+                         .jpg or .tif, without --format"
+                            .to_owned(),
+                    ),
+                    MuxerFailure::NoFile(muxer) => unsupported(format!(
+                        "{muxer} does not write into one file; choose another container"
+                    )),
+                    MuxerFailure::Open(e) => SinkError::Io {
+                        path: name.clone(),
+                        cause: e.to_io(),
+                    },
+                }
+            })?;
+        let container = Container::of(&muxer, options.muxer.as_deref(), &options.path);
+        let encoder = options.encoder.as_deref();
+        let kind =
+            choice::choose_encoder(&muxer, &container, encoder, info.format, false).map_err(unsupported)?;
+        if let AudioEncoding::By(name) = &options.streams.audio
+            && AudioEncoderKind::find(name).is_none()
+        {
+            return Err(unsupported(no_audio_encoder(name)));
+        }
+        let sink = VideoSink {
+            name,
+            kind,
+            origin: info.origin.clone().filter(|_| options.copy_streams),
+            info: info.clone(),
+            output: Output { running: None, muxer },
+            container,
+            part,
+            warnings: Vec::new(),
+            stop: None,
+            options,
+        };
+        if sink.is_encoder_settled() {
+            sink.try_encoder()?;
+        }
+        Ok(sink)
+    }
+
+    /// FFmpeg's name of the encoder, as far as it is known before the first frame.
+    pub fn encoder_name(&self) -> String {
+        self.kind.name()
+    }
+
+    /// The format of floating-point samples that the encoder takes and that holds all of `format`'s; `None`
+    /// if there is none.
+    pub fn nearest_floats(&self, format: PixelFormat) -> Option<PixelFormat> {
+        // Raw video takes all, but no container tells of floating-point samples in it.
+        let taken = self.kind.formats();
+        let knows = |name: &str| AvFormat::from_name(name).is_some_and(|f| taken.contains(&f));
+        let holds = |other: PixelFormat| {
+            (other.model(), other.has_alpha()) == (format.model(), format.has_alpha())
+                && other.depth() >= format.depth()
+                && knows(other.name())
+        };
+        let found = PixelFormat::floats().filter(|&other| holds(other));
+        // Its own, or else the smallest.
+        found.min_by_key(|&other| (other != format, other.depth()))
+    }
+
+    /// True if streams that were encoded in parts can be put together in the container: not so for pictures
+    /// that build on one palette or canvas.
+    pub fn is_joinable(&self) -> bool {
+        !matches!(self.output.muxer.name().as_str(), "gif" | "webp" | "apng")
+    }
+
+    /// True if the user said something about the encoder, and no frame can change which one it is.
+    fn is_encoder_settled(&self) -> bool {
+        let options = &self.options;
+        let has_options = options.quality.is_some()
+            || options.preset.is_some()
+            || !options.encoder_options.is_empty()
+            || options.pixel_format.is_some();
+        let is_named = options.encoder.is_some();
+        let can_be_tried = self.info.uniform && !self.kind.waits_for_a_picture();
+        can_be_tried && (is_named || has_options && !self.info.format.has_alpha())
+    }
+}
