@@ -173,10 +173,11 @@ pub(crate) fn run(
         )));
     }
     let (frames, samples) = (sum(|found| found.frames), sum(|found| found.samples));
+    let ways = counted(jobs.len() as u64, "combination");
     writeln!(
         out,
-        "every sample equals the reference's: {} of variant and algorithm, {frames} frames, {samples} samples",
-        counted(jobs.len() as u64, "combination")
+        "every sample equals the reference's: {ways} of variant and algorithm, {frames} frames, {samples} \
+         samples",
     )?;
     let left_out = sum(|found| found.left_out);
     if left_out > 0 && !is_verbose {

@@ -71,7 +71,7 @@ fn hold(chain: &Chain, frame: &Frame) {
 }
 
 /// The ways in which a mask can be applied without rounding between passes: rows whose sums leave 24 bits are
-/// rounded there.
+/// rounded there, so that `auto` takes the whole mask.
 fn algorithms(mask: &Mask, format: PixelFormat) -> &'static [Algorithm] {
     let fits = |row: &[f64]| {
         let magnitude: f64 = row.iter().map(|w| w.abs()).sum();
@@ -79,8 +79,7 @@ fn algorithms(mask: &Mask, format: PixelFormat) -> &'static [Algorithm] {
     };
     match factors(mask) {
         Some(factors) if fits(&factors.row) => &[Algorithm::Direct, Algorithm::Separable, Algorithm::Auto],
-        Some(_) => &[Algorithm::Direct],
-        None => &[Algorithm::Direct, Algorithm::Auto],
+        _ => &[Algorithm::Direct, Algorithm::Auto],
     }
 }
 
@@ -96,6 +95,7 @@ fn every_named_mask_of_integers_is_the_rounded_quotient() {
         "binomial:size=3",
         "binomial:size=7",
         "binomial:size=9",
+        "mask:rows=0 0 0 0 0 0 0 0 0;0 0 0 0 0 255 0 0 127;0 0 0 0 0 0 0 0 0:divisor=1000",
         "mask:rows=1 -3 5 -2 1 4 -1:divisor=5",
         "mask:rows=1/3 1/7 -2/21 0.5 1",
         "mask:rows=0.299 0.587 0.114",

@@ -335,17 +335,26 @@ fn kernel(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Kernel, P
     match algorithm {
         Algorithm::Direct => {}
         Algorithm::Auto if 2 * (w + h) >= w * h => {}
-        Algorithm::Auto | Algorithm::Separable => match factors(mask).map(|f| separable(mask, &f, depth)) {
-            Some(Ok(kernel)) => return Ok(Kernel::Separable(kernel)),
-            Some(Err(cause)) if algorithm == Algorithm::Separable => return Err(labelled(cause)),
-            None if algorithm == Algorithm::Separable => {
-                return Err(PlanError::NotSeparable {
-                    label: filter.label.clone(),
-                    rank: rank(mask),
-                });
+        Algorithm::Auto | Algorithm::Separable => {
+            let factors = factors(mask);
+            let is_exact = |f: &Factors| integers::separable(mask, f, depth).is_some();
+            // Where the mask's own integers fit no two passes, one pass still gives the exact quotients.
+            let whole = integers::direct(mask, depth).filter(|_| algorithm == Algorithm::Auto);
+            if let Some(kernel) = whole.filter(|_| !factors.as_ref().is_some_and(is_exact)) {
+                return Ok(Kernel::Direct(kernel));
             }
-            _ => {}
-        },
+            match factors.map(|f| separable(mask, &f, depth)) {
+                Some(Ok(kernel)) => return Ok(Kernel::Separable(kernel)),
+                Some(Err(cause)) if algorithm == Algorithm::Separable => return Err(labelled(cause)),
+                None if algorithm == Algorithm::Separable => {
+                    return Err(PlanError::NotSeparable {
+                        label: filter.label.clone(),
+                        rank: rank(mask),
+                    });
+                }
+                _ => {}
+            }
+        }
     }
     direct(mask, depth).map(Kernel::Direct).map_err(labelled)
 }
