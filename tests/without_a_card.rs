@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "standin/encoders.rs"]
+mod encoders;
 mod standin;
 #[path = "standin/start.rs"]
 mod start;
@@ -39,6 +41,8 @@ struct Ended {
 struct Report {
     calls: BTreeMap<String, u32>,
     left: BTreeMap<String, u64>,
+    /// Bytes that were copied, by where they went.
+    moved: BTreeMap<String, u64>,
     complaints: Vec<String>,
 }
 
@@ -114,6 +118,9 @@ impl Report {
                 }
                 ("left", Some((what, count))) => {
                     report.left.insert(what.to_owned(), count.parse().unwrap());
+                }
+                ("moved", Some((to, bytes))) => {
+                    report.moved.insert(to.to_owned(), bytes.parse().unwrap());
                 }
                 _ => report.complaints.push(rest.to_owned()),
             }

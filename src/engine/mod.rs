@@ -19,8 +19,8 @@ pub mod verify;
 pub use crate::explain::EXPLAIN_TARGET;
 use crate::filter::PlanError;
 use crate::frame::{
-    AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, PixelFormat, Remarks,
-    UnknownMatrix,
+    AllocationError, Allocator, Buffer, Colour, DeviceHandle, Frame, Layout, LayoutError, PixelFormat,
+    Remarks, UnknownMatrix,
 };
 use std::ffi::CStr;
 use std::fmt;
@@ -33,7 +33,8 @@ use std::time::Instant;
 /// collects the oldest.
 ///
 /// An engine around another one returns that one from [`Engine::inner`] and [`Engine::inner_mut`]. Methods
-/// that it does not write itself are then forwarded.
+/// that it does not write itself are then forwarded, but for [`Engine::result_device`] and
+/// [`Engine::leave_results`]: an engine that works on results needs them in the host's memory.
 pub trait Engine: Send {
     /// The engine that this one works in front of, if any.
     fn inner(&self) -> Option<&dyn Engine> {
@@ -93,6 +94,16 @@ pub trait Engine: Send {
     fn is_home_of(&self, frame: &Frame) -> bool {
         self.inner().is_some_and(|inner| inner.is_home_of(frame))
     }
+
+    /// The device in whose memory results can stay, for a sink that reads them there; an error says why they
+    /// cannot, as a clause after "because".
+    fn result_device(&self) -> Result<DeviceHandle, &'static str> {
+        Err("results are made in the host's memory")
+    }
+
+    /// Whether results stay in the memory of [`Engine::result_device`], from the next frame on. Called while
+    /// no frame is in flight.
+    fn leave_results(&mut self, _on_device: bool) {}
 
     /// Begins to filter `input` into `output`, which grows as needed. The rows of the result are aligned to
     /// `row_alignment` bytes.
@@ -285,6 +296,9 @@ mod tests {
         fn is_home_of(&self, _: &Frame) -> bool {
             true
         }
+        fn result_device(&self) -> Result<DeviceHandle, &'static str> {
+            Ok(Arc::new(()))
+        }
         fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
             self.0.lock().unwrap()[1] = Some(*input.layout());
             self.1.submit(input, output, row_alignment)
@@ -341,6 +355,8 @@ mod tests {
             let frame = Frame::new(layout, buffer()).unwrap();
             engine.expect(&layout, &Colour::default());
             assert!(engine.is_home_of(&frame), "{name}");
+            // All others work on results.
+            assert_eq!(engine.result_device().is_ok(), name == "pool", "{name}");
             engine.submit(frame, buffer(), 1).unwrap();
             let [expected, given] = *seen.lock().unwrap();
             assert!(

@@ -8,7 +8,7 @@
 
 use super::none::NoFilter;
 use super::{Engine, EngineError};
-use crate::frame::{Allocator, Buffer, Frame};
+use crate::frame::{Allocator, Buffer, DeviceHandle, Frame};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Engines between two runs, which all apply one chain with the same options. Clones share them.
@@ -88,6 +88,14 @@ impl Engine for PooledEngine {
 
     fn output_allocator(&self) -> Arc<dyn Allocator> {
         self.engine.output_allocator()
+    }
+
+    fn result_device(&self) -> Result<DeviceHandle, &'static str> {
+        self.engine.result_device()
+    }
+
+    fn leave_results(&mut self, on_device: bool) {
+        self.engine.leave_results(on_device);
     }
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {

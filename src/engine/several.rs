@@ -10,7 +10,7 @@
 //! All engines give the same bits, so the choice of the engine changes only the time.
 
 use super::{DeviceTimes, Engine, EngineError, Ranges};
-use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, PixelFormat, Remarks};
+use crate::frame::{Allocator, Buffer, Colour, DeviceHandle, Frame, Layout, PixelFormat, Remarks};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -79,6 +79,19 @@ impl Engine for Several {
     fn expect(&mut self, frame: &Layout, colour: &Colour) {
         for engine in &mut self.engines {
             engine.expect(frame, colour);
+        }
+    }
+
+    fn result_device(&self) -> Result<DeviceHandle, &'static str> {
+        match &self.engines[..] {
+            [engine] => engine.result_device(),
+            _ => Err("several cards filter frames in turn"),
+        }
+    }
+
+    fn leave_results(&mut self, on_device: bool) {
+        for engine in &mut self.engines {
+            engine.leave_results(on_device);
         }
     }
 

@@ -10,6 +10,30 @@ use std::{fmt, io};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AvError(pub(crate) c_int);
 
+/// Why a picture cannot be had on a card.
+#[derive(Debug)]
+pub(crate) enum SurfaceError {
+    /// FFmpeg refused.
+    Ffmpeg(AvError),
+    /// The card failed: a sentence.
+    Card(String),
+}
+
+impl From<AvError> for SurfaceError {
+    fn from(error: AvError) -> SurfaceError {
+        SurfaceError::Ffmpeg(error)
+    }
+}
+
+impl fmt::Display for SurfaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SurfaceError::Ffmpeg(error) => error.fmt(f),
+            SurfaceError::Card(problem) => f.write_str(problem),
+        }
+    }
+}
+
 /// Threads that could not be started; four letters, as FFmpeg's own codes are.
 const NO_THREADS: c_int = -(c_int::from_le_bytes(*b"FPth"));
 

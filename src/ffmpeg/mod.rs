@@ -8,6 +8,7 @@
 //!                                  | memory: pictures decoded into the frames' own blocks
 //!                                  | hardware: decoded on a card, where they stay
 //!                                             frames lent to the encoder without a copy: lend
+//!                                             copied on a card for its encoder: surfaces
 //!          sound that is encoded anew:                           audio (AudioTranscoder)
 //! ```
 //!
@@ -24,7 +25,7 @@ mod pictures;
 mod text;
 mod version;
 
-pub(crate) use error::AvError;
+pub(crate) use error::{AvError, SurfaceError};
 pub use input::access::Access;
 #[cfg(test)]
 pub(crate) use input::clock::Jump;
@@ -41,9 +42,13 @@ pub(crate) use pictures::format::{AvFormat, FormatFacts};
 pub(crate) use pictures::hardware::{HardwareDevice, OnCard};
 pub(crate) use pictures::lend::lend;
 pub(crate) use pictures::memory::{Decoded, decoded};
+#[cfg(not(feature = "cuda"))]
+pub(crate) use pictures::no_surfaces::{CardSurfaces, fetch};
 pub(crate) use pictures::picture::Picture;
 pub(crate) use pictures::scaler::{Scaler, ScalerEnd};
 pub(crate) use pictures::side_data::{for_frame, for_stream};
+#[cfg(feature = "cuda")]
+pub(crate) use pictures::surfaces::{CardSurfaces, fetch};
 pub(crate) use text::rescale;
 pub use version::name as version_name;
 

@@ -29,6 +29,9 @@ pub trait Memory: Send + Sync {
     }
 }
 
+/// A device in whose memory frames can lie, as a type that the device's engine knows.
+pub type DeviceHandle = Arc<dyn Any + Send + Sync>;
+
 /// Makes blocks of memory.
 pub trait Allocator: Send + Sync {
     /// A block of at least `len` bytes, its content unspecified but initialised.

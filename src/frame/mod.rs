@@ -26,7 +26,7 @@ pub use decoded::Decoded;
 pub use hash::{ContentHash, content_hash};
 pub use image::{Image, ImageMut};
 pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
-pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Reserve, Stopped};
+pub use memory::{AllocationError, Allocator, Buffer, DeviceHandle, FramePool, Memory, Reserve, Stopped};
 pub use pageable::Pageable;
 pub use pixel_format::{
     Channel, ColourModel, MAX_CHANNELS, PixelFormat, PlaneFormat, SampleKind, UnknownPixelFormat,

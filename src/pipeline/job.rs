@@ -72,6 +72,13 @@ impl Job {
         }
     }
 
+    /// Lets results stay in the memory of the engine's device where the sink reads them there. Called before
+    /// the run, or not at all: then results go through the host's memory.
+    pub fn share_device(&mut self) {
+        let reads = self.sink.read_on_device(self.engine.result_device());
+        self.engine.leave_results(reads);
+    }
+
     /// The buffers that the run will have.
     pub fn budget(&self) -> Budget {
         let source = match &self.source {

@@ -1,7 +1,7 @@
 //! Weaves the fields that [`crate::source::fields`] has split into whole frames again.
 
 use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
-use crate::frame::{Buffer, Frame, FramePool, Layout, Pageable};
+use crate::frame::{Buffer, DeviceHandle, Frame, FramePool, Layout, Pageable};
 use crossbeam_channel::Receiver;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,6 +41,11 @@ impl Sink for Weaving {
 
     fn bytes(&self) -> Option<u64> {
         self.inner.bytes()
+    }
+
+    fn read_on_device(&mut self, _device: Result<DeviceHandle, &'static str>) -> bool {
+        self.inner
+            .read_on_device(Err("fields are put together in the host's memory"))
     }
 
     fn watch(&mut self, stop: &Receiver<()>) {

@@ -21,7 +21,7 @@ mod step;
 pub mod video;
 pub mod y4m;
 
-use crate::frame::{Frame, Layout, Remarks, Stopped};
+use crate::frame::{DeviceHandle, Frame, Layout, Remarks, Stopped};
 use crossbeam_channel::Receiver;
 use std::sync::Arc;
 
@@ -78,6 +78,13 @@ pub trait Sink: Send {
         0
     }
 
+    /// Offers frames in the memory of the engine's device, or says why there are none, as a clause after
+    /// "because". True if the sink reads frames there; it then reads them in the host's memory, too. Called
+    /// before the first frame, if at all.
+    fn read_on_device(&mut self, _device: Result<DeviceHandle, &'static str>) -> bool {
+        false
+    }
+
     /// Called once, before the first frame: a wait for the output's reader ends when `stop` is closed.
     fn watch(&mut self, _stop: &Receiver<()>) {}
 
@@ -124,6 +131,14 @@ impl AnySink {
     /// A sink that several threads write to at once.
     pub fn indexed(sink: impl IndexedSink + 'static) -> AnySink {
         AnySink::Indexed(Arc::new(sink))
+    }
+
+    /// Offers frames in the memory of the engine's device, as [`Sink::read_on_device`] says.
+    pub fn read_on_device(&mut self, device: Result<DeviceHandle, &'static str>) -> bool {
+        match self {
+            AnySink::Stream(sink) => sink.read_on_device(device),
+            AnySink::Indexed(_) => false,
+        }
     }
 
     /// The byte alignment of rows that the sink reads best.

@@ -1,7 +1,7 @@
 //! A sink behind a step that each frame goes through first, whichever kind of sink it is.
 
 use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
-use crate::frame::Frame;
+use crate::frame::{DeviceHandle, Frame};
 use crossbeam_channel::Receiver;
 use std::sync::Arc;
 
@@ -47,6 +47,12 @@ impl<S: Step> Sink for StepSink<S> {
 
     fn bytes(&self) -> Option<u64> {
         self.inner.bytes()
+    }
+
+    fn read_on_device(&mut self, _device: Result<DeviceHandle, &'static str>) -> bool {
+        self.inner.read_on_device(Err(
+            "something is done with each frame in the host's memory first",
+        ))
     }
 
     fn watch(&mut self, stop: &Receiver<()>) {

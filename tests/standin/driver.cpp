@@ -10,8 +10,10 @@
 //   FRAMEPIPE_STANDIN_IGNORE       CALL: this entry point does nothing and says that all is well
 //   FRAMEPIPE_STANDIN_IGNORE_WAIT  W:E: stream W does not wait for events of stream E; they are numbered as
 //                                  they are made
-//   FRAMEPIPE_STANDIN_REPORT       a file that lists at the end which calls were made how often, and what
-//                                  was not freed
+//   FRAMEPIPE_STANDIN_REPORT       a file that lists at the end which calls were made how often, how many
+//                                  bytes went to the host, and what was not freed
+//
+// Those that FFmpeg calls, and those that it only looks for, are behind framepipe's own.
 
 #include "image.h"
 #include "lane.h"
@@ -182,6 +184,7 @@ struct Driver {
     Queues queues{number("SEED", 0)};
     Memory memory;
     bool is_initialised = false;
+    uint64_t downloaded = 0;  // bytes
     std::vector<Context> contexts = std::vector<Context>(cards);
     Handles<StreamHandle> streams;
     Handles<EventHandle> events;
@@ -189,6 +192,7 @@ struct Driver {
     Handles<Function> functions;
     Handles<GraphHandle> graphs;
     std::set<Texture *> textures;
+    Handles<Context> others;  // contexts that are nobody's primary one
     std::map<string, unsigned> calls;
     string complaints;
     bool fails_on = false;
@@ -207,6 +211,7 @@ struct Driver {
         for (int k = 0; k < cards; ++k) on_cards += memory.bytes_on(k);
         for (const Texture *texture : textures) live_textures += texture->live;
         for (const Context &context : contexts) retained += context.retained;
+        retained += others.count();
         return {{"card-bytes", on_cards},     {"host-bytes", memory.bytes_on_host()},
                 {"streams", streams.count()}, {"events", events.count()},
                 {"modules", modules.size()},  {"graphs", graphs.count()},
@@ -229,6 +234,7 @@ Driver::~Driver()
     if (!file) return;
     for (const auto &[name, count] : calls) fprintf(file, "call %s %u\n", name.c_str(), count);
     for (const auto &[what, count] : left()) fprintf(file, "left %s %zu\n", what, count);
+    fprintf(file, "moved to-the-host %llu\n", (unsigned long long)downloaded);
     fputs(complaints.c_str(), file);
     fclose(file);
 }
@@ -375,6 +381,7 @@ int copy_rows(Call &call, const void *stream, End to, End from, size_t width, si
         // Nobody may look at it before it is there.
         for (size_t y = 0; y < rows; ++y) memset((char *)to.begin + y * to.pitch, 0xB7, width);
     }
+    if (from.is_on_card && !to.is_on_card) d.downloaded += width * rows;
     const bool is_locked_end[2] = {!to.is_on_card && is_locked(to), !from.is_on_card && !staged};
     const int result = enqueue(call, stream, [=]() -> Outcome {
         {
@@ -524,6 +531,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int)
     case 3: *value = 1024; return SUCCESS;                     // down
     case 8: *value = 48 << 10; return SUCCESS;                 // bytes of shared memory that a block gets
     case 12: *value = 65536; return SUCCESS;                   // registers of a block
+    case 14: *value = 512; return SUCCESS;                     // what textures are aligned to
     case 16: *value = MULTIPROCESSORS; return SUCCESS;
     case 38: *value = 16 << 10; return SUCCESS;                // bytes of the level-2 cache
     case 40: *value = 2; return SUCCESS;                       // copies at a time
@@ -1179,4 +1187,106 @@ int cuGraphExecDestroy(GraphHandle *executable)
     BEGIN("cuGraphExecDestroy", Manner::BESIDES);
     return call.give(d.graphs.remove(executable) ? SUCCESS : INVALID_HANDLE);
 }
+
+// --- what FFmpeg calls -------------------------------------------------------------------------------------
+
+int cuDeviceComputeCapability(int *major, int *minor, int)
+{
+    BEGIN("cuDeviceComputeCapability", Manner::INSTEAD, false);
+    *major = (int)d.card.capability / 10;
+    *minor = (int)d.card.capability % 10;
+    return SUCCESS;
+}
+
+// The contexts below the current one of this thread.
+static thread_local std::vector<Context *> below;
+
+int cuCtxPushCurrent_v2(Context *context)
+{
+    BEGIN("cuCtxPushCurrent_v2", Manner::INSTEAD, false);
+    if (!context || context->retained == 0) return INVALID_CONTEXT;
+    below.push_back(bound);
+    bound = context;
+    return SUCCESS;
+}
+
+int cuCtxPopCurrent_v2(Context **context)
+{
+    BEGIN("cuCtxPopCurrent_v2", Manner::BESIDES, false);
+    if (below.empty()) return INVALID_CONTEXT;
+    if (context) *context = bound;
+    bound = below.back();
+    below.pop_back();
+    return call.give();
+}
+
+int cuCtxCreate_v2(Context **context, unsigned, int device)
+{
+    BEGIN("cuCtxCreate_v2", Manner::INSTEAD, false);
+    if (device < 0 || device >= d.cards) return INVALID_DEVICE;
+    *context = d.others.add(new Context{device, 1, nullptr});
+    below.push_back(bound);
+    bound = *context;
+    return SUCCESS;
+}
+
+int cuCtxDestroy_v2(Context *context)
+{
+    BEGIN("cuCtxDestroy_v2", Manner::BESIDES, false);
+    if (!d.others.has(context)) return INVALID_CONTEXT;
+    if (bound == context) bound = nullptr;
+    d.others.remove(context);
+    return call.give();
+}
+
+int cuCtxGetDevice(int *device)
+{
+    BEGIN("cuCtxGetDevice");
+    *device = bound->card;
+    return SUCCESS;
+}
+
+// FFmpeg uses a driver only if all of these are there. It never calls them here.
+#define ABSENT(name)                                                        \
+    int name()                                                              \
+    {                                                                       \
+        constexpr int NOT_SUPPORTED = 801;                                  \
+        BEGIN(#name, Manner::INSTEAD, false);                               \
+        d.complain(#name " was called, which the stand-in does not know");  \
+        return NOT_SUPPORTED;                                               \
+    }
+
+ABSENT(cuArray3DCreate_v2)
+ABSENT(cuArrayDestroy)
+ABSENT(cuCtxSetLimit)
+ABSENT(cuDevicePrimaryCtxGetState)
+ABSENT(cuDevicePrimaryCtxRelease)
+ABSENT(cuDevicePrimaryCtxReset)
+ABSENT(cuDevicePrimaryCtxSetFlags)
+ABSENT(cuEGLStreamConsumerDisconnect)
+ABSENT(cuEGLStreamProducerConnect)
+ABSENT(cuEGLStreamProducerDisconnect)
+ABSENT(cuEGLStreamProducerPresentFrame)
+ABSENT(cuEGLStreamProducerReturnFrame)
+ABSENT(cuEventSynchronize)
+ABSENT(cuGLGetDevices_v2)
+ABSENT(cuGraphicsGLRegisterImage)
+ABSENT(cuGraphicsMapResources)
+ABSENT(cuGraphicsResourceGetMappedPointer_v2)
+ABSENT(cuGraphicsSubResourceGetMappedArray)
+ABSENT(cuGraphicsUnmapResources)
+ABSENT(cuGraphicsUnregisterResource)
+ABSENT(cuLinkAddData)
+ABSENT(cuLinkComplete)
+ABSENT(cuLinkCreate)
+ABSENT(cuLinkDestroy)
+ABSENT(cuMemAllocManaged)
+ABSENT(cuMemAllocPitch_v2)
+ABSENT(cuMemcpy)
+ABSENT(cuMemcpy2D_v2)
+ABSENT(cuMemcpyAsync)
+ABSENT(cuMemcpyDtoD_v2)
+ABSENT(cuModuleGetGlobal)
+ABSENT(cuStreamAddCallback)
+ABSENT(cuStreamQuery)
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::OnceLock;
 
 /// The driver's texts, and all others that what is built depends on.
@@ -15,7 +15,7 @@ const NVRTC: &str = "nvrtc.cpp";
 
 /// The two libraries, and what was compiled with them.
 pub(crate) struct StandIn {
-    libraries: PathBuf,
+    pub(crate) libraries: PathBuf,
     compiled: PathBuf,
 }
 
@@ -25,11 +25,10 @@ pub(crate) fn stand_in() -> Option<&'static StandIn> {
     static BUILT: OnceLock<Option<StandIn>> = OnceLock::new();
     BUILT
         .get_or_init(|| {
-            let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/standin");
             let missing = match compiler() {
                 // A bundle has the tests, and no texts.
-                Some(_) if !texts.is_dir() => "its texts are not here",
-                Some(compiler) => return Some(build(&compiler, &texts)),
+                Some(_) if !texts().is_dir() => "its texts are not here",
+                Some(compiler) => return Some(build(&compiler, &texts())),
                 None => "there is no clang++ to build it with",
             };
             let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
@@ -47,8 +46,13 @@ pub(crate) fn stand_in() -> Option<&'static StandIn> {
         .as_ref()
 }
 
+/// The folder of the texts.
+fn texts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/standin")
+}
+
 /// clang++ under its plain name, or with a version.
-fn compiler() -> Option<PathBuf> {
+pub(crate) fn compiler() -> Option<PathBuf> {
     let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
     let names = std::iter::once("clang++".to_owned()).chain((11..30).rev().map(|n| format!("clang++-{n}")));
     names
@@ -75,13 +79,30 @@ fn build(compiler: &Path, texts: &Path) -> StandIn {
     };
     fs::create_dir_all(&stand_in.libraries).unwrap();
     fs::create_dir_all(&stand_in.compiled).unwrap();
-    let library = |name: &str, sources: &[&str]| {
-        let made = stand_in.libraries.join(name);
+    // Side by side; then under their names at once, so that no other process loads half of one.
+    let library = |name: &str, sources: &[&str]| Library::begin(stand_in.libraries.join(name), sources);
+    let under_way = [library("libcuda.so", &DRIVER), library("libnvrtc.so", &[NVRTC])];
+    under_way.into_iter().flatten().for_each(Library::end);
+    stand_in
+}
+
+/// A library that is being built.
+pub(crate) struct Library {
+    child: Child,
+    part: PathBuf,
+    made: PathBuf,
+}
+
+impl Library {
+    /// Begins to build `made` of these texts; `None` if it is there.
+    pub(crate) fn begin(made: PathBuf, sources: &[&str]) -> Option<Library> {
         if made.exists() {
             return None;
         }
-        let part = stand_in.libraries.join(format!("{name}.{}", std::process::id()));
-        let child = Command::new(compiler)
+        let mut part = made.clone().into_os_string();
+        part.push(format!(".{}", std::process::id()));
+        let (part, compiler) = (PathBuf::from(part), compiler().unwrap());
+        let child = Command::new(&compiler)
             .args([
                 "-std=c++17",
                 "-O2",
@@ -94,24 +115,23 @@ fn build(compiler: &Path, texts: &Path) -> StandIn {
             // A library that was looked at and closed keeps its state.
             .args(["-Wl,-z,nodelete", "-Wl,--no-undefined", "-ldl"])
             .arg(format!("-DSTANDIN_COMPILER=\"{}\"", compiler.display()))
-            .arg(format!("-DSTANDIN_FOLDER=\"{}\"", texts.display()))
-            .args(sources.iter().map(|source| texts.join(source)))
+            .arg(format!("-DSTANDIN_FOLDER=\"{}\"", texts().display()))
+            .args(sources.iter().map(|source| texts().join(source)))
             .arg("-o")
             .arg(&part)
             .spawn()
             .unwrap();
-        Some((child, part, made))
-    };
-    // Side by side; then under their names at once, so that no other process loads half of one.
-    let under_way = [library("libcuda.so", &DRIVER), library("libnvrtc.so", &[NVRTC])];
-    for (mut child, part, made) in under_way.into_iter().flatten() {
+        Some(Library { child, part, made })
+    }
+
+    /// Waits until it is there.
+    pub(crate) fn end(mut self) {
         assert!(
-            child.wait().unwrap().success(),
+            self.child.wait().unwrap().success(),
             "the stand-in for a card cannot be built"
         );
-        fs::rename(part, made).unwrap();
+        fs::rename(self.part, self.made).unwrap();
     }
-    stand_in
 }
 
 impl StandIn {

@@ -179,13 +179,14 @@ impl Single<'_> {
             _ => self.open_sink(info, opened.files)?,
         };
         let engine = self.start_engine(info, pool, &Stop::new())?;
-        let description = engine.description();
-        let job = Job {
+        let mut job = Job {
             source: opened.source,
             engine,
             sink,
             options: self.options(),
         };
+        job.share_device();
+        let description = job.engine.description();
         drop(budget.enter(&job)?);
         let labels: Vec<&str> = self
             .filtering
@@ -226,16 +227,17 @@ impl Single<'_> {
         self.engine.begin_for(&self.filtering.chain(), &info);
         let sink = self.open_sink(&info, opened.files)?;
         let engine = self.start_engine(&info, context.engines, context.stop)?;
-        let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
-        if !context.is_engine_shown.swap(true, Ordering::Relaxed) {
-            FilterArguments::say(self, &format!("engine: {engine_description}"));
-        }
-        let job = Job {
+        let mut job = Job {
             source: opened.source,
             engine,
             sink,
             options: self.options(),
         };
+        job.share_device();
+        let (engine_name, engine_description) = (job.engine.name().to_owned(), job.engine.description());
+        if !context.is_engine_shown.swap(true, Ordering::Relaxed) {
+            FilterArguments::say(self, &format!("engine: {engine_description}"));
+        }
         let _part = context.budget.enter(&job)?;
         let outcome = progress::show(shown, form, || pipeline::run(job, context.stop, context.counters));
         let Outcome {

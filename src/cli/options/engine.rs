@@ -202,7 +202,7 @@ pub(crate) struct EngineArguments {
     #[arg(long, value_name = "LIST")]
     pub(crate) devices: Option<Cards>,
     /// Tell on stderr which engine was picked and how it makes each plane (algorithms and loops, or kernels),
-    /// and what each of several decoders did.
+    /// what each of several decoders did, and whether results stay on the card for its encoder.
     #[arg(long)]
     pub(crate) explain: bool,
     /// Threads of the CPU engine [default: as many as there are cores].

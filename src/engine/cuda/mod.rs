@@ -11,7 +11,7 @@
 //! ```text
 //! engine      frames in, frames out, in order;            timing     what benchmarks time
 //!             filters other libraries' pictures in place  decode     frames of the card's decoders
-//!             converts frames on the card to RGB
+//!             converts frames on the card to RGB          encode     results for the card's encoders
 //!
 //! ring        several frames in flight at a time
 //! launch      a plan with its kernels, enqueued
@@ -24,6 +24,7 @@
 mod compile;
 pub mod decode;
 mod driver;
+pub mod encode;
 mod engine;
 mod kernels;
 mod launch;

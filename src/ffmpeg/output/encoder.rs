@@ -76,6 +76,12 @@ impl EncoderKind {
         self.name() == "libsvtav1"
     }
 
+    /// True if the encoder can read pictures in a CUDA card's memory.
+    pub(crate) fn reads_on_card(self) -> bool {
+        let on_card = AvFormat(ffi::AVPixelFormat::AV_PIX_FMT_CUDA as c_int);
+        self.formats().contains(&on_card)
+    }
+
     /// Whether the encoder opens for pictures of `format` without options. It may name formats that it takes
     /// only where experiments are allowed, such as libvpx-vp9 of FFmpeg 8.1 and newer those with alpha but
     /// for yuva420p.

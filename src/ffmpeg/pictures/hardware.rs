@@ -1,4 +1,5 @@
-//! Decoding on a card: FFmpeg's decoders in a CUDA context and on a stream of somebody else's.
+//! Decoding on a card: FFmpeg's decoders in a CUDA context and on a stream of somebody else's, which its
+//! encoders use, too (`surfaces`).
 #![allow(unsafe_code)]
 
 use crate::engine::cuda::decode::StreamHandles;
@@ -18,7 +19,7 @@ struct CudaDevice {
     internal: *mut c_void,
 }
 
-/// A card as FFmpeg knows it.
+/// A card as FFmpeg knows it, and a stream on it.
 pub(crate) struct HardwareDevice {
     reference: *mut ffi::AVBufferRef,
 }
@@ -27,7 +28,7 @@ pub(crate) struct HardwareDevice {
 unsafe impl Send for HardwareDevice {}
 
 impl HardwareDevice {
-    /// A device whose decoders work on `stream` and in its context.
+    /// A device whose decoders and encoders work on `stream` and in its context.
     pub(crate) fn cuda(stream: StreamHandles) -> Result<HardwareDevice, AvError> {
         // SAFETY: the reference is ours from its allocation on; its hardware context is of the type that
         // FFmpeg's header states for CUDA. The stream and its context live as long as their owner, which the
@@ -46,6 +47,11 @@ impl HardwareDevice {
             AvError::check(ffi::av_hwdevice_ctx_init(reference))?;
             Ok(device)
         }
+    }
+
+    /// FFmpeg's reference, which is valid as long as `self`.
+    pub(super) fn reference(&self) -> *mut ffi::AVBufferRef {
+        self.reference
     }
 
     /// Has `context`, which is not open yet, decode on the card.

@@ -7,6 +7,10 @@ pub(in crate::ffmpeg) mod format;
 pub(in crate::ffmpeg) mod hardware;
 pub(in crate::ffmpeg) mod lend;
 pub(in crate::ffmpeg) mod memory;
+#[cfg(not(feature = "cuda"))]
+pub(in crate::ffmpeg) mod no_surfaces;
 pub(in crate::ffmpeg) mod picture;
 pub(in crate::ffmpeg) mod scaler;
 pub(in crate::ffmpeg) mod side_data;
+#[cfg(feature = "cuda")]
+pub(in crate::ffmpeg) mod surfaces;

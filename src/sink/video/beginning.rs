@@ -39,7 +39,8 @@ impl VideoSink {
             cause: e.to_io(),
         };
         let encoder_name = self.kind.name();
-        let ((encoder, left), settings) = self.open_encoder(&staged.setup, &staged.hdr)?;
+        let surfaces = self.surfaces(frame, &staged)?;
+        let ((encoder, left), settings) = self.open_encoder(&staged.setup, &staged.hdr, surfaces.as_ref())?;
         self.set_container_options(&encoder_name, left)?;
         let base = staged.setup.time_base;
         let samples = self.sample_steps(&layout, &staged)?;
@@ -80,7 +81,13 @@ impl VideoSink {
         );
         Ok(Box::new(Running {
             layout,
-            pictures: PictureMaker::new(&encoder_name, choice, has_palette && gif.is_none(), samples),
+            pictures: PictureMaker::new(
+                &encoder_name,
+                choice,
+                has_palette && gif.is_none(),
+                samples,
+                surfaces,
+            ),
             encoder: FrameEncoder::new(encoder, &encoder_name, settings, gif).map_err(failed)?,
             timing: Timing::new(&self.info, pacing, &self.options.encoder_options),
             stream,

@@ -92,6 +92,9 @@ impl VideoSink {
                 counted(gif.inexact(), "frame")
             ));
         }
+        if running.pictures.are_on_card() {
+            converted.push_str(", read on the card");
+        }
         format!(
             "{}, {}{}, {} in {}{converted}{}",
             self.name,

@@ -19,6 +19,7 @@ mod container;
 mod encoding;
 mod ending;
 mod join;
+mod on_card;
 mod opening;
 mod passthrough;
 mod selection;
@@ -33,12 +34,12 @@ pub use settings::encoder::X26X_PRESETS;
 use super::atomic_file::AtomicFile;
 use super::constant_rate::irregular;
 use super::{Flow, Sink, SinkError, Written, geometry};
-use crate::ffmpeg::{AvError, EncoderKind, Muxer, log};
-use crate::frame::Frame;
+use crate::ffmpeg::{AvError, EncoderKind, Muxer, SurfaceError, log};
+use crate::frame::{DeviceHandle, Frame};
 use crate::source::{Origin, StreamInfo};
 use container::Container;
 use crossbeam_channel::Receiver;
-use encoding::{MAX_BORROWED, Running};
+use encoding::{ENCODER, MAX_BORROWED, PICTURE, Running, SURFACES};
 use settings::{alpha, choice};
 use std::path::{Path, PathBuf};
 
@@ -112,6 +113,8 @@ pub struct VideoSink {
     container: Container,
     part: AtomicFile,
     warnings: Vec<String>,
+    /// The device in whose memory the encoder reads frames.
+    device: Option<DeviceHandle>,
     /// Closed when the run is to be abandoned.
     stop: Option<Receiver<()>>,
 }
@@ -133,9 +136,13 @@ impl VideoSink {
     /// A failed call of FFmpeg, as the error that it most likely is.
     fn failure(&self, what: &str, e: AvError) -> SinkError {
         let io = self.output.muxer.io_error();
+        let is_of_file = || {
+            let is_of_encoder = [ENCODER, PICTURE, SURFACES].contains(&what);
+            !is_of_encoder && e.to_io().raw_os_error().is_some() && !e.is_refusal()
+        };
         match io {
             Some(io) => self.part.failed(io.to_io()),
-            None if e.to_io().raw_os_error().is_some() && !e.is_refusal() => self.part.failed(e.to_io()),
+            None if is_of_file() => self.part.failed(e.to_io()),
             None => self.unsupported(log::explained(&format!("{what}: {e}"))),
         }
     }
@@ -171,6 +178,10 @@ impl Sink for VideoSink {
         facts.is_file().then_some(facts.len())
     }
 
+    fn read_on_device(&mut self, device: Result<DeviceHandle, &'static str>) -> bool {
+        self.settle_on_card(device)
+    }
+
     fn watch(&mut self, stop: &Receiver<()>) {
         self.stop = Some(stop.clone());
     }
@@ -204,7 +215,10 @@ impl Sink for VideoSink {
         self.check_times(&mut running, &frame)?;
         running
             .write(&mut self.output.muxer, frame)
-            .map_err(|(what, e)| self.failure(what, e))?;
+            .map_err(|(what, e)| match e {
+                SurfaceError::Ffmpeg(e) => self.failure(what, e),
+                SurfaceError::Card(problem) => self.unsupported(problem),
+            })?;
         self.output.running = Some(running);
         Ok(Flow::More)
     }

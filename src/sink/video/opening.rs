@@ -72,6 +72,7 @@ impl VideoSink {
             container,
             part,
             warnings: Vec::new(),
+            device: None,
             stop: None,
             options,
         };

@@ -233,6 +233,15 @@ impl CardFrame {
         self.home.device.synchronise()
     }
 
+    /// Makes sure that the host's copy is there for [`Memory::bytes`].
+    pub(crate) fn prefetch(&self) -> Result<(), EngineError> {
+        if self.fetched.get().is_none() {
+            // If another thread was faster, its copy is the same.
+            let _ = self.fetched.set(self.fetch()?);
+        }
+        Ok(())
+    }
+
     /// A copy on the host.
     pub(crate) fn fetch(&self) -> Result<Vec<u8>, EngineError> {
         self.wait()?;

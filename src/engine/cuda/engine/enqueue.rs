@@ -1,7 +1,7 @@
 //! Enqueues a frame's three parts: upload, kernels and download.
 //!
 //! ```text
-//! upload    waits for the slot's last frame: for its kernels, or its download if that reads picture 0
+//! upload    waits for the slot's last frame: for its kernels, or its download if there is one of picture 0
 //! kernels   wait for the upload, and for the download of the slot's last frame
 //! download  waits for the kernels
 //! ```
@@ -80,7 +80,8 @@ impl Cuda {
         let [upload, compute, _] = self.ring.streams.of(self.options.overlap);
         let mark = &mut frame.flight.marks.upload;
         let free = self.ring.last_in(frame.slot.id).map(|before| {
-            if before.result_in_first {
+            // A result that stays on the card is copied from the slot behind the kernels.
+            if before.result_in_first && before.is_downloaded {
                 before.marks.download.done()
             } else {
                 before.marks.kernel.done()

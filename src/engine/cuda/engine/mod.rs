@@ -13,6 +13,7 @@ use super::driver::memory::Pinned;
 use super::driver::nvtx;
 use super::driver::picture::DevicePlanes;
 use super::driver::texture::{self, ALIGNMENT};
+use super::encode::EncoderCard;
 use super::kernels::variant::MemoryVariant;
 use super::launch::chain::ChainLaunch;
 use super::launch::scratch::{Scratch, ScratchError, ScratchMemory};
@@ -22,7 +23,7 @@ use super::ring::times::Times;
 use super::{CudaOptions, Overlap};
 use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::Chain;
-use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, Plane};
+use crate::frame::{Allocator, Buffer, Colour, DeviceHandle, Frame, Layout, Pageable, Plane};
 use enqueue::Enqueued;
 use plans::{PlanKey, Plans};
 use std::panic::resume_unwind;
@@ -45,6 +46,8 @@ pub struct Cuda {
     options: CudaOptions,
     plans: Plans,
     scratch: ScratchMemory,
+    /// Results stay on the card in this run, whose sink reads them there.
+    leaves_results: bool,
     /// The memory of results that stay on the card.
     results: Option<Arc<Blocks>>,
     ring: Ring,
@@ -92,6 +95,7 @@ impl Cuda {
             options,
             plans: Plans::new(chain, &device)?,
             scratch: ScratchMemory::default(),
+            leaves_results: false,
             results: None,
             ring: Ring::new(&device, slots, slots + ahead)?,
             count: 0,
@@ -215,6 +219,11 @@ impl Cuda {
         })
     }
 
+    /// True if results stay on the card.
+    fn keeps_results(&self) -> bool {
+        self.options.keeps_results || self.leaves_results
+    }
+
     /// A frame whose picture lies on the card: `buffer` hosts a block of the card's memory.
     fn frame_on_card(&mut self, layout: &Layout, mut buffer: Buffer) -> Result<Frame, EngineError> {
         let fitting = self.results.take_if(|blocks| blocks.size() == layout.size());
@@ -233,7 +242,7 @@ impl Cuda {
         geometry: Geometry,
         (launch, memory): (&ChainLaunch, MemoryVariant),
     ) -> Result<(FrameBuffers, Geometry), EngineError> {
-        let downloads = !self.options.keeps_results;
+        let downloads = !self.keeps_results();
         let mut result = match downloads {
             true => Frame::new(geometry.host_output, output)?,
             false => self.frame_on_card(&geometry.device_output, output)?,
@@ -287,9 +296,10 @@ impl Engine for Cuda {
             Overlap::SerialPageable => "no overlap, pageable memory".to_owned(),
         };
         let (major, minor) = info.compute_capability;
-        let kept = match self.options.keeps_results {
-            true => ", results stay on the card",
-            false => "",
+        let kept = match (self.leaves_results, self.options.keeps_results) {
+            (true, _) => ", results stay on the card for the encoder",
+            (false, true) => ", results stay on the card",
+            (false, false) => "",
         };
         format!(
             "cuda: {} (compute capability {major}.{minor}), memory variant {}, {how}{kept}",
@@ -306,7 +316,7 @@ impl Engine for Cuda {
     }
 
     fn output_allocator(&self) -> Arc<dyn Allocator> {
-        match self.options.keeps_results {
+        match self.keeps_results() {
             // Results stay on the card; this memory is never touched.
             true => Arc::new(Pageable),
             false => self.allocator(false),
@@ -323,6 +333,17 @@ impl Engine for Cuda {
 
     fn is_home_of(&self, frame: &Frame) -> bool {
         card_frame(frame).is_some_and(|frame| frame.is_on(&self.device))
+    }
+
+    fn result_device(&self) -> Result<DeviceHandle, &'static str> {
+        match self.options.overlap {
+            Overlap::Ring => Ok(Arc::new(EncoderCard::new(&self.device))),
+            Overlap::SerialPinned | Overlap::SerialPageable => Err("--no-overlap downloads each result"),
+        }
+    }
+
+    fn leave_results(&mut self, on_device: bool) {
+        self.leaves_results = on_device;
     }
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
@@ -350,7 +371,7 @@ impl Engine for Cuda {
         flight.slot = slot.id;
         flight.result_in_first = launch.step_count().is_multiple_of(2);
         flight.is_uploaded = !buffers.is_resident;
-        flight.is_downloaded = !self.options.keeps_results;
+        flight.is_downloaded = !self.keeps_results();
         let is_sampled =
             self.options.samples_times && buffers.is_resident && self.options.overlap == Overlap::Ring;
         flight.is_timed = !is_sampled || number.is_multiple_of(SAMPLE);
@@ -397,6 +418,7 @@ impl Engine for Cuda {
         self.device.bind()?;
         self.ring.times = Times::new(&self.device);
         self.count = 0;
+        self.leaves_results = false;
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ pub(super) use timing::Timing;
 use super::passthrough::Passthrough;
 use super::settings::alpha::AlphaWatch;
 use super::settings::stage::Staged;
-use crate::ffmpeg::{AvError, Muxer, Picture, Received, log};
+use crate::ffmpeg::{AvError, Muxer, Picture, Received, SurfaceError, log};
 use crate::frame::{Frame, Layout, is_closed};
 use crate::sink::ledger::Ledger;
 use pictures::rgba_bytes;
@@ -28,7 +28,11 @@ use pictures::rgba_bytes;
 /// What failed, and FFmpeg's error.
 pub(super) type Failure = (&'static str, AvError);
 
-const ENCODER: &str = "the encoder failed";
+/// What fails before or in the encoder, so that no error of it is the file's.
+pub(super) const ENCODER: &str = "the encoder failed";
+pub(super) const PICTURE: &str = "a frame cannot be brought to the encoder";
+pub(super) const SURFACES: &str = "the encoder's surfaces cannot be made";
+
 const MUXER: &str = "a packet cannot be written";
 
 /// What exists from the first frame on.
@@ -49,14 +53,16 @@ pub(super) struct Running {
 
 impl Running {
     /// Encodes one frame and writes what comes out.
-    pub(super) fn write(&mut self, muxer: &mut Muxer, frame: Frame) -> Result<(), Failure> {
+    pub(super) fn write(
+        &mut self,
+        muxer: &mut Muxer,
+        frame: Frame,
+    ) -> Result<(), (&'static str, SurfaceError)> {
         let pts = self.timing.place(&frame.metadata);
-        let (mut picture, sample_aspect) = self
-            .pictures
-            .make(frame)
-            .map_err(|e| ("a frame cannot be brought to the encoder", e))?;
+        let (mut picture, sample_aspect) = self.pictures.make(frame).map_err(|e| (PICTURE, e))?;
         picture.set_timing(pts, sample_aspect);
         self.encode(muxer, Some(&picture))
+            .map_err(|(what, e)| (what, e.into()))
     }
 
     /// Feeds the encoder a picture or the end, and writes every packet that it has ready.

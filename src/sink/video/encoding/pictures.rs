@@ -1,7 +1,7 @@
 //! The pictures that go to the encoder: frames as they are, copied, or converted by swscale and to a palette.
 
 use crate::convert::indexed;
-use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, lend};
+use crate::ffmpeg::{AvError, AvFormat, CardSurfaces, Picture, Scaler, SurfaceError, fetch, lend};
 use crate::frame::{Colour, Frame};
 use crate::sink::video::settings::choice::FormatChoice;
 use crate::sink::video::settings::samples::{SampleSteps, scaled_format};
@@ -32,6 +32,8 @@ pub(in crate::sink::video) struct PictureMaker {
     scaler: Option<(Scaler, Picture)>,
     /// What it makes.
     scaled: AvFormat,
+    /// The surfaces that the encoder reads, if it reads pictures on a card.
+    surfaces: Option<CardSurfaces>,
     /// The encoder takes indices and a palette.
     is_indexed: bool,
     /// Frames whose memory the encoder holds, and whether it is lent any.
@@ -46,6 +48,7 @@ impl PictureMaker {
         choice: &FormatChoice,
         is_indexed: bool,
         (scaler, samples): (Option<(Scaler, Picture)>, SampleSteps),
+        surfaces: Option<CardSurfaces>,
     ) -> PictureMaker {
         PictureMaker {
             format: choice.format,
@@ -54,19 +57,29 @@ impl PictureMaker {
             borrows: scaler.is_none() && READS_AT_ONCE.contains(&encoder),
             scaler,
             scaled: scaled_format(choice),
+            surfaces,
             is_indexed,
             borrowed: Arc::default(),
         }
     }
 
+    /// True if the encoder reads pictures on a card.
+    pub(in crate::sink::video) fn are_on_card(&self) -> bool {
+        self.surfaces.is_some()
+    }
+
     /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel
     /// aspect.
-    pub(super) fn make(&mut self, frame: Frame) -> Result<(Picture, (i32, i32)), AvError> {
+    pub(super) fn make(&mut self, frame: Frame) -> Result<(Picture, (i32, i32)), SurfaceError> {
+        if self.surfaces.is_none() || self.samples.changes(&frame) {
+            fetch(&frame)?;
+        }
         let frame = self.samples.run(frame)?;
         let metadata = frame.metadata.clone();
         let (width, height) = (frame.layout().width(), frame.layout().height());
-        let mut picture = match &mut self.scaler {
-            Some((scaler, before)) => {
+        let mut picture = match (&mut self.scaler, &self.surfaces) {
+            (_, Some(surfaces)) => surfaces.picture(&frame)?,
+            (Some((scaler, before)), _) => {
                 before.copy_from(&frame)?;
                 // A new picture each time, since the encoder may still read the one before.
                 let mut after = Picture::allocate(self.scaled, width, height)?;
@@ -77,10 +90,10 @@ impl PictureMaker {
                     after
                 }
             }
-            None if self.borrows && self.borrowed.load(Ordering::Acquire) < MAX_BORROWED => {
+            (None, _) if self.borrows && self.borrowed.load(Ordering::Acquire) < MAX_BORROWED => {
                 lend(frame, self.format, &self.borrowed)?
             }
-            None => {
+            (None, _) => {
                 let mut copy = Picture::allocate(self.format, width, height)?;
                 copy.copy_from(&frame)?;
                 copy

@@ -74,15 +74,24 @@ impl VideoSink {
 }
 
 impl SampleSteps {
+    /// True if [`SampleSteps::run`] changes the frame's samples.
+    pub(in crate::sink::video) fn changes(&self, frame: &Frame) -> bool {
+        self.turn.is_some() || self.to_rgb.is_some() || self.changes_range(frame)
+    }
+
+    fn changes_range(&self, frame: &Frame) -> bool {
+        let format = frame.format();
+        let limited = merged(frame.metadata.colour, self.stream_colour).is_limited(format);
+        limited != self.limited && format.model() != ColourModel::Rgb
+    }
+
     /// Brings a frame to the output's range, orientation and, where its matrix is one that swscale lacks, to
     /// RGB.
     pub(in crate::sink::video) fn run(&mut self, mut frame: Frame) -> Result<Frame, AvError> {
-        let format = frame.format();
-        let limited = merged(frame.metadata.colour, self.stream_colour).is_limited(format);
-        if limited != self.limited && format.model() != ColourModel::Rgb {
+        if self.changes_range(&frame) {
             let to = if self.limited { Range::Limited } else { Range::Full };
             self.range_change
-                .get_or_insert_with(|| RangeChange::new(format, to))
+                .get_or_insert_with(|| RangeChange::new(frame.format(), to))
                 .apply(&mut frame);
         }
         if let Some(turn) = self.turn {

@@ -219,7 +219,7 @@ impl VideoSink {
     /// Gives `run` the settings to try.
     fn on_trial<T>(&self, staged: &Staged, run: impl FnOnce(&Rehearsal<'_>) -> T) -> T {
         let open = |setup: &EncoderSetup| -> Option<Opened> {
-            self.open_encoder(setup, &staged.hdr)
+            self.open_encoder(setup, &staged.hdr, None)
                 .ok()
                 .map(|(opened, _)| opened)
         };
@@ -326,6 +326,11 @@ fn stated_beside_container(frame: &Metadata, info: &StreamInfo) -> Metadata {
 }
 
 impl Staged {
+    /// True if samples change on their way to the encoder.
+    pub(in crate::sink::video) fn changes_samples(&self) -> bool {
+        self.choice.converts || self.choice.range_is_changed || self.turn.is_some()
+    }
+
     /// What the output is meant to say of a frame that says `metadata`.
     fn meant(&self, metadata: &Metadata) -> Facts {
         let metadata = Metadata {

@@ -8,9 +8,10 @@ pub(in crate::sink::video) use hdr::Hdr;
 #[doc(hidden)]
 pub use quality::X26X_PRESETS;
 
+use super::choice::FormatChoice;
 use super::rehearsal::Opened;
 use super::{alpha, choice};
-use crate::ffmpeg::{Encoder, EncoderSetup, log};
+use crate::ffmpeg::{AvError, CardSurfaces, Encoder, EncoderSetup, log};
 use crate::sink::SinkError;
 use crate::sink::video::VideoSink;
 use configure::{RequestedSettings, configure};
@@ -19,16 +20,28 @@ impl VideoSink {
     /// Opens the encoder for frames as the stream's facts announce them, for trial: what is wrong with its
     /// options, or missing on this machine, is known before any work is done.
     pub(in crate::sink::video) fn try_encoder(&self) -> Result<(Opened, String), SinkError> {
+        let choice = self
+            .announced_choice()
+            .map_err(|problem| self.unsupported(problem))?;
+        self.open_encoder(&self.announced_setup(&choice), &Hdr::default(), None)
+    }
+
+    /// The format that goes to the encoder for frames as the stream's facts announce them.
+    pub(in crate::sink::video) fn announced_choice(&self) -> Result<FormatChoice, String> {
         let info = &self.info;
-        let choice = choice::choose_format(
+        choice::choose_format(
             (self.kind, self.container.name()),
             (info.format, info.colour),
             (info.width, info.height),
             self.options.pixel_format.as_deref(),
             alpha::is_held(&self.container, self.kind),
         )
-        .map_err(|problem| self.unsupported(problem))?;
-        let setup = EncoderSetup {
+    }
+
+    /// Settings for such frames.
+    pub(in crate::sink::video) fn announced_setup(&self, choice: &FormatChoice) -> EncoderSetup {
+        let info = &self.info;
+        EncoderSetup {
             colour: choice.colour,
             time_base: choice::encoder_time_base(
                 &self.kind.name(),
@@ -39,21 +52,26 @@ impl VideoSink {
             frame_rate: info.frame_rate,
             global_header: self.output.muxer.wants_global_header(),
             ..EncoderSetup::plain(choice.format, info.width, info.height)
-        };
-        self.open_encoder(&setup, &Hdr::default())
+        }
     }
 
-    /// An open encoder with the options that it does not know, and its settings for the summary.
+    /// An open encoder, which reads pictures of `surfaces` if there are such, with the options that it
+    /// does not know, and its settings for the summary.
     pub(in crate::sink::video) fn open_encoder(
         &self,
         setup: &EncoderSetup,
         hdr: &Hdr,
+        surfaces: Option<&CardSurfaces>,
     ) -> Result<(Opened, String), SinkError> {
         let encoder_name = self.kind.name();
-        let mut encoder = Encoder::new(self.kind, setup).map_err(|e| SinkError::Io {
+        let failed = |e: AvError| SinkError::Io {
             path: self.name.clone(),
             cause: e.to_io(),
-        })?;
+        };
+        let mut encoder = Encoder::new(self.kind, setup).map_err(failed)?;
+        if let Some(surfaces) = surfaces {
+            surfaces.serve(&mut encoder).map_err(failed)?;
+        }
         if encoder_name == "mjpeg" {
             encoder.allow_unofficial();
         }
