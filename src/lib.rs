@@ -65,6 +65,9 @@
 //! Errors, reports and stream facts are `#[non_exhaustive]`. Structs of options may gain fields: write
 //! `..Default::default()` at their end. Results keep their bits.
 
+#[cfg(feature = "ffmpeg")]
+#[doc(hidden)]
+pub mod annotations;
 pub mod compare;
 #[cfg(feature = "ffmpeg")]
 #[doc(hidden)]
@@ -76,6 +79,7 @@ mod ffmpeg;
 pub mod filter;
 pub mod frame;
 mod image;
+mod metadata_limit;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod parts;

@@ -1,4 +1,4 @@
-//! Numbers in sentences.
+//! Numbers and lists of names in sentences.
 
 /// A count with its noun, such as "1 frame" and "0 frames".
 pub fn counted(count: impl Into<u128>, noun: &str) -> String {
@@ -34,6 +34,21 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// The most names that [`listed`] gives.
+#[cfg(feature = "ffmpeg")]
+const NAMED: usize = 12;
+
+/// The first names, and how many there are beside these.
+#[cfg(feature = "ffmpeg")]
+pub(crate) fn listed(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    match more {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +79,13 @@ mod tests {
         ] {
             assert_eq!(size(bytes), text);
         }
+    }
+
+    #[cfg(feature = "ffmpeg")]
+    #[test]
+    fn long_lists_are_cut() {
+        assert_eq!(listed(vec!["a".to_owned(), "b".to_owned()]), "a, b");
+        let many = (0..NAMED + 3).map(|n| n.to_string()).collect();
+        assert!(listed(many).ends_with("11 and 3 more"));
     }
 }

@@ -18,6 +18,9 @@ mod shared;
 mod stall_timeout;
 mod turn;
 
+pub use crate::metadata_limit::METADATA_LIMIT;
+#[cfg(feature = "ffmpeg")]
+pub(crate) use crate::metadata_limit::too_large;
 #[cfg(feature = "ffmpeg")]
 pub(crate) use colour::usual_matrix;
 pub use colour::{AlphaKind, Colour, Range, UnknownMatrix};
@@ -43,26 +46,13 @@ pub use stall_timeout::{StallTimeout, is_closed, open_without_waiting, wait_a_ti
 pub use turn::{Turn, TurnError};
 
 #[cfg(feature = "ffmpeg")]
-use crate::still::annotations::Annotations;
+use crate::annotations::Annotations;
 #[cfg(feature = "images")]
-use crate::still::exr::ExrPart;
+use crate::annotations::exr::ExrPart;
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Limit in bytes for a colour profile, and for all other metadata of one file, picture or stream. Larger
-/// metadata is left out and named; nothing beyond the limit is unpacked or allocated.
-pub const METADATA_LIMIT: usize = 16 << 20;
-
-/// A sentence about metadata larger than [`METADATA_LIMIT`].
-#[cfg(feature = "ffmpeg")]
-pub(crate) fn too_large(words: &str) -> String {
-    format!(
-        "holds more than {} MiB beside its pixels, so that this is left out: {words}",
-        METADATA_LIMIT >> 20
-    )
-}
 
 /// Which field of an interlaced frame comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

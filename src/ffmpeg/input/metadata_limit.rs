@@ -2,9 +2,9 @@
 //! unpacks what PNG has compressed to any length.
 #![allow(unsafe_code)]
 
+use crate::annotations::png;
 use crate::ffmpeg::text::text;
 use crate::frame::METADATA_LIMIT;
-use crate::still::annotations::png;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;

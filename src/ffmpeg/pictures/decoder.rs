@@ -4,10 +4,10 @@
 #[cfg(feature = "cuda")]
 use super::hardware::{self, HardwareDevice};
 use super::memory::PictureMemory;
+use crate::annotations::png;
 use crate::ffmpeg::text::text;
 use crate::ffmpeg::{AvError, Demuxer, Packet, Picture, Received};
 use crate::frame::Reserve;
-use crate::still::annotations::png;
 use ffmpeg_next::ffi;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_int};

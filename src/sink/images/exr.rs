@@ -4,8 +4,8 @@
 //! that loses something; ZIP is the usual one. Colour under straight alpha is multiplied by it, since
 //! OpenEXR's is.
 
+use crate::annotations::exr::{ExrPart, chromaticities};
 use crate::frame::{AlphaKind, Channel, ColourModel, Frame, PixelFormat};
-use crate::still::exr::{ExrPart, chromaticities};
 use ::exr::block::lines::LineRefMut;
 use ::exr::block::writer::ChunksWriter;
 use ::exr::block::{self, UncompressedBlock, enumerate_ordered_header_block_indices};

@@ -1,9 +1,9 @@
 //! Image files that FFmpeg's encoders write: one picture, one packet, one file.
 
 use super::encode::Picture;
+use crate::annotations::exr::chromaticities;
 use crate::ffmpeg::{self, AvError, AvFormat, Encoder, EncoderKind, EncoderSetup, Packet, Received};
 use crate::frame::{Colour, Range};
-use crate::still::exr::chromaticities;
 use crate::still::{Encoding, ImageKind};
 use image::ImageError;
 use image::error::{EncodingError, ImageFormatHint};

@@ -7,12 +7,12 @@
 //!        +--- read once, at the beginning -----+
 //! ```
 
+use crate::annotations::{self, Annotations, FileMetadata};
 use crate::ffmpeg::for_frame;
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, Remarks, SideData};
 use crate::source::images::data_behind;
 use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
-use crate::still::annotations::{self, Annotations, FileMetadata};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;

@@ -2,9 +2,9 @@
 //! player shows them: drawn or blended over the one before, whose area is cleared first where the file says
 //! so. One canvas and one frame are in memory.
 
+use crate::annotations::instant_frames;
 use crate::frame::{Colour, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
 use crate::source::{Source, SourceError, StreamInfo, Supply, check_pixels};
-use crate::still::annotations::instant_frames;
 use crate::wording::counted;
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, ImageDecoder, ImageError};

@@ -12,9 +12,9 @@
 
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, ReadBudget};
+use crate::annotations::exr::{ExrPart, is_float, primaries};
 use crate::frame::{AlphaKind, Channel, Colour, MAX_CHANNELS, PixelFormat, Range, gcd};
-use crate::still::exr::{ExrPart, is_float, primaries};
-use crate::still::listed;
+use crate::wording::listed;
 use ::exr::block::lines::LineIndex;
 use ::exr::block::reader::{ChunksReader, Reader};
 use ::exr::block::{self, BlockIndex, UncompressedBlock};

@@ -9,9 +9,9 @@
 //!   -Y 480 +X 640
 //! ```
 
+use crate::annotations::FileMetadata;
+use crate::annotations::exr::primaries;
 use crate::frame::gcd;
-use crate::still::annotations::FileMetadata;
-use crate::still::exr::primaries;
 use ::exr::math::Vec2;
 use ::exr::meta::attribute::Chromaticities;
 use std::io::{self, BufRead};

@@ -3,8 +3,8 @@
 
 use super::behind::{Further, is_padding};
 use super::picture::{OpenPicture, PictureNotes, Reason};
+use crate::annotations::jpeg::{listed_pictures, walk};
 use crate::frame::METADATA_LIMIT;
-use crate::still::annotations::jpeg::{listed_pictures, walk};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;

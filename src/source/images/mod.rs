@@ -22,8 +22,8 @@ mod webp_alpha;
 
 use super::animation::is_animated;
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
+use crate::annotations::Annotations;
 use crate::frame::{Buffer, Frame, Layout, Rational, Remarks, Skipped};
-use crate::still::annotations::Annotations;
 use listing::{Listing, Page, Selection, list};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

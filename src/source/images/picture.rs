@@ -1,9 +1,9 @@
 //! What a module that decodes a kind of image file gives: a picture whose header has been read, or the reason
 //! why there is none. A new kind is a row in the table of kinds, and such a module.
 
+use crate::annotations::FileMetadata;
+use crate::annotations::exr::ExrPart;
 use crate::frame::{Colour, Range};
-use crate::still::annotations::FileMetadata;
-use crate::still::exr::ExrPart;
 use std::io;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) trait OpenPicture {
         }
     }
 
-    /// What it says beside its pixels, if the file's kind has no [`crate::still::annotations::Container`].
+    /// What it says beside its pixels, if the file's kind has no [`crate::annotations::Container`].
     fn metadata(&self) -> FileMetadata {
         FileMetadata::default()
     }

@@ -8,9 +8,9 @@ use super::tiff::{Problem, Tiff};
 use super::{
     Rules, behind, bmp_alpha, content, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_alpha,
 };
+use crate::annotations::{self, Container, FileMetadata};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range};
 use crate::source::SourceError;
-use crate::still::annotations::{self, Container, FileMetadata};
 use crate::still::{Decoding, ImageKind};
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 use std::fs::File;

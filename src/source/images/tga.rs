@@ -10,8 +10,8 @@
 use super::behind::Further;
 use super::picture::{OpenPicture, PictureNotes, Reason, unused_sentence};
 use super::tiff::divided;
-use crate::still::annotations::tga::FOOTER;
-use crate::still::annotations::{self, FileMetadata};
+use crate::annotations::tga::FOOTER;
+use crate::annotations::{self, FileMetadata};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;

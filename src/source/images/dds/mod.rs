@@ -12,8 +12,8 @@ mod masks;
 use super::behind::Further;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::tiff::divided;
+use crate::annotations::FileMetadata;
 use crate::frame::{AlphaKind, Colour, Range};
-use crate::still::annotations::FileMetadata;
 use dds::header::{AlphaMode, Header, ParseOptions, RawHeader, ResourceDimension};
 use dds::{
     Channels, ColorFormat, DataLayout, DataRegion, Decoder, DecodingError, Format, FormatError, HeaderError,

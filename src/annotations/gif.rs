@@ -15,7 +15,7 @@
 //! their end.
 
 use super::{FileMetadata, array, instant_frames, once, pass, take_array, text, word};
-use crate::frame::METADATA_LIMIT;
+use crate::metadata_limit::METADATA_LIMIT;
 use std::io::{self, BufRead, Seek};
 
 const CONTROL: u8 = 0xf9;

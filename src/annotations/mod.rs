@@ -18,6 +18,8 @@ mod bmp;
 pub mod boxes;
 mod dpx;
 mod exif;
+#[cfg(feature = "images")]
+pub mod exr;
 mod gif;
 pub(crate) mod jpeg;
 pub mod pcx;
@@ -29,8 +31,8 @@ mod tiff;
 mod webp;
 mod xmp;
 
-use super::listed;
-use crate::frame::{METADATA_LIMIT, too_large};
+use crate::metadata_limit::{METADATA_LIMIT, too_large};
+use crate::wording::listed;
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
 use std::sync::Arc;
 

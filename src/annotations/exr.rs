@@ -7,7 +7,7 @@
 //!                           f32x5
 //! ```
 
-use super::listed;
+use crate::wording::listed;
 use exr::meta::attribute::{Chromaticities, SampleType, Text};
 use exr::meta::header::Header;
 use exr::prelude::Vec2;
