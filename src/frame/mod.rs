@@ -1,49 +1,38 @@
 //! Frames: pixel formats, plane geometry, colour facts, and the memory that holds the pixels.
 
-mod colour;
 mod decoded;
-pub mod fact;
-pub mod float;
+mod facts;
+mod format;
 mod hash;
 mod image;
-mod layout;
 mod memory;
-mod pageable;
-mod pixel_format;
-mod point;
-mod range;
-mod rational;
 mod remarks;
-mod shared;
 mod stall_timeout;
-mod turn;
+mod time;
 
 pub use crate::metadata_limit::METADATA_LIMIT;
 #[cfg(feature = "ffmpeg")]
 pub(crate) use crate::metadata_limit::too_large;
-#[cfg(feature = "ffmpeg")]
-pub(crate) use colour::usual_matrix;
-pub use colour::{AlphaKind, Colour, Range, UnknownMatrix};
-pub(crate) use colour::{YCGCO, luma_weights};
 pub use decoded::Decoded;
+#[cfg(feature = "ffmpeg")]
+pub(crate) use facts::usual_matrix;
+pub use facts::{AlphaKind, Colour, Range, Turn, TurnError, UnknownMatrix, fact};
+pub(crate) use facts::{RangeChange, YCGCO, luma_weights};
+pub use format::{
+    Channel, ColourModel, Layout, LayoutError, MAX_CHANNELS, MAX_PLANES, PixelFormat, Plane, PlaneFormat,
+    SampleKind, UnknownPixelFormat, float,
+};
 pub use hash::{ContentHash, content_hash};
 pub use image::{Image, ImageMut};
-pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
-pub use memory::{AllocationError, Allocator, Buffer, DeviceHandle, FramePool, Memory, Reserve, Stopped};
-pub use pageable::Pageable;
-pub use pixel_format::{
-    Channel, ColourModel, MAX_CHANNELS, PixelFormat, PlaneFormat, SampleKind, UnknownPixelFormat,
+pub use memory::{
+    AllocationError, Allocator, Buffer, DeviceHandle, FramePool, Memory, Pageable, Reserve, Shared, Stopped,
 };
-pub use point::{InvalidPoint, Point, Skipped};
-pub(crate) use range::RangeChange;
-#[cfg(feature = "images")]
-pub(crate) use rational::gcd;
-pub use rational::{BadRate, Rational, parse_rate};
 pub use remarks::Remarks;
-pub use shared::Shared;
 #[doc(hidden)]
 pub use stall_timeout::{StallTimeout, is_closed, open_without_waiting, wait_a_tick};
-pub use turn::{Turn, TurnError};
+#[cfg(feature = "images")]
+pub(crate) use time::gcd;
+pub use time::{BadRate, InvalidPoint, Point, Rational, Skipped, parse_rate};
 
 #[cfg(feature = "ffmpeg")]
 use crate::annotations::Annotations;

@@ -1,7 +1,7 @@
 //! Turns by right angles and mirrorings, as display matrices and Exif state them, and carried out on pixels.
 
 use super::fact::Fact;
-use super::{AllocationError, Buffer, Frame, Layout, LayoutError, Metadata, PixelFormat, SideData};
+use crate::frame::{AllocationError, Buffer, Frame, Layout, LayoutError, Metadata, PixelFormat, SideData};
 
 /// A turn by a multiple of 90 degrees, perhaps mirrored: a pixel at (x, y) is shown at (a x + c y, b x + d
 /// y), y pointing down.

@@ -1,6 +1,11 @@
 //! Blocks of memory that frames live in, and the pools that bound how many there are.
 
-use super::Pageable;
+mod pageable;
+mod shared;
+
+pub use pageable::Pageable;
+pub use shared::Shared;
+
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::any::Any;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Samples that are floating-point numbers: how they are stored.
 
-use super::{Frame, PixelFormat};
+use crate::frame::{Frame, PixelFormat};
 use half::f16;
 
 /// `value` as `format` stores it: 16 bits are rounded to nearest even.

@@ -4,7 +4,9 @@
 //! forgotten here. A sink accounts for each fact: carried, converted in the samples, or reported as lost.
 //! Alpha and palettes are not facts in this sense: they are part of the pixel format.
 
-use super::{AlphaKind, Colour, ColourModel, FieldOrder, Metadata, PixelFormat, Range, SideData, Turn};
+use crate::frame::{
+    AlphaKind, Colour, ColourModel, FieldOrder, Metadata, PixelFormat, Range, SideData, Turn,
+};
 use std::collections::BTreeMap;
 
 /// One kind of fact.

@@ -1,7 +1,7 @@
 //! Facts about a picture's colour that pass through a run unchanged.
 
 use super::fact::matrix_name;
-use super::{Channel, ColourModel, PixelFormat};
+use crate::frame::{Channel, ColourModel, PixelFormat};
 
 /// H.273's number of YCgCo.
 pub(crate) const YCGCO: u8 = 8;
