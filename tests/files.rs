@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 const REPLACE: Rules = Rules {
     overwrite: true,
     strict: false,
+    pictures_alone: false,
 };
 
 fn samples() -> PathBuf {

@@ -362,19 +362,31 @@ pub(super) fn merged(frame: Colour, stream: Colour) -> Colour {
 /// first one's range.
 pub(super) struct PlainLedger {
     ledger: Ledger,
+    /// What is said of the input's other streams, if anything.
+    streams: Option<String>,
     info: StreamInfo,
     limited: Option<bool>,
     range_change: Option<RangeChange>,
 }
 
 impl PlainLedger {
-    /// An empty account of a stream's output.
-    pub(super) fn new(place: String, advice: &'static str, rules: Rules, info: &StreamInfo) -> PlainLedger {
-        PlainLedger {
-            ledger: Ledger::new(place, advice, rules, info.time_base),
-            info: info.clone(),
-            limited: None,
-            range_change: None,
+    /// An empty account of a stream's output. An error is a sentence about the input's other streams.
+    pub(super) fn new(
+        place: String,
+        advice: &'static str,
+        rules: Rules,
+        info: &StreamInfo,
+    ) -> Result<PlainLedger, String> {
+        let streams = streams_left_out(&place, rules, info);
+        match streams {
+            Some(problem) if rules.strict => Err(problem),
+            streams => Ok(PlainLedger {
+                ledger: Ledger::new(place, advice, rules, info.time_base),
+                streams,
+                info: info.clone(),
+                limited: None,
+                range_change: None,
+            }),
         }
     }
 
@@ -449,13 +461,30 @@ impl PlainLedger {
 
     /// The sentences about what is lost.
     pub(super) fn sentences(&self) -> Vec<String> {
-        self.ledger.sentences()
+        let streams = self.streams.iter().cloned();
+        streams.chain(self.ledger.sentences()).collect()
     }
 
     /// What was converted, for the summary.
     pub(super) fn notes(&self) -> String {
         self.ledger.notes()
     }
+}
+
+/// What is said of the input's other streams where the output holds pictures alone.
+fn streams_left_out(place: &str, rules: Rules, info: &StreamInfo) -> Option<String> {
+    #[cfg(feature = "ffmpeg")]
+    if let Some(origin) = info.origin.as_ref().filter(|origin| !origin.others.is_empty())
+        && !rules.pictures_alone
+    {
+        return Some(format!(
+            "left out of {place}, which holds pictures alone: {}; --streams video leaves them out unsaid",
+            origin.others.join(", ")
+        ));
+    }
+    #[cfg(not(feature = "ffmpeg"))]
+    let _ = (place, rules, info);
+    None
 }
 
 fn or_nothing(value: &str) -> &str {

@@ -32,6 +32,8 @@ pub struct Rules {
     pub overwrite: bool,
     /// Fail where a fact about the pictures would be lost, before anything is written.
     pub strict: bool,
+    /// Sound and other streams of the input are not wanted where the output holds pictures alone.
+    pub pictures_alone: bool,
 }
 
 /// What a sink did, reported when it has finished.

@@ -22,8 +22,12 @@ struct Raw {
 pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn Sink>, SinkError> {
     let writer = ByteWriter::open(target, rules)?;
     let place = format!("{} (raw frames)", writer.label());
+    let ledger = PlainLedger::new(place, ADVICE, rules, info);
     Ok(Box::new(Raw {
-        ledger: PlainLedger::new(place, ADVICE, rules, info),
+        ledger: ledger.map_err(|problem| SinkError::Unsupported {
+            path: target.display().to_string(),
+            problem,
+        })?,
         writer,
         rate: info
             .frame_rate

@@ -78,7 +78,11 @@ pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn 
     let (header, lost) = header(info);
     let place = format!("{} (y4m)", writer.label());
     let mixed = info.field_order == FieldOrder::Mixed;
-    let mut ledger = PlainLedger::new(place, ADVICE, rules, info);
+    let refused = |problem: String| SinkError::Unsupported {
+        path: target.display().to_string(),
+        problem,
+    };
+    let mut ledger = PlainLedger::new(place, ADVICE, rules, info).map_err(refused)?;
     if mixed {
         // Marked frame by frame.
         ledger.settle_change(Fact::FieldOrder);

@@ -46,6 +46,8 @@ pub struct Origin {
     pub path: PathBuf,
     /// Index of the stream that is filtered.
     pub stream: usize,
+    /// The file's other streams in words, such as "stream 1 (audio, aac)".
+    pub others: Vec<String>,
     /// What may be opened for it.
     pub access: Access,
     /// The part that is read.

@@ -280,6 +280,19 @@ fn options_without_effect_are_refused_and_what_is_left_out_is_named() {
         output.status.success() || said.contains("option of the cuda engine"),
         "{said}"
     );
+    // Outputs of pictures alone have no room for sound.
+    let raw = format!("raw:{}", name("a.raw"));
+    for to in [raw, name("a.y4m"), name("%03d.png")] {
+        let run = [clip.as_str(), &to, "--frames", "1", "-y"];
+        let said = filter(0, &run);
+        assert!(
+            said.contains("warning: left out of") && said.contains("stream 1 (audio, aac)"),
+            "{said}"
+        );
+        assert!(filter(1, &[&run[..], &["--strict"]].concat()).contains("stream 1 (audio, aac)"));
+        let said = filter(0, &[&run[..], &["--strict", "--streams", "video"]].concat());
+        assert!(!said.contains("left out of"), "{said}");
+    }
     // A comparison has no output unless it is named.
     let output = framepipe(&["diff", CLIP, CLIP, "--preset", "foo"]);
     assert_eq!(output.status.code(), Some(2));

@@ -9,6 +9,7 @@ use framepipe::convert::integers_for;
 use framepipe::frame::PixelFormat;
 use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::images::{ImageOptions, Naming};
+use framepipe::sink::video::Streams;
 use framepipe::sink::{self, AnySink, Rules};
 use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Listing;
@@ -85,6 +86,7 @@ impl Stream<'_> {
         Rules {
             overwrite: self.encoding.overwrite,
             strict: self.strict,
+            pictures_alone: self.encoding.streams == Some(Streams::Video),
         }
     }
 }
@@ -128,6 +130,7 @@ impl Output {
             ));
         }
         let images = matches!(self, Output::Images(_));
+        let says_pictures_alone = *self != Output::Null && encoding.streams == Some(Streams::Video);
         let given = [
             (encoding.encoder.is_some(), "--encoder"),
             (encoding.quality.is_some() && !images, "--quality"),
@@ -137,7 +140,7 @@ impl Output {
             (encoding.format.is_some(), "--format"),
             (encoding.no_audio, "--no-audio"),
             (encoding.no_subtitles, "--no-subtitles"),
-            (encoding.streams.is_some(), "--streams"),
+            (encoding.streams.is_some() && !says_pictures_alone, "--streams"),
             (encoding.audio_encoder.is_some(), "--audio-encoder"),
         ];
         match given.into_iter().find_map(|(given, name)| given.then_some(name)) {
@@ -291,6 +294,7 @@ impl Output {
                     shares_folder: encoding.is_part,
                     overwrite: encoding.overwrite,
                     strict: stream.strict,
+                    pictures_alone: stream.rules().pictures_alone,
                     start,
                     ..named.unwrap_or_default()
                 };

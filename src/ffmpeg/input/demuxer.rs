@@ -107,6 +107,11 @@ pub(crate) struct StreamFacts {
 }
 
 impl StreamFacts {
+    /// Stream `index`, whose facts these are, in messages.
+    pub(crate) fn label(&self, index: usize) -> String {
+        format!("stream {index} ({}, {})", self.medium.word(), self.codec)
+    }
+
     /// When it begins, in seconds of the container's clock; 0 if that is not known.
     pub(crate) fn begins(&self) -> f64 {
         self.start.map_or(0.0, |at| at as f64 * self.time_base.to_f64())

@@ -52,6 +52,8 @@ pub struct ImageOptions {
     pub shares_folder: bool,
     /// Fail where a fact about the pictures would be lost.
     pub strict: bool,
+    /// Sound and other streams of the input are not wanted: their absence is no loss.
+    pub pictures_alone: bool,
     /// The files that the frames come from, if known: names in a directory follow theirs, and clashes are
     /// found beforehand.
     pub sources: Option<Arc<[PathBuf]>>,
@@ -68,6 +70,7 @@ impl Default for ImageOptions {
             overwrite: false,
             shares_folder: false,
             strict: false,
+            pictures_alone: false,
             sources: None,
         }
     }
@@ -110,11 +113,12 @@ pub fn create(
     let rules = Rules {
         overwrite: options.overwrite,
         strict: options.strict,
+        pictures_alone: options.pictures_alone,
     };
     let account = format!("{} ({kind} files)", target.display());
     let mut images = Images {
         label: target.display().to_string(),
-        ledger: Mutex::new(PlainLedger::new(account, ADVICE, rules, info)),
+        ledger: Mutex::new(PlainLedger::new(account, ADVICE, rules, info).map_err(refuse)?),
         naming,
         options: options.clone(),
         files: AtomicU64::new(0),

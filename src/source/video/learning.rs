@@ -70,9 +70,13 @@ impl VideoSource {
         });
         // Without a second stream there is nothing that a sink could copy from a pipe.
         if self.file.path.is_file() || self.input.demuxer.stream_count() > 1 {
+            let (demuxer, stream) = (&self.input.demuxer, self.input.stream);
+            let others = (0..demuxer.stream_count()).filter(|&index| index != stream);
+            let label = |index| Some(demuxer.stream(index)?.label(index));
             self.info.origin = Some(Origin {
                 path: self.file.path.clone(),
-                stream: self.input.stream,
+                stream,
+                others: others.filter_map(label).collect(),
                 access: self.file.access,
                 stretch: ReadRange::default(),
             });

@@ -203,5 +203,5 @@ fn date(undated: &mut [Packet], next: &Packet) {
 
 /// A stream in messages.
 pub(super) fn label(index: usize, facts: &StreamFacts) -> String {
-    format!("stream {index} ({}, {})", facts.medium.word(), facts.codec)
+    facts.label(index)
 }

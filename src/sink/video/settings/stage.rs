@@ -58,6 +58,7 @@ impl VideoSink {
         let rules = Rules {
             overwrite: self.options.overwrite,
             strict: self.options.strict,
+            ..Rules::default()
         };
         let place = format!(
             "{} ({} in {})",
