@@ -135,12 +135,18 @@ impl AtomicFile {
             return Ok(());
         }
         self.file.sync_all().map_err(|cause| self.failed(cause))?;
-        if !self.is_ours() {
+        let loss = match self.named() {
+            Some(true) => None,
+            Some(false) => {
+                Some("the unfinished file was replaced by somebody else's; nothing was put in its place")
+            }
+            None => Some("the unfinished file is gone: it or its folder was removed during the run"),
+        };
+        if let Some(problem) = loss {
             self.part = None;
             return Err(SinkError::Unsupported {
                 path: self.label.clone(),
-                problem: "the unfinished file was replaced by somebody else's; nothing was put in its place"
-                    .to_owned(),
+                problem: problem.to_owned(),
             });
         }
         let Some(part) = self.part.take() else {
@@ -163,16 +169,16 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// True if the temporary name still stands for the file that was made under it.
-    fn is_ours(&self) -> bool {
-        let named = self
-            .part
-            .as_ref()
-            .and_then(|part| fs::symlink_metadata(part).ok());
+    /// Whether the temporary name still stands for the file that was made under it; `None` if it stands for
+    /// nothing.
+    fn named(&self) -> Option<bool> {
+        let named = match fs::symlink_metadata(self.part.as_ref()?) {
+            Ok(named) => named,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
+            Err(_) => return Some(false),
+        };
         let made = self.file.metadata().ok();
-        named
-            .zip(made)
-            .is_some_and(|(named, made)| (named.dev(), named.ino()) == (made.dev(), made.ino()))
+        Some(made.is_some_and(|made| (named.dev(), named.ino()) == (made.dev(), made.ino())))
     }
 }
 
@@ -339,6 +345,24 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"old");
         part.commit().unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"new");
+    }
+
+    #[test]
+    fn an_unfinished_file_that_is_gone_or_replaced_is_named_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let [removed, replaced] = ["a.png", "b.png"].map(|name| inner.join(name));
+        let part = AtomicFile::create(&replaced, false).unwrap();
+        fs::remove_file(part.path()).unwrap();
+        fs::write(part.path(), b"another").unwrap();
+        let said = part.commit().unwrap_err().to_string();
+        assert!(said.contains("replaced by somebody else's"), "{said}");
+        let part = AtomicFile::create(&removed, false).unwrap();
+        fs::remove_dir_all(&inner).unwrap();
+        let said = part.commit().unwrap_err().to_string();
+        assert!(said.contains("is gone: it or its folder was removed"), "{said}");
+        assert!(names(folder.path()).is_empty());
     }
 
     #[test]
