@@ -11,7 +11,7 @@ use crate::cli::show::progress::{self, Form, Watched};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::compare::{Heat, InputSummary, Lengths, Summary, Total};
-use framepipe::frame::{Frame, Rational, Remarks};
+use framepipe::frame::{Frame, Rational, Remarks, Turn};
 use framepipe::pipeline::{InStep, PipelineError, Progress, Stop, Verdict, in_step};
 use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{AnySink, SinkError};
@@ -200,9 +200,47 @@ impl Known {
     }
 }
 
+/// Pairs that are shown in different orientations.
+#[derive(Default)]
+struct Orientations {
+    /// The first such pair, and how A and B are shown.
+    first: Option<(u64, Turn, Turn)>,
+    count: u64,
+}
+
+impl Orientations {
+    fn visit(&mut self, known: &Known, number: u64, a: &Frame, b: &Frame) {
+        let turn = |info: &StreamInfo, frame: &Frame| {
+            let turn = Turn::of_blocks(&info.side_data).or_else(|| Turn::of_frame(&frame.metadata));
+            turn.unwrap_or(Turn::UPRIGHT)
+        };
+        let (a, b) = (turn(&known.a, a), turn(&known.b, b));
+        if a != b {
+            self.count += 1;
+            self.first.get_or_insert((number, a, b));
+        }
+    }
+
+    fn note(&self, frames: u64) -> Option<String> {
+        let (number, a, b) = self.first?;
+        let place = match self.count {
+            count if count == frames => String::new(),
+            1 => format!(" in frame {number}"),
+            count => format!(" in {count} frames, the first of them {number}"),
+        };
+        Some(format!(
+            "the orientations differ{place}, {} and {}: samples are compared as they are stored",
+            a.word(),
+            b.word()
+        ))
+    }
+}
+
 /// Compares pair after pair.
 struct Walk {
     known: Known,
+    orientations: Orientations,
+    pairs: u64,
     heat: Option<Heat>,
     total: Total,
     lengths: Lengths,
@@ -217,6 +255,8 @@ impl Walk {
             };
             return Ok(Verdict::Break(()));
         };
+        self.orientations.visit(&self.known, self.pairs, a, b);
+        self.pairs += 1;
         self.total.add(a, b);
         if !self.total.has_compared() && self.known.is_uniform() {
             self.lengths = Lengths::Unknown;
@@ -274,6 +314,8 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
     let rate = known.a.frame_rate.map(Rational::to_f64);
     let mut walk = Walk {
         known,
+        orientations: Orientations::default(),
+        pairs: 0,
         heat: output.map(|_| Heat::new()),
         total: Total::default(),
         lengths: Lengths::Equal,
@@ -314,12 +356,15 @@ fn conclude(
 ) -> Result<(), Failure> {
     let Walk {
         known,
+        orientations,
+        pairs,
         total,
         lengths,
         ..
     } = walk;
     let mut remarks = Remarks::default();
     remarks.notes.extend(known.notes());
+    remarks.notes.extend(orientations.note(pairs));
     for of_source in outcome.remarks {
         remarks.append(of_source);
     }
@@ -344,12 +389,14 @@ fn conclude(
             Err(Failure::Interrupted)
         }
         (false, true) => Ok(()),
-        (false, false) if summary.frames > 0 && summary.all.is_none() => Err(Failure::Incomparable(format!(
-            "{} and {} cannot be compared: {}",
-            summary.a.name,
-            summary.b.name,
-            summary.mismatches.join("; ")
-        ))),
+        (false, false) if summary.frames > 0 && summary.all.is_none() => {
+            let mut text = format!("{} and {} cannot be compared", summary.a.name, summary.b.name);
+            // The reason was printed with the text of the comparison.
+            if arguments.quiet > 0 || arguments.json {
+                text.push_str(&format!(": {}", summary.mismatches.join("; ")));
+            }
+            Err(Failure::Incomparable(text))
+        }
         (false, false) => Err(Failure::Different),
     }
 }

@@ -310,6 +310,19 @@ fn other_sizes_formats_and_lengths_differ_and_say_what_was_compared() {
     );
     let depths = mismatch(2, &spec("64x48", "gray", 3), &spec("64x48", "gray10le", 3));
     assert!(depths.ends_with("no component can be compared"), "{depths}");
+    // Where the text of the comparison has the reason, the error does not repeat it.
+    let unlike = [spec("64x48", "gray", 3), spec("64x48", "gray10le", 3)];
+    let [one, other] = [&unlike[0], &unlike[1]].map(String::as_str);
+    for (options, on_stdout, on_stderr) in [(&[][..], 1, 0), (&["-q"], 0, 1), (&["--json"], 1, 1)] {
+        let done = diff(&[&[one, other], options].concat());
+        let count = |bytes: &[u8]| text(bytes).matches(&depths).count();
+        assert_eq!(
+            (done.status.code(), count(&done.stdout), count(&done.stderr)),
+            (Some(2), on_stdout, on_stderr),
+            "{options:?}"
+        );
+        assert!(text(&done.stderr).contains(" cannot be compared"));
+    }
     let (long, short) = (spec("64x48", "gray", 5), spec("64x48", "gray", 3));
     let found = json(1, &[&long, &short]);
     assert_eq!(
@@ -324,6 +337,44 @@ fn other_sizes_formats_and_lengths_differ_and_say_what_was_compared() {
     assert!(said(1, &[&short, &long]).contains("ends after 3 frames"));
     // An endless input ends with the other.
     assert!(said(1, &[&short, "synthetic:64x48:gray:25:0"]).contains("goes on"));
+}
+
+#[test]
+fn orientations_that_differ_are_named() {
+    let folder = Folder::new();
+    let plain = folder.name("plain.jpg");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=size=16x16",
+        "-frames:v",
+        "1",
+        &plain,
+    ]);
+    let bytes = fs::read(&plain).unwrap();
+    // Exif with one entry, the orientation, behind the start of the image.
+    let turned = |name: &str, orientation: u8| {
+        let exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0";
+        let whole = [&exif[..], &[orientation], &[0; 6]].concat();
+        let marker = [0xff, 0xe1, 0, whole.len() as u8 + 2];
+        fs::write(
+            folder.name(name),
+            [&bytes[..2], &marker, &whole, &bytes[2..]].concat(),
+        )
+        .unwrap();
+        folder.name(name)
+    };
+    let (six, again) = (turned("six.jpg", 6), turned("again.jpg", 6));
+    let notes = |code: i32, a: &str, b: &str| json(code, &[a, b])["notes"].to_string();
+    let differ = notes(0, &plain, &six);
+    assert!(
+        differ.contains("the orientations differ, upright and 90 degrees clockwise: samples are compared as"),
+        "{differ}"
+    );
+    assert!(said(0, &[&six, &plain]).contains("the orientations differ, 90 degrees clockwise and upright"));
+    assert_eq!(notes(0, &six, &again), "[]");
+    assert_eq!(notes(0, &plain, &plain), "[]");
 }
 
 #[test]
