@@ -5,6 +5,7 @@ use crate::cli::Failure;
 use clap::Args;
 use framepipe::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Planes};
 use framepipe::frame::Remarks;
+use std::path::Path;
 
 /// The filters, and how they are applied.
 #[derive(Debug, Clone, Args)]
@@ -79,6 +80,11 @@ impl FilteringArguments {
         }
     }
 
+    /// The files that masks were read from.
+    pub(crate) fn mask_files(&self) -> impl Iterator<Item = &Path> {
+        self.filters().filter_map(Filter::file)
+    }
+
     /// Refuses masks from files, which an untrusted run must not read.
     pub(crate) fn check_untrusted(&self) -> Result<(), Failure> {
         match self.filters().find(|filter| filter.is_from_file()) {
@@ -101,15 +107,68 @@ impl FilteringArguments {
     }
 }
 
-/// A note about the user's own mask if it makes pictures brighter or darker.
+/// A note about the user's own mask if it makes pictures brighter or darker, or leaves nothing of them.
 fn brightness(filter: &Filter) -> Option<String> {
-    let sum: f64 = filter.mask.weights().iter().sum();
-    let is_plain = [0.0, 1.0].iter().any(|plain| (sum - plain).abs() < 1e-3);
-    (filter.is_own() && !is_plain && filter.bias == 0.0).then(|| {
+    // Half a level of 16 bits.
+    const SMALLEST: f64 = 0.5 / 65535.0;
+    if !filter.is_own() {
+        return None;
+    }
+    let (label, weights) = (&filter.label, filter.mask.weights());
+    let sum: f64 = weights.iter().sum();
+    let magnitude: f64 = weights.iter().map(|weight| weight.abs()).sum();
+    if magnitude == 0.0 {
+        return Some(format!(
+            "all weights of {label} are zero, so that nothing of the picture is left"
+        ));
+    }
+    if magnitude < SMALLEST {
+        return Some(format!(
+            "the weights of {label} are so small that integer samples show nothing of the picture"
+        ));
+    }
+    // Weights that cancel each other out show edges.
+    let is_plain = (sum - 1.0).abs() < 1e-3 || sum.abs() < 1e-3 && sum.abs() < magnitude / 2.0;
+    let shown = match sum.abs() < 1e-3 {
+        true => format!("{sum:.1e}"),
+        false => ((sum * 1000.0).round() / 1000.0).to_string(),
+    };
+    (!is_plain && filter.bias == 0.0).then(|| {
         format!(
-            "the weights of {} add up to {}, which changes the brightness; divisor=sum keeps it",
-            filter.label,
-            (sum * 1000.0).round() / 1000.0
+            "the weights of {label} add up to {shown}, which changes the brightness; divisor=sum keeps it"
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn own_masks_that_leave_nothing_of_the_picture_have_a_note() {
+        let note = |spec: &str| brightness(&spec.parse().unwrap()).unwrap_or_default();
+        for (spec, part) in [
+            ("mask:rows=0", "all weights of mask:rows=0 are zero"),
+            ("mask:rows=0:bias=9", "are zero"),
+            ("mask:rows=1e-400", "all weights of mask:rows=1e-400 are zero"),
+            ("mask:rows=1e-12", "so small that integer samples show nothing"),
+            ("mask:rows=1e-6 -1e-6", "so small"),
+            ("mask:rows=1e-4", "add up to 1.0e-4, which"),
+            ("mask:rows=-1e-4", "add up to -1.0e-4, which"),
+            ("mask:rows=.5", "add up to 0.5, which"),
+            ("mask:rows=-1 3 -1.25", "add up to 0.75, which"),
+        ] {
+            assert!(note(spec).contains(part), "{spec}: {}", note(spec));
+        }
+        for spec in [
+            "mask:rows=1",
+            "mask:rows=.3333 .3333 .3334",
+            "mask:rows=-1 2 -1",
+            "mask:rows=-1 1.0001",
+        ] {
+            assert_eq!(note(spec), "");
+        }
+        assert_eq!(note("mask:rows=.5:bias=9"), "");
+    }
 }

@@ -166,7 +166,14 @@ impl Filter {
 
     /// True if the weights were read from a file.
     pub fn is_from_file(&self) -> bool {
-        self.is_own() && parts(&self.label).is_ok_and(|parts| parts.iter().any(|&(key, _)| key == "file"))
+        self.file().is_some()
+    }
+
+    /// The file that the weights were read from, if they were.
+    pub fn file(&self) -> Option<&Path> {
+        let parts = parts(&self.label).ok().filter(|_| self.is_own())?;
+        let file = parts.into_iter().find(|&(key, _)| key == "file");
+        file.map(|(_, path)| Path::new(path))
     }
 }
 
@@ -620,7 +627,8 @@ mod tests {
             env!("CARGO_MANIFEST_DIR"),
             "/samples/masks/soft.txt"
         );
-        assert!(parse(file).unwrap().is_from_file());
+        let file = parse(file).unwrap();
+        assert!(file.is_from_file() && file.file().unwrap().ends_with("samples/masks/soft.txt"));
         refused("gaussian:two", &["sigma: 'two' is not a number"]);
     }
 
