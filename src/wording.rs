@@ -1,4 +1,4 @@
-//! Numbers and lists of names in sentences.
+//! Numbers, lists of names and quotations in sentences.
 
 /// A count with its noun, such as "1 frame" and "0 frames".
 pub fn counted(count: impl Into<u128>, noun: &str) -> String {
@@ -49,9 +49,29 @@ pub(crate) fn listed(mut names: Vec<String>) -> String {
     }
 }
 
+/// As much of a text as a message quotes, at most 40 characters: whatever file it comes from, it is not printed.
+pub(crate) fn shortened(text: &str) -> String {
+    shortened_to(40, text)
+}
+
+/// The first `most` characters of a text, with dots behind them where there are more.
+pub(crate) fn shortened_to(most: usize, text: &str) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let long = "ä".repeat(41);
+        assert_eq!(shortened(&long), format!("{}...", &long[..80]));
+        assert_eq!(shortened(&long[..80]), &long[..80]);
+    }
 
     #[test]
     fn few_are_not_none() {

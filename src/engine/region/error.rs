@@ -16,6 +16,15 @@ pub enum RegionError {
         /// Height of the picture in pixels.
         height: usize,
     },
+    /// More regions in one frame than [`super::MOST_AT_ONCE`].
+    #[error(
+        "{0} regions are there at once, and a frame may have {most}; give a matte, which says it of each pixel",
+        most = super::MOST_AT_ONCE
+    )]
+    TooMany(usize),
+    /// The input ends before the region is there.
+    #[error("the region {0} begins after the last frame of the input")]
+    Late(String),
     /// The region has a time, and the input has no times.
     #[error(
         "the input has no times, which the region {0} needs; give a rate with --fps, or write frames such as \

@@ -12,10 +12,14 @@
 use super::rectangle::{Rectangle, RectangleError};
 use crate::frame::{InvalidPoint, Point};
 use crate::text_file::{LineError, TextFileError, each_line, read_text};
+use crate::wording::{shortened, shortened_to};
 use std::cmp::Ordering;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+
+/// Characters of a region in messages, at most: more than one of usual numbers has.
+const LONGEST_LABEL: usize = 120;
 
 /// The period in which a region is there: from one point of the input on, and before another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,18 +85,18 @@ impl FromStr for Region {
         };
         let (first, last) = match way.split_once("->") {
             None => (way.parse()?, None),
-            Some((_, rest)) if rest.contains("->") => return Err(RegionSyntaxError::Way(way.to_owned())),
+            Some((_, rest)) if rest.contains("->") => return Err(RegionSyntaxError::Way(shortened(way))),
             Some((first, last)) => (first.trim().parse()?, Some(last.trim().parse()?)),
         };
         let has_end = matches!(period, Period::Times(_, Some(_)) | Period::Frames(_, Some(_)));
         if last.is_some() && !has_end {
-            return Err(RegionSyntaxError::Endless(way.to_owned()));
+            return Err(RegionSyntaxError::Endless(shortened(way)));
         }
         Ok(Region {
             period,
             first,
             last: last.unwrap_or(first),
-            label: text.to_owned(),
+            label: shortened_to(LONGEST_LABEL, text),
         })
     }
 }
@@ -108,7 +112,7 @@ fn span(text: &str, from: &str, to: &str) -> Result<Period, RegionSyntaxError> {
         (None, Some(Point::Frame(to))) => Period::Frames(0, Some(to)),
         (Some(Point::Time(from)), Some(Point::Time(to))) => Period::Times(from, Some(to)),
         (Some(Point::Frame(from)), Some(Point::Frame(to))) => Period::Frames(from, Some(to)),
-        (Some(_), Some(_)) => return Err(RegionSyntaxError::Mixed(text.to_owned())),
+        (Some(_), Some(_)) => return Err(RegionSyntaxError::Mixed(shortened(text))),
     };
     let order = match period {
         Period::Times(from, Some(to)) => from.cmp(&to),
@@ -117,8 +121,8 @@ fn span(text: &str, from: &str, to: &str) -> Result<Period, RegionSyntaxError> {
     };
     match order {
         Ordering::Less => Ok(period),
-        Ordering::Equal => Err(RegionSyntaxError::Instant(text.to_owned())),
-        Ordering::Greater => Err(RegionSyntaxError::Backwards(text.to_owned())),
+        Ordering::Equal => Err(RegionSyntaxError::Instant(shortened(text))),
+        Ordering::Greater => Err(RegionSyntaxError::Backwards(shortened(text))),
     }
 }
 
@@ -156,7 +160,7 @@ fn regions(text: &str, path: &Path) -> Result<Vec<Region>, RegionFileError> {
     each_line(text, path, |line, content| {
         let region: Region = content.parse()?;
         regions.push(Region {
-            label: format!("{}, line {line}: {content}", path.display()),
+            label: format!("{}, line {line}: {}", path.display(), region.label),
             ..region
         });
         Ok(())
@@ -241,6 +245,26 @@ mod tests {
         assert_eq!(found[1].label, "r.txt, line 4: 0f..9f 4x4+0+0");
         let said = read("1x1+2+3\n# x\nx\n").unwrap_err().to_string();
         assert!(said.starts_with("r.txt, line 3: 'x' is no rectangle"), "{said}");
+        // Whatever is read, no message repeats more of it than a line needs.
+        let long = "7".repeat(5000);
+        for text in [
+            long.clone(),
+            format!("{long}x{long}"),
+            format!("{long}:1:1:1"),
+            format!("0x{long}+1+1"),
+            format!("{long}x1+1+1"),
+            format!("1x1+1+1 -> {long}"),
+            format!("1..2 1x1+1+1 -> 1x1+1+1 -> {long}"),
+            format!("1x1+1+1 -> 1x1+1+{}1", "0".repeat(5000)),
+            format!("{long}..5 1x1+1+1"),
+            format!("1..{long}f 1x1+1+1"),
+            format!("9f..{}f 1x1+1+1", "0".repeat(5000)),
+        ] {
+            let said = read(&text).unwrap_err().to_string();
+            assert!(said.len() < 250, "{said}");
+        }
+        let padded = read(&format!("1x1+{}1+1", "0".repeat(5000))).unwrap();
+        assert!(padded[0].label.len() < 200 && padded[0].first.x == 1);
         assert!(matches!(read("# nothing\n"), Err(RegionFileError::Empty { .. })));
     }
 }

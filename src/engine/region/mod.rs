@@ -31,6 +31,9 @@ use crate::filter::Chain;
 use crate::frame::Turn;
 use partial::Partial;
 
+/// Most regions that may be in one frame: each may be a window of its own.
+pub const MOST_AT_ONCE: usize = 4096;
+
 /// Which part of each picture is filtered. Regions and mattes are of the picture as it is shown, turned as
 /// its stream or its frame states.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use super::paste::{Share, cut, paste};
 use super::rectangle::{Area, Rectangle};
 use super::timeline::Timeline;
 use super::window::{Canvas, Group, Member, Radius};
-use super::{Clock, Parts, Region, RegionError, spans};
+use super::{Clock, MOST_AT_ONCE, Parts, Region, RegionError, spans};
 use crate::engine::cpu::Threads;
 use crate::engine::{Engine, EngineError};
 use crate::filter::Chain;
@@ -185,7 +185,9 @@ impl Partial {
         } else {
             let within =
                 |region: &Region| Some(member(region, &region.first, region.first.within(width, height)?));
-            let members: Vec<Member> = self.timeline.regions().filter_map(within).collect();
+            // A frame has no more of them, and a long film's list has.
+            let regions = self.timeline.regions().take(MOST_AT_ONCE);
+            let members: Vec<Member> = regions.filter_map(within).collect();
             let canvas = Canvas::new(frame.format(), width, height, self.radius);
             canvas.groups(members).first()?.window
         };
@@ -305,7 +307,8 @@ impl Pending {
         let own = |groups: &[Group]| -> Vec<Area> {
             groups.iter().flat_map(|g| &g.members).map(|m| m.area).collect()
         };
-        let (own, others) = (own(std::slice::from_ref(group)), own(earlier));
+        let (own, mut others) = (own(std::slice::from_ref(group)), own(earlier));
+        others.retain(|area| area.is_near(&group.window));
         let share = matte.map_or(Share::Whole, Share::Matte);
         paste(threads, from, result, share, |shift, y| {
             let others = spans::covered(others.iter(), shift, y);

@@ -1,6 +1,7 @@
 //! Rectangles: their syntax, and their part in a picture.
 
 use crate::frame::Turn;
+use crate::wording::shortened;
 use std::fmt;
 use std::str::FromStr;
 
@@ -46,7 +47,7 @@ impl FromStr for Rectangle {
     /// Reads `WIDTHxHEIGHT+X+Y`; an offset may be negative, `-10` or `+-10`.
     fn from_str(text: &str) -> Result<Rectangle, RectangleError> {
         let wrong = || RectangleError::Form {
-            text: text.to_owned(),
+            text: shortened(text),
             hint: hint(text),
         };
         let (width, rest) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
@@ -62,10 +63,10 @@ impl FromStr for Rectangle {
         let (width, height) = (number(width), number(height));
         let (x, y) = (x.0 * number(x.1), y.0 * number(y.1));
         if [width, height, x, y].iter().any(|n| n.abs() > MOST) {
-            return Err(RectangleError::TooLarge(text.to_owned()));
+            return Err(RectangleError::TooLarge(shortened(text)));
         }
         if width == 0 || height == 0 {
-            return Err(RectangleError::Empty(text.to_owned()));
+            return Err(RectangleError::Empty(shortened(text)));
         }
         Ok(Rectangle { x, y, width, height })
     }
@@ -88,6 +89,9 @@ fn offset(text: &str) -> Option<((i64, &str), &str)> {
 
 /// A guess at what was meant, as the end of a message.
 fn hint(text: &str) -> String {
+    if shortened(text) != text {
+        return String::new();
+    }
     let numbers: Vec<&str> = text.split([':', ',']).map(str::trim).collect();
     if let ([a, b, c, d], true) = (&numbers[..], numbers.iter().all(|n| is_number(n))) {
         return match text.contains(',') {
@@ -189,6 +193,17 @@ impl Area {
             width: self.right().max(other.right()) - x,
             height: self.bottom().max(other.bottom()) - y,
         }
+    }
+
+    /// True if a sample of some plane may belong to both.
+    pub(super) fn is_near(&self, other: &Area) -> bool {
+        // More pixels than a sample of any plane stands for.
+        const MARGIN: usize = 16;
+        let meet = |begin: usize, end: usize| begin < end + MARGIN;
+        meet(self.x, other.right())
+            && meet(other.x, self.right())
+            && meet(self.y, other.bottom())
+            && meet(other.y, self.bottom())
     }
 
     /// Number of pixels.

@@ -4,9 +4,9 @@
 //! rational number that is rounded once. Regions are sorted by their begin: a list with a line for each frame
 //! takes one step per frame.
 
-use super::RegionError;
 use super::line::{Period, Region};
 use super::rectangle::Rectangle;
+use super::{MOST_AT_ONCE, RegionError};
 use crate::frame::{Metadata, Rational};
 
 /// Nanoseconds in a second.
@@ -95,6 +95,10 @@ impl Timeline {
         }
         for lane in [&mut timeline.timed, &mut timeline.counted] {
             lane.stretches.sort_by_key(|stretch| stretch.from);
+            let at_once = timeline.always.len() + lane.most_at_once();
+            if at_once > MOST_AT_ONCE {
+                return Err(RegionError::TooMany(at_once));
+            }
         }
         Ok(timeline)
     }
@@ -162,6 +166,20 @@ impl Timeline {
 }
 
 impl Lane {
+    /// Most regions that are there at one moment.
+    fn most_at_once(&self) -> usize {
+        let mut ends: Vec<i128> = self.stretches.iter().filter_map(|stretch| stretch.to).collect();
+        ends.sort_unstable();
+        let (mut most, mut ended) = (0, 0);
+        for (begun, stretch) in self.stretches.iter().enumerate() {
+            while ends.get(ended).is_some_and(|&end| end <= stretch.from) {
+                ended += 1;
+            }
+            most = most.max(begun + 1 - ended);
+        }
+        most
+    }
+
     fn go_to(&mut self, now: i128) {
         if self.last.is_some_and(|last| now < last) {
             (self.begun, self.there) = (0, Vec::new());
@@ -312,6 +330,21 @@ mod tests {
         );
         assert_eq!(places(&mut line, 0, &Metadata::default()).len(), 2);
         assert_eq!(line.unmet(), Some((2, "9f..10f 1x1+0+0")));
+        let many = |line: fn(usize) -> String, count: usize| {
+            let regions = (0..count).map(|n| line(n).parse().unwrap()).collect();
+            Timeline::new(regions, clock((1, 25), Some((25, 1)))).err()
+        };
+        // One after another there may be any number, and at once there may not.
+        assert!(many(|n| format!("{n}f..{}f 1x1+0+0", n + 9), 9000).is_none());
+        assert!(many(|n| format!("{n}f..{}f 1x1+0+0", n + 4096), 9000).is_none());
+        for (line, at_once) in [
+            ((|_| "1x1+0+0".to_owned()) as fn(usize) -> String, 4097),
+            (|n| format!("0:00.{n:04}.. 1x1+0+0"), 4097),
+            (|n| format!("{n}f..{}f 1x1+0+0", n + 4097), 4097),
+        ] {
+            let refused = many(line, at_once).unwrap();
+            assert!(matches!(refused, RegionError::TooMany(found) if found == at_once));
+        }
         let timed = vec!["1..2 1x1+0+0".parse().unwrap()];
         let without = Timeline::new(timed, clock((1, 25), None));
         assert!(matches!(without, Err(RegionError::NoTimes(_))));

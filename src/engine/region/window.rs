@@ -94,6 +94,41 @@ impl Member {
     }
 }
 
+/// What the window of one region, or of several together, depends on.
+#[derive(Clone, Copy)]
+struct Joint {
+    /// The smallest area that holds all of them.
+    hull: Area,
+    /// Size of the region, or of the hull of several, in pixels.
+    size: (usize, usize),
+    /// True if the window's size is a multiple of [`STEP`].
+    coarse: bool,
+    /// True if a region moves or changes its size.
+    changes: bool,
+}
+
+impl Joint {
+    fn of(member: &Member) -> Joint {
+        Joint {
+            hull: member.area,
+            size: member.size,
+            coarse: member.grows,
+            changes: member.moves || member.grows,
+        }
+    }
+
+    fn with(&self, other: &Joint) -> Joint {
+        let hull = self.hull.hull(&other.hull);
+        let changes = self.changes || other.changes;
+        Joint {
+            hull,
+            size: (hull.width, hull.height),
+            coarse: changes,
+            changes,
+        }
+    }
+}
+
 /// Regions that are filtered in one window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
@@ -118,17 +153,14 @@ impl Canvas {
 
     /// The window of these regions together; `None` if there are none.
     pub(super) fn window(&self, members: &[Member]) -> Option<Area> {
-        let mut hull = members.first()?.area;
-        for member in members {
-            hull = hull.hull(&member.area);
-        }
-        let (size, coarse) = match members {
-            [one] => (one.size, one.grows),
-            several => (
-                (hull.width, hull.height),
-                several.iter().any(|m| m.moves || m.grows),
-            ),
-        };
+        let joint = members.iter().map(Joint::of).reduce(|all, one| all.with(&one))?;
+        Some(self.window_of(&joint))
+    }
+
+    fn window_of(&self, joint: &Joint) -> Area {
+        let Joint {
+            hull, size, coarse, ..
+        } = *joint;
         let step = if coarse { STEP } else { 1 };
         let axis = |begin, end, size, halo, grid: u8, length| {
             Axis {
@@ -144,41 +176,33 @@ impl Canvas {
         let Radius { columns, rows, .. } = self.radius;
         let (x, width) = axis(hull.x, hull.right(), size.0, columns, self.grid.0, self.width);
         let (y, height) = axis(hull.y, hull.bottom(), size.1, rows, self.grid.1, self.height);
-        Some(Area { x, y, width, height })
+        Area { x, y, width, height }
     }
 
     /// Groups the regions into windows: two groups are merged if their common window is no larger than both
     /// together.
     pub(super) fn groups(&self, members: Vec<Member>) -> Vec<Group> {
-        let group = |members: Vec<Member>| {
-            let window = self.window(&members)?;
-            Some(Group { members, window })
-        };
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<(Joint, Group)> = Vec::new();
         for member in members {
-            let mut grown = vec![member];
+            let (mut joint, mut members) = (Joint::of(&member), vec![member]);
             // A merged group may be worth merging with one that its parts were not.
-            while let Some(mut now) = group(grown) {
-                let found = groups.iter().enumerate().find_map(|(at, other)| {
-                    let both = [&other.members[..], &now.members[..]].concat();
-                    let window = self.window(&both)?;
-                    let pays = window.size() <= other.window.size() + now.window.size();
-                    pays.then_some((at, both))
-                });
-                match found {
-                    Some((at, both)) => {
-                        groups.remove(at);
-                        grown = both;
-                    }
-                    None => {
-                        now.members.shrink_to_fit();
-                        groups.push(now);
-                        break;
-                    }
-                }
+            loop {
+                let window = self.window_of(&joint);
+                let pays = |(other, group): &(Joint, Group)| {
+                    let both = self.window_of(&other.with(&joint));
+                    both.size() <= group.window.size() + window.size()
+                };
+                let Some(at) = groups.iter().position(pays) else {
+                    groups.push((joint, Group { members, window }));
+                    break;
+                };
+                let (other, mut group) = groups.remove(at);
+                joint = other.with(&joint);
+                group.members.append(&mut members);
+                members = group.members;
             }
         }
-        groups
+        groups.into_iter().map(|(_, group)| group).collect()
     }
 }
 

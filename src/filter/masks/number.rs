@@ -1,6 +1,7 @@
 //! Numbers as people write weights: integers, decimals and fractions, kept exact where they are of reasonable
 //! size.
 
+use crate::wording::shortened;
 use std::str::FromStr;
 
 /// A finite number, and the ratio that it is exactly if that is small enough.
@@ -71,15 +72,6 @@ impl FromStr for Number {
         }
         let ratio = above.ratio.zip(below.ratio).and_then(|(a, b)| a.over(b));
         Ok(Number { value, ratio })
-    }
-}
-
-/// As much of a text as an error shows: whatever file it comes from, it is not printed.
-fn shortened(text: &str) -> String {
-    const MOST: usize = 40;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

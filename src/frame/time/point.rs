@@ -1,5 +1,6 @@
 //! Places in a stream of frames, as people write them.
 
+use crate::wording::shortened;
 use std::fmt;
 use std::str::FromStr;
 
@@ -25,7 +26,7 @@ impl FromStr for Point {
 
     /// Reads seconds (`12.5`), a clock (`1:02:03.25`, `2:03`), or a number of frames (`120f`).
     fn from_str(text: &str) -> Result<Point, InvalidPoint> {
-        let invalid = || InvalidPoint(text.to_owned());
+        let invalid = || InvalidPoint(shortened(text));
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         if let Some(frames) = text.strip_suffix('f') {
             let frames = Some(frames).filter(|frames| is_number(frames));
