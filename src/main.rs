@@ -5,6 +5,7 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    cli::outlive_size_limit();
     let arguments = cli::parse();
     cli::log::start(arguments.verbosity(), arguments.explains());
     cli::exit(arguments.run())

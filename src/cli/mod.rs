@@ -21,6 +21,7 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 pub(crate) use foreign::parse;
+pub(crate) use process::interrupt::outlive_size_limit;
 pub(crate) use process::log;
 pub(crate) use show::failure::exit;
 use show::failure::{Failure, to_stdout};

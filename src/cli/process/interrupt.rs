@@ -1,13 +1,14 @@
 //! Signals: the first ends the run, gracefully or at once, the second abandons it, the third ends the program
-//! immediately.
+//! immediately. The limit of a file's size is an error of the write.
 
 use crate::cli::Failure;
 use clap::ValueEnum;
 use framepipe::pipeline::Stop;
 use framepipe::shortage::thread_error;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io::Write;
+use std::sync::Arc;
 
 /// The fate of the output when the run is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -110,6 +111,13 @@ pub(crate) fn watch_by(
         .spawn(handle)
         .map_err(thread_error)?;
     Ok(())
+}
+
+/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail as on a full disk, where SIGXFSZ would end
+/// the process.
+pub(crate) fn outlive_size_limit() {
+    // A handler of any kind is enough; without one the limit still holds.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 /// True if the program was started with SIGHUP ignored.
