@@ -386,6 +386,103 @@ fn reports_replace_nothing_and_no_bit_of_a_program_survives() {
 }
 
 #[test]
+fn what_a_run_reads_is_never_replaced() {
+    let folder = Folder::new();
+    let (input, out) = (folder.name("a.png"), folder.name("o.png"));
+    ffmpeg(&["-f", "lavfi", "-i", "testsrc=s=32x24", "-frames:v", "1", &input]);
+    let mask = |name: &str| folder.write(name, "1 2 1\n");
+    let regions = folder.write("r.json", "9x9+1+1\n");
+    let [picture, page, trace] = ["mk.png", "mk.html", "mk.json"].map(mask);
+    let by_mask = |file: &str| format!("mask:divisor=4:file={file}");
+    let (by_picture, by_page, by_trace) = (by_mask(&picture), by_mask(&page), by_mask(&trace));
+    let linked = folder.name("linked.png");
+    std::os::unix::fs::symlink(&picture, &linked).unwrap();
+    let (near, parted) = (folder.name("near/a.png"), folder.name("near"));
+    fs::create_dir(&parted).unwrap();
+    fs::write(&near, "1 2 1\n").unwrap();
+    let by_near = by_mask(&near);
+    let run = ["filter", &input, &out, "--filter"];
+    for (arguments, words) in [
+        (
+            vec!["filter", &input, &picture, "--filter", &by_picture],
+            "mk.png is both mask file and output",
+        ),
+        (
+            vec!["filter", &input, &linked, "--filter", &by_picture],
+            "linked.png is both mask file and output",
+        ),
+        (
+            vec!["filter", &input, &input, &parted, "--filter", &by_near],
+            "is both mask file and output",
+        ),
+        (
+            [&run[..], &[&by_page, "--report", &page]].concat(),
+            "mk.html is both mask file and report",
+        ),
+        (
+            [&run[..], &[&by_trace, "--trace", &trace]].concat(),
+            "mk.json is both mask file and trace",
+        ),
+        (
+            [&run[..], &["soft", "--regions", &regions, "--report", &regions]].concat(),
+            "r.json is both file of regions and report",
+        ),
+        (
+            [&run[..], &["soft", "--matte", &input, "--frame-hashes", &input]].concat(),
+            "a.png is both input and list of hashes",
+        ),
+        (
+            [
+                &run[..],
+                &["soft", "--matte", &picture, "--frame-hashes", &picture],
+            ]
+            .concat(),
+            "mk.png is both matte and list of hashes",
+        ),
+        (
+            vec!["preview", &input, "--filter", &by_picture, "-o", &picture],
+            "mk.png is both mask file and output",
+        ),
+    ] {
+        let done = framepipe(&[&arguments[..], &["-y"]].concat()).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}: {}", said(&done));
+        assert!(said(&done).contains(words), "{arguments:?}: {}", said(&done));
+    }
+    for file in [&picture, &page, &trace, &near] {
+        assert_eq!(fs::read_to_string(file).unwrap(), "1 2 1\n");
+    }
+    assert_eq!(fs::read_to_string(&regions).unwrap(), "9x9+1+1\n");
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_that_leaves_nothing() {
+    let folder = Folder::new();
+    let raw = format!("raw:{}", folder.name("f.raw"));
+    let video = folder.name("f.mkv");
+    for output in [&raw, &video] {
+        let script = "ulimit -f 8; exec \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_framepipe"), "filter"]);
+        let noise = "synthetic:320x240:gray:25:9";
+        command.args([noise, output, "--filter", "identity", "--engine", "cpu", "-q"]);
+        let done = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(
+            done.status.code(),
+            Some(1),
+            "{output}: {:?} {}",
+            done.status,
+            said(&done)
+        );
+        let text = said(&done);
+        assert!(
+            text.starts_with("error: ") && text.contains("File too large"),
+            "{text}"
+        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{output}");
+    }
+}
+
+#[test]
 fn names_need_not_be_text() {
     let folder = Folder::new();
     let plain = folder.name("a.mkv");

@@ -201,11 +201,77 @@ fn regions_of_a_file_move_by_the_frames_times() {
         "{text}"
     );
     // What no frame meets is named.
-    let late = [&clip, "null:", "-f", BOX, "--region", "9..10 4x4+0+0"];
-    let word = "no frame was shown in the time of the region 9..10 4x4+0+0";
-    assert!(filtered(&late).contains(&format!("warning: {word}")));
-    let (code, text) = refused(&[&late[..], &["--strict"]].concat());
+    let run = [&clip, "null:", "-f", BOX, "--region"];
+    let missed = [&run[..], &["0.61..0.62 4x4+0+0"]].concat();
+    let word = "no frame was shown in the time of the region 0.61..0.62 4x4+0+0";
+    assert!(filtered(&missed).contains(&format!("warning: {word}")));
+    let (code, text) = refused(&[&missed[..], &["--strict"]].concat());
     assert!(code == 1 && text.contains(word), "{text}");
+    // Behind the last frame, which is shown at 1.88 s, it is refused at once.
+    let stills = folder.noise("stills", 10);
+    for (input, options, region) in [
+        (&clip, &[][..], "9..10 4x4+0+0"),
+        (&clip, &[], "50f.. 4x4+0+0"),
+        (&clip, &[], "1.89.. 4x4+0+0"),
+        (&stills, &["--fps", "10"], "1..2 4x4+0+0"),
+        (&stills, &[], "10f.. 4x4+0+0"),
+    ] {
+        let late = [&[input.as_str(), "null:", "-f", BOX, "--region", region], options].concat();
+        let (code, text) = refused(&late);
+        let words = format!("the region {region} begins after the last frame of the input");
+        assert!(code == 2 && text.contains(&words), "{late:?}: {text}");
+    }
+    filtered(&[&run[..], &["1.88.. 4x4+0+0"]].concat());
+    filtered(&[
+        &stills,
+        "null:",
+        "-f",
+        BOX,
+        "--fps",
+        "10",
+        "--region",
+        "0.9.. 4x4+0+0",
+    ]);
+    // Of a part of the input, or of a pipe, that is known at the end.
+    for late in [
+        &[&run[..], &["1.5.. 4x4+0+0", "--end", "1"]].concat()[..],
+        &[&run[..], &["9.. 4x4+0+0", "--start", "1"]].concat(),
+    ] {
+        assert!(filtered(late).contains("warning: no frame was shown in the time of the region"));
+    }
+}
+
+#[test]
+fn many_regions_are_quick_and_too_many_are_refused() {
+    let folder = Folder::new();
+    let lines = |count: usize| -> String {
+        let line = |n: usize| format!("10x10+{}+{}\n", n * 37 % 54, n * 101 % 38);
+        (0..count).map(line).collect()
+    };
+    let run = |regions: &str| {
+        let input = "synthetic:64x48:gray:25:3";
+        framepipe(&[
+            input,
+            "null:",
+            "-f",
+            "soft",
+            "--engine",
+            "cpu",
+            "--regions",
+            regions,
+        ])
+    };
+    let began = std::time::Instant::now();
+    let done = run(&folder.write("most.txt", &lines(4096)));
+    assert!(done.status.success(), "{}", said(&done));
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    let done = run(&folder.write("more.txt", &lines(40_000)));
+    let text = said(&done);
+    assert_eq!(done.status.code(), Some(2), "{text}");
+    assert!(
+        text.contains("40000 regions are there at once, and a frame may have 4096"),
+        "{text}"
+    );
 }
 
 /// FFmpeg turns what it decodes as players do.
@@ -496,6 +562,7 @@ fn what_is_wrong_is_one_sentence() {
     ]);
     let bad = folder.write("bad.txt", "# fine\n4x4+1+1\n0:05..0:03 4x4+1+1\n");
     let empty = folder.write("empty.txt", "# nothing\n");
+    let long_line = folder.write("long.txt", &"root:x:0:0:root:/root:/bin/bash ".repeat(999));
     for (options, code, parts) in [
         (&["--region", "200:100:10:20"][..], 2, &["200x100+10+20"][..]),
         (&["--region", "200x100"], 2, &["200x100+X+Y"]),
@@ -508,6 +575,12 @@ fn what_is_wrong_is_one_sentence() {
             &["bad.txt, line 3", "ends before it begins"],
         ),
         (&["--regions", &empty], 2, &["empty.txt has no regions"]),
+        // No more of any file is printed than shows what is wrong with it.
+        (
+            &["--regions", &long_line],
+            2,
+            &["line 1: 'root:x:0:0:root:/root:/bin/bash root:x:0...' is no rectangle"],
+        ),
         (
             &["--regions", "/no/such.txt"],
             2,

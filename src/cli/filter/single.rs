@@ -114,6 +114,12 @@ impl<'a> Single<'a> {
         let own: Vec<(&str, &Path)> = self.own_files().collect();
         for (n, &(noun, path)) in own.iter().enumerate() {
             self.check_own(noun, path)?;
+            if let Some((read, _)) = self.read_files().find(|(_, file)| names_same_file(file, path)) {
+                return Err(Failure::Usage(format!(
+                    "{} is both {read} and {noun}; choose another name",
+                    path.display()
+                )));
+            }
             if let Some((first, _)) = own[..n].iter().find(|(_, before)| names_same_file(before, path)) {
                 let path = path.display();
                 return Err(Failure::Usage(match *first == noun {
@@ -136,11 +142,26 @@ impl<'a> Single<'a> {
         reports.chain(others)
     }
 
+    /// The files that a run reads beside its input, and what each is.
+    fn read_files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let masks = self.filtering.mask_files().map(|file| ("mask file", file));
+        masks.chain(self.region.files())
+    }
+
     /// Refuses an input and an output that do not go together, or not with the options.
     pub(super) fn check_ends(&self) -> Result<(), Failure> {
         self.output.check(&self.encoding)?;
         self.decoding.check(&self.input, &self.engine)?;
         self.output.check_extension(&self.input)?;
+        let target = self.output.path().filter(|_| !self.output.is_stdout());
+        for (noun, file) in self.read_files() {
+            if let Some(path) = target.filter(|path| names_same_file(path, file)) {
+                return Err(Failure::Usage(format!(
+                    "{} is both {noun} and output; choose another output",
+                    path.display()
+                )));
+            }
+        }
         // Of several inputs whole ones are left out.
         let skips = self.skip_existing && self.kept.is_none();
         self.region

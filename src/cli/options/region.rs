@@ -2,18 +2,18 @@
 
 use super::reading::{RangeArguments, ReadingArguments};
 use crate::cli::Failure;
-use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file};
+use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::convert::integers_for;
-use framepipe::engine::region::{self, Clock, Parts, Region, RegionError};
+use framepipe::engine::region::{self, Clock, Parts, Period, Region, RegionError};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::Chain;
 use framepipe::frame::{Rational, Turn};
 use framepipe::pipeline::{MatteReader, Stop};
 use framepipe::source::images::listing::Selection;
-use framepipe::source::range::TimeRange;
-use framepipe::source::{self, StreamInfo};
+use framepipe::source::range::{self, Point, TimeRange};
+use framepipe::source::{self, AnySource, StreamInfo};
 use std::path::{Path, PathBuf};
 
 /// The part of each picture that is filtered.
@@ -85,25 +85,8 @@ impl RegionArguments {
         {
             return refuse("standard input can be the input or the matte, not both".to_owned());
         }
-        let own = [
-            ("matte", self.matte.as_ref().and_then(Input::path)),
-            ("file of regions", self.regions.as_deref()),
-        ];
-        let (Some(path), false) = (output.path(), output.is_stdout()) else {
-            return Ok(());
-        };
-        for (noun, file) in own {
-            if file.is_some_and(|file| names_same_file(path, file)) {
-                return refuse(format!(
-                    "{} is both {noun} and output; choose another output",
-                    path.display()
-                ));
-            }
-        }
-        // Also files in a folder.
-        self.matte
-            .as_ref()
-            .map_or(Ok(()), |matte| check_distinct(matte, output))
+        // Its files may lie in a folder.
+        (self.matte.as_ref()).map_or(Ok(()), |matte| check_distinct(matte, output))
     }
 
     /// Reads the file of regions.
@@ -115,9 +98,62 @@ impl RegionArguments {
         Ok(())
     }
 
-    /// Files that are read besides the input.
+    /// The single files that are read besides the input, and what each is.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let files = [
+            ("matte", self.matte.as_ref().and_then(Input::path)),
+            ("file of regions", self.regions.as_deref()),
+        ];
+        files
+            .into_iter()
+            .filter_map(|(noun, path)| Some((noun, path.filter(|path| *path != Path::new("-"))?)))
+    }
+
+    /// Files that the confined process reads besides the input.
     pub(crate) fn reads(&self) -> Vec<&Path> {
         self.matte.as_ref().map_or_else(Vec::new, Input::reads)
+    }
+
+    /// Refuses a region of the whole input that begins behind its last frame, as far as that is known without
+    /// reading the frames. Files that state their length wrongly are asked for the times of their packets.
+    pub(crate) fn check_times(&self, source: &mut AnySource) -> Result<(), Failure> {
+        let info = source.info();
+        let (Some(frames), base) = (info.frames, info.time_base) else {
+            return Ok(());
+        };
+        // The first frame that is not before `point`.
+        let number = |point| {
+            let from = TimeRange::new(Some(point), None, None, None).ok()?;
+            from.numbers(info.frame_rate).map(|(first, _)| first)
+        };
+        let late = |region: &&Region| {
+            begin(region)
+                .and_then(number)
+                .is_some_and(|first| first >= frames)
+        };
+        let Some(latest) = self
+            .region
+            .iter()
+            .filter(late)
+            .max_by_key(|region| begin(region).and_then(number))
+        else {
+            return Ok(());
+        };
+        let is_late = match source {
+            AnySource::Indexed(_) => true,
+            AnySource::Stream(source) => {
+                let (from, number) = match begin(latest) {
+                    Some(Point::Time(nanos)) => (range::tick_at(nanos, base), 0),
+                    Some(Point::Frame(frame)) => (i64::MIN, frame),
+                    None => return Ok(()),
+                };
+                source.time_of(i64::MIN, 0)?.is_some() && source.time_of(from, number)?.is_none()
+            }
+        };
+        match is_late {
+            true => Err(Failure::usage(&RegionError::Late(latest.label.clone()))),
+            false => Ok(()),
+        }
     }
 
     /// The regions and the open matte, which is read in step with the frames of `info`.
@@ -154,6 +190,15 @@ impl RegionArguments {
             EngineError::Region(error) => Failure::usage(&error),
             other => other.into(),
         })
+    }
+}
+
+/// Where the period of a region begins, if it has one.
+fn begin(region: &Region) -> Option<Point> {
+    match region.period {
+        Period::Always => None,
+        Period::Times(from, _) => Some(Point::Time(from)),
+        Period::Frames(from, _) => Some(Point::Frame(from)),
     }
 }
 

@@ -9,7 +9,7 @@ mod picture;
 mod terminal;
 
 use super::Failure;
-use super::endpoint::{FileChoice, Input, Opened, Output, check_distinct};
+use super::endpoint::{FileChoice, Input, Opened, Output, check_distinct, names_same_file};
 use super::filter::pipeline_options;
 use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::engine::EngineArguments;
@@ -118,6 +118,12 @@ impl PreviewArguments {
             )));
         }
         check_distinct(&self.input, output)?;
+        let mut files = self.filtering.mask_files();
+        if files.any(|file| output.path().is_some_and(|path| names_same_file(path, file))) {
+            return Err(Failure::Usage(format!(
+                "{output} is both mask file and output; choose another output"
+            )));
+        }
         Ok(Target::File(output.clone()))
     }
 
