@@ -2,6 +2,7 @@
 //! little memory, in ranges, and where something is wrong.
 
 use crate::common::{ffmpeg, framepipe, said};
+use crate::standin::stand_in;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -182,18 +183,59 @@ fn damage_is_left_to_one_decoder() {
 fn what_cannot_be_read_by_several_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let stream = clip(folder.path(), "stream.ts", &["-c:v", "libx264", "-g", "50"]);
-    let (expected, _) = frames(&stream, &[]);
-    let (found, said) = frames(&stream, &["--decoder", "nvdec"]);
-    assert_eq!(found, expected);
-    assert!(
-        said.contains("decoded on the CPU: it is of a container (mpegts)"),
-        "{said}"
-    );
     let jpegs = clip(folder.path(), "jpegs.mkv", &["-c:v", "mjpeg"]);
-    let (_, said) = frames(&jpegs, &["--decoder", "nvdec"]);
-    assert!(said.contains("no card decodes mjpeg to the bit"), "{said}");
-    let (_, said) = frames(&jpegs, &["--decoder", "nvdec", "--strict"]);
-    assert!(said.contains("decoded on the CPU"), "{said}");
+    let run = |input: &Path, options: &[&str]| {
+        let run = [
+            "filter",
+            input.to_str().unwrap(),
+            "null:",
+            "--filter",
+            "identity",
+            "--engine",
+            "none",
+        ];
+        framepipe(&[&run[..], &["--decoder", "nvdec"], options].concat())
+    };
+    // Without a card the option is an error, whatever the file.
+    for options in [&[][..], &["-q", "--strict"], &["--dry-run"]] {
+        let done = { run(&jpegs, options) }
+            .env("CUDA_VISIBLE_DEVICES", "")
+            .output()
+            .unwrap();
+        let words = "error: --decoder nvdec needs a card, which cannot be had: there is no";
+        assert!(said(&done).starts_with(words), "{options:?}: {}", said(&done));
+        assert_eq!(done.status.code(), Some(1));
+    }
+    let done = run(&jpegs, &["--untrusted"]).output().unwrap();
+    assert!(said(&done).contains("with --engine cuda only"), "{}", said(&done));
+    assert_eq!(done.status.code(), Some(2));
+    // With one the CPU decodes what the card cannot, and the summary says why.
+    let Some(card) = stand_in() else { return };
+    for (input, options, why) in [
+        (
+            &stream,
+            &[][..],
+            "decoded on the CPU: it is of a container (mpegts)",
+        ),
+        (&jpegs, &[], "no card decodes mjpeg to the bit"),
+        (&jpegs, &["--strict"], "decoded on the CPU"),
+    ] {
+        let list = |name: &str| folder.path().join(name);
+        let hashes = list("found.hashes");
+        let name = hashes.to_str().unwrap();
+        let mut command = run(
+            input,
+            &[&["--overwrite", "--frame-hashes", name], options].concat(),
+        );
+        let done = card.with(&mut command, &list("kernels")).output().unwrap();
+        assert!(
+            done.status.success() && said(&done).contains(why),
+            "{}",
+            said(&done)
+        );
+        let (one, _) = frames(input, &[]);
+        assert_eq!(fs::read_to_string(&hashes).unwrap(), one, "{input:?}");
+    }
 }
 
 #[test]

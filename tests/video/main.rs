@@ -12,4 +12,6 @@ mod facts;
 mod fields;
 mod library;
 mod range;
+#[path = "../standin/mod.rs"]
+mod standin;
 mod streams;

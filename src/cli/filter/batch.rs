@@ -41,6 +41,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
         let reads: Vec<&Path> = inputs.chain(arguments.region.reads()).collect();
         arguments.confine(&reads, [folder.to_owned()].into())?;
     }
+    arguments.check_card()?;
     let caveats = arguments.accepted_caveats()?;
     let engines = EnginePool::default();
     if arguments.dry_run {

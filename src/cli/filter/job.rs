@@ -85,7 +85,10 @@ impl Single<'_> {
         if matches!(opened, Err(Failure::NothingToDo)) {
             self.say(&format!("nothing to do: {} has all of it", self.output));
         }
-        let opened = opened?;
+        let mut opened = opened?;
+        if choice.range.is_all() && choice.missing_in.is_none() && !self.is_of_several() {
+            self.region.check_times(&mut opened.source)?;
+        }
         if let (None, Some(assumed)) = (self.reading.fps, rate) {
             self.say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
         }
@@ -379,6 +382,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         let reads = [single.input.reads(), arguments.region.reads()].concat();
         arguments.confine(&reads, single.folders())?;
     }
+    arguments.check_card()?;
     let mut remarks = arguments.accepted_caveats()?;
     if let Some(left) = inputs::passed_over(&single.input) {
         if arguments.reading.strict {

@@ -196,6 +196,12 @@ impl FilterArguments {
         Ok(())
     }
 
+    /// Refuses decoders of a card where there is none.
+    fn check_card(&self) -> Result<(), Failure> {
+        let is_closed = self.reading.untrusted && !self.engine.wants_card();
+        self.decoding.check_card(is_closed)
+    }
+
     /// True if a report is a page.
     fn wants_page(&self) -> bool {
         self.reports.iter().any(|report| is_page(report))

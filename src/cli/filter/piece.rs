@@ -425,6 +425,7 @@ pub(in crate::cli) fn make(
     };
     let single = arguments.single()?;
     single.check()?;
+    arguments.check_card()?;
     let caveats = arguments.accepted_caveats()?;
     arguments.engine.begin(&arguments.filtering.chain());
     let opened = single.open()?;

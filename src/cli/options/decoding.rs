@@ -5,6 +5,7 @@ use crate::cli::Failure;
 use crate::cli::endpoint::Input;
 use crate::cli::process::limits::{count, size};
 use clap::{Args, ValueEnum};
+use framepipe::engine::{EngineError, cuda};
 use framepipe::filter::Chain;
 use framepipe::source::range::TimeRange;
 use framepipe::source::video::{Consent, Decoders, Place};
@@ -18,7 +19,7 @@ pub(crate) enum DecoderName {
     Auto,
     /// On the CPU.
     Cpu,
-    /// On the card's own decoders, all of them at once.
+    /// On the card's own decoders, all of them at once; an error where there is no card.
     Nvdec,
 }
 
@@ -69,6 +70,25 @@ impl DecodingArguments {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a card's decoders where there is no card, or its driver `is_closed` to an untrusted run.
+    pub(crate) fn check_card(&self, is_closed: bool) -> Result<(), Failure> {
+        if self.decoder != DecoderName::Nvdec {
+            return Ok(());
+        }
+        if is_closed {
+            return Err(Failure::Usage(
+                "--decoder nvdec opens the card's driver, which --untrusted does with --engine cuda only"
+                    .to_owned(),
+            ));
+        }
+        cuda::present().map_err(|reason| {
+            EngineError::Unavailable(format!(
+                "--decoder nvdec needs a card, which cannot be had: {reason}"
+            ))
+            .into()
+        })
     }
 
     /// The decoders for a video. Its frames go as they are to `engine`'s cards, if it `goes_straight`, which

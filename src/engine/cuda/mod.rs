@@ -36,7 +36,8 @@ mod timing;
 #[doc(hidden)]
 pub use compile::{Compiled, Recipe, Source};
 pub use driver::device::{
-    DeviceInfo, Devices, available, card_of, devices, has_driver, keeping_context, nvrtc_version, probe,
+    DeviceInfo, Devices, available, card_of, devices, has_driver, keeping_context, nvrtc_version, present,
+    probe,
 };
 #[doc(hidden)]
 pub use driver::memory::Reservation;

@@ -70,6 +70,15 @@ pub fn available() -> Result<(), EngineError> {
     if count == 0 { Err(no_card()) } else { Ok(()) }
 }
 
+/// The same without NVRTC, which decoders do not need.
+pub fn present() -> Result<(), EngineError> {
+    if initialise()? == 0 {
+        Err(no_card())
+    } else {
+        Ok(())
+    }
+}
+
 /// [`available`], and the first card's facts.
 pub fn probe() -> Result<DeviceInfo, EngineError> {
     available()?;
