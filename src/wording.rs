@@ -49,7 +49,8 @@ pub(crate) fn listed(mut names: Vec<String>) -> String {
     }
 }
 
-/// As much of a text as a message quotes, at most 40 characters: whatever file it comes from, it is not printed.
+/// As much of a text as a message quotes, at most 40 characters: whatever file it comes from, it is not
+/// printed.
 pub(crate) fn shortened(text: &str) -> String {
     shortened_to(40, text)
 }

@@ -153,7 +153,7 @@ mod tests {
             ("mask:rows=0:bias=9", "are zero"),
             ("mask:rows=1e-400", "all weights of mask:rows=1e-400 are zero"),
             ("mask:rows=1e-12", "so small that integer samples show nothing"),
-            ("mask:rows=1e-6 -1e-6", "so small"),
+            ("mask:rows=1e-6 0 -1e-6", "so small"),
             ("mask:rows=1e-4", "add up to 1.0e-4, which"),
             ("mask:rows=-1e-4", "add up to -1.0e-4, which"),
             ("mask:rows=.5", "add up to 0.5, which"),
@@ -165,7 +165,7 @@ mod tests {
             "mask:rows=1",
             "mask:rows=.3333 .3333 .3334",
             "mask:rows=-1 2 -1",
-            "mask:rows=-1 1.0001",
+            "mask:rows=-1 0 1.0001",
         ] {
             assert_eq!(note(spec), "");
         }

@@ -113,8 +113,8 @@ pub(crate) fn watch_by(
     Ok(())
 }
 
-/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail as on a full disk, where SIGXFSZ would end
-/// the process.
+/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail as on a full disk, where SIGXFSZ would
+/// end the process.
 pub(crate) fn outlive_size_limit() {
     // A handler of any kind is enough; without one the limit still holds.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());

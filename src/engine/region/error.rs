@@ -18,7 +18,8 @@ pub enum RegionError {
     },
     /// More regions in one frame than [`super::MOST_AT_ONCE`].
     #[error(
-        "{0} regions are there at once, and a frame may have {most}; give a matte, which says it of each pixel",
+        "{0} regions are there at once, and a frame may have {most}; give a matte, which says it of each \
+         pixel",
         most = super::MOST_AT_ONCE
     )]
     TooMany(usize),
