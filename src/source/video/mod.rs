@@ -23,6 +23,8 @@ mod parallel;
 mod seeking;
 
 pub use file::is_url_like;
+#[doc(hidden)]
+pub use findings::Concealed;
 pub use parallel::{Consent, Decoders, Place, open};
 
 #[doc(hidden)]

@@ -4,6 +4,7 @@
 //! Whether an input is whole is asked of what knows it best: the container's own sizes (see [`Extent`]), else
 //! the list of packets that an MP4 file begins or ends with, else the length that a header states.
 
+use super::Concealed;
 use crate::ffmpeg::{Demuxer, Jumps};
 use crate::frame::Rational;
 use crate::source::video::known::extent::Extent;
@@ -144,26 +145,11 @@ impl Damage {
 
     /// The counts as a sentence, if there is anything to report.
     pub(in crate::source::video) fn sentence(&self) -> Option<String> {
-        let count = |n: u64, what: &str| match n {
-            1 => format!("1 {what}"),
-            n => format!("{n} {what}s"),
+        let found = Concealed {
+            packets: self.packets,
+            frames: self.damaged_pictures(),
         };
-        match (self.packets, self.damaged_pictures()) {
-            (0, 0) => None,
-            (0, pictures) => Some(format!(
-                "{} concealed by the decoder; --strict would fail",
-                count(pictures, "damaged frame")
-            )),
-            (packets, 0) => Some(format!(
-                "{} concealed or skipped; --strict would fail",
-                count(packets, "corrupt packet")
-            )),
-            (packets, pictures) => Some(format!(
-                "{} and {} concealed or skipped; --strict would fail",
-                count(packets, "corrupt packet"),
-                count(pictures, "damaged frame")
-            )),
-        }
+        (found != Concealed::default()).then(|| found.to_string())
     }
 
     /// Pictures that are missing at the beginning, as a sentence.
@@ -252,15 +238,10 @@ mod tests {
     use crate::ffmpeg::Jump;
 
     #[test]
-    fn damage_is_counted_in_the_singular_and_the_plural() {
+    fn damage_is_counted() {
         let mut damage = Damage::default();
         assert_eq!(damage.sentence(), None);
-        damage.packets = 1;
-        assert_eq!(
-            damage.sentence().as_deref(),
-            Some("1 corrupt packet concealed or skipped; --strict would fail")
-        );
-        damage.pictures = 2;
+        (damage.packets, damage.pictures) = (1, 2);
         assert_eq!(
             damage.sentence().as_deref(),
             Some("1 corrupt packet and 2 damaged frames concealed or skipped; --strict would fail")

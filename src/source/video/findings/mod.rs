@@ -1,13 +1,15 @@
 //! What is found to be wrong with an input, or lost of it: counted or kept as a sentence until the end, or an
 //! error at once if the source is strict.
 //!
-//! `damage`: what cannot be read or decoded. `steps`: pictures that are missing in the middle. `end`: an
-//! input that was cut off.
+//! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `steps`: pictures that are
+//! missing in the middle. `end`: an input that was cut off.
 
+mod concealed;
 mod damage;
 mod end;
 mod steps;
 
+pub use concealed::Concealed;
 pub(super) use steps::Steps;
 
 use super::VideoSource;
