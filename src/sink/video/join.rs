@@ -20,6 +20,7 @@ use crate::ffmpeg::{Access, AvError, Demuxer, Medium, Muxer, OpenFailure, Packet
 use crate::frame::{Rational, Remarks, Stopped, is_closed};
 use crate::sink::constant_rate::{ConstantRate, assumed_rate, irregular};
 use crate::sink::{SinkError, Written};
+use crate::wording::counted;
 use crossbeam_channel::Receiver;
 use std::path::{Path, PathBuf};
 
@@ -249,7 +250,10 @@ impl VideoSink {
             let begin = times.frames.first().map_or(0, |&(pts, _)| pts) as f64 * base.to_f64();
             shown_end = begin + before as f64 / assumed_rate(&self.info).to_f64();
         }
-        let encoded = format!("{encoder}{settings} in {container}, {} parts", parts.len());
+        let encoded = format!(
+            "{encoder}{settings} in {container}, {}",
+            counted(parts.len() as u64, "part")
+        );
         self.end_join(joining, (end, shown_end), &encoded)
     }
 
