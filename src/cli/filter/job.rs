@@ -8,13 +8,14 @@ use crate::cli::process::{interrupt, origin};
 use crate::cli::show::progress::{self, Form, Watch, Watched};
 use crate::cli::show::{escape, hashes, summary};
 use crate::cli::{Failure, to_stdout};
+use crossbeam_channel::Receiver;
 use framepipe::engine::Engine;
 use framepipe::engine::pool::EnginePool;
-use framepipe::frame::{FieldOrder, Rational, Remarks};
+use framepipe::frame::{FieldOrder, Frame, Rational, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
 use framepipe::report::{Completion, Measurements, Report, Task, page};
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
-use framepipe::sink::{self, AnySink};
+use framepipe::sink::{self, AnySink, Flow, Sink, SinkError, Written};
 use framepipe::source::images::Failures;
 use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::wording::counted;
@@ -217,6 +218,28 @@ impl Single<'_> {
         ))
     }
 
+    /// Begins the output with the first frame, unfiltered, and gives it up, so that what a run refuses of its
+    /// output at the first frame is refused before any work.
+    pub(super) fn try_output(&self) -> Result<(), Failure> {
+        let opened = self.open()?;
+        let sink = match self.open_sink(&opened.info, opened.files)? {
+            AnySink::Stream(inner) => AnySink::stream(TrialSink {
+                inner,
+                left: self.parts(),
+            }),
+            // Image files, which do not depend on the first frame.
+            AnySink::Indexed(_) => return Ok(()),
+        };
+        let job = Job {
+            source: opened.source,
+            engine: self.start_engine(&opened.info, &EnginePool::default(), &Stop::new())?,
+            sink,
+            options: self.options(),
+        };
+        pipeline::run(job, &Stop::new(), &Progress::new())?;
+        Ok(())
+    }
+
     /// Filters an open input to its end; `form` shows the progress of `shown`. The output is created before
     /// the engine is started, so that its errors come at once.
     pub(super) fn filter(
@@ -317,6 +340,38 @@ impl Single<'_> {
         if self.quiet < 2 {
             let _ = writeln!(std::io::stderr(), "{}", escape::line(&text));
         }
+    }
+}
+
+/// A sink that takes so many frames, and leaves nothing.
+struct TrialSink {
+    inner: Box<dyn Sink>,
+    left: u64,
+}
+
+impl Sink for TrialSink {
+    fn row_alignment(&self) -> usize {
+        self.inner.row_alignment()
+    }
+
+    fn held_buffers(&self) -> usize {
+        self.inner.held_buffers()
+    }
+
+    fn watch(&mut self, stop: &Receiver<()>) {
+        self.inner.watch(stop);
+    }
+
+    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
+        self.left = self.left.saturating_sub(1);
+        match self.inner.write(frame)? {
+            Flow::More if self.left > 0 => Ok(Flow::More),
+            _ => Ok(Flow::Closed),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<Written, SinkError> {
+        Ok(Written::default())
     }
 }
 

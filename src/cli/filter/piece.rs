@@ -7,7 +7,7 @@ use super::single::Single;
 use crate::cli::Failure;
 use crate::cli::endpoint::{FileChoice, Files, Input, Output, PIPE};
 use crate::cli::options::encoding::EncodingArguments;
-use crate::cli::options::engine::EngineArguments;
+use crate::cli::options::engine::{EngineArguments, EngineName};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::show::progress::{Form, Watched};
 use clap::{Args, FromArgMatches};
@@ -200,6 +200,7 @@ pub(in crate::cli) fn survey(
             })?)
         }
     };
+    try_output(arguments)?;
     Ok(Survey {
         identity: identity(&single.input, opened.files.as_ref())?,
         input: absolute_input(&single)?,
@@ -212,6 +213,18 @@ pub(in crate::cli) fn survey(
         places,
         info,
     })
+}
+
+/// Refuses a video that the parts or their join would refuse once the first frame is there.
+fn try_output(arguments: &FilterArguments) -> Result<(), Failure> {
+    let mut arguments = arguments.clone();
+    arguments.quiet = 1;
+    arguments.engine.engine = EngineName::None;
+    let single = arguments.single()?;
+    match &single.output {
+        Output::Video(_) => single.try_output(),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses anything that a part on another machine could not read or do.
