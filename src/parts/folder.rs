@@ -1,11 +1,13 @@
 //! The job folder: where plan, parts and records are, and how each file appears there in one step.
 
+use super::identity::written_at;
 use super::plan::FORMAT;
-use super::{Data, Plan, Record, digest_file};
+use super::{Data, Digest, Plan, Record};
 use crate::engine::none;
+use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -17,6 +19,13 @@ const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Clone)]
 pub struct JobFolder {
     root: PathBuf,
+}
+
+/// The right to join a job, until it is dropped. One process has it at a time, where the file system has
+/// locks.
+#[derive(Debug)]
+pub struct Joining {
+    _lock: Option<File>,
 }
 
 /// Why a job folder cannot be used.
@@ -59,12 +68,21 @@ impl JobError {
 /// How far a part is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PartState {
-    /// Its record is there, and its data are as long as that says.
+    /// Its record is there, and its data are those that it names, as far as they were read.
     Done(Box<Record>),
     /// It is to be made.
     Missing,
     /// There is a record that is not one of this plan, or whose data are not there: the end of a sentence.
     Broken(String),
+}
+
+/// How much of a part's data is read to tell whether they are those of its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Nothing, where length and time of writing are those of the record; else all.
+    Changed,
+    /// All.
+    All,
 }
 
 /// What became of a record.
@@ -149,8 +167,22 @@ impl JobFolder {
         self.parts().join(name)
     }
 
-    /// How far a part is.
+    /// Where the job is.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// How far a part is. Data of the recorded length that were written at the recorded time are not read.
     pub fn state(&self, plan: &Plan, part: usize) -> Result<PartState, JobError> {
+        self.state_by(plan, part, Reading::Changed)
+    }
+
+    /// The same, once every byte of its data was read.
+    pub(super) fn state_of_all_bytes(&self, plan: &Plan, part: usize) -> Result<PartState, JobError> {
+        self.state_by(plan, part, Reading::All)
+    }
+
+    fn state_by(&self, plan: &Plan, part: usize, reading: Reading) -> Result<PartState, JobError> {
         let record: Record = match read_json(&self.record_path(part)) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(PartState::Missing),
@@ -165,25 +197,51 @@ impl JobFolder {
                 "its frames are not filtered, but were made with --engine none".to_owned(),
             ));
         }
-        let broken = |path: &Path, bytes: u64| match path.metadata() {
-            Ok(facts) if facts.len() == bytes => None,
-            Ok(facts) => Some(format!(
-                "{} has {} bytes, and its record says {bytes}",
-                path.display(),
-                facts.len()
-            )),
-            Err(cause) => Some(format!("{}, which its record names: {cause}", path.display())),
-        };
-        let problem = match &record.data {
-            Data::File { name, bytes, .. } => broken(&self.parts().join(name), *bytes),
-            Data::Images(files) => files.iter().find_map(|(path, bytes)| broken(path, *bytes)),
-        };
+        let mut problem = self.data_problem(&record.data, reading, |_| true)?;
+        if problem.is_some() && self.is_joined(plan) {
+            // A part's data went into the output. Image files are the output: some may be elsewhere by now.
+            problem = match (&record.data, reading) {
+                (Data::Images(_), Reading::All) => self.data_problem(&record.data, reading, Path::exists)?,
+                _ => None,
+            };
+        }
         Ok(match problem {
             None => PartState::Done(Box::new(record)),
-            // Its data went into the output.
-            Some(_) if self.is_joined(plan) => PartState::Done(Box::new(record)),
             Some(problem) => PartState::Broken(problem),
         })
+    }
+
+    /// What is wrong with those files of a part's data that `counts` holds for, if anything.
+    fn data_problem(
+        &self,
+        data: &Data,
+        reading: Reading,
+        counts: impl Fn(&Path) -> bool + Sync,
+    ) -> Result<Option<String>, JobError> {
+        match data {
+            Data::File { name, digest } => file_problem(&self.parts().join(name), digest, reading),
+            Data::Images(files) => files
+                .par_iter()
+                .filter(|file| counts(&file.path))
+                .find_map_first(|file| file_problem(&file.path, &file.digest, reading).transpose())
+                .transpose(),
+        }
+    }
+
+    /// The right to join; `None` while another process has it.
+    pub fn try_joining(&self) -> Result<Option<Joining>, JobError> {
+        let path = self.plan_path();
+        // Network file systems lock only what can be written.
+        let file = OpenOptions::new().read(true).write(true).open(&path);
+        let file = file
+            .or_else(|_| File::open(&path))
+            .map_err(failed("read", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Joining { _lock: Some(file) })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            // A file system without locks.
+            Err(TryLockError::Error(_)) => Ok(Some(Joining { _lock: None })),
+        }
     }
 
     /// Notes that the output of the plan is there, whole, so that the parts' data are needed no more.
@@ -204,12 +262,19 @@ impl JobFolder {
 
     /// Gives data that were made at `work` the name of their content.
     pub fn keep_data(&self, part: usize, work: &Path) -> Result<Data, JobError> {
-        let (bytes, hash) = digest_file(work).map_err(failed("read", work))?;
+        let mut digest = Digest::of_file(work).map_err(failed("read", work))?;
         let extension = work.extension().unwrap_or_default().to_string_lossy();
-        let name = format!("{part:05}-{}.{extension}", &hash[..16]);
+        let name = format!("{part:05}-{}.{extension}", &digest.hash[..16]);
         let path = self.parts().join(&name);
-        fs::rename(work, &path).map_err(failed("write", &path))?;
-        Ok(Data::File { name, bytes, hash })
+        match Digest::of_file(&path) {
+            // The same bytes of another worker stay, whose record holds the time at which they were written.
+            Ok(there) if there.is_of_same_bytes(&digest) => {
+                fs::remove_file(work).map_err(failed("write", work))?;
+                digest = there;
+            }
+            _ => fs::rename(work, &path).map_err(failed("write", &path))?,
+        }
+        Ok(Data::File { name, digest })
     }
 
     /// Makes the record of a part, unless there is one that counts already, whose data stay then.
@@ -252,7 +317,10 @@ impl JobFolder {
 
     /// Removes the data of a record that came late.
     fn drop_data(&self, late: &Record, first: &Record) {
-        if let (Data::File { name, .. }, true) = (&late.data, late.data != first.data) {
+        let is_first = |name| matches!(&first.data, Data::File { name: first, .. } if first == name);
+        if let Data::File { name, .. } = &late.data
+            && !is_first(name)
+        {
             let path = self.parts().join(name);
             if let Err(cause) = fs::remove_file(&path) {
                 tracing::warn!("cannot remove {}: {cause}", path.display());
@@ -329,6 +397,32 @@ impl JobFolder {
                 }
             }
         }
+    }
+}
+
+/// What is wrong with a file that should be the one of this digest, if anything.
+fn file_problem(path: &Path, digest: &Digest, reading: Reading) -> Result<Option<String>, JobError> {
+    let gone = |cause: io::Error| Some(format!("{}, which its record names: {cause}", path.display()));
+    let facts = match path.metadata() {
+        Ok(facts) => facts,
+        Err(cause) => return Ok(gone(cause)),
+    };
+    if facts.len() != digest.bytes {
+        return Ok(Some(format!(
+            "{} has {} bytes, and its record says {}",
+            path.display(),
+            facts.len(),
+            digest.bytes
+        )));
+    }
+    if reading == Reading::Changed && written_at(&facts) == digest.written {
+        return Ok(None);
+    }
+    match Digest::of_file(path) {
+        Ok(found) if found.is_of_same_bytes(digest) => Ok(None),
+        Ok(_) => Ok(Some(format!("{} is not what was recorded of it", path.display()))),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(gone(cause)),
+        Err(cause) => Err(failed("read", path)(cause)),
     }
 }
 

@@ -1,8 +1,10 @@
-//! What a job's input is known by, so that a part of another file never comes into its output.
+//! What a job's input and the data of its parts are known by, so that bytes of another file never come into
+//! its output.
 
 use serde::{Deserialize, Serialize};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -99,21 +101,52 @@ impl Identity {
     }
 }
 
-/// Length and hash of all of a file, in hexadecimal digits.
-pub fn digest_file(path: &Path) -> io::Result<(u64, String)> {
-    let mut file = File::open(path)?;
-    let mut hasher = Xxh3::new();
-    let mut block = vec![0; 1 << 20];
-    let mut bytes = 0;
-    loop {
-        match file.read(&mut block)? {
-            0 => return Ok((bytes, format!("{:032x}", hasher.digest128()))),
-            n => {
-                hasher.update(&block[..n]);
-                bytes += n as u64;
+/// What the bytes of a file are known by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digest {
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// The hash of all of it, in hexadecimal digits.
+    pub hash: String,
+    /// When it was last written, by its file system: nanoseconds since 1970.
+    pub written: i64,
+}
+
+impl Digest {
+    /// That of the file at `path`, all of which is read.
+    pub fn of_file(path: &Path) -> io::Result<Digest> {
+        let mut file = File::open(path)?;
+        // Before it is read, so that what is written meanwhile is later.
+        let written = written_at(&file.metadata()?);
+        let mut hasher = Xxh3::new();
+        let mut block = vec![0; 1 << 20];
+        let mut bytes = 0;
+        loop {
+            match file.read(&mut block)? {
+                0 => break,
+                n => {
+                    hasher.update(&block[..n]);
+                    bytes += n as u64;
+                }
             }
         }
+        Ok(Digest {
+            bytes,
+            hash: format!("{:032x}", hasher.digest128()),
+            written,
+        })
     }
+
+    /// True if both are of the same bytes, whenever these were written.
+    pub fn is_of_same_bytes(&self, other: &Digest) -> bool {
+        (self.bytes, &self.hash) == (other.bytes, &other.hash)
+    }
+}
+
+/// When a file was last written, in nanoseconds since 1970.
+pub(super) fn written_at(facts: &Metadata) -> i64 {
+    let whole = facts.mtime().saturating_mul(1_000_000_000);
+    whole.saturating_add(facts.mtime_nsec())
 }
 
 #[cfg(test)]
@@ -131,12 +164,14 @@ mod tests {
             std::fs::write(&path, &bytes).unwrap();
             let before = Identity::of_file(&path).unwrap();
             assert_eq!(Identity::of_file(&path).unwrap(), before);
-            assert_eq!(digest_file(&path).unwrap().0, length as u64);
+            let digest = Digest::of_file(&path).unwrap();
+            assert_eq!(digest.bytes, length as u64);
             for at in [0, length / 2, length.saturating_sub(1)] {
                 let mut other = bytes.clone();
                 let Some(byte) = other.get_mut(at) else { continue };
                 *byte ^= 1;
                 std::fs::write(&path, &other).unwrap();
+                assert!(!Digest::of_file(&path).unwrap().is_of_same_bytes(&digest));
                 // The middle of a large file may lie between two samples.
                 if at != length / 2 || length < 1 << 20 {
                     assert_ne!(Identity::of_file(&path).unwrap(), before, "{length} {at}");

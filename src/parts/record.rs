@@ -1,5 +1,7 @@
 //! The record of a part that was made.
 
+use super::Digest;
+use super::warnings::concealed;
 use crate::sink::hashes::LoggedFrame;
 use crate::source::seam::Seams;
 use serde::{Deserialize, Serialize};
@@ -40,11 +42,25 @@ pub enum Data {
     File {
         /// Its name.
         name: String,
-        /// Its length.
-        bytes: u64,
-        /// The hash of all of it, in hexadecimal digits.
-        hash: String,
+        /// What its bytes are known by.
+        digest: Digest,
     },
-    /// Image files in their places: names and lengths.
-    Images(Vec<(PathBuf, u64)>),
+    /// Image files in their places.
+    Images(Vec<ImageFile>),
+}
+
+/// An image file of a part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What its bytes are known by.
+    pub digest: Digest,
+}
+
+impl Record {
+    /// True if the decoder concealed damage of the input in this part.
+    pub fn has_concealed(&self) -> bool {
+        self.warnings.iter().any(|warning| concealed(warning).is_some())
+    }
 }

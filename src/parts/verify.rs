@@ -27,8 +27,10 @@ pub enum VerifyError {
         missing: String,
     },
     /// A part's record or data are not what they should be.
-    #[error("part {part}: {problem}; make it again with `framepipe part`")]
+    #[error("part {part}: {problem}; make it again with `framepipe part {job} {part} --again`")]
     Broken {
+        /// The job folder.
+        job: String,
         /// Its number.
         part: usize,
         /// What is wrong.
@@ -42,6 +44,9 @@ pub enum VerifyError {
         /// What is wrong.
         problem: String,
     },
+    /// The caller wanted no more.
+    #[error("it was interrupted")]
+    Stopped,
     /// The folder cannot be read.
     #[error(transparent)]
     Job(#[from] JobError),
@@ -70,15 +75,21 @@ pub fn ranges(numbers: &[usize]) -> String {
     text
 }
 
-/// Checks all parts of a job.
-pub fn verify(job: &JobFolder, plan: &Plan) -> Result<Verified, VerifyError> {
+/// Checks all parts of a job, of whose data every byte is read. It ends early once `is_stopped`.
+pub fn verify(job: &JobFolder, plan: &Plan, is_stopped: impl Fn() -> bool) -> Result<Verified, VerifyError> {
     let mut records = Vec::with_capacity(plan.parts.len());
     let mut missing = Vec::new();
+    let broken = |part, problem| VerifyError::Broken {
+        job: job.root().display().to_string(),
+        part,
+        problem,
+    };
+    // What is missing is found before anything is read.
     for part in 0..plan.parts.len() {
         match job.state(plan, part)? {
-            PartState::Done(record) => records.push(*record),
+            PartState::Done(_) => {}
             PartState::Missing => missing.push(part),
-            PartState::Broken(problem) => return Err(VerifyError::Broken { part, problem }),
+            PartState::Broken(problem) => return Err(broken(part, problem)),
         }
     }
     if !missing.is_empty() {
@@ -88,9 +99,19 @@ pub fn verify(job: &JobFolder, plan: &Plan) -> Result<Verified, VerifyError> {
             missing: ranges(&missing),
         });
     }
+    for part in 0..plan.parts.len() {
+        if is_stopped() {
+            return Err(VerifyError::Stopped);
+        }
+        match job.state_of_all_bytes(plan, part)? {
+            PartState::Done(record) => records.push(*record),
+            PartState::Missing => return Err(broken(part, "its record is gone".to_owned())),
+            PartState::Broken(problem) => return Err(broken(part, problem)),
+        }
+    }
     for (part, (planned, record)) in plan.parts.iter().zip(&records).enumerate() {
         if let Some(problem) = wrong_count(planned.frames, record) {
-            return Err(VerifyError::Broken { part, problem });
+            return Err(broken(part, problem));
         }
     }
     for (part, pair) in records.windows(2).enumerate() {
@@ -103,10 +124,10 @@ pub fn verify(job: &JobFolder, plan: &Plan) -> Result<Verified, VerifyError> {
         (records.last(), plan.parts.last().map(|part| part.extent))
         && !last.seam.ended
     {
-        return Err(VerifyError::Broken {
-            part: records.len() - 1,
-            problem: "it did not reach the input's end".to_owned(),
-        });
+        return Err(broken(
+            records.len() - 1,
+            "it did not reach the input's end".to_owned(),
+        ));
     }
     let frames = records.iter().map(|record| record.frames.len() as u64).sum();
     Ok(Verified { records, frames })
@@ -125,15 +146,23 @@ fn seam_problem(before: &Record, after: &Record) -> Option<String> {
     let (Some(next), Some(first)) = (before.seam.next, after.seam.first) else {
         return Some("the frame beside the cut was not seen from both sides".to_owned());
     };
+    if next == first {
+        return None;
+    }
+    if before.has_concealed() || after.has_concealed() {
+        return Some(
+            "the input is damaged at the cut, and a decoder that begins there conceals the damage in another \
+             way; plan the job again in another folder, with another number of --parts, or with --parts 1"
+                .to_owned(),
+        );
+    }
     if next.time != first.time {
         return Some(format!(
             "one saw the next frame at tick {}, and the other begins at tick {}",
             next.time, first.time
         ));
     }
-    (next.hash != first.hash).then(|| {
-        "the frame beside the cut was decoded differently, as decoders of unlike versions may do".to_owned()
-    })
+    Some("the frame beside the cut was decoded differently, as decoders of unlike versions may do".to_owned())
 }
 
 #[cfg(test)]

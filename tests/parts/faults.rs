@@ -99,7 +99,21 @@ fn two_workers_on_every_part_and_two_drivers_make_one_result() {
     assert_eq!(job.hashes(), expected);
     // A record and its data for each part, and nothing else.
     assert_eq!(visible(&job.folder.join("parts")).len(), 2 * job.parts);
-    job.join();
+    // Of two joins one waits for the other, and both end well; a lock shows that one waits.
+    let lock = std::fs::File::open(job.folder.join("plan.json")).unwrap();
+    lock.lock().unwrap();
+    let joins = ["join", text(&job.folder)];
+    let mut joins = [start(&joins), start(&joins)];
+    std::thread::sleep(Duration::from_millis(300));
+    for join in &mut joins {
+        assert!(join.try_wait().unwrap().is_none());
+    }
+    assert!(!job.output.exists());
+    lock.unlock().unwrap();
+    for join in &mut joins {
+        assert!(join.wait().unwrap().success());
+    }
+    assert_eq!(visible(&job.folder.join("parts")).len(), job.parts);
 }
 
 #[test]
@@ -114,11 +128,12 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
     assert!(missing.contains("3 of 6 parts are missing: 1,4-5"), "{missing}");
     assert_eq!(done(&["status", text(&job.folder), "--missing"]).trim(), "1,4-5");
     job.make([1, 4, 5]);
-    let data = |part: usize| {
-        let name = visible(&parts).into_iter();
-        let mut name = name.filter(|name| name.starts_with(&format!("{part:05}-")));
-        parts.join(name.next().unwrap())
+    let recorded = |part: usize| {
+        let record = std::fs::read_to_string(parts.join(format!("{part:05}.json"))).unwrap();
+        let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+        record["data"]["file"].clone()
     };
+    let data = |part: usize| parts.join(recorded(part)["name"].as_str().unwrap());
     // Cut off, changed, and gone.
     let (path, whole) = (data(2), std::fs::read(data(2)).unwrap());
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
@@ -127,7 +142,26 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
     changed[whole.len() / 2] ^= 1;
     std::fs::write(&path, &changed).unwrap();
     assert!(join().contains("part 2"), "{}", join());
-    std::fs::remove_file(&path).unwrap();
+    let status = done(&["status", text(&job.folder)]);
+    assert!(
+        status.contains("part 2: ") && status.contains("is not what was recorded of it"),
+        "{status}"
+    );
+    assert!(said(&job.part(2, &[])).contains("part 2: 10 frames"));
+    assert_eq!(std::fs::read(data(2)).unwrap().len(), whole.len());
+    // At the recorded time only those read it that read all, and they say how it is made again.
+    let path = data(2);
+    std::fs::write(&path, &changed).unwrap();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    let written = recorded(2)["digest"]["written"].as_u64().unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + Duration::from_nanos(written))
+        .unwrap();
+    assert!(said(&job.part(2, &[])).contains("part 2 is there"));
+    let again = format!("framepipe part {} 2 --again", job.folder.display());
+    assert!(join().contains(&again), "{}", join());
+    assert!(refused(&["check", text(&job.folder)], 1).contains(&again));
+    assert!(job.part(2, &["--again"]).status.success());
+    std::fs::remove_file(data(2)).unwrap();
     assert!(join().contains("part 2:"));
     // What is broken is made again without further words.
     job.make([2]);
@@ -194,6 +228,8 @@ fn changed_inputs_and_plans_are_refused_for_good() {
     let refusal = job.part(0, &[]);
     assert_eq!(refusal.status.code(), Some(2), "{}", said(&refusal));
     assert!(said(&refusal).contains("not what it was"), "{}", said(&refusal));
+    let run = refused(&["run", text(&job.folder)], 2);
+    assert_eq!(run.matches("not what it was").count(), 1, "{run}");
     // Gone, as where a file system is not mounted: another machine may have it.
     std::fs::remove_file(&input).unwrap();
     let refusal = job.part(0, &[]);
@@ -248,6 +284,175 @@ fn changed_inputs_and_plans_are_refused_for_good() {
         );
     }
     assert_eq!(status["schema"], "framepipe-status");
+}
+
+/// Changes bytes in the middle of every key frame but the first.
+fn damage_key_frames(path: &Path) {
+    let shown = [
+        "-show_entries",
+        "packet=pts,size,pos,flags",
+        "-of",
+        "csv=p=0",
+        text(path),
+    ];
+    let probe = Command::new("ffprobe")
+        .args(["-v", "error"])
+        .args(shown)
+        .output()
+        .unwrap();
+    let mut bytes = std::fs::read(path).unwrap();
+    for row in String::from_utf8(probe.stdout).unwrap().lines().skip(1) {
+        let columns: Vec<&str> = row.split(',').collect();
+        let number = |column: usize| columns[column].parse::<usize>().unwrap();
+        let middle = number(2) + number(1) / 2;
+        for byte in bytes[middle..middle + 8]
+            .iter_mut()
+            .filter(|_| columns[3].contains('K'))
+        {
+            *byte ^= 0x5a;
+        }
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn damage_at_a_cut_is_named_and_counts_are_added_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    let source = "testsrc2=size=96x64:rate=25:duration=2.4";
+    let encoding = [
+        "-c:v",
+        "libx264",
+        "-g",
+        "10",
+        "-bf",
+        "0",
+        "-x264-params",
+        "scenecut=0",
+    ];
+    ffmpeg(&[&["-f", "lavfi", "-i", source], &encoding[..], &[text(&input)]].concat());
+    damage_key_frames(&input);
+    let expected = single_run(&input, &folder.path().join("whole.mkv"), &OPTIONS[..4]);
+    let job = Job::plan(&input, "joined.mkv", &[&OPTIONS[..4], &["--parts", "3"]].concat());
+    assert_eq!(job.parts, 3);
+    let counts: usize = (0..job.parts)
+        .map(|part| {
+            let made = said(&job.part(part, &[]));
+            let (_, counts) = made.split_once("in.mkv: ").unwrap();
+            counts.split(' ').next().unwrap().parse::<usize>().unwrap()
+        })
+        .sum();
+    let run = refused(&["run", text(&job.folder)], 1);
+    assert!(
+        run.contains("parts 0 and 1 do not fit together: the input is damaged at the cut"),
+        "{run}"
+    );
+    assert!(run.contains("--parts 1"), "{run}");
+    std::fs::remove_dir_all(&job.folder).unwrap();
+    let job = Job::plan(&input, "joined.mkv", &[&OPTIONS[..4], &["--parts", "3"]].concat());
+    // The driver gives the sum, once.
+    let run = done(&["run", text(&job.folder), "--no-join"]);
+    assert_eq!(run.matches("concealed").count(), 1, "{run}");
+    assert!(
+        run.contains(&format!("{counts} damaged frames concealed")),
+        "{counts}: {run}"
+    );
+    std::fs::remove_dir_all(&job.folder).unwrap();
+    let job = Job::plan(&input, "joined.mkv", &[&OPTIONS[..4], &["--parts", "1"]].concat());
+    let run = done(&["run", text(&job.folder)]);
+    assert!(run.contains("ffv1 in matroska, 1 part: 60 frames"), "{run}");
+    assert_eq!(job.hashes(), expected);
+}
+
+#[test]
+fn what_the_parts_or_the_join_would_refuse_is_not_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = video(folder.path());
+    let texts = folder.path().join("texts.srt");
+    std::fs::write(&texts, "1\n00:00:00,000 --> 00:00:02,000\nhello\n").unwrap();
+    let both = folder.path().join("both.mkv");
+    let mapped = ["-map", "0", "-map", "1", "-c:v", "copy", "-c:s", "ass"];
+    ffmpeg(
+        &[
+            &["-i", text(&input), "-i", text(&texts)],
+            &mapped[..],
+            &[text(&both)],
+        ]
+        .concat(),
+    );
+    let before = visible(folder.path());
+    for (output, options, code, words) in [
+        (
+            "out.mp4",
+            &["--strict"][..],
+            1,
+            "leave it out with --no-subtitles",
+        ),
+        (
+            "out.mkv",
+            &["--encoder-option", "foo=1"],
+            1,
+            "has an option 'foo'",
+        ),
+        ("out.mkv", &["--frames", "31"], 2, "in times"),
+    ] {
+        let (output, job) = (folder.path().join(output), folder.path().join("job"));
+        let plan = ["plan", text(&both), text(&output), text(&job), "--filter", "soft"];
+        let plan = refused(&[&plan, options].concat(), code);
+        assert!(plan.contains(words), "{plan}");
+    }
+    assert_eq!(visible(folder.path()), before);
+    let help = done(&["plan", "--help"]);
+    for words in ["Not of videos.", "--region, --regions, --matte and --compare"] {
+        assert!(help.contains(words), "{help}");
+    }
+    let (output, job) = (folder.path().join("out.mkv"), folder.path().join("job"));
+    let plan = [
+        "plan",
+        "-q",
+        text(&both),
+        text(&output),
+        text(&job),
+        "--filter",
+        "soft",
+    ];
+    assert_eq!(done(&plan), "");
+}
+
+#[test]
+fn a_warning_of_all_parts_is_given_once_and_names_the_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("wide.mkv");
+    let source = "testsrc2=size=96x64:rate=25:duration=1.2";
+    let facts = [
+        "-color_primaries",
+        "bt2020",
+        "-color_trc",
+        "smpte2084",
+        "-colorspace",
+        "bt2020nc",
+    ];
+    let encoding = ["-c:v", "libx264", "-g", "10"];
+    ffmpeg(
+        &[
+            &["-f", "lavfi", "-i", source],
+            &encoding[..],
+            &facts,
+            &[text(&input)],
+        ]
+        .concat(),
+    );
+    let options = ["--filter", "soft", "--encoder", "mpeg4", "--parts", "3"];
+    let job = Job::plan(&input, "out.avi", &options);
+    assert_eq!(job.parts, 3);
+    let lost = format!(
+        "not kept in {} (mpeg4 in avi): matrix (bt2020nc)",
+        job.output.display()
+    );
+    assert!(said(&job.part(1, &[])).contains(&format!("part 1: {lost}")));
+    let run = done(&["run", text(&job.folder)]);
+    assert_eq!(run.matches("warning").count(), 1, "{run}");
+    assert!(run.contains(&lost), "{run}");
 }
 
 #[test]

@@ -111,6 +111,59 @@ fn folders_patterns_and_videos_become_the_same_files() {
 }
 
 #[test]
+fn image_files_that_were_changed_are_found_and_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = frames(folder.path(), 8);
+    let whole = folder.path().join("whole");
+    std::fs::create_dir(&whole).unwrap();
+    // Without compression, so that all files have one length.
+    single_run(&input, &whole.join("%02d.bmp"), &["--filter", "soft"]);
+    let job = Job {
+        output: folder.path().join("out/%02d.bmp"),
+        folder: folder.path().join("job"),
+        input,
+        parts: 2,
+    };
+    let plan = ["plan", text(&job.input), text(&job.output), text(&job.folder)];
+    done(&[&plan, &["--filter", "soft", "--parts", "2"][..]].concat());
+    done(&["run", text(&job.folder), "--no-join", "-q"]);
+    let file = |number: u32| job.output.with_file_name(format!("{number:02}.bmp"));
+    let (path, other) = (file(6), file(3));
+    assert_eq!(path.metadata().unwrap().len(), other.metadata().unwrap().len());
+    for keeps_time in [false, true] {
+        let written = path.metadata().unwrap().modified().unwrap();
+        std::fs::copy(&other, &path).unwrap();
+        if keeps_time {
+            let written = std::fs::File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_modified(written);
+            written.unwrap();
+        }
+        let words = format!("{} is not what was recorded of it", path.display());
+        for command in ["join", "check"] {
+            let refusal = refused(&[command, text(&job.folder)], 1);
+            assert!(
+                refusal.contains(&words) && refusal.contains("part 1: "),
+                "{refusal}"
+            );
+        }
+        assert_eq!(done(&["status", text(&job.folder)]).contains(&words), !keeps_time);
+        if !keeps_time {
+            done(&["part", text(&job.folder), "1"]);
+            let again = path.metadata().unwrap().modified().unwrap();
+            assert!(std::fs::read(&path).unwrap() != std::fs::read(&other).unwrap() && again != written);
+            continue;
+        }
+        done(&["part", text(&job.folder), "1", "--again"]);
+    }
+    job.join();
+    let _ = std::fs::remove_file(whole.join("%02d.hashes"));
+    assert!(files(job.output.parent().unwrap()) == files(&whole));
+}
+
+#[test]
 fn frames_with_numbers_are_cut_anywhere() {
     let folder = tempfile::tempdir().unwrap();
     let frames = frames(folder.path(), 20);
@@ -180,6 +233,7 @@ fn what_is_one_piece_is_one_part() {
         );
         assert_eq!(job.parts, 1, "{output}");
         job.make([0]);
+        assert!(done(&["check", text(&job.folder)]).contains("1 of 1 part made again"));
         job.join();
         assert!(
             std::fs::read(&job.output).unwrap() == std::fs::read(&whole).unwrap(),

@@ -1,20 +1,23 @@
 //! `framepipe join`: proves that the parts are the whole, and puts them together.
 
-use super::{arguments, open, verify_failure};
+use super::{arguments, open, verify_failure, warn};
 use crate::cli::Failure;
 use crate::cli::process::interrupt;
 use crate::cli::show::escape;
 use clap::{Args, ValueEnum, ValueHint};
-use framepipe::parts::{Data, JobFolder, OutputKind, Plan, Record, Verified, digest_file, verify};
+use framepipe::parts::{Data, JobFolder, Joining, OutputKind, Plan, Record, Verified, merged, verify};
 use framepipe::pipeline::Stop;
 use framepipe::sink::atomic_file::AtomicFile;
 use framepipe::sink::video::JoinedPart;
 use framepipe::wording::counted;
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// From one look at a join by another process to the next.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What the parts are put together to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -45,32 +48,62 @@ pub(crate) struct JoinArguments {
 
 /// Joins a job's parts.
 pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
+    let stop = Stop::new();
+    interrupt::watch(&stop, false, interrupt::Policy::discarding())?;
+    join(wanted, &stop)
+}
+
+/// Joins a job's parts, unless `stop` ends it or another process has joined them.
+pub(super) fn join(wanted: &JoinArguments, stop: &Stop) -> Result<(), Failure> {
     let (job, plan) = open(&wanted.job)?;
-    if job.is_joined(&plan) && wanted.layout == Layout::File {
+    let is_joined = || job.is_joined(&plan) && wanted.layout == Layout::File;
+    let _right = right_to_join(&job, stop)?;
+    if is_joined() {
         return joined_already(&plan, wanted);
     }
-    let verified = verify(&job, &plan).map_err(verify_failure)?;
-    let said = match (plan.output_kind, wanted.layout) {
-        (OutputKind::Images, _) => format!(
-            "{} in {}",
-            counted(verified.frames, "image file"),
-            plan.output.display()
-        ),
-        (OutputKind::Video, Layout::List) => list(&job, &plan, &verified)?,
+    match put_together(&job, &plan, wanted, stop) {
+        // Without locks another process may have joined the parts, and removed them, at the same time.
+        Err(failure) if !matches!(failure, Failure::Interrupted) && is_joined() => {
+            joined_already(&plan, wanted)
+        }
+        result => result,
+    }
+}
+
+/// Waits until no other process joins.
+fn right_to_join(job: &JobFolder, stop: &Stop) -> Result<Joining, Failure> {
+    loop {
+        if let Some(right) = job.try_joining().map_err(super::job_failure)? {
+            return Ok(right);
+        }
+        if stop.is_abandon_asked() {
+            return Err(Failure::Interrupted);
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Proves the parts to be the whole, and makes the output of them.
+fn put_together(job: &JobFolder, plan: &Plan, wanted: &JoinArguments, stop: &Stop) -> Result<(), Failure> {
+    let verified = verify(job, plan, || stop.is_abandon_asked()).map_err(verify_failure)?;
+    let (said, warnings) = match (plan.output_kind, wanted.layout) {
+        (OutputKind::Images, _) => {
+            let files = counted(verified.frames, "image file");
+            (format!("{files} in {}", plan.output.display()), Vec::new())
+        }
+        (OutputKind::Video, Layout::List) => (list(job, plan, &verified)?, Vec::new()),
         (OutputKind::File, Layout::List) => {
             return Err(Failure::Usage(
                 "a list is of parts of a video, and this is one file".to_owned(),
             ));
         }
-        (OutputKind::Video, Layout::File) => video(&job, &plan, &verified)?,
-        (OutputKind::File, Layout::File) => copy(&job, &plan, &verified.records)?,
+        (OutputKind::Video, Layout::File) => video(job, plan, &verified, stop)?,
+        (OutputKind::File, Layout::File) => (copy(job, plan, &verified.records)?, Vec::new()),
     };
-    let warnings: BTreeSet<&String> = verified.records.iter().flat_map(|r| &r.warnings).collect();
-    for warning in warnings {
-        let _ = writeln!(io::stderr(), "warning: {}", escape::line(warning));
-    }
+    let of_parts = verified.records.iter().flat_map(|record| &record.warnings);
+    warn(&merged(of_parts.chain(&warnings).map(String::as_str)));
     if wanted.layout == Layout::File && !wanted.keep_parts {
-        job.set_joined(&plan).map_err(super::job_failure)?;
+        job.set_joined(plan).map_err(super::job_failure)?;
         job.remove_data(&verified.records);
     }
     if !wanted.quiet {
@@ -125,36 +158,31 @@ fn overwrites(plan: &Plan) -> bool {
     plan.options.iter().any(|option| option == "--overwrite")
 }
 
-/// The file of a part, whose bytes match its record.
-fn checked(job: &JobFolder, record: &Record) -> Result<PathBuf, Failure> {
-    let Data::File { name, bytes, hash } = &record.data else {
-        return Err(Failure::Failed(format!(
+/// The file of a part.
+fn file_of(job: &JobFolder, record: &Record) -> Result<PathBuf, Failure> {
+    match &record.data {
+        Data::File { name, .. } => Ok(job.parts().join(name)),
+        Data::Images(_) => Err(Failure::Failed(format!(
             "part {}: its record names no file",
             record.part
-        )));
-    };
-    let path = job.parts().join(name);
-    let found = digest_file(&path)
-        .map_err(|cause| Failure::Passing(format!("cannot read {}: {cause}", path.display())))?;
-    if found != (*bytes, hash.clone()) {
-        return Err(Failure::Failed(format!(
-            "{} is not what was recorded of it; make part {} again with `framepipe part`",
-            path.display(),
-            record.part
-        )));
+        ))),
     }
-    Ok(path)
 }
 
-/// Writes the video.
-fn video(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Failure> {
+/// Writes the video; gives what was written, and warnings.
+fn video(
+    job: &JobFolder,
+    plan: &Plan,
+    verified: &Verified,
+    stop: &Stop,
+) -> Result<(String, Vec<String>), Failure> {
     super::part::check_input(plan)?;
     let parts: Vec<JoinedPart> = verified
         .records
         .iter()
         .map(|record| {
             Ok(JoinedPart {
-                path: checked(job, record)?,
+                path: file_of(job, record)?,
                 frames: record
                     .frames
                     .iter()
@@ -168,13 +196,8 @@ fn video(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fa
     let Some(sink) = sink else {
         return Err(Failure::Failed(format!("{} is no video", plan.output.display())));
     };
-    let stop = Stop::new();
-    interrupt::watch(&stop, false, interrupt::Policy::discarding())?;
     let written = sink.join(&parts, stop.abandoned())?;
-    for warning in &written.remarks.warnings {
-        let _ = writeln!(io::stderr(), "warning: {}", escape::line(warning));
-    }
-    Ok(written.description)
+    Ok((written.description, written.remarks.warnings))
 }
 
 /// Puts a file that was made in one piece in its place.
@@ -184,7 +207,7 @@ fn copy(job: &JobFolder, plan: &Plan, records: &[Record]) -> Result<String, Fail
             "the plan of a file that is one piece has several parts".to_owned(),
         ));
     };
-    let from = checked(job, record)?;
+    let from = file_of(job, record)?;
     let target = target(plan);
     let file = AtomicFile::create(&target, overwrites(plan))?;
     let mut to = file.file();
@@ -202,7 +225,7 @@ fn list(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
     let base = plan.base();
     let mut text = String::from("ffconcat version 1.0\n");
     for (index, record) in verified.records.iter().enumerate() {
-        let path = checked(job, record)?.canonicalize()?;
+        let path = file_of(job, record)?.canonicalize()?;
         let path = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
         let _ = writeln!(text, "file '{}'", path.replace('\'', "'\\''"));
         let next = verified

@@ -11,11 +11,13 @@ pub(super) mod status;
 use super::Failure;
 use super::filter::FilterArguments;
 use super::filter::piece::parse;
+use super::show::escape;
 use framepipe::parts::{JobError, JobFolder, Plan, VerifyError, ranges};
 use framepipe::source::video::ffmpeg_version;
 use framepipe::wording::counted;
 use std::borrow::Borrow;
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// The version that makes parts and the one that planned them must be the same.
@@ -54,7 +56,15 @@ fn job_failure(error: impl Borrow<JobError>) -> Failure {
 fn verify_failure(error: VerifyError) -> Failure {
     match error {
         VerifyError::Job(error) => job_failure(error),
+        VerifyError::Stopped => Failure::Interrupted,
         error => Failure::Failed(error.to_string()),
+    }
+}
+
+/// Prints warnings.
+fn warn(warnings: &[String]) {
+    for warning in warnings {
+        let _ = writeln!(io::stderr(), "warning: {}", escape::line(warning));
     }
 }
 

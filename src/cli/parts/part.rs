@@ -5,16 +5,19 @@
 //! 2, no use.
 
 use super::own::Shutdown;
-use super::{Numbers, arguments, libraries, open};
+use super::{Numbers, arguments, libraries, open, warn};
 use crate::cli::filter::piece::{Made, Piece, identity_now, make, range_of};
 use crate::cli::options::engine::{EngineArguments, EngineName};
 use crate::cli::show::escape;
 use crate::cli::{Failure, log};
 use clap::{Args, ValueHint};
-use framepipe::parts::{Data, JobFolder, OutputKind, PartState, Plan, Published, Record, host};
+use framepipe::parts::{
+    Data, Digest, ImageFile, JobFolder, OutputKind, PartState, Plan, Published, Record, host,
+};
 use framepipe::pipeline::Stop;
 use framepipe::sink::video::packet_order;
 use framepipe::wording::counted;
+use rayon::prelude::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -40,6 +43,9 @@ pub(crate) struct PartArguments {
     /// Make a part again that is there.
     #[arg(long)]
     again: bool,
+    /// Leave warnings to the record, from which `framepipe run` prints those of all parts.
+    #[arg(long, hide = true)]
+    keep_warnings: bool,
     /// Say nothing but warnings and errors.
     #[arg(short, long)]
     quiet: bool,
@@ -66,35 +72,23 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
             .iter()
             .find_map(|option| option.strip_prefix("--encoder=")),
     );
-    if plan.libraries != libraries() && !wanted.allow_mixed {
-        return Err(Failure::Usage(format!(
-            "the plan was made with {}, and this is {}, which may decode and encode differently; \
-             --allow-mixed makes the part all the same",
-            plan.libraries,
-            libraries()
-        )));
-    }
+    check_libraries(&plan, wanted.allow_mixed)?;
     if let Some(text) = wanted.numbers.beyond(&plan) {
         say(wanted, &text);
     }
     for part in wanted.numbers.within(&plan)? {
-        if !wanted.again
-            && matches!(
-                job.state(&plan, part).map_err(super::job_failure)?,
-                PartState::Done(_)
-            )
-        {
+        let state = job.state(&plan, part).map_err(super::job_failure)?;
+        if !wanted.again && matches!(state, PartState::Done(_)) {
             say(wanted, &format!("part {part} is there"));
             continue;
         }
+        // A record whose data were changed makes room for the one of the data that are written now.
+        let replaces = wanted.again || matches!(state, PartState::Broken(_));
         check_input(&plan)?;
-        let (record, published) = make_one(&job, &plan, part, wanted, &shutdown.next())?;
-        for warning in &record.warnings {
-            let _ = writeln!(
-                std::io::stderr(),
-                "warning: part {part}: {}",
-                escape::line(warning)
-            );
+        let (record, published) = make_one(&job, &plan, part, (&wanted.engine, replaces), &shutdown.next())?;
+        if !wanted.keep_warnings {
+            let named = |warning| format!("part {part}: {warning}");
+            warn(&record.warnings.iter().map(named).collect::<Vec<_>>());
         }
         say(
             wanted,
@@ -119,6 +113,19 @@ fn say(wanted: &PartArguments, text: &str) {
     }
 }
 
+/// Refuses other libraries than those of the plan, unless they are allowed.
+pub(super) fn check_libraries(plan: &Plan, allow_mixed: bool) -> Result<(), Failure> {
+    if plan.libraries == libraries() || allow_mixed {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "the plan was made with {}, and this is {}, which may decode and encode differently; --allow-mixed \
+         makes the part all the same",
+        plan.libraries,
+        libraries()
+    )))
+}
+
 /// Refuses an input that is not the plan's.
 pub(super) fn check_input(plan: &Plan) -> Result<(), Failure> {
     let now = identity_now(&arguments(plan, &plan.output)?).map_err(|failure| match failure {
@@ -134,12 +141,12 @@ pub(super) fn check_input(plan: &Plan) -> Result<(), Failure> {
     )))
 }
 
-/// Makes a part's data and its record.
+/// Makes a part's data and its record, which may be one that `replaces` another.
 fn make_one(
     job: &JobFolder,
     plan: &Plan,
     part: usize,
-    wanted: &PartArguments,
+    (engine, replaces): (&EngineArguments, bool),
     stop: &Stop,
 ) -> Result<(Record, Published), Failure> {
     let began = Instant::now();
@@ -148,7 +155,16 @@ fn make_one(
         OutputKind::Images => plan.output.clone(),
         OutputKind::Video | OutputKind::File => job.work_path(part, &extension),
     };
-    let made = filter(plan, part, &output_argument(plan, &work), &wanted.engine, stop)?;
+    let own = work.display().to_string();
+    let output = plan.output.display().to_string();
+    // Sentences are about the user's output, not about the temporary file.
+    let public = |text: &String| text.replace(&own, &output);
+    let made = filter(plan, part, &output_argument(plan, &work), engine, stop);
+    let made = made.map_err(|failure| match failure {
+        Failure::Failed(text) => Failure::Failed(public(&text)),
+        Failure::Usage(text) => Failure::Usage(public(&text)),
+        failure => failure,
+    })?;
     let planned = plan.parts[part].frames;
     if let Some(planned) = planned.filter(|&planned| planned != made.frames.len() as u64) {
         remove(plan, &work);
@@ -184,13 +200,13 @@ fn make_one(
         order,
         frames: made.frames,
         seam: made.seams,
-        warnings: made.remarks.warnings,
-        notes: made.remarks.notes,
+        warnings: made.remarks.warnings.iter().map(public).collect(),
+        notes: made.remarks.notes.iter().map(public).collect(),
         engine: made.engine,
         host: host(),
         seconds: began.elapsed().as_secs_f64(),
     };
-    let published = match wanted.again {
+    let published = match replaces {
         true => job.replace_record(&record).map(|()| Published::First),
         false => job.record(plan, &record),
     };
@@ -226,13 +242,16 @@ pub(super) fn filter(
     make(&arguments, &plan.filters, stop)
 }
 
-/// The image files of a part, with their lengths.
+/// The image files of a part, with what their bytes are known by.
 fn images(made: &Made) -> Result<Data, Failure> {
-    let files = made
-        .images
-        .iter()
-        .map(|path| Ok((path.clone(), path.metadata()?.len())));
-    Ok(Data::Images(files.collect::<Result<_, std::io::Error>>()?))
+    let file = |path: &PathBuf| {
+        Ok(ImageFile {
+            path: path.clone(),
+            digest: Digest::of_file(path)?,
+        })
+    };
+    let files: Result<_, std::io::Error> = made.images.par_iter().map(file).collect();
+    Ok(Data::Images(files?))
 }
 
 /// Removes the output of a part that is not needed.

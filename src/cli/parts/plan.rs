@@ -30,8 +30,38 @@ const MOST_PARTS: u64 = 100_000;
 /// Default threads of an encoder, whose bits depend on their number.
 const MOST_THREADS: usize = 16;
 
+/// What of `framepipe filter` a plan does not have.
+const AFTER_HELP: &str = "\
+Not in plans: --region, --regions, --matte and --compare, --untrusted, mask files, pipes, and encoder \
+options that bound the bits of the whole video. `framepipe filter` has them.";
+
+const START_HELP: &str = "\
+Begin with the first frame that is shown at this time or after it: seconds, or [HH:]MM:SS.mmm. Sound and \
+subtitles are cut to the same range. Of image files, raw and synthetic frames also 120f, for the frame \
+behind the first 120";
+
+const END_HELP: &str = "\
+End before the first frame that is shown at this time, counted from the beginning of the input; of image \
+files, raw and synthetic frames also 120f";
+
+const DURATION_HELP: &str = "\
+The most time, counted from the start; of image files, raw and synthetic frames also the most frames, such \
+as 120f";
+
+const FRAMES_HELP: &str = "\
+Not of videos. Of image files and the pages of a TIFF file those to read, by their numbers in a pattern's \
+names, else by their place, counted from 0: 7, 1001-1100, 1001- (to the end), -1100 (from the beginning), \
+0-99:2 (every second). Of raw and synthetic frames the most frames, as a number";
+
 /// The job as the user wrote it.
 #[derive(Debug, Clone, Args)]
+#[command(
+    after_help = AFTER_HELP,
+    mut_arg("start", |option| option.help(START_HELP)),
+    mut_arg("end", |option| option.help(END_HELP)),
+    mut_arg("duration", |option| option.help(DURATION_HELP)),
+    mut_arg("frames", |option| option.help(FRAMES_HELP))
+)]
 pub(crate) struct PlanArguments {
     /// The input: a video file, a folder of images, frames/%05d.png, raw:WxH:FORMAT:FPS:PATH or synthetic:...
     #[arg(value_name = "INPUT", value_parser = OsStringValueParser::new(), value_hint = ValueHint::AnyPath)]
@@ -55,6 +85,9 @@ pub(crate) struct PlanArguments {
     /// group of pictures is decoded twice.
     #[arg(long)]
     cut_anywhere: bool,
+    /// Say nothing but warnings and errors.
+    #[arg(short, long)]
+    quiet: bool,
     #[command(flatten)]
     filtering: FilteringArguments,
     /// The number of the first image file: to be read, of a numbered sequence; of other inputs, to be
@@ -70,7 +103,7 @@ pub(crate) struct PlanArguments {
 }
 
 /// Options that are the plan's own and not the filter's.
-const OWN: [&str; 7] = [
+const OWN: [&str; 8] = [
     "input",
     "output",
     "job",
@@ -78,6 +111,7 @@ const OWN: [&str; 7] = [
     "part_frames",
     "part_seconds",
     "cut_anywhere",
+    "quiet",
 ];
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -142,6 +176,9 @@ pub(crate) fn run(wanted: &PlanArguments) -> Result<(), Failure> {
     let matches = matches.subcommand_matches("plan").cloned().unwrap_or_default();
     let plan = make(wanted, options(&matches)?)?;
     JobFolder::create(&wanted.job, &plan).map_err(super::job_failure)?;
+    if wanted.quiet {
+        return Ok(());
+    }
     to_stdout(|out| Ok(writeln!(out, "{}", escape::lines(&account(&plan, wanted)))?))
 }
 
@@ -252,8 +289,8 @@ fn account(plan: &Plan, wanted: &PlanArguments) -> String {
     if let framepipe::parts::Identity::File { bytes, .. } = &plan.identity {
         let whole = *bytes as f64;
         text.push_str(&format!(
-            "\nreads {}, some {} a part; storage is full where all workers together read and write what it \
-             gives in a second",
+            "\nreads {}, some {} a part; further workers help until all together read and write as many \
+             bytes a second as the storage can",
             megabytes(whole),
             megabytes(whole / parts as f64)
         ));

@@ -4,8 +4,9 @@
 //! takes one part with it. Parts that fail for a passing reason are tried again; the others are listed at the
 //! end, once all that can be made is made.
 
-use super::join::{JoinArguments, Layout};
-use super::open;
+use super::join::{JoinArguments, Layout, join};
+use super::part::{check_input, check_libraries};
+use super::{open, warn};
 use crate::cli::Failure;
 use crate::cli::options::engine::Cards;
 use crate::cli::process::interrupt;
@@ -13,7 +14,7 @@ use crate::cli::process::limits::count;
 use crate::cli::show::escape;
 use crate::cli::show::failure::ELSEWHERE;
 use clap::{Args, ValueHint};
-use framepipe::parts::{JobFolder, PartState, Plan, ranges};
+use framepipe::parts::{JobFolder, PartState, Plan, merged, ranges};
 use framepipe::pipeline::Stop;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -26,6 +27,9 @@ use std::time::{Duration, Instant};
 
 /// How often a part is tried that fails for a passing reason.
 const TRIES: u32 = 3;
+
+/// The exit code of a part that says that none of the job can be made: changed input, another version.
+const REFUSED: u8 = 2;
 
 /// From one look at a child to the next.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -66,16 +70,36 @@ pub(crate) fn run(wanted: &RunArguments) -> Result<(), Failure> {
     if !job.is_joined(&plan) && !wanted.no_join && wanted.layout == Layout::File {
         super::join::check_output(&plan)?;
     }
-    make_all(&job, &plan, wanted)?;
-    if wanted.no_join {
-        return Ok(());
+    let stop = Stop::new();
+    interrupt::watch(&stop, true, interrupt::Policy::discarding())?;
+    let mut made = Vec::new();
+    let result = make_all(&job, &plan, wanted, &stop, &mut made).and_then(|()| match wanted.no_join {
+        true => Ok(()),
+        false => {
+            let arguments = JoinArguments {
+                job: wanted.job.clone(),
+                keep_parts: wanted.keep_parts,
+                layout: wanted.layout,
+                quiet: wanted.quiet,
+            };
+            join(&arguments, &stop)
+        }
+    });
+    // A join gives the warnings of all parts.
+    if wanted.no_join || result.is_err() {
+        warn(&warnings_of(&job, &plan, &made));
     }
-    super::join::run(&JoinArguments {
-        job: wanted.job.clone(),
-        keep_parts: wanted.keep_parts,
-        layout: wanted.layout,
-        quiet: wanted.quiet,
-    })
+    result
+}
+
+/// The warnings of these parts.
+fn warnings_of(job: &JobFolder, plan: &Plan, parts: &[usize]) -> Vec<String> {
+    let records = parts.iter().filter_map(|&part| match job.state(plan, part) {
+        Ok(PartState::Done(record)) => Some(record.warnings),
+        _ => None,
+    });
+    let warnings: Vec<String> = records.flatten().collect();
+    merged(warnings.iter().map(String::as_str))
 }
 
 /// The state that workers share.
@@ -83,15 +107,19 @@ struct Work<'a> {
     root: &'a Path,
     quiet: bool,
     total: usize,
-    stop: Stop,
+    stop: &'a Stop,
     state: Mutex<State>,
 }
 
 /// Parts still to be made, with the number of tries of each, and the results of the others.
 struct State {
     queue: VecDeque<(usize, u32)>,
+    /// Parts that are there, and those of them that this run made.
     done: usize,
+    made: Vec<usize>,
     failed: Vec<usize>,
+    /// The job is not for this program.
+    is_refused: bool,
 }
 
 impl Work<'_> {
@@ -107,7 +135,14 @@ impl Work<'_> {
     }
 }
 
-fn make_all(job: &JobFolder, plan: &Plan, wanted: &RunArguments) -> Result<(), Failure> {
+/// Makes the parts that are missing, and notes in `made` which these are.
+fn make_all(
+    job: &JobFolder,
+    plan: &Plan,
+    wanted: &RunArguments,
+    stop: &Stop,
+    made: &mut Vec<usize>,
+) -> Result<(), Failure> {
     let mut queue = VecDeque::new();
     for part in 0..plan.parts.len() {
         if !matches!(
@@ -117,37 +152,46 @@ fn make_all(job: &JobFolder, plan: &Plan, wanted: &RunArguments) -> Result<(), F
             queue.push_back((part, 0));
         }
     }
+    if !queue.is_empty() {
+        check_libraries(plan, wanted.allow_mixed)?;
+        check_input(plan)?;
+    }
     let places = places(wanted)?;
     let work = Work {
         root: &wanted.job,
         quiet: wanted.quiet,
         total: plan.parts.len(),
-        stop: Stop::new(),
+        stop,
         state: Mutex::new(State {
             done: plan.parts.len() - queue.len(),
             queue,
+            made: Vec::new(),
             failed: Vec::new(),
+            is_refused: false,
         }),
     };
-    interrupt::watch(&work.stop, true, interrupt::Policy::discarding())?;
     std::thread::scope(|scope| {
         for place in &places {
             scope.spawn(|| serve(&work, place));
         }
     });
+    made.append(&mut work.state().made);
     if work.stop.is_abandon_asked() {
         work.say("stopped; the same command goes on with the parts that are missing");
         return Err(Failure::Interrupted);
     }
-    let state = work.state();
-    match state.failed.is_empty() {
-        true => Ok(()),
-        false if state.done == 0 => Err(Failure::Failed("no part could be made".to_owned())),
-        false => Err(Failure::Failed(format!(
+    let mut state = work.state();
+    state.failed.sort_unstable();
+    let text = match (state.is_refused, state.failed.as_slice()) {
+        (_, []) => return Ok(()),
+        (true, _) => return Err(Failure::Usage("the parts cannot be made of this plan".to_owned())),
+        (false, _) if state.done == 0 => "no part could be made".to_owned(),
+        (false, failed) => format!(
             "these parts could not be made: {}; the others are there",
-            ranges(&state.failed)
-        ))),
-    }
+            ranges(failed)
+        ),
+    };
+    Err(Failure::Failed(text))
 }
 
 /// The options of the engine in each place.
@@ -177,7 +221,7 @@ fn serve(work: &Work<'_>, options: &[String]) {
             break;
         };
         let began = Instant::now();
-        let result = start(work, part, options).and_then(|child| wait(child, &work.stop));
+        let result = start(work, part, options).and_then(|child| wait(child, work.stop));
         let code = match result {
             Ok(status) => status.and_then(|status| status.code()),
             Err(cause) => {
@@ -189,6 +233,7 @@ fn serve(work: &Work<'_>, options: &[String]) {
         match code.map(u8::try_from) {
             Some(Ok(0)) => {
                 state.done += 1;
+                state.made.push(part);
                 let (done, total, seconds) = (state.done, work.total, began.elapsed().as_secs_f64());
                 drop(state);
                 work.say(&format!("{done}/{total} parts: part {part} in {seconds:.1} s"));
@@ -196,6 +241,11 @@ fn serve(work: &Work<'_>, options: &[String]) {
             // Killed from outside counts as passing, too.
             None | Some(Ok(ELSEWHERE)) if tried + 1 < TRIES && !work.stop.is_abandon_asked() => {
                 state.queue.push_back((part, tried + 1));
+            }
+            Some(Ok(REFUSED)) => {
+                state.is_refused = true;
+                state.failed.push(part);
+                state.queue.clear();
             }
             _ => state.failed.push(part),
         }
@@ -205,7 +255,7 @@ fn serve(work: &Work<'_>, options: &[String]) {
 /// Starts the process that makes a part.
 fn start(work: &Work<'_>, part: usize, options: &[String]) -> std::io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    let words = ["part", "--quiet", "--die-with-parent"].map(OsString::from);
+    let words = ["part", "--quiet", "--keep-warnings", "--die-with-parent"].map(OsString::from);
     command
         .args(words)
         .args(options)
