@@ -92,6 +92,18 @@ fn words_of_other_programs_are_understood() {
         (["-i", CLIP], "names stand without it"),
         (["-hide_banner", "-q"], "leave it out"),
         (["-c:v", "libx264"], "write --encoder"),
+        (["-framerate", "24"], "write --fps"),
+        (["-framerate=24", "-q"], "write --fps"),
+        (["-frames:v", "100"], "write --frames"),
+        (["-vframes", "100"], "write --frames"),
+        (["-filter:v", "hue"], "write --filter"),
+        (["-filter_complex", "[0]hue"], "write --filter"),
+        (["-f", "matroska"], "write --format matroska"),
+        (["-f", "null"], "write null:"),
+        (
+            ["-field_order", "tt"],
+            "so that -field_order ends in --filter ield_order",
+        ),
         (["--output", "x.mp4"], "the output is the last name"),
     ] {
         let said = filter(2, &[&[CLIP, "null:"][..], &words].concat());
