@@ -7,6 +7,9 @@ use std::time::Duration;
 /// The shortest and longest time that is resolved, in nanoseconds: 100 ns and one hour.
 const RANGE: (u64, u64) = (100, 3_600_000_000_000);
 
+/// The least number of times for which a 99th percentile is meaningful.
+pub const LEAST_FOR_P99: u64 = 100;
+
 /// A histogram of durations with three significant digits. Times beyond its range are clamped to it and
 /// counted.
 #[derive(Debug, Clone, Default)]
@@ -28,8 +31,8 @@ pub struct LatencySummary {
     pub p50: f64,
     /// 95th percentile, seconds.
     pub p95: f64,
-    /// 99th percentile, seconds.
-    pub p99: f64,
+    /// 99th percentile, seconds; `None` of fewer than [`LEAST_FOR_P99`] times, whose longest it would be.
+    pub p99: Option<f64>,
     /// Longest, seconds.
     pub max: f64,
     /// How many of them were shorter than 100 ns or longer than an hour, and stand in the figures as these
@@ -101,7 +104,7 @@ pub(super) fn summarise(histogram: &Histogram<u64>, out_of_range: u64) -> Option
         mean: histogram.mean() / 1e9,
         p50: at(0.50),
         p95: at(0.95),
-        p99: at(0.99),
+        p99: (histogram.len() >= LEAST_FOR_P99).then(|| at(0.99)),
         max: seconds(histogram.max()),
         out_of_range,
     })
@@ -124,10 +127,14 @@ mod tests {
     #[test]
     fn percentiles_are_within_three_digits() {
         let mut latencies = Latencies::default();
-        for ms in 1..=100 {
+        for ms in 1..=99 {
             latencies.record(Duration::from_millis(ms));
         }
+        // The 99th percentile of fewer than 100 times would be the longest.
+        assert_eq!(latencies.summary().unwrap().p99, None);
+        latencies.record(Duration::from_millis(100));
         let summary = latencies.summary().unwrap();
+        assert!((summary.p99.unwrap() - 0.099).abs() < 1e-4, "{summary:?}");
         assert_eq!(summary.count, 100);
         assert!((summary.p50 - 0.050).abs() < 1e-4, "{summary:?}");
         assert!((summary.p95 - 0.095).abs() < 1e-4, "{summary:?}");

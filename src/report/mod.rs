@@ -19,7 +19,7 @@ mod trace;
 
 pub use clock::{OpenRange, Recording, Stage, StageClock};
 pub use decoders::{DecoderClock, DecoderReport};
-pub use latency::{Latencies, LatencySummary};
+pub use latency::{LEAST_FOR_P99, Latencies, LatencySummary};
 pub use limit::Limit;
 pub use spans::{Activity, SPANS_A_FRAME, Span, Spans};
 pub use split::{DeviceReport, PartReport};
@@ -101,6 +101,8 @@ impl Measurements {
 /// The task of a run, for the report's head.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Task {
+    /// The input as it was given, such as its path; empty if not stated.
+    pub input_name: String,
     /// The input, as the source describes it.
     pub input: String,
     /// The output, as the sink describes it.
@@ -278,13 +280,16 @@ pub(crate) mod tests {
         };
         let mut clock = StageClock::recording(recording, Instant::now());
         clock.busy = Duration::from_millis(900);
-        clock.frame(1_000_000, Duration::from_millis(3));
         let mut end_to_end = Latencies::default();
-        end_to_end.record(Duration::from_millis(12));
+        // As many as a 99th percentile takes.
+        for _ in 0..LEAST_FOR_P99 {
+            clock.frame(10_000, Duration::from_millis(3));
+            end_to_end.record(Duration::from_millis(12));
+        }
         let mut histogram = Histogram::new(3).unwrap();
-        histogram.record(1_500_000).unwrap();
+        histogram.record_n(1_500_000, LEAST_FOR_P99).unwrap();
         let measured = Measurements {
-            frames: 1,
+            frames: LEAST_FOR_P99,
             wall: Duration::from_secs(1),
             stages: [clock.clone(), clock.clone(), clock.clone()],
             decoders: vec![DecoderClock {
@@ -295,7 +300,7 @@ pub(crate) mod tests {
             device: Some(DeviceTimes {
                 device: "Test card".to_owned(),
                 slots: 3,
-                count: 1,
+                count: LEAST_FOR_P99,
                 totals: [0.2, 0.5, 0.2],
                 wall: 0.6,
                 bytes_up: 1_000_000,
@@ -307,7 +312,8 @@ pub(crate) mod tests {
             ..Measurements::default()
         };
         let task = Task {
-            input: "in.mp4".to_owned(),
+            input_name: "clips/in.mp4".to_owned(),
+            input: "stream 0 of clips/in.mp4".to_owned(),
             output: "out.mp4".to_owned(),
             filters: vec!["gaussian:sigma=3".to_owned()],
             engine: "cuda".to_owned(),

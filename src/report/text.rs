@@ -48,7 +48,7 @@ impl fmt::Display for Report {
             match self.ending {
                 Completion::Complete => "",
                 Completion::Interrupted => " (interrupted)",
-                Completion::Closed => " (the output's reader went away)",
+                Completion::Closed => " (cut short: the output's reader went away)",
             },
             mebibytes((self.memory.input_bytes + self.memory.output_bytes) as u128),
         )?;
@@ -136,7 +136,9 @@ pub(super) fn not_available() -> String {
 
 pub(super) fn percentiles(latency: Option<&LatencySummary>) -> Vec<String> {
     match latency {
-        Some(l) => [l.p50, l.p95, l.p99, l.max].map(time).into(),
+        Some(l) => [Some(l.p50), Some(l.p95), l.p99, Some(l.max)]
+            .map(|seconds| seconds.map_or_else(not_available, time))
+            .into(),
         None => vec![not_available(); 4],
     }
 }

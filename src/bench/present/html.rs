@@ -207,10 +207,11 @@ impl Steady {
                 format!("{} ms", number(latency.p50 * 1e3)),
                 "median latency, end to end",
             ));
-            facts.push((
-                format!("{} ms", number(latency.p99 * 1e3)),
-                "99th percentile of it",
-            ));
+            facts.extend(
+                latency
+                    .p99
+                    .map(|p99| (format!("{} ms", number(p99 * 1e3)), "99th percentile of it")),
+            );
         }
         page.facts(&facts);
         if let Some(limit) = &report.limit {

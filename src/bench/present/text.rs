@@ -229,10 +229,11 @@ impl fmt::Display for Steady {
         if let Some(l) = &self.latency {
             writeln!(
                 f,
-                "a frame's path through: p50 {} ms, p95 {} ms, p99 {} ms, longest {} ms",
+                "a frame's path through: p50 {} ms, p95 {} ms, p99 {}, longest {} ms",
                 figure(l.p50 * 1e3),
                 figure(l.p95 * 1e3),
-                figure(l.p99 * 1e3),
+                l.p99
+                    .map_or_else(|| "n/a".to_owned(), |p99| format!("{} ms", figure(p99 * 1e3))),
                 figure(l.max * 1e3)
             )?;
         }

@@ -284,6 +284,7 @@ impl Single<'_> {
         });
         measurements.frames = measurements.frames.saturating_sub(passed_over) / self.parts();
         let task = Task {
+            input_name: self.input.name(),
             input: if self.filtering.fields {
                 format!("{}, each field filtered by itself", info.description)
             } else {

@@ -4,7 +4,7 @@ use super::PageError;
 use super::chart::{Area, Axis, Tooltips, Width, axes, letters, number, svg, time_unit, write};
 use super::document::{Document, Key};
 use super::palette::Ink;
-use crate::report::latency::recorded;
+use crate::report::latency::{LEAST_FOR_P99, recorded};
 use crate::report::{Measurements, Stage};
 use plotters::prelude::{PathElement, Rectangle};
 use plotters::style::Color;
@@ -12,9 +12,6 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 /// Intervals that a histogram's times are sorted into.
 const BINS: usize = 36;
-
-/// The least number of frames for which a 99th percentile is meaningful.
-pub(super) const LEAST_FOR_P99: u64 = 100;
 
 /// One histogram's name and its times: seconds, and how often.
 struct Panel {

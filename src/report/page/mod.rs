@@ -20,9 +20,11 @@ pub(crate) use document::Document;
 pub(crate) use dot_plot::{Dots, Series};
 
 use super::text::{self, number, percent, time};
-use super::{DeviceReport, LatencySummary, Measurements, Report};
+use super::{DeviceReport, LatencySummary, Measurements, Report, Task};
 use crate::wording::mebibytes;
 use plotters::drawing::DrawingAreaErrorKind;
+use std::ffi::OsStr;
+use std::path::Path;
 
 /// The number of first frames whose spans a page can show; a run for a page asks its stages to keep them.
 pub const FRAMES: u64 = 32;
@@ -44,7 +46,10 @@ impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PageE
 /// The page of one run.
 pub fn run(report: &Report, measured: &Measurements) -> Result<String, PageError> {
     let filters = report.task.filters.join(", then ");
-    let mut page = Document::new(&format!("{} \u{2192} {filters}", report.task.input));
+    let mut page = Document::new(&format!(
+        "framepipe: {} \u{2192} {filters}",
+        short_name(&report.task)
+    ));
     let mut facts = vec![
         (number(report.frames_per_second), "frames/s"),
         (report.frames.to_string(), "frames"),
@@ -62,6 +67,15 @@ pub fn run(report: &Report, measured: &Measurements) -> Result<String, PageError
     }
     body(&mut page, report, measured)?;
     Ok(page.finish())
+}
+
+/// The input's name for a title: that of its file without folders, if it has one.
+fn short_name(task: &Task) -> &str {
+    match Path::new(&task.input_name).file_name().and_then(OsStr::to_str) {
+        Some(name) => name,
+        None if task.input_name.is_empty() => &task.input,
+        None => &task.input_name,
+    }
 }
 
 /// A plot of frames a second in stretches of `interval` seconds.
@@ -257,13 +271,7 @@ fn latency_row(name: &str, latency: Option<&LatencySummary>) -> Vec<String> {
         Some(l) => {
             row.push(l.count.to_string());
             row.extend([l.mean, l.p50, l.p95].map(time));
-            // Of fewer frames it is the longest.
-            let is_enough = l.count >= latency::LEAST_FOR_P99;
-            row.push(if is_enough {
-                time(l.p99)
-            } else {
-                text::not_available()
-            });
+            row.push(l.p99.map_or_else(text::not_available, time));
             row.push(time(l.max));
         }
         None => row.resize(7, text::not_available()),
