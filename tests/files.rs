@@ -25,6 +25,7 @@ const REPLACE: Rules = Rules {
     overwrite: true,
     strict: false,
     pictures_alone: false,
+    trial: false,
 };
 
 fn samples() -> PathBuf {

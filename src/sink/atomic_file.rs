@@ -1,6 +1,6 @@
 //! A file that appears under its own name only when it is complete.
 
-use super::SinkError;
+use super::{Rules, SinkError};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// The longest file name, in bytes, whose stem is repeated in the temporary name; file systems allow 255 in
 /// all.
 const LONGEST_NAME: usize = 200;
+
+/// Takes what a trial writes to a pipe or device.
+pub(super) const NOWHERE: &str = "/dev/null";
 
 /// Output on its way to `target`, written beside it as `.STEM.part-PID.EXT` (the extension stays, because
 /// writers choose the format by it). [`AtomicFile::commit`] renames it; dropping it instead removes it.
@@ -23,11 +26,23 @@ pub struct AtomicFile {
     part: Option<PathBuf>,
     file: File,
     overwrite: bool,
+    is_trial: bool,
 }
 
 impl AtomicFile {
     /// Makes the temporary file, empty. An existing target is an error unless `overwrite`.
     pub fn create(target: &Path, overwrite: bool) -> Result<AtomicFile, SinkError> {
+        let rules = Rules {
+            overwrite,
+            ..Rules::default()
+        };
+        AtomicFile::by_rules(target, rules)
+    }
+
+    /// The same by an output's rules: a trial's file is removed by [`AtomicFile::commit`], and its target is
+    /// not opened if it is no regular file.
+    pub fn by_rules(target: &Path, rules: Rules) -> Result<AtomicFile, SinkError> {
+        let overwrite = rules.overwrite;
         let label = target.display().to_string();
         let failed = |cause| SinkError::Io {
             path: label.clone(),
@@ -46,13 +61,16 @@ impl AtomicFile {
                 });
             }
             if !metadata.is_file() {
-                let file = OpenOptions::new().write(true).open(target).map_err(failed)?;
+                // To open a pipe is to be seen at its other end.
+                let opened = if rules.trial { Path::new(NOWHERE) } else { target };
+                let file = OpenOptions::new().write(true).open(opened).map_err(failed)?;
                 return Ok(AtomicFile {
                     label,
-                    target: target.to_owned(),
+                    target: opened.to_owned(),
                     part: None,
                     file,
                     overwrite,
+                    is_trial: rules.trial,
                 });
             }
             if !overwrite {
@@ -95,6 +113,7 @@ impl AtomicFile {
             part: Some(part),
             file,
             overwrite,
+            is_trial: rules.trial,
         };
         if let Some(metadata) = existing {
             // The replacement is as readable as what it replaces; where that is not allowed the default
@@ -131,7 +150,7 @@ impl AtomicFile {
     /// Puts the file in its place. All bytes must have been handed to the system before; they are on the disk
     /// before the name is, so that a power cut leaves the whole file or none.
     pub fn commit(mut self) -> Result<(), SinkError> {
-        if self.part.is_none() {
+        if self.part.is_none() || self.is_trial {
             return Ok(());
         }
         self.file.sync_all().map_err(|cause| self.failed(cause))?;

@@ -1,6 +1,6 @@
 //! Where a sink of bytes writes: a file that is not yet in its place, or standard output.
 
-use super::atomic_file::AtomicFile;
+use super::atomic_file::{AtomicFile, NOWHERE};
 use super::{Flow, Rules, SinkError, Written, geometry};
 use crate::frame::{Frame, Layout, Remarks, Stopped, is_closed, wait_a_tick};
 use crossbeam_channel::Receiver;
@@ -32,7 +32,7 @@ pub(super) struct ByteWriter {
     begun: Option<Layout>,
     gathered: Vec<u8>,
     stop: Option<Receiver<()>>,
-    strict: bool,
+    rules: Rules,
 }
 
 impl ByteWriter {
@@ -47,7 +47,13 @@ impl ByteWriter {
 
     /// Opens a file, or standard output for "-".
     pub(super) fn open(target: &Path, rules: Rules) -> Result<ByteWriter, SinkError> {
-        let place = if target.as_os_str() == "-" {
+        let place = if target.as_os_str() == "-" && rules.trial {
+            let file = OpenOptions::new().write(true).open(NOWHERE);
+            Place::Stdout(file.map_err(|cause| SinkError::Io {
+                path: NOWHERE.to_owned(),
+                cause,
+            })?)
+        } else if target.as_os_str() == "-" {
             let stdout = io::stdout();
             if stdout.is_terminal() {
                 return Err(SinkError::Unsupported {
@@ -74,13 +80,13 @@ impl ByteWriter {
             let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_SIZE);
             Place::Stdout(unblocked(File::from(file)))
         } else {
-            Place::Part(AtomicFile::create(target, rules.overwrite)?)
+            Place::Part(AtomicFile::by_rules(target, rules)?)
         };
         Ok(ByteWriter {
             place,
             bytes: 0,
             frames: 0,
-            strict: rules.strict,
+            rules,
             closed: false,
             begun: None,
             gathered: Vec::new(),
@@ -214,7 +220,7 @@ impl ByteWriter {
     /// Renames the file to its final name and returns what was written.
     pub(super) fn finish(self, description: String, warnings: Vec<String>) -> Result<Written, SinkError> {
         let remarks = Remarks::warnings(warnings);
-        if self.strict
+        if self.rules.strict
             && let Some(problem) = remarks.refusal()
         {
             return Err(SinkError::Unsupported {

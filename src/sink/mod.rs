@@ -34,6 +34,9 @@ pub struct Rules {
     pub strict: bool,
     /// Sound and other streams of the input are not wanted where the output holds pictures alone.
     pub pictures_alone: bool,
+    /// Find out only what would be written, and what would be refused: no file gets its name, and a target
+    /// that is no file is not opened.
+    pub trial: bool,
 }
 
 /// What a sink did, reported when it has finished.

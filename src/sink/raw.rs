@@ -14,6 +14,7 @@ const ADVICE: &str = "tell it to the program that reads the frames, or write a c
 struct Raw {
     writer: ByteWriter,
     ledger: PlainLedger,
+    rules: Rules,
     rate: String,
     geometry: String,
 }
@@ -28,6 +29,7 @@ pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn 
             path: target.display().to_string(),
             problem,
         })?,
+        rules,
         writer,
         rate: info
             .frame_rate
@@ -64,9 +66,12 @@ impl Sink for Raw {
     }
 
     fn finish(self: Box<Self>) -> Result<Written, SinkError> {
+        let count = match self.rules.trial {
+            true => String::new(),
+            false => format!("{} ", self.writer.frames()),
+        };
         let description = format!(
-            "{} raw frames to {}, to be read as raw:{}{}",
-            self.writer.frames(),
+            "{count}raw frames to {}, to be read as raw:{}{}",
             self.writer.label(),
             self.geometry,
             self.rate

@@ -58,6 +58,7 @@ struct Y4m {
     clock: ConstantRate,
     ledger: PlainLedger,
     lost: Vec<String>,
+    rules: Rules,
 }
 
 /// Writes a YUV4MPEG2 file, or to standard output for "-". The info's format must be one that [`accepts`]
@@ -89,6 +90,7 @@ pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn 
     }
     Ok(Box::new(Y4m {
         ledger,
+        rules,
         writer,
         header,
         begun: false,
@@ -229,11 +231,11 @@ impl Sink for Y4m {
         if self.clock.is_irregular() {
             self.lost.push(irregular("y4m"));
         }
-        let description = format!(
-            "{} of y4m to {}",
-            counted(self.writer.frames(), "frame"),
-            self.writer.label()
-        ) + &self.ledger.notes();
+        let amount = match self.rules.trial {
+            true => String::new(),
+            false => format!("{} of ", counted(self.writer.frames(), "frame")),
+        };
+        let description = format!("{amount}y4m to {}", self.writer.label()) + &self.ledger.notes();
         self.lost.append(&mut self.ledger.sentences());
         self.writer.finish(description, self.lost)
     }

@@ -87,6 +87,7 @@ impl Stream<'_> {
             overwrite: self.encoding.overwrite,
             strict: self.strict,
             pictures_alone: self.encoding.streams == Some(Streams::Video),
+            trial: self.encoding.is_trial,
         }
     }
 }
@@ -295,6 +296,7 @@ impl Output {
                     overwrite: encoding.overwrite,
                     strict: stream.strict,
                     pictures_alone: stream.rules().pictures_alone,
+                    trial: encoding.is_trial,
                     start,
                     ..named.unwrap_or_default()
                 };

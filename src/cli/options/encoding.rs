@@ -69,6 +69,9 @@ pub(crate) struct EncodingArguments {
     /// Set for a part of a job: the picture alone is written, and a folder of images is shared.
     #[arg(skip)]
     pub(crate) is_part: bool,
+    /// Set for a dry run: no file gets its name.
+    #[arg(skip)]
+    pub(crate) is_trial: bool,
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {
@@ -182,6 +185,7 @@ impl EncodingArguments {
                     .map_or_else(AudioEncoding::default, AudioEncoding::from),
             },
             strict,
+            trial: self.is_trial,
         };
         VideoSink::create(info, options)
     }

@@ -54,6 +54,8 @@ pub struct ImageOptions {
     pub strict: bool,
     /// Sound and other streams of the input are not wanted: their absence is no loss.
     pub pictures_alone: bool,
+    /// Find out only what would be written, and what would be refused: no file gets its name.
+    pub trial: bool,
     /// The files that the frames come from, if known: names in a directory follow theirs, and clashes are
     /// found beforehand.
     pub sources: Option<Arc<[PathBuf]>>,
@@ -71,7 +73,19 @@ impl Default for ImageOptions {
             shares_folder: false,
             strict: false,
             pictures_alone: false,
+            trial: false,
             sources: None,
+        }
+    }
+}
+
+impl ImageOptions {
+    fn rules(&self) -> Rules {
+        Rules {
+            overwrite: self.overwrite,
+            strict: self.strict,
+            pictures_alone: self.pictures_alone,
+            trial: self.trial,
         }
     }
 }
@@ -110,11 +124,7 @@ pub fn create(
     if !accepts(kind, info.format) && options.sources.is_none() {
         return Err(refuse(cannot_hold(kind, info.format)));
     }
-    let rules = Rules {
-        overwrite: options.overwrite,
-        strict: options.strict,
-        pictures_alone: options.pictures_alone,
-    };
+    let rules = options.rules();
     let account = format!("{} ({kind} files)", target.display());
     let mut images = Images {
         label: target.display().to_string(),
@@ -555,7 +565,7 @@ impl IndexedSink for Images {
         {
             return Err(self.clash(&path));
         }
-        let part = AtomicFile::create(&path, self.options.overwrite)?;
+        let part = AtomicFile::by_rules(&path, self.options.rules())?;
         self.encode(&frame, kind, path.extension(), &part)?;
         let length = part.file().metadata().map_err(|e| part.failed(e))?.len();
         if single {
@@ -594,11 +604,16 @@ impl IndexedSink for Images {
             let _ = lock.unlock();
         }
         let files = self.files.load(Ordering::Relaxed);
+        let (count, noun) = match files {
+            // Of all files one was tried.
+            _ if self.options.trial && !self.naming.is_single() => (String::new(), "files"),
+            1 => ("1 ".to_owned(), "file"),
+            _ => (format!("{files} "), "files"),
+        };
         Ok(Written {
             description: format!(
-                "{files} {} image {} to {}{}",
+                "{count}{} image {noun} to {}{}",
                 self.naming.kind,
-                if files == 1 { "file" } else { "files" },
                 self.label,
                 ledger.notes()
             ),

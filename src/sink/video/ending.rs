@@ -62,6 +62,29 @@ impl VideoSink {
         })
     }
 
+    /// What a whole run would write, as far as the first frame tells. Nothing of it stays.
+    pub(super) fn end_trial(mut self) -> Result<Written, SinkError> {
+        let Some(mut running) = self.output.running.take() else {
+            return Err(self.unsupported("no frame was written, and a video needs one".to_owned()));
+        };
+        self.warnings.append(&mut running.ledger.sentences());
+        self.warnings.extend(running.alpha.warning());
+        let mut description = self.description(&running);
+        if let Some(passthrough) = &mut running.passthrough {
+            self.warnings.append(&mut passthrough.take_warnings());
+            description.push_str(&passthrough.summary(self.container.name()));
+        }
+        let remarks = Remarks::warnings(std::mem::take(&mut self.warnings));
+        match remarks.refusal().filter(|_| self.options.strict) {
+            Some(problem) => Err(self.unsupported(problem)),
+            None => Ok(Written {
+                description,
+                remarks,
+                ..Written::default()
+            }),
+        }
+    }
+
     /// Tells what became of alpha.
     fn check_alpha(&mut self, running: &Running) -> Result<(), SinkError> {
         self.warnings.extend(running.alpha.warning());

@@ -33,7 +33,7 @@ pub use settings::encoder::X26X_PRESETS;
 
 use super::atomic_file::AtomicFile;
 use super::constant_rate::irregular;
-use super::{Flow, Sink, SinkError, Written, geometry};
+use super::{Flow, Rules, Sink, SinkError, Written, geometry};
 use crate::ffmpeg::{AvError, EncoderKind, Muxer, SurfaceError, log};
 use crate::frame::{DeviceHandle, Frame};
 use crate::source::{Origin, StreamInfo};
@@ -72,6 +72,9 @@ pub struct VideoOptions {
     pub streams: StreamOptions,
     /// Fail where something of the input is lost, before anything is written where that is known then.
     pub strict: bool,
+    /// Find out only how frames like the first would be written, and what would be refused: no file gets its
+    /// name, and the other streams are not read.
+    pub trial: bool,
 }
 
 /// True if both paths lead to the same existing file.
@@ -123,6 +126,17 @@ pub struct VideoSink {
 struct Output {
     running: Option<Box<Running>>,
     muxer: Muxer,
+}
+
+impl VideoOptions {
+    fn rules(&self) -> Rules {
+        Rules {
+            overwrite: self.overwrite,
+            strict: self.strict,
+            pictures_alone: false,
+            trial: self.trial,
+        }
+    }
 }
 
 impl VideoSink {
@@ -224,6 +238,9 @@ impl Sink for VideoSink {
     }
 
     fn finish(self: Box<Self>) -> Result<Written, SinkError> {
-        self.end()
+        match self.options.trial {
+            true => self.end_trial(),
+            false => self.end(),
+        }
     }
 }

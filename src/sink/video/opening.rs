@@ -27,7 +27,7 @@ impl VideoSink {
                 "is the input itself; write to another file, and rename it afterwards".to_owned(),
             ));
         }
-        let part = AtomicFile::create(&options.path, options.overwrite)?;
+        let part = AtomicFile::by_rules(&options.path, options.rules())?;
         let muxer =
             Muxer::create(options.muxer.as_deref(), &options.path, part.path()).map_err(|failure| {
                 match failure {

@@ -10,11 +10,11 @@ use super::rehearsal::{Opened, Read, Rehearsal, read_back};
 use crate::ffmpeg::{Access, AvFormat, Demuxer, EncoderSetup, for_stream};
 use crate::frame::fact::{self, Fact, Facts, Samples};
 use crate::frame::{FieldOrder, Frame, Metadata, SideData, Turn};
+use crate::sink::SinkError;
 use crate::sink::ledger::{Ledger, Outcome, stated};
 use crate::sink::video::VideoSink;
 use crate::sink::video::container::Sample;
 use crate::sink::video::encoding::Running;
-use crate::sink::{Rules, SinkError};
 use crate::source::StreamInfo;
 use std::sync::Arc;
 
@@ -55,11 +55,7 @@ impl VideoSink {
         frame: &Frame,
     ) -> Result<(Staged, Ledger, Option<Sample>), SinkError> {
         let staged = self.planned(frame)?;
-        let rules = Rules {
-            overwrite: self.options.overwrite,
-            strict: self.options.strict,
-            ..Rules::default()
-        };
+        let rules = self.options.rules();
         let place = format!(
             "{} ({} in {})",
             self.name,
