@@ -35,7 +35,7 @@ pub(crate) struct DiffArguments {
     /// video file.
     #[arg(short, long, value_parser = OsStringValueParser::new().try_map(Output::from_argument))]
     output: Option<Output>,
-    /// Print JSON (docs/schemas.md) instead of text.
+    /// Print JSON instead of text; docs/schemas.md in framepipe's source has the fields.
     #[arg(long)]
     json: bool,
     /// Print no comparison: the exit code says it; -qq keeps warnings back, too.

@@ -21,6 +21,7 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 pub(crate) use foreign::parse;
+use process::interrupt;
 pub(crate) use process::interrupt::outlive_size_limit;
 pub(crate) use process::log;
 pub(crate) use show::failure::exit;
@@ -127,16 +128,26 @@ impl Arguments {
             Command::Status(arguments) => parts::status::run(&arguments),
             Command::Check(arguments) => parts::check::run(&arguments),
             Command::Run(arguments) => parts::run::run(&arguments),
-            Command::Masks { filter: None } => to_stdout(|out| Ok(masks::list(out)?)),
+            Command::Masks { filter: None } => {
+                interrupt::end_at_once()?;
+                to_stdout(|out| Ok(masks::list(out)?))
+            }
             Command::Masks { filter: Some(filter) } => {
+                interrupt::end_at_once()?;
                 to_stdout(|out| match masks::show(&filter, columns(), out) {
                     Err(masks::ShowError::Filter(error)) => Err(Failure::usage(&error)),
                     Err(masks::ShowError::Write(error)) => Err(error.into()),
                     Ok(()) => Ok(()),
                 })
             }
-            Command::Devices => to_stdout(devices::list),
-            Command::Verify(arguments) => to_stdout(|out| verify::run(&arguments, self.verbose > 0, out)),
+            Command::Devices => {
+                interrupt::end_at_once()?;
+                to_stdout(devices::list)
+            }
+            Command::Verify(arguments) => {
+                interrupt::end_at_once()?;
+                to_stdout(|out| verify::run(&arguments, self.verbose > 0, out))
+            }
             Command::Bench { command } => bench::run(command),
             Command::Completions { shell } => to_stdout(|out| completions::print(shell, out)),
             Command::Man { folder } => man::write(folder.as_deref()),

@@ -598,6 +598,22 @@ fn a_dry_run_tells_every_plan_and_makes_nothing() {
     }
     assert_eq!(plan.matches("nothing was done").count(), 1, "{plan}");
     assert!(!Path::new(&out).exists());
+    // One that a run passes over is told of, and the code is that of the run.
+    let broken = folder.name("broken.mp4");
+    fs::write(&broken, "no video at all").unwrap();
+    let arguments = [&broken[..], &b, &out, "--dry-run"];
+    assert!(said(1, &arguments).contains("finds no audio or video"));
+    let output = filter(1, &[&arguments[..], &["--keep-going"]].concat());
+    let (plan, shown) = (text(&output.stdout), text(&output.stderr));
+    for words in [
+        &format!("input   {broken}\nfails   ")[..],
+        "out/b.png",
+        "finds no audio",
+    ] {
+        assert!(plan.contains(words), "{words}: {plan}");
+    }
+    assert!(shown.contains("1 of 2 files failed"), "{shown}");
+    assert!(!Path::new(&out).exists());
 }
 
 #[test]
@@ -607,14 +623,18 @@ fn progress_for_programs_tells_of_each_file() {
         .map(|n| folder.clip(&format!("{n}.mp4"), 4 + n, "libx264"))
         .collect();
     let out = folder.name("out/");
+    let broken = folder.name("broken.mp4");
+    fs::write(&broken, "no video at all").unwrap();
     let shown = said(
-        0,
+        1,
         &[
             &clips[0],
             &clips[1],
+            &broken,
             &clips[2],
             &out,
             "-q",
+            "--keep-going",
             "--progress",
             "json",
             "--at-once",
@@ -622,17 +642,18 @@ fn progress_for_programs_tells_of_each_file() {
         ],
     );
     let mut frames: BTreeMap<String, u64> = BTreeMap::new();
-    for line in shown.lines() {
+    for line in shown.lines().filter(|line| line.starts_with('{')) {
         let object: serde_json::Value = serde_json::from_str(line).unwrap();
-        assert_eq!(object["files"], 3);
-        assert!(object["files_done"].as_u64().unwrap() <= 3);
+        assert_eq!(object["files"], 4);
+        assert!(object["files_done"].as_u64().unwrap() <= 4);
         if object["state"] == "ended" {
             let file = object["file"].as_str().unwrap().to_owned();
             let before = frames.insert(file, object["frames"].as_u64().unwrap());
             assert_eq!(before, None, "{shown}");
         }
     }
-    let expected: BTreeMap<String, u64> = clips.into_iter().zip([4, 5, 6]).collect();
+    let all = clips.into_iter().chain([broken]);
+    let expected: BTreeMap<String, u64> = all.zip([4, 5, 6, 0]).collect();
     assert_eq!(frames, expected);
 }
 

@@ -172,6 +172,8 @@ fn the_summary_is_three_lines_and_the_table_is_asked_for() {
         assert!(said.contains("\nstage ") && said.contains("\nin all "), "{said}");
     }
     assert_eq!(filter(0, &[clip, "null:", "-q"]), "");
+    let said = filter(0, &[clip, "null:", "-q", "--stats"]);
+    assert!(said.contains("\nstage ") && !said.contains("engine: "), "{said}");
 }
 
 #[test]
@@ -205,6 +207,19 @@ fn progress_is_json_for_programs() {
     assert!(
         one.contains("\n1 frame in ") && one.contains("frame buffers 1.2 KiB"),
         "{one}"
+    );
+    // An input that fails has its last object, too.
+    let missing = folder.name("missing.mkv");
+    let said = filter(1, &[&missing, "null:", "--progress", "json"]);
+    let (object, error) = said.split_once('\n').unwrap();
+    let object: serde_json::Value = serde_json::from_str(object).unwrap();
+    assert_eq!(
+        (&object["state"], &object["frames"]),
+        (&"ended".into(), &0.into())
+    );
+    assert!(
+        error.starts_with("error: ") && error.lines().count() == 1,
+        "{said}"
     );
     // What is in the file stays, whether it is shared from its end or from a place in the middle.
     let run = format!("{PROGRAM} filter {clip} null: -q --filter soft --progress json:3");
@@ -310,6 +325,63 @@ fn a_dry_run_tells_the_plan_and_makes_nothing() {
 }
 
 #[test]
+fn a_dry_run_tries_the_first_frame() {
+    let folder = Folder::new();
+    let deep = sample("clip-10bit.mkv");
+    let (rgba, rgb16) = (sample("still-rgba.png"), sample("still-rgb16.png"));
+    let floats = folder.name("floats.exr");
+    filter(0, &[&rgb16, &floats, "--pixel-format", "rgbf32", "-q"]);
+    let clip = sample("clip-odd.mp4");
+    let name = |name: &str| folder.name(name);
+    for (input, output, more) in [
+        (&rgba, name("z.jpg"), &[][..]),
+        (&floats, name("z.png"), &["--strict"]),
+        (&deep, name("z.mp4"), &["--strict"]),
+        (&deep, name("z.y4m"), &["--strict"]),
+        (&clip, name("z.mp4"), &["--encoder-option", "foo=1"]),
+        (&clip, name("z.mp4"), &["--streams", "9"]),
+    ] {
+        let arguments = [&[&input[..], &output], more].concat();
+        let error = |more: &[&str]| {
+            let said = filter(1, &[&arguments[..], more].concat());
+            let error = said.lines().find(|line| line.starts_with("error: "));
+            error.unwrap().to_owned()
+        };
+        assert_eq!(error(&["--dry-run"]), error(&[]), "{arguments:?}");
+    }
+    // Encoder, format, streams and losses are told, and what is there stays as it is.
+    let there = name("there.mp4");
+    fs::write(&there, "old").unwrap();
+    for (input, output, words) in [
+        (
+            &deep,
+            &there,
+            &[
+                "there.mp4, libx265, crf ",
+                "yuv420p10le in mp4, 1 stream copied, which exists and \
+          would be replaced",
+                "\nwarning: stream 2 (subtitle, subrip) is left out",
+            ][..],
+        ),
+        (
+            &sample("frames"),
+            &name("new/%d.jpg"),
+            &["\noutput  JPEG image files to "],
+        ),
+        (&clip, &"-".to_owned(), &["\noutput  y4m to standard output"]),
+    ] {
+        let done = run(&[&["filter", input, output, "-y", "--dry-run"][..], &BLUR].concat());
+        let plan = text(&done.stdout);
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        for words in words {
+            assert!(plan.contains(words), "{words}: {plan}");
+        }
+    }
+    assert_eq!(fs::read_to_string(&there).unwrap(), "old");
+    assert_eq!(folder.names(), ["floats.exr", "there.mp4"]);
+}
+
+#[test]
 fn a_second_interrupt_ends_an_encoder_that_looks_far_ahead() {
     let folder = Folder::new();
     let out = folder.name("out.mkv");
@@ -352,8 +424,19 @@ fn a_page_and_a_trace_appear_only_when_the_run_is_done() {
     filter(0, &[&arguments[..], &["--report", &figures]].concat());
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&figures).unwrap()).unwrap();
     assert_eq!(json["schema"], "framepipe-report");
+    assert_eq!(json["task"]["input_name"], clip);
+    // Of 45 frames the 99th percentile would be the longest.
+    assert!(json["end_to_end"]["p95"].is_number() && json["end_to_end"]["p99"].is_null());
     fs::remove_file(&figures).unwrap();
-    assert!(fs::read_to_string(&page).unwrap().ends_with("</html>\n"));
+    let shown = fs::read_to_string(&page).unwrap();
+    assert!(shown.ends_with("</html>\n"));
+    for head in [
+        "<title>framepipe: clip-odd.mp4 \u{2192} soft</title>",
+        "<h1>framepipe: clip-odd.mp4 \u{2192} soft</h1>",
+    ] {
+        assert!(shown.contains(head), "{head}");
+    }
+    assert_eq!(shown.matches("stream 0 of ").count(), 1);
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&trace).unwrap()).unwrap();
     assert!(json["traceEvents"].as_array().unwrap().len() > 10);
     assert_eq!(folder.names(), ["run.html", "run.json"]);
@@ -568,6 +651,14 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
             "both report and trace",
         ),
         (
+            &[&clip, &out, "--report", "o.json", "--frame-hashes", "o.json"],
+            "both report and list of hashes",
+        ),
+        (
+            &[&clip, &out, "--trace", "o.json", "--frame-hashes", "./o.json"],
+            "both trace and list of hashes",
+        ),
+        (
             &[&clip, &out, "--report", "a.json", "--report", "./a.json"],
             "named twice as a report",
         ),
@@ -727,27 +818,26 @@ fn between_two_ffmpegs_every_frame_arrives() {
 
 #[test]
 fn a_reader_that_goes_away_ends_an_endless_run_well() {
-    for target in ["-", "raw:-"] {
-        let mut child = framepipe(&[
-            "filter",
-            "synthetic:320x240:yuv420p:25:0",
-            target,
-            "--filter",
-            "soft",
-        ])
-        .spawn()
-        .unwrap();
+    for (target, strict) in [("-", None), ("raw:-", None), ("-", Some("--strict"))] {
+        let arguments = ["filter", "synthetic:320x240:yuv420p:25:0", target];
+        let mut child = framepipe(&[&arguments[..], &BLUR, strict.as_slice()].concat())
+            .spawn()
+            .unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let mut some = vec![0; 500_000];
         stdout.read_exact(&mut some).unwrap();
         drop(stdout);
         let output = wait(child);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let said = text(&output.stderr);
+        let code = i32::from(strict.is_some());
+        assert_eq!(output.status.code(), Some(code), "{said}");
         assert!(
-            !text(&output.stderr).contains("error"),
-            "{}",
-            text(&output.stderr)
+            said.contains(", cut short: the output's reader went away"),
+            "{said}"
         );
+        let error = "error: standard output is cut short";
+        assert_eq!(said.contains(error), strict.is_some(), "{said}");
+        assert_eq!(said.contains("error"), strict.is_some(), "{said}");
     }
     // `framepipe masks | head -1` likewise.
     let mut child = framepipe(&["masks"]).spawn().unwrap();
@@ -788,8 +878,8 @@ fn interrupting_an_endless_run_leaves_a_playable_file_and_says_how_many_frames()
 #[test]
 fn interrupting_a_run_on_a_silent_pipe_ends_it() {
     let folder = Folder::new();
-    let out = folder.name("out.mkv");
-    let mut child = framepipe(&["filter", "-", &out, "--filter", "soft"])
+    let (out, report) = (folder.name("out.mkv"), folder.name("report.json"));
+    let mut child = framepipe(&["filter", "-", &out, "--filter", "soft", "--report", &report])
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
@@ -802,6 +892,14 @@ fn interrupting_a_run_on_a_silent_pipe_ends_it() {
     stdin.write_all(&rest[..3 * frame]).unwrap();
     stdin.flush().unwrap();
     sleep(Duration::from_millis(1000));
+    let now = || {
+        let date = Command::new("date").args(["-u", "+%FT%TZ"]).output().unwrap();
+        text(&date.stdout).trim().to_owned()
+    };
+    let under_way = now();
+    while now() == under_way {
+        sleep(Duration::from_millis(20));
+    }
     send("INT", &child);
     let output = wait(child);
     drop(stdin);
@@ -809,6 +907,10 @@ fn interrupting_a_run_on_a_silent_pipe_ends_it() {
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("interrupted: 3 frames"), "{said}");
     assert_eq!(probe(&out, "stream=nb_read_frames"), "3");
+    // The date is that of the beginning.
+    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+    let date = json["task"]["origin"]["date"].as_str().unwrap();
+    assert!(date <= under_way.as_str(), "{date}, {under_way}");
 }
 
 #[test]
@@ -1132,6 +1234,32 @@ fn the_other_subcommands_work() {
     assert!(
         verdict.starts_with("every sample equals") && verdict.lines().count() <= 2,
         "{verdict}"
+    );
+    let child = framepipe(&["verify", "--frames", "100000", "--engine", "cpu"])
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let is_caught = || {
+        let status = fs::read_to_string(&status).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        // SIGINT is 2, and signals are counted from 1.
+        u64::from_str_radix(caught.unwrap().trim(), 16).unwrap() & 2 != 0
+    };
+    let began = Instant::now();
+    while !is_caught() {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "no signal is looked after"
+        );
+        sleep(Duration::from_millis(5));
+    }
+    send("INT", &child);
+    let ended = wait(child);
+    assert_eq!(ended.status.code(), Some(130), "{}", text(&ended.stderr));
+    assert!(
+        text(&ended.stderr).ends_with("interrupted\n"),
+        "{}",
+        text(&ended.stderr)
     );
     for shell in ["bash", "zsh", "fish"] {
         let script = run(&["completions", shell]);

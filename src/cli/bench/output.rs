@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// The files that were requested.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct OutputArguments {
-    /// Write JSON to this file (docs/schemas.md); - for standard output, instead of the table.
+    /// Write JSON to this file, whose fields are in docs/schemas.md in framepipe's source; - for standard
+    /// output, instead of the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write comma-separated values to this file; - for standard output, instead of the table.

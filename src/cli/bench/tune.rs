@@ -34,7 +34,8 @@ pub(crate) struct TuneArguments {
     /// Short times, few masks, formats and sizes.
     #[arg(long)]
     quick: bool,
-    /// Write JSON to this file (docs/schemas.md); - for standard output, instead of the table.
+    /// Write JSON to this file, whose fields are in docs/schemas.md in framepipe's source; - for standard
+    /// output, instead of the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

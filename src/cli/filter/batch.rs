@@ -12,7 +12,7 @@ use super::jobs::Jobs;
 use super::table::{End, Figures, Row, table};
 use crate::cli::Failure;
 use crate::cli::endpoint::Input;
-use crate::cli::process::interrupt::watch_by;
+use crate::cli::process::interrupt::{Policy, watch_by};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::show::escape;
 use crate::cli::show::progress::{self, Form, Watched};
@@ -43,9 +43,8 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
     }
     arguments.check_card()?;
     let caveats = arguments.accepted_caveats()?;
-    let engines = EnginePool::default();
     if arguments.dry_run {
-        return plan(&items, &engines, &MemoryBudget::new(arguments.max_memory));
+        return plan(arguments, &items, &caveats);
     }
     if items.iter().all(|item| item.is_there) {
         arguments.say(&format!("nothing to do: {} has all of it", folder.display()));
@@ -59,7 +58,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
         progress: BatchProgress::new(items.len(), if arguments.filtering.fields { 2 } else { 1 }),
         ends: items.iter().map(|_| Mutex::new(None)).collect(),
         items,
-        engines,
+        engines: EnginePool::default(),
         budget: MemoryBudget::new(arguments.max_memory),
         jobs: Arc::default(),
         next: AtomicUsize::new(0),
@@ -70,12 +69,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
             _ => Form::Nothing,
         },
     };
-    let (gentle, hard) = (batch.jobs.clone(), batch.jobs.clone());
-    watch_by(
-        arguments.quiet > 0,
-        move |signal| gentle.finish(signal),
-        move || hard.abandon(true),
-    )?;
+    watch_jobs(&batch.jobs, arguments)?;
     remove_left_overs(folder);
     let together = match form {
         Form::Json(_) => Form::Nothing,
@@ -109,20 +103,53 @@ fn make(folder: &Path) -> Result<(), Failure> {
         .map_err(|cause| Failure::Failed(format!("cannot make {}: {cause}", folder.display())))
 }
 
-/// Prints the plan of each job.
-fn plan(items: &[Item<'_>], engines: &EnginePool, budget: &MemoryBudget) -> Result<(), Failure> {
-    let mut plans = Vec::new();
-    for item in items {
-        let planned = match item.is_there {
-            true => Ok(format!(
+/// Makes signals end all jobs.
+fn watch_jobs(jobs: &Arc<Jobs>, arguments: &FilterArguments) -> Result<(), Failure> {
+    let (gentle, hard) = (jobs.clone(), jobs.clone());
+    watch_by(
+        arguments.quiet > 0,
+        move |signal| gentle.finish(signal),
+        move || hard.abandon(true),
+    )
+}
+
+/// Prints the plan of each job, or why it would fail.
+fn plan(arguments: &FilterArguments, items: &[Item<'_>], caveats: &Remarks) -> Result<(), Failure> {
+    let (engines, budget) = (EnginePool::default(), MemoryBudget::new(arguments.max_memory));
+    let jobs = Arc::default();
+    watch_jobs(&jobs, arguments)?;
+    let (mut plans, mut failures) = (Vec::new(), Vec::new());
+    for (number, item) in items.iter().enumerate() {
+        if item.is_there {
+            plans.push(format!(
                 "input   {}\noutput  {}, which exists and is passed over",
                 item.name, item.single.output
-            )),
-            false => (item.single.open()).and_then(|opened| item.single.plan(opened, engines, budget)),
-        };
-        plans.push(planned.map_err(|failure| failure.about(&item.name))?);
+            ));
+            continue;
+        }
+        let stop = jobs
+            .begin(number, Policy::discarding())
+            .ok_or(Failure::Interrupted)?;
+        let opened = item.single.open();
+        let planned = opened.and_then(|opened| item.single.plan(opened, &engines, &budget, &stop));
+        jobs.end(number);
+        match planned {
+            Ok(plan) => plans.push(plan),
+            Err(failure @ Failure::Interrupted) => return Err(failure),
+            Err(failure) if arguments.keep_going => {
+                let failure = failure.about(&item.name);
+                plans.push(format!(
+                    "input   {}\nfails   {}",
+                    item.name,
+                    escape::line(&failure.reason())
+                ));
+                failures.push((item.name.clone(), failure));
+            }
+            Err(failure) => return Err(failure.about(&item.name)),
+        }
     }
-    show_plans(&plans)
+    show_plans(&plans, caveats)?;
+    verdict(failures, items.len(), arguments)
 }
 
 /// The result of a job.
@@ -186,7 +213,9 @@ impl Batch<'_> {
                 let Some(stop) = self.jobs.begin(number, policy) else {
                     return;
                 };
-                let ended = self.one(number, item, &stop);
+                let form = self.apart.for_another();
+                let ended = self.one(number, item, &stop, form.clone());
+                form.ensure_end(|| self.progress.without_frames(&item.name));
                 self.jobs.end(number);
                 ended
             };
@@ -200,16 +229,17 @@ impl Batch<'_> {
         }
     }
 
-    fn one(&self, number: usize, item: &Item<'_>, stop: &Stop) -> Ended {
-        let filtered = self.filter(number, item, stop);
+    fn one(&self, number: usize, item: &Item<'_>, stop: &Stop, form: Form) -> Ended {
+        let filtered = self.filter(number, item, stop, form);
         let said = item.single.said();
         match filtered {
             Ok(finished) => {
                 let mut report = finished.report(Remarks::default());
                 let warnings = std::mem::take(&mut report.warnings);
                 let notes = std::mem::take(&mut report.notes);
+                let accepted = item.single.accept_ending(&finished);
                 Ended {
-                    end: Ok(end_of(item, &finished)),
+                    end: accepted.map(|()| end_of(item, &finished)),
                     said: said
                         .into_iter()
                         .chain(notes.into_iter().map(|note| format!("note: {note}")))
@@ -227,7 +257,7 @@ impl Batch<'_> {
         }
     }
 
-    fn filter(&self, number: usize, item: &Item<'_>, stop: &Stop) -> Result<Finished, Failure> {
+    fn filter(&self, number: usize, item: &Item<'_>, stop: &Stop, form: Form) -> Result<Finished, Failure> {
         let opened = item.single.open()?;
         let counters = self.progress.begin(number);
         let info = opened.source.info();
@@ -248,8 +278,9 @@ impl Batch<'_> {
             stop,
             counters: &counters,
             is_engine_shown: &self.is_engine_shown,
+            origin: None,
         };
-        item.single.filter(opened, &context, self.apart.clone(), &shown)
+        item.single.filter(opened, &context, form, &shown)
     }
 
     /// Prints the results, and returns the error if a job failed.
@@ -275,7 +306,9 @@ impl Batch<'_> {
                 None => End::NotBegun,
                 Some(ended) => {
                     if let Some(stats) = &ended.stats {
-                        self.arguments.say(&format!("\n{name}\n{}", stats.trim_end()));
+                        // Asked for, even of a quiet run.
+                        let text = format!("\n{name}\n{}", escape::lines(stats.trim_end()));
+                        let _ = writeln!(std::io::stderr(), "{text}");
                     }
                     for text in &ended.said {
                         self.arguments.say(&format!("{name}: {text}"));

@@ -54,6 +54,15 @@ impl BatchProgress {
         state.done += 1;
     }
 
+    /// How far the job of the file `name` is that ended without frames.
+    pub(super) fn without_frames(&self, name: &str) -> Snapshot {
+        Snapshot {
+            file: Some(name.to_owned()),
+            files: Some((self.done(), self.files)),
+            ..Snapshot::default()
+        }
+    }
+
     fn done(&self) -> usize {
         self.state().done
     }

@@ -1,21 +1,21 @@
 //! One input, from its opening to the end of its output.
 
 use super::single::Single;
-use super::{FilterArguments, inputs, is_page};
+use super::{FilterArguments, inputs, is_page, trial};
 use crate::cli::endpoint::{Files, Input, Output, check_files};
+use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::process::limits::MemoryBudget;
-use crate::cli::process::{interrupt, origin};
-use crate::cli::show::progress::{self, Form, Watch, Watched};
+use crate::cli::process::origin;
+use crate::cli::show::progress::{self, Form, Snapshot, Watch, Watched};
 use crate::cli::show::{escape, hashes, summary};
 use crate::cli::{Failure, to_stdout};
-use crossbeam_channel::Receiver;
 use framepipe::engine::Engine;
 use framepipe::engine::pool::EnginePool;
-use framepipe::frame::{FieldOrder, Frame, Rational, Remarks};
+use framepipe::frame::{FieldOrder, Rational, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
-use framepipe::report::{Completion, Measurements, Report, Task, page};
+use framepipe::report::{Completion, Measurements, Origin, Report, Task, page};
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
-use framepipe::sink::{self, AnySink, Flow, Sink, SinkError, Written};
+use framepipe::sink::{self, AnySink};
 use framepipe::source::images::Failures;
 use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::wording::counted;
@@ -46,6 +46,8 @@ pub(super) struct JobContext<'a> {
     pub(super) counters: &'a Progress,
     /// The user has seen which engine filters.
     pub(super) is_engine_shown: &'a AtomicBool,
+    /// Where and when the run began, for its report.
+    pub(super) origin: Option<Origin>,
 }
 
 /// The result of a job.
@@ -157,13 +159,14 @@ impl Single<'_> {
         Ok(self.comparison.around(engine, info, &self.output))
     }
 
-    /// What a run would do, once all is refused that a run refuses before its first frame. The engine is
-    /// started for its description, and the output is begun and given up.
+    /// What a run would do, once all is refused that a run refuses up to its first frame, which is filtered
+    /// and encoded. Nothing of the output stays.
     pub(super) fn plan(
         &self,
         opened: Opened,
         pool: &EnginePool,
         budget: &MemoryBudget,
+        stop: &Stop,
     ) -> Result<String, Failure> {
         let info = &opened.info;
         if info.frames == Some(0) {
@@ -173,25 +176,20 @@ impl Single<'_> {
             )));
         }
         let _folders = NewFolders::beside(self)?;
-        let is_file = |path: &Path| {
-            path.metadata()
-                .map_or(true, |facts| facts.is_file() || facts.is_dir())
-        };
-        let sink = match self.output.path() {
-            // To open a pipe is to be seen at its other end.
-            Some(path) if self.output.is_stdout() || !is_file(path) => AnySink::Stream(sink::null::create()),
-            _ => self.open_sink(info, opened.files)?,
-        };
-        let engine = self.start_engine(info, pool, &Stop::new())?;
+        let exists = self.output.path().is_some_and(Path::is_file);
+        let sink = self.open_sink(info, opened.files)?;
+        let engine = self.start_engine(info, pool, stop)?;
         let mut job = Job {
-            source: opened.source,
+            source: trial::first(opened.source, self.parts(), stop),
             engine,
             sink,
             options: self.options(),
         };
         job.share_device();
         let description = job.engine.description();
-        drop(budget.enter(&job)?);
+        let part = budget.enter(&job)?;
+        let Outcome { written, remarks, .. } = ended(pipeline::run(job, stop, &Progress::new()))?;
+        drop(part);
         let labels: Vec<&str> = self
             .filtering
             .filters()
@@ -200,44 +198,23 @@ impl Single<'_> {
         let frames = info
             .frames
             .map_or_else(String::new, |frames| format!(", {}", counted(frames, "frame")));
-        let mut output = self.output.to_string();
-        if let Some(encoder) = &self.encoding.encoder {
-            output.push_str(&format!(", {encoder}"));
-        }
-        if self.output.path().is_some_and(Path::is_file) {
+        let mut output = match &self.output {
+            Output::Null => self.output.to_string(),
+            _ => written.description,
+        };
+        if exists {
             output.push_str(", which exists and would be replaced");
         }
         Ok(format!(
             "input   {}{frames}\nfilter  {} ({}, border {}, planes {})\nengine  {description}\n\
-             output  {output}",
+             output  {output}{}",
             info.description,
             labels.join(", then "),
             self.filtering.algorithm,
             self.filtering.border,
             self.filtering.planes,
+            lines(&remarks),
         ))
-    }
-
-    /// Begins the output with the first frame, unfiltered, and gives it up, so that what a run refuses of its
-    /// output at the first frame is refused before any work.
-    pub(super) fn try_output(&self) -> Result<(), Failure> {
-        let opened = self.open()?;
-        let sink = match self.open_sink(&opened.info, opened.files)? {
-            AnySink::Stream(inner) => AnySink::stream(TrialSink {
-                inner,
-                left: self.parts(),
-            }),
-            // Image files, which do not depend on the first frame.
-            AnySink::Indexed(_) => return Ok(()),
-        };
-        let job = Job {
-            source: opened.source,
-            engine: self.start_engine(&opened.info, &EnginePool::default(), &Stop::new())?,
-            sink,
-            options: self.options(),
-        };
-        pipeline::run(job, &Stop::new(), &Progress::new())?;
-        Ok(())
     }
 
     /// Filters an open input to its end; `form` shows the progress of `shown`. The output is created before
@@ -271,10 +248,7 @@ impl Single<'_> {
             remarks,
             mut measurements,
             ..
-        } = match outcome {
-            Err(PipelineError::Abandoned) => return Err(Failure::Interrupted),
-            outcome => outcome?,
-        };
+        } = ended(outcome)?;
         if opened.is_interlaced.load(Ordering::Relaxed) {
             self.note_fields("some of its");
         }
@@ -294,7 +268,7 @@ impl Single<'_> {
             filters: self.filtering.filters().map(|f| f.label.clone()).collect(),
             engine: engine_name,
             engine_description,
-            origin: (!self.reports.is_empty()).then(origin::here),
+            origin: context.origin.clone(),
         };
         Ok(Finished {
             task,
@@ -309,13 +283,15 @@ impl Single<'_> {
     /// Prints the report, and writes it to its files, if there are any.
     fn show(&self, report: &Report, finished: &Finished, files: Vec<AtomicFile>) -> Result<(), Failure> {
         if self.stats {
-            self.say(&format!("\n{}", report.to_string().trim_end()));
+            // Asked for, even of a quiet run.
+            let text = report.to_string();
+            let _ = writeln!(std::io::stderr(), "\n{}", escape::lines(text.trim_end()));
         } else {
             let bytes = finished.bytes.filter(|_| self.output != Output::Null);
             let bytes = on_disk(&self.output).or(bytes);
             self.say(summary::brief(report, &self.encoding, finished.rate, bytes).trim_end());
         }
-        if self.quiet == 1 {
+        if self.quiet == 1 && !self.stats {
             for warning in &report.warnings {
                 let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
             }
@@ -331,6 +307,18 @@ impl Single<'_> {
         Ok(())
     }
 
+    /// Refuses an output that its reader cut short, if the run is strict.
+    pub(super) fn accept_ending(&self, finished: &Finished) -> Result<(), Failure> {
+        if !self.reading.strict || finished.measured.ending != Completion::Closed {
+            return Ok(());
+        }
+        Err(Failure::Failed(format!(
+            "{} is cut short: its reader went away after {}; without --strict that is no error",
+            self.output,
+            counted(finished.frames, "frame")
+        )))
+    }
+
     /// Says how many frames were written before the interrupt.
     fn say_interrupted(&self, frames: u64) {
         let text = match frames {
@@ -344,36 +332,20 @@ impl Single<'_> {
     }
 }
 
-/// A sink that takes so many frames, and leaves nothing.
-struct TrialSink {
-    inner: Box<dyn Sink>,
-    left: u64,
+/// The outcome of a run that the user did not end at once.
+fn ended(outcome: Result<Outcome, PipelineError>) -> Result<Outcome, Failure> {
+    match outcome {
+        Err(PipelineError::Abandoned) => Err(Failure::Interrupted),
+        outcome => Ok(outcome?),
+    }
 }
 
-impl Sink for TrialSink {
-    fn row_alignment(&self) -> usize {
-        self.inner.row_alignment()
-    }
-
-    fn held_buffers(&self) -> usize {
-        self.inner.held_buffers()
-    }
-
-    fn watch(&mut self, stop: &Receiver<()>) {
-        self.inner.watch(stop);
-    }
-
-    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
-        self.left = self.left.saturating_sub(1);
-        match self.inner.write(frame)? {
-            Flow::More if self.left > 0 => Ok(Flow::More),
-            _ => Ok(Flow::Closed),
-        }
-    }
-
-    fn finish(self: Box<Self>) -> Result<Written, SinkError> {
-        Ok(Written::default())
-    }
+/// Notes and warnings in lines, each behind a line break.
+fn lines(remarks: &Remarks) -> String {
+    let notes = remarks.notes.iter().map(|note| ("note", note));
+    let warnings = remarks.warnings.iter().map(|warning| ("warning", warning));
+    let lines = notes.chain(warnings);
+    lines.map(|(word, text)| format!("\n{word}: {text}")).collect()
 }
 
 /// The files of a run beside its output, under temporary names.
@@ -447,13 +419,26 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         remarks.warnings.push(left);
     }
     arguments.engine.begin(&arguments.filtering.chain());
+    if arguments.dry_run {
+        let stop = Stop::new();
+        interrupt::watch(&stop, arguments.quiet > 0, Policy::discarding())?;
+        let opened = single.open()?;
+        OwnFiles::create(arguments)?;
+        let budget = MemoryBudget::new(arguments.max_memory);
+        let plan = single.plan(opened, &EnginePool::default(), &budget, &stop)?;
+        return show_plans(&[plan], &remarks);
+    }
+    let result = filter_one(&single, form.clone(), remarks);
+    form.ensure_end(Snapshot::default);
+    result
+}
+
+/// Filters the only input of an accepted run.
+fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), Failure> {
+    let arguments: &FilterArguments = single;
+    let origin = (!arguments.reports.is_empty()).then(origin::here);
     let opened = single.open()?;
     let (engines, counters, stop) = (EnginePool::default(), Progress::new(), Stop::new());
-    if arguments.dry_run {
-        OwnFiles::create(arguments)?;
-        let plan = single.plan(opened, &engines, &MemoryBudget::new(arguments.max_memory))?;
-        return show_plans(&[plan]);
-    }
     // Before the first file is created, so that none remains.
     interrupt::watch(&stop, arguments.quiet > 0, single.interrupt_policy())?;
     // The sink of image files looks after its own.
@@ -477,6 +462,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         stop: &stop,
         counters: &counters,
         is_engine_shown: &AtomicBool::new(false),
+        origin,
     };
     let finished = single
         .filter(opened, &context, form, &watched)
@@ -497,13 +483,14 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         single.say_interrupted(finished.frames);
         return Err(Failure::Interrupted);
     }
+    single.accept_ending(&finished)?;
     passed_over(failures)
 }
 
-/// Prints the plans of runs, and that nothing was done.
-pub(super) fn show_plans(plans: &[String]) -> Result<(), Failure> {
+/// Prints the plans of runs, the `caveats` of all of them, and that nothing was done.
+pub(super) fn show_plans(plans: &[String], caveats: &Remarks) -> Result<(), Failure> {
     to_stdout(|out| {
-        let text = plans.join("\n\n");
+        let text = plans.join("\n\n") + &lines(caveats);
         Ok(writeln!(
             out,
             "{}\nnothing was done: --dry-run",

@@ -8,6 +8,7 @@
 //! single.rs   one input with its output: checks before anything is opened
 //! piece.rs    a part of a job, and the survey of the whole before it
 //! job.rs      one input, from its opening to the end of its output
+//! trial.rs    the first frame alone, for a dry run
 //! ```
 
 mod batch;
@@ -19,6 +20,7 @@ mod jobs;
 pub(super) mod piece;
 mod single;
 mod table;
+mod trial;
 
 use super::Failure;
 use super::endpoint::Output;
@@ -128,15 +130,18 @@ pub(crate) struct FilterArguments {
     /// for each other's [default: three quarters of the memory that this machine, or the control group, has].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_memory: Option<u64>,
-    /// Print where the time went, stage by stage, instead of three lines; -v does, too.
+    /// Print where the time went, stage by stage, instead of three lines; with -q, too. -v does the same.
     #[arg(long)]
     stats: bool,
-    /// Print progress for programs, one JSON object a second (docs/schemas.md): json on stderr, or
-    /// json:FD on an open file descriptor [default: a line on a terminal, elsewhere one every 30 s].
+    /// Print progress for programs, one JSON object a second: json on stderr, or json:FD on an open
+    /// file descriptor [default: a line on a terminal, elsewhere one every 30 s]. docs/schemas.md in
+    /// framepipe's source has the fields.
     #[arg(long, value_name = "FORM")]
     progress: Option<progress::ProgressFormat>,
-    /// Print what would be done, with input, filters, engine and output, and do nothing; what a run would
-    /// refuse before it begins is refused.
+    /// Print what would be done, with input, filters, engine and output, and keep nothing of it. The first
+    /// frame is read, filtered and encoded, so that what a run refuses up to there is refused, and what it
+    /// warns of is said. Not known are faults of later frames and of other streams' packets, and which texts
+    /// and chapters the finished file lacks; pipes and devices as output are not opened.
     #[arg(long)]
     dry_run: bool,
     /// Write time and hash of each frame to this file, as it goes to the encoder, a line a frame. They are
@@ -250,6 +255,7 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
         log::keep_quiet(arguments.encoding.encoder.as_deref());
     }
     arguments.stats |= is_verbose;
+    arguments.encoding.is_trial = arguments.dry_run;
     arguments.engine.samples_times = arguments.trace.trace.is_none() && !arguments.wants_page();
     if arguments.reading.untrusted {
         // A driver adds attack surface, so that it is allowed only on request.

@@ -219,12 +219,14 @@ pub(in crate::cli) fn survey(
 fn try_output(arguments: &FilterArguments) -> Result<(), Failure> {
     let mut arguments = arguments.clone();
     arguments.quiet = 1;
+    arguments.encoding.is_trial = true;
     arguments.engine.engine = EngineName::None;
     let single = arguments.single()?;
-    match &single.output {
-        Output::Video(_) => single.try_output(),
-        _ => Ok(()),
+    if let Output::Video(_) = &single.output {
+        let budget = MemoryBudget::new(arguments.max_memory);
+        single.plan(single.open()?, &EnginePool::default(), &budget, &Stop::new())?;
     }
+    Ok(())
 }
 
 /// Refuses anything that a part on another machine could not read or do.
@@ -464,6 +466,7 @@ pub(in crate::cli) fn make(
         stop,
         counters: &counters,
         is_engine_shown: &AtomicBool::new(true),
+        origin: None,
     };
     let finished = single.filter(opened, &context, Form::Nothing, &watched)?;
     if finished.measured.ending == Completion::Interrupted {

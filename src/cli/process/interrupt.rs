@@ -120,6 +120,16 @@ pub(crate) fn outlive_size_limit() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
+/// Makes a signal end the program at once, for commands that leave nothing unfinished.
+pub(crate) fn end_at_once() -> Result<(), Failure> {
+    let finish = |_| {
+        // A closed stderr is no reason to stay.
+        let _ = writeln!(std::io::stderr(), "\ninterrupted");
+        std::process::exit(130)
+    };
+    watch_by(true, finish, || {})
+}
+
 /// True if the program was started with SIGHUP ignored.
 fn ignores_hang_up() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -74,21 +75,54 @@ pub(crate) enum Form {
 
 /// Lines that several runs may write, each line whole.
 #[derive(Clone)]
-pub(crate) struct JsonLines(Arc<Mutex<Box<dyn Write + Send>>>);
+pub(crate) struct JsonLines {
+    out: Arc<Mutex<Box<dyn Write + Send>>>,
+    /// The run's last object is written.
+    has_ended: Arc<AtomicBool>,
+}
 
 impl JsonLines {
     fn to(out: impl Write + Send + 'static) -> JsonLines {
-        JsonLines(Arc::new(Mutex::new(Box::new(out))))
+        JsonLines {
+            out: Arc::new(Mutex::new(Box::new(out))),
+            has_ended: Arc::default(),
+        }
     }
 
     /// The reader may have gone; the run goes on.
     fn write(&self, object: &str) {
-        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = out.write_all(format!("{object}\n").as_bytes());
+    }
+
+    /// Writes the run's last object.
+    fn end(&self, snapshot: &Snapshot) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.write(&snapshot.json(true));
     }
 }
 
 impl Form {
+    /// The same for another run, which has a last object of its own.
+    pub(crate) fn for_another(&self) -> Form {
+        match self {
+            Form::Json(lines) => Form::Json(JsonLines {
+                out: lines.out.clone(),
+                has_ended: Arc::default(),
+            }),
+            form => form.clone(),
+        }
+    }
+
+    /// Writes the last object of a run that ended before it had frames to show.
+    pub(crate) fn ensure_end(&self, snapshot: impl FnOnce() -> Snapshot) {
+        if let Form::Json(lines) = self
+            && !lines.has_ended.load(Ordering::Relaxed)
+        {
+            lines.end(&snapshot());
+        }
+    }
+
     /// The default form for stderr; none for a quiet run.
     pub(crate) fn usual(is_quiet: bool) -> Form {
         match (is_quiet, io::stderr().is_terminal()) {
@@ -331,8 +365,8 @@ impl Snapshot {
         };
         // At the end nothing is left in the encoder.
         let (written, in_encoder) = match (has_ended, self.finishing) {
-            (true, Some(delayed)) => (self.written + delayed, Some(0)),
-            (_, delayed) => (self.written, delayed),
+            (true, delayed) => (self.written + delayed.unwrap_or(0), Some(0)),
+            (false, delayed) => (self.written, delayed),
         };
         json!({
             "schema": "framepipe-progress",
@@ -425,7 +459,7 @@ impl Face {
         match self {
             Face::Bar(bar) => bar.finish_and_clear(),
             Face::Lines(_) => {}
-            Face::Json(_, out) => out.write(&snapshot.json(true)),
+            Face::Json(_, out) => out.end(snapshot),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn brief(
     let ending = match report.ending {
         Completion::Complete => "",
         Completion::Interrupted => ", interrupted",
-        Completion::Closed => ", the output's reader went away",
+        Completion::Closed => ", cut short: the output's reader went away",
     };
     let bytes = bytes.map_or_else(String::new, |bytes| format!(", {}", size(bytes)));
     // Writing to a string does not fail.
