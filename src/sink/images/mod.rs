@@ -260,11 +260,18 @@ impl Images {
         if let Some(folder) = self.naming.folder() {
             remove_left_overs(folder);
         }
+        let Some(sources) = sources else {
+            return match self.taken(count.unwrap_or(1)) {
+                Some(path) if !self.options.overwrite => Err(SinkError::Exists {
+                    path: path.display().to_string(),
+                }),
+                _ => Ok(()),
+            };
+        };
         let mut names = HashSet::new();
         let mut kinds = HashSet::new();
-        for sequence in 0..count.unwrap_or(1) {
-            let source = sources.map(|s| s[sequence as usize].as_path());
-            let (path, kind) = self.naming.name(sequence, source);
+        for (sequence, source) in (0..).zip(sources) {
+            let (path, kind) = self.naming.name(sequence, Some(source));
             if kinds.insert(kind)
                 && let Some(problem) = ffmpeg_encoder::missing(kind)
             {
@@ -278,14 +285,24 @@ impl Images {
                     path: path.display().to_string(),
                 });
             }
-            if source.is_some()
-                && matches!(self.naming.place, Target::Directory(_))
-                && !names.insert(path.clone())
-            {
+            if matches!(self.naming.place, Target::Directory(_)) && !names.insert(path.clone()) {
                 return Err(self.clash(&path));
             }
         }
         Ok(())
+    }
+
+    /// The first file that is there already of those that `count` frames without files of their own go to.
+    /// The folder is listed, since a header may state any number of frames.
+    fn taken(&self, count: u64) -> Option<PathBuf> {
+        let folder = self.naming.folder().unwrap_or(Path::new("."));
+        fs::read_dir(folder)
+            .ok()?
+            .flatten()
+            .filter_map(|entry| self.naming.sequence(entry.file_name().to_str()?))
+            .filter(|&sequence| sequence < count && self.naming.name(sequence, None).0.exists())
+            .min()
+            .map(|sequence| self.naming.name(sequence, None).0)
     }
 
     /// Accounts for what the frame says, and turns it as its stream is to be shown: viewers of stills

@@ -96,6 +96,18 @@ impl Naming {
         }
     }
 
+    /// The frame without a file of its own that a file of this name, in the output's folder, is written for.
+    pub(super) fn sequence(&self, file_name: &str) -> Option<u64> {
+        let number: i64 = match &self.place {
+            Target::Single(_) => return None,
+            Target::Numbered(pattern) => pattern.number(file_name)?,
+            Target::Directory(_) => file_name.split('.').next()?.parse().ok()?,
+        };
+        let sequence = u64::try_from(number.checked_sub(self.start.unwrap_or(0))?).ok()?;
+        let (path, _) = self.name(sequence, None);
+        (path.file_name()? == file_name).then_some(sequence)
+    }
+
     /// True if there is one file, whose name is given.
     pub fn is_single(&self) -> bool {
         matches!(self.place, Target::Single(_))
