@@ -7,6 +7,8 @@ use crate::ffmpeg::for_frame;
 use crate::frame::fact::{self, Fact, Facts, Samples};
 use crate::frame::{Colour, FieldOrder, Frame, Metadata, Range, RangeChange, Rational, SideData, Turn};
 use crate::source::StreamInfo;
+#[cfg(feature = "ffmpeg")]
+use crate::still::annotations::Annotations;
 use crate::wording::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,23 +28,92 @@ pub(super) enum Outcome {
     Lost,
 }
 
+/// The most values of a fact that a sentence lists.
+const LISTED: usize = 8;
+
 /// A fact that is another one later in the stream.
 #[derive(Debug, Clone, PartialEq)]
 struct Change {
-    from: String,
-    to: String,
+    fact: Fact,
+    /// What the first frame says; `None` if it says nothing.
+    from: Option<String>,
+    /// What later frames say, and how many of them: [`LISTED`] values at most.
+    to: Vec<(Option<String>, u64)>,
     seconds: Option<f64>,
     frame: u64,
     frames: u64,
 }
 
-/// The facts of a frame that all frames should share, cheap to compare.
+impl Change {
+    /// Counts a frame that says `value`.
+    fn count(&mut self, value: &Option<String>) {
+        self.frames += 1;
+        if let Some((_, frames)) = self.to.iter_mut().find(|(known, _)| known == value) {
+            *frames += 1;
+        } else if self.to.len() < LISTED {
+            self.to.push((value.clone(), 1));
+        }
+    }
+
+    /// True if the fact has no values in words: it is there or not, or another one.
+    fn is_without_values(&self) -> bool {
+        let mut values = self.to.iter().map(|(value, _)| value).chain([&self.from]);
+        values.all(|value| value.as_deref().is_none_or(str::is_empty))
+    }
+
+    /// What later frames say instead, in words.
+    fn sentence(&self) -> String {
+        let word = self.fact.word();
+        let bare = self.is_without_values();
+        let said = |value: &Option<String>| match value.as_deref() {
+            None if bare => format!("without {word}"),
+            Some(_) if bare && self.from.is_none() => format!("with {word}"),
+            Some(_) if bare => format!("with another {word}"),
+            None => format!("with {word} {}", or_nothing(fact::unsaid(self.fact))),
+            Some(value) => format!("with {word} {}", or_nothing(value)),
+        };
+        let mut parts: Vec<String> = Vec::new();
+        for (value, frames) in &self.to {
+            let frames = match parts.len() {
+                0 => counted(*frames, "frame"),
+                _ => frames.to_string(),
+            };
+            parts.push(format!("{frames} {}", said(value)));
+        }
+        let listed: u64 = self.to.iter().map(|(_, frames)| frames).sum();
+        if listed < self.frames {
+            parts.push(format!("{} with others", self.frames - listed));
+        }
+        let last = parts.pop().unwrap_or_default();
+        let at = self.seconds.map_or_else(
+            || format!("from frame {}", self.frame),
+            |s| format!("from {s:.3} s"),
+        );
+        let list = match parts.is_empty() {
+            true => last,
+            false => format!("{} and {last}", parts.join(", ")),
+        };
+        if bare {
+            return format!("{at} on, {list}");
+        }
+        let from = self.from.as_deref().unwrap_or(fact::unsaid(self.fact));
+        format!("{at} on, {list} instead of {}", or_nothing(from))
+    }
+}
+
+/// The facts of a frame that all frames should share, and what stills say beside their pixels, cheap to
+/// compare.
 #[derive(Debug, Clone, PartialEq)]
 struct Constants {
     colour: Colour,
     sample_aspect: (i32, i32),
     field_order: FieldOrder,
     blocks: Vec<(Fact, Arc<[u8]>)>,
+    /// A profile that is no block.
+    profile: Option<Arc<[u8]>>,
+    #[cfg(feature = "ffmpeg")]
+    annotations: Option<Arc<Annotations>>,
+    has_exr: bool,
 }
 
 impl Constants {
@@ -58,7 +129,20 @@ impl Constants {
                 .filter(constant)
                 .map(|b| (b.fact, b.data.clone()))
                 .collect(),
+            profile: metadata.icc_profile.clone(),
+            #[cfg(feature = "ffmpeg")]
+            annotations: metadata.annotations.clone(),
+            #[cfg(feature = "images")]
+            has_exr: metadata.exr.is_some(),
+            #[cfg(not(feature = "images"))]
+            has_exr: false,
         }
+    }
+
+    /// The ICC profile.
+    fn profile(&self) -> Option<&Arc<[u8]>> {
+        let block = self.blocks.iter().find(|(fact, _)| *fact == Fact::IccProfile);
+        self.profile.as_ref().or(block.map(|(_, data)| data))
     }
 }
 
@@ -82,7 +166,7 @@ pub(super) struct Ledger {
     outcomes: BTreeMap<Fact, (String, Outcome)>,
     first: Option<(Constants, Facts)>,
     /// The latest frame's, and what of it differs from the first frame's.
-    latest: Option<(Constants, Vec<(Fact, String)>)>,
+    latest: Option<(Constants, Vec<(Fact, Option<String>)>)>,
     changes: BTreeMap<Fact, Change>,
     /// Changes that the output holds, or that were undone in the samples.
     settled: BTreeSet<Fact>,
@@ -118,11 +202,20 @@ impl Ledger {
         if !is_like_latest || !seen(&self.outcomes) {
             let facts = fact::said(metadata, samples);
             for (fact, value) in &facts {
-                if !self.outcomes.contains_key(fact) && !self.is_changed_from_unsaid(*fact, value, samples) {
-                    news.facts.insert(*fact, value.clone());
+                match self.outcomes.get(fact) {
+                    None if self.is_changed_from_unsaid(*fact, value, samples) => {}
+                    None => {
+                        news.facts.insert(*fact, value.clone());
+                    }
+                    Some((known, _)) if *fact == Fact::Annotations => {
+                        news.facts.extend(with_more(known, value).map(|all| (*fact, all)));
+                    }
+                    Some(_) => {}
                 }
             }
-            let differs = self.differences(&facts, samples);
+            // A file of its own states all that is true of its picture; in a stream, blocks stay valid.
+            let is_whole = metadata.file.is_some();
+            let differs = self.differences(&facts, &constants, is_whole, samples);
             news.changes = differs.iter().map(|(fact, _)| *fact).collect();
             news.changes.retain(|fact| !self.changes.contains_key(fact));
             if self.first.is_none() {
@@ -135,18 +228,17 @@ impl Ledger {
         };
         for (fact, value) in differs {
             let change = self.changes.entry(*fact).or_insert_with(|| Change {
-                from: self.first.as_ref().map_or_else(String::new, |(_, facts)| {
-                    facts
-                        .get(fact)
-                        .cloned()
-                        .unwrap_or_else(|| fact::unsaid(*fact).to_owned())
-                }),
-                to: value.clone(),
+                fact: *fact,
+                from: self
+                    .first
+                    .as_ref()
+                    .and_then(|(_, facts)| facts.get(fact).cloned()),
+                to: Vec::new(),
                 seconds: metadata.pts.map(|pts| pts as f64 * self.time_base.to_f64()),
                 frame: self.frames - 1,
                 frames: 0,
             });
-            change.frames += 1;
+            change.count(value);
         }
         news
     }
@@ -157,9 +249,16 @@ impl Ledger {
         self.first.is_some() && fact.is_constant() && !fact::is_usual(fact, value, samples)
     }
 
-    /// What of `facts` is not as in the first frame.
-    fn differences(&self, facts: &Facts, samples: Samples) -> Vec<(Fact, String)> {
-        let Some((_, first)) = &self.first else {
+    /// What of `facts`, which belong to `constants`, is not as in the first frame. What is missing is only
+    /// repeated now and then, unless each frame states it or the frame `is_whole` by itself.
+    fn differences(
+        &self,
+        facts: &Facts,
+        constants: &Constants,
+        is_whole: bool,
+        samples: Samples,
+    ) -> Vec<(Fact, Option<String>)> {
+        let Some((first_constants, first)) = &self.first else {
             return Vec::new();
         };
         let both: BTreeSet<Fact> = first.keys().chain(facts.keys()).copied().collect();
@@ -168,16 +267,17 @@ impl Ledger {
             .filter_map(|fact| {
                 let (before, now) = (first.get(&fact), facts.get(&fact));
                 let same = match (before, now) {
+                    (Some(_), Some(_)) if fact == Fact::IccProfile => {
+                        first_constants.profile() == constants.profile()
+                    }
                     (Some(before), now) => {
-                        // A block is repeated now and then only; that it is not there says nothing.
-                        let repeated = now.is_none() && !fact.is_stated_by_each_frame();
+                        let repeated = now.is_none() && !is_whole && !fact.is_stated_by_each_frame();
                         repeated || fact::survives(fact, before, now.map(String::as_str), samples)
                     }
                     (None, Some(now)) => fact::is_usual(fact, now, samples),
                     (None, None) => true,
                 };
-                let now = now.map_or_else(|| fact::unsaid(fact).to_owned(), Clone::clone);
-                (!same).then_some((fact, now))
+                (!same).then(|| (fact, now.cloned()))
             })
             .collect()
     }
@@ -216,24 +316,16 @@ impl Ledger {
                 }
             ));
         }
+        // What is lost anyway is named above.
+        let is_lost = |change: &Change| {
+            let outcome = self.outcomes.get(&change.fact).map(|(_, outcome)| outcome);
+            change.is_without_values() && outcome == Some(&Outcome::Lost)
+        };
         let changes: Vec<String> = self
             .changes
-            .iter()
-            .filter(|(fact, _)| !self.settled.contains(fact))
-            .map(|(fact, change)| {
-                let at = change.seconds.map_or_else(
-                    || format!("from frame {}", change.frame),
-                    |s| format!("from {s:.3} s"),
-                );
-                let frames = if change.frames == 1 { "frame" } else { "frames" };
-                format!(
-                    "{at} on, {} {frames} with {} {} instead of {}",
-                    change.frames,
-                    fact.word(),
-                    or_nothing(&change.to),
-                    or_nothing(&change.from)
-                )
-            })
+            .values()
+            .filter(|change| !self.settled.contains(&change.fact) && !is_lost(change))
+            .map(Change::sentence)
             .collect();
         if !changes.is_empty() {
             sentences.push(format!(
@@ -279,11 +371,12 @@ impl Ledger {
         if let Some(change) = self.changes.get(&Fact::Range)
             && self.settled.contains(&Fact::Range)
         {
+            let range = |value: Option<&Option<String>>| value.cloned().flatten().unwrap_or_default();
             notes.push_str(&format!(
                 ", {} brought from {} to {} range",
                 counted(change.frames, "frame"),
-                change.to,
-                change.from
+                range(change.to.first().map(|(value, _)| value)),
+                range(Some(&change.from))
             ));
         }
         notes
@@ -487,6 +580,18 @@ fn streams_left_out(place: &str, rules: Rules, info: &StreamInfo) -> Option<Stri
     None
 }
 
+/// The words of `known` and those of `value` beside them; `None` if there are none.
+fn with_more(known: &str, value: &str) -> Option<String> {
+    let mut all: Vec<&str> = known.split(", ").collect();
+    let before = all.len();
+    for word in value.split(", ") {
+        if !all.contains(&word) {
+            all.push(word);
+        }
+    }
+    (all.len() > before).then(|| all.join(", "))
+}
+
 fn or_nothing(value: &str) -> &str {
     if value.is_empty() { "another one" } else { value }
 }
@@ -559,5 +664,79 @@ mod tests {
         );
         ledger.settle_change(Fact::PixelAspect);
         assert!(ledger.sentences().is_empty());
+    }
+
+    #[test]
+    fn each_value_of_a_change_is_counted() {
+        let mut ledger = ledger(false);
+        for orientation in [None, Some(6), Some(3), None, Some(6)] {
+            let metadata = Metadata {
+                orientation,
+                ..Metadata::default()
+            };
+            for (fact, value) in ledger.see(&metadata, SAMPLES).facts {
+                ledger.account(fact, &value, Outcome::Carried);
+            }
+        }
+        let sentences = ledger.sentences().join("");
+        let words = "from frame 1 on, 2 frames with rotation 90 degrees clockwise and 1 with rotation 180 \
+            degrees instead of upright; split";
+        assert!(sentences.contains(words), "{sentences}");
+    }
+
+    #[test]
+    fn a_file_of_its_own_states_all_of_its_picture() {
+        let profile = |byte: u8| Some(Arc::from([byte; 24]));
+        let still = |icc_profile, orientation| Metadata {
+            file: Some(Arc::new("a.png".into())),
+            icc_profile,
+            orientation,
+            ..Metadata::default()
+        };
+        let seen = |stills: &[Metadata], outcome: &Outcome| {
+            let mut ledger = ledger(true);
+            for metadata in stills {
+                for (fact, value) in ledger.see(metadata, SAMPLES).facts {
+                    let is_profile = fact == Fact::IccProfile;
+                    let outcome = if is_profile {
+                        outcome.clone()
+                    } else {
+                        Outcome::Carried
+                    };
+                    ledger.account(fact, &value, outcome);
+                }
+            }
+            ledger.refusal().unwrap_or_default()
+        };
+        let kept = Outcome::Carried;
+        let [one, other, none] = [profile(1), profile(2), None].map(|profile| still(profile, None));
+        assert_eq!(seen(&[one.clone(), one.clone()], &kept), "");
+        for (stills, words) in [
+            (
+                [&one, &none, &none],
+                "from frame 1 on, 2 frames without ICC profile; split",
+            ),
+            (
+                [&one, &other, &one],
+                "from frame 1 on, 1 frame with another ICC profile; split",
+            ),
+            (
+                [&none, &none, &one],
+                "from frame 2 on, 1 frame with ICC profile; split",
+            ),
+            (
+                [&one, &other, &none],
+                "1 frame with another ICC profile and 1 without ICC profile; split",
+            ),
+        ] {
+            let refusal = seen(&stills.map(Clone::clone), &kept);
+            assert!(refusal.contains(words), "{refusal}");
+        }
+        // What is lost from the beginning on is named once.
+        let lost = seen(&[one.clone(), none.clone()], &Outcome::Lost);
+        assert!(lost.contains("ICC profile") && !lost.contains("split"), "{lost}");
+        let turned = seen(&[still(None, Some(6)), none.clone()], &kept);
+        let words = "1 frame with rotation upright instead of 90 degrees clockwise";
+        assert!(turned.contains(words), "{turned}");
     }
 }

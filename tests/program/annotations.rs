@@ -556,3 +556,73 @@ fn damaged_profiles_and_blocks_of_tiff_are_named() {
         assert_eq!(strict.status.code(), Some(1), "{}", said(&strict));
     }
 }
+
+/// Of a sequence, a later still may be the first to say something, or may say something else: outputs that
+/// hold no such thing, or hold it once for all frames, name that.
+#[test]
+fn what_later_stills_say_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["a.png", "b.png", "c.png"] {
+        pictures(&at(name), "1", &["-pix_fmt", "rgb24"]);
+    }
+    let plain = fs::read(at("a.png")).unwrap();
+    let with = |chunks: &[Vec<u8>]| [&plain[..33], &chunks.concat(), &plain[33..]].concat();
+    let packed = |space: &[u8; 4], end: u8| {
+        let mut profile = profile(space);
+        profile[199] = end;
+        let mut packed = flate2::write::ZlibEncoder::new(b"icc\0\0".to_vec(), flate2::Compression::none());
+        packed.write_all(&profile).unwrap();
+        png_chunk(b"iCCP", &packed.finish().unwrap())
+    };
+    let text = png_chunk(b"tEXt", b"Title\0text-mark");
+    let density = png_chunk(b"pHYs", b"\0\0\x27\x10\0\0\x27\x10\x01");
+    let turned = |orientation: u8| {
+        let mut block = exif();
+        block[8 + 2 + 12 + 8] = orientation;
+        png_chunk(b"eXIf", &block)
+    };
+    let (rgb, other) = (packed(b"RGB ", 0), packed(b"RGB ", 1));
+    let words = "annotations of stills (resolution (DPI), text)";
+    let rotations = "1 frame with rotation 90 degrees clockwise and 1 with rotation 180 degrees instead of \
+        upright";
+    let nothing: &[Vec<u8>] = &[];
+    for (second, third, outputs, words) in [
+        (
+            &[density][..],
+            &[text][..],
+            &["mkv", "mp4", "apng", "avi", "gif"][..],
+            words,
+        ),
+        (&[turned(6)], &[turned(3)], &["mov"], rotations),
+        (
+            &[other],
+            nothing,
+            &["mp4"],
+            "1 frame with another ICC profile and 1 without ICC profile;",
+        ),
+        (&[rgb.clone()], nothing, &["mov"], "1 frame without ICC profile;"),
+    ] {
+        let first = if words.contains("ICC") {
+            with(&[rgb.clone()])
+        } else {
+            plain.clone()
+        };
+        let rest = [with(second), with(third)];
+        for (name, file) in ["a.png", "b.png", "c.png"]
+            .iter()
+            .zip([&first, &rest[0], &rest[1]])
+        {
+            fs::write(at(name), file).unwrap();
+        }
+        let input = folder.path().join("?.png");
+        for output in outputs {
+            let target = at(&format!("out.{output}"));
+            let said_all = said(&framepipe(&input, &target, &["--overwrite"]));
+            let warnings: String = said_all.lines().filter(|l| l.starts_with("warning: ")).collect();
+            assert!(warnings.contains(words), "{output}: {said_all}");
+            let strict = framepipe(&input, &at(&format!("strict.{output}")), &["--strict"]);
+            assert_eq!(strict.status.code(), Some(1), "{output}: {}", said(&strict));
+        }
+    }
+}
