@@ -201,10 +201,14 @@ fn conversion(format: PixelFormat, (from, to): (&FormatFacts, &FormatFacts), rea
     };
     let lost = loss(from, to);
     let words = lost.words();
-    let care = match (to.palette, words.is_empty()) {
-        (true, _) => ", a palette for each frame".to_owned(),
-        (false, true) => String::new(),
-        (false, false) => format!(", not without loss of {}", listed(&words)),
+    let palette = if to.palette {
+        ", a palette for each frame"
+    } else {
+        ""
+    };
+    let care = match words.as_slice() {
+        [] => palette.to_owned(),
+        words => format!("{palette}, not without loss of {}", listed(words)),
     };
     let advice = match reason {
         Reason::OfPlayers => format!("; {} keeps all chroma", whole_chroma(format)),
@@ -342,6 +346,11 @@ mod tests {
             note.ends_with("not without loss of alpha, exact colour and chroma resolution)"),
             "{note}"
         );
+        let palette = chosen("gif", "gray16le", Range::Full, (32, 32)).note.unwrap();
+        let words = "to pal8 (which the encoder takes, a palette for each frame, not without loss of depth)";
+        assert!(palette.ends_with(words), "{palette}");
+        let shallow = chosen("gif", "rgb24", Range::Full, (32, 32)).note.unwrap();
+        assert!(shallow.ends_with("a palette for each frame)"), "{shallow}");
         let deep = chosen("libvpx", "yuva444p10le", Range::Limited, (33, 17));
         assert_eq!(deep.format.name(), "yuva420p");
         assert!(deep.note.unwrap().contains("loss of depth and chroma resolution"));
