@@ -25,6 +25,8 @@ pub(super) struct ExrNotes {
     pub(super) notes: Vec<String>,
     /// What is lost.
     pub(super) losses: Vec<String>,
+    /// Pixels whose colour is lost, since it is multiplied by an alpha of 0.
+    pub(super) hidden: u64,
 }
 
 /// Where the samples of a channel come from.
@@ -44,6 +46,40 @@ struct Plan<'a> {
     notes: ExrNotes,
 }
 
+/// How many pixels have a colour under an alpha of 0, which multiplying by that alpha loses.
+fn hidden(frame: &Frame) -> u64 {
+    let format = frame.format();
+    let straight = frame.metadata.colour.alpha == AlphaKind::Straight;
+    let Some(alpha) = format.place(Channel::Alpha).filter(|_| straight) else {
+        return 0;
+    };
+    let colours: Vec<(usize, usize)> = components(format)
+        .into_iter()
+        .filter_map(|(channel, plane, at)| (channel != Channel::Alpha).then_some((plane, at)))
+        .collect();
+    let width = frame.layout().width();
+    let (mut line, mut opacity) = (vec![0.0; width], vec![0.0; width]);
+    let mut is_hidden = vec![false; width];
+    let mut pixels = 0;
+    for y in 0..frame.layout().height() {
+        read(frame, alpha, y, &mut opacity);
+        if opacity.iter().all(|&a| a != 0.0) {
+            continue;
+        }
+        is_hidden.fill(false);
+        for &colour in &colours {
+            read(frame, colour, y, &mut line);
+            let pairs = line.iter().zip(&opacity);
+            is_hidden
+                .iter_mut()
+                .zip(pairs)
+                .for_each(|(hidden, (&value, &a))| *hidden |= a == 0.0 && value != 0.0);
+        }
+        pixels += is_hidden.iter().filter(|&&hidden| hidden).count() as u64;
+    }
+    pixels
+}
+
 /// Writes `frame`, which holds floating-point samples.
 pub(super) fn encode(frame: &Frame, out: impl Write + Seek) -> Result<ExrNotes, Error> {
     let Plan {
@@ -57,6 +93,7 @@ pub(super) fn encode(frame: &Frame, out: impl Write + Seek) -> Result<ExrNotes, 
         .iter()
         .map(|channel| channel.sample_type)
         .collect();
+    notes.hidden = hidden(frame);
     let mut rows = Rows::new(frame, &mut notes);
     block::write(out, [header].into_iter().collect(), false, |meta, writer| {
         let blocks = enumerate_ordered_header_block_indices(&meta.headers);

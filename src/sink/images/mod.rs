@@ -19,6 +19,7 @@ use crate::frame::fact::{Fact, Samples};
 use crate::frame::{ColourModel, Frame, Range, Remarks, Turn};
 use crate::source::StreamInfo;
 use crate::still::ImageKind;
+use crate::wording::counted;
 use encode::{Picture, pixels};
 use image::ImageError;
 use naming::Target;
@@ -133,6 +134,7 @@ pub fn create(
         options: options.clone(),
         files: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
+        hidden: AtomicU64::new(0),
         shared: Mutex::default(),
         folder_lock: None,
     };
@@ -164,6 +166,8 @@ struct Images {
     options: ImageOptions,
     files: AtomicU64,
     bytes: AtomicU64,
+    /// Pixels of OpenEXR whose colour was lost under an alpha of 0.
+    hidden: AtomicU64,
     shared: Mutex<Shared>,
     ledger: Mutex<PlainLedger>,
     /// Held as long as the run writes into the folder.
@@ -451,6 +455,10 @@ impl Images {
                 problem: format!("the {kind} encoder refused the picture: {error}"),
             },
         })?;
+        if said.hidden > 0 && self.options.strict {
+            self.lose(part, hidden(said.hidden))?;
+        }
+        self.hidden.fetch_add(said.hidden, Ordering::Relaxed);
         self.shared().notes.extend(said.notes);
         said.losses.into_iter().try_for_each(|loss| self.lose(part, loss))
     }
@@ -553,6 +561,15 @@ impl Images {
     }
 }
 
+/// What is lost with `pixels` whose colour was multiplied by an alpha of 0.
+fn hidden(pixels: u64) -> String {
+    format!(
+        "the colour of {} with alpha 0 is not kept: OpenEXR has colours multiplied by their alpha; PNG and \
+         TIFF keep it",
+        counted(pixels, "pixel")
+    )
+}
+
 /// The annotations that are true of samples that are stored so.
 fn fitting(annotations: &Annotations, stored: Stored) -> Annotations {
     let most = if stored.deep { 16 } else { 8 };
@@ -606,6 +623,8 @@ impl IndexedSink for Images {
             notes: std::mem::take(&mut shared.notes).into_iter().collect(),
             warnings: std::mem::take(&mut shared.warnings).into_iter().collect(),
         };
+        let pixels = self.hidden.load(Ordering::Relaxed);
+        remarks.warnings.extend((pixels > 0).then(|| hidden(pixels)));
         remarks.warnings.append(&mut ledger.sentences());
         if let Some(problem) = remarks.refusal().filter(|_| self.options.strict) {
             return Err(SinkError::Unsupported {
