@@ -626,3 +626,24 @@ fn what_later_stills_say_is_named() {
         }
     }
 }
+
+/// WebP stores gray as RGB, for which a profile of gray is none.
+#[test]
+fn a_profile_of_gray_is_for_gray_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    pictures(&at("a.png"), "1", &["-pix_fmt", "gray"]);
+    let mut packed = flate2::write::ZlibEncoder::new(b"icc\0\0".to_vec(), flate2::Compression::none());
+    packed.write_all(&profile(b"GRAY")).unwrap();
+    let mut file = fs::read(at("a.png")).unwrap();
+    file.splice(33..33, png_chunk(b"iCCP", &packed.finish().unwrap()));
+    fs::write(at("a.png"), file).unwrap();
+    for (output, is_kept) in [("b.png", true), ("b.tif", true), ("b.webp", false)] {
+        let words = said(&framepipe(&at("a.png"), &at(output), &[]));
+        let is_named = words.contains("warning: a colour (ICC) profile was dropped: it is for GRAY");
+        assert_eq!(is_named, !is_kept, "{output}: {words}");
+        assert_eq!(has(&written(&at(output)), b"profile-mark"), is_kept, "{output}");
+        let strict = framepipe(&at("a.png"), &at(&format!("strict-{output}")), &["--strict"]);
+        assert_eq!(strict.status.success(), is_kept, "{output}: {}", said(&strict));
+    }
+}

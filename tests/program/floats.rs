@@ -252,24 +252,29 @@ fn pfm_and_tiff_keep_their_numbers() {
 #[test]
 fn alpha_of_tiff_stays_associated_or_straight() {
     let folder = Folder::new();
-    let pixel = [0.25_f32, 0.5, 3.0, 0.5];
-    for (kind, red) in [(1_u16, 0.25), (2, 0.125)] {
+    // The second one has a colour that alpha hides.
+    let pixels = [0.25_f32, 0.5, 3.0, 0.5, 0.75, 0.0, 0.0, 0.0];
+    for (kind, red) in [(1_u16, [0.25, 0.75]), (2, [0.125, 0.0])] {
         let file = folder.at("in.tif");
         let mut out = fs::File::create(&file).unwrap();
         let mut encoder = tiff::encoder::TiffEncoder::new(&mut out).unwrap();
         let mut image = encoder
-            .new_image::<tiff::encoder::colortype::RGBA32Float>(1, 1)
+            .new_image::<tiff::encoder::colortype::RGBA32Float>(2, 1)
             .unwrap();
         let tag = tiff::tags::Tag::ExtraSamples;
         image.encoder().write_tag(tag, &[kind][..]).unwrap();
-        image.write_data(&pixel).unwrap();
+        image.write_data(&pixels).unwrap();
         filtered(&file, folder.at("out.tif"), "identity", &["--strict"]);
         let mut decoder = tiff::decoder::Decoder::new(fs::File::open(folder.at("out.tif")).unwrap()).unwrap();
         assert_eq!(decoder.get_tag_u32_vec(tag).unwrap(), [u32::from(kind)]);
         let read = decoder.read_image().unwrap();
-        assert!(matches!(read, tiff::decoder::DecodingResult::F32(v) if v == pixel));
-        filtered(&file, folder.at("out.exr"), "identity", &[]);
-        assert_eq!(channel(&exr(folder.at("out.exr")), "R"), ('f', vec![red]));
+        assert!(matches!(read, tiff::decoder::DecodingResult::F32(v) if v == pixels));
+        let words = filtered(&file, folder.at("out.exr"), "identity", &[]);
+        assert_eq!(channel(&exr(folder.at("out.exr")), "R"), ('f', red.to_vec()));
+        let lost = "warning: the colour of 1 pixel with alpha 0 is not kept";
+        assert_eq!(words.contains(lost), kind == 2, "{words}");
+        let strict = filter(&file, folder.at("strict.exr"), "identity", &["--strict"]);
+        assert_eq!(strict.status.success(), kind == 1, "{}", said(&strict));
     }
 }
 

@@ -1028,6 +1028,54 @@ fn what_containers_say_is_held_to_its_limit() {
     assert_eq!(filter(&[&path, "null:", "--strict"]).status.code(), Some(1));
 }
 
+/// Names of files are not looked up one by one for as many frames as a header states.
+#[test]
+fn numbers_of_frames_cost_nothing_before_the_first() {
+    let folder = Folder::new();
+    let clip = folder.name("a.mp4");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc=s=64x48",
+        "-frames:v",
+        "10",
+        "-c:v",
+        "mpeg4",
+        &clip,
+    ]);
+    let mut bytes = fs::read(&clip).unwrap();
+    let at = bytes.windows(4).position(|name| name == b"stts").unwrap();
+    bytes[at + 8..at + 16].copy_from_slice(b"\0\0\0\x01\x3f\xff\xff\xff");
+    fs::write(&clip, bytes).unwrap();
+    let run = |input: &str, output: &str| {
+        let arguments = ["filter", input, output, "--filter", "identity", "--engine", "cpu"];
+        framepipe(&arguments).spawn().unwrap()
+    };
+    let pictures = folder.name("pictures/");
+    let done = ends(run(&clip, &pictures));
+    assert_eq!(fs::read_dir(&pictures).unwrap().count(), 10, "{}", said(&done));
+    // A name that is taken is found all the same, and a signal is heard.
+    let many = "synthetic:16x16:gray:25:2000000000";
+    fs::create_dir(folder.at("numbers")).unwrap();
+    let numbers = folder.name("numbers/%04d.png");
+    let taken = folder.write("numbers/1999999999.png", b"");
+    for name in ["2000000000.png", "01999.png", "1.png"] {
+        folder.write(&format!("numbers/{name}"), b"");
+    }
+    let done = ends(run(many, &numbers));
+    assert!(said(&done).contains("1999999999.png exists"), "{}", said(&done));
+    fs::remove_file(&taken).unwrap();
+    let child = run(many, &numbers);
+    let began = Instant::now();
+    while !folder.at("numbers/0000.png").exists() {
+        assert!(began.elapsed() < Duration::from_secs(30), "nothing is written");
+        sleep(Duration::from_millis(10));
+    }
+    signal(&child, "TERM");
+    assert_eq!(ends(child).status.code(), Some(130));
+}
+
 /// A closed standard output is no place for frames; /dev/null is one.
 #[test]
 #[cfg(target_os = "linux")]

@@ -524,7 +524,8 @@ impl Images {
             self.lose_profile(kind, part)?;
             return Ok(None);
         }
-        let space: &[u8] = if stored.channels.len() < 3 {
+        // WebP stores gray as RGB.
+        let space: &[u8] = if stored.channels.len() < 3 && kind != ImageKind::WebP {
             b"GRAY"
         } else {
             b"RGB "
