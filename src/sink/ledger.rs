@@ -109,7 +109,8 @@ struct Constants {
     sample_aspect: (i32, i32),
     field_order: FieldOrder,
     blocks: Vec<(Fact, Arc<[u8]>)>,
-    /// A profile that is no block.
+    /// An orientation and a profile that are no blocks.
+    orientation: Option<u8>,
     profile: Option<Arc<[u8]>>,
     #[cfg(feature = "ffmpeg")]
     annotations: Option<Arc<Annotations>>,
@@ -129,6 +130,7 @@ impl Constants {
                 .filter(constant)
                 .map(|b| (b.fact, b.data.clone()))
                 .collect(),
+            orientation: metadata.orientation,
             profile: metadata.icc_profile.clone(),
             #[cfg(feature = "ffmpeg")]
             annotations: metadata.annotations.clone(),
