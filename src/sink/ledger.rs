@@ -28,6 +28,9 @@ pub(super) enum Outcome {
     Lost,
 }
 
+/// Facts that are not as in the first frame, with what they are instead; `None` where they are missing.
+type Differences = Vec<(Fact, Option<String>)>;
+
 /// The most values of a fact that a sentence lists.
 const LISTED: usize = 8;
 
@@ -168,7 +171,7 @@ pub(super) struct Ledger {
     outcomes: BTreeMap<Fact, (String, Outcome)>,
     first: Option<(Constants, Facts)>,
     /// The latest frame's, and what of it differs from the first frame's.
-    latest: Option<(Constants, Vec<(Fact, Option<String>)>)>,
+    latest: Option<(Constants, Differences)>,
     changes: BTreeMap<Fact, Change>,
     /// Changes that the output holds, or that were undone in the samples.
     settled: BTreeSet<Fact>,
@@ -259,7 +262,7 @@ impl Ledger {
         constants: &Constants,
         is_whole: bool,
         samples: Samples,
-    ) -> Vec<(Fact, Option<String>)> {
+    ) -> Differences {
         let Some((first_constants, first)) = &self.first else {
             return Vec::new();
         };

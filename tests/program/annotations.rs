@@ -9,6 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::slice;
 
 /// Something that a file says: what a warning calls it, and what of it is found in the bytes of a file that
 /// says it, any of these.
@@ -601,10 +602,15 @@ fn what_later_stills_say_is_named() {
             &["mp4"],
             "1 frame with another ICC profile and 1 without ICC profile;",
         ),
-        (&[rgb.clone()], nothing, &["mov"], "1 frame without ICC profile;"),
+        (
+            slice::from_ref(&rgb),
+            nothing,
+            &["mov"],
+            "1 frame without ICC profile;",
+        ),
     ] {
         let first = if words.contains("ICC") {
-            with(&[rgb.clone()])
+            with(slice::from_ref(&rgb))
         } else {
             plain.clone()
         };
