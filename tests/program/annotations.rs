@@ -564,9 +564,7 @@ fn damaged_profiles_and_blocks_of_tiff_are_named() {
 fn what_later_stills_say_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    for name in ["a.png", "b.png", "c.png"] {
-        pictures(&at(name), "1", &["-pix_fmt", "rgb24"]);
-    }
+    pictures(&at("a.png"), "1", &["-pix_fmt", "rgb24"]);
     let plain = fs::read(at("a.png")).unwrap();
     let with = |chunks: &[Vec<u8>]| [&plain[..33], &chunks.concat(), &plain[33..]].concat();
     let packed = |space: &[u8; 4], end: u8| {
@@ -589,12 +587,7 @@ fn what_later_stills_say_is_named() {
         upright";
     let nothing: &[Vec<u8>] = &[];
     for (second, third, outputs, words) in [
-        (
-            &[density][..],
-            &[text][..],
-            &["mkv", "mp4", "apng", "avi", "gif"][..],
-            words,
-        ),
+        (&[density][..], &[text][..], &["mkv", "apng"][..], words),
         (&[turned(6)], &[turned(3)], &["mov"], rotations),
         (
             &[other],
