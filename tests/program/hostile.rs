@@ -972,6 +972,28 @@ fn a_small_file_that_claims_to_be_large_is_refused_in_two_gibibytes() {
     }
 }
 
+/// FFmpeg's decoder of JPEG XL would ask libjxl for ever for what these lack.
+#[test]
+fn boxes_of_jpeg_xl_that_are_cut_end_the_run() {
+    let folder = Folder::new();
+    let head = b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x14ftypjxl \0\x01\0\0jx\xd2l";
+    let cut = [&head[..], b" \x7f\0\0\tj"].concat();
+    for (name, file) in [
+        ("cut.jxl", &cut[..]),
+        ("cut.mp4", &cut),
+        ("part.jxl", b"\0\x04\0"),
+        ("bare.jxl", b"\xff"),
+        ("head.jxl", &head[..30]),
+    ] {
+        let path = folder.write(name, file);
+        let arguments = [
+            "filter", &path, "null:", "--filter", "identity", "--engine", "cpu",
+        ];
+        let done = ends(framepipe(&arguments).spawn().unwrap());
+        assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
+    }
+}
+
 /// Titles of many MiB, and a profile that FFmpeg's reader of animated PNG would unpack.
 #[test]
 #[cfg(target_os = "linux")]

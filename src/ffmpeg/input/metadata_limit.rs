@@ -141,18 +141,23 @@ pub(in crate::ffmpeg) unsafe fn size_covers(context: *mut ffi::AVFormatContext) 
     }
 }
 
-/// The decoders with which FFmpeg may look into the streams of an input: all but that of PNG, whose packets
-/// our own decoder gets without what is too large to be unpacked.
+/// The decoders with which FFmpeg may look into the streams of an input: all but those of PNG and JPEG XL.
+/// Our own decoder gets packets of the former without what is too large to be unpacked, and none of the latter
+/// that its decoder would read for ever.
 pub(in crate::ffmpeg) fn probing_decoders() -> *const c_char {
     static NAMES: OnceLock<CString> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
+        const LEFT_OUT: [ffi::AVCodecID; 2] = [
+            ffi::AVCodecID::AV_CODEC_ID_PNG,
+            ffi::AVCodecID::AV_CODEC_ID_JPEGXL,
+        ];
         let mut names = Vec::new();
         let mut state: *mut c_void = ptr::null_mut();
         // SAFETY: codecs are static, and the state is the iteration's own.
         while let Some(codec) = unsafe { ffi::av_codec_iterate(&mut state).as_ref() } {
             // SAFETY: a codec of the list.
             let decodes = unsafe { ffi::av_codec_is_decoder(codec) } != 0;
-            if decodes && codec.id != ffi::AVCodecID::AV_CODEC_ID_PNG {
+            if decodes && !LEFT_OUT.contains(&codec.id) {
                 names.push(text(codec.name));
             }
         }

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "cuda")]
 use super::hardware::{self, HardwareDevice};
+use super::jpeg_xl::{Codestream, codestream};
 use super::memory::PictureMemory;
 use crate::annotations::png;
 use crate::ffmpeg::text::text;
@@ -183,15 +184,23 @@ impl Decoder {
     /// Feeds a packet, or the end of the data.
     pub(crate) fn send(&mut self, packet: Option<&Packet>) -> Result<(), AvError> {
         // SAFETY: the context is open.
-        let is_png = unsafe { (*self.context).codec_id } == ffi::AVCodecID::AV_CODEC_ID_PNG;
-        let mut shorter = None;
-        if let (true, Some(packet)) = (is_png, packet)
-            && let Some((data, words)) = png::within_limit(packet.data())
-        {
-            self.too_large.extend(words);
-            shorter = Some(packet.with_data(&data)?);
-        }
-        let packet = shorter.as_ref().or(packet);
+        let codec = unsafe { (*self.context).codec_id };
+        let other = match (codec, packet) {
+            (ffi::AVCodecID::AV_CODEC_ID_PNG, Some(packet)) => match png::within_limit(packet.data()) {
+                Some((data, words)) => {
+                    self.too_large.extend(words);
+                    Some(packet.with_data(&data)?)
+                }
+                None => None,
+            },
+            (ffi::AVCodecID::AV_CODEC_ID_JPEGXL, Some(packet)) => match codestream(packet.data()) {
+                Codestream::Bare => None,
+                Codestream::Boxed(data) => Some(packet.with_data(&data)?),
+                Codestream::Missing => return Err(AvError(ffi::AVERROR_INVALIDDATA)),
+            },
+            _ => None,
+        };
+        let packet = other.as_ref().or(packet);
         let packet = packet.map_or(ptr::null(), |p| p.as_ptr().cast_const());
         // SAFETY: the context is open and the packet, where there is one, valid.
         let sent = AvError::check_working(|| unsafe { ffi::avcodec_send_packet(self.context, packet) });
