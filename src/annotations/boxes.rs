@@ -4,7 +4,7 @@
 //!  a box: length, 32 bits, with itself | name, 4 bytes | data      length 1: 64 bits more; 0: to the end
 //!  AVIF   meta  pitm: the picture's item | iinf: kinds of items | iloc: where they are | idat
 //!               iprp  ipco: properties (colr, irot, imir) | ipma: which items have which, in order
-//!  JP2    jp2h  colr | cdef | res  resc or resd        uuid: XMP, Exif, IPTC
+//!  JP2    jp2h  colr: profile, or number of a colour space | cdef | res  resc or resd        uuid: XMP, Exif, IPTC
 //!  JXL    Exif | xml                            brob: one of these, compressed by Brotli
 //! ```
 
@@ -158,6 +158,11 @@ fn read_jp2_header(header: &[u8], found: &mut FileMetadata) {
             b"colr" if matches!(data, [2 | 3, _, _, _, ..]) && found.icc_profile.is_none() => {
                 found.icc_profile = data.get(3..).map(<[u8]>::to_vec);
             }
+            b"colr" if data.first() == Some(&1) => {
+                if let Some(space) = be32(data, 3).and_then(unread_space) {
+                    leave_out(&space, found);
+                }
+            }
             // A count, then channel, type and association of each; type 2 is premultiplied opacity.
             b"cdef" => {
                 let channels = data.get(2..).unwrap_or_default().chunks_exact(6);
@@ -172,6 +177,25 @@ fn read_jp2_header(header: &[u8], found: &mut FileMetadata) {
             _ => {}
         }
     }
+}
+
+/// The name of a colour space that decoders take for RGB or gray, which it is not.
+fn unread_space(number: u32) -> Option<String> {
+    let name = match number {
+        // sRGB, gray and sYCC.
+        16..=18 => return None,
+        1 => "YCbCr of BT.709",
+        3 | 4 => "YCbCr of BT.601",
+        11 => "CMY",
+        12 => "CMYK",
+        13 => "YCCK",
+        14 => "CIELab",
+        20 => "e-sRGB",
+        21 => "ROMM RGB",
+        24 => "e-sYCC",
+        _ => return Some(format!("colour space {number}")),
+    };
+    Some(format!("colour space {name}"))
 }
 
 /// Pixels a metre: two fractions, down and across, then their powers of ten.
@@ -438,6 +462,18 @@ mod tests {
         assert_eq!(found.unknown, ["XML box", "UUID box"]);
         assert_eq!(found.icc_profile.as_deref(), Some(&b"ICC"[..]));
         assert_eq!(found.orientation, None);
+        let spaces = |number: u8| {
+            let header = boxed(b"colr", &[1, 0, 0, 0, 0, 0, number]);
+            read(&[&signature[..], &boxed(b"jp2h", &header)].concat()).unknown
+        };
+        assert!((16..=18).all(|known| spaces(known).is_empty()));
+        assert_eq!(
+            (spaces(24), spaces(99)),
+            (
+                vec!["colour space e-sYCC".to_owned()],
+                vec!["colour space 99".to_owned()]
+            )
+        );
         let density = found.annotations.density.unwrap();
         assert!((density.x - 254.0).abs() < 1e-9 && (density.y - 500.0).abs() < 1e-9);
     }

@@ -977,6 +977,30 @@ fn boxes_of_jpeg_2000_reach_the_output() {
     let xml = boxed(b"xml ", b"<a/>");
     fs::write(at("c.jp2"), [&file[..12], &xml, &file[12..]].concat()).unwrap();
     read_with_a_word(&at("c.jp2"), "left out: XML box");
+
+    // One colour in sYCC, which is of full range; and the same said to be of another colour space.
+    let colour = [250, 240, 10];
+    for format in ["yuv444p", "yuv422p", "yuv420p"] {
+        let (ycc, out) = (at(&format!("{format}.jp2")), at(&format!("{format}.png")));
+        let full = format!("scale=out_range=full:out_color_matrix=bt601,format={format}");
+        let source = ["-f", "lavfi", "-i", "color=c=0xfaf00a:s=64x64", "-frames:v", "1"];
+        let options = ["-vf", &full, "-c:v", "libopenjpeg", ycc.to_str().unwrap()];
+        ffmpeg(&[&source[..], &options].concat());
+        filtered(&ycc, &out, &["--strict"]);
+        let pixels = rgb(&out);
+        let is_near = pixels
+            .iter()
+            .zip(colour.iter().cycle())
+            .all(|(&a, &b)| a.abs_diff(b) <= 3);
+        assert!(is_near, "{format}: {:?}", &pixels[3 * 64..][..3]);
+        let mut file = fs::read(&ycc).unwrap();
+        let number = file.windows(5).position(|part| part == b"colr\x01").unwrap() + 10;
+        assert_eq!(file[number], 18);
+        file[number] = 24;
+        let other = at(&format!("other-{format}.jp2"));
+        fs::write(&other, file).unwrap();
+        read_with_a_word(&other, "left out: colour space e-sYCC");
+    }
 }
 
 #[test]
@@ -1276,6 +1300,17 @@ fn what_formats_say_of_the_picture_is_carried_or_named() {
     let png = written("a.out.png");
     assert!(has(&png, b"Author\0somebody") && has(&png, b"Title\0id") && has(&png, b"gAMA\0\x01\x86\xa0"));
 
+    // Comments of PNM, which other PNM files are not written with.
+    fs::write(at("a.pgm"), b"P5\n# Copyright me\n2 1\n# and you\n255\nab").unwrap();
+    filtered(&at("a.pgm"), &at("pgm.png"), &["--strict"]);
+    assert!(has(&written("pgm.png"), b"Comment\0Copyright me\nand you"));
+    let pam = b"P7\n# a map\nWIDTH 2\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\nab";
+    fs::write(at("a.pam"), pam).unwrap();
+    filtered(&at("a.pam"), &at("pam.png"), &["--strict"]);
+    assert!(has(&written("pam.png"), b"Comment\0a map"));
+    let said = refused(&at("a.pgm"), &at("other.pgm"), &["--strict"]);
+    assert!(said.contains("text"), "{said}");
+
     // A WebP whose flags do not announce the alpha of its picture, and with a chunk of no known name.
     if has_encoder("libwebp") {
         let options = ["-vf", "format=bgra,colorchannelmixer=aa=0.5", "-lossless", "1"];
@@ -1313,6 +1348,20 @@ fn what_no_output_is_given_is_named() {
     let at = |name: &str| folder.path().join(name);
     png(&at("scaled.png"), &[(b"sCAL", b"\x011\x002")]);
     read_with_a_word(&at("scaled.png"), "is left out: scale (sCAL)");
+    png(&at("coded.png"), &[(b"cICP", &[9, 16, 9, 1])]);
+    read_with_a_word(&at("coded.png"), "left out: CICP colour");
+    // A Photoshop file of one pixel: duotone, and CMYK.
+    let psd = |mode: u8, samples: &[u8]| {
+        let mut file = b"8BPS\0\x01".to_vec();
+        file.resize(26, 0);
+        (file[13], file[17], file[21], file[23], file[25]) = (samples.len() as u8, 1, 1, 8, mode);
+        [&file, &[0; 14][..], samples].concat()
+    };
+    fs::write(at("duotone.psd"), psd(8, b"a")).unwrap();
+    read_with_a_word(&at("duotone.psd"), "left out: inks of a duotone");
+    fs::write(at("inks.psd"), psd(4, b"abcd")).unwrap();
+    let said = filtered(&at("inks.psd"), &at("inks.png"), &["--strict"]);
+    assert!(said.contains("four inks (CMYK) become RGB"), "{said}");
     png(&at("backed.png"), &[(b"bKGD", b"\0\0\0\0\0\0")]);
     let said = filtered(&at("backed.png"), &at("backed.out.png"), &["--strict"]);
     assert!(

@@ -28,7 +28,7 @@ impl VideoSource {
         if are_swapped(coded, native) {
             conversion = format!(", read as {native}");
         } else if !is_plain {
-            let from = self.picture.colour();
+            let from = self.coded_colour();
             let to = self.colour();
             let target = AvFormat::from_name(native.name())
                 .ok_or_else(|| self.file.invalid(format!("this FFmpeg does not know {native}")))?;

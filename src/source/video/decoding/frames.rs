@@ -130,9 +130,27 @@ impl VideoSource {
         Ok(frame)
     }
 
+    /// Colour facts of the picture. The files of single pictures of JPEG 2000 have sYCC, of which its decoder
+    /// says nothing: BT.601's matrix (5) and full range. In videos they are as the video says.
+    pub(in crate::source::video) fn coded_colour(&self) -> Colour {
+        let mut colour = self.picture.colour();
+        let format = self.input.demuxer.format_name();
+        let is_single = format == "image2" || format.ends_with("_pipe");
+        let is_ycc = || self.picture.format().name().starts_with("yuv");
+        if is_single && self.decoder.codec_name() == "jpeg2000" && is_ycc() {
+            if colour.range == Range::Unspecified {
+                colour.range = Range::Full;
+            }
+            if colour.matrix == Colour::default().matrix {
+                colour.matrix = 5;
+            }
+        }
+        colour
+    }
+
     /// Colour facts of the frame that is made of the picture.
     pub(in crate::source::video) fn colour(&self) -> Colour {
-        let mut colour = self.picture.colour();
+        let mut colour = self.coded_colour();
         let facts = self.picture.format().facts();
         let was_rgb = facts.is_some_and(|f| f.rgb || f.palette);
         if self.info.format.model() == ColourModel::Rgb && !was_rgb {
