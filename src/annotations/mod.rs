@@ -25,6 +25,7 @@ pub(crate) mod jpeg;
 pub mod pcx;
 mod photoshop;
 pub(crate) mod png;
+mod pnm;
 pub mod psd;
 pub mod tga;
 mod tiff;
@@ -568,7 +569,7 @@ pub fn read_from(
         Container::WebP => webp::excerpt(input, len)?,
         Container::Tiff => tiff::excerpt(input, len, page)?,
         Container::Bmp => bmp::excerpt(input)?,
-        Container::Pnm => return Ok(FileMetadata::default()),
+        Container::Pnm => return pnm::read(input),
     };
     let mut annotations = understood(container, &excerpt.bytes);
     let mut words = excerpt.too_large;
