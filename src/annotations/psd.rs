@@ -1,12 +1,18 @@
-//! Photoshop's own files (PSD, PSB): image resources behind the header. Read only.
+//! Photoshop's own files (PSD, PSB): the mode of colours in the header, and image resources behind it. Read
+//! only.
 //!
 //! ```text
 //!  "8BPS", version .. 26 bytes | colour table: length, 32 bits, data | resources: length, 32 bits, data | ..
 //! ```
 
-use super::{Annotations, Density, DensityUnit, FileMetadata, be32, part, photoshop};
+use super::{Annotations, Density, DensityUnit, FileMetadata, be16, be32, part, photoshop};
 
 const HEADER: usize = 26;
+
+/// Where the mode is, and those whose pixels are given otherwise: CMYK, and gray with inks to print it in.
+const MODE: usize = 24;
+const CMYK: u16 = 4;
+const DUOTONE: u16 = 8;
 
 const RESOLUTION: u16 = 0x03ed;
 const IPTC: u16 = 0x0404;
@@ -18,6 +24,13 @@ const XMP: u16 = 0x0424;
 #[must_use]
 pub fn read(file: &[u8]) -> FileMetadata {
     let mut found = FileMetadata::default();
+    match be16(file, MODE).filter(|_| file.starts_with(b"8BPS")) {
+        Some(CMYK) => found
+            .changes
+            .push("colours of four inks (CMYK) become RGB".to_owned()),
+        Some(DUOTONE) => found.unknown.push("inks of a duotone".to_owned()),
+        _ => {}
+    }
     let Some(resources) = resources(file) else {
         return found;
     };
@@ -86,5 +99,16 @@ mod tests {
         for end in 0..file.len() {
             assert!(read(&file[..end]).icc_profile.is_none());
         }
+    }
+
+    #[test]
+    fn modes_that_are_given_otherwise_are_named() {
+        let said = |mode: u8| {
+            let found = read(&[b"8BPS", &[0; 21][..], &[mode]].concat());
+            (found.changes.concat(), found.unknown.concat())
+        };
+        assert_eq!(said(3), (String::new(), String::new()));
+        assert!(said(4).0.contains("CMYK"));
+        assert_eq!(said(8).1, "inks of a duotone");
     }
 }
