@@ -243,7 +243,10 @@ pub(super) fn read(file: &[u8]) -> Annotations {
             b"gAMA" => found.gamma = be32(data, 0).filter(|&g| g > 0).or(found.gamma),
             b"cHRM" => found.chromaticities = numbers(data).or(found.chromaticities),
             b"sRGB" => found.srgb_intent = data.first().copied().filter(|&i| i <= 3).or(found.srgb_intent),
-            b"cICP" => found.cicp = code_points(data).or(found.cicp),
+            b"cICP" => match code_points(data) {
+                Some(points) => found.cicp = Some(points),
+                None => once(&mut found.damaged, word::CICP),
+            },
             b"mDCV" => found.mastering_display = array(data, 0).or(found.mastering_display),
             b"cLLI" => found.content_light = array(data, 0).or(found.content_light),
             b"sBIT" if matches!(data.len(), 1..=4) && data.iter().all(|b| (1..=16).contains(b)) => {
@@ -700,7 +703,7 @@ pub(super) mod tests {
 
     /// Behind the pixels no decoder looks at them; before the pixels they make a file that none reads.
     #[test]
-    fn code_points_that_png_forbids_are_passed_over() {
+    fn code_points_that_png_forbids_are_named() {
         for points in [
             &[9, 16, 0, 1][..],
             &[9, 16, 9, 1],
@@ -709,8 +712,10 @@ pub(super) mod tests {
         ] {
             let mut new = Chunks::default();
             new.push(b"cICP", points);
-            let found = read(&new.into_file(&file(2))).cicp;
-            assert_eq!(found.is_some(), points == [9, 16, 0, 1], "{points:?}");
+            let found = read(&new.into_file(&file(2)));
+            let is_allowed = points == [9, 16, 0, 1];
+            assert_eq!(found.cicp.is_some(), is_allowed, "{points:?}");
+            assert_eq!(found.damaged.is_empty(), is_allowed, "{points:?}");
         }
     }
 
