@@ -812,6 +812,24 @@ fn pages_of_a_tiff_are_a_sequence() {
         "{error}"
     );
     filtered(&mixed, &path("m/%03d.png"), &["--frames", "0-1"]);
+    // A stack of ImageJ's that lacks pictures.
+    for (name, stated) in [("whole.tif", 2), ("short.tif", 5)] {
+        let mut encoder = tiff::encoder::TiffEncoder::new(fs::File::create(path(name)).unwrap()).unwrap();
+        for _ in 0..2 {
+            let mut page = encoder
+                .new_image::<tiff::encoder::colortype::Gray8>(2, 1)
+                .unwrap();
+            let text = format!("ImageJ=1.53\nimages={stated}\n");
+            let tag = tiff::tags::Tag::ImageDescription;
+            page.encoder().write_tag(tag, text.as_str()).unwrap();
+            page.write_data(&[1, 2]).unwrap();
+        }
+    }
+    filtered(&path("whole.tif"), &path("w/%03d.png"), &["--strict"]);
+    let lacking = "states 5 pictures and holds 2 pages";
+    let said = filtered(&path("short.tif"), &path("j/%03d.png"), &[]);
+    assert!(said.contains(lacking), "{said}");
+    assert!(refused(&path("short.tif"), &path("i/%03d.png"), &["--strict"]).contains(lacking));
     // In a folder it is one frame.
     fs::create_dir(path("scans")).unwrap();
     fs::copy(&scan, path("scans/scan.tif")).unwrap();
@@ -980,7 +998,7 @@ fn boxes_of_jpeg_2000_reach_the_output() {
 
     // One colour in sYCC, which is of full range; and the same said to be of another colour space.
     let colour = [250, 240, 10];
-    for format in ["yuv444p", "yuv422p", "yuv420p"] {
+    for (format, number_of_colours) in [("yuv444p", 24), ("yuv420p", 12)] {
         let (ycc, out) = (at(&format!("{format}.jp2")), at(&format!("{format}.png")));
         let full = format!("scale=out_range=full:out_color_matrix=bt601,format={format}");
         let source = ["-f", "lavfi", "-i", "color=c=0xfaf00a:s=64x64", "-frames:v", "1"];
@@ -996,10 +1014,11 @@ fn boxes_of_jpeg_2000_reach_the_output() {
         let mut file = fs::read(&ycc).unwrap();
         let number = file.windows(5).position(|part| part == b"colr\x01").unwrap() + 10;
         assert_eq!(file[number], 18);
-        file[number] = 24;
-        let other = at(&format!("other-{format}.jp2"));
-        fs::write(&other, file).unwrap();
-        read_with_a_word(&other, "left out: colour space e-sYCC");
+        file[number] = number_of_colours;
+        fs::write(&ycc, file).unwrap();
+        let said = refused(&ycc, &out, &["--overwrite", "--strict"]);
+        let word = if number_of_colours == 24 { "e-sYCC" } else { "CMYK" };
+        assert!(said.contains(&format!("left out: colour space {word}")), "{said}");
     }
 }
 
@@ -1348,6 +1367,19 @@ fn what_no_output_is_given_is_named() {
     let at = |name: &str| folder.path().join(name);
     png(&at("scaled.png"), &[(b"sCAL", b"\x011\x002")]);
     read_with_a_word(&at("scaled.png"), "is left out: scale (sCAL)");
+    // The last four bytes of the only IDAT's data are the checksum of the pixels.
+    png(&at("right.png"), &[]);
+    let mut file = fs::read(at("right.png")).unwrap();
+    let begin = file.windows(4).position(|name| name == b"IDAT").unwrap();
+    let length = u32::from_be_bytes(file[begin - 4..begin].try_into().unwrap()) as usize;
+    let end = begin + 4 + length;
+    file[end - 1] ^= 1;
+    let data = chunk(b"IDAT", &file[begin + 4..end]);
+    file.splice(begin - 4..end + 4, data);
+    fs::write(at("wrong.png"), file).unwrap();
+    read_with_a_word(&at("wrong.png"), "the checksum of its pixels is wrong");
+    filtered(&at("right.png"), &at("right.out.png"), &["--strict"]);
+    assert!(rgb(&at("wrong.out.png")) == rgb(&at("right.out.png")));
     png(&at("coded.png"), &[(b"cICP", &[9, 16, 9, 1])]);
     read_with_a_word(&at("coded.png"), "left out: CICP colour");
     // A Photoshop file of one pixel: duotone, and CMYK.

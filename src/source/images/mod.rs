@@ -2,6 +2,7 @@
 
 mod behind;
 mod bmp_alpha;
+mod checked_png;
 mod content;
 mod dds;
 mod exr;

@@ -1,5 +1,6 @@
 //! One image file: opened by its content, its header read, and then its pixels decoded into a frame's memory.
 
+use super::checked_png::CheckedPng;
 use super::ffmpeg_still::FfmpegStill;
 use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
@@ -19,6 +20,9 @@ use std::path::Path;
 
 /// Pictures up to this many bytes are decoded whatever the size of their file.
 const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
+
+/// What is said of a PNG file whose pixels have another checksum than it states.
+const WRONG_CHECKSUM: &str = "the checksum of its pixels is wrong: it is damaged";
 
 /// Characters of a decoder's error that are passed on.
 const MOST_WORDS: usize = 100;
@@ -117,7 +121,10 @@ impl<'a> Still<'a> {
                 let decoder = if let Some(announced) = announced {
                     decoder(BudgetedReader::new(Cursor::new(announced), &budget), format)
                 } else if kind == ImageKind::Png {
-                    decoder(BudgetedReader::new(PngPixels::new(input), &budget), format)
+                    match CheckedPng::open(BudgetedReader::new(PngPixels::new(input), &budget)) {
+                        Some(decoder) => Ok(Box::new(decoder) as Box<dyn ImageDecoder>),
+                        None => unchecked_png(path, &budget).map_err(io)?,
+                    }
                 } else {
                     decoder(BudgetedReader::new(input, &budget), format)
                 };
@@ -327,9 +334,18 @@ impl<'a> Still<'a> {
                     sample_aspect,
                     ..
                 } = *picture;
-                decoder
-                    .read_image(frame.bytes_mut())
-                    .map_err(|e| failed(path, e))?;
+                if let Err(e) = decoder.read_image(frame.bytes_mut()) {
+                    if self.kind != ImageKind::Png {
+                        return Err(failed(path, e));
+                    }
+                    let budget = ReadBudget::new();
+                    budget.extend(frame.bytes().len() as u64);
+                    unchecked_png(path, &budget)
+                        .map_err(|cause| io_error(path, cause))?
+                        .and_then(|decoder| decoder.read_image(frame.bytes_mut()))
+                        .map_err(|e| failed(path, e))?;
+                    losses.push(WRONG_CHECKSUM.to_owned());
+                }
                 if self.kind.decoding() == Decoding::Image(ImageFormat::Pnm) {
                     let said = File::open(path).and_then(|file| pnm::losses(BufReader::new(file)));
                     losses.extend(said.map_err(|cause| io_error(path, cause))?);
@@ -403,6 +419,13 @@ fn decoder<'a>(
     let mut reader = ImageReader::with_format(input, format);
     reader.limits(unlimited());
     Ok(Box::new(reader.into_decoder()?))
+}
+
+/// The decoder of a PNG file whose checksum of the pixels is not looked at; an error of reading, or of
+/// decoding.
+fn unchecked_png(path: &Path, budget: &ReadBudget) -> io::Result<Result<Box<dyn ImageDecoder>, ImageError>> {
+    let input = PngPixels::new(BufReader::new(File::open(path)?));
+    Ok(decoder(BudgetedReader::new(input, budget), ImageFormat::Png))
 }
 
 /// True for a BMP file with the header of OS/2's second version, which the image crate does not know and
