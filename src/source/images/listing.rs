@@ -168,12 +168,13 @@ pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError>
         }
         listing
     } else if input.exists() {
-        let places = tiff::pages(input);
+        let (places, lacking) = tiff::pages(input);
         let pages = (0..).zip(places).map(|(number, place)| Page { number, place });
         let pages: Vec<Page> = pages.collect();
         Listing {
             files: vec![input.to_owned(); pages.len().max(1)],
             pages: (pages.len() > 1).then_some(pages),
+            notes: lacking.into_iter().collect(),
             ..Listing::default()
         }
     } else if let Some(pattern) = Pattern::parse(input).map_err(|e| invalid(e.to_string()))? {

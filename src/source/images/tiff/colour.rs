@@ -111,14 +111,14 @@ pub(super) struct YCbCr {
     /// The weights of red, green and blue in Y.
     luma: [f32; 3],
     /// The stored values of black and white for Y, then of zero and the largest value for Cb and for Cr.
-    reference: [f32; 6],
+    pub(super) reference: [f32; 6],
     /// Columns and rows that share one Cb and one Cr.
     block: (usize, usize),
 }
 
 impl YCbCr {
     /// As in JPEG files: BT.601, full range.
-    const JPEG: YCbCr = YCbCr {
+    pub(super) const JPEG: YCbCr = YCbCr {
         luma: [0.299, 0.587, 0.114],
         reference: [0.0, 255.0, 128.0, 255.0, 128.0, 255.0],
         block: (1, 1),

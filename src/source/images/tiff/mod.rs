@@ -55,12 +55,20 @@ fn unsupported<T>(what: impl Into<String>) -> Result<T> {
     Err(Problem::Unsupported(what.into()))
 }
 
-/// Where the directories of a file's pages are; none if it is no TIFF file.
-pub(super) fn pages(path: &Path) -> Vec<u64> {
-    let found = || -> Result<Vec<u64>> {
+/// Where the directories of a file's pages are, none if it is no TIFF file; and a sentence if it states that
+/// they are more.
+pub(super) fn pages(path: &Path) -> (Vec<u64>, Option<String>) {
+    let found = || -> Result<_> {
         let (mut input, first) = Input::open(path)?;
-        let (_, next) = input.directory(first)?;
-        Ok(input.pages(first, next))
+        let (directory, next) = input.directory(first)?;
+        let pages = input.pages(first, next);
+        // For a single page its reader says so.
+        let stated = input
+            .stacked(&directory)
+            .filter(|&stated| pages.len() > 1 && stated > pages.len() as u64);
+        let lacking =
+            stated.map(|stated| format!("states {stated} pictures and holds {} pages", pages.len()));
+        Ok((pages, lacking))
     };
     found().unwrap_or_default()
 }

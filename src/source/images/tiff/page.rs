@@ -2,12 +2,13 @@
 //!
 //! Tags that contradict each other or that are not understood are refused here, before any sample is read.
 
-use super::colour::Model;
+use super::colour::{Model, YCbCr};
 use super::compression::Packing;
 use super::directory::{
     BITS, COMPRESSION, EXTRA_SAMPLES, Entry, FILL_ORDER, HEIGHT, ICC, INK_SET, Input, JPEG_TABLES,
     ORIENTATION, PHOTOMETRIC, PLANAR, PREDICTOR, ROWS_PER_STRIP, SAMPLE_FORMAT, SAMPLES, STRIP_COUNTS,
-    STRIP_OFFSETS, T4_OPTIONS, TILE_COUNTS, TILE_HEIGHT, TILE_OFFSETS, TILE_WIDTH, WIDTH, find,
+    STRIP_OFFSETS, T4_OPTIONS, TILE_COUNTS, TILE_HEIGHT, TILE_OFFSETS, TILE_WIDTH, WIDTH, YCBCR_REFERENCE,
+    find,
 };
 use super::predictor::Predictor;
 use super::{Result, damaged, unsupported};
@@ -35,6 +36,8 @@ pub(super) struct Page {
     pub(super) premultiplied: bool,
     /// Samples of a pixel that are not read.
     dropped: usize,
+    /// Stated values of black and white that are not applied.
+    has_reference: bool,
     /// Each sample has its own plane of strips or tiles.
     pub(super) planar: bool,
     /// Width of a tile; a strip has the width of the page.
@@ -81,6 +84,24 @@ fn alpha_of(
     let premultiplied =
         alpha.is_some_and(|at| extra_kinds.get(at) == Some(&1)) && !matches!(model, Model::Palette(_));
     Ok((alpha, premultiplied))
+}
+
+/// True if other values of black and white are stated than the whole range, for colours that are given out
+/// without them: RGB, and YCbCr that a JPEG decoder converts.
+fn has_other_reference(
+    input: &mut Input,
+    directory: &[Entry],
+    (photometric, bits): (u64, usize),
+    jpeg: bool,
+) -> bool {
+    let most = (1_u64 << bits.min(16)) as f32 - 1.0;
+    let whole = match photometric {
+        2 => [0.0, most, 0.0, most, 0.0, most],
+        6 if jpeg => YCbCr::JPEG.reference,
+        _ => return false,
+    };
+    let stated: Option<[f32; 6]> = input.fractions(find(directory, YCBCR_REFERENCE));
+    stated.is_some_and(|stated| stated.iter().zip(whole).any(|(a, b)| (a - b).abs() > 0.5))
 }
 
 impl Model {
@@ -171,6 +192,7 @@ impl Page {
         let jpeg = packing == Packing::Jpeg;
         let model = Model::read(input, directory, photometric, bits, jpeg)?;
         let colours = model.colours();
+        let has_reference = has_other_reference(input, directory, (photometric, bits), jpeg);
         model.check((samples, bits), float, ink_set)?;
         let Some(extra) = samples.checked_sub(colours) else {
             return damaged(format!(
@@ -206,6 +228,7 @@ impl Page {
             float,
             samples: if planar { 1 } else { samples },
             dropped: samples - wanted.len(),
+            has_reference,
             wanted,
             alpha: alpha.is_some(),
             premultiplied,
@@ -270,6 +293,9 @@ impl Page {
             }
             _ => {}
         }
+        if self.has_reference {
+            losses.push("its values of black and white (ReferenceBlackWhite) are not applied".into());
+        }
         match self.dropped {
             0 => {}
             1 => losses.push("1 extra sample of each pixel is left out".into()),
@@ -331,7 +357,9 @@ fn depth(input: &mut Input, directory: &[Entry], samples: usize) -> Result<(usiz
 #[cfg(test)]
 mod tests {
     use super::super::Problem;
-    use super::super::directory::{BITS, COMPRESSION, EXTRA_SAMPLES, PHOTOMETRIC, SAMPLE_FORMAT, SAMPLES};
+    use super::super::directory::{
+        BITS, COMPRESSION, EXTRA_SAMPLES, PHOTOMETRIC, SAMPLE_FORMAT, SAMPLES, YCBCR_REFERENCE,
+    };
     use super::super::fixtures::{file, read};
 
     #[test]
@@ -356,6 +384,25 @@ mod tests {
             &[&[0; 8]],
         ));
         assert!(matches!(problem, Err(Problem::Unsupported(what)) if what == "is compressed by Zstandard"));
+    }
+
+    #[test]
+    fn values_of_black_and_white_that_are_not_applied_are_named() {
+        let said = |values: &[u32]| {
+            let entries: &[(u16, &[u32])] = &[
+                (BITS, &[8, 8, 8]),
+                (PHOTOMETRIC, &[2]),
+                (SAMPLES, &[3]),
+                (YCBCR_REFERENCE, values),
+            ];
+            read(&file(1, 1, entries, &[&[1, 2, 3]])).unwrap().0.lost
+        };
+        assert_eq!(said(&[0, 255, 0, 255, 0, 255]), [""; 0]);
+        let lost = said(&[16, 235, 16, 235, 16, 235]);
+        assert!(
+            lost.len() == 1 && lost[0].contains("ReferenceBlackWhite"),
+            "{lost:?}"
+        );
     }
 
     #[test]
