@@ -10,6 +10,7 @@
 //!  PCX         header 128 | rows in runs | palette, 769 bytes, if a pixel is one byte
 //!  Alias PIX   header 10 | runs: count, then one pixel
 //!  PSD         header 26 | three parts, each with its length | packing | rows, or lengths of rows in runs
+//!  XBM         #define width and height | numbers as text between { and }
 //! ```
 //!
 //! Runs are walked and not decoded, a few bytes at a time.
@@ -40,6 +41,7 @@ pub(in crate::source::video) fn still_end<R: BufRead + Seek>(
         "pcx" => pcx,
         "alias_pix" => alias_pix,
         "psd" => psd,
+        "xbm" => xbm,
         _ => return Ok(None),
     };
     file.rewind()?;
@@ -296,6 +298,17 @@ fn psd<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
     }
 }
 
+fn xbm<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
+    // A definition, or a comment before it.
+    if !matches!(byte(file)?, b'#' | b'/') {
+        return Ok(None);
+    }
+    for bracket in *b"{}" {
+        while byte(file)? != bracket {}
+    }
+    file.stream_position().map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -349,6 +362,10 @@ mod tests {
             ("sgi", sgi),
             ("pcx", pcx),
             ("alias_pix", pix),
+            (
+                "xbm",
+                b"#define a_width 8\nchar a_bits[] = { 0x55, 0x5 }".to_vec(),
+            ),
             ("psd", psd(0, &[7; 15])),
             ("psd", psd(1, &[0, 2, 0, 2, 0, 3, 252, 7, 252, 7, 0, 1, 2])),
         ] {
@@ -364,7 +381,7 @@ mod tests {
             }
             assert_eq!(end("h264", &whole), None);
         }
-        for codec in ["qoi", "jpegls", "sunrast", "sgi", "pcx", "psd"] {
+        for codec in ["qoi", "jpegls", "sunrast", "sgi", "pcx", "psd", "xbm"] {
             assert_eq!(end(codec, &[0; 600]), None, "{codec}");
         }
     }
