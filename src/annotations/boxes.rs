@@ -4,7 +4,8 @@
 //!  a box: length, 32 bits, with itself | name, 4 bytes | data      length 1: 64 bits more; 0: to the end
 //!  AVIF   meta  pitm: the picture's item | iinf: kinds of items | iloc: where they are | idat
 //!               iprp  ipco: properties (colr, irot, imir) | ipma: which items have which, in order
-//!  JP2    jp2h  colr: profile, or number of a colour space | cdef | res  resc or resd        uuid: XMP, Exif, IPTC
+//!  JP2    jp2h  colr: profile, or number of a colour space | cdef | res  resc or resd
+//!         uuid: XMP, Exif, IPTC
 //!  JXL    Exif | xml                            brob: one of these, compressed by Brotli
 //! ```
 

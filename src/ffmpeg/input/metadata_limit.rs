@@ -142,8 +142,8 @@ pub(in crate::ffmpeg) unsafe fn size_covers(context: *mut ffi::AVFormatContext) 
 }
 
 /// The decoders with which FFmpeg may look into the streams of an input: all but those of PNG and JPEG XL.
-/// Our own decoder gets packets of the former without what is too large to be unpacked, and none of the latter
-/// that its decoder would read for ever.
+/// Our own decoder gets packets of the former without what is too large to be unpacked, and none of the
+/// latter that FFmpeg would read for ever.
 pub(in crate::ffmpeg) fn probing_decoders() -> *const c_char {
     static NAMES: OnceLock<CString> = OnceLock::new();
     let names = NAMES.get_or_init(|| {

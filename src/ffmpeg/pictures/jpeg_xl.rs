@@ -1,5 +1,5 @@
-//! JPEG XL packets: codestreams, bare or in boxes. FFmpeg's decoder asks libjxl again and again for what a cut
-//! box lacks, and never ends; a bare codestream is taken whole, however much of it is there.
+//! JPEG XL packets: codestreams, bare or in boxes. FFmpeg's decoder asks libjxl again and again for what a
+//! cut box lacks, and never ends; a bare codestream is taken whole, however much of it is there.
 //!
 //! ```text
 //!  box: length, 32 bits, with itself | name, 4 bytes | data       length 1: 64 bits more; 0: to the end
