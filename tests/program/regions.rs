@@ -418,6 +418,37 @@ fn mattes_are_a_picture_a_folder_or_a_video() {
 }
 
 #[test]
+fn a_matte_lies_on_a_turned_video_as_it_is_shown() {
+    // Stored as 320x240.
+    let portrait = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/clip-rotated.mp4");
+    let folder = Folder::new();
+    let (all, out) = (folder.path("all.mkv"), folder.path("out.mkv"));
+    let matte = |size: &str| {
+        let path = folder.path(&format!("{size}.png"));
+        let source = format!("color=white:size={size},format=gray,geq=255");
+        ffmpeg(&["-f", "lavfi", "-i", &source, "-frames:v", "1", &path]);
+        path
+    };
+    let run = |out, more: &[&str]| {
+        let fixed = [portrait, out, "-f", BOX, "--encoder", "ffv1", "--end", "0.1"];
+        framepipe(&[&fixed, more].concat())
+    };
+    let (upright, lying) = (matte("240x320"), matte("320x240"));
+    assert!(run(&all, &[]).status.success());
+    let done = run(&out, &["--matte", &upright]);
+    assert!(done.status.success(), "{}", said(&done));
+    let size = 320 * 240 * 3 / 2;
+    let (found, expected) = (raw(&out, "yuv420p", size), raw(&all, "yuv420p", size));
+    assert!(found == expected, "{} of {} frames", found.len(), expected.len());
+    let done = run(&out, &["--matte", &lying]);
+    let text = said(&done);
+    assert!(
+        text.contains("is 320x240, and the picture 240x320; make it the same size"),
+        "{text}"
+    );
+}
+
+#[test]
 fn ffmpegs_maskedmerge_is_near() {
     let folder = Folder::new();
     let (clip, mattes) = (folder.clip("yuv444p"), folder.noise("mattes", 1));

@@ -258,8 +258,14 @@ impl Run<'_> {
         };
         let info = source.info();
         self.reading.check_size(&matte.name(), info)?;
-        let (matte_size, picture) = ((info.width, info.height), (self.info.width, self.info.height));
-        if info.uniform && self.info.uniform && matte_size != picture {
+        // Image files state their turn with each frame, and only then can sizes be compared.
+        let shown = |info: &StreamInfo| {
+            let turn = Turn::of_blocks(&info.side_data).unwrap_or(Turn::UPRIGHT);
+            turn.shown_size((info.width, info.height))
+        };
+        let (matte_size, picture) = (shown(info), shown(self.info));
+        let is_turned = (matte_size.1, matte_size.0) == picture;
+        if info.uniform && self.info.uniform && matte_size != picture && !is_turned {
             return Err(Failure::usage(&RegionError::Size {
                 name: matte.name(),
                 matte: matte_size,
