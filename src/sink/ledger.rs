@@ -166,6 +166,8 @@ pub(super) struct Ledger {
     place: String,
     /// What to do about what is lost.
     advice: &'static str,
+    /// What to do about it if it is one of these facts.
+    special: (&'static [Fact], &'static str),
     strict: bool,
     time_base: Rational,
     outcomes: BTreeMap<Fact, (String, Outcome)>,
@@ -184,6 +186,7 @@ impl Ledger {
         Ledger {
             place,
             advice,
+            special: (&[], ""),
             strict: rules.strict,
             time_base,
             outcomes: BTreeMap::new(),
@@ -193,6 +196,12 @@ impl Ledger {
             settled: BTreeSet::new(),
             frames: 0,
         }
+    }
+
+    /// Gives other `advice` where one of `facts` is lost.
+    #[cfg(feature = "ffmpeg")]
+    pub(super) fn advise_on(&mut self, facts: &'static [Fact], advice: &'static str) {
+        self.special = (facts, advice);
     }
 
     /// Counts a frame, and returns what it brings that must be accounted for.
@@ -299,10 +308,12 @@ impl Ledger {
 
     /// The sentences about what is lost so far.
     pub(super) fn sentences(&self) -> Vec<String> {
+        let of_loss = |(_, (_, outcome)): &(&Fact, &(String, Outcome))| *outcome == Outcome::Lost;
+        let is_special = |(fact, _): (&Fact, _)| self.special.0.contains(fact);
         let lost: Vec<String> = self
             .outcomes
             .iter()
-            .filter(|(_, (_, outcome))| *outcome == Outcome::Lost)
+            .filter(of_loss)
             .map(|(fact, (value, _))| match value.as_str() {
                 "" => fact.word().to_owned(),
                 value => format!("{} ({value})", fact.word()),
@@ -316,6 +327,8 @@ impl Ledger {
                 lost.join(", "),
                 if self.is_of_stills() {
                     OF_STILLS
+                } else if self.outcomes.iter().filter(of_loss).any(is_special) {
+                    self.special.1
                 } else {
                     self.advice
                 }

@@ -846,6 +846,44 @@ fn captions_are_kept_or_named() {
         let out = folder.path().join(format!("{encoder}.{end}"));
         let said = filtered(&input, &out, &format!("--encoder {encoder}"));
         assert_accounted(&input, &out, &said);
+        // What has failed is not advised.
+        assert!(!said.contains("such as libx265"), "{said}");
+    }
+}
+
+/// A picture of one colour keeps it through encoders that state a matrix of their own, or that is named.
+#[test]
+fn a_matrix_that_an_encoder_states_unasked_is_not_taken_for_the_pictures() {
+    let folder = tempfile::tempdir().unwrap();
+    // Untagged: BT.601 below 720 rows, BT.709 from there on.
+    let small = clip(
+        folder.path(),
+        "small.mkv",
+        "color=red:s=64x64:d=0.04",
+        "-vf scale=out_color_matrix=bt601 -pix_fmt yuv420p -c:v ffv1",
+    );
+    let large = clip(
+        folder.path(),
+        "large.mkv",
+        "color=lime:s=64x720:d=0.04",
+        "-vf scale=out_color_matrix=bt709 -pix_fmt yuv420p -c:v ffv1",
+    );
+    for (input, encoder, colour, warns) in [
+        (&small, "vc2", [255, 0, 0], true),
+        (&small, "utvideo", [255, 0, 0], false),
+        (&large, "vc2", [0, 255, 0], false),
+        (&large, "utvideo", [0, 255, 0], false),
+        (&large, "mjpeg", [0, 255, 0], true),
+        (&large, "speedhq", [0, 255, 0], true),
+    ] {
+        let out = folder.path().join("out.mkv");
+        let said = warnings(&filtered(input, &out, &format!("--encoder {encoder}")));
+        let found = rgb(&out);
+        let is_kept = found.iter().zip(colour).all(|(a, b)| a.abs_diff(b) < 8);
+        assert_eq!(said.contains(": matrix ("), warns, "{encoder}: {said}");
+        assert_eq!(is_kept, !warns, "{encoder}: {:?}", &found[..3]);
+        let strict = filter(input, &out, &format!("--encoder {encoder} --strict"));
+        assert_eq!(strict.status.success(), !warns, "{encoder}");
     }
 }
 

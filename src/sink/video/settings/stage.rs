@@ -7,9 +7,10 @@ use super::alpha;
 use super::choice::{self, FormatChoice};
 use super::encoder::Hdr;
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
+use crate::convert::written_matrix;
 use crate::ffmpeg::{Access, AvFormat, Demuxer, EncoderSetup, for_stream};
 use crate::frame::fact::{self, Fact, Facts, Samples};
-use crate::frame::{FieldOrder, Frame, Metadata, SideData, Turn};
+use crate::frame::{ColourModel, FieldOrder, Frame, Metadata, SideData, Turn};
 use crate::sink::SinkError;
 use crate::sink::ledger::{Ledger, Outcome, stated};
 use crate::sink::video::VideoSink;
@@ -17,6 +18,9 @@ use crate::sink::video::container::Sample;
 use crate::sink::video::encoding::Running;
 use crate::source::StreamInfo;
 use std::sync::Arc;
+
+/// H.273's number for a matrix that is not stated.
+const UNSPECIFIED: u8 = 2;
 
 /// The settings of the output and the facts that it is meant to say.
 #[derive(Clone)]
@@ -62,8 +66,22 @@ impl VideoSink {
             self.kind.name(),
             self.output.muxer.name()
         );
-        const ADVICE: &str = "another encoder or container may hold it, such as libx265 in .mkv";
-        let mut ledger = Ledger::new(place, ADVICE, rules, self.info.time_base);
+        let (encoder, is_matroska) = (self.kind.name(), self.container.name() == "matroska");
+        // None that has just failed.
+        let offered = |name: &str, advice| match is_matroska && encoder == name {
+            true => "another encoder or container may hold it",
+            false => advice,
+        };
+        let advice = offered(
+            "libx265",
+            "another encoder or container may hold it, such as libx265 in .mkv",
+        );
+        let mut ledger = Ledger::new(place, advice, rules, self.info.time_base);
+        let of_x264 = offered(
+            "libx264",
+            "another encoder or container may hold it, such as libx264 in .mkv",
+        );
+        ledger.advise_on(&[Fact::FieldOrder, Fact::Captions], of_x264);
         let said = ledger.see(&staged.first, staged.input).facts;
         let Rehearsed {
             mut staged,
@@ -74,6 +92,12 @@ impl VideoSink {
         for (fact, value) in &said {
             let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
             ledger.account(*fact, value, outcome);
+        }
+        if let (Some(assumed), None) = (meant.get(&Fact::Matrix), said.get(&Fact::Matrix))
+            && staged.input.model == ColourModel::Yuv
+            && !staged.keeps(Fact::Matrix, &meant, &read)
+        {
+            ledger.account(Fact::Matrix, assumed, Outcome::Lost);
         }
         let mut sample = None;
         if let Read::Back(back) = read {
@@ -172,6 +196,17 @@ impl VideoSink {
             let again = self.rehearse(&other, &[&tried]);
             if other.keeps(Fact::Range, &now, &again) {
                 (staged, meant, read) = (other, now, again);
+            }
+        }
+        if staged.states_another_matrix(&read) {
+            // What is assumed of the frames is said, where that can be.
+            let mut other = staged.clone();
+            other.choice.colour.matrix = written_matrix(staged.first.colour.matrix, staged.output.height);
+            other.setup.colour = other.choice.colour;
+            let again = self.rehearse(&other, &[&tried]);
+            if matches!(again, Read::Back(_)) {
+                meant = other.meant(&other.first);
+                (staged, read) = (other, again);
             }
         }
         let turn = staged.rotation().filter(|turn| {
@@ -363,6 +398,27 @@ impl Staged {
         };
         let found = found.unwrap_or_default();
         fact::survives(fact, value, found.get(&fact).map(String::as_str), self.output)
+    }
+
+    /// True if frames that say nothing of their matrix came back with another one than is assumed of them.
+    fn states_another_matrix(&self, read: &Read) -> bool {
+        let Read::Back(back) = read else {
+            return false;
+        };
+        let matrix = self.choice.colour.matrix;
+        let is_unsaid = matrix == UNSPECIFIED && self.input.model == ColourModel::Yuv;
+        let found = back.facts.first().map(|m| fact::said(m, self.output));
+        let found = found.and_then(|facts| facts.get(&Fact::Matrix).cloned());
+        let mut assumed = self.first.clone();
+        assumed.colour.matrix = written_matrix(matrix, self.output.height);
+        let assumed = fact::said(&assumed, self.output);
+        is_unsaid
+            && assumed
+                .get(&Fact::Matrix)
+                .zip(found)
+                .is_some_and(|(assumed, found)| {
+                    !fact::survives(Fact::Matrix, assumed, Some(&found), self.output)
+                })
     }
 
     /// What becomes of a fact of the input.

@@ -138,6 +138,12 @@ pub(in crate::sink::video) fn choose_encoder(
         .find(|&kind| can_be_used(kind))
         .or(default)
         .ok_or_else(|| {
+            if let Some(codec) = muxer.video_codec() {
+                return format!(
+                    "{name} is for {codec}, of which this FFmpeg has no encoder; choose another container \
+                     with --format or by the file's name"
+                );
+            }
             format!(
                 "{name} is no container for video, or this FFmpeg has no encoder for it; {}",
                 offer()
