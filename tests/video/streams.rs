@@ -355,6 +355,17 @@ fn a_transport_stream_keeps_named_data_and_no_other() {
     let output = folder.path().join("out.ts");
     assert_eq!(warnings(&input, &output, &["--strict"]), [] as [String; 0]);
     assert_eq!(named(&output), there, "{:?}", codecs(&output));
+    // Private data without a name is data from one transport stream to the other.
+    let (bytes, private) = (folder.path().join("data.bin"), folder.path().join("private.ts"));
+    let more = ["-map", "0", "-map", "1", "-map", "2", "-c:d", "copy"];
+    clip(
+        &private,
+        "aac",
+        &["-f", "data", "-i", bytes.to_str().unwrap()],
+        &more,
+    );
+    assert_eq!(warnings(&private, &output, &["--strict"]), [] as [String; 0]);
+    assert_eq!(packets(&output, "0:d"), packets(&private, "0:d"));
     let said = warnings(&input, &folder.path().join("out.mkv"), &[]);
     assert!(
         said.len() == 1 && said[0].contains("(data, klv) is left out: matroska cannot hold it"),
@@ -373,6 +384,76 @@ fn a_transport_stream_keeps_named_data_and_no_other() {
         said.len() == 1 && said[0].contains("stream 2 (subtitle, subrip) is left out: mpegts has no name"),
         "{said:?}"
     );
+    for (to, name) in [("avi", "avi"), ("mp4", "mp4")] {
+        let said = warnings(&text, &folder.path().join(format!("text.{to}")), &[]).join("\n");
+        let word = format!("stream 2 (subtitle, subrip) is left out: {name} holds no subtitles as subrip");
+        assert!(said.ends_with(&word), "{said}");
+    }
+}
+
+#[test]
+fn streams_have_the_number_and_the_place_that_a_container_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.ts"), folder.path().join("out.ts"));
+    let ids = |path: &Path| -> Vec<String> {
+        let id = |s: &Value| s["id"].as_str().unwrap_or_default().to_owned();
+        streams(path).iter().map(id).collect()
+    };
+    // Sound whose PID the video would get without one of its own, one of a program's table, and no clash.
+    for (pids, after) in [
+        (["0:257", "1:256"], ["0x101", "0x100"]),
+        (["0:256", "1:4096"], ["0x100", "0x101"]),
+        (["0:300", "1:301"], ["0x12c", "0x12d"]),
+    ] {
+        let table = ["-mpegts_pmt_start_pid", "80"];
+        let numbers = ["-streamid", pids[0], "-streamid", pids[1]];
+        clip(&input, "aac", &[], &[&table[..], &numbers].concat());
+        assert_eq!(
+            warnings(&input, &output, &["--strict"]),
+            [] as [String; 0],
+            "{pids:?}"
+        );
+        assert_eq!(ids(&output), after, "{pids:?}");
+        assert_eq!(packets(&output, "0:a"), packets(&input, "0:a"), "{pids:?}");
+    }
+    // 256 is the table's PID on Blu-ray discs.
+    let (disc, loud) = (folder.path().join("out.m2ts"), folder.path().join("loud.ts"));
+    clip(&loud, "ac3", &[], &["-streamid", "0:257", "-streamid", "1:256"]);
+    assert_eq!(warnings(&loud, &disc, &["--strict"]), [] as [String; 0]);
+    assert_eq!(ids(&disc), ["0x101", "0x1100"]);
+    // MXF wants the video first.
+    let (first, mxf) = (folder.path().join("first.mkv"), folder.path().join("out.mxf"));
+    clip(&first, "pcm_s16le", &[], &["-map", "1:a", "-map", "0:v"]);
+    assert_eq!(codecs(&first), ["pcm_s16le", "h264"]);
+    assert_eq!(warnings(&first, &mxf, &[]), [] as [String; 0]);
+    assert_eq!(codecs(&mxf), ["mpeg2video", "pcm_s16le"]);
+}
+
+#[test]
+fn sound_that_changes_its_form_is_named_where_the_container_states_it_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one.ts"), folder.path().join("two.ts"));
+    let input = folder.path().join("in.ts");
+    for (audio, codec) in [("aac", "aac"), ("mp2", "mp2")] {
+        clip(&one, audio, &[], &["-ac", "1"]);
+        let later = ["-ar", "44100", "-ac", "2", "-output_ts_offset", "0.48"];
+        clip(&two, audio, &[], &later);
+        let both = [std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap()].concat();
+        std::fs::write(&input, both).unwrap();
+        let said = warnings(&input, &folder.path().join("out.mkv"), &[]).join("\n");
+        let word = format!("stream 1 (audio, {codec}) has 44100 Hz and 2 channels from 0.");
+        assert!(said.contains(&word), "{said}");
+        assert!(
+            said.contains(" s on instead of 48000 Hz and 1 channel, and matroska states"),
+            "{said}"
+        );
+        for (to, more) in [("ts", &[][..]), ("mkv", &["--audio-encoder", "flac"])] {
+            let said = warnings(&input, &folder.path().join(format!("kept.{to}")), more).join("\n");
+            assert!(!said.contains(" Hz "), "{to}: {said}");
+        }
+        let said = warnings(&one, &folder.path().join("one.mkv"), &[]).join("\n");
+        assert!(!said.contains(" Hz "), "{said}");
+    }
 }
 
 /// Language and set dispositions of each stream, in order.
@@ -774,16 +855,43 @@ fn gaps_in_sound_that_is_encoded_become_silence() {
     let is_early = last_time(&output) < last_time(&packed) - 0.1;
     assert_eq!(said.contains("has a gap before "), is_early, "{said}");
     assert_eq!(filter(&packed, &output, &["--strict"]).0, !is_early);
+    // A program stream says the time of a block, which holds several packets.
+    let (packed, output) = (folder.path().join("ac3.mkv"), folder.path().join("out.mpg"));
+    ffmpeg(&[
+        "-i",
+        from,
+        "-c:v",
+        "copy",
+        "-c:a",
+        "ac3",
+        packed.to_str().unwrap(),
+    ]);
+    let said = warnings(&packed, &output, &[]).join("\n");
+    assert!(!said.contains("has a gap"), "{said}");
+    let length = |path: &Path| last_time(path) - first_time(path);
+    assert!(
+        (length(&output) - length(&packed)).abs() < 0.09,
+        "{}",
+        length(&output)
+    );
 }
 
-/// When a file's last packet of sound is heard, in seconds.
+/// When a file's packets of sound are heard, in seconds.
+fn sound_times(path: &Path) -> Vec<f64> {
+    let entries = ["-select_streams", "a:0", "-show_entries", "packet=pts_time"];
+    let found = probe(path, &entries);
+    let packets = found["packets"].as_array().unwrap().iter();
+    packets
+        .filter_map(|packet| packet["pts_time"].as_str()?.parse().ok())
+        .collect()
+}
+
+fn first_time(path: &Path) -> f64 {
+    sound_times(path)[0]
+}
+
 fn last_time(path: &Path) -> f64 {
-    let found = probe(
-        path,
-        &["-select_streams", "a:0", "-show_entries", "packet=pts_time"],
-    );
-    let last = found["packets"].as_array().unwrap().last().unwrap();
-    last["pts_time"].as_str().unwrap().parse().unwrap()
+    *sound_times(path).last().unwrap()
 }
 
 #[test]
@@ -837,6 +945,34 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
     assert!(!said.contains(" begins "), "{said}");
     let (expected, found) = (last_time(&late), last_time(&output));
     assert!((found - expected).abs() < 0.09, "{found} for {expected}");
+    // AVI has sound begin with the picture, however late it is by the packets' ticks.
+    for (audio, late) in [("mp2", "0.5"), ("mp2", "0.55"), ("mp2", "0.6"), ("aac", "0.476")] {
+        let (input, output) = (folder.path().join("later.mkv"), folder.path().join("later.avi"));
+        let inputs = [
+            "-f",
+            "lavfi",
+            "-i",
+            picture,
+            "-itsoffset",
+            late,
+            "-f",
+            "lavfi",
+            "-i",
+            "sine=d=1",
+        ];
+        let coded = ["-c:v", "ffv1", "-c:a", audio, input.to_str().unwrap()];
+        ffmpeg(&[&inputs[..], &coded].concat());
+        let said = warnings(&input, &output, &[]).join("\n");
+        assert!(
+            first_time(&output) < 0.03,
+            "{audio} {late}: {}",
+            first_time(&output)
+        );
+        assert!(
+            said.contains(" s after the picture, which avi cannot say"),
+            "{audio} {late}: {said}"
+        );
+    }
     // Blu-ray's transport streams have no AAC, and AC-3 is what their players know.
     let aac = folder.path().join("aac.mkv");
     clip(&aac, "aac", &[], &[]);
@@ -1131,6 +1267,13 @@ fn containers_that_hold_pictures_only_as_covers_are_refused() {
             assert!(!output.exists());
         }
     }
+    // A container of a codec that no encoder writes.
+    let (_, said) = filter(&input, &folder.path().join("out.vc1"), &[]);
+    assert!(
+        said[0].contains("vc1 is for vc1, of which this FFmpeg has no encoder")
+            && !said[0].contains("libx264"),
+        "{said:?}"
+    );
     // The encoder that did not do is not offered.
     let (_, said) = filter(
         &input,

@@ -10,9 +10,13 @@ use crate::ffmpeg::{
 use crate::frame::{Rational, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, OsStr, c_int};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
+
+/// PIDs that streams of a transport stream may have: those before are tables, the last is padding.
+const STATED_PIDS: Range<c_int> = 0x20..0x1FFF;
 
 /// An output container.
 pub(crate) struct Muxer {
@@ -144,6 +148,13 @@ impl Muxer {
         // SAFETY: codecs are static; null means that there is none.
         let codec = unsafe { ffi::avcodec_find_encoder(self.format().video_codec).as_ref() }?;
         (codec.type_ == ffi::AVMediaType::AVMEDIA_TYPE_VIDEO).then_some(EncoderKind { codec })
+    }
+
+    /// FFmpeg's name of the video codec that the container is for, if it says one.
+    pub(crate) fn video_codec(&self) -> Option<String> {
+        let codec = self.format().video_codec;
+        // SAFETY: the name is static.
+        (codec != ffi::AVCodecID::AV_CODEC_ID_NONE).then(|| text(unsafe { ffi::avcodec_get_name(codec) }))
     }
 
     /// The audio encoder that FFmpeg itself would choose for this container.
@@ -472,8 +483,67 @@ impl Muxer {
         Ok(())
     }
 
+    /// Gives each stream of a transport stream a PID of its own: the input's where that is free, else the
+    /// next free one of those that the muxer uses. FFmpeg refuses a head in which two are the same.
+    fn settle_ids(&mut self) {
+        let streams: Vec<*mut ffi::AVStream> = (0..).map_while(|index| self.stream_ptr(index)).collect();
+        // SAFETY: all are streams of this context, which is borrowed mutably.
+        let is_stated = |stream: &*mut ffi::AVStream| STATED_PIDS.contains(unsafe { &(**stream).id });
+        if self.name() != "mpegts" || !streams.iter().any(is_stated) {
+            return;
+        }
+        let option = |name: &CStr| {
+            let mut value = -1;
+            // SAFETY: the context is an object with options, its muxer's among them.
+            let code = unsafe {
+                let search = ffi::AV_OPT_SEARCH_CHILDREN as c_int;
+                ffi::av_opt_get_int(self.context.cast(), name.as_ptr(), search, &mut value)
+            };
+            (code >= 0).then_some(value as c_int)
+        };
+        // SAFETY: the address of an output context is a string of its own.
+        let url = text(unsafe { (*self.context).url });
+        let is_disc = match option(c"mpegts_m2ts_mode") {
+            Some(-1) | None => url.to_ascii_lowercase().ends_with(".m2ts"),
+            Some(mode) => mode != 0,
+        };
+        let table = match option(c"mpegts_pmt_start_pid").unwrap_or(0x1000) {
+            0x1000 if is_disc => 0x100,
+            table => table,
+        };
+        let mut taken = vec![table];
+        let mut others = Vec::new();
+        for &stream in &streams {
+            // SAFETY: as above.
+            let id = unsafe { (*stream).id };
+            if is_stated(&stream) && !taken.contains(&id) {
+                taken.push(id);
+            } else {
+                others.push(stream);
+            }
+        }
+        for stream in others {
+            // SAFETY: as above; parameters live as long as their stream.
+            let parameters = unsafe { &*(*stream).codecpar };
+            let first = match (parameters.codec_type, parameters.codec_id) {
+                _ if !is_disc => option(c"mpegts_start_pid").unwrap_or(0x100),
+                // The numbers of Blu-ray discs.
+                (ffi::AVMediaType::AVMEDIA_TYPE_VIDEO, _) => 0x1011,
+                (ffi::AVMediaType::AVMEDIA_TYPE_AUDIO, _) => 0x1100,
+                (_, ffi::AVCodecID::AV_CODEC_ID_HDMV_PGS_SUBTITLE) => 0x1200,
+                _ => 0x1800,
+            };
+            if let Some(free) = (first..STATED_PIDS.end).find(|id| !taken.contains(id)) {
+                taken.push(free);
+                // SAFETY: as above.
+                unsafe { (*stream).id = free };
+            }
+        }
+    }
+
     /// Writes the container's head. The streams' time bases may change by it.
     pub(crate) fn begin(&mut self) -> Result<(), AvError> {
+        self.settle_ids();
         // SAFETY: the context is complete.
         AvError::check(unsafe { ffi::avformat_write_header(self.context, ptr::null_mut()) })?;
         self.begun = true;

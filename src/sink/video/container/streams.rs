@@ -8,6 +8,9 @@ use std::ffi::CStr;
 /// Packets of a stream that a trial writes.
 pub(in crate::sink::video) const PACKETS_TRIED: usize = 8;
 
+/// The mark of private data in transport streams: its stream type.
+const PRIVATE_DATA: u32 = 6;
+
 /// Texts about a stream that are not true of it any more once it is encoded anew.
 pub(in crate::sink::video) const STALE_TEXTS: &[&CStr] = &[
     c"encoder",
@@ -46,8 +49,13 @@ impl StreamHandling {
 }
 
 impl Container {
+    /// True for containers that refuse other streams before the video.
+    pub(in crate::sink::video) fn wants_video_first(&self) -> bool {
+        self.name.starts_with("mxf")
+    }
+
     /// Whether the head can be written with the filtered stream and these others, each where it stands in the
-    /// input; if not, the reason.
+    /// input, or behind the filtered one where that must be the first; if not, the reason.
     pub(in crate::sink::video) fn try_head<'a>(
         &self,
         add_video: AddVideo<'_>,
@@ -56,7 +64,10 @@ impl Container {
     ) -> Result<(), String> {
         let run = || -> Result<(), AvError> {
             let mut muxer = self.in_memory()?;
-            let mut has_video = false;
+            let mut has_video = self.wants_video_first();
+            if has_video {
+                add_video(&mut muxer)?;
+            }
             for (index, handling) in others {
                 if index > filtered && !has_video {
                     add_video(&mut muxer)?;
@@ -83,7 +94,7 @@ impl Container {
     ) -> Result<(), String> {
         let others = std::iter::once((index, handling));
         self.try_head(add_video, (demuxer, filtered), others)
-            .map_err(|reason| format!("{} cannot hold it: {reason}", self.name))?;
+            .map_err(|reason| self.refused(demuxer, index, &reason))?;
         let medium = demuxer.stream(index).map_or(Medium::Other, |facts| facts.medium);
         // An attachment comes beside the video, other streams are recognised more safely if they are alone.
         let alone = match medium {
@@ -103,6 +114,23 @@ impl Container {
                 self.name
             )),
             _ => Err(format!("{} does not keep it", self.name)),
+        }
+    }
+
+    /// What to say of stream `index` of `demuxer` if the head cannot be written with it for `reason`. FFmpeg
+    /// counts the streams of the trial, and calls missing what a container is not made for.
+    fn refused(&self, demuxer: &Demuxer, index: usize, reason: &str) -> String {
+        const OF_CODEC: &[&str] = &[
+            "Could not find tag for codec",
+            "patches welcome",
+            "are supported for WebM",
+        ];
+        let facts = demuxer
+            .stream(index)
+            .filter(|facts| facts.medium == Medium::Subtitle);
+        match facts.filter(|_| OF_CODEC.iter().any(|words| reason.contains(words))) {
+            Some(facts) => format!("{} holds no subtitles as {}", self.name, facts.codec),
+            None => format!("{} cannot hold it: {reason}", self.name),
         }
     }
 
@@ -132,6 +160,7 @@ impl Container {
             StreamHandling::Copy { .. } => facts.codec.clone(),
             StreamHandling::Encode(transcoder) => transcoder.codec_name(),
         };
+        let is_private = facts.tag == PRIVATE_DATA && demuxer.format_name() == self.name;
         let mut muxer = self.in_memory().ok()?;
         let beside = match video {
             Some(sample) => Some((sample, sample.add(&mut muxer).ok()?)),
@@ -161,8 +190,11 @@ impl Container {
         let found = (0..back.stream_count())
             .filter_map(|at| Some((at, back.stream(at)?)))
             .any(|(at, found)| match facts.medium {
-                // Whatever has no name of its own is data.
-                Medium::Data => found.medium == Medium::Data && found.codec == facts.codec && found.has_codec,
+                // Whatever has no name of its own is data, in transport streams private data.
+                Medium::Data => {
+                    let is_named = found.has_codec || is_private && found.tag == PRIVATE_DATA;
+                    found.medium == Medium::Data && found.codec == facts.codec && is_named
+                }
                 Medium::Attachment => found.medium == Medium::Attachment,
                 // A lone video's codec may take more of it to be recognised.
                 Medium::Video => found.medium == Medium::Video && found.has_codec,

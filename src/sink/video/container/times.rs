@@ -26,6 +26,14 @@ const SLIGHT: f64 = 0.003;
 const UNEVEN: f64 = 0.2;
 const GAP: f64 = 1.0;
 
+/// Bytes of sound on either side of such a gap, several blocks of MPEG's program stream, and the most
+/// packets.
+const BLOCKS: usize = 8 << 10;
+const MOST_IN_BLOCKS: usize = 64;
+
+/// Bytes of each picture beside such sound: more than a block, so that each has its time.
+const PICTURE_BYTES: usize = 4 << 10;
+
 /// Seconds of sound that take more than one page of Ogg.
 const OGG_PAGES: f64 = 2.0;
 
@@ -132,12 +140,14 @@ impl Container {
         if packets.len() < LEAST_TRIED || facts.codec.starts_with("pcm_") {
             return true;
         }
-        let found = self.sound_back((demuxer, index), handling, packets, 0);
+        let as_they_are = packets.iter().map(|&packet| (packet, 0));
+        let found = self.sound_back((demuxer, index), handling, as_they_are);
         found.is_none_or(|found| (found - expected).abs() < f64::max(SLIGHT, UNEVEN * expected))
     }
 
-    /// True if a gap between two packets such as `packet` of sound of stream `index` of `demuxer` comes back,
-    /// or if that cannot be found out.
+    /// True if a gap between packets such as `packet` of sound of stream `index` of `demuxer` comes back, or
+    /// if that cannot be found out. There are as many of them as fill the blocks of a container that says
+    /// the time of a block.
     pub(in crate::sink::video) fn keeps_gaps(
         &self,
         (demuxer, index): (&Demuxer, usize),
@@ -147,9 +157,18 @@ impl Container {
         let Some(base) = demuxer.time_base(index) else {
             return true;
         };
-        let gap = (GAP / base.to_f64()) as i64;
-        let found = self.sound_back((demuxer, index), handling, &[packet, packet], gap);
-        found.is_none_or(|found| found > GAP / 2.0)
+        let ticks = |seconds: f64| (seconds / base.to_f64()) as i64;
+        // A tick more than stated, so that no two of them round to one tick of the container.
+        let lasts = match packet.duration() {
+            0 => ticks(SOUND_LASTS),
+            known => known + 1,
+        };
+        let half = BLOCKS.div_ceil(packet.size().max(1)).clamp(1, MOST_IN_BLOCKS) as i64;
+        let late = |at: i64| at * lasts + if at < half { 0 } else { ticks(GAP) };
+        let packets = (0..2 * half).map(|at| (packet, late(at)));
+        let found = self.sound_back((demuxer, index), handling, packets);
+        let without = ((2 * half - 1) * lasts) as f64 * base.to_f64();
+        found.is_none_or(|found| found - without > GAP / 2.0)
     }
 
     /// True if the container counts pictures from its beginning, so that a first one which belongs `begins`
@@ -171,25 +190,33 @@ impl Container {
         gap().is_some_and(|gap| gap > PICTURE_LASTS + COARSE)
     }
 
-    /// Seconds from the first packet of sound to the last one, written from the beginning on, each `later`
-    /// ticks after the one before, and read again.
-    fn sound_back(
+    /// Seconds from the first packet of sound to the last one, written from the beginning on, each so many
+    /// ticks later than it says, and read again.
+    fn sound_back<'a>(
         &self,
         (demuxer, index): (&Demuxer, usize),
         handling: &StreamHandling,
-        packets: &[&Packet],
-        later: i64,
+        packets: impl Iterator<Item = (&'a Packet, i64)>,
     ) -> Option<f64> {
         let base = demuxer.time_base(index)?;
         let (mut muxer, picture, sound) = self.with_picture(|muxer| handling.add(muxer, demuxer, index))?;
-        write_two(&mut muxer, picture, 0.0, PICTURE_LASTS)?;
-        let first = packets.first()?;
-        let mut shift = -first.dts().or_else(|| first.pts())?;
-        for packet in packets {
+        // Pictures go on all the while: without them, a gap is a jump of the clock.
+        let (mut pictures, mut begins) = (0, None);
+        let tick = muxer.time_base(picture);
+        for (packet, later) in packets {
+            let at = packet.dts().or_else(|| packet.pts())?;
+            let first = *begins.get_or_insert(at);
+            let time = (at + later - first) as f64 * base.to_f64();
+            while pictures < 2 || f64::from(pictures) * PICTURE_LASTS <= time {
+                let at = f64::from(pictures) * PICTURE_LASTS / tick.to_f64();
+                let mut frame = Packet::zeros(PICTURE_BYTES, at.round() as i64).ok()?;
+                frame.set_duration((PICTURE_LASTS / tick.to_f64()).round() as i64);
+                muxer.write(&mut frame, picture, tick).ok()?;
+                pictures += 1;
+            }
             let mut packet = packet.duplicate().ok()?;
-            packet.shift(shift);
+            packet.shift(later - first);
             muxer.write(&mut packet, sound, base).ok()?;
-            shift += later;
         }
         let mut back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()?;
         let mut times = Vec::new();
@@ -219,8 +246,8 @@ impl Container {
             }
             handling.add(muxer, demuxer, index)
         })?;
-        write_two(&mut muxer, picture, begins.0, PICTURE_LASTS)?;
-        write_two(&mut muxer, sound, begins.1, SOUND_LASTS)?;
+        let picture_step = write_two(&mut muxer, picture, begins.0, PICTURE_LASTS)?;
+        let sound_step = write_two(&mut muxer, sound, begins.1, SOUND_LASTS)?;
         let bytes = muxer.finish_in_memory().ok()?;
         let mut back = Demuxer::from_bytes(bytes, &self.name).ok()?;
         let (mut last_picture, mut last_sound) = (None, None);
@@ -229,8 +256,8 @@ impl Container {
             let facts = back.stream(packet.stream())?;
             let time = packet.pts().or_else(|| packet.dts())? as f64 * facts.time_base.to_f64();
             match facts.medium {
-                Medium::Video => last_picture = Some(time - PICTURE_LASTS),
-                Medium::Audio => last_sound = Some(time - SOUND_LASTS),
+                Medium::Video => last_picture = Some(time - picture_step),
+                Medium::Audio => last_sound = Some(time - sound_step),
                 _ => {}
             }
         }
@@ -253,14 +280,17 @@ impl Container {
     }
 }
 
-/// Writes two packets of `lasts` seconds into a stream, the first one at `begins` seconds.
-fn write_two(muxer: &mut Muxer, stream: usize, begins: f64, lasts: f64) -> Option<()> {
+/// Writes two packets of `lasts` seconds into a stream, the first one at `begins` seconds, and gives the
+/// seconds from one to the other: whole ticks, and one at least, as muxers refuse two packets at one time.
+fn write_two(muxer: &mut Muxer, stream: usize, begins: f64, lasts: f64) -> Option<f64> {
     let base = muxer.time_base(stream);
     let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;
-    for step in 0..2 {
-        let mut packet = Packet::zeros(16, ticks(begins + f64::from(step) * lasts)).ok()?;
+    let first = ticks(begins);
+    let second = ticks(begins + lasts).max(first + 1);
+    for at in [first, second] {
+        let mut packet = Packet::zeros(16, at).ok()?;
         packet.set_duration(ticks(lasts));
         muxer.write(&mut packet, stream, base).ok()?;
     }
-    Some(())
+    Some((second - first) as f64 * base.to_f64())
 }

@@ -116,10 +116,15 @@ impl Passthrough {
             let gaps = copied.gaps.as_ref()?;
             gaps.sentence(&copied.label, container)
         });
+        let changes = self.copied.iter().filter_map(|copied| {
+            let changes = copied.changes.as_ref()?;
+            changes.sentence(&copied.label, container)
+        });
         let cut_tails = self.copied.iter().filter_map(|copied| copied.cut_tail.clone());
         late.chain(self.reader.unforeseen())
             .chain(joins)
             .chain(gaps)
+            .chain(changes)
             .chain(cut_tails)
             .collect()
     }

@@ -1,6 +1,6 @@
 //! One stream that is carried over: its packets in the output's time base, in an order that containers take.
 
-use super::sound::Gaps;
+use super::sound::{Changes, Gaps};
 use crate::ffmpeg::{AvError, Demuxer, Medium, Muxer, Packet, StreamFacts};
 use crate::frame::Rational;
 use crate::sink::video::container::{Container, StreamHandling};
@@ -28,6 +28,8 @@ pub(super) struct Copied {
     medium: Medium,
     /// The gaps of its sound, where the container has what follows a gap come at once.
     pub(super) gaps: Option<Gaps>,
+    /// The rate and channels of its sound, where the container states them once.
+    pub(super) changes: Option<Changes>,
     /// Pictures whose decoding times the input does not say, until a packet says one, in the output's time
     /// base.
     undated: Vec<Packet>,
@@ -57,6 +59,7 @@ impl Copied {
         to: usize,
         handling: StreamHandling,
         gaps: Option<Gaps>,
+        changes: Option<Changes>,
     ) -> Copied {
         Copied {
             from: index,
@@ -67,6 +70,7 @@ impl Copied {
             last_end: None,
             medium: facts.medium,
             gaps,
+            changes,
             undated: Vec::new(),
             late: 0,
             label: label(index, facts),
@@ -105,6 +109,9 @@ impl Copied {
         demuxer: &Demuxer,
         packet: &mut Packet,
     ) -> Result<(), AvError> {
+        if let (Some(changes), Some(at)) = (&mut self.changes, packet.pts().or_else(|| packet.dts())) {
+            changes.see(packet.data(), at as f64 * self.base.to_f64());
+        }
         packet.shift((self.delay / self.base.to_f64()).round() as i64);
         packet.rescale(self.base, muxer.time_base(self.to));
         // Matroska says only when pictures are shown, and FFmpeg finds the decoding times a few pictures on.

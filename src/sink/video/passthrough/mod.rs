@@ -22,15 +22,15 @@ mod texts;
 
 pub(super) use plan::{MapFailure, no_audio_encoder};
 
-use super::container::{AddVideo, Container};
+use super::container::{AddVideo, Container, StreamHandling};
 use super::selection::StreamOptions;
-use crate::ffmpeg::Muxer;
+use crate::ffmpeg::{AvError, Medium, Muxer};
 use crate::source::Origin;
 use account::Losses;
 use copied::Copied;
 use plan::{Planned, Planner};
 use reading::Reader;
-use sound::Gaps;
+use sound::{Changes, Gaps};
 
 /// The streams of an input that come into the output beside the picture.
 pub(super) struct Passthrough {
@@ -61,8 +61,8 @@ impl Passthrough {
     }
 
     /// Adds every stream that is wanted and that `muxer`, which writes `container`, can hold, in the input's
-    /// order, with the filtered one where it stands, and takes over chapters and texts. Gives the index of
-    /// the filtered stream in the output.
+    /// order, with the filtered one where it stands or, where the container wants that, first, and takes over
+    /// chapters and texts. Gives the index of the filtered stream in the output.
     pub(super) fn map(
         &mut self,
         muxer: &mut Muxer,
@@ -102,13 +102,21 @@ impl Passthrough {
         add_video: AddVideo<'_>,
         planned: Vec<Planned>,
     ) -> Result<usize, MapFailure> {
+        let add_described = |reader: &Reader, muxer: &mut Muxer| {
+            let to = add_video(muxer)?;
+            texts::describe_video(reader, muxer, to)?;
+            Ok::<usize, AvError>(to)
+        };
         let mut planned = planned.into_iter().peekable();
         let mut video = None;
+        if container.wants_video_first() {
+            video = Some(add_described(&self.reader, muxer)?);
+        }
         for index in 0..self.reader.demuxer.stream_count() {
             if index == self.reader.filtered {
-                let to = add_video(muxer)?;
-                texts::describe_video(&self.reader, muxer, to)?;
-                video = Some(to);
+                if video.is_none() {
+                    video = Some(add_described(&self.reader, muxer)?);
+                }
                 continue;
             }
             let (Some(Planned { handling, .. }), Some(facts)) = (
@@ -120,7 +128,14 @@ impl Passthrough {
             };
             let to = handling.add(muxer, &self.reader.demuxer, index)?;
             let gaps = Gaps::of_counted(&self.reader, muxer, container, &handling, (index, &facts));
-            self.copied.push(Copied::new((index, &facts), to, handling, gaps));
+            let changes = match (facts.medium, &handling) {
+                (Medium::Audio, StreamHandling::Copy { .. }) => {
+                    Changes::watched(&facts.codec, container.name())
+                }
+                _ => None,
+            };
+            self.copied
+                .push(Copied::new((index, &facts), to, handling, gaps, changes));
         }
         match video {
             Some(video) => Ok(video),

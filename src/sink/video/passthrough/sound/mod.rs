@@ -7,13 +7,16 @@
 //! ```
 //!
 //! `start`: what is late or early, and priming, which is not heard. `gaps`: pauses that a container would
-//! close. `end`: silence where a container must not run out of sound, and what it cuts off.
+//! close. `changes`: another rate or other channels from somewhere on. `end`: silence where a container must
+//! not run out of sound, and what it cuts off.
 
+mod changes;
 mod end;
 mod gaps;
 mod start;
 
 use crate::ffmpeg::Muxer;
+pub(super) use changes::Changes;
 pub(super) use gaps::Gaps;
 
 /// Sound that is late by so few seconds is where it belongs.
