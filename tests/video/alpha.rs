@@ -471,6 +471,35 @@ fn gif_frames_are_exactly_what_was_put_in() {
 }
 
 #[test]
+fn a_gif_through_a_pipe_is_read_like_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gif, out) = (folder.path().join("in.gif"), folder.path().join("out.mkv"));
+    // More than FFmpeg reads at a time.
+    let source = "testsrc2=s=160x160:r=25:d=0.4,noise=alls=60:allf=t";
+    ffmpeg(&["-f", "lavfi", "-i", source, gif.to_str().unwrap()], &[]);
+    assert!(fs::metadata(&gif).unwrap().len() > 100_000);
+    let options = ["--encoder", "ffv1"];
+    filtered(&gif, &out, &options);
+    let expected = frames_of(&out);
+    let mut cat = Command::new("cat")
+        .arg(&gif)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let done = Command::new(env!("CARGO_BIN_EXE_framepipe"))
+        .args(["filter", "--filter", "mask:rows=1", "--overwrite", "/dev/stdin"])
+        .arg(&out)
+        .args(options)
+        .stdin(cat.stdout.take().unwrap())
+        .output()
+        .unwrap();
+    assert!(cat.wait().unwrap().success());
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && !said.contains("warning"), "{said}");
+    assert_eq!(frames_of(&out), expected);
+}
+
+#[test]
 fn gif_and_animated_png_keep_their_times_to_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let slides = folder.path().join("slides.gif");

@@ -1,6 +1,7 @@
 //! A pipe, or a device, that FFmpeg reads through an I/O context of its own, so that every wait can be ended.
 //!
-//! FFmpeg's own reader of files sleeps in the system call until something comes.
+//! FFmpeg's own reader of files sleeps in the system call until something comes. Its reader of GIF, in
+//! FFmpeg 5.1, goes through the whole file first, and goes back at each picture, for which the file is kept.
 #![allow(unsafe_code)]
 
 use super::io_context::{Functions, IoContext};
@@ -19,8 +20,15 @@ pub(in crate::ffmpeg) struct PipeFile {
     _contents: Box<Contents>,
 }
 
+/// What GIF files begin with, and the most bytes of one that are kept.
+const GIF: &[u8] = b"GIF8";
+const MOST_KEPT: usize = 256 << 20;
+
 struct Contents {
     file: File,
+    /// All bytes so far, while it may be gone back to them, and where among them FFmpeg reads.
+    kept: Option<Vec<u8>>,
+    at: usize,
     /// Lives longer: the demuxer drops it after its context.
     patience: *const StallTimeout,
 }
@@ -30,15 +38,21 @@ impl PipeFile {
     pub(in crate::ffmpeg) fn new(file: File, patience: &StallTimeout) -> Result<PipeFile, AvError> {
         let mut contents = Box::new(Contents {
             file,
+            kept: Some(Vec::new()),
+            at: 0,
             patience: ptr::from_ref(patience),
         });
         let opaque = ptr::from_mut(&mut *contents).cast::<c_void>();
         let functions = Functions {
             read: Some(read),
+            seek: Some(seek),
             ..Functions::default()
         };
+        let io = IoContext::new(opaque, functions)?;
+        // SAFETY: the context was just made. It goes back to what is kept, and nowhere else.
+        unsafe { (*io.as_ptr()).seekable = 0 };
         Ok(PipeFile {
-            io: IoContext::new(opaque, functions)?,
+            io,
             _contents: contents,
         })
     }
@@ -46,6 +60,36 @@ impl PipeFile {
     /// FFmpeg's context of this pipe.
     pub(in crate::ffmpeg) fn as_ptr(&self) -> *mut ffi::AVIOContext {
         self.io.as_ptr()
+    }
+}
+
+impl Contents {
+    /// Keeps what was read of a GIF file.
+    fn keep(&mut self, read: &[u8]) {
+        let Some(kept) = &mut self.kept else {
+            return;
+        };
+        kept.extend_from_slice(read);
+        self.at = kept.len();
+        let is_gif = kept.starts_with(GIF) || GIF.starts_with(kept);
+        if !is_gif || kept.len() > MOST_KEPT {
+            self.kept = None;
+        }
+    }
+}
+
+/// Goes to another place of what is kept.
+unsafe extern "C" fn seek(opaque: *mut c_void, offset: i64, whence: c_int) -> i64 {
+    const SEEK_SET: c_int = 0;
+    // SAFETY: FFmpeg hands back the contents, which nobody else touches while it calls.
+    let contents = unsafe { &mut *opaque.cast::<Contents>() };
+    let kept = contents.kept.as_ref().map_or(0, Vec::len);
+    match usize::try_from(offset) {
+        Ok(to) if to <= kept && whence == SEEK_SET => {
+            contents.at = to;
+            offset
+        }
+        _ => i64::from(ffi::AVERROR(ffi::EPIPE)),
     }
 }
 
@@ -61,6 +105,13 @@ unsafe extern "C" fn read(opaque: *mut c_void, to: *mut u8, size: c_int) -> c_in
             patience,
         )
     };
+    if let Some(kept) = contents.kept.as_ref().filter(|kept| contents.at < kept.len()) {
+        let left = &kept[contents.at..];
+        let count = left.len().min(to.len());
+        to[..count].copy_from_slice(&left[..count]);
+        contents.at += count;
+        return count as c_int;
+    }
     loop {
         if patience.is_over() {
             return ffi::AVERROR_EXIT;
@@ -70,7 +121,10 @@ unsafe extern "C" fn read(opaque: *mut c_void, to: *mut u8, size: c_int) -> c_in
         }
         match contents.file.read(to) {
             Ok(0) => return ffi::AVERROR_EOF,
-            Ok(count) => return count as c_int,
+            Ok(count) => {
+                contents.keep(&to[..count]);
+                return count as c_int;
+            }
             Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
             Err(e) => return AvError::of_io(&e).0,
         }
