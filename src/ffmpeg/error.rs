@@ -37,6 +37,11 @@ impl fmt::Display for SurfaceError {
 /// Threads that could not be started; four letters, as FFmpeg's own codes are.
 const NO_THREADS: c_int = -(c_int::from_le_bytes(*b"FPth"));
 
+/// Bytes that are asked for to know whether memory is short: more than demuxers need for what they hold
+/// themselves, and no more than a packet may have.
+const LEAST_TRIED: u64 = 64 << 20;
+const MOST_TRIED: u64 = 256 << 20;
+
 impl AvError {
     /// Turns a result code into a `Result`; zero and positive codes are passed on.
     pub(crate) fn check(code: c_int) -> Result<c_int, AvError> {
@@ -87,6 +92,13 @@ impl AvError {
             NO_THREADS => Some(Shortage::Threads),
             code => (code == ffi::AVERROR(ffi::ENOMEM)).then_some(Shortage::Memory),
         }
+    }
+
+    /// True if a demuxer finds no memory for what an input of `length` bytes states, where there is enough
+    /// for all that it holds: sizes in it are wrong.
+    pub(crate) fn is_claim(self, length: Option<u64>) -> bool {
+        let bytes = length.unwrap_or(MOST_TRIED).clamp(LEAST_TRIED, MOST_TRIED) as usize;
+        self.shortage() == Some(Shortage::Memory) && Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
     }
 
     /// The end that the user wished.
@@ -229,6 +241,9 @@ mod tests {
             external
         });
         assert_eq!(error.unwrap_err().0, external);
+        // Sizes in an input that cannot be are no lack of memory.
+        assert!(AvError::no_memory().is_claim(Some(1000)) && AvError::no_memory().is_claim(None));
+        assert!(!AvError(external).is_claim(Some(1000)));
         let error = AvError::check_opening(|| ffi::AVERROR(ffi::EAGAIN)).unwrap_err();
         assert_eq!(error.shortage(), Some(Shortage::Threads));
         assert!(error.to_string().contains("threads can be started"), "{error}");

@@ -1,5 +1,5 @@
-//! What FFmpeg says: its messages go to the debug log, and the last error of each thread is kept for the
-//! sentence that reports the failure.
+//! What FFmpeg says: its messages go to the debug log, and the last errors of each thread are kept for the
+//! sentence that reports the failure. Errors of decoders are counted where their pictures lie.
 //!
 //! A result code alone is often no more than "Invalid argument"; the line that the library wrote before it
 //! says which.
@@ -15,11 +15,18 @@ use std::sync::{Mutex, Once, PoisonError};
 /// and where a JPEG breaks off, of which the picture has no mark.
 const PATCHED: [&[u8]; 2] = [b"concealing ", b"error y="];
 
+/// How errors of decoders begin that take nothing from a picture.
+const HARMLESS: [&[u8]; 1] = [b"unable to decode APP fields"];
+
+/// Parts of FFmpeg whose last errors are kept.
+const MOST_PARTS: usize = 16;
+
 /// Longest message that is kept.
 const LINE: usize = 512;
 
 thread_local! {
-    static LAST: RefCell<Line> = const { RefCell::new(Line { who: String::new(), what: String::new() }) };
+    /// The last error of each part, the latest one last.
+    static LAST: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The latest picture that was not decoded because it is too large: decoders' threads report it, too.
@@ -53,24 +60,21 @@ pub(super) fn capture() {
 /// The last error that FFmpeg reported on this thread since [`forget`], without its line break; `None` if
 /// there is none.
 fn last_line() -> Option<String> {
-    LAST.with(|last| Some(last.borrow().what.clone()).filter(|line| !line.is_empty()))
+    LAST.with(|last| last.borrow().last().map(|line| line.what.clone()))
 }
 
 /// Forgets what this thread's calls have reported; called before a call whose failure is to be explained.
 pub(crate) fn forget() {
-    LAST.with(|last| {
-        let mut last = last.borrow_mut();
-        last.who.clear();
-        last.what.clear();
-    });
+    LAST.with(|last| last.borrow_mut().clear());
 }
 
 /// The format that FFmpeg found and that is not among those that it may read, if that was the last error.
 pub(super) fn refused_format() -> Option<String> {
     LAST.with(|last| {
         let last = last.borrow();
-        let is_refused = last.what.starts_with("Format not on whitelist");
-        is_refused.then(|| last.who.clone())
+        let line = last.last()?;
+        let is_refused = line.what.starts_with("Format not on whitelist");
+        is_refused.then(|| line.who.clone())
     })
 }
 
@@ -78,7 +82,8 @@ pub(super) fn refused_format() -> Option<String> {
 pub(super) fn error_of(name: &str) -> Option<String> {
     LAST.with(|last| {
         let last = last.borrow();
-        (last.who == name && !last.what.is_empty()).then(|| last.what.clone())
+        let line = last.iter().find(|line| line.who == name);
+        line.map(|line| line.what.clone())
     })
 }
 
@@ -112,7 +117,9 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
     // SAFETY: FFmpeg passes a format, and an object that is null or begins with its class.
     unsafe {
         let format = CStr::from_ptr(format).to_bytes();
-        if PATCHED.iter().any(|begin| format.starts_with(begin)) {
+        let begins = |words: &[&[u8]]| words.iter().any(|begin| format.starts_with(begin));
+        let is_error = level <= ffi::AV_LOG_ERROR as c_int && !begins(&HARMLESS);
+        if is_error || begins(&PATCHED) {
             PictureMemory::note_patched(object);
         }
     }
@@ -153,7 +160,14 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
             *TOO_LARGE.lock().unwrap_or_else(PoisonError::into_inner) = Some(size);
         }
         let (who, what) = (who.to_owned(), what.to_owned());
-        LAST.with(|last| *last.borrow_mut() = Line { who, what });
+        LAST.with(|last| {
+            let mut last = last.borrow_mut();
+            last.retain(|line| line.who != who);
+            if last.len() == MOST_PARTS {
+                last.remove(0);
+            }
+            last.push(Line { who, what });
+        });
     }
 }
 

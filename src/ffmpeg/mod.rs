@@ -31,6 +31,7 @@ pub use input::access::Access;
 pub(crate) use input::clock::Jump;
 pub(crate) use input::clock::Jumps;
 pub(crate) use input::demuxer::{Chapter, Demuxer, Medium, OpenFailure, StreamFacts};
+pub(crate) use input::ebml;
 pub(crate) use output::audio::{AudioEncoderKind, AudioTranscoder};
 pub(crate) use output::encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use output::muxer::{Muxer, MuxerFailure};

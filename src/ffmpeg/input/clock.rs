@@ -58,6 +58,8 @@ pub(in crate::ffmpeg) struct Times {
     pub(in crate::ffmpeg) dts: Nanos,
     pub(in crate::ffmpeg) pts: Nanos,
     pub(in crate::ffmpeg) duration: Nanos,
+    /// Decoding may begin with it.
+    pub(in crate::ffmpeg) is_key: bool,
 }
 
 /// Where one stream is, on the output's clock.
@@ -70,11 +72,22 @@ struct Track {
     end: Nanos,
 }
 
+/// How a container counts time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ffmpeg) enum ClockKind {
+    /// From its beginning to its end.
+    Steady,
+    /// It begins anywhere and may jump (AVFMT_TS_DISCONT).
+    Jumping,
+    /// It is as steady, but where files were put one behind another, it begins anew, at a key packet. It says
+    /// when packets are shown, and FFmpeg guesses when they are decoded.
+    Restarting,
+}
+
 /// The map from an input's time to the output's.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    /// The container's clock may jump (AVFMT_TS_DISCONT).
-    may_jump: bool,
+    kind: ClockKind,
     /// What is added in each epoch.
     offsets: Vec<Nanos>,
     /// By stream; `None` before a stream's first packet.
@@ -84,12 +97,12 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// A clock for an input whose earliest sound or picture is shown at `origin` nanoseconds.
-    pub(in crate::ffmpeg) fn new(may_jump: bool, origin: Option<Nanos>) -> Clock {
+    pub(in crate::ffmpeg) fn new(kind: ClockKind, origin: Option<Nanos>) -> Clock {
         let origin = origin.unwrap_or(0);
         // A container whose time begins at zero may have a pause before its first frame, which is kept.
-        let is_pause = !may_jump && (0..=LATE_START).contains(&origin);
+        let is_pause = kind != ClockKind::Jumping && (0..=LATE_START).contains(&origin);
         Clock {
-            may_jump,
+            kind,
             offsets: vec![if is_pause { 0 } else { -origin }],
             tracks: Vec::new(),
             jumps: Jumps::default(),
@@ -99,6 +112,11 @@ impl Clock {
     /// What is added to times in the first epoch.
     pub(in crate::ffmpeg) fn first_offset(&self) -> Nanos {
         self.offsets[0]
+    }
+
+    /// True if it may begin anew, so that an index does not lead to all packets.
+    pub(in crate::ffmpeg) fn may_restart(&self) -> bool {
+        self.kind == ClockKind::Restarting
     }
 
     /// The jumps so far.
@@ -117,9 +135,12 @@ impl Clock {
 
     /// What to add to the times of the next packet of stream `stream`. `leads` is true for streams whose
     /// times may begin an epoch: sound and video, not covers or subtitles.
-    pub(in crate::ffmpeg) fn offset(&mut self, stream: usize, leads: bool, times: Times) -> Nanos {
-        if !self.may_jump {
+    pub(in crate::ffmpeg) fn offset(&mut self, stream: usize, leads: bool, mut times: Times) -> Nanos {
+        if self.kind == ClockKind::Steady {
             return self.offsets[0];
+        }
+        if self.kind == ClockKind::Restarting {
+            times.dts = times.pts;
         }
         let latest = self.tracks.iter().flatten().map(|t| t.end).max();
         if !leads {
@@ -143,7 +164,11 @@ impl Clock {
                 let gap = if alone { FORWARD_ALONE } else { FORWARD };
                 let fits = |epoch: &usize| {
                     let dts = times.dts + self.offsets[*epoch];
-                    dts >= track.last - BACKWARD && dts <= end.saturating_add(gap)
+                    let is_behind = dts >= track.last - BACKWARD;
+                    match self.kind {
+                        ClockKind::Restarting => is_behind || !times.is_key,
+                        _ => is_behind && dts <= end.saturating_add(gap),
+                    }
                 };
                 let known = (track.epoch..=newest).find(fits);
                 known.unwrap_or_else(|| self.begin(times, track, end))
@@ -189,6 +214,7 @@ mod tests {
             dts: time,
             pts: time,
             duration: FRAME,
+            is_key: true,
         }
     }
 
@@ -206,17 +232,23 @@ mod tests {
     #[test]
     fn clocks_begin_at_zero_but_a_pause_before_the_first_frame_stays() {
         let late = 25 * 3600 * SECOND;
-        assert_eq!(Clock::new(true, Some(late)).first_offset(), -late);
-        assert_eq!(Clock::new(true, Some(-SECOND)).first_offset(), SECOND);
-        assert_eq!(Clock::new(false, Some(late)).first_offset(), -late);
-        assert_eq!(Clock::new(false, Some(SECOND / 2)).first_offset(), 0);
-        assert_eq!(Clock::new(false, Some(-SECOND)).first_offset(), SECOND);
-        assert_eq!(Clock::new(false, None).first_offset(), 0);
+        assert_eq!(Clock::new(ClockKind::Jumping, Some(late)).first_offset(), -late);
+        assert_eq!(
+            Clock::new(ClockKind::Jumping, Some(-SECOND)).first_offset(),
+            SECOND
+        );
+        assert_eq!(Clock::new(ClockKind::Steady, Some(late)).first_offset(), -late);
+        assert_eq!(Clock::new(ClockKind::Steady, Some(SECOND / 2)).first_offset(), 0);
+        assert_eq!(
+            Clock::new(ClockKind::Steady, Some(-SECOND)).first_offset(),
+            SECOND
+        );
+        assert_eq!(Clock::new(ClockKind::Steady, None).first_offset(), 0);
     }
 
     #[test]
     fn a_clock_that_goes_back_or_far_ahead_goes_on_where_it_was() {
-        let mut clock = Clock::new(true, Some(0));
+        let mut clock = Clock::new(ClockKind::Jumping, Some(0));
         let times = [0.0, 0.2, 0.4, 0.0, 0.2, 90000.0, 90000.2];
         let expected = [0.0, 0.2, 0.4, 0.44, 0.64, 0.68, 0.88];
         for (found, expected) in alone(&mut clock, &times).into_iter().zip(expected) {
@@ -232,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_still_picture_in_the_only_stream_is_no_jump() {
-        let mut clock = Clock::new(true, Some(0));
+        let mut clock = Clock::new(ClockKind::Jumping, Some(0));
         let times = [0.0, 0.04, 5.0, 5.04];
         assert_eq!(alone(&mut clock, &times), times);
         assert_eq!(clock.jumps().count, 0);
@@ -240,7 +272,7 @@ mod tests {
 
     #[test]
     fn streams_change_over_one_by_one_and_stay_together() {
-        let mut clock = Clock::new(true, Some(0));
+        let mut clock = Clock::new(ClockKind::Jumping, Some(0));
         let mut put = |stream, time: f64| {
             let nanos = (time * 1e9).round() as Nanos;
             seconds(nanos + clock.offset(stream, true, frame(nanos)))
@@ -262,11 +294,12 @@ mod tests {
 
     #[test]
     fn pictures_that_are_decoded_early_are_shown_where_the_last_part_ends() {
-        let mut clock = Clock::new(true, Some(0));
+        let mut clock = Clock::new(ClockKind::Jumping, Some(0));
         let early = |pts| Times {
             dts: pts - 2 * FRAME,
             pts,
             duration: FRAME,
+            is_key: true,
         };
         for step in 0..50 {
             clock.offset(0, true, early(step * FRAME));
@@ -276,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_pause_of_one_stream_beside_another_is_no_jump() {
-        let mut clock = Clock::new(true, Some(0));
+        let mut clock = Clock::new(ClockKind::Jumping, Some(0));
         clock.offset(0, true, frame(0));
         for step in 0..125 {
             assert_eq!(clock.offset(1, true, frame(step * FRAME)), 0);
@@ -287,9 +320,42 @@ mod tests {
 
     #[test]
     fn subtitles_go_by_the_streams_beside_them() {
-        let mut clock = Clock::new(true, Some(0));
+        let mut clock = Clock::new(ClockKind::Jumping, Some(0));
         alone(&mut clock, &[0.0, 0.04, 50_000.0, 50_000.04]);
         let offset = clock.offset(3, false, frame(50_000 * SECOND));
         assert!((seconds(50_000 * SECOND + offset) - 0.08).abs() < 1e-6);
+    }
+
+    #[test]
+    fn files_behind_one_another_begin_anew_at_key_packets() {
+        let mut clock = Clock::new(ClockKind::Restarting, Some(0));
+        let mut put = |stream, frame: i64, is_key| {
+            let times = Times {
+                // What FFmpeg guesses is wrong where the clock begins anew.
+                dts: 7 * FRAME,
+                pts: frame * FRAME,
+                duration: FRAME,
+                is_key,
+            };
+            (frame * FRAME + clock.offset(stream, true, times)) / FRAME
+        };
+        // Pictures come in order of decoding, and pauses are no jumps.
+        let video = [
+            (0, true),
+            (8, false),
+            (4, false),
+            (2, false),
+            (900, true),
+            (896, false),
+        ];
+        for (frame, is_key) in video {
+            assert_eq!(put(0, frame, is_key), frame);
+            assert_eq!(put(1, frame / 8 * 8, true), frame / 8 * 8);
+        }
+        assert_eq!(put(0, 0, true), 901);
+        assert_eq!(put(1, 900, true), 900);
+        assert_eq!(put(1, 0, true), 901);
+        assert_eq!((put(0, 8, false), put(0, 4, false)), (909, 905));
+        assert_eq!(clock.jumps().count, 1);
     }
 }

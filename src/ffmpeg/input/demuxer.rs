@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::access::{self, Access, Gate};
-use super::clock::{Clock, Jumps, Times};
+use super::chained::is_chained;
+use super::clock::{Clock, ClockKind, Jumps, Times};
 use super::metadata_limit;
 use crate::ffmpeg::io::memory_io::MemoryFile;
 use crate::ffmpeg::io::pipe_io::PipeFile;
@@ -35,6 +36,10 @@ const NANOSECOND: Rational = Rational {
     num: 1,
     den: 1_000_000_000,
 };
+
+/// How the complaint begins of a demuxer that looks for the end of a file to know its length, and goes on
+/// without it.
+const OF_SEEKING: &str = "read_timestamp failed";
 
 /// Nanoseconds that a container's milliseconds may be off.
 const ROUNDING: i64 = 2_000_000;
@@ -161,6 +166,8 @@ pub(crate) struct Demuxer {
     max_pixels: Option<u64>,
     /// The words for what it says beside its pictures and is too large.
     too_large: Vec<String>,
+    /// What was complained of while it was opened.
+    complaint: Option<String>,
     /// Where what is wanted of it begins and ends, in nanoseconds of the clock (see [`Demuxer::cut`]).
     wanted: (i64, Option<i64>),
 }
@@ -219,7 +226,13 @@ impl Demuxer {
             // SAFETY: demuxers are static; null leaves the choice to FFmpeg.
             format = unsafe { ffi::av_find_input_format(c"hls".as_ptr()) };
         }
-        Demuxer::begin(context, &name, format, reading, (Some(gate), max_pixels))
+        let mut demuxer = Demuxer::begin(context, &name, format, reading, (Some(gate), max_pixels))?;
+        // What cannot be looked through may be so, too.
+        let is_matroska = demuxer.format.starts_with("matroska");
+        if is_matroska && (!demuxer.can_seek() || is_chained(path)) {
+            demuxer.clock = Clock::new(ClockKind::Restarting, demuxer.origin());
+        }
+        Ok(demuxer)
     }
 
     /// Opens a file that lies in memory. `name` is FFmpeg's name of its format, or helps to tell it as the
@@ -258,7 +271,8 @@ impl Demuxer {
         AvError::check(code).map_err(|e| refusal(gate.as_deref()).unwrap_or(OpenFailure::Open(e)))?;
         let mut demuxer = Demuxer {
             context,
-            clock: Clock::new(false, None),
+            clock: Clock::new(ClockKind::Steady, None),
+            complaint: None,
             format: String::new(),
             _source: reading,
             gate,
@@ -274,7 +288,9 @@ impl Demuxer {
         if let Some(failure) = refusal(gate) {
             return Err(failure);
         }
-        demuxer.clock = Clock::new(demuxer.may_jump(), demuxer.origin());
+        let complaint = log::error_of(&demuxer.format);
+        demuxer.complaint = complaint.filter(|line| !line.starts_with(OF_SEEKING));
+        demuxer.clock = Clock::new(demuxer.clock_kind(), demuxer.origin());
         Ok(demuxer)
     }
 
@@ -335,12 +351,15 @@ impl Demuxer {
         self.gate.as_ref().and_then(|gate| gate.refused())
     }
 
-    /// True if the container's clock begins anywhere and may jump.
-    pub(crate) fn may_jump(&self) -> bool {
+    /// How the container counts time.
+    fn clock_kind(&self) -> ClockKind {
         // SAFETY: an open input has its format, which is static.
         let is_marked = unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 };
         // Flash video holds the clock of a live stream, though FFmpeg does not mark it so.
-        is_marked || self.format_name().contains("flv")
+        match is_marked || self.format_name().contains("flv") {
+            true => ClockKind::Jumping,
+            false => ClockKind::Steady,
+        }
     }
 
     /// True if the input can be read from anywhere, and so a second time: a file, or what a server gives
@@ -608,9 +627,11 @@ impl Demuxer {
             .collect()
     }
 
-    /// What the demuxer has complained of while it read the last packet, though it went on.
-    pub(crate) fn complaint(&self) -> Option<String> {
-        log::error_of(&self.format)
+    /// What the demuxer has complained of while it read the last packet, though it went on; at first also of
+    /// what was read to know the streams.
+    pub(crate) fn complaint(&mut self) -> Option<String> {
+        let before = self.complaint.take();
+        log::error_of(&self.format).or(before)
     }
 
     /// The error that stopped reading, where FFmpeg reports it as a mere end of file.
@@ -764,6 +785,7 @@ impl Demuxer {
             dts: nanos(time),
             pts: nanos(packet.pts().unwrap_or(time)),
             duration: nanos(packet.duration()),
+            is_key: packet.is_key(),
         };
         let offset = self.clock.offset(index, leads, times);
         packet.shift(rescale(offset - self.wanted.0, NANOSECOND, base));
@@ -812,9 +834,8 @@ impl Demuxer {
 
     /// True for containers whose index leads to packets with their true times.
     pub(crate) fn has_exact_index(&self) -> bool {
-        ["mov,mp4", "matroska", "avi"]
-            .iter()
-            .any(|name| self.format_name().starts_with(name))
+        let named = |name: &&str| self.format_name().starts_with(*name);
+        ["mov,mp4", "matroska", "avi"].iter().any(named) && !self.clock.may_restart()
     }
 }
 

@@ -27,7 +27,7 @@ fn alpha_decoder(codec: ffi::AVCodecID) -> Option<&'static CStr> {
 /// An open video decoder.
 pub(crate) struct Decoder {
     context: *mut ffi::AVCodecContext,
-    /// Where its pictures lie. The context points to it.
+    /// Where its pictures lie and its errors are counted. The context points to it.
     pictures: Box<PictureMemory>,
     /// The words for what packets said beside their pictures and was left out, being too large.
     too_large: BTreeSet<&'static str>,
@@ -129,6 +129,7 @@ impl Decoder {
                 pictures: Box::default(),
                 too_large: BTreeSet::new(),
             };
+            decoder.pictures.listen(context);
             AvError::check(ffi::avcodec_parameters_to_context(context, (*stream).codecpar))?;
             (*context).pkt_timebase = (*stream).time_base;
             if let Some(most) = demuxer.max_pixels() {
@@ -171,7 +172,7 @@ impl Decoder {
         self.pictures.begin(reserve);
     }
 
-    /// How many pictures it said it patched, those included that are not out yet.
+    /// How many pictures it said it patched, or reported errors of, those included that are not out yet.
     pub(crate) fn patched(&self) -> u64 {
         self.pictures.patched()
     }
@@ -202,6 +203,7 @@ impl Decoder {
         };
         let packet = other.as_ref().or(packet);
         let packet = packet.map_or(ptr::null(), |p| p.as_ptr().cast_const());
+        self.pictures.note_packet();
         // SAFETY: the context is open and the packet, where there is one, valid.
         let sent = AvError::check_working(|| unsafe { ffi::avcodec_send_packet(self.context, packet) });
         self.pictures.lacking().map_or(sent, Err).map(|_| ())

@@ -21,8 +21,8 @@ use crate::frame::{Allocator, Buffer, Layout, Memory, Pageable, PixelFormat, Res
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// What rows and planes are aligned to, in bytes: the longest vector, and a cache line.
 const ALIGNMENT: usize = 64;
@@ -38,8 +38,10 @@ pub(in crate::ffmpeg) struct PictureMemory {
     served: bool,
     /// A block could not be had.
     lacks: AtomicBool,
-    /// Pictures that the decoder said it patched.
+    /// Pictures that the decoder said it patched, or of which it reported an error.
     patched: AtomicU64,
+    /// The contexts, by their addresses, whose present picture is counted there: one may report many errors.
+    counted: Mutex<Vec<usize>>,
 }
 
 /// A block in FFmpeg's hands.
@@ -50,18 +52,24 @@ struct Block {
 }
 
 impl PictureMemory {
-    /// Lets the context ask here for its pictures' memory. It may outlive no `PictureMemory` that serves it.
+    /// Has errors that the context reports counted here. It may outlive no `PictureMemory` that it points to.
     ///
     /// # Safety
     /// `context` must be valid and not yet open, and be freed before `self` moves or goes.
-    pub(in crate::ffmpeg) unsafe fn serve(&mut self, context: *mut ffi::AVCodecContext) {
-        self.served = true;
+    pub(in crate::ffmpeg) unsafe fn listen(&self, context: *mut ffi::AVCodecContext) {
         // SAFETY: the context is valid and is freed before `self` moves or goes (the function's contract), so
         // that the pointer to `self` stays valid as long as FFmpeg uses it.
-        unsafe {
-            (*context).opaque = ptr::from_ref(self).cast_mut().cast();
-            (*context).get_buffer2 = Some(get_buffer);
-        }
+        unsafe { (*context).opaque = ptr::from_ref(self).cast_mut().cast() };
+    }
+
+    /// Lets the context, which must be one that it listens to, ask here for its pictures' memory.
+    ///
+    /// # Safety
+    /// As for [`PictureMemory::listen`], which must have come before.
+    pub(in crate::ffmpeg) unsafe fn serve(&mut self, context: *mut ffi::AVCodecContext) {
+        self.served = true;
+        // SAFETY: the context is valid, and its `opaque` points to `self` (the function's contract).
+        unsafe { (*context).get_buffer2 = Some(get_buffer) };
     }
 
     /// True if a context asks here.
@@ -80,20 +88,37 @@ impl PictureMemory {
         self.lacks.load(Ordering::Relaxed).then(AvError::no_memory)
     }
 
-    /// How many pictures the decoder said it patched. Where several threads decode, a picture may come out
-    /// before its thread has marked it.
+    /// How many pictures the decoder said it patched, or reported errors of. Where several threads decode, a
+    /// picture may come out before its thread has marked it.
     pub(in crate::ffmpeg) fn patched(&self) -> u64 {
         self.patched.load(Ordering::Relaxed)
     }
 
-    /// Counts a picture that was patched, if the object that says so is the context of a served decoder or of
-    /// one of its threads.
+    /// From now on errors of the context at that address are of another picture.
+    fn begin_picture(&self, context: usize) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.retain(|&one| one != context);
+    }
+
+    /// From now on errors are of another packet, where a decoder does not ask here for memory and shows by
+    /// that which picture it is at.
+    pub(in crate::ffmpeg) fn note_packet(&self) {
+        if !self.served {
+            self.counted
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clear();
+        }
+    }
+
+    /// Counts the picture that a decoder is at, once, as patched, if the object that says so is the context
+    /// of a decoder that is listened to, or of one of its threads.
     ///
     /// # Safety
     /// `object` must be null or what FFmpeg logs: a structure that begins with its class.
     pub(in crate::ffmpeg) unsafe fn note_patched(object: *const c_void) {
         // SAFETY: what is logged begins with its class (the function's contract); of the class of codecs'
-        // contexts it is one, whose `opaque` is null or what `serve` made it.
+        // contexts it is one, whose `opaque` is null or what `listen` made it.
         unsafe {
             let is_codec =
                 !object.is_null() && ptr::eq(*object.cast::<*const ffi::AVClass>(), ffi::avcodec_get_class());
@@ -102,7 +127,11 @@ impl PictureMemory {
             }
             let context = object.cast::<ffi::AVCodecContext>();
             if let Some(memory) = (*context).opaque.cast::<PictureMemory>().as_ref() {
-                memory.patched.fetch_add(1, Ordering::Relaxed);
+                let mut counted = memory.counted.lock().unwrap_or_else(PoisonError::into_inner);
+                if !counted.contains(&context.addr()) {
+                    counted.push(context.addr());
+                    memory.patched.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
     }
@@ -134,6 +163,7 @@ unsafe extern "C" fn get_buffer(
     // and a frame whose format and size are set.
     unsafe {
         let memory = &*(*context).opaque.cast::<PictureMemory>();
+        memory.begin_picture(context.addr());
         if !AvFormat((*frame).format).is_native() {
             return ffi::avcodec_default_get_buffer2(context, frame, flags);
         }

@@ -62,6 +62,9 @@ impl InputFile {
                     _ => format!("FFmpeg finds no audio or video in it; {NO_VIDEO}"),
                 })
             }
+            OpenFailure::Open(e) | OpenFailure::Streams(e) if e.is_claim(length(path)) => invalid(
+                "it states more than could be held in memory, and more than it has: it is damaged".to_owned(),
+            ),
             OpenFailure::Open(e) => self.lacking(e),
             OpenFailure::Streams(e) => invalid(format!(
                 "its streams cannot be understood ({e}); the file may be damaged or cut off at its start"
@@ -89,6 +92,14 @@ impl InputFile {
             cause: e.to_io(),
         }
     }
+}
+
+/// Bytes of a file.
+fn length(path: &Path) -> Option<u64> {
+    path.metadata()
+        .ok()
+        .filter(|file| file.is_file())
+        .map(|file| file.len())
 }
 
 /// True if FFmpeg's error `e` means that the file ends too early. Some demuxers report that as an error of

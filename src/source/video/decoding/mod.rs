@@ -42,7 +42,7 @@ impl VideoSource {
                     return Ok(false);
                 }
                 // Frame threads report a packet's damage when its picture's turn comes.
-                Err(e) => self.failed("a packet cannot be decoded", e)?,
+                Err(e) => self.refused(e)?,
             }
             if stopped() {
                 return Err(crate::frame::Stopped.into());
@@ -65,10 +65,9 @@ impl VideoSource {
         self.findings
             .damage
             .note_picture(self.picture.timestamp(), interlaced);
-        let epoch = self.input.epoch();
         self.findings
             .steps
-            .note(self.picture.timestamp(), self.picture.duration(), epoch);
+            .note(self.picture.timestamp(), self.picture.duration());
         let is_patched = self.findings.damage.note_patched(self.decoder.patched());
         let is_corrupt = self.picture.is_corrupt();
         if self.findings.strict && (is_corrupt || is_patched) {

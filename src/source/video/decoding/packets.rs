@@ -4,6 +4,7 @@ use crate::ffmpeg::{Demuxer, Packet};
 use crate::frame::StallTimeout;
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
+use crate::source::video::findings::PacketTimes;
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
 /// forever.
@@ -11,6 +12,9 @@ const MAX_READ_ERRORS: u32 = 10_000;
 
 /// Read errors in a row after which an index at the end of a pipe is the cause.
 const INDEX_BEHIND: u32 = 8;
+
+/// What is wrong with a packet that FFmpeg finds no memory for, though there is some.
+const CLAIM: &str = "a packet states that it is larger than anything can be";
 
 /// What is wrong with a packet that the demuxer marked.
 const MARKED: &str = "a packet is marked as damaged";
@@ -65,7 +69,7 @@ impl VideoSource {
         }
         match self.decoder.send(Some(&self.input.packet)) {
             Ok(()) => Ok(()),
-            Err(e) => self.failed("a packet cannot be decoded", e),
+            Err(e) => self.refused(e),
         }
     }
 
@@ -96,12 +100,17 @@ impl VideoSource {
                 }
                 Err(e) if e.is_eof() => {
                     self.findings.damage.stopped = self.input.demuxer.io_error().map(|e| e.to_string());
-                    self.findings.damage.complained = self.input.demuxer.complaint().is_some();
+                    self.findings.damage.complaint = self.input.demuxer.complaint();
                     return Ok(false);
                 }
                 Err(e) if e.is_again() => {
                     std::thread::yield_now();
                     continue;
+                }
+                Err(e) if e.is_claim(self.input.demuxer.length()) => {
+                    self.damaged(CLAIM)?;
+                    self.findings.damage.stopped = Some(CLAIM.to_owned());
+                    return Ok(false);
                 }
                 Err(e) => {
                     if self.findings.damage.errors_in_a_row + 1 == INDEX_BEHIND
@@ -133,6 +142,12 @@ impl VideoSource {
             }
             self.findings.damage.read += 1;
             let epoch = self.input.epoch();
+            self.findings.steps.note_packet(PacketTimes {
+                shown: self.input.packet.pts(),
+                decoded: self.input.packet.dts(),
+                lasts: self.input.packet.duration(),
+                epoch,
+            });
             self.settle_mark(Some(epoch))?;
             if self.input.packet.is_corrupt()
                 && let Some(before) = self.findings.damage.mark(epoch, self.place())

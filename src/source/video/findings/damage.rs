@@ -41,6 +41,8 @@ pub(in crate::source::video) struct Damage {
     /// before it is marked.
     patched: u64,
     patched_before: u64,
+    /// Packets that the decoder refused, of which it says the same.
+    refused: u64,
     /// Packets of the filtered stream read so far.
     pub(in crate::source::video) read: u64,
     /// Largest end of any packet of any stream, in seconds.
@@ -50,8 +52,8 @@ pub(in crate::source::video) struct Damage {
     pub(in crate::source::video) errors_in_a_row: u32,
     /// Where the last packet's bytes end in the input.
     pub(in crate::source::video) reached: u64,
-    /// The demuxer's last words were of an error in the data.
-    pub(in crate::source::video) complained: bool,
+    /// The demuxer's last words, if they were of an error in the data.
+    pub(in crate::source::video) complaint: Option<String>,
     /// A packet that is marked as damaged, though its data may be whole.
     mark: Option<Mark>,
     /// Reading stopped for this reason.
@@ -93,14 +95,25 @@ impl Damage {
 
     /// Pictures that the decoder patched.
     fn damaged_pictures(&self) -> u64 {
-        self.pictures.max(self.patched - self.patched_before)
+        let said = self.patched - self.patched_before;
+        self.pictures.max(said.saturating_sub(self.refused))
+    }
+
+    /// Counts a packet that the decoder refused.
+    pub(in crate::source::video) fn note_refused(&mut self) {
+        self.refused += 1;
+    }
+
+    /// When the first picture is shown.
+    pub(in crate::source::video) fn first_shown(&self) -> Option<i64> {
+        self.first
     }
 
     /// Forgets the head of the stream: what was decoded of it is not part of what is read. `patched` is what
     /// the decoder said until then.
     pub(in crate::source::video) fn begin_anew(&mut self, patched: u64) {
         self.head.clear();
-        (self.patched, self.patched_before) = (patched, patched);
+        (self.patched, self.patched_before, self.refused) = (patched, patched, 0);
         (self.decoded, self.shown, self.first) = (0, 0, None);
     }
 

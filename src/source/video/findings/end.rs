@@ -11,9 +11,10 @@ impl VideoSource {
         let mut extent = Extent::of(&self.file.path, format, &self.decoder.codec_name());
         // Where Matroska is damaged, FFmpeg may pass over the rest of a cluster, or of the file.
         let mut has_left = false;
-        if extent == Extent::Whole && format.starts_with("matroska") {
+        let is_matroska = format.starts_with("matroska");
+        if extent == Extent::Whole && is_matroska {
             has_left = extent::has_blocks_behind(&self.file.path, self.findings.damage.reached);
-            if has_left || self.findings.damage.complained {
+            if has_left || self.findings.damage.complaint.is_some() {
                 extent = Extent::Unknown;
             }
         }
@@ -26,8 +27,14 @@ impl VideoSource {
             self.end,
             self.skip.has_sought(),
         );
-        if self.findings.cut.is_none() && has_left && self.findings.damage.complained {
+        let complaint = self.findings.damage.complaint.take();
+        let complaint = complaint.filter(|_| self.findings.cut.is_none());
+        if has_left && complaint.is_some() {
             self.damaged("bytes make no sense")?;
+        } else if extent == Extent::Unknown && !is_matroska {
+            // What comes behind is lost, unless the file states that this is its end.
+            self.findings.cut = self.findings.cut.take().or(complaint
+                .map(|complaint| format!("its bytes make no sense ({complaint}) where reading ended")));
         }
         // Behind a seek, leading pictures belong to what comes before.
         let head = self
@@ -35,7 +42,8 @@ impl VideoSource {
             .damage
             .missing_head(&self.decoder.codec_name(), true);
         let head = head.filter(|_| !self.skip.has_sought());
-        let hole = self.findings.steps.sentence(self.info.time_base);
+        self.findings.steps.end();
+        let hole = self.hole();
         // The last picture may have been marked after it came out.
         let is_patched = self.findings.damage.note_patched(self.decoder.patched());
         if self.findings.strict && is_patched {

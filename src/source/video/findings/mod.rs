@@ -10,7 +10,7 @@ mod end;
 mod steps;
 
 pub use concealed::Concealed;
-pub(super) use steps::Steps;
+pub(super) use steps::{PacketTimes, Steps};
 
 use super::VideoSource;
 use super::decoding::Progress;
@@ -126,6 +126,12 @@ impl VideoSource {
         self.damaged(&format!("{what} ({e})"))
     }
 
+    /// Counts a packet that the decoder refused.
+    pub(super) fn refused(&mut self, e: AvError) -> Result<(), SourceError> {
+        self.findings.damage.note_refused();
+        self.failed("a packet cannot be decoded", e)
+    }
+
     /// Where the input is now, for an error's sentence.
     pub(super) fn place(&self) -> String {
         let base = self.info.time_base;
@@ -158,6 +164,19 @@ impl VideoSource {
         self.findings.lose(&self.file, lost.to_owned())
     }
 
+    /// Pictures that are missing in the middle, as a sentence. Where a list says of each packet how long it
+    /// lasts, nothing is missing between those that are there.
+    fn hole(&self) -> Option<String> {
+        let (demuxer, stream) = (&self.input.demuxer, self.input.stream);
+        if demuxer.listed_packets(stream).is_some() {
+            return None;
+        }
+        let states_durations = demuxer.format_name().contains("mp4");
+        self.findings
+            .steps
+            .sentence(self.info.time_base, states_durations)
+    }
+
     /// The remarks without the input's name.
     pub(in crate::source) fn findings(&mut self) -> Remarks {
         let cut = self
@@ -175,7 +194,7 @@ impl VideoSource {
                 .damage
                 .missing_head(&codec, self.input.state == Progress::Ended),
             self.findings.damage.sentence(),
-            self.findings.steps.sentence(self.info.time_base),
+            self.hole(),
             cut,
         ];
         Remarks {

@@ -7,7 +7,9 @@
 //!
 //! A container that loses a piece in the middle (zeros in the place of its bytes) goes on behind it as if
 //! nothing were missing. Only where nearly all steps are the same can a longer one be taken for a hole, and
-//! only if the picture before it was not stated to last so long.
+//! only if the picture before it was not stated to last so long. MP4 states how long each packet lasts in
+//! order of decoding, from which B pictures are shown apart, so that there all packets together must follow
+//! one another.
 
 use crate::frame::Rational;
 use std::collections::BTreeMap;
@@ -18,7 +20,8 @@ const MOST_KINDS: usize = 256;
 /// Longer steps than the usual one that are kept.
 const MOST_LONG: usize = 4096;
 
-/// Steps that must have been seen.
+/// Steps that must have been seen; behind the last hole, too, where reading stops before the end of the
+/// stream.
 const FEWEST: u64 = 8;
 
 /// The steps of a stream, in ticks of its time base.
@@ -26,21 +29,77 @@ const FEWEST: u64 = 8;
 pub(in crate::source::video) struct Steps {
     last: Option<Shown>,
     kinds: BTreeMap<i64, u64>,
-    /// Steps that are longer than any before by half, or were: where they begin, and how long they are.
-    long: Vec<(i64, i64)>,
+    /// Steps that are longer than any before by half, or were: where they begin, how long they are, and how
+    /// many steps there were with them.
+    long: Vec<(i64, i64, u64)>,
     count: u64,
+    packets: Packets,
+    /// The stream was read to its end.
+    ended: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Shown {
     at: i64,
     lasts: i64,
+}
+
+/// What packets say of steps, in order of decoding.
+#[derive(Debug, Default)]
+struct Packets {
+    /// Times behind which the clock jumps: the last ones before.
+    seams: Vec<i64>,
     epoch: usize,
+    /// The largest time so far.
+    latest: Option<i64>,
+    /// When the next one is decoded, by what the last one states.
+    next: Option<i64>,
+    count: u64,
+    /// One did not follow on the one before.
+    is_broken: bool,
+}
+
+impl Packets {
+    fn note(&mut self, packet: PacketTimes) {
+        if packet.epoch != self.epoch {
+            self.epoch = packet.epoch;
+            self.seams.extend(self.latest);
+            self.next = None;
+        }
+        self.latest = self.latest.max(packet.shown);
+        let Some(decoded) = packet.decoded else {
+            self.is_broken = true;
+            return;
+        };
+        self.is_broken |= self.next.is_some_and(|next| decoded > next + 1);
+        self.next = Some(decoded + packet.lasts);
+        self.count += 1;
+    }
+
+    /// True if each one lasts until the next is decoded.
+    fn follow_one_another(&self) -> bool {
+        self.count > 1 && !self.is_broken
+    }
+}
+
+/// The times of a packet, in ticks.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::source::video) struct PacketTimes {
+    pub(in crate::source::video) shown: Option<i64>,
+    pub(in crate::source::video) decoded: Option<i64>,
+    pub(in crate::source::video) lasts: i64,
+    /// Jumps of the clock before it.
+    pub(in crate::source::video) epoch: usize,
 }
 
 impl Steps {
-    /// A picture that is shown at `at` for `lasts`, after so many jumps of the clock.
-    pub(in crate::source::video) fn note(&mut self, at: Option<i64>, lasts: Option<i64>, epoch: usize) {
+    /// A packet that was read; those of pictures come before them.
+    pub(in crate::source::video) fn note_packet(&mut self, packet: PacketTimes) {
+        self.packets.note(packet);
+    }
+
+    /// A picture that is shown at `at` for `lasts`.
+    pub(in crate::source::video) fn note(&mut self, at: Option<i64>, lasts: Option<i64>) {
         let Some(at) = at else {
             self.last = None;
             return;
@@ -48,13 +107,13 @@ impl Steps {
         let shown = Shown {
             at,
             lasts: lasts.unwrap_or(0),
-            epoch,
         };
         let Some(before) = self.last.replace(shown) else {
             return;
         };
         let step = at - before.at;
-        if step <= 0 || before.epoch != epoch {
+        let is_seam = |&seam: &i64| before.at <= seam && seam < at;
+        if step <= 0 || self.packets.seams.iter().any(is_seam) {
             return;
         }
         self.count += 1;
@@ -65,9 +124,14 @@ impl Steps {
         if !stated && self.long.len() < MOST_LONG {
             let usual = self.usual().unwrap_or(step);
             if is_long(step, usual) || self.count < FEWEST {
-                self.long.push((before.at, step));
+                self.long.push((before.at, step, self.count));
             }
         }
+    }
+
+    /// Notes that the stream was read to its end.
+    pub(in crate::source::video) fn end(&mut self) {
+        self.ended = true;
     }
 
     /// The step that most pictures take.
@@ -76,8 +140,12 @@ impl Steps {
         most.map(|(&step, _)| step)
     }
 
-    /// Where pictures are missing, and how many would fit there; empty for a stream without a rate.
-    fn holes(&self) -> Vec<(i64, u64)> {
+    /// Where pictures are missing, and how many would fit there; empty for a stream without a rate. The
+    /// container `states_durations` if it says of each packet how long it lasts.
+    fn holes(&self, states_durations: bool) -> Vec<(i64, u64)> {
+        if states_durations && self.packets.follow_one_another() {
+            return Vec::new();
+        }
         let Some(usual) = self.usual() else {
             return Vec::new();
         };
@@ -92,17 +160,27 @@ impl Steps {
         let holes: Vec<(i64, u64)> = self
             .long
             .iter()
-            .filter(|&&(_, step)| is_long(step, usual))
-            .map(|&(at, step)| (at, ((step + usual / 2) / usual - 1).max(1) as u64))
+            .filter(|&&(_, step, _)| is_long(step, usual))
+            .map(|&(at, step, _)| (at, ((step + usual / 2) / usual - 1).max(1) as u64))
             .collect();
+        let behind = self.long.iter().rev().find(|&&(_, step, _)| is_long(step, usual));
+        let behind = behind.map_or(0, |&(_, _, count)| self.count - count);
+        if !self.ended && behind < FEWEST {
+            // A rate that changes where reading stops looks the same.
+            return Vec::new();
+        }
         let explained = regular + holes.len() as u64;
         let is_fixed = self.count >= FEWEST && regular * 20 >= self.count * 19 && explained == self.count;
         if is_fixed { holes } else { Vec::new() }
     }
 
-    /// The pictures that are missing, as a sentence.
-    pub(in crate::source::video) fn sentence(&self, base: Rational) -> Option<String> {
-        let holes = self.holes();
+    /// The pictures that are missing, as a sentence. `base` is the seconds of a tick.
+    pub(in crate::source::video) fn sentence(
+        &self,
+        base: Rational,
+        states_durations: bool,
+    ) -> Option<String> {
+        let holes = self.holes(states_durations);
         let &(at, _) = holes.first()?;
         let missing: u64 = holes.iter().map(|&(_, missing)| missing).sum();
         let seconds = at as f64 * base.to_f64();
@@ -129,29 +207,27 @@ mod tests {
     fn steps(times: impl IntoIterator<Item = i64>, lasts: i64) -> Steps {
         let mut steps = Steps::default();
         for at in times {
-            steps.note(Some(at), Some(lasts), 0);
+            steps.note(Some(at), Some(lasts));
         }
+        steps.end();
         steps
     }
 
     #[test]
     fn holes_of_a_fixed_rate_are_counted() {
-        let base = Rational { num: 1, den: 1000 };
         let times = (0..100).filter(|n| !(50..60).contains(n)).map(|n| n * 40);
         let found = steps(times, 40);
-        assert_eq!(found.holes(), [(49 * 40, 10)]);
+        assert_eq!(found.holes(false), [(49 * 40, 10)]);
         assert_eq!(
-            found.sentence(base).as_deref(),
+            found.sentence(Rational { num: 1, den: 1000 }, false).as_deref(),
             Some("10 frames are missing at one place after 1.960 s")
         );
         // 30 frames a second in milliseconds, a hole near the beginning and one of a single frame.
         let times = (0..300)
             .filter(|n| ![2, 3, 100].contains(n))
             .map(|n: i64| (n * 1000 + 15) / 30);
-        assert_eq!(
-            steps(times, 33).holes().iter().map(|h| h.1).collect::<Vec<_>>(),
-            [2, 1]
-        );
+        let holes = steps(times, 33).holes(false);
+        assert_eq!(holes.iter().map(|h| h.1).collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]
@@ -161,22 +237,55 @@ mod tests {
             found.note(
                 Some(if n < 25 { n * 40 } else { n * 40 + 2000 }),
                 Some(if n == 24 { 2040 } else { 40 }),
-                0,
             );
         }
-        assert!(found.holes().is_empty());
-        // Neither is a jump of the clock, nor anything in a stream without a rate.
-        let mut found = Steps::default();
-        for n in 0..50 {
-            found.note(
-                Some(n * 40 + if n < 25 { 0 } else { 9000 }),
-                Some(40),
-                usize::from(n >= 25),
-            );
-        }
-        assert!(found.holes().is_empty());
+        found.end();
+        assert!(found.holes(false).is_empty());
+        // Neither is anything in a stream without a rate.
         let times = (0..90).map(|n: i64| n * 40 + (n * n * 7919) % 30 + 200 * (n / 4));
-        assert!(steps(times, 0).holes().is_empty());
-        assert!(steps((0..90).map(|n| n * 40), 40).holes().is_empty());
+        assert!(steps(times, 0).holes(false).is_empty());
+        assert!(steps((0..90).map(|n| n * 40), 40).holes(false).is_empty());
+    }
+
+    /// Packets of 40 ticks, decoded two pictures ahead, of which the one before `gap` lasts `more` longer.
+    fn decoded_ahead(gap: i64, more: i64, jump: bool, states: i64) -> Steps {
+        let mut found = Steps::default();
+        let at = |n: i64| n * 40 + if n < gap { 0 } else { more };
+        for n in 0..52 {
+            if n < 50 {
+                found.note_packet(PacketTimes {
+                    shown: Some(at(n)),
+                    decoded: Some(at(n) - 80),
+                    lasts: if n + 1 == gap { 40 + states } else { 40 },
+                    epoch: usize::from(jump && n >= gap),
+                });
+            }
+            if n >= 2 {
+                found.note(Some(at(n - 2)), Some(40));
+            }
+        }
+        found.end();
+        found
+    }
+
+    #[test]
+    fn packets_say_where_a_longer_step_is_no_hole() {
+        for (states, missing) in [(400, 0), (0, 1)] {
+            let found = decoded_ahead(25, 400, false, states);
+            assert_eq!(found.holes(true).len(), missing);
+            assert_eq!(found.holes(false), [(24 * 40, 10)]);
+        }
+        // The clock jumps while pictures before it are still in the decoder.
+        assert!(decoded_ahead(25, 60, true, 0).holes(false).is_empty());
+    }
+
+    #[test]
+    fn a_longer_step_where_reading_stops_is_no_hole() {
+        for (behind, missing) in [(1, 0), (7, 0), (8, 1)] {
+            let mut found = steps((0..30).chain(35..36 + behind).map(|n| n * 40), 40);
+            assert_eq!(found.holes(false).len(), 1, "{behind}");
+            found.ended = false;
+            assert_eq!(found.holes(false).len(), missing, "{behind}");
+        }
     }
 }

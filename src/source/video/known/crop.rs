@@ -4,7 +4,7 @@
 //! FFmpeg's demuxers say nothing of it before version 7.1, and its decoders apply it from then on, so that it
 //! is read from the file, and counts where pictures come whole.
 
-use super::ebml::{Element, SEGMENT, element};
+use crate::ffmpeg::ebml::{Element, SEGMENT, element};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;

@@ -5,16 +5,15 @@
 //! for what it is.
 
 use super::bytes::{byte, skip};
-use super::ebml::{Element, SEGMENT, element};
+use super::nut;
 use super::still_end::{StillEnd, still_end};
+use crate::ffmpeg::ebml::{EBML, Element, SEGMENT, element};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Outermost elements after which a walk gives up: weeks of video.
 const MAX_ELEMENTS: u32 = 1_000_000;
-
-const EBML: u32 = 0x1A45_DFA3;
 
 const CLUSTER: u32 = 0x1F43_B675;
 
@@ -113,6 +112,8 @@ fn stated_end(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
         flv(file, length)
     } else if head == ASF[..12] {
         asf(file)
+    } else if head == nut::NAME[..12] {
+        nut::end(&mut BufReader::new(file), length)
     } else if BOXES.iter().any(|name| head[4..8] == name[..]) {
         walk(file, length, iso_box)
     } else {

@@ -339,6 +339,7 @@ impl ParallelVideo {
                 }
                 Next::End => {
                     self.state = DecodeState::Ended;
+                    self.front.findings.steps.end();
                     return Ok(None);
                 }
                 Next::Failed(failure) => self.state = self.fall_back(failure.to_string()),
@@ -359,7 +360,7 @@ impl ParallelVideo {
     /// Counts a frame of the readers.
     fn accept(&mut self, mut frame: Frame) -> Result<Frame, SourceError> {
         let metadata = &frame.metadata;
-        self.front.findings.steps.note(metadata.pts, metadata.duration, 0);
+        self.front.findings.steps.note(metadata.pts, metadata.duration);
         self.last = metadata.pts;
         frame.sequence = self.front.maker.made;
         self.front.maker.made += 1;

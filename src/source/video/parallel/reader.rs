@@ -369,7 +369,7 @@ impl Reader for VideoReader {
                     }
                     return Ok(Read::NeedsStretch);
                 }
-                Err(e) => self.source.failed("a packet cannot be decoded", e)?,
+                Err(e) => self.source.refused(e)?,
             }
         }
     }

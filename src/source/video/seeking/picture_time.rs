@@ -30,7 +30,8 @@ impl VideoSource {
     }
 
     /// When picture `number` of those that are shown at tick `from` or later is shown, in ticks, found by the
-    /// times of packets; `None` where they have none, or the input can be read only once.
+    /// times of packets; `None` where they have none, or the input can be read only once. Those before the
+    /// first picture, which cannot be decoded, are none.
     pub(in crate::source::video) fn packet_time(
         &mut self,
         from: i64,
@@ -42,6 +43,7 @@ impl VideoSource {
         if !self.can_be_read_again() {
             return Ok(None);
         }
+        let from = from.max(self.findings.damage.first_shown().unwrap_or(i64::MIN));
         let mut demuxer = self.opened_before(from)?;
         let mut packet = Packet::new().map_err(|e| self.file.lacking(e))?;
         // The latest ones; those that are certain to come before the wanted one are only counted.

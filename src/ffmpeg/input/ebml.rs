@@ -2,17 +2,21 @@
 
 use std::io::{self, Read};
 
-pub(super) const SEGMENT: u32 = 0x1853_8067;
+/// The header of a file.
+pub(crate) const EBML: u32 = 0x1A45_DFA3;
+
+/// What holds all else.
+pub(crate) const SEGMENT: u32 = 0x1853_8067;
 
 /// An element: where its content begins, and its size if it states one.
-pub(super) struct Element {
-    pub(super) id: u32,
-    pub(super) content: u64,
-    pub(super) size: Option<u64>,
+pub(crate) struct Element {
+    pub(crate) id: u32,
+    pub(crate) content: u64,
+    pub(crate) size: Option<u64>,
 }
 
 /// Reads an EBML element's id and size at `at`.
-pub(super) fn element(file: &mut impl Read, at: u64) -> io::Result<Element> {
+pub(crate) fn element(file: &mut impl Read, at: u64) -> io::Result<Element> {
     let (id, id_bytes) = number(file, 4)?;
     let (size, size_bytes) = number(file, 8)?;
     // The id keeps its length marker; the size drops it, and all ones mean "unknown".
