@@ -27,7 +27,7 @@ const SECOND: i64 = 1_000_000_000;
 pub struct TimeRange {
     /// Where it begins; at the first frame if `None`.
     pub start: Option<Point>,
-    /// Where it ends, counted from the beginning of the input.
+    /// Where it ends, counted from the beginning of the input's clock.
     pub end: Option<Point>,
     /// The most time that it takes, counted from its start.
     pub duration: Option<Point>,
@@ -367,9 +367,10 @@ impl Source for Ranged {
         }
         self.ended = true;
         if self.kept == 0 {
-            let last = self.last.filter(|_| found_end).map(|last| {
+            let last = self.last.map(|last| {
                 let last = Point::Time(nanos(last, self.info.time_base));
-                format!(": the last one is shown at {last}")
+                let which = if found_end { "last" } else { "next" };
+                format!(": the {which} one is shown at {last}")
             });
             return Err(self.invalid(format!("no frame lies in the range{}", last.unwrap_or_default())));
         }

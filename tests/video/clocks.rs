@@ -471,6 +471,29 @@ fn chained_ogg_files_play_one_after_the_other_or_it_is_reported() {
     }
 }
 
+/// Each of them counts from zero, and the header of the first one says how long it is alone.
+#[test]
+fn matroska_files_behind_one_another_play_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let vp8: &[&str] = &["-c:v", "libvpx", "-deadline", "realtime", "-c:a", "libvorbis"];
+    let mut problems = Vec::new();
+    for (turn, (name, encoding)) in [("a.mkv", H264_AAC), ("a.webm", vp8)].into_iter().enumerate() {
+        let base = clip(folder.path(), name, encoding);
+        let expected = distances(&base).repeat(2);
+        let path = folder.path().join(format!("joined-{name}"));
+        fs::write(&path, bytes(&base).repeat(2)).unwrap();
+        let length = (2 * PICTURES, 2.0 * SECONDS);
+        problems.extend(into_each(&some_outputs(turn), &path, name, length, &expected));
+        // Behind the seam as well.
+        let output = folder.path().join("out.mkv");
+        let run = quickly(&path, &output, &["--start", "3", "--strict"]);
+        if !run.ok || count(&output) != PICTURES / 2 {
+            problems.push(format!("{name} from 3 s: {}, {}", count(&output), run.words));
+        }
+    }
+    assert_none(&problems);
+}
+
 #[test]
 fn joined_flash_videos_play_one_after_the_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -1109,7 +1132,9 @@ fn break_tenth_block(data: &mut [u8]) {
 fn files_that_were_cut_off_are_called_incomplete() {
     let folder = tempfile::tempdir().unwrap();
     // Those that say in their head how much they hold, or mark their end.
-    let known = ["mkv", "webm", "avi", "flv", "wmv", "ogv", "mxf", "gif", "apng"];
+    let known = [
+        "mkv", "webm", "avi", "flv", "wmv", "ogv", "mxf", "gif", "apng", "nut",
+    ];
     let mut problems = Vec::new();
     for kind in WHOLE.iter().filter(|kind| known.contains(&kind.extension)) {
         let path = clip(folder.path(), &format!("cut.{}", kind.extension), kind.encoding);
@@ -1240,6 +1265,14 @@ fn pictures_that_lead_to_a_lost_group_are_counted() {
             let is_warned = run.warnings().iter().any(|w| w.contains(&format!("{lost} ")));
             if lost > 0 && (!is_warned || strict.ok || !run_again.ok) {
                 problems.push(format!("{name}: {pictures} of {packets}, {:?}", run.warnings()));
+            }
+            // Frames are counted from the first that is shown.
+            if extension == "ts" {
+                let later = identity(&cut, Path::new(&output), &["--start", "20f"]);
+                let found = file.metadata().unwrap().len() as usize / (96 * 64 * 3 / 2);
+                if !later.ok || found + 20 != pictures {
+                    problems.push(format!("{name}: {found} of {pictures} pictures behind 20"));
+                }
             }
             // Where the decoder shows something for each of them, it is no longer the right thing.
             if lost == 0 && run.warnings().is_empty() {

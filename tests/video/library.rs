@@ -808,6 +808,35 @@ fn however_little_a_container_lacks_it_is_reported() {
 
 #[test]
 fn whole_inputs_are_not_suspected() {
+    // A pause that MP4 states, shown two pictures behind the packet that lasts so long, and a seam of joined
+    // recordings, whose sound is longer than their pictures.
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let select = "select='lt(t,1)+gt(t,1.3)'";
+    for (name, filter, options) in [
+        ("pause.mp4", select, &["-fps_mode", "vfr"][..]),
+        ("part.ts", "null", &["-c:a", "aac"]),
+    ] {
+        let input = ["-f", "lavfi", "-i", "testsrc2=s=64x64:r=30:d=2"];
+        let sound = ["-f", "lavfi", "-i", "sine=440:d=2"];
+        let video = [
+            "-vf",
+            filter,
+            "-c:v",
+            "libx264",
+            "-preset",
+            "ultrafast",
+            "-bf",
+            "2",
+        ];
+        ffmpeg(&[&input[..], &sound, &video, options, &[at(name).to_str().unwrap()]].concat());
+    }
+    std::fs::write(at("joined.ts"), std::fs::read(at("part.ts")).unwrap().repeat(2)).unwrap();
+    for (name, frames) in [("pause.mp4", 50), ("joined.ts", 120)] {
+        let mut source = open_strict(&at(name)).unwrap();
+        assert_eq!(drain(&mut source).unwrap(), frames, "{name}");
+        assert_eq!(source.remarks().warnings, Vec::<String>::new(), "{name}");
+    }
     for name in [
         "clip-720p.mp4",
         "clip-10bit.mkv",
@@ -941,6 +970,121 @@ fn patched_pictures_of_each_codec_are_reported() {
         let strict = open_strict(&broken).and_then(|mut source| drain(&mut source));
         assert!(strict.is_err(), "{codec}");
     }
+}
+
+/// The bytes of each packet of the video in a file: where they are, and how many.
+fn places(path: &Path) -> Vec<(usize, usize)> {
+    let listed = probe(
+        path,
+        &["-select_streams", "v:0", "-show_entries", "packet=pos,size"],
+    );
+    let number = |packet: &Value, key: &str| -> usize { packet[key].as_str().unwrap().parse().unwrap() };
+    let packets = listed["packets"].as_array().unwrap().iter();
+    packets
+        .map(|packet| (number(packet, "pos"), number(packet, "size")))
+        .collect()
+}
+
+/// What remains of a clip, made with these options of FFmpeg's, once `spoil` has had its bytes and the places
+/// of its pictures: the frames and the warning. As it was made, nothing may be said of it.
+fn spoilt(
+    name: &str,
+    options: &[&str],
+    spoil: impl FnOnce(&mut Vec<u8>, &[(usize, usize)]),
+) -> (u64, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    let input = ["-f", "lavfi", "-i", "testsrc2=s=64x64:r=25:d=2"];
+    ffmpeg(&[&input, options, &[path.to_str().unwrap()]].concat());
+    let mut source = open_strict(&path).unwrap();
+    assert_eq!(drain(&mut source).unwrap(), 50, "{name}");
+    assert_eq!(source.remarks().warnings, Vec::<String>::new(), "{name}");
+    let mut bytes = std::fs::read(&path).unwrap();
+    spoil(&mut bytes, &places(&path));
+    std::fs::write(&path, bytes).unwrap();
+    let strict = open_strict(&path).and_then(|mut source| drain(&mut source));
+    assert!(strict.is_err(), "{name}: {strict:?}");
+    let mut source = open(&path).unwrap();
+    let frames = drain(&mut source).unwrap();
+    (frames, source.remarks().warnings.join(" | "))
+}
+
+/// Decoders that give the picture and report what is wrong with it in an error line alone.
+#[test]
+fn errors_of_decoders_are_counted_as_damage() {
+    let ffv1 = [
+        "-c:v",
+        "ffv1",
+        "-level",
+        "3",
+        "-slices",
+        "4",
+        "-slicecrc",
+        "1",
+        "-g",
+        "1",
+    ];
+    let (frames, said) = spoilt("slices.mkv", &ffv1, |bytes, places| {
+        let (at, size) = places[20];
+        bytes[at + size / 2] ^= 0xff;
+    });
+    assert_eq!(frames, 50);
+    assert!(said.contains("1 damaged frame concealed"), "{said}");
+    let (_, said) = spoilt("clip.ogv", &["-c:v", "libtheora"], |bytes, _| {
+        // A page whose checksum is wrong is left out.
+        let page = bytes.windows(4).rposition(|four| four == b"OggS").unwrap();
+        bytes[page + 60] ^= 1;
+    });
+    assert!(said.contains("1 corrupt packet"), "{said}");
+    // References that are missing.
+    let options = |codec| ["-c:v", codec, "-preset", "ultrafast", "-bf", "2"];
+    let x265 = [&options("libx265")[..], &["-x265-params", "log-level=none"]].concat();
+    for (name, options) in [("hole.h264", &options("libx264")[..]), ("hole.hevc", &x265)] {
+        let (_, said) = spoilt(name, options, |bytes, places| {
+            let (at, size) = places[22];
+            bytes.drain(at..at + size);
+        });
+        assert!(said.contains("damaged frame"), "{name}: {said}");
+    }
+}
+
+/// Demuxers that stop, or skip bytes, without a word in what they return.
+#[test]
+fn what_a_demuxer_cannot_read_is_reported() {
+    let (frames, said) = spoilt("clip.gif", &[], |bytes, _| {
+        let middle = bytes.len() / 2;
+        bytes[middle..middle + 1500].fill(0);
+    });
+    assert!(frames < 50 && said.contains("the input is incomplete"), "{said}");
+    // Without an index, the last frame's header tells.
+    for options in [&["-c:v", "ffv1"][..], &["-c:v", "ffv1", "-write_index", "0"]] {
+        let (frames, said) = spoilt("clip.nut", options, |bytes, _| bytes.truncate(bytes.len() / 2));
+        assert!(
+            (20..30).contains(&frames) && said.contains("bytes are missing"),
+            "{said}"
+        );
+    }
+    // Sizes that cannot be are no lack of memory.
+    let vp8 = ["-c:v", "libvpx", "-deadline", "realtime", "-g", "5"];
+    let (frames, said) = spoilt("clip.ivf", &vp8, |bytes, places| {
+        let at = places[20].0;
+        bytes[at..at + 4].fill(0xff);
+    });
+    assert!(
+        frames == 20 && said.contains("larger than anything can be"),
+        "{frames}: {said}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let claim = folder.path().join("claim.mp4");
+    let mut bytes = std::fs::read(sample("clip-odd.mp4")).unwrap();
+    let table = bytes.windows(4).position(|four| four == b"stco").unwrap();
+    bytes[table + 8..table + 12].copy_from_slice(&[0x3f, 0xff, 0xff, 0xff]);
+    std::fs::write(&claim, bytes).unwrap();
+    let error = open(&claim).err().unwrap().to_string();
+    assert!(
+        error.contains("it is damaged") && !error.contains("--workers"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -323,6 +323,23 @@ fn variable_rates_edit_lists_and_joined_recordings_are_cut_in_time() {
         "copy",
         edited.to_str().unwrap(),
     ]);
+    // Where reading stops soon behind the first longer step, it could be a hole.
+    let slower = clip(
+        folder.path(),
+        "slower.ts",
+        &[
+            "-vf",
+            "select='if(lt(t,1),1,not(mod(n,5)))'",
+            "-fps_mode",
+            "vfr",
+            "-c:v",
+            "libx264",
+        ],
+    );
+    for options in [&[][..], &["--end", "1.1"], &["--frames", "27"]] {
+        let done = filtered(&slower, Path::new("null:"), options);
+        assert!(!done.contains("warning"), "{options:?}: {done}");
+    }
     // Two recordings one behind the other: the clock goes back in the middle.
     let part = clip(
         folder.path(),
@@ -735,9 +752,16 @@ fn ranges_of_files_pipes_and_generators() {
         .collect();
     names.sort();
     assert_eq!(names, ["004.png", "005.png"]);
+    let late = at("late.mkv");
+    ffmpeg(&["-itsoffset", "3", "-i", &y4m, "-c:v", "ffv1", &late]);
     for (input, options, problem) in [
         (y4m.as_str(), &["--start", "9"][..], "no frame lies in the range"),
         (&raw, &["--start", "9"], "no frame lies in the range"),
+        (
+            &late,
+            &["--start", "0.2", "--end", "0.5"],
+            "the next one is shown at 3",
+        ),
         (&pattern, &["--start", "1"], "--fps"),
         (&pattern, &["--start", "500f"], "no frame lies in the range"),
         (&y4m, &["--start", "2", "--end", "1"], "holds no frame"),

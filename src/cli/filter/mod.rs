@@ -145,7 +145,9 @@ pub(crate) struct FilterArguments {
     #[arg(long)]
     dry_run: bool,
     /// Write time and hash of each frame to this file, as it goes to the encoder, a line a frame. They are
-    /// the same on every machine and engine, and in parts, too.
+    /// the same on every machine and engine, and in parts, too, but for damaged pictures, of which a
+    /// warning tells: several decoder threads may conceal them in another way each time;
+    /// --decoder-threads 1 does not.
     #[arg(long, value_name = "FILE")]
     frame_hashes: Option<PathBuf>,
     /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it

@@ -24,10 +24,13 @@ const UNTRUSTED_PATIENCE: Duration = Duration::from_secs(60);
 #[command(next_help_heading = "Input")]
 pub(crate) struct RangeArguments {
     /// Begin with the first frame that is shown at this time or after it: seconds, [HH:]MM:SS.mmm, or 120f
-    /// for the frame behind the first 120. Sound and subtitles are cut to the same range.
+    /// for the frame behind the first 120. Sound and subtitles are cut to the same range. Times are those of
+    /// the input's clock: a pause before its first frame counts, which MP4, Matroska, NUT and AVI may have;
+    /// in transport and program streams and in Flash video it begins with the first frame or sound.
     #[arg(long, value_name = "T")]
     start: Option<Point>,
-    /// End before the first frame that is shown at this time, counted from the beginning of the input.
+    /// End before the first frame that is shown at this time, counted from the beginning of the input's
+    /// clock.
     #[arg(long, value_name = "T")]
     end: Option<Point>,
     /// The most time, or with 120f the most frames, counted from the start.

@@ -4,7 +4,6 @@ use crate::ffmpeg::{Demuxer, Packet};
 use crate::frame::StallTimeout;
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
-use crate::source::video::findings::PacketTimes;
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
 /// forever.
@@ -142,12 +141,8 @@ impl VideoSource {
             }
             self.findings.damage.read += 1;
             let epoch = self.input.epoch();
-            self.findings.steps.note_packet(PacketTimes {
-                shown: self.input.packet.pts(),
-                decoded: self.input.packet.dts(),
-                lasts: self.input.packet.duration(),
-                epoch,
-            });
+            let shown = self.input.packet.pts();
+            self.findings.steps.note_packet(shown, epoch);
             self.settle_mark(Some(epoch))?;
             if self.input.packet.is_corrupt()
                 && let Some(before) = self.findings.damage.mark(epoch, self.place())

@@ -202,6 +202,9 @@ impl Damage {
         if extent == Extent::Cut {
             return Some("by its own account its end is missing".to_owned());
         }
+        if extent == Extent::Broken {
+            return Some("its blocks break off, and what comes behind is not read".to_owned());
+        }
         // Its list says what is to be read, whatever an edit list makes of the length.
         if let Some(listed) = demuxer.listed_packets(stream).filter(|_| !has_sought) {
             return (self.read < listed)

@@ -10,7 +10,7 @@ mod end;
 mod steps;
 
 pub use concealed::Concealed;
-pub(super) use steps::{PacketTimes, Steps};
+pub(super) use steps::Steps;
 
 use super::VideoSource;
 use super::decoding::Progress;
@@ -167,14 +167,10 @@ impl VideoSource {
     /// Pictures that are missing in the middle, as a sentence. Where a list says of each packet how long it
     /// lasts, nothing is missing between those that are there.
     fn hole(&self) -> Option<String> {
-        let (demuxer, stream) = (&self.input.demuxer, self.input.stream);
-        if demuxer.listed_packets(stream).is_some() {
-            return None;
+        match self.input.demuxer.listed_packets(self.input.stream) {
+            Some(_) => None,
+            None => self.findings.steps.sentence(self.info.time_base),
         }
-        let states_durations = demuxer.format_name().contains("mp4");
-        self.findings
-            .steps
-            .sentence(self.info.time_base, states_durations)
     }
 
     /// The remarks without the input's name.

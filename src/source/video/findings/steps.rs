@@ -7,9 +7,8 @@
 //!
 //! A container that loses a piece in the middle (zeros in the place of its bytes) goes on behind it as if
 //! nothing were missing. Only where nearly all steps are the same can a longer one be taken for a hole, and
-//! only if the picture before it was not stated to last so long. MP4 states how long each packet lasts in
-//! order of decoding, from which B pictures are shown apart, so that there all packets together must follow
-//! one another.
+//! only if the picture before it was not stated to last so long. It is not looked for in MP4 with a list of
+//! packets, which says how long each of them lasts, though in order of decoding.
 
 use crate::frame::Rational;
 use std::collections::BTreeMap;
@@ -33,7 +32,7 @@ pub(in crate::source::video) struct Steps {
     /// many steps there were with them.
     long: Vec<(i64, i64, u64)>,
     count: u64,
-    packets: Packets,
+    seams: Seams,
     /// The stream was read to its end.
     ended: bool,
 }
@@ -44,58 +43,33 @@ struct Shown {
     lasts: i64,
 }
 
-/// What packets say of steps, in order of decoding.
+/// Where the clock jumps, by the packets that were read: pictures come out of the decoder later.
 #[derive(Debug, Default)]
-struct Packets {
-    /// Times behind which the clock jumps: the last ones before.
-    seams: Vec<i64>,
+struct Seams {
+    /// The largest time before each jump, in ascending order.
+    times: Vec<i64>,
     epoch: usize,
     /// The largest time so far.
     latest: Option<i64>,
-    /// When the next one is decoded, by what the last one states.
-    next: Option<i64>,
-    count: u64,
-    /// One did not follow on the one before.
-    is_broken: bool,
 }
 
-impl Packets {
-    fn note(&mut self, packet: PacketTimes) {
-        if packet.epoch != self.epoch {
-            self.epoch = packet.epoch;
-            self.seams.extend(self.latest);
-            self.next = None;
-        }
-        self.latest = self.latest.max(packet.shown);
-        let Some(decoded) = packet.decoded else {
-            self.is_broken = true;
-            return;
-        };
-        self.is_broken |= self.next.is_some_and(|next| decoded > next + 1);
-        self.next = Some(decoded + packet.lasts);
-        self.count += 1;
+impl Seams {
+    /// True if the clock jumps between a picture and the next one.
+    fn lie_between(&self, at: i64, next: i64) -> bool {
+        let first = self.times.partition_point(|&seam| seam < at);
+        self.times.get(first).is_some_and(|&seam| seam < next)
     }
-
-    /// True if each one lasts until the next is decoded.
-    fn follow_one_another(&self) -> bool {
-        self.count > 1 && !self.is_broken
-    }
-}
-
-/// The times of a packet, in ticks.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::source::video) struct PacketTimes {
-    pub(in crate::source::video) shown: Option<i64>,
-    pub(in crate::source::video) decoded: Option<i64>,
-    pub(in crate::source::video) lasts: i64,
-    /// Jumps of the clock before it.
-    pub(in crate::source::video) epoch: usize,
 }
 
 impl Steps {
-    /// A packet that was read; those of pictures come before them.
-    pub(in crate::source::video) fn note_packet(&mut self, packet: PacketTimes) {
-        self.packets.note(packet);
+    /// A packet that was read, which is shown at `at`, after so many jumps of the clock.
+    pub(in crate::source::video) fn note_packet(&mut self, at: Option<i64>, epoch: usize) {
+        let seams = &mut self.seams;
+        if epoch != seams.epoch {
+            seams.epoch = epoch;
+            seams.times.extend(seams.latest);
+        }
+        seams.latest = seams.latest.max(at);
     }
 
     /// A picture that is shown at `at` for `lasts`.
@@ -112,8 +86,7 @@ impl Steps {
             return;
         };
         let step = at - before.at;
-        let is_seam = |&seam: &i64| before.at <= seam && seam < at;
-        if step <= 0 || self.packets.seams.iter().any(is_seam) {
+        if step <= 0 || self.seams.lie_between(before.at, at) {
             return;
         }
         self.count += 1;
@@ -140,12 +113,8 @@ impl Steps {
         most.map(|(&step, _)| step)
     }
 
-    /// Where pictures are missing, and how many would fit there; empty for a stream without a rate. The
-    /// container `states_durations` if it says of each packet how long it lasts.
-    fn holes(&self, states_durations: bool) -> Vec<(i64, u64)> {
-        if states_durations && self.packets.follow_one_another() {
-            return Vec::new();
-        }
+    /// Where pictures are missing, and how many would fit there; empty for a stream without a rate.
+    fn holes(&self) -> Vec<(i64, u64)> {
         let Some(usual) = self.usual() else {
             return Vec::new();
         };
@@ -175,12 +144,8 @@ impl Steps {
     }
 
     /// The pictures that are missing, as a sentence. `base` is the seconds of a tick.
-    pub(in crate::source::video) fn sentence(
-        &self,
-        base: Rational,
-        states_durations: bool,
-    ) -> Option<String> {
-        let holes = self.holes(states_durations);
+    pub(in crate::source::video) fn sentence(&self, base: Rational) -> Option<String> {
+        let holes = self.holes();
         let &(at, _) = holes.first()?;
         let missing: u64 = holes.iter().map(|&(_, missing)| missing).sum();
         let seconds = at as f64 * base.to_f64();
@@ -217,16 +182,16 @@ mod tests {
     fn holes_of_a_fixed_rate_are_counted() {
         let times = (0..100).filter(|n| !(50..60).contains(n)).map(|n| n * 40);
         let found = steps(times, 40);
-        assert_eq!(found.holes(false), [(49 * 40, 10)]);
+        assert_eq!(found.holes(), [(49 * 40, 10)]);
         assert_eq!(
-            found.sentence(Rational { num: 1, den: 1000 }, false).as_deref(),
+            found.sentence(Rational { num: 1, den: 1000 }).as_deref(),
             Some("10 frames are missing at one place after 1.960 s")
         );
         // 30 frames a second in milliseconds, a hole near the beginning and one of a single frame.
         let times = (0..300)
             .filter(|n| ![2, 3, 100].contains(n))
             .map(|n: i64| (n * 1000 + 15) / 30);
-        let holes = steps(times, 33).holes(false);
+        let holes = steps(times, 33).holes();
         assert_eq!(holes.iter().map(|h| h.1).collect::<Vec<_>>(), [2, 1]);
     }
 
@@ -240,52 +205,36 @@ mod tests {
             );
         }
         found.end();
-        assert!(found.holes(false).is_empty());
+        assert!(found.holes().is_empty());
         // Neither is anything in a stream without a rate.
         let times = (0..90).map(|n: i64| n * 40 + (n * n * 7919) % 30 + 200 * (n / 4));
-        assert!(steps(times, 0).holes(false).is_empty());
-        assert!(steps((0..90).map(|n| n * 40), 40).holes(false).is_empty());
-    }
-
-    /// Packets of 40 ticks, decoded two pictures ahead, of which the one before `gap` lasts `more` longer.
-    fn decoded_ahead(gap: i64, more: i64, jump: bool, states: i64) -> Steps {
-        let mut found = Steps::default();
-        let at = |n: i64| n * 40 + if n < gap { 0 } else { more };
-        for n in 0..52 {
-            if n < 50 {
-                found.note_packet(PacketTimes {
-                    shown: Some(at(n)),
-                    decoded: Some(at(n) - 80),
-                    lasts: if n + 1 == gap { 40 + states } else { 40 },
-                    epoch: usize::from(jump && n >= gap),
-                });
-            }
-            if n >= 2 {
-                found.note(Some(at(n - 2)), Some(40));
-            }
-        }
-        found.end();
-        found
+        assert!(steps(times, 0).holes().is_empty());
+        assert!(steps((0..90).map(|n| n * 40), 40).holes().is_empty());
     }
 
     #[test]
-    fn packets_say_where_a_longer_step_is_no_hole() {
-        for (states, missing) in [(400, 0), (0, 1)] {
-            let found = decoded_ahead(25, 400, false, states);
-            assert_eq!(found.holes(true).len(), missing);
-            assert_eq!(found.holes(false), [(24 * 40, 10)]);
+    fn a_seam_of_the_clock_is_no_hole_while_pictures_before_it_are_still_in_the_decoder() {
+        for (jumps, missing) in [(true, 0), (false, 1)] {
+            let mut found = Steps::default();
+            let at = |n: i64| n * 40 + if n < 25 { 0 } else { 60 };
+            for n in 0..52 {
+                found.note_packet(Some(at(n)), usize::from(jumps && n >= 25));
+                if n >= 2 {
+                    found.note(Some(at(n - 2)), Some(40));
+                }
+            }
+            found.end();
+            assert_eq!(found.holes().len(), missing);
         }
-        // The clock jumps while pictures before it are still in the decoder.
-        assert!(decoded_ahead(25, 60, true, 0).holes(false).is_empty());
     }
 
     #[test]
     fn a_longer_step_where_reading_stops_is_no_hole() {
         for (behind, missing) in [(1, 0), (7, 0), (8, 1)] {
             let mut found = steps((0..30).chain(35..36 + behind).map(|n| n * 40), 40);
-            assert_eq!(found.holes(false).len(), 1, "{behind}");
+            assert_eq!(found.holes().len(), 1, "{behind}");
             found.ended = false;
-            assert_eq!(found.holes(false).len(), missing, "{behind}");
+            assert_eq!(found.holes().len(), missing, "{behind}");
         }
     }
 }

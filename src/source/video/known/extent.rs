@@ -63,6 +63,8 @@ pub(in crate::source::video) enum Extent {
     Missing(u64),
     /// The end is missing, at an unknown distance.
     Cut,
+    /// Bytes before the end make no sense, and what comes behind them cannot be found.
+    Broken,
     /// The container states nothing, or it is no file with an end.
     Unknown,
 }
@@ -87,6 +89,7 @@ impl Extent {
             Some((StillEnd::At(end), length)) if end > length => Extent::Missing(end - length),
             Some((StillEnd::At(_), _)) => Extent::Whole,
             Some((StillEnd::Beyond, _)) => Extent::Cut,
+            None if is_broken_gif(path) => Extent::Broken,
             None => Extent::Unknown,
         }
     }
@@ -151,8 +154,29 @@ fn ends_with(file: &mut (impl Read + Seek), length: u64, mark: &[u8], tail: u64)
     Some(if found == mark { length } else { length + 1 })
 }
 
+/// True for a GIF whose blocks break off before its trailer and the end of the file.
+fn is_broken_gif(path: &Path) -> bool {
+    let ask = || -> io::Result<bool> {
+        let mut head = [0; 4];
+        let mut file = BufReader::new(File::open(path)?);
+        file.read_exact(&mut head)?;
+        let is_broken = |e: io::Error| e.kind() == io::ErrorKind::InvalidData;
+        Ok(&head == b"GIF8" && walk_gif(&mut file).is_err_and(is_broken))
+    };
+    path.is_file() && ask().unwrap_or(false)
+}
+
 /// Where a GIF ends: behind its trailer, or past the file's end if that is missing.
 fn gif(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<Option<u64>> {
+    match walk_gif(file) {
+        Ok(()) => Ok(Some(length)),
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(Some(length + 1)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Goes through the blocks of a GIF up to its trailer.
+fn walk_gif(file: &mut (impl BufRead + Seek)) -> io::Result<()> {
     let table = |flags: u8| {
         if flags & 0x80 == 0 {
             0
@@ -160,37 +184,30 @@ fn gif(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<Option<u64>>
             3 << ((flags & 7) + 1)
         }
     };
-    let mut walk = || -> io::Result<()> {
-        let mut head = [0; 13];
-        file.seek(SeekFrom::Start(0))?;
-        file.read_exact(&mut head)?;
-        skip(file, table(head[10]))?;
+    let mut head = [0; 13];
+    file.seek(SeekFrom::Start(0))?;
+    file.read_exact(&mut head)?;
+    skip(file, table(head[10]))?;
+    loop {
+        match byte(file)? {
+            // An image: its place, perhaps a table of colours, the size of codes.
+            0x2C => {
+                let mut image = [0; 9];
+                file.read_exact(&mut image)?;
+                skip(file, table(image[8]) + 1)?;
+            }
+            // An extension and its label.
+            0x21 => skip(file, 1)?,
+            0x3B => return Ok(()),
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        // Blocks of up to 255 bytes, up to an empty one.
         loop {
             match byte(file)? {
-                // An image: its place, perhaps a table of colours, the size of codes.
-                0x2C => {
-                    let mut image = [0; 9];
-                    file.read_exact(&mut image)?;
-                    skip(file, table(image[8]) + 1)?;
-                }
-                // An extension and its label.
-                0x21 => skip(file, 1)?,
-                0x3B => return Ok(()),
-                _ => return Err(io::ErrorKind::InvalidData.into()),
-            }
-            // Blocks of up to 255 bytes, up to an empty one.
-            loop {
-                match byte(file)? {
-                    0 => break,
-                    size => skip(file, u64::from(size))?,
-                }
+                0 => break,
+                size => skip(file, u64::from(size))?,
             }
         }
-    };
-    match walk() {
-        Ok(()) => Ok(Some(length)),
-        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(Some(length + 1)),
-        Err(_) => Ok(None),
     }
 }
 

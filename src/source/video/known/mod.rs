@@ -1,7 +1,7 @@
 //! What is known of files and codecs beside what FFmpeg says of them, read from the files' own bytes.
 //!
-//! - `extent`: whether a file is whole, by the sizes that its container states; `nut`: where one of these ends;
-//!   `still_end`: where a picture does.
+//! - `extent`: whether a file is whole, by the sizes that its container states; `nut`: where one of these
+//!   ends; `still_end`: where a picture does.
 //! - `crop`: the part of the picture that is to be shown. `layers`: alpha and second views that no decoder
 //!   gives.
 //! - `dolby`, `unfit`: pictures that are not what they seem.
