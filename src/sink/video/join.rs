@@ -90,7 +90,7 @@ impl PartReader {
             packets.push(self.packet.duplicate().ok()?);
         }
         let base = self.demuxer.time_base(self.stream)?;
-        let from = SampleSource::Copied(self.demuxer, self.stream);
+        let from = SampleSource::Copied(Box::new(self.demuxer), self.stream);
         Some(Sample { from, packets, base })
     }
 }

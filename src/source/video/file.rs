@@ -98,7 +98,7 @@ impl InputFile {
 fn length(path: &Path) -> Option<u64> {
     path.metadata()
         .ok()
-        .filter(|file| file.is_file())
+        .filter(std::fs::Metadata::is_file)
         .map(|file| file.len())
 }
 

@@ -16,7 +16,7 @@ pub(in crate::sink::video) enum SampleSource {
     /// An encoder, and the mark of its stream, if not the container's own choice.
     Encoded(Encoder, Option<[u8; 4]>),
     /// A stream of a file.
-    Copied(Demuxer, usize),
+    Copied(Box<Demuxer>, usize),
 }
 
 impl Sample {
