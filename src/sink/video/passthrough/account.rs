@@ -67,7 +67,7 @@ impl Passthrough {
             };
             carried.insert(place, video);
         }
-        // Told already.
+        // It has a sentence of its own.
         let ignored: &[&str] = if texts::stale_timecode(&self.reader).is_empty() {
             &[]
         } else {

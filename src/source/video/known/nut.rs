@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 /// How a NUT file begins.
 pub(super) const NAME: &[u8; 25] = b"nut/multimedia container\0";
 
-/// How packets begin that are no frames, of which two are told apart.
+/// The first byte of a packet that is no frame, and the whole marks of two kinds.
 const STARTCODE: u8 = b'N';
 const MAIN: [u8; 8] = *b"NM\x7a\x56\x1f\x5f\x04\xad";
 const INDEX: [u8; 8] = *b"NX\xdd\x67\x2f\x23\xe6\x4e";
