@@ -13,6 +13,7 @@ use crate::annotations::{self, Container, FileMetadata};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range};
 use crate::source::SourceError;
 use crate::still::{Decoding, ImageKind};
+use crate::wording::shortened_to;
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -570,9 +571,5 @@ fn failed(path: &Path, error: ImageError) -> SourceError {
 
 /// A decoder's words, which may quote the file, without what is beyond [`MOST_WORDS`] characters.
 fn brief(error: &dyn std::error::Error) -> String {
-    let words = error.to_string();
-    match words.char_indices().nth(MOST_WORDS) {
-        Some((end, _)) => format!("{}...", &words[..end]),
-        None => words,
-    }
+    shortened_to(MOST_WORDS, &error.to_string())
 }
