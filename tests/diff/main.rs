@@ -339,19 +339,17 @@ fn other_sizes_formats_and_lengths_differ_and_say_what_was_compared() {
     assert!(said(1, &[&short, "synthetic:64x48:gray:25:0"]).contains("goes on"));
 }
 
+/// Makes a picture of 16x16 pixels.
+fn picture(path: &str) {
+    let source = ["-f", "lavfi", "-i", "testsrc2=size=16x16", "-frames:v", "1"];
+    ffmpeg(&[&source[..], &[path]].concat());
+}
+
 #[test]
 fn orientations_that_differ_are_named() {
     let folder = Folder::new();
     let plain = folder.name("plain.jpg");
-    ffmpeg(&[
-        "-f",
-        "lavfi",
-        "-i",
-        "testsrc2=size=16x16",
-        "-frames:v",
-        "1",
-        &plain,
-    ]);
+    picture(&plain);
     let bytes = fs::read(&plain).unwrap();
     // Exif with one entry, the orientation, behind the start of the image.
     let turned = |name: &str, orientation: u8| {
@@ -479,15 +477,7 @@ fn what_cannot_be_compared_has_an_exit_code_of_its_own() {
         "--max-pixels",
     );
     let same = folder.name("a.png");
-    ffmpeg(&[
-        "-f",
-        "lavfi",
-        "-i",
-        "testsrc2=size=16x16",
-        "-frames:v",
-        "1",
-        &same,
-    ]);
+    picture(&same);
     refused(
         &[&same, &same, "--output", &same, "--overwrite"],
         "both input and output",

@@ -1,7 +1,7 @@
 //! What became of the streams: the end of the summary's line, and a sentence for each loss.
 
 use super::Passthrough;
-use super::copied::{Copied, label};
+use super::copied::Copied;
 use super::texts;
 use crate::ffmpeg::Demuxer;
 use crate::sink::video::container::StreamHandling;
@@ -62,7 +62,7 @@ impl Passthrough {
             let place = carried.partition_point(|stream| stream.from < self.reader.filtered);
             let video = Carried {
                 from: self.reader.filtered,
-                label: label(self.reader.filtered, &facts),
+                label: facts.label(self.reader.filtered),
                 is_filtered: true,
             };
             carried.insert(place, video);

@@ -73,7 +73,7 @@ impl Copied {
             changes,
             undated: Vec::new(),
             late: 0,
-            label: label(index, facts),
+            label: facts.label(index),
             handling,
             refusal: None,
             cut_tail: None,
@@ -206,9 +206,4 @@ fn date(undated: &mut [Packet], next: &Packet) {
         decoded = pts.min(decoded - step);
         packet.set_times(pts, decoded, packet.duration());
     }
-}
-
-/// A stream in messages.
-pub(super) fn label(index: usize, facts: &StreamFacts) -> String {
-    facts.label(index)
 }

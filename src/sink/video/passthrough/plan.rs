@@ -7,7 +7,6 @@
 //! A stream that fails on the way is left out, with a warning.
 
 use super::account::Losses;
-use super::copied::label;
 use super::reading::Reader;
 use crate::ffmpeg::{AudioEncoderKind, AudioTranscoder, AvError, Medium, Muxer, Packet, StreamFacts};
 use crate::sink::video::container::{AddVideo, Container, PACKETS_TRIED, StreamHandling, explained};
@@ -131,7 +130,7 @@ impl Planner<'_> {
         let Some(join) = self.reader.known_join(index) else {
             return true;
         };
-        if let Some(sentence) = join.sentence(&label(index, facts)) {
+        if let Some(sentence) = join.sentence(&facts.label(index)) {
             join.is_reported = true;
             self.losses.add(
                 sentence,
@@ -152,7 +151,7 @@ impl Planner<'_> {
             if transcoder.is_lossy() {
                 let sentence = format!(
                     "{} is encoded anew by {}, because {} cannot hold it as it is",
-                    label(*index, &facts),
+                    facts.label(*index),
                     transcoder.encoder_name(),
                     self.container.word()
                 );
@@ -204,7 +203,7 @@ impl Planner<'_> {
             return handling.map(Ok).map_err(|reason| {
                 MapFailure::Refused(format!(
                     "{} cannot be encoded with {name}: {reason}; choose another --audio-encoder",
-                    label(index, facts)
+                    facts.label(index)
                 ))
             });
         }
@@ -320,7 +319,7 @@ impl Planner<'_> {
 
     /// Tells that a stream is left out.
     fn leave_out(&mut self, index: usize, facts: &StreamFacts, reason: &str) {
-        let sentence = format!("{} is left out: {reason}", label(index, facts));
+        let sentence = format!("{} is left out: {reason}", facts.label(index));
         let advice = match facts.medium {
             Medium::Audio => "--no-audio",
             Medium::Subtitle => "--no-subtitles",

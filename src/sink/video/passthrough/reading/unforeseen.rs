@@ -1,7 +1,6 @@
 //! Streams that begin when those of the output are fixed already.
 
 use crate::ffmpeg::StreamFacts;
-use crate::sink::video::passthrough::copied::label;
 use crate::sink::video::selection::StreamOptions;
 
 /// Streams that came after those of the output were fixed, and would have been wanted.
@@ -42,7 +41,7 @@ impl Unforeseen {
         if !self.options.wants(index, facts.medium) {
             return;
         }
-        let label = label(index, facts);
+        let label = facts.label(index);
         if self.streams.iter().all(|(other, _)| *other != label) {
             self.streams.push((label, time));
         }
