@@ -1,35 +1,22 @@
 //! The CPU engine: frames in, frames out, in order, on all cores.
 //!
 //! ```text
-//! submit -> threads.rs        a frame per thread, or the strips of one frame where threads would idle
+//! submit -> threads.rs     a frame per thread, or the strips of one frame where threads would idle
 //!           | strips of rows
-//!        algorithm.rs         chooses the cheapest algorithm for each plane; the only file that knows all:
-//!           |                 box_blur/  running sums            fir/  weighted sums by multiply-adds
-//!           |                 fft/       overlap-save, exact     scalar/  plain Rust, for any machine
-//!           |                 pyramid/   wide Gaussians
-//!           |                 doubles/   long weights
-//!           |                 gradient/  magnitudes, absolute values, the largest of several sums
-//!           |              float/  floating-point samples, and integers under alpha: all filters
-//!        rows/                a row in, a row out: border, samples to words, sums to samples
+//!        algorithms/       chooses the cheapest for each plane: running sums, multiply-adds, FFT, ..
 //!           |
-//!        simd/                the instruction sets
+//!        rows/             a row in, a row out: border, samples to words, sums to samples
+//!           |
+//!        simd/             the instruction sets
 //! collect <- the frame, with the same bits whatever the algorithm and the instruction set
 //! ```
 //!
-//! Imports point downwards only. Each folder is one algorithm, and its `mod.rs` explains it. `pixels/` stands
-//! beside them: conversions of pixels before and after a filter.
+//! Imports point downwards only. `pixels/` stands beside the algorithms: conversions of pixels before and
+//! after a filter.
 
-mod algorithm;
-mod box_blur;
-mod doubles;
-mod fft;
-mod fir;
-mod float;
-mod gradient;
+mod algorithms;
 pub(super) mod pixels;
-mod pyramid;
 mod rows;
-mod scalar;
 mod simd;
 mod threads;
 
@@ -39,7 +26,7 @@ pub use simd::{InstructionSet, UnknownInstructionSet};
 use super::{Engine, EngineError};
 use crate::filter::Chain;
 use crate::frame::{Allocator, Buffer, Colour, Frame, Image, ImageMut, Layout, Pageable, PixelFormat};
-use algorithm::ChainPlan;
+use algorithms::ChainPlan;
 use crossbeam_channel::{Receiver, bounded};
 use rows::strip::Picture;
 use std::collections::VecDeque;

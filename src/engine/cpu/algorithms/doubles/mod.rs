@@ -18,13 +18,13 @@
 
 mod strip;
 
-use super::rows::fused_sums::{ROWS, Taps, vectors};
-use super::rows::plane_filter::{PlaneFilter, PlanePart, samples};
-use super::rows::strip::{Picture, Strip};
-use super::simd::float::{Doubles2, Float, Sums};
-use super::simd::scratch::Scratch;
-use super::simd::vector::Simd;
-use super::simd::{Vectors, with_simd};
+use crate::engine::cpu::rows::fused_sums::{ROWS, Taps, vectors};
+use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
+use crate::engine::cpu::rows::strip::{Picture, Strip};
+use crate::engine::cpu::simd::float::{Doubles2, Float, Sums};
+use crate::engine::cpu::simd::scratch::Scratch;
+use crate::engine::cpu::simd::vector::Simd;
+use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{Border, ChannelStep, Combining, Convolve, Kernel, Pass};
 use crate::frame::{Layout, PixelFormat, Plane};
 use std::sync::Arc;

@@ -222,7 +222,7 @@ impl IntLoop for Rechecking<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::engine::cpu::fft::tests::step;
+    use crate::engine::cpu::algorithms::fft::tests::step;
     use crate::engine::cpu::simd::InstructionSet;
     use crate::filter::{Border, Kernel, Mask};
     use crate::frame::PixelFormat;

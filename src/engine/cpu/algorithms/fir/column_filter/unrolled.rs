@@ -7,7 +7,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::Lines;
-use crate::engine::cpu::fir::taps::Tap;
+use crate::engine::cpu::algorithms::fir::taps::Tap;
 use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::rows::requantize::{Divide, HighWordRounding, JoinLimbs, Requantize};
 use crate::engine::cpu::simd::unroll::unroll;
@@ -26,7 +26,7 @@ const HIGH_WORDS: u8 = 1;
 const DIVIDED: u8 = 2;
 
 /// Most taps of the loops that make two rows: the weights of more do not fit the registers.
-pub(in crate::engine::cpu::fir) const MOST: usize = 8;
+pub(in crate::engine::cpu::algorithms::fir) const MOST: usize = 8;
 
 /// True for vectors with which four rows of a column are faster than two. With 16 registers and fused
 /// multiply-adds no registers are left for weights.
@@ -57,7 +57,7 @@ const FOUR_ROWS: [(usize, usize, bool, bool, RangeInclusive<usize>); 9] = [
 /// True if an unrolled loop makes four rows at a time of a column of `taps` taps in `limbs` limbs, for
 /// samples of `bytes` bytes, whose results are rounded high words if `high_words`. Rows are deinterleaved if
 /// `is_planar`.
-pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
+pub(in crate::engine::cpu::algorithms::fir) fn makes_four_rows<L: Simd>(
     _: L,
     taps: usize,
     limbs: usize,
@@ -74,24 +74,24 @@ pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
 }
 
 /// One call of an unrolled loop: two or four output rows.
-pub(in crate::engine::cpu::fir) struct Unrolled<'a> {
+pub(in crate::engine::cpu::algorithms::fir) struct Unrolled<'a> {
     /// The lines to read.
-    pub(in crate::engine::cpu::fir) lines: Lines<'a>,
+    pub(in crate::engine::cpu::algorithms::fir) lines: Lines<'a>,
     /// The taps, none of them folded.
-    pub(in crate::engine::cpu::fir) taps: &'a [Tap],
+    pub(in crate::engine::cpu::algorithms::fir) taps: &'a [Tap],
     /// Index of the first element of the line below the last tap's line, for four rows.
-    pub(in crate::engine::cpu::fir) beyond: usize,
-    pub(in crate::engine::cpu::fir) requantize: &'a Requantize,
-    pub(in crate::engine::cpu::fir) uniform: UniformRequantize,
+    pub(in crate::engine::cpu::algorithms::fir) beyond: usize,
+    pub(in crate::engine::cpu::algorithms::fir) requantize: &'a Requantize,
+    pub(in crate::engine::cpu::algorithms::fir) uniform: UniformRequantize,
     /// True if results are rounded high words ([`Requantize::rounds_high_words`]).
-    pub(in crate::engine::cpu::fir) high_words: bool,
+    pub(in crate::engine::cpu::algorithms::fir) high_words: bool,
     /// Samples of a row.
-    pub(in crate::engine::cpu::fir) samples: usize,
+    pub(in crate::engine::cpu::algorithms::fir) samples: usize,
 }
 
 /// The constants of a requantization that are the same for all samples.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu::fir) struct UniformRequantize {
+pub(in crate::engine::cpu::algorithms::fir) struct UniformRequantize {
     /// The start value of each limb's sums.
     start: [i32; LIMBS],
     /// The value to add after the shift.
@@ -104,7 +104,7 @@ const LIMBS: usize = 2;
 impl UniformRequantize {
     /// The constants of `requantize`, for samples of `bytes` bytes from `limbs` limbs; `None` if samples
     /// differ in them, or if no unrolled loop requantizes so.
-    pub(in crate::engine::cpu::fir) fn of<L: Simd>(
+    pub(in crate::engine::cpu::algorithms::fir) fn of<L: Simd>(
         _: L,
         requantize: &Requantize,
         limbs: usize,
@@ -134,7 +134,7 @@ impl UniformRequantize {
 
 impl Unrolled<'_> {
     /// Makes two rows of samples of `BYTES` bytes.
-    pub(in crate::engine::cpu::fir) fn make<L: Simd, const BYTES: usize>(
+    pub(in crate::engine::cpu::algorithms::fir) fn make<L: Simd, const BYTES: usize>(
         &self,
         simd: L,
         out: [&mut [u8]; 2],
@@ -157,7 +157,7 @@ impl Unrolled<'_> {
     }
 
     /// Makes four rows, if [`makes_four_rows`].
-    pub(in crate::engine::cpu::fir) fn make_four<L: Simd, const BYTES: usize>(
+    pub(in crate::engine::cpu::algorithms::fir) fn make_four<L: Simd, const BYTES: usize>(
         &self,
         simd: L,
         out: [&mut [u8]; 4],

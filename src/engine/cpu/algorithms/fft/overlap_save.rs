@@ -246,9 +246,9 @@ pub(super) fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::engine::cpu::fft::tests::{fft, step};
+    use crate::engine::cpu::algorithms::fft::tests::{fft, step};
+    use crate::engine::cpu::algorithms::scalar;
     use crate::engine::cpu::rows::strip::{StripCount, strips};
-    use crate::engine::cpu::scalar;
     use crate::engine::cpu::simd::InstructionSet;
     use crate::engine::verify::BORDERS;
     use crate::filter::{Border, Mask, Step};

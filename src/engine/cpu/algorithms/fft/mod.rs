@@ -19,12 +19,12 @@ mod overlap_save;
 mod recheck;
 mod tile;
 
-use super::rows::plane_filter::{PlaneFilter, PlanePart};
-use super::rows::strip::{Picture, Strip};
-use super::simd::float::{Doubles2, Float, Singles4, TransformTerms};
-use super::simd::scratch::Scratch;
-use super::simd::vector::Simd;
-use super::simd::{Vectors, with_simd};
+use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart};
+use crate::engine::cpu::rows::strip::{Picture, Strip};
+use crate::engine::cpu::simd::float::{Doubles2, Float, Singles4, TransformTerms};
+use crate::engine::cpu::simd::scratch::Scratch;
+use crate::engine::cpu::simd::vector::Simd;
+use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{Border, ChannelStep, DirectKernel, Kernel};
 use crate::frame::{Layout, PixelFormat, Plane};
 use overlap_save::{OverlapSave, convolved};

@@ -10,7 +10,7 @@ use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE, has_32_registers};
 
 /// A row filter that an unrolled loop is compiled for.
-pub(in crate::engine::cpu::fir) struct UnrolledRow {
+pub(in crate::engine::cpu::algorithms::fir) struct UnrolledRow {
     terms: Terms,
     /// The start value of sums.
     start: i32,
@@ -48,7 +48,10 @@ const fn most_taps<L: Simd>() -> usize {
 
 impl UnrolledRow {
     /// The unrolled form of a row filter; `None` if no loop is compiled for its terms, or rounds as it does.
-    pub(in crate::engine::cpu::fir) fn of<L: Simd>(_: L, pass: &RowFilter) -> Option<UnrolledRow> {
+    pub(in crate::engine::cpu::algorithms::fir) fn of<L: Simd>(
+        _: L,
+        pass: &RowFilter,
+    ) -> Option<UnrolledRow> {
         if !(1..=16).contains(&pass.shift) {
             return None;
         }
@@ -88,7 +91,7 @@ impl UnrolledRow {
     }
 
     /// Number of terms: pairs of words, or weights of a folded row.
-    pub(in crate::engine::cpu::fir) fn terms(&self) -> usize {
+    pub(in crate::engine::cpu::algorithms::fir) fn terms(&self) -> usize {
         match &self.terms {
             Terms::InPlace(weights) => weights.len(),
             Terms::Interleaved { count, .. } => *count,
@@ -96,7 +99,12 @@ impl UnrolledRow {
     }
 
     /// Makes the intermediates of two rows of words as pairs.
-    pub(in crate::engine::cpu::fir) fn make<L: Simd>(&self, simd: L, rows: [&[u16]; 2], out: &mut [u32]) {
+    pub(in crate::engine::cpu::algorithms::fir) fn make<L: Simd>(
+        &self,
+        simd: L,
+        rows: [&[u16]; 2],
+        out: &mut [u32],
+    ) {
         let work = RowJob {
             rows,
             pass: self,

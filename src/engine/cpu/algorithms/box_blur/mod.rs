@@ -24,7 +24,6 @@ mod plan;
 mod row_sums;
 mod sliding_window;
 
-use super::simd::{Vectors, with_simd};
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
@@ -34,6 +33,7 @@ use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::engine::cpu::rows::words::widen::{self, Widening};
 use crate::engine::cpu::simd::scratch::{self, LineRing, aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Simd, TILE};
+use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::ChannelStep;
 use crate::frame::{Layout, PixelFormat, Plane};
 use column_sums::ColumnSums;

@@ -26,14 +26,14 @@ mod lines;
 mod pyramid;
 mod strip;
 
-use super::rows::fused_sums::{self, ROWS, Taps};
-use super::rows::plane_filter::{explained, samples};
-use super::rows::strip::{Picture, Strip, StripCount, strips};
-use super::rows::threshold::Threshold;
-use super::simd::float::{Float, Samples, Singles4};
-use super::simd::vector::Simd;
-use super::simd::{Vectors, with_simd};
-use super::threads::Threads;
+use crate::engine::cpu::rows::fused_sums::{self, ROWS, Taps};
+use crate::engine::cpu::rows::plane_filter::{explained, samples};
+use crate::engine::cpu::rows::strip::{Picture, Strip, StripCount, strips};
+use crate::engine::cpu::rows::threshold::Threshold;
+use crate::engine::cpu::simd::float::{Float, Samples, Singles4};
+use crate::engine::cpu::simd::vector::Simd;
+use crate::engine::cpu::simd::{Vectors, with_simd};
+use crate::engine::cpu::threads::Threads;
 use crate::filter::{FloatCombining, FloatKernel, FloatMask, FloatStep, Step, WeightedKernel};
 use crate::frame::{Channel, Layout, PixelFormat, Plane};
 use levels::{PlaneLevels, float_step};
@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 use strip::{FloatScratch, StripWork};
 
 /// A step, prepared for frames of one format.
-pub(super) struct FloatFilter {
+pub(in crate::engine::cpu) struct FloatFilter {
     step: FloatStep,
     format: PixelFormat,
     loops: FloatLoops,

@@ -1,21 +1,38 @@
-//! Chooses the algorithm for each plane: the only file that knows all of them.
+//! The algorithms, a folder for each. This file chooses the cheapest for each plane; no other knows them all.
+//!
+//! ```text
+//! box_blur/   running sums                      fir/       weighted sums by multiply-adds
+//! fft/        overlap-save, exact               scalar/    plain Rust, for any machine
+//! pyramid/    wide Gaussians                    gradient/  magnitudes, absolute values, the largest sum
+//! doubles/    integers with long weights        float/     all filters of floating-point samples, and of
+//!                                                          integers under alpha
+//! ```
 
-use super::box_blur::BoxBlur;
-use super::doubles::Doubles;
-use super::fft::Fft;
-use super::fir::Fir;
-use super::fir::mask_3x3::Mask3x3;
-use super::float::FloatFilter;
-use super::gradient::Gradient;
-use super::pyramid::Pyramid;
+mod box_blur;
+mod doubles;
+mod fft;
+mod fir;
+mod float;
+mod gradient;
+mod pyramid;
+mod scalar;
+
 use super::rows::plane_filter::{PlaneFilter, PlanePart, explained, samples};
 use super::rows::strip::{Picture, StripCount, strips};
 use super::rows::threshold::Threshold;
-use super::scalar::Scalar;
 use super::simd::{InstructionSet, Vectors};
 use super::threads::Threads;
 use crate::filter::{Chain, FloatPlan, Kernel, Plan, PlanError, Step};
 use crate::frame::{Colour, Layout, PixelFormat, Plane};
+use box_blur::BoxBlur;
+use doubles::Doubles;
+use fft::Fft;
+use fir::Fir;
+use fir::mask_3x3::Mask3x3;
+use float::FloatFilter;
+use gradient::Gradient;
+use pyramid::Pyramid;
+use scalar::Scalar;
 use std::sync::Arc;
 
 /// Prepares one algorithm for every plane of a step; `None` for planes that it cannot filter.

@@ -28,7 +28,6 @@ mod plan;
 mod row_filter;
 mod taps;
 
-use super::simd::{Vectors, with_simd};
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
@@ -38,6 +37,7 @@ use crate::engine::cpu::rows::words::deinterleave::{self, Planar};
 use crate::engine::cpu::rows::words::widen;
 use crate::engine::cpu::simd::scratch::{self, LineRing, aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
+use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, Kernel};
 use crate::frame::{Layout, PixelFormat, Plane};
 use column_filter::unrolled::Unrolled;
