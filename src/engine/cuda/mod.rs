@@ -10,8 +10,8 @@
 //!
 //! ```text
 //! engine      frames in, frames out, in order;            timing     what benchmarks time
-//!             filters other libraries' pictures in place  decode     frames of the card's decoders
-//!             converts frames on the card to RGB          encode     results for the card's encoders
+//!             filters other libraries' pictures in place  codec      frames of the card's decoders,
+//!             converts frames on the card to RGB                     results for the card's encoders
 //!
 //! ring        several frames in flight at a time
 //! launch      a plan with its kernels, enqueued
@@ -21,16 +21,17 @@
 //! driver      handles of the CUDA driver
 //! ```
 
+mod codec;
 mod compile;
-pub mod decode;
 mod driver;
-pub mod encode;
 mod engine;
 mod kernels;
 mod launch;
 mod ring;
 mod select;
 mod timing;
+
+pub use codec::{decode, encode};
 
 // What follows with `doc(hidden)` is for benchmarks and tests.
 #[doc(hidden)]

@@ -13,12 +13,12 @@
 //! The encoder has a stream of its own, so that no copy waits for a picture to be encoded.
 
 use super::decode::StreamHandles;
-use super::driver::card_frame::CardFrame;
-use super::driver::device::Device;
-use super::driver::picture::DevicePlane;
-use super::driver::planes::copy_plane;
-use super::driver::stream::Stream;
 use crate::engine::EngineError;
+use crate::engine::cuda::driver::card_frame::CardFrame;
+use crate::engine::cuda::driver::device::Device;
+use crate::engine::cuda::driver::picture::DevicePlane;
+use crate::engine::cuda::driver::planes::copy_plane;
+use crate::engine::cuda::driver::stream::Stream;
 use crate::frame::{DeviceHandle, Frame};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct EncoderCard {
 }
 
 impl EncoderCard {
-    pub(super) fn new(device: &Arc<Device>) -> EncoderCard {
+    pub(in crate::engine::cuda) fn new(device: &Arc<Device>) -> EncoderCard {
         EncoderCard {
             device: Arc::clone(device),
         }

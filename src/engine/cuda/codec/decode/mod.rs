@@ -16,16 +16,16 @@ mod capabilities;
 
 pub use capabilities::{Capabilities, Codec, capabilities};
 
-use super::compile::cache::Cache;
-use super::compile::{Recipe, Source};
-use super::driver::card_frame::{Blocks, Ready};
-use super::driver::device::Device;
-use super::driver::memory::DeviceMemory;
-use super::driver::module::{Function, Module};
-use super::driver::stream::Stream;
-use super::driver::texture::ALIGNMENT;
-use super::launch::parameters;
 use crate::engine::EngineError;
+use crate::engine::cuda::compile::cache::Cache;
+use crate::engine::cuda::compile::{Recipe, Source};
+use crate::engine::cuda::driver::card_frame::{Blocks, Ready};
+use crate::engine::cuda::driver::device::Device;
+use crate::engine::cuda::driver::memory::DeviceMemory;
+use crate::engine::cuda::driver::module::{Function, Module};
+use crate::engine::cuda::driver::stream::Stream;
+use crate::engine::cuda::driver::texture::ALIGNMENT;
+use crate::engine::cuda::launch::parameters;
 use crate::frame::{Layout, Memory, PixelFormat};
 use std::collections::VecDeque;
 use std::ffi::c_void;
