@@ -12,21 +12,14 @@
 //! queue that closes while the gate is open is therefore a proper end, and a sink is never finished after a
 //! failure. A panic inside a stage is a failure like any other.
 //!
-//! `job` holds a run's parts and options, `stages` starts and joins the threads of the stages `decode`,
-//! `engine` and `encode`.
+//! `job` holds a run's parts and options, `budget` counts the buffers, `stages` has the threads, and
+//! `second_input` reads mattes, or another input in step.
 
 mod budget;
-mod decode;
-mod encode;
-mod engine;
 mod error;
-mod in_step;
 mod job;
-mod matte;
-mod order;
 mod progress;
-mod queue;
-mod stage_thread;
+mod second_input;
 mod stages;
 mod stop;
 #[cfg(test)]
@@ -34,10 +27,9 @@ mod tests;
 
 pub use budget::Budget;
 pub use error::PipelineError;
-pub use in_step::{InStep, Verdict, in_step};
 pub use job::{Job, Outcome, PipelineOptions};
-pub use matte::MatteReader;
 pub use progress::Progress;
+pub use second_input::{InStep, MatteReader, Verdict, in_step};
 pub use stop::Stop;
 
 use crate::explain::EXPLAIN_TARGET;

@@ -1,8 +1,8 @@
 //! Frames through a queue between two stages: waiting ends with the run, and is measured.
 
-use super::error::Halt;
-use super::stop::Stop;
 use crate::frame::Frame;
+use crate::pipeline::error::Halt;
+use crate::pipeline::stop::Stop;
 use crate::report::{Activity, StageClock};
 use crossbeam_channel::{Receiver, Sender};
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Threads of stages: their start, and a panic inside one as a failure.
 
-use super::error::{Halt, PipelineError};
-use super::stop::Stop;
+use crate::pipeline::error::{Halt, PipelineError};
+use crate::pipeline::stop::Stop;
 use crate::report::Stage;
 use crate::shortage::thread_error;
 use std::any::Any;
@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// Starts a thread that has its stage's name.
-pub(super) fn spawn<'scope, T: Send + 'scope>(
+pub(in crate::pipeline) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     stage: Stage,
     body: impl FnOnce() -> T + Send + 'scope,
@@ -25,7 +25,7 @@ pub(super) fn spawn<'scope, T: Send + 'scope>(
 
 /// Runs a stage's body; if it fails or panics, closes the gate before anything that the caller owns is
 /// dropped.
-pub(super) fn guarded<T>(
+pub(in crate::pipeline) fn guarded<T>(
     stage: Stage,
     stop: &Stop,
     body: impl FnOnce() -> Result<T, Halt>,
@@ -39,7 +39,7 @@ pub(super) fn guarded<T>(
 }
 
 /// A thread's panic as a failure of its stage.
-pub(super) fn panicked(stage: Stage, payload: &(dyn Any + Send)) -> Halt {
+pub(in crate::pipeline) fn panicked(stage: Stage, payload: &(dyn Any + Send)) -> Halt {
     let message = payload
         .downcast_ref::<&str>()
         .map(|&text| text.to_owned())

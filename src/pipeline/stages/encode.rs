@@ -1,10 +1,10 @@
 //! The encode stage: hands frames to the sink and finishes it.
 
-use super::error::{Halt, PipelineError};
-use super::progress::Progress;
 use super::queue::receive;
-use super::stop::Stop;
 use crate::frame::Frame;
+use crate::pipeline::error::{Halt, PipelineError};
+use crate::pipeline::progress::Progress;
+use crate::pipeline::stop::Stop;
 use crate::report::{Activity, Latencies, Stage, StageClock};
 use crate::sink::{Flow, IndexedSink, Sink, Written};
 use crossbeam_channel::Receiver;

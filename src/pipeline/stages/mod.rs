@@ -1,12 +1,21 @@
-//! The threads of all stages: their start from the last stage to the first, and their end.
+//! The stages of a run and their threads: started from the last stage to the first, and joined.
+//!
+//! ```text
+//! decode.rs -> queue.rs -> engine.rs -> queue.rs -> encode.rs        thread.rs: a thread of a stage
+//!                          order.rs: frames of several decode threads in order
+//! ```
 
-use super::engine::{EngineResult, ExpectedFrames, Output};
+pub(super) mod decode;
+mod encode;
+mod engine;
+mod order;
+mod queue;
+pub(super) mod thread;
+
 use super::error::{Halt, PipelineError};
 use super::job::{Job, PipelineOptions};
 use super::progress::Progress;
-use super::stage_thread::{guarded, panicked, spawn};
 use super::stop::Stop;
-use super::{decode, encode, engine};
 use crate::engine::{DeviceTimes, Engine};
 use crate::frame::{Frame, FramePool, Layout, Remarks};
 use crate::report::{DecoderClock, Latencies, Stage, StageClock};
@@ -14,10 +23,12 @@ use crate::sink::{AnySink, IndexedSink, Written};
 use crate::source::{AnySource, IndexedSource, Source, Supply};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use encode::Encoded;
+use engine::{EngineResult, ExpectedFrames, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Instant;
+use thread::{guarded, panicked, spawn};
 
 /// The frame buffers of a run.
 pub(super) struct Pools {

@@ -8,12 +8,12 @@
 //!
 //! A thread reads one frame ahead at most, so that memory does not grow with the inputs' length.
 
-use super::decode::{self, accepted};
-use super::error::{Halt, PipelineError, first_cause};
-use super::progress::Progress;
-use super::stage_thread::{guarded, panicked, spawn};
-use super::stop::Stop;
 use crate::frame::{Frame, FramePool, Pageable, Remarks};
+use crate::pipeline::error::{Halt, PipelineError, first_cause};
+use crate::pipeline::progress::Progress;
+use crate::pipeline::stages::decode::{self, accepted};
+use crate::pipeline::stages::thread::{guarded, panicked, spawn};
+use crate::pipeline::stop::Stop;
 use crate::report::Stage;
 use crate::sink::{AnySink, Flow, SinkError, Written};
 use crate::source::{AnySource, Source, Supply};

@@ -1,13 +1,13 @@
 //! The engine stage: keeps the engine's depth filled, in order.
 
-use super::error::{Halt, PipelineError};
 use super::order::Reorder;
-use super::progress::Progress;
 use super::queue::send;
-use super::stop::Stop;
 use crate::engine::{DeviceTimes, Engine};
 use crate::explain::EXPLAIN_TARGET;
 use crate::frame::{Buffer, Colour, Frame, FramePool, Layout, Remarks};
+use crate::pipeline::error::{Halt, PipelineError};
+use crate::pipeline::progress::Progress;
+use crate::pipeline::stop::Stop;
 use crate::report::{Activity, Stage, StageClock};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::collections::VecDeque;

@@ -1,10 +1,10 @@
 //! The decode stage: numbers the frames and passes them on.
 
-use super::error::{Halt, PipelineError};
-use super::progress::Progress;
 use super::queue::send;
-use super::stop::Stop;
 use crate::frame::{Frame, Remarks};
+use crate::pipeline::error::{Halt, PipelineError};
+use crate::pipeline::progress::Progress;
+use crate::pipeline::stop::Stop;
 use crate::report::{Activity, DecoderClock, Stage, StageClock};
 use crate::source::{IndexedSource, Source, Supply};
 use crossbeam_channel::Sender;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// The times of a decode thread, and of each decoder if the source has several.
 #[derive(Default)]
-pub(super) struct Accounts {
+pub(in crate::pipeline) struct Accounts {
     pub(super) clock: StageClock,
     pub(super) decoders: Vec<DecoderClock>,
 }
@@ -68,7 +68,7 @@ impl Accounts {
 
 /// Reads a source in order until it or the run ends, and returns its remarks. The accounts belong to the
 /// caller, which needs them even if a wait is cut short by the end of the run.
-pub(super) fn stream(
+pub(in crate::pipeline) fn stream(
     mut source: Box<dyn Source>,
     supply: &Supply,
     output: &Sender<Frame>,
@@ -105,7 +105,7 @@ pub(super) fn stream(
 }
 
 /// The remarks, or an error if the run is strict and there are warnings among them.
-pub(super) fn accepted(remarks: Remarks, strict: bool) -> Result<Remarks, Halt> {
+pub(in crate::pipeline) fn accepted(remarks: Remarks, strict: bool) -> Result<Remarks, Halt> {
     match remarks.refusal() {
         Some(problem) if strict => Err(PipelineError::Strict { problem }.into()),
         _ => Ok(remarks),

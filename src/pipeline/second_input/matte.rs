@@ -1,13 +1,13 @@
 //! Reads mattes ahead of the engine that mixes by them, on a thread of their own.
 
-use super::decode;
-use super::error::Halt;
-use super::progress::Progress;
-use super::stage_thread::guarded;
-use super::stop::Stop;
 use crate::engine::region::MatteFrames;
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, FramePool, Pageable, Remarks, SideData};
+use crate::pipeline::error::Halt;
+use crate::pipeline::progress::Progress;
+use crate::pipeline::stages::decode;
+use crate::pipeline::stages::thread::guarded;
+use crate::pipeline::stop::Stop;
 use crate::report::Stage;
 use crate::shortage::thread_error;
 use crate::source::{AnySource, Supply};
