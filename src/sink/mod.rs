@@ -1,25 +1,28 @@
 //! Where frames go: video files, image files, pipes, or nowhere.
+//!
+//! ```text
+//! frames -> steps/ -> video/, images/, uncompressed/, null.rs -> atomic_file.rs
+//!                     '- ledger.rs, constant_rate.rs: what of the frames' facts is carried or lost
+//! ```
 
 #[doc(hidden)]
 pub mod atomic_file;
-mod byte_writer;
 mod constant_rate;
-#[cfg(feature = "ffmpeg")]
-pub mod convert;
-pub mod fields;
-#[cfg(feature = "ffmpeg")]
-pub mod flatten;
-#[doc(hidden)]
-pub mod hashes;
 #[cfg(feature = "images")]
 pub mod images;
 mod ledger;
 pub mod null;
-pub mod raw;
-mod step;
+mod steps;
+mod uncompressed;
 #[cfg(feature = "ffmpeg")]
 pub mod video;
-pub mod y4m;
+
+pub use steps::fields;
+#[doc(hidden)]
+pub use steps::hashes;
+#[cfg(feature = "ffmpeg")]
+pub use steps::{convert, flatten};
+pub use uncompressed::{raw, y4m};
 
 use crate::frame::{DeviceHandle, Frame, Layout, Remarks, Stopped};
 use crossbeam_channel::Receiver;

@@ -1,9 +1,9 @@
 //! Lays frames with alpha over a colour before they reach a sink.
 
 use super::step::{self, Step};
-use super::{AnySink, SinkError, Written};
 use crate::convert::flatten::{Background, flat_format, flatten};
 use crate::frame::Frame;
+use crate::sink::{AnySink, SinkError, Written};
 use crate::source::StreamInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,11 +1,11 @@
 //! YUV4MPEG2 to a file or a pipe, each frame in one piece.
 
 use super::byte_writer::ByteWriter;
-use super::constant_rate::{ConstantRate, assumed_rate, irregular};
-use super::ledger::{Outcome, PlainLedger};
-use super::{Flow, Rules, Sink, SinkError, Written};
 use crate::frame::fact::{Fact, location_name};
 use crate::frame::{ColourModel, FieldOrder, Frame, PixelFormat, Range};
+use crate::sink::constant_rate::{ConstantRate, assumed_rate, irregular};
+use crate::sink::ledger::{Outcome, PlainLedger};
+use crate::sink::{Flow, Rules, Sink, SinkError, Written};
 use crate::source::StreamInfo;
 use crate::source::y4m::{MAGIC, TAGS};
 use crate::wording::counted;

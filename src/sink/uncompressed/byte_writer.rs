@@ -1,8 +1,8 @@
 //! Where a sink of bytes writes: a file that is not yet in its place, or standard output.
 
-use super::atomic_file::{AtomicFile, NOWHERE};
-use super::{Flow, Rules, SinkError, Written, geometry};
 use crate::frame::{Frame, Layout, Remarks, Stopped, is_closed, wait_a_tick};
+use crate::sink::atomic_file::{AtomicFile, NOWHERE};
+use crate::sink::{Flow, Rules, SinkError, Written, geometry};
 use crossbeam_channel::Receiver;
 use rustix::event::PollFlags;
 use std::fs::{File, OpenOptions};
@@ -37,7 +37,7 @@ pub(super) struct ByteWriter {
 
 impl ByteWriter {
     /// From now on waits for the reader end when `stop` is closed.
-    pub(super) fn watch(&mut self, stop: &Receiver<()>) {
+    pub(in crate::sink) fn watch(&mut self, stop: &Receiver<()>) {
         self.stop = Some(stop.clone());
     }
 
@@ -46,7 +46,7 @@ impl ByteWriter {
     }
 
     /// Opens a file, or standard output for "-".
-    pub(super) fn open(target: &Path, rules: Rules) -> Result<ByteWriter, SinkError> {
+    pub(in crate::sink) fn open(target: &Path, rules: Rules) -> Result<ByteWriter, SinkError> {
         let place = if target.as_os_str() == "-" && rules.trial {
             let file = OpenOptions::new().write(true).open(NOWHERE);
             Place::Stdout(file.map_err(|cause| SinkError::Io {
@@ -95,7 +95,7 @@ impl ByteWriter {
     }
 
     /// The file's name, or "standard output".
-    pub(super) fn label(&self) -> &str {
+    pub(in crate::sink) fn label(&self) -> &str {
         match &self.place {
             Place::Part(part) => part.label(),
             Place::Stdout(_) => "standard output",
@@ -103,12 +103,12 @@ impl ByteWriter {
     }
 
     /// Bytes written so far.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::sink) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Frames written so far.
-    pub(super) fn frames(&self) -> u64 {
+    pub(in crate::sink) fn frames(&self) -> u64 {
         self.frames
     }
 
@@ -218,7 +218,11 @@ impl ByteWriter {
     }
 
     /// Renames the file to its final name and returns what was written.
-    pub(super) fn finish(self, description: String, warnings: Vec<String>) -> Result<Written, SinkError> {
+    pub(in crate::sink) fn finish(
+        self,
+        description: String,
+        warnings: Vec<String>,
+    ) -> Result<Written, SinkError> {
         let remarks = Remarks::warnings(warnings);
         if self.rules.strict
             && let Some(problem) = remarks.refusal()

@@ -1,9 +1,9 @@
 //! Raw video: the bytes of each frame, planes in order, rows without padding, nothing else.
 
 use super::byte_writer::ByteWriter;
-use super::ledger::{Outcome, PlainLedger};
-use super::{Flow, Rules, Sink, SinkError, Written};
 use crate::frame::Frame;
+use crate::sink::ledger::{Outcome, PlainLedger};
+use crate::sink::{Flow, Rules, Sink, SinkError, Written};
 use crate::source::StreamInfo;
 use crossbeam_channel::Receiver;
 use std::path::Path;

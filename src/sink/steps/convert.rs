@@ -3,9 +3,9 @@
 //! The conversion runs in the sink's own threads, and the sink's last word says what was converted.
 
 use super::step::{self, Step};
-use super::{AnySink, SinkError, Written};
 use crate::convert::{Converter, CutSamples, colour_after};
 use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat};
+use crate::sink::{AnySink, SinkError, Written};
 use crate::source::StreamInfo;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! A log of the frames that a sink is given: when each is shown, and the hash of its samples.
 
 use super::step::{self, Step};
-use super::{AnySink, SinkError};
 use crate::frame::{ContentHash, Frame, content_hash};
+use crate::sink::{AnySink, SinkError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

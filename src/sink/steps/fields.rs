@@ -1,7 +1,7 @@
 //! Weaves the fields that [`crate::source::fields`] has split into whole frames again.
 
-use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
 use crate::frame::{Buffer, DeviceHandle, Frame, FramePool, Layout, Pageable};
+use crate::sink::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
 use crossbeam_channel::Receiver;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

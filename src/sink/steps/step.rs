@@ -1,7 +1,7 @@
 //! A sink behind a step that each frame goes through first, whichever kind of sink it is.
 
-use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
 use crate::frame::{DeviceHandle, Frame};
+use crate::sink::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
 use crossbeam_channel::Receiver;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) trait Step: Send + Sync + 'static {
 }
 
 /// `sink` behind `step`.
-pub(super) fn behind(step: impl Step, sink: AnySink) -> AnySink {
+pub(in crate::sink) fn behind(step: impl Step, sink: AnySink) -> AnySink {
     match sink {
         AnySink::Stream(inner) => AnySink::stream(StepSink { step, inner }),
         AnySink::Indexed(inner) => AnySink::indexed(StepFiles { step, inner }),
