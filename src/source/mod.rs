@@ -1,29 +1,29 @@
 //! Where frames come from: video files, image files, pipes, or a generator.
+//!
+//! ```text
+//! video/, animation/, images/, uncompressed/, synthetic.rs -> steps/ -> frames
+//! ```
 
 #[cfg(feature = "images")]
 #[doc(hidden)]
 pub mod animation;
-mod byte_reader;
 mod cuts;
 pub mod decoding_cost;
-mod excess;
-pub mod fields;
-#[cfg(feature = "ffmpeg")]
-#[doc(hidden)]
-pub mod floats;
 #[cfg(feature = "images")]
 pub mod images;
-mod in_order;
-pub mod range;
-pub mod raw;
-#[doc(hidden)]
-pub mod seam;
-#[cfg(feature = "ffmpeg")]
-mod stretches;
+mod steps;
 pub mod synthetic;
+mod uncompressed;
 #[cfg(feature = "ffmpeg")]
 pub mod video;
-pub mod y4m;
+
+#[cfg(feature = "ffmpeg")]
+#[doc(hidden)]
+pub use steps::floats;
+#[doc(hidden)]
+pub use steps::seam;
+pub use steps::{fields, range};
+pub use uncompressed::{raw, y4m};
 
 #[cfg(feature = "ffmpeg")]
 pub use crate::ffmpeg::Access;

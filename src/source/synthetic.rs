@@ -11,7 +11,7 @@
 //! With `fresh` there are no pictures to lend: each frame is a copy of its own window. Either way a frame
 //! depends on the specification and its number alone.
 
-use super::raw::{RawSpec, RawSpecError, metadata};
+use super::uncompressed::raw::{RawSpec, RawSpecError, metadata};
 use super::{AnySource, IndexedSource, SourceError, StreamInfo};
 use crate::frame::{Allocator, Buffer, Frame, Layout, Memory, Pageable, Shared};
 use std::fmt;

@@ -4,7 +4,7 @@ use super::{Conversion, floats};
 use crate::ffmpeg::{AvFormat, Decoded, Picture, decoded, picture_facts};
 use crate::frame::fact::Fact;
 use crate::frame::{AlphaKind, Buffer, Colour, ColourModel, Frame, Layout, Metadata, Range, SideData};
-use crate::source::excess::Excess;
+use crate::source::uncompressed::excess::Excess;
 use crate::source::video::VideoSource;
 use crate::source::{SourceError, Supply};
 

@@ -1,13 +1,13 @@
 //! One video decoded by several decoders: on the card, which has several engines for it, or on the CPU.
 //!
-//! The file is cut at key frames into stretches ([`crate::source::stretches`]), each of which one decoder
-//! reads. A decoder of the card leaves its pictures there ([`crate::engine::cuda::decode`]).
+//! The file is cut at key frames into stretches ([`stretches`]), each of which one decoder reads. A decoder of the card leaves its pictures there ([`crate::engine::cuda::decode`]).
 //!
 //! All that is not a clean stretch of a file with an index is left to the one decoder of [`VideoSource`]:
 //! `front`, which also knows the stream's facts. It takes over behind the last frame that was given as soon
 //! as something is wrong, so that damage is concealed and reported by one decoder as always.
 
 mod reader;
+mod stretches;
 
 use super::findings::Steps;
 use super::seeking::{KeyFrames, KeyKind, Skip};
@@ -15,14 +15,14 @@ use super::{VideoSource, VideoSourceOptions};
 use crate::explain::EXPLAIN_TARGET;
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, Metadata, Rational, Remarks};
-use crate::source::range::TimeRange;
-use crate::source::stretches::{Cutter, Next, Open, Stretches};
+use crate::source::steps::range::TimeRange;
 use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
 use reader::{Reading, VideoReader};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use stretches::{Cutter, Next, Open, Stretches};
 
 /// Frames of a stretch, at least: at each one's end a decoder may make a picture that is not used.
 const SHORTEST: f64 = 48.0;
@@ -292,7 +292,7 @@ impl ParallelVideo {
             let stream = self.front.input.stream;
             let open = move || {
                 let reader = VideoReader::open(&path, &options, stream, (&reading, number), &supply)?;
-                Ok(Box::new(reader) as Box<dyn crate::source::stretches::Reader>)
+                Ok(Box::new(reader) as Box<dyn stretches::Reader>)
             };
             Box::new(open) as Open
         });

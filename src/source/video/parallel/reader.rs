@@ -12,6 +12,7 @@
 
 #[cfg(feature = "cuda")]
 use super::Consent;
+use super::stretches::{Read, Reader, Span};
 use super::{Decoders, Place};
 use crate::ffmpeg::Received;
 #[cfg(feature = "cuda")]
@@ -19,7 +20,6 @@ use crate::ffmpeg::{AvFormat, Decoder, HardwareDevice, OnCard, Picture};
 #[cfg(feature = "cuda")]
 use crate::frame::Buffer;
 use crate::frame::{Frame, FramePool, Layout, Pageable};
-use crate::source::stretches::{Read, Reader, Span};
 use crate::source::video::decoding::Progress;
 use crate::source::video::findings::Steps;
 use crate::source::video::seeking::Skip;

@@ -10,12 +10,12 @@
 //! follow one another give each frame once. The source says by [`Source::pass_over`] how it gets to the start
 //! without decoding all that comes before it; whether it does or not, this module keeps the same frames.
 
-#[cfg(feature = "ffmpeg")]
-use super::ReadRange;
 use super::seam::{SeamLog, SeamWatch};
-use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Buffer, Frame, Rational, Remarks, Skipped};
 pub use crate::frame::{InvalidPoint, Point};
+#[cfg(feature = "ffmpeg")]
+use crate::source::ReadRange;
+use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use std::sync::Arc;
 
 /// Nanoseconds in a second.

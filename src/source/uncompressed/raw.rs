@@ -3,11 +3,11 @@
 
 use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::excess::Excess;
-use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{
     BadRate, Buffer, Frame, Layout, LayoutError, Metadata, PixelFormat, Rational, Remarks,
     UnknownPixelFormat, parse_rate,
 };
+use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -49,7 +49,7 @@ pub enum RawSpecError {
 
 impl RawSpec {
     /// Reads the parts that stand between colons: size, format and, perhaps, frame rate.
-    pub(super) fn from_parts(
+    pub(in crate::source) fn from_parts(
         size: &str,
         format: Option<&str>,
         rate: Option<&str>,
@@ -66,7 +66,7 @@ impl RawSpec {
     }
 
     /// What is known of a stream of this geometry.
-    pub(super) fn info(&self, frames: Option<u64>, description: String) -> StreamInfo {
+    pub(in crate::source) fn info(&self, frames: Option<u64>, description: String) -> StreamInfo {
         let (format, width, height) = (self.layout.format(), self.layout.width(), self.layout.height());
         StreamInfo {
             frames,
@@ -108,7 +108,7 @@ impl fmt::Display for RawSpec {
 }
 
 /// Metadata of frame `index` of a stream with a constant frame rate.
-pub(super) fn metadata(index: u64) -> Metadata {
+pub(in crate::source) fn metadata(index: u64) -> Metadata {
     Metadata {
         pts: Some(index as i64),
         duration: Some(1),

@@ -19,8 +19,8 @@
 //! - A reader waits only with a frame of a later stretch in its hand. For the oldest one there is always
 //!   room.
 
-use super::SourceError;
 use crate::frame::{Decoded, Frame, Stopped};
+use crate::source::SourceError;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};

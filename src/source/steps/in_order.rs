@@ -1,7 +1,7 @@
 //! Frames that could be read in any order, read one after another by one thread.
 
-use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Frame, Remarks};
+use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use std::sync::Arc;
 
 impl AnySource {

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Samples of a stream that were changed since they did not fit.
 #[derive(Debug, Default)]
-pub(super) struct Excess {
+pub(in crate::source) struct Excess {
     samples: AtomicU64,
     frames: AtomicU64,
 }
 
 impl Excess {
     /// Brings the samples of a frame to those of its format, and counts the changed ones.
-    pub(super) fn remove(&self, frame: &mut Frame) {
+    pub(in crate::source) fn remove(&self, frame: &mut Frame) {
         let format = frame.format();
         let Some(unused) = unused_bits(format) else {
             return;
@@ -40,7 +40,7 @@ impl Excess {
     }
 
     /// What was changed in frames of `format`, as a sentence.
-    pub(super) fn sentence(&self, format: PixelFormat) -> Option<String> {
+    pub(in crate::source) fn sentence(&self, format: PixelFormat) -> Option<String> {
         let samples = self.samples.load(Ordering::Relaxed);
         let frames = counted(self.frames.load(Ordering::Relaxed), "frame");
         let are = if samples == 1 { "is" } else { "are" };

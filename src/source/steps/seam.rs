@@ -8,8 +8,8 @@
 //! Where what one part saw behind its end is what the next one began with, no frame is missing between them
 //! and none is there twice.
 
-use super::{Source, SourceError, StreamInfo, Supply};
 use crate::frame::{ContentHash, Frame, Remarks, content_hash};
+use crate::source::{Source, SourceError, StreamInfo, Supply};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,7 +58,7 @@ pub(super) struct SeamWatch {
 }
 
 impl SeamWatch {
-    pub(super) fn new(
+    pub(in crate::source) fn new(
         inner: Box<dyn Source>,
         start: Option<i64>,
         end: Option<i64>,

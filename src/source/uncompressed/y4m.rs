@@ -3,8 +3,8 @@
 
 use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::excess::Excess;
-use super::{Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
+use crate::source::{Source, SourceError, StreamInfo, Supply};
 use crate::wording::counted;
 use std::fs::File;
 use std::path::Path;

@@ -4,8 +4,8 @@
 //! rows would mix them. As frames of half the height they are filtered separately, by any engine.
 //! [`crate::sink::fields`] weaves them again.
 
-use super::{AnySource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{FieldOrder, Frame, FramePool, Layout, Pageable, PixelFormat, Remarks};
+use crate::source::{AnySource, Source, SourceError, StreamInfo, Supply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

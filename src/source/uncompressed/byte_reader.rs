@@ -1,7 +1,7 @@
 //! Where a source of bytes reads: a file, a named pipe, or standard input.
 
-use super::{SourceError, Supply};
 use crate::frame::{StallTimeout, Stopped, open_without_waiting, wait_a_tick};
+use crate::source::{SourceError, Supply};
 use crate::wording::counted;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -34,7 +34,7 @@ fn copied(pipe: &File, most: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Unbuffered input, so that a frame's bytes go straight to the frame's memory.
-pub(super) struct ByteReader {
+pub(in crate::source) struct ByteReader {
     file: File,
     label: String,
     length: Option<u64>,
@@ -47,7 +47,7 @@ pub(super) struct ByteReader {
 
 impl ByteReader {
     /// Opens a file, or standard input for "-".
-    pub(super) fn open(path: &Path) -> Result<ByteReader, SourceError> {
+    pub(in crate::source) fn open(path: &Path) -> Result<ByteReader, SourceError> {
         let (file, label) = if path.as_os_str() == "-" {
             let stdin = io::stdin();
             let label = "standard input".to_owned();
@@ -101,12 +101,12 @@ impl ByteReader {
     }
 
     /// The file's name, or "standard input".
-    pub(super) fn label(&self) -> &str {
+    pub(in crate::source) fn label(&self) -> &str {
         &self.label
     }
 
     /// Bytes of a regular file; `None` for a pipe.
-    pub(super) fn length(&self) -> Option<u64> {
+    pub(in crate::source) fn length(&self) -> Option<u64> {
         self.length
     }
 
@@ -117,7 +117,7 @@ impl ByteReader {
     }
 
     /// An error if the file ends before it should by the length that it had when it was opened.
-    pub(super) fn check_end(&self) -> Result<(), SourceError> {
+    pub(in crate::source) fn check_end(&self) -> Result<(), SourceError> {
         match self.length {
             Some(length) if self.done < length => Err(self.invalid(format!(
                 "became shorter while it was read: it had {length} bytes, and ends after {}",
@@ -164,7 +164,7 @@ impl ByteReader {
 
     /// The next bytes, at most `most`, which are read again afterwards. It waits until these are enough, but
     /// no longer than [`PATIENCE`] for more once there are some.
-    pub(super) fn peek(
+    pub(in crate::source) fn peek(
         &self,
         most: usize,
         is_enough: impl Fn(&[u8]) -> bool,
@@ -217,7 +217,7 @@ impl ByteReader {
     }
 
     /// [`SourceError::Invalid`] with the input's name.
-    pub(super) fn invalid(&self, problem: impl Into<String>) -> SourceError {
+    pub(in crate::source) fn invalid(&self, problem: impl Into<String>) -> SourceError {
         SourceError::Invalid {
             path: self.label.clone(),
             problem: problem.into(),
