@@ -7,8 +7,9 @@
 //!  AVIF, JPEG 2000, JPEG XL      boxes, each kind of picture begins with one
 //! ```
 
+use super::content;
+use super::formats::pnm;
 use super::read_budget::{BudgetedReader, ReadBudget};
-use super::{content, pnm};
 use crate::still::ImageKind;
 use ::exr::meta::{BlockDescription, MetaData};
 use std::fs::File;

@@ -2,7 +2,7 @@
 //! as well (streams of pictures one behind the other, the raw files of cameras) is none here.
 
 use super::behind::{self, Further};
-use super::{jpeg, tiff};
+use super::formats::{jpeg, tiff};
 use crate::still::ImageKind;
 use std::ffi::OsStr;
 use std::fs::File;

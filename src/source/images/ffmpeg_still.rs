@@ -3,9 +3,9 @@
 
 use super::Rules;
 use super::behind::Further;
+use super::formats::tiff::divided;
 use super::picture::PictureNotes;
 use super::still::{invalid, io_error};
-use super::tiff::divided;
 use crate::annotations::{self, FileMetadata};
 use crate::frame::fact::Fact;
 use crate::frame::{Channel, Colour, Frame, FramePool, METADATA_LIMIT, Pageable, too_large};

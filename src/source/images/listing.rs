@@ -2,7 +2,7 @@
 //! frames.
 
 use super::content::nameless_still;
-use super::tiff;
+use super::formats::tiff;
 use crate::source::SourceError;
 use crate::source::animation::is_animated;
 use crate::still::pattern::Pattern;

@@ -1,25 +1,21 @@
 //! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
+//!
+//! ```text
+//! listing.rs    which files an input names
+//!    |
+//! still.rs      one of them: its kind (content.rs), its header, its pixels
+//!    |          decoded by formats/, the image crate within read_budget.rs, or ffmpeg_still.rs
+//! picture.rs    what each of these gives; behind.rs: what stands behind the picture
+//! ```
 
 mod behind;
-mod bmp_alpha;
-mod checked_png;
 mod content;
-mod dds;
-mod exr;
 mod ffmpeg_still;
-mod hdr;
-mod ico;
-mod jpeg;
+mod formats;
 pub mod listing;
-mod palette;
-mod pfm;
 mod picture;
-mod pnm;
 mod read_budget;
 mod still;
-mod tga;
-mod tiff;
-mod webp_alpha;
 
 use super::animation::is_animated;
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};

@@ -1,14 +1,13 @@
 //! One image file: opened by its content, its header read, and then its pixels decoded into a frame's memory.
 
-use super::checked_png::CheckedPng;
 use super::ffmpeg_still::FfmpegStill;
+use super::formats::checked_png::CheckedPng;
+use super::formats::tiff::{Problem, Tiff};
+use super::formats::{bmp_alpha, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_alpha};
 use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
-use super::tiff::{Problem, Tiff};
-use super::{
-    Rules, behind, bmp_alpha, content, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_alpha,
-};
+use super::{Rules, behind, content};
 use crate::annotations::{self, Container, FileMetadata};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range};
 use crate::source::SourceError;

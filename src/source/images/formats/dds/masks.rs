@@ -6,7 +6,7 @@
 //!  a pixel of 16 bits:  x r r r r r g g g g g b b b b b      masks 7c00, 03e0, 001f, none for alpha
 //! ```
 
-use super::super::picture::{OpenPicture, PictureNotes, Reason};
+use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
 use dds::header::{Dx9Header, Dx9PixelFormat, PixelFormatFlags};
 use std::fs::File;
 use std::io::{BufReader, Read};

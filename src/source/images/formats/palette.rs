@@ -1,6 +1,6 @@
 //! Pixels of PNG and BMP files whose number is beyond the palette: decoders make them black and say nothing.
 
-use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
+use crate::source::images::read_budget::{BudgetedReader, PngPixels, ReadBudget};
 use crate::still::ImageKind;
 use image::codecs::png::PngDecoder;
 use image::{ImageDecoder, ImageResult};
@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// A sentence about such pixels, if there are any. What ends early or is damaged is the decoder's business.
-pub(super) fn beyond(kind: ImageKind, path: &Path) -> io::Result<Option<String>> {
+pub(in crate::source::images) fn beyond(kind: ImageKind, path: &Path) -> io::Result<Option<String>> {
     let mut input = BufReader::new(File::open(path)?);
     let counted = match kind {
         ImageKind::Png => match png_colours(&mut input)? {

@@ -1,7 +1,7 @@
 //! The fourth byte of the pixels of BMP files of 32 bits without masks: no header calls it alpha, and many
 //! programs write alpha into it.
 
-use super::picture::unused_sentence;
+use crate::source::images::picture::unused_sentence;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 const HEADERS: usize = 34;
 
 /// A sentence about the fourth bytes, if there are any and they differ.
-pub(super) fn conversion(path: &Path) -> io::Result<Option<String>> {
+pub(in crate::source::images) fn conversion(path: &Path) -> io::Result<Option<String>> {
     let file = File::open(path)?;
     Ok(differ(BufReader::new(file))?.then(|| unused_sentence("fourth byte")))
 }

@@ -1,17 +1,17 @@
 //! JPEG files by libjpeg-turbo: every layout of scans comes out right, and data that are missing or damaged
 //! are reported instead of being filled in silently.
 
-use super::behind::{Further, is_padding};
-use super::picture::{OpenPicture, PictureNotes, Reason};
 use crate::annotations::jpeg::{listed_pictures, walk};
 use crate::frame::METADATA_LIMIT;
+use crate::source::images::behind::{Further, is_padding};
+use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use turbojpeg::{Colorspace, Decompressor, Image, PixelFormat};
 
 /// Opens a file.
-pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
+pub(in crate::source::images) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
     let read = picture(&mut BufReader::new(File::open(path)?))?;
     Ok(Box::new(Jpeg {
         further: read.further,
@@ -22,7 +22,7 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
 
 /// True if one of the same size follows the first picture, which does not list it: a stream of pictures,
 /// which is a video.
-pub(super) fn is_followed(input: &mut impl BufRead) -> io::Result<bool> {
+pub(in crate::source::images) fn is_followed(input: &mut impl BufRead) -> io::Result<bool> {
     Ok(picture(input)?.is_followed)
 }
 

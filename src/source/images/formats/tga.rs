@@ -7,11 +7,11 @@
 //!  12 width   14 height   16 bits of a pixel   17 bits of alpha 0..4, from the right 4, from the top 5
 //! ```
 
-use super::behind::Further;
-use super::picture::{OpenPicture, PictureNotes, Reason, unused_sentence};
 use super::tiff::divided;
 use crate::annotations::tga::FOOTER;
 use crate::annotations::{self, FileMetadata};
+use crate::source::images::behind::Further;
+use crate::source::images::picture::{OpenPicture, PictureNotes, Reason, unused_sentence};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -26,7 +26,7 @@ const PREMULTIPLIED: u8 = 4;
 const MOST_AROUND: u64 = 16 << 20;
 
 /// Opens a file.
-pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
+pub(in crate::source::images) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
     Ok(Box::new(Tga::open(Tga::file(path)?)?))
 }
 

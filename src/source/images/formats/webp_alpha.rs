@@ -13,7 +13,7 @@ const ALPHA: u8 = 0x10;
 const ANIMATION: u8 = 0x02;
 
 /// The whole file with the flag set, if it is one of these.
-pub(super) fn announced(path: &Path) -> io::Result<Option<Vec<u8>>> {
+pub(in crate::source::images) fn announced(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut file = BufReader::new(File::open(path)?);
     if !is_unannounced(&mut file)? {
         return Ok(None);

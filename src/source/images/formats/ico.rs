@@ -10,7 +10,7 @@
 //!              header of a BMP, its height doubled | colours | rows | mask, 1 bit a pixel: 1 is transparent
 //! ```
 
-use super::picture::Reason;
+use crate::source::images::picture::Reason;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -38,12 +38,12 @@ const MASKED: u32 = 3;
 const MOST: u64 = 256 << 20;
 
 /// The picture that was chosen.
-pub(super) struct Chosen {
+pub(in crate::source::images) struct Chosen {
     /// A file of its own, and whether it is a PNG and no icon.
-    pub(super) file: Vec<u8>,
-    pub(super) is_png: bool,
+    pub(in crate::source::images) file: Vec<u8>,
+    pub(in crate::source::images) is_png: bool,
     /// What is not given, in words.
-    pub(super) losses: Vec<String>,
+    pub(in crate::source::images) losses: Vec<String>,
 }
 
 /// Where a picture lies, and what its head says.
@@ -60,7 +60,7 @@ struct Entry {
 }
 
 /// Reads the largest picture of a file.
-pub(super) fn open(path: &Path) -> Result<Chosen, Reason> {
+pub(in crate::source::images) fn open(path: &Path) -> Result<Chosen, Reason> {
     let mut file = File::open(path)?;
     let mut head = [0; HEAD];
     file.read_exact(&mut head)?;

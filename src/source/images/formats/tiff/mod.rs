@@ -24,7 +24,7 @@ mod predictor;
 mod samples;
 
 use chunks::Chunks;
-pub(super) use colour::divided;
+pub(in crate::source::images) use colour::divided;
 use directory::{Entry, Input};
 use page::Page;
 use samples::Pixels;
@@ -33,7 +33,7 @@ use std::path::Path;
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Problem {
+pub(in crate::source::images) enum Problem {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -57,7 +57,7 @@ fn unsupported<T>(what: impl Into<String>) -> Result<T> {
 
 /// Where the directories of a file's pages are, none if it is no TIFF file; and a sentence if it states that
 /// they are more.
-pub(super) fn pages(path: &Path) -> (Vec<u64>, Option<String>) {
+pub(in crate::source::images) fn pages(path: &Path) -> (Vec<u64>, Option<String>) {
     let found = || -> Result<_> {
         let (mut input, first) = Input::open(path)?;
         let (directory, next) = input.directory(first)?;
@@ -74,13 +74,13 @@ pub(super) fn pages(path: &Path) -> (Vec<u64>, Option<String>) {
 }
 
 /// True if the first picture is a reduced copy of another, as in the raw files of cameras.
-pub(super) fn begins_with_preview(path: &Path) -> bool {
+pub(in crate::source::images) fn begins_with_preview(path: &Path) -> bool {
     Input::open(path).is_ok_and(|(mut input, first)| input.is_reduced(first))
 }
 
 /// What the header says of the picture as it is given out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(in crate::source::images) struct Facts {
     /// Pixels in a row.
     pub width: u32,
     /// Rows.
@@ -128,7 +128,7 @@ impl Facts {
 }
 
 /// An open file with its header read.
-pub(super) struct Tiff {
+pub(in crate::source::images) struct Tiff {
     input: Input,
     facts: Facts,
     page: Page,
@@ -136,7 +136,7 @@ pub(super) struct Tiff {
 
 impl Tiff {
     /// Reads the header of the first page.
-    pub(super) fn open(path: &Path) -> Result<Tiff> {
+    pub(in crate::source::images) fn open(path: &Path) -> Result<Tiff> {
         let (mut input, first) = Input::open(path)?;
         let (directory, next) = input.directory(first)?;
         let pages = input.pages(first, next).len() as u32;
@@ -149,7 +149,7 @@ impl Tiff {
     }
 
     /// Reads the header of the page whose directory is at `place`, one of [`pages`].
-    pub(super) fn open_page(path: &Path, place: u64) -> Result<Tiff> {
+    pub(in crate::source::images) fn open_page(path: &Path, place: u64) -> Result<Tiff> {
         let (mut input, _) = Input::open(path)?;
         let (directory, next) = input.directory(place)?;
         Tiff::of(input, (&directory, next), 1)
@@ -186,12 +186,12 @@ impl Tiff {
     }
 
     /// What the header says.
-    pub(super) fn facts(&self) -> &Facts {
+    pub(in crate::source::images) fn facts(&self) -> &Facts {
         &self.facts
     }
 
     /// Decodes the picture into `out`, which must have exactly the bytes of the picture.
-    pub(super) fn read(self, out: &mut [u8]) -> Result<()> {
+    pub(in crate::source::images) fn read(self, out: &mut [u8]) -> Result<()> {
         if self.facts.output_bytes() != Some(out.len()) {
             let cause = io::Error::new(
                 io::ErrorKind::InvalidInput,

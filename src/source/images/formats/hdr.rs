@@ -24,17 +24,17 @@ const USUAL: [f32; 8] = [0.64, 0.33, 0.29, 0.6, 0.15, 0.06, 0.333, 0.333];
 
 /// What a head says.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Head {
+pub(in crate::source::images) struct Head {
     /// Width over height of a pixel; (0, 0) if it is square.
-    pub(super) sample_aspect: (i32, i32),
+    pub(in crate::source::images) sample_aspect: (i32, i32),
     /// H.273's number of the primaries, if they have one that is not assumed anyway.
-    pub(super) primaries: Option<u8>,
+    pub(in crate::source::images) primaries: Option<u8>,
     /// What has no place elsewhere.
-    pub(super) metadata: FileMetadata,
+    pub(in crate::source::images) metadata: FileMetadata,
 }
 
 /// Reads the head of a file.
-pub(super) fn read(input: impl BufRead) -> io::Result<Head> {
+pub(in crate::source::images) fn read(input: impl BufRead) -> io::Result<Head> {
     let (mut head, mut unknown) = (Head::default(), Vec::new());
     let mut aspect = 1.0;
     for line in input.take(LONGEST_HEAD).split(b'\n') {

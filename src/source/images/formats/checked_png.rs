@@ -7,14 +7,14 @@ use png::{BitDepth, DecodeOptions, Limits, Transformations};
 use std::io::{BufRead, Seek};
 
 /// A file whose header has been read.
-pub(super) struct CheckedPng<R: BufRead + Seek> {
+pub(in crate::source::images) struct CheckedPng<R: BufRead + Seek> {
     reader: png::Reader<R>,
     colour: ColorType,
 }
 
 impl<R: BufRead + Seek> CheckedPng<R> {
     /// Reads the header; `None` where the image crate has words for what is wrong with it.
-    pub(super) fn open(input: R) -> Option<CheckedPng<R>> {
+    pub(in crate::source::images) fn open(input: R) -> Option<CheckedPng<R>> {
         let mut options = DecodeOptions::default();
         options.set_ignore_adler32(false);
         let mut decoder = png::Decoder::new_with_options(input, options);

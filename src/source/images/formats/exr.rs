@@ -10,10 +10,10 @@
 //! Headers may lie: nothing is allocated by them before the file's length was held against what they claim,
 //! and pixels that no block gives are an error.
 
-use super::picture::{OpenPicture, PictureNotes, Reason};
-use super::read_budget::{BudgetedReader, ReadBudget};
 use crate::annotations::exr::{ExrPart, is_float, primaries};
 use crate::frame::{AlphaKind, Channel, Colour, MAX_CHANNELS, PixelFormat, Range, gcd};
+use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
+use crate::source::images::read_budget::{BudgetedReader, ReadBudget};
 use crate::wording::listed;
 use ::exr::block::lines::LineIndex;
 use ::exr::block::reader::{ChunksReader, Reader};
@@ -52,7 +52,7 @@ struct Exr {
 }
 
 /// Opens a file and reads its header; the picture may have `most` pixels.
-pub(super) fn open(path: &Path, most: u64) -> Result<Box<dyn OpenPicture>, Reason> {
+pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn OpenPicture>, Reason> {
     let budget = ReadBudget::new();
     // Lists of objects by their hashes (cryptomatte) stand in the header.
     budget.extend(0);

@@ -7,7 +7,7 @@
 //!   P5 P6 P7       bytes, or 16 bits with the high byte first where samples go above 255
 //! ```
 
-use super::behind::Further;
+use crate::source::images::behind::Further;
 use std::io::{self, BufRead, Read, Seek};
 
 /// Bytes in which the head ends.
@@ -15,7 +15,7 @@ const LONGEST_HEAD: u64 = 1 << 16;
 
 /// What of the file is left out or is not as it should be, a sentence each. A head that is not understood is
 /// the decoder's business.
-pub(super) fn losses(mut input: impl BufRead + Seek) -> io::Result<Vec<String>> {
+pub(in crate::source::images) fn losses(mut input: impl BufRead + Seek) -> io::Result<Vec<String>> {
     let Some(head) = head(&mut (&mut input).take(LONGEST_HEAD))? else {
         return Ok(Vec::new());
     };
@@ -41,7 +41,7 @@ pub(super) fn losses(mut input: impl BufRead + Seek) -> io::Result<Vec<String>> 
 }
 
 /// What follows the first picture of a file whose samples are bytes.
-pub(super) fn further(mut input: impl BufRead + Seek) -> io::Result<Option<Further>> {
+pub(in crate::source::images) fn further(mut input: impl BufRead + Seek) -> io::Result<Option<Further>> {
     let Some(head) = head(&mut (&mut input).take(LONGEST_HEAD))? else {
         return Ok(None);
     };

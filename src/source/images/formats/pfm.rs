@@ -7,9 +7,9 @@
 //!   numbers of 32 bits
 //! ```
 
-use super::behind::Further;
-use super::picture::{OpenPicture, PictureNotes, Reason};
 use crate::frame::PixelFormat;
+use crate::source::images::behind::Further;
+use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::Path;
@@ -26,7 +26,7 @@ struct Pfm {
 }
 
 /// Opens a file and reads its head.
-pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
+pub(in crate::source::images) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
     let mut input = BufReader::new(File::open(path)?);
     let mut head = (&mut input).take(LONGEST_HEAD);
     let format = match &word(&mut head)?[..] {

@@ -9,11 +9,11 @@
 
 mod masks;
 
-use super::behind::Further;
-use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::tiff::divided;
 use crate::annotations::FileMetadata;
 use crate::frame::{AlphaKind, Colour, Range};
+use crate::source::images::behind::Further;
+use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
 use dds::header::{AlphaMode, Header, ParseOptions, RawHeader, ResourceDimension};
 use dds::{
     Channels, ColorFormat, DataLayout, DataRegion, Decoder, DecodingError, Format, FormatError, HeaderError,
@@ -43,7 +43,7 @@ struct Dds {
 }
 
 /// Opens the first and largest picture of a file.
-pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
+pub(in crate::source::images) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut input = BufReader::new(file);

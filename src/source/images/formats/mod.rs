@@ -1,0 +1,21 @@
+//! Single kinds of image files: decoders of our own, and what other decoders do not look at.
+//!
+//! | decoded here | beside another decoder |
+//! |---|---|
+//! | `dds`, `exr`, `jpeg`, `pfm`, `tga`, `tiff` | `bmp_alpha`, `webp_alpha`: alpha that no header states |
+//! | `checked_png`: PNG with its checksum | `palette`: pixels beyond a palette (PNG, BMP) |
+//! | `ico`: the file of one picture of several | `pnm`, `hdr`: what a head says beside the size |
+
+pub(super) mod bmp_alpha;
+pub(super) mod checked_png;
+pub(super) mod dds;
+pub(super) mod exr;
+pub(super) mod hdr;
+pub(super) mod ico;
+pub(super) mod jpeg;
+pub(super) mod palette;
+pub(super) mod pfm;
+pub(super) mod pnm;
+pub(super) mod tga;
+pub(super) mod tiff;
+pub(super) mod webp_alpha;
