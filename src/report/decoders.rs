@@ -1,7 +1,7 @@
 //! Several decoders that share one input, and the part of each in the decode stage's work.
 
-use super::table::Table;
-use super::text::percent;
+use super::present::table::Table;
+use super::present::text::percent;
 use super::{Measurements, Occupancy, StageClock};
 use crate::frame::Decoded;
 use crate::wording::counted;
@@ -126,7 +126,7 @@ impl DecoderReport {
             percent(self.occupancy.input_wait_share),
             percent(self.occupancy.output_wait_share),
         ];
-        row.extend(super::text::percentiles(self.occupancy.latency.as_ref()));
+        row.extend(super::present::text::percentiles(self.occupancy.latency.as_ref()));
         row
     }
 }

@@ -2,29 +2,29 @@
 //!
 //! Nothing here is shared between threads: a stage owns its [`StageClock`] and hands it over when its thread
 //! is joined. docs/schemas.md states every field of the JSON.
+//!
+//! ```text
+//! measure/   a stage's clock in a run -> decoders, split, limit: what follows from it -> present/
+//! ```
 
-mod clock;
 mod decoders;
-mod latency;
 mod limit;
+mod measure;
+mod present;
+mod split;
+
+pub use decoders::{DecoderClock, DecoderReport};
+pub use limit::Limit;
+pub use measure::{
+    Activity, LEAST_FOR_P99, Latencies, LatencySummary, OpenRange, Recording, SPANS_A_FRAME, Span, Spans,
+    Stage, StageClock, Throughput, ThroughputReport,
+};
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub mod page;
-mod spans;
-mod split;
-pub(crate) mod table;
-mod text;
-mod throughput;
-mod trace;
-
-pub use clock::{OpenRange, Recording, Stage, StageClock};
-pub use decoders::{DecoderClock, DecoderReport};
-pub use latency::{LEAST_FOR_P99, Latencies, LatencySummary};
-pub use limit::Limit;
-pub use spans::{Activity, SPANS_A_FRAME, Span, Spans};
+pub use present::page;
+pub(crate) use present::table;
+pub use present::{Alignment, Trace};
 pub use split::{DeviceReport, PartReport};
-pub use throughput::{Throughput, ThroughputReport};
-pub use trace::{Alignment, Trace};
 
 use crate::engine::DeviceTimes;
 use crate::frame::Remarks;

@@ -1,7 +1,7 @@
 //! Where a device's time went: uploads, kernels, downloads, and how much of them ran at the same time.
 
 use super::LatencySummary;
-use super::latency::summarise;
+use super::measure::latency::summarise;
 use crate::engine::DeviceTimes;
 use serde::Serialize;
 

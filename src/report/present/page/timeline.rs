@@ -5,7 +5,7 @@ use super::chart::{Area, Axis, Width, axes, letters, number, svg, text_width, ti
 use super::document::{Document, Key};
 use super::palette::Ink;
 use crate::engine::DeviceTimes;
-use crate::report::spans::stretch_of;
+use crate::report::measure::spans::stretch_of;
 use crate::report::{Activity, Measurements, Span, Spans, Stage};
 use plotters::prelude::Rectangle;
 use plotters::style::Color;

@@ -23,7 +23,7 @@ pub(super) fn draw(document: &mut Document, report: &Report) -> Result<(), PageE
     let caption = format!(
         "Frames handed to the output, counted over intervals of {}. The mean is that of the whole run, the \
          beginning and the finishing of the output included.",
-        crate::report::text::time(interval)
+        crate::report::present::text::time(interval)
     );
     steps(
         document,
@@ -46,7 +46,7 @@ pub(super) fn steps(
         (Key::Mark(Ink::Series(0), '━'), "frames/s".to_owned()),
         (
             Key::Mark(Ink::Limit, '┅'),
-            format!("mean, {} frames/s", crate::report::text::number(mean)),
+            format!("mean, {} frames/s", crate::report::present::text::number(mean)),
         ),
     ];
     document.figure(id, title, caption, &legend, |width| {

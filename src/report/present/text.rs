@@ -1,7 +1,7 @@
 //! The report as a table for people, at most 100 columns wide.
 
 use super::table::Table;
-use super::{Completion, DecoderReport, LatencySummary, PartReport, Report};
+use crate::report::{Completion, DecoderReport, LatencySummary, PartReport, Report};
 use crate::wording::{counted, mebibytes};
 use std::fmt;
 
@@ -134,7 +134,7 @@ pub(super) fn not_available() -> String {
     "n/a".to_owned()
 }
 
-pub(super) fn percentiles(latency: Option<&LatencySummary>) -> Vec<String> {
+pub(in crate::report) fn percentiles(latency: Option<&LatencySummary>) -> Vec<String> {
     match latency {
         Some(l) => [Some(l.p50), Some(l.p95), l.p99, Some(l.max)]
             .map(|seconds| seconds.map_or_else(not_available, time))
@@ -143,12 +143,12 @@ pub(super) fn percentiles(latency: Option<&LatencySummary>) -> Vec<String> {
     }
 }
 
-pub(super) fn percent(share: f64) -> String {
+pub(in crate::report) fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
 /// Three or four significant digits are enough to compare.
-pub(super) fn number(value: f64) -> String {
+pub(in crate::report) fn number(value: f64) -> String {
     if value < 100.0 {
         format!("{value:.2}")
     } else {
@@ -157,7 +157,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// Seconds in the unit that keeps the figure short.
-pub(super) fn time(seconds: f64) -> String {
+pub(in crate::report) fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s >= 1.0 => (s, "s"),
         s if s >= 1e-3 => (s * 1e3, "ms"),

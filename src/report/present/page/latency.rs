@@ -4,7 +4,7 @@ use super::PageError;
 use super::chart::{Area, Axis, Tooltips, Width, axes, letters, number, svg, time_unit, write};
 use super::document::{Document, Key};
 use super::palette::Ink;
-use crate::report::latency::{LEAST_FOR_P99, recorded};
+use crate::report::measure::latency::{LEAST_FOR_P99, recorded};
 use crate::report::{Measurements, Stage};
 use plotters::prelude::{PathElement, Rectangle};
 use plotters::style::Color;

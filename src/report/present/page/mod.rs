@@ -20,7 +20,7 @@ pub(crate) use document::Document;
 pub(crate) use dot_plot::{Dots, Series};
 
 use super::text::{self, number, percent, time};
-use super::{DeviceReport, LatencySummary, Measurements, Report, Task};
+use crate::report::{DeviceReport, LatencySummary, Measurements, Report, Task};
 use crate::wording::mebibytes;
 use plotters::drawing::DrawingAreaErrorKind;
 use std::ffi::OsStr;

@@ -3,8 +3,8 @@
 //! Every stage thread is a track with a span for each frame's work and for each wait, and every stream of a
 //! device is one. All times count from the run's beginning. docs/schemas.md describes the file.
 
-use super::{Activity, Measurements, Span, Spans, Stage, Task};
 use crate::engine::{DeviceTimes, FrameTimes};
+use crate::report::{Activity, Measurements, Span, Spans, Stage, Task};
 use crate::wording::counted;
 use serde::Serialize;
 use serde_json::{Map, Value, json};

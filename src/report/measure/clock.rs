@@ -1,7 +1,7 @@
 //! The clock of a stage: time at work, and time waiting.
 
-use super::{Activity, Latencies, Occupancy, Spans, Throughput};
 use crate::engine::Ranges;
+use crate::report::{Activity, Latencies, Occupancy, Spans, Throughput};
 use serde::Serialize;
 use std::ffi::CStr;
 use std::fmt;
@@ -89,7 +89,7 @@ impl Drop for OpenRange {
 
 impl StageClock {
     /// Where the time went in a run that took `wall`.
-    pub(super) fn occupancy(&self, wall: Duration) -> Occupancy {
+    pub(in crate::report) fn occupancy(&self, wall: Duration) -> Occupancy {
         Occupancy {
             busy_seconds: self.busy.as_secs_f64(),
             input_wait_seconds: self.input_wait.as_secs_f64(),

@@ -80,7 +80,7 @@ impl Latencies {
 }
 
 /// The content of a histogram in nanoseconds: seconds, and how often.
-pub(super) fn recorded(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
+pub(in crate::report) fn recorded(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
     histogram
         .iter_recorded()
         .map(|value| {
@@ -93,7 +93,7 @@ pub(super) fn recorded(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
 }
 
 /// The percentiles of a histogram in nanoseconds; `None` if it is empty.
-pub(super) fn summarise(histogram: &Histogram<u64>, out_of_range: u64) -> Option<LatencySummary> {
+pub(in crate::report) fn summarise(histogram: &Histogram<u64>, out_of_range: u64) -> Option<LatencySummary> {
     if histogram.is_empty() {
         return None;
     }

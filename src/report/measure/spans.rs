@@ -61,7 +61,7 @@ const FIRST_STRETCH: u64 = 64;
 /// The first frame of the stretch from the middle of a run of `frames` frames: a power of two in its second
 /// or third quarter, away from the end; `None` if the run is too short.
 #[cfg(any(test, feature = "cli"))]
-pub(super) fn stretch_of(frames: u64) -> Option<u64> {
+pub(in crate::report) fn stretch_of(frames: u64) -> Option<u64> {
     let last = (frames / 4 * 3).checked_sub(STRETCH)?;
     (last >= FIRST_STRETCH).then(|| 1 << last.ilog2())
 }
