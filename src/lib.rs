@@ -73,12 +73,12 @@ pub mod compare;
 #[doc(hidden)]
 pub mod convert;
 pub mod engine;
-mod explain;
 #[cfg(feature = "ffmpeg")]
 mod ffmpeg;
 pub mod filter;
 pub mod frame;
 mod image;
+mod messages;
 mod metadata_limit;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
@@ -89,7 +89,6 @@ pub mod sink;
 pub mod source;
 #[cfg(feature = "ffmpeg")]
 pub mod still;
-mod text_file;
 
 pub use filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Planes};
 pub use frame::{Image, ImageMut, PixelFormat};
@@ -100,12 +99,10 @@ pub use image::{ImageFilter, filter_image};
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod bench;
-#[doc(hidden)]
-pub mod error_chain;
 #[cfg(all(target_os = "linux", feature = "cli"))]
 #[doc(hidden)]
 pub mod sandbox;
 #[doc(hidden)]
-pub mod shortage;
-#[doc(hidden)]
-pub mod wording;
+pub use messages::{error_chain, shortage, wording};
+
+use messages::explain;

@@ -1,0 +1,13 @@
+//! What messages to people are made of.
+//!
+//! | file | what |
+//! |---|---|
+//! | `wording.rs` | numbers, lists of names and quotations in sentences |
+//! | `error_chain.rs` | an error and its causes as one sentence |
+//! | `shortage.rs` | what a run lacked: memory or threads |
+//! | `explain.rs` | where explanations of a run's choices are logged |
+
+pub mod error_chain;
+pub(crate) mod explain;
+pub mod shortage;
+pub mod wording;
