@@ -10,30 +10,25 @@
 //!    +--read---------------> Annotations ----------------------------+  +--> ["IPTC", ..] cannot be held
 //! ```
 //!
+//! `containers/` has a file for each kind of file; `exif`, `xmp` and `photoshop` are blocks that several hold.
+//!
 //! Files may be hostile: nothing here panics on them. [`read_from`] first makes an excerpt of a file, in
 //! which everything but its pixels stands, [`METADATA_LIMIT`] bytes at most; what there is no room for is
 //! named.
 
-mod bmp;
-pub mod boxes;
-mod dpx;
+mod containers;
 mod exif;
-#[cfg(feature = "images")]
-pub mod exr;
-mod gif;
-pub(crate) mod jpeg;
-pub mod pcx;
 mod photoshop;
-pub(crate) mod png;
-mod pnm;
-pub mod psd;
-pub mod tga;
-mod tiff;
-mod webp;
 mod xmp;
+
+#[cfg(feature = "images")]
+pub use containers::exr;
+pub use containers::{boxes, pcx, psd, tga};
+pub(crate) use containers::{jpeg, png};
 
 use crate::metadata_limit::{METADATA_LIMIT, too_large};
 use crate::wording::listed;
+use containers::{bmp, dpx, gif, pnm, tiff, webp};
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
 use std::sync::Arc;
 

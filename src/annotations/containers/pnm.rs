@@ -6,12 +6,12 @@
 //!  P7         lines up to ENDHDR; one that begins with # is a comment
 //! ```
 
-use super::{FileMetadata, once, text, word};
+use crate::annotations::{FileMetadata, once, text, word};
 use crate::metadata_limit::METADATA_LIMIT;
 use std::io::{self, BufRead, Read};
 
 /// What the head of a file says beside the size and the samples.
-pub(super) fn read(input: &mut impl BufRead) -> io::Result<FileMetadata> {
+pub(in crate::annotations) fn read(input: &mut impl BufRead) -> io::Result<FileMetadata> {
     let mut found = FileMetadata::default();
     let mut head = input.take(METADATA_LIMIT as u64);
     let mut magic = [0; 2];

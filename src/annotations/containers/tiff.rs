@@ -9,8 +9,10 @@
 //! A file grows at its end only; pixels stay where they are. Exif comes as a directory below IFD0 and as
 //! entries in it, so reading makes a block of them and writing parses a block.
 
-use super::exif::{Editor, Order, Reader, TEXTS, is_bare, tag, value_size};
-use super::{Annotations, Excerpt, all_lost, once, photoshop, take_array, take_exactly, text, word};
+use crate::annotations::exif::{Editor, Order, Reader, TEXTS, is_bare, tag, value_size};
+use crate::annotations::{
+    Annotations, Excerpt, all_lost, once, overwrite, photoshop, take_array, take_exactly, text, word,
+};
 use std::io::{self, BufRead, Seek, SeekFrom};
 
 const XMP: u16 = 700;
@@ -92,7 +94,11 @@ fn name(tag: u16) -> String {
 
 /// The first directory of a file of `len` bytes, or the one at `page`, with what it says of the shot, and the
 /// directories below it.
-pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64, page: Option<u64>) -> io::Result<Excerpt> {
+pub(in crate::annotations) fn excerpt(
+    input: &mut (impl BufRead + Seek),
+    len: u64,
+    page: Option<u64>,
+) -> io::Result<Excerpt> {
     let nothing = Excerpt::new(&[]);
     let Some(head) = take_array::<8>(input)? else {
         return Ok(nothing);
@@ -131,7 +137,7 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64, page: Option<
             order.write32(u32::try_from(place).unwrap_or_default()).to_vec(),
         )
     };
-    super::overwrite(&mut found.bytes, at, &place);
+    overwrite(&mut found.bytes, at, &place);
     Ok(found)
 }
 
@@ -282,7 +288,7 @@ impl<R: BufRead + Seek> Copier<'_, R> {
         };
         Ok((place > 0)
             .then_some(())
-            .and_then(|()| super::overwrite(record, field_at, &value)))
+            .and_then(|()| overwrite(record, field_at, &value)))
     }
 
     /// True unless an entry says what goes without saying: the only page, the colours of sRGB, thumbnails.
@@ -372,7 +378,7 @@ impl<R: BufRead + Seek> Copier<'_, R> {
     }
 }
 
-pub(super) fn read(file: &[u8]) -> Annotations {
+pub(in crate::annotations) fn read(file: &[u8]) -> Annotations {
     let mut found = Annotations::default();
     let Some(reader) = Reader::open(file) else {
         return found;
@@ -440,7 +446,7 @@ pub(super) fn read(file: &[u8]) -> Annotations {
     found
 }
 
-pub(super) fn insert(
+pub(in crate::annotations) fn insert(
     given: &Annotations,
     orientation: Option<u8>,
     file: Vec<u8>,
@@ -480,10 +486,10 @@ pub(super) fn insert(
 
 #[cfg(test)]
 mod tests {
-    use super::super::exif::Order;
-    use super::super::exif::tests::sample;
-    use super::super::{Density, DensityUnit};
     use super::*;
+    use crate::annotations::exif::Order;
+    use crate::annotations::exif::tests::sample;
+    use crate::annotations::{Container, Density, DensityUnit, read_from};
 
     /// A directory with a width and a resolution, as our encoder's begin.
     fn file() -> Vec<u8> {
@@ -549,10 +555,10 @@ mod tests {
         for (at, (_, kind, value)) in entries.iter().enumerate() {
             let count = value.len() / value_size(*kind).unwrap();
             let count = order.write32(count as u32);
-            super::super::overwrite(&mut file, first + 2 + 12 * at + 4, &count).unwrap();
+            overwrite(&mut file, first + 2 + 12 * at + 4, &count).unwrap();
         }
         let page = page.map(|_| first as u64);
-        let found = super::super::read_from(super::super::Container::Tiff, &mut io::Cursor::new(file), page);
+        let found = read_from(Container::Tiff, &mut io::Cursor::new(file), page);
         found.unwrap().unknown
     }
 
@@ -620,8 +626,7 @@ mod tests {
             file.extend([kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
             file.truncate(30);
             file.extend(b"\x01\0\x4a\x01\x04\0\x01\0\0\0\x08\0\0\0\0\0\0\0");
-            let found =
-                super::super::read_from(super::super::Container::Tiff, &mut io::Cursor::new(file), None);
+            let found = read_from(Container::Tiff, &mut io::Cursor::new(file), None);
             assert_eq!(
                 found.unwrap().unknown == ["pictures below the page"],
                 is_named,

@@ -9,7 +9,10 @@
 //!  JXL    Exif | xml                            brob: one of these, compressed by Brotli
 //! ```
 
-use super::{Density, DensityUnit, FileMetadata, array, be16, be32, once, part, word};
+use crate::annotations::{
+    Density, DensityUnit, FileMetadata, METADATA_LIMIT, array, be16, be32, once, part, with_density_of_exif,
+    word,
+};
 
 const XMP_UUID: &[u8] = b"\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac";
 const EXIF_UUID: &[u8] = b"JpgTiffExif->JP2";
@@ -49,7 +52,7 @@ fn full<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<(u8, u32, &'a [u8])> {
 }
 
 /// True for the begin of a picture in boxes: AVIF, HEIF, JPEG 2000, JPEG XL.
-pub(super) fn is_known(head: &[u8; 12]) -> bool {
+pub(in crate::annotations) fn is_known(head: &[u8; 12]) -> bool {
     let [_, _, _, _, name @ .., b0, b1, b2, b3] = head;
     let brand = [*b0, *b1, *b2, *b3];
     match name {
@@ -92,7 +95,7 @@ pub fn read(file: &[u8]) -> FileMetadata {
         }
     }
     found.damaged = std::mem::take(&mut found.annotations.damaged);
-    found.annotations = super::with_density_of_exif(found.annotations);
+    found.annotations = with_density_of_exif(found.annotations);
     found
 }
 
@@ -372,7 +375,7 @@ fn item_data(file: &[u8], meta: &[u8], item: u32) -> Option<Vec<u8>> {
                 let whole = within?.get(place..)?;
                 let length = if length == 0 { whole.len() } else { length };
                 bytes.extend_from_slice(whole.get(..length)?);
-                if bytes.len() > super::METADATA_LIMIT {
+                if bytes.len() > METADATA_LIMIT {
                     return None;
                 }
             }

@@ -14,7 +14,9 @@
 //! An XMP packet stands where sub-blocks would, and behind it 258 bytes that lead any reader of sub-blocks to
 //! their end.
 
-use super::{FileMetadata, array, instant_frames, once, pass, take_array, text, word};
+use crate::annotations::{
+    FileMetadata, array, instant_frames, once, pass, take_array, take_exactly, text, word,
+};
 use crate::metadata_limit::METADATA_LIMIT;
 use std::io::{self, BufRead, Seek};
 
@@ -29,7 +31,7 @@ const LEAST_TIME: u16 = 2;
 const TRAILER: &[u8] = &[1, 0xff, 0xfe, 0xfd];
 
 /// What a file says beside its pixels. What is damaged ends it.
-pub(super) fn read(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
+pub(in crate::annotations) fn read(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
     let mut found = FileMetadata::default();
     let Some([b'G', b'I', b'F', _, _, _, _, _, _, _, flags, _, _]) = take_array::<13>(input)? else {
         return Ok(found);
@@ -153,7 +155,7 @@ fn blocks(input: &mut (impl BufRead + Seek), room: &mut usize, whole: bool) -> i
         if whole {
             data.push(len as u8);
         }
-        let Some(block) = super::take_exactly(input, len as u64)? else {
+        let Some(block) = take_exactly(input, len as u64)? else {
             break;
         };
         data.extend_from_slice(&block);

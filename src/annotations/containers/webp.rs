@@ -8,9 +8,9 @@
 //!
 //! Resolution and texts go into the Exif block, the only place for them.
 
-use super::{
-    Annotations, DensityUnit, Excerpt, all_lost, array, exif, latin1, le32, once, part, pass, take_array,
-    take_exactly, word,
+use crate::annotations::{
+    Annotations, DensityUnit, Excerpt, all_lost, array, exif, latin1, le32, once, overwrite, part, pass,
+    take_array, take_exactly, word,
 };
 use std::io::{self, BufRead, Seek};
 
@@ -43,7 +43,7 @@ fn chunks(file: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
 }
 
 /// The chunks of a file of `len` bytes that say something, as far as they are whole.
-pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result<Excerpt> {
+pub(in crate::annotations) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result<Excerpt> {
     let Some(head) = take_array::<HEAD>(input)? else {
         return Ok(Excerpt::new(&[]));
     };
@@ -107,7 +107,7 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
     Ok(found)
 }
 
-pub(super) fn read(file: &[u8]) -> Annotations {
+pub(in crate::annotations) fn read(file: &[u8]) -> Annotations {
     let mut found = Annotations::default();
     for (name, data) in chunks(file) {
         match &name {
@@ -152,7 +152,7 @@ fn extended(file: &[u8]) -> Option<[u8; 10]> {
     Some([flags, 0, 0, 0, w0, w1, w2, h0, h1, h2])
 }
 
-pub(super) fn insert(
+pub(in crate::annotations) fn insert(
     given: &Annotations,
     orientation: Option<u8>,
     file: Vec<u8>,
@@ -210,7 +210,7 @@ fn written(file: &[u8], block: Option<&[u8]>, packet: Option<&[u8]>) -> Option<V
         push(&mut out, *b"XMP ", packet)?;
     }
     let size = u32::try_from(out.len().checked_sub(8)?).ok()?;
-    super::overwrite(&mut out, 4, &size.to_le_bytes())?;
+    overwrite(&mut out, 4, &size.to_le_bytes())?;
     Some(out)
 }
 
@@ -225,14 +225,14 @@ fn push(out: &mut Vec<u8>, name: [u8; 4], data: &[u8]) -> Option<()> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::exif::Order;
-    use super::super::exif::tests::sample;
-    use super::super::{Density, without_prefix};
+pub(in crate::annotations) mod tests {
     use super::*;
+    use crate::annotations::exif::Order;
+    use crate::annotations::exif::tests::sample;
+    use crate::annotations::{Container, Density, without_prefix};
 
     /// A plain file of 300 x 20 pixels with alpha; its data end behind their head.
-    pub(in super::super) fn file() -> Vec<u8> {
+    pub(in crate::annotations) fn file() -> Vec<u8> {
         let bits = 299_u32 | 19 << 14 | 1 << 28;
         let mut out = b"RIFF\x12\0\0\0WEBP".to_vec();
         push(&mut out, *b"VP8L", &[&[0x2f][..], &bits.to_le_bytes()].concat()).unwrap();
@@ -258,7 +258,7 @@ pub(super) mod tests {
             chunks(&out).next().unwrap().1,
             [0x1c, 0, 0, 0, 43, 1, 0, 19, 0, 0]
         );
-        let found = super::super::read(super::super::Container::WebP, &out);
+        let found = crate::annotations::read(Container::WebP, &out);
         assert_eq!((&found.xmp, found.density), (&given.xmp, given.density));
         assert_eq!(found.orientation(), Some(6));
         // Nothing to say takes the chunks out again.

@@ -5,16 +5,16 @@
 //!  460 copyright, 200 | 768 orientation, 16 bits | 801 transfer of the first element, 8 bits
 //! ```
 
-use super::{FileMetadata, array, part, text};
+use crate::annotations::{FileMetadata, array, part, text};
 
 /// Bytes of the part of the header that is read.
-pub(super) const HEADER: u64 = 2048;
+pub(in crate::annotations) const HEADER: u64 = 2048;
 
 /// The creator that FFmpeg's encoder states, which says nothing of the picture.
 const ENCODER: &str = "Lavc";
 
 /// What a file says beside its pixels: its texts, its orientation, and a transfer that no H.273 number names.
-pub(super) fn read(header: &[u8]) -> FileMetadata {
+pub(in crate::annotations) fn read(header: &[u8]) -> FileMetadata {
     let mut found = FileMetadata::default();
     let word: fn([u8; 2]) -> u16 = match header.get(..4) {
         Some(b"SDPX") => u16::from_be_bytes,

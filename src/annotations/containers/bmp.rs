@@ -9,7 +9,7 @@
 //!  126  place of the profile   from byte 14 on, then its length; of a header of 124 bytes
 //! ```
 
-use super::{
+use crate::annotations::{
     Annotations, Density, DensityUnit, Excerpt, all_lost, latin1, le32, once, overwrite, part, take_exactly,
     word,
 };
@@ -30,7 +30,7 @@ const VERSION_4: u32 = 108;
 const VERSION_5: u32 = 124;
 
 /// The headers, and the profile that they lead to.
-pub(super) fn excerpt(input: &mut (impl BufRead + Seek)) -> io::Result<Excerpt> {
+pub(in crate::annotations) fn excerpt(input: &mut (impl BufRead + Seek)) -> io::Result<Excerpt> {
     let mut header = Vec::new();
     let most = INFO as u64 + u64::from(VERSION_5);
     input.take(most).read_to_end(&mut header)?;
@@ -73,7 +73,7 @@ fn take_colours(input: &mut (impl BufRead + Seek), header: &[u8], found: &mut Ex
     Ok(())
 }
 
-pub(super) fn read(file: &[u8]) -> Annotations {
+pub(in crate::annotations) fn read(file: &[u8]) -> Annotations {
     let mut found = Annotations::default();
     if has_place(file)
         && let (Some(x), Some(y)) = (le32(file, X), le32(file, Y))
@@ -84,7 +84,11 @@ pub(super) fn read(file: &[u8]) -> Annotations {
     found
 }
 
-pub(super) fn insert(given: &Annotations, mut file: Vec<u8>, lost: &mut Vec<&'static str>) -> Vec<u8> {
+pub(in crate::annotations) fn insert(
+    given: &Annotations,
+    mut file: Vec<u8>,
+    lost: &mut Vec<&'static str>,
+) -> Vec<u8> {
     let Some(density) = given.density else {
         return file;
     };

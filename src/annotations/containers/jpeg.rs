@@ -7,16 +7,16 @@
 //!
 //! A segment holds 65533 bytes. What is longer is lost, an Exif block but for the orientation.
 
-use super::{
-    Annotations, Density, DensityUnit, Excerpt, all_lost, be16, exif, once, overwrite, photoshop,
-    take_exactly, text, word,
+use crate::annotations::{
+    Annotations, Density, DensityUnit, Excerpt, all_lost, be16, exif, identifier, once, overwrite, photoshop,
+    take_exactly, text, without_prefix, word,
 };
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 
 const JFIF: &[u8] = b"JFIF\0";
 const EXIF: &[u8] = b"Exif\0\0";
-pub(super) const XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";
+pub(in crate::annotations) const XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";
 const EXTENDED_XMP: &[u8] = b"http://ns.adobe.com/xmp/extension/\0";
 pub(super) const PHOTOSHOP: &[u8] = b"Photoshop 3.0\0";
 
@@ -166,7 +166,7 @@ pub(crate) fn listed_pictures(marker: u8, body: &[u8]) -> Option<usize> {
 }
 
 /// The segments that say something.
-pub(super) fn excerpt(input: &mut impl BufRead) -> io::Result<Excerpt> {
+pub(in crate::annotations) fn excerpt(input: &mut impl BufRead) -> io::Result<Excerpt> {
     let mut found = Excerpt::new(b"\xff\xd8");
     let mut profile = BTreeMap::new();
     let mut pieces = 0;
@@ -203,7 +203,7 @@ pub(super) fn excerpt(input: &mut impl BufRead) -> io::Result<Excerpt> {
     Ok(found)
 }
 
-pub(super) fn read(file: &[u8]) -> Annotations {
+pub(in crate::annotations) fn read(file: &[u8]) -> Annotations {
     let mut found = Annotations::default();
     // Resources may be spread over several segments.
     let mut resources = Vec::new();
@@ -213,7 +213,7 @@ pub(super) fn read(file: &[u8]) -> Annotations {
         match marker {
             APP0 => found.density = found.density.or_else(|| jfif_density(data.strip_prefix(JFIF)?)),
             APP1 if data.starts_with(b"Exif\0") => {
-                let piece = super::without_prefix(data);
+                let piece = without_prefix(data);
                 // What begins as a block does is a second one.
                 if block.is_empty() || !exif::is_sound(piece) {
                     block.extend_from_slice(piece);
@@ -277,7 +277,7 @@ fn unknown(marker: u8, data: &[u8]) -> Option<String> {
     }
     let segment = format!("APP{}", marker - APP0);
     let named = NAMES.iter().find(|(start, _)| data.starts_with(start));
-    Some(match (named, super::identifier(data)) {
+    Some(match (named, identifier(data)) {
         (Some((_, words)), _) => format!("{words} ({segment})"),
         (None, word) if word.is_empty() => segment,
         (None, word) => format!("{segment} ({word})"),
@@ -331,7 +331,7 @@ fn segment(marker: u8, pieces: &[&[u8]]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-pub(super) fn insert(
+pub(in crate::annotations) fn insert(
     given: &Annotations,
     orientation: Option<u8>,
     file: Vec<u8>,
@@ -425,13 +425,14 @@ pub(super) fn insert(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::exif::Order;
-    use super::super::exif::tests::sample;
+pub(in crate::annotations) mod tests {
     use super::*;
+    use crate::annotations::exif::Order;
+    use crate::annotations::exif::tests::sample;
+    use crate::annotations::{Container, read_from};
 
     /// Segments of a file without a picture.
-    pub(in super::super) fn file() -> Vec<u8> {
+    pub(in crate::annotations) fn file() -> Vec<u8> {
         let jfif = b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x02\0\0\x01\0\x01\0\0";
         [&jfif[..], b"\xff\xff\xdb\0\x03q\xff\xda\0\x02pixels\xff\xd9"].concat()
     }
@@ -508,7 +509,7 @@ pub(super) mod tests {
             b"\xff\xda",
         ]
         .concat();
-        let found = super::super::read_from(super::super::Container::Jpeg, &mut io::Cursor::new(bytes), None);
+        let found = read_from(Container::Jpeg, &mut io::Cursor::new(bytes), None);
         found.unwrap().unknown
     }
 

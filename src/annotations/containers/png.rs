@@ -15,9 +15,10 @@ use std::io::{self, BufRead, Read, Seek};
 use flate2::Compression;
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 
-use super::{
-    Annotations, Density, DensityUnit, Excerpt, all_lost, array, be32, exif, instant_frames, jpeg, latin1,
-    once, part, pass, photoshop, take_array, take_exactly, without_prefix, word,
+use super::jpeg;
+use crate::annotations::{
+    Annotations, Density, DensityUnit, Excerpt, all_lost, array, be32, exif, instant_frames, latin1, once,
+    part, pass, photoshop, take_array, take_exactly, without_prefix, word,
 };
 use crate::metadata_limit::METADATA_LIMIT;
 
@@ -100,7 +101,7 @@ fn chunks_in(mut rest: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
 }
 
 /// The chunks of a file of `len` bytes that say something, as far as they are whole.
-pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result<Excerpt> {
+pub(in crate::annotations) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result<Excerpt> {
     let mut found = Excerpt::new(SIGNATURE);
     if take_array(input)?.is_none_or(|signature: [u8; 8]| signature != *SIGNATURE) {
         return Ok(found);
@@ -230,7 +231,7 @@ fn take_profile(found: &mut Excerpt, whole: &[u8]) -> Option<()> {
     Some(())
 }
 
-pub(super) fn read(file: &[u8]) -> Annotations {
+pub(in crate::annotations) fn read(file: &[u8]) -> Annotations {
     let mut found = Annotations::default();
     // What compressed texts may come to, all together.
     let mut budget = METADATA_LIMIT;
@@ -461,7 +462,7 @@ fn take_raw(found: &mut Annotations, kind: &str, body: &[u8]) -> Option<()> {
     Some(())
 }
 
-pub(super) fn insert(
+pub(in crate::annotations) fn insert(
     given: &Annotations,
     orientation: Option<u8>,
     file: Vec<u8>,
@@ -651,13 +652,14 @@ fn to_latin1(text: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::exif::Order;
-    use super::super::exif::tests::sample;
+pub(in crate::annotations) mod tests {
     use super::*;
+    use crate::annotations::exif::Order;
+    use crate::annotations::exif::tests::sample;
+    use crate::annotations::{Container, read_from};
 
     /// A file of 1 x 1 pixels; its data are none, which nobody here looks at.
-    pub(in super::super) fn file(colour: u8) -> Vec<u8> {
+    pub(in crate::annotations) fn file(colour: u8) -> Vec<u8> {
         let mut new = Chunks::default();
         new.push(b"IHDR", &[0, 0, 0, 1, 0, 0, 0, 1, 8, colour, 0, 0, 0]);
         new.push(b"IDAT", b"pixels");
@@ -666,7 +668,7 @@ pub(super) mod tests {
     }
 
     /// The same chunks with right checksums.
-    pub(in super::super) fn repaired(file: &[u8]) -> Vec<u8> {
+    pub(in crate::annotations) fn repaired(file: &[u8]) -> Vec<u8> {
         let mut new = Chunks::default();
         for chunk in chunks(file) {
             new.push(&chunk.name, chunk.data);
@@ -674,7 +676,7 @@ pub(super) mod tests {
         [SIGNATURE, &new.bytes].concat()
     }
 
-    pub(in super::super) fn full() -> Annotations {
+    pub(in crate::annotations) fn full() -> Annotations {
         Annotations {
             exif: Some(sample(Order::Big).into()),
             xmp: Some(b"<x>packet</x>"[..].into()),
@@ -764,8 +766,7 @@ pub(super) mod tests {
 
     /// The words of what of a file is damaged.
     fn damage(file: &[u8]) -> Vec<&'static str> {
-        let metadata =
-            super::super::read_from(super::super::Container::Png, &mut io::Cursor::new(file), None);
+        let metadata = read_from(Container::Png, &mut io::Cursor::new(file), None);
         let metadata = metadata.unwrap();
         assert_eq!(metadata.icc_profile, None);
         metadata.damaged
@@ -803,8 +804,7 @@ pub(super) mod tests {
         new.push(b"iTXt", b"Title\0\0\0fr\0Titre\0un chat");
         let base = file(2);
         let whole = [&base[..33], &new.bytes, &base[33..]].concat();
-        let found = super::super::read_from(super::super::Container::Png, &mut io::Cursor::new(&whole), None)
-            .unwrap();
+        let found = read_from(Container::Png, &mut io::Cursor::new(&whole), None).unwrap();
         assert_eq!(
             found.unknown,
             [

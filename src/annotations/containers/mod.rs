@@ -1,0 +1,22 @@
+//! The files that hold annotations, one kind in each: where they stand there, and how they are put there.
+//!
+//! | kind | read | written |
+//! |---|---|---|
+//! | `bmp`, `jpeg`, `png`, `tiff`, `webp` | yes | yes |
+//! | `boxes` (AVIF, JPEG 2000, JPEG XL), `dpx`, `gif`, `pcx`, `pnm`, `psd`, `tga` | yes | no |
+//! | `exr` | by the decoder | by the encoder |
+
+pub(super) mod bmp;
+pub mod boxes;
+pub(super) mod dpx;
+#[cfg(feature = "images")]
+pub mod exr;
+pub(super) mod gif;
+pub(crate) mod jpeg;
+pub mod pcx;
+pub(crate) mod png;
+pub(super) mod pnm;
+pub mod psd;
+pub mod tga;
+pub(super) mod tiff;
+pub(super) mod webp;
