@@ -10,7 +10,8 @@
 //!    +--read---------------> Annotations ----------------------------+  +--> ["IPTC", ..] cannot be held
 //! ```
 //!
-//! `containers/` has a file for each kind of file; `exif`, `xmp` and `photoshop` are blocks that several hold.
+//! `containers/` has a module for each kind of file; `exif`, `xmp` and `photoshop` are blocks that several
+//! kinds hold.
 //!
 //! Files may be hostile: nothing here panics on them. [`read_from`] first makes an excerpt of a file, in
 //! which everything but its pixels stands, [`METADATA_LIMIT`] bytes at most; what there is no room for is
