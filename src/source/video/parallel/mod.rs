@@ -1,7 +1,7 @@
 //! One video decoded by several decoders: on the card, which has several engines for it, or on the CPU.
 //!
-//! The file is cut at key frames into stretches ([`stretches`]), each of which one decoder reads. A decoder of
-//! the card leaves its pictures there ([`crate::engine::cuda::decode`]).
+//! The file is cut at key frames into stretches ([`stretches`]), each of which one decoder reads. A decoder
+//! of the card leaves its pictures there ([`crate::engine::cuda::decode`]).
 //!
 //! All that is not a clean stretch of a file with an index is left to the one decoder of [`VideoSource`]:
 //! `front`, which also knows the stream's facts. It takes over behind the last frame that was given as soon
