@@ -598,7 +598,7 @@ fn a_dry_run_tells_every_plan_and_makes_nothing() {
     }
     assert_eq!(plan.matches("nothing was done").count(), 1, "{plan}");
     assert!(!Path::new(&out).exists());
-    // One that a run passes over is told of, and the code is that of the run.
+    // One that a run passes over is named, and the code is that of the run.
     let broken = folder.name("broken.mp4");
     fs::write(&broken, "no video at all").unwrap();
     let arguments = [&broken[..], &b, &out, "--dry-run"];

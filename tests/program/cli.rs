@@ -349,7 +349,7 @@ fn a_dry_run_tries_the_first_frame() {
         };
         assert_eq!(error(&["--dry-run"]), error(&[]), "{arguments:?}");
     }
-    // Encoder, format, streams and losses are told, and what is there stays as it is.
+    // Encoder, format, streams and losses are printed, and what is there stays as it is.
     let there = name("there.mp4");
     fs::write(&there, "old").unwrap();
     for (input, output, words) in [

@@ -1,4 +1,4 @@
-//! Many times of the same thing in four figures.
+//! The times of repeated runs in four figures.
 
 use serde::Serialize;
 
