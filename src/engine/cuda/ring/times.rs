@@ -15,8 +15,8 @@ const KEPT: usize = 1024;
 /// milliseconds, which are too coarse over minutes.
 const RENEW: f64 = 1.0;
 
-/// The most seconds by which the measured end of a copy may be late; 31 microseconds were seen, on a host that
-/// was busy. An end that is later still than the start of the work that waited for it is kept, since it shows
+/// The most seconds by which the measured end of a copy may be late; 31 microseconds were seen, on a busy
+/// host. An end that is later still than the start of the work that waited for it is kept, since it shows
 /// that the wait is missing: a copy of 2 MB takes longer.
 const LATE: f64 = 40e-6;
 
