@@ -166,6 +166,8 @@ pub(crate) struct Demuxer {
     max_pixels: Option<u64>,
     /// The words for what it says beside its pictures and is too large.
     too_large: Vec<String>,
+    /// Entries of each stream's index, as the header of an AVI file leads to it.
+    indexed: Vec<u64>,
     /// What was complained of while it was opened.
     complaint: Option<String>,
     /// Where what is wanted of it begins and ends, in nanoseconds of the clock (see [`Demuxer::cut`]).
@@ -272,6 +274,7 @@ impl Demuxer {
         let mut demuxer = Demuxer {
             context,
             clock: Clock::new(ClockKind::Steady, None),
+            indexed: Vec::new(),
             complaint: None,
             format: String::new(),
             _source: reading,
@@ -282,6 +285,11 @@ impl Demuxer {
         };
         // SAFETY: an open input has its format.
         demuxer.format = text(unsafe { (*demuxer.context().iformat).name });
+        if demuxer.format == "avi" {
+            demuxer.indexed = (0..demuxer.stream_count())
+                .map(|index| demuxer.index_entries(index).unwrap_or(0))
+                .collect();
+        }
         let code = demuxer.probe();
         let gate = demuxer.gate.as_deref();
         AvError::check(code).map_err(|e| refusal(gate).unwrap_or(OpenFailure::Streams(e)))?;
@@ -477,11 +485,22 @@ impl Demuxer {
     pub(crate) fn listed_packets(&self, index: usize) -> Option<u64> {
         let stream = self.stream_ptr(index)?;
         // SAFETY: the stream belongs to the open context.
-        let (stored, listed) =
-            unsafe { ((*stream).nb_frames, ffi::avformat_index_get_entries_count(stream)) };
-        let listed = u64::try_from(listed).ok()?;
-        let stored = u64::try_from(stored).ok()?;
+        let stored = u64::try_from(unsafe { (*stream).nb_frames }).ok()?;
+        let listed = self.index_entries(index)?;
         (self.format_name().contains("mp4") && stored > 0 && listed > 0 && listed <= stored).then_some(listed)
+    }
+
+    /// How many packets of stream `index` the index of an AVI file leads to: all that hold something. `None`
+    /// where it has none, and for other containers.
+    pub(crate) fn indexed_packets(&self, index: usize) -> Option<u64> {
+        self.indexed.get(index).copied().filter(|&entries| entries > 0)
+    }
+
+    /// Entries of the index of stream `index` that FFmpeg has so far.
+    fn index_entries(&self, index: usize) -> Option<u64> {
+        let stream = self.stream_ptr(index)?;
+        // SAFETY: the stream belongs to the open context.
+        u64::try_from(unsafe { ffi::avformat_index_get_entries_count(stream) }).ok()
     }
 
     /// The container's short name, such as "mov,mp4,m4a,3gp,3g2,mj2".

@@ -202,6 +202,9 @@ impl Damage {
         if extent == Extent::Cut {
             return Some("by its own account its end is missing".to_owned());
         }
+        if extent == Extent::MidPacket {
+            return Some("it ends in the middle of a packet".to_owned());
+        }
         if extent == Extent::Broken {
             return Some("its blocks break off, and what comes behind is not read".to_owned());
         }
@@ -210,8 +213,18 @@ impl Damage {
             return (self.read < listed)
                 .then(|| format!("only {} of its {listed} packets are there", self.read));
         }
-        let fragments = demuxer.format_name().contains("mp4");
-        if (extent == Extent::Whole && !fragments) || demuxer.jumps().count > 0 {
+        if let Some(indexed) = demuxer.indexed_packets(stream).filter(|_| !has_sought)
+            && self.read < indexed
+        {
+            return Some(format!("only {} of the {indexed} packets in its index are there", self.read));
+        }
+        // Fragments, and an AVI file whose index is lost, may lack pieces in the middle.
+        let is_indexed = demuxer.indexed_packets(stream).is_some();
+        let may_lack = match demuxer.format_name() {
+            "avi" => !is_indexed && !has_sought,
+            name => name.contains("mp4"),
+        };
+        if (extent == Extent::Whole && !may_lack) || demuxer.jumps().count > 0 {
             return None;
         }
         // Containers round to milliseconds and guess the last frame's duration.

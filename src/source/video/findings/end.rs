@@ -3,6 +3,7 @@
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
 use crate::source::video::known::extent::{self, Extent};
+use crate::source::video::known::fragments::has_fragments_behind;
 
 impl VideoSource {
     /// Looks, at the end, for signs that the input was cut off.
@@ -17,6 +18,14 @@ impl VideoSource {
             if has_left || self.findings.damage.complaint.is_some() {
                 extent = Extent::Unknown;
             }
+        }
+        // FFmpeg takes foreign bytes between fragments for a box, and passes over what comes behind.
+        let reached = self.findings.damage.reached;
+        if extent == Extent::Unknown
+            && format.contains("mp4")
+            && has_fragments_behind(&self.file.path, reached)
+        {
+            extent = Extent::Broken;
         }
         let (rate, stream) = (self.info.frame_rate, self.input.stream);
         self.findings.cut = self.findings.damage.missing_end(

@@ -6,6 +6,7 @@
 
 use super::bytes::{byte, skip};
 use super::nut;
+use super::packets;
 use super::still_end::{StillEnd, still_end};
 use crate::ffmpeg::ebml::{EBML, Element, SEGMENT, element};
 use std::fs::File;
@@ -63,6 +64,8 @@ pub(in crate::source::video) enum Extent {
     Missing(u64),
     /// The end is missing, at an unknown distance.
     Cut,
+    /// It ends in the middle of a packet.
+    MidPacket,
     /// Bytes before the end make no sense, and what comes behind them cannot be found.
     Broken,
     /// The container states nothing, or it is no file with an end.
@@ -85,12 +88,33 @@ impl Extent {
             file.rewind().ok()?;
             Some((StillEnd::At(stated_end(&mut file, length).ok()??), length))
         };
+        if let Some(extent) = Extent::of_packets(path, demuxer) {
+            return extent;
+        }
         match ask() {
             Some((StillEnd::At(end), length)) if end > length => Extent::Missing(end - length),
             Some((StillEnd::At(_), _)) => Extent::Whole,
             Some((StillEnd::Beyond, _)) => Extent::Cut,
             None if is_broken_gif(path) => Extent::Broken,
             None => Extent::Unknown,
+        }
+    }
+
+    /// The same of a stream without a container; `None` for all others.
+    fn of_packets(path: &Path, demuxer: &str) -> Option<Extent> {
+        let open = || path.is_file().then(|| File::open(path).ok())?;
+        let length = |file: &File| Some(file.metadata().ok()?.len());
+        match demuxer {
+            "mpegts" => open().and_then(|mut file| {
+                let length = length(&file)?;
+                packets::transport(&mut file, length).ok()
+            }),
+            // FFmpeg's names for the forms without and with sizes in front.
+            "obu" | "av1" => open().and_then(|file| {
+                let length = length(&file)?;
+                packets::av1(&mut BufReader::new(file), length, demuxer == "av1").ok()
+            }),
+            _ => None,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What is known of files and codecs beside what FFmpeg says of them, read from the files' own bytes.
 //!
 //! - `extent`: whether a file is whole, by the sizes that its container states; `nut`: where one of these
-//!   ends; `still_end`: where a picture does.
+//!   ends; `packets`: where a stream without a container does; `still_end`: where a picture does.
+//! - `fragments`: what of an MP4 file is behind a damaged place.
 //! - `crop`: the part of the picture that is to be shown. `layers`: alpha and second views that no decoder
 //!   gives.
 //! - `dolby`, `unfit`: pictures that are not what they seem.
@@ -10,7 +11,9 @@ mod bytes;
 pub(super) mod crop;
 pub(super) mod dolby;
 pub(super) mod extent;
+pub(super) mod fragments;
 pub(super) mod layers;
 mod nut;
+mod packets;
 mod still_end;
 pub(super) mod unfit;

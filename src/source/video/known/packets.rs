@@ -1,0 +1,96 @@
+//! Where streams end that are packets one behind another, without a container around them: transport
+//! streams, and AV1 in open bitstream units (OBUs).
+
+use super::bytes::byte;
+use super::extent::Extent;
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
+
+/// What each packet of a transport stream begins with, behind the time of M2TS.
+const SYNC: u8 = 0x47;
+
+/// Bytes from one packet to the next, of which so many come before the mark: plain ones, those of M2TS, and
+/// those with codes for correction.
+const TRANSPORT: [(usize, usize); 3] = [(188, 0), (192, 4), (204, 0)];
+
+/// Packets by whose marks their places are known.
+const MARKS: usize = 4;
+
+/// Whether a transport stream of `length` bytes ends with a whole packet, by the places of its last ones.
+pub(super) fn transport(file: &mut (impl Read + Seek), length: u64) -> io::Result<Extent> {
+    const TAIL: u64 = 204 * (MARKS as u64 + 1);
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+    let mut tail = Vec::new();
+    file.take(TAIL).read_to_end(&mut tail)?;
+    // True if the last packet's mark is so many bytes before the end.
+    let begins_at = |before_end: usize, size: usize| {
+        let mark = |index: usize| tail.len().checked_sub(before_end + index * size);
+        (0..MARKS).all(|index| mark(index).and_then(|at| tail.get(at)) == Some(&SYNC))
+    };
+    if TRANSPORT.iter().any(|&(size, lead)| begins_at(size - lead, size)) {
+        return Ok(Extent::Whole);
+    }
+    let is_cut = TRANSPORT.iter().any(|&(size, lead)| {
+        (1..=size).any(|before_end| {
+            // Behind the packet, the next one's time may have begun.
+            let behind = before_end.saturating_sub(size - lead);
+            let is_padding = behind > 0 && tail[tail.len() - behind..].iter().all(|&byte| byte == 0);
+            begins_at(before_end, size) && !is_padding
+        })
+    });
+    Ok(if is_cut { Extent::MidPacket } else { Extent::Unknown })
+}
+
+/// What the sizes of the units say of a stream of AV1 of `length` bytes. `is_annex_b` is true where groups of
+/// them, a picture's each, have a size in front; else each unit has its own.
+pub(super) fn av1(file: &mut (impl BufRead + Seek), length: u64, is_annex_b: bool) -> io::Result<Extent> {
+    const IS_WRONG: u8 = 0x80;
+    const HAS_EXTENSION: u8 = 4;
+    const HAS_SIZE: u8 = 2;
+    file.rewind()?;
+    let mut at = 0;
+    while at < length {
+        let mut units = || -> io::Result<Option<u64>> {
+            let mut head = 0;
+            if !is_annex_b {
+                let first = byte(file)?;
+                if first & IS_WRONG != 0 || first & HAS_SIZE == 0 {
+                    return Ok(None);
+                }
+                head = 1;
+                if first & HAS_EXTENSION != 0 {
+                    byte(file)?;
+                    head = 2;
+                }
+            }
+            Ok(leb128(file)?.map(|(size, bytes)| head + bytes + size))
+        };
+        match units() {
+            Ok(Some(size)) if at + size > length => return Ok(Extent::Missing(at + size - length)),
+            Ok(Some(size)) => at += size,
+            Ok(None) => {
+                let mut rest = Vec::new();
+                file.read_to_end(&mut rest)?;
+                let is_padding = rest.iter().all(|&byte| byte == 0);
+                return Ok(if is_padding { Extent::Whole } else { Extent::Broken });
+            }
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Extent::Cut),
+            Err(e) => return Err(e),
+        }
+        file.seek(SeekFrom::Start(at))?;
+    }
+    Ok(Extent::Whole)
+}
+
+/// A number of 7 bits a byte, the lowest first, and how many bytes it takes; `None` for one that has no end,
+/// or does not fit 32 bits.
+fn leb128(file: &mut impl Read) -> io::Result<Option<(u64, u64)>> {
+    let mut value = 0;
+    for index in 0..8 {
+        let next = byte(file)?;
+        value |= u64::from(next & 0x7f) << (7 * index);
+        if next & 0x80 == 0 {
+            return Ok((value <= u64::from(u32::MAX)).then_some((value, index + 1)));
+        }
+    }
+    Ok(None)
+}
