@@ -18,6 +18,9 @@ const PATCHED: [&[u8]; 2] = [b"concealing ", b"error y="];
 /// How errors of decoders begin that take nothing from a picture.
 const HARMLESS: [&[u8]; 1] = [b"unable to decode APP fields"];
 
+/// How the message of a picture of H.264 begins that releases a reference which is not there.
+const RELEASE: &[u8] = b"mmco: unref short failure";
+
 /// Parts of FFmpeg whose last errors are kept.
 const MOST_PARTS: usize = 16;
 
@@ -120,7 +123,7 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
         let begins = |words: &[&[u8]]| words.iter().any(|begin| format.starts_with(begin));
         let is_error = level <= ffi::AV_LOG_ERROR as c_int && !begins(&HARMLESS);
         if is_error || begins(&PATCHED) {
-            PictureMemory::note_patched(object);
+            PictureMemory::note_patched(object, begins(&[RELEASE]));
         }
     }
     if level > ffi::AV_LOG_WARNING as c_int {

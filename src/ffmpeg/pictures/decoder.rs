@@ -31,6 +31,17 @@ pub(crate) struct Decoder {
     pictures: Box<PictureMemory>,
     /// The words for what packets said beside their pictures and was left out, being too large.
     too_large: BTreeSet<&'static str>,
+    /// After a flush, until pictures refer to nothing that was passed over.
+    joining: Option<Joining>,
+}
+
+/// How far decoding is that began in the middle of a stream. Pictures up to the second key picture may refer
+/// to leading pictures of the first one.
+#[derive(Default)]
+struct Joining {
+    keys: u32,
+    /// When the second key picture is shown.
+    until: Option<i64>,
 }
 
 // SAFETY: an AVCodecContext is bound to no thread, and only `&mut self` reaches what changes it.
@@ -128,6 +139,7 @@ impl Decoder {
                 context,
                 pictures: Box::default(),
                 too_large: BTreeSet::new(),
+                joining: None,
             };
             decoder.pictures.listen(context);
             AvError::check(ffi::avcodec_parameters_to_context(context, (*stream).codecpar))?;
@@ -165,6 +177,8 @@ impl Decoder {
     pub(crate) fn flush(&mut self) {
         // SAFETY: the context is open.
         unsafe { ffi::avcodec_flush_buffers(self.context) };
+        self.joining = Some(Joining::default());
+        self.pictures.join(true);
     }
 
     /// From now on pictures are decoded into memory of `reserve`, if the codec can do that.
@@ -202,6 +216,14 @@ impl Decoder {
             _ => None,
         };
         let packet = other.as_ref().or(packet);
+        if let (Some(joining), Some(packet)) = (&mut self.joining, packet)
+            && packet.is_key()
+        {
+            joining.keys += 1;
+            if joining.keys == 2 {
+                joining.until = packet.pts();
+            }
+        }
         let packet = packet.map_or(ptr::null(), |p| p.as_ptr().cast_const());
         self.pictures.note_packet();
         // SAFETY: the context is open and the packet, where there is one, valid.
@@ -219,6 +241,11 @@ impl Decoder {
         // SAFETY: the context is open and the picture valid; FFmpeg empties it first.
         let received =
             AvError::check_working(|| unsafe { ffi::avcodec_receive_frame(self.context, picture.as_ptr()) });
+        let until = self.joining.as_ref().and_then(|joining| joining.until);
+        if received.is_ok() && until.is_some_and(|until| picture.timestamp().is_some_and(|at| at >= until)) {
+            self.joining = None;
+            self.pictures.join(false);
+        }
         Received::of(self.pictures.lacking().map_or(received, Err))
     }
 }

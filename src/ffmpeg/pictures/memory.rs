@@ -40,6 +40,8 @@ pub(in crate::ffmpeg) struct PictureMemory {
     lacks: AtomicBool,
     /// Pictures that the decoder said it patched, or of which it reported an error.
     patched: AtomicU64,
+    /// References may be missing that were passed over.
+    is_joining: AtomicBool,
     /// The contexts, by their addresses, whose present picture is counted there: one may report many errors.
     counted: Mutex<Vec<usize>>,
 }
@@ -94,6 +96,11 @@ impl PictureMemory {
         self.patched.load(Ordering::Relaxed)
     }
 
+    /// From now on pictures may ask to release references that were passed over, or no longer (`false`).
+    pub(in crate::ffmpeg) fn join(&self, is_joining: bool) {
+        self.is_joining.store(is_joining, Ordering::Relaxed);
+    }
+
     /// From now on errors of the context at that address are of another picture.
     fn begin_picture(&self, context: usize) {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,11 +119,12 @@ impl PictureMemory {
     }
 
     /// Counts the picture that a decoder is at, once, as patched, if the object that says so is the context
-    /// of a decoder that is listened to, or of one of its threads.
+    /// of a decoder that is listened to, or of one of its threads. Not one that `is_release`: of a reference
+    /// that is missing, which takes nothing from the picture, where those before were passed over.
     ///
     /// # Safety
     /// `object` must be null or what FFmpeg logs: a structure that begins with its class.
-    pub(in crate::ffmpeg) unsafe fn note_patched(object: *const c_void) {
+    pub(in crate::ffmpeg) unsafe fn note_patched(object: *const c_void, is_release: bool) {
         // SAFETY: what is logged begins with its class (the function's contract); of the class of codecs'
         // contexts it is one, whose `opaque` is null or what `listen` made it.
         unsafe {
@@ -127,6 +135,9 @@ impl PictureMemory {
             }
             let context = object.cast::<ffi::AVCodecContext>();
             if let Some(memory) = (*context).opaque.cast::<PictureMemory>().as_ref() {
+                if is_release && memory.is_joining.load(Ordering::Relaxed) {
+                    return;
+                }
                 let mut counted = memory.counted.lock().unwrap_or_else(PoisonError::into_inner);
                 if !counted.contains(&context.addr()) {
                     counted.push(context.addr());
