@@ -293,6 +293,13 @@ fn tags_of_hdr_are_kept_or_named() {
         let said = filtered(&input, &out, &format!("--encoder {encoder}"));
         assert_accounted(&input, &out, &said);
     }
+    // FFmpeg reads chromaticities of PNG as a mastering display without luminance.
+    let said = filtered(&input, &folder.path().join("out.apng"), "");
+    let lost = warnings(&said);
+    assert!(
+        lost.contains("mastering display (0.0001 to 1000 cd/m2)"),
+        "{said}"
+    );
     // In plain words, and as an error before anything is there.
     let out = folder.path().join("plain.avi");
     let said = warnings(&filtered(&input, &out, ""));

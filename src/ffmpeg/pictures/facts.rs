@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use crate::ffmpeg::{Demuxer, Picture};
-use crate::frame::{FieldOrder, Metadata};
+use crate::frame::fact::Fact;
+use crate::frame::{FieldOrder, Metadata, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::c_int;
 
@@ -20,12 +21,39 @@ pub(crate) fn picture_facts(demuxer: &Demuxer, index: usize, picture: &Picture) 
         colour: picture.colour(),
         sample_aspect: demuxer.sample_aspect(index, picture),
         field_order,
-        side_data: picture.side_data(),
+        side_data: facts_of(picture, demuxer.is_png(index)),
         ..Metadata::default()
     }
 }
 
+/// The picture's blocks. FFmpeg makes the chromaticities of a PNG a mastering display without luminance, even
+/// those of the usual primaries.
+fn facts_of(picture: &Picture, is_png: bool) -> Vec<SideData> {
+    // Ten fractions, a flag for the primaries, and this one.
+    let has_luminance = |block: &SideData| {
+        block
+            .data
+            .get(84..88)
+            .is_some_and(|flag| flag.iter().any(|&byte| byte != 0))
+    };
+    let mut blocks = picture.side_data();
+    blocks.retain(|block| !is_png || block.fact != Fact::MasteringDisplay || has_luminance(block));
+    blocks
+}
+
 impl Demuxer {
+    /// True if stream `index` is PNG pictures.
+    fn is_png(&self, index: usize) -> bool {
+        // SAFETY: the stream and its parameters belong to the open context.
+        let codec = self
+            .stream_ptr(index)
+            .map(|stream| unsafe { (*(*stream).codecpar).codec_id });
+        matches!(
+            codec,
+            Some(ffi::AVCodecID::AV_CODEC_ID_PNG | ffi::AVCodecID::AV_CODEC_ID_APNG)
+        )
+    }
+
     /// The field order that the container states for an intra-only codec; progressive for others, whose
     /// pictures say it themselves.
     fn stated_field_order(&self, index: usize) -> FieldOrder {

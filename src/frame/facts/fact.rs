@@ -390,6 +390,8 @@ pub fn is_usual(fact: Fact, value: &str, samples: Samples) -> bool {
 pub fn survives(fact: Fact, value: &str, read: Option<&str>, samples: Samples) -> bool {
     match read {
         None => is_usual(fact, value, samples),
+        // Primaries alone are not what was said of the luminance.
+        Some(read) if fact == Fact::MasteringDisplay => value.is_empty() || !read.is_empty(),
         Some(_) if !fact.has_value() => true,
         // MPEG-4's fractions have 8 bits a part.
         Some(read) if fact == Fact::PixelAspect => match (ratio(read), ratio(value)) {
