@@ -2,6 +2,7 @@
 //! known.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -59,7 +60,7 @@ fn ffmpeg(arguments: &[&str], input: &[u8]) -> Vec<u8> {
     let input = input.to_vec();
     let feeder = std::thread::spawn(move || {
         // FFmpeg may have enough before the end.
-        let _ = std::io::Write::write_all(&mut stdin, &input);
+        let _ = stdin.write_all(&input);
     });
     let done = child.wait_with_output().unwrap();
     feeder.join().unwrap();
@@ -745,6 +746,21 @@ fn animated_webp_is_composed_as_it_says() {
         said.text
     );
     assert!(!filter(&cut, mkv.to_str().unwrap(), &["--strict"]).succeeded);
+    let mut pipe = Command::new(env!("CARGO_BIN_EXE_framepipe"))
+        .args(["filter", "--filter", "identity", "--overwrite", "/dev/stdin"])
+        .arg(&mkv)
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The pipe holds it all.
+    pipe.stdin.take().unwrap().write_all(&whole).unwrap();
+    let said = pipe.wait_with_output().unwrap().stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert!(
+        said.contains("an animated WebP cannot be read from a pipe; give the file"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -271,7 +271,7 @@ pub(in crate::sink::video) fn losses(
     container: &str,
 ) -> Vec<String> {
     let mut texts = wanted(&before.texts());
-    texts.retain(|(name, _)| !ignored.contains(&name.as_str()));
+    texts.retain(|(name, _)| !ignored.iter().any(|other| other.eq_ignore_ascii_case(name)));
     let of_streams: Vec<Said> = carried
         .iter()
         .map(|stream| Said::of(before, stream, &texts, ignored))

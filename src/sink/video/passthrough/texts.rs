@@ -68,7 +68,7 @@ pub(super) fn loses_timecode(reader: &Reader) -> bool {
             .demuxer
             .all_texts()
             .iter()
-            .any(|(key, _)| key == "timecode")
+            .any(|(key, _)| key.eq_ignore_ascii_case("timecode"))
     };
     !stale_timecode(reader).is_empty() && has_timecode()
 }

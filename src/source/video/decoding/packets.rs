@@ -18,6 +18,14 @@ const CLAIM: &str = "a packet states that it is larger than anything can be";
 /// What is wrong with a packet that the demuxer marked.
 const MARKED: &str = "a packet is marked as damaged";
 
+/// True for the beginning of an animated WebP file, as its flags state.
+fn is_animated_webp(data: &[u8]) -> bool {
+    const ANIMATION: u8 = 2;
+    data.starts_with(b"RIFF")
+        && data.get(8..16) == Some(b"WEBPVP8X")
+        && data.get(20).is_some_and(|flags| flags & ANIMATION != 0)
+}
+
 /// How far the input has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::source::video) enum Progress {
@@ -63,6 +71,14 @@ impl VideoSource {
 
     /// Gives the packet to the decoder.
     pub(in crate::source::video) fn send_packet(&mut self) -> Result<(), SourceError> {
+        if self.maker.made == 0
+            && is_animated_webp(self.input.packet.data())
+            && self.input.demuxer.format_name() == "webp_pipe"
+        {
+            return Err(self
+                .file
+                .invalid("an animated WebP cannot be read from a pipe; give the file".to_owned()));
+        }
         if !self.input.packet.is_discarded() {
             self.findings.damage.note_packet(self.input.packet.pts());
         }
