@@ -16,9 +16,12 @@ use framepipe::pipeline::{InStep, PipelineError, Progress, Stop, Verdict, in_ste
 use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{AnySink, SinkError};
 use framepipe::source::StreamInfo;
-use framepipe::wording::counted;
+use framepipe::wording::{counted, tidy};
 use std::io::Write;
 use std::path::Path;
+
+/// Seconds that times of frames may be apart, at most, where containers round them.
+const SAME_TIME: f64 = 0.004;
 
 /// What is compared, and what is said of it.
 #[derive(Debug, Clone, Args)]
@@ -177,6 +180,8 @@ impl DiffArguments {
 struct Known {
     a: StreamInfo,
     b: StreamInfo,
+    /// Both inputs say when their frames are shown: neither is image files.
+    has_times: bool,
 }
 
 impl Known {
@@ -236,10 +241,47 @@ impl Orientations {
     }
 }
 
+/// When the frames of pairs are shown, each counted from the first one of its input.
+#[derive(Default)]
+struct Times {
+    /// The time of the first frame of A and of B, in seconds.
+    begin: Option<(f64, f64)>,
+    /// The first pair of frames that are shown at other times than each other.
+    first: Option<(u64, f64, f64)>,
+}
+
+impl Times {
+    fn visit(&mut self, known: &Known, number: u64, a: &Frame, b: &Frame) {
+        let seconds = |info: &StreamInfo, frame: &Frame| {
+            frame.metadata.pts.map(|pts| pts as f64 * info.time_base.to_f64())
+        };
+        let (Some(a), Some(b)) = (seconds(&known.a, a), seconds(&known.b, b)) else {
+            return;
+        };
+        let (begin_a, begin_b) = *self.begin.get_or_insert((a, b));
+        let (a, b) = (a - begin_a, b - begin_b);
+        // Both times of both inputs are rounded to their ticks.
+        let ticks = known.a.time_base.to_f64() + known.b.time_base.to_f64();
+        if known.has_times && self.first.is_none() && (a - b).abs() > ticks.min(SAME_TIME) {
+            self.first = Some((number, a, b));
+        }
+    }
+
+    fn note(&self, known: &Known) -> Option<String> {
+        let (number, a, b) = self.first?;
+        let rates = known.a.frame_rate.zip(known.b.frame_rate);
+        Some(match rates.map(|(a, b)| (tidy(a.to_f64()), tidy(b.to_f64()))) {
+            Some((a, b)) if a != b => format!("the times of frames differ ({a} and {b} frames/s)"),
+            _ => format!("the times of frames differ, first at frame {number} ({a:.3} and {b:.3} s)"),
+        })
+    }
+}
+
 /// Compares pair after pair.
 struct Walk {
     known: Known,
     orientations: Orientations,
+    times: Times,
     pairs: u64,
     heat: Option<Heat>,
     total: Total,
@@ -256,6 +298,7 @@ impl Walk {
             return Ok(Verdict::Break(()));
         };
         self.orientations.visit(&self.known, self.pairs, a, b);
+        self.times.visit(&self.known, self.pairs, a, b);
         self.pairs += 1;
         self.total.add(a, b);
         if !self.total.has_compared() && self.known.is_uniform() {
@@ -309,12 +352,14 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
     let known = Known {
         a: a.source.info().clone(),
         b: b.source.info().clone(),
+        has_times: !arguments.a.is_images() && !arguments.b.is_images(),
     };
     let frames = known.a.frames;
     let rate = known.a.frame_rate.map(Rational::to_f64);
     let mut walk = Walk {
         known,
         orientations: Orientations::default(),
+        times: Times::default(),
         pairs: 0,
         heat: output.map(|_| Heat::new()),
         total: Total::default(),
@@ -357,6 +402,7 @@ fn conclude(
     let Walk {
         known,
         orientations,
+        times,
         pairs,
         total,
         lengths,
@@ -365,6 +411,7 @@ fn conclude(
     let mut remarks = Remarks::default();
     remarks.notes.extend(known.notes());
     remarks.notes.extend(orientations.note(pairs));
+    remarks.notes.extend(times.note(&known));
     for of_source in outcome.remarks {
         remarks.append(of_source);
     }

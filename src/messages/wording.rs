@@ -8,6 +8,12 @@ pub fn counted(count: impl Into<u128>, noun: &str) -> String {
     }
 }
 
+/// A number with at most three decimals and no idle zeros.
+pub fn tidy(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// Bytes in MiB, or in KiB where there are few, so that only none are shown as 0.
 pub fn mebibytes(bytes: u128) -> String {
     let mebi = bytes as f64 / f64::from(1 << 20);
@@ -72,6 +78,12 @@ mod tests {
         let long = "ä".repeat(41);
         assert_eq!(shortened(&long), format!("{}...", &long[..80]));
         assert_eq!(shortened(&long[..80]), &long[..80]);
+    }
+
+    #[test]
+    fn idle_zeros_are_left_out() {
+        assert_eq!(tidy(25.0), "25");
+        assert_eq!(tidy(30000.0 / 1001.0), "29.97");
     }
 
     #[test]

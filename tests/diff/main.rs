@@ -376,6 +376,42 @@ fn orientations_that_differ_are_named() {
 }
 
 #[test]
+fn times_that_differ_are_named() {
+    let folder = Folder::new();
+    let make = |name: &str, filter: &str| {
+        let path = folder.name(name);
+        let source = [
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc2=size=32x16:rate=25:duration=0.8",
+            "-vf",
+            filter,
+        ];
+        ffmpeg(&[&source[..], &["-fps_mode", "vfr", "-c:v", "ffv1", &path]].concat());
+        path
+    };
+    let plain = make("plain.mkv", "null");
+    for (name, filter, note) in [
+        ("same.nut", "null", "[]"),
+        (
+            "fast.mkv",
+            "settb=1/50,setpts=N,fps=50,trim=end_frame=20",
+            "[\"the times of frames differ (25 and 50 frames/s)\"]",
+        ),
+        (
+            "pause.mkv",
+            "setpts='(N+gt(N,9)*2)/25/TB'",
+            "[\"the times of frames differ, first at frame 10 (0.400 and 0.480 s)\"]",
+        ),
+    ] {
+        let other = make(name, filter);
+        let found = json(0, &[&plain, &other]);
+        assert_eq!(found["notes"].to_string(), note, "{name}");
+    }
+}
+
+#[test]
 fn pictures_too_small_for_a_window_have_numbers_too() {
     let folder = Folder::new();
     for (width, height) in [(1, 1), (2, 3), (7, 7), (8, 1), (3, 40)] {
