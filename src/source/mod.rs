@@ -31,6 +31,7 @@ use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
     Remarks, SideData, Stopped, is_closed,
 };
+use crate::wording::tidy;
 use crossbeam_channel::Receiver;
 pub use cuts::{CutRequest, Cuts};
 use decoding_cost::DecodingCost;
@@ -100,6 +101,8 @@ pub struct StreamInfo {
     pub frame_rate: Option<Rational>,
     /// Seconds that one tick of a timestamp stands for.
     pub time_base: Rational,
+    /// Where the input's clock begins, in seconds, if that is far from zero and counted as zero.
+    pub late_start: Option<f64>,
     /// How many frames will come, if that is known; a hint for the progress bar.
     pub frames: Option<u64>,
     /// Colour facts of the stream; a frame's own facts have precedence.
@@ -117,6 +120,11 @@ pub struct StreamInfo {
     pub origin: Option<Origin>,
     /// One line for the summary: what is read and how, with any conversion that was needed.
     pub description: String,
+}
+
+/// Says that the clock of an input that begins at `seconds` is counted from there.
+pub(crate) fn late_start_sentence(seconds: f64) -> String {
+    format!("its clock begins at {} s, which is counted as 0", tidy(seconds))
 }
 
 impl StreamInfo {
@@ -138,6 +146,7 @@ impl StreamInfo {
                 num: 1,
                 den: 1_000_000,
             },
+            late_start: None,
             frames: None,
             colour: Colour::default(),
             sample_aspect: (0, 1),

@@ -752,11 +752,27 @@ fn ranges_of_files_pipes_and_generators() {
         .collect();
     names.sort();
     assert_eq!(names, ["004.png", "005.png"]);
+    let sixty = at("sixty.mkv");
+    ffmpeg(&["-i", &y4m, "-c:v", "ffv1", "-output_ts_offset", "60", &sixty]);
+    let text = filtered(
+        Path::new(&sixty),
+        &folder.path().join("out.mkv"),
+        &["--start", "3"],
+    );
+    assert!(
+        text.contains("note: ") && text.contains("its clock begins at 60 s, which is counted as 0"),
+        "{text}"
+    );
     let late = at("late.mkv");
     ffmpeg(&["-itsoffset", "3", "-i", &y4m, "-c:v", "ffv1", &late]);
     for (input, options, problem) in [
         (y4m.as_str(), &["--start", "9"][..], "no frame lies in the range"),
         (&raw, &["--start", "9"], "no frame lies in the range"),
+        (
+            &sixty,
+            &["--start", "60.2"],
+            "the last one is shown at 3.96 s; its clock begins at 60 s, which is counted as 0",
+        ),
         (
             &late,
             &["--start", "0.2", "--end", "0.5"],
@@ -782,6 +798,49 @@ fn ranges_of_files_pipes_and_generators() {
         );
         assert!(!output.is_file(), "{input} {options:?}");
     }
+}
+
+/// Pictures of H.264 release references among the leading pictures of a key frame, which are passed over.
+#[test]
+fn references_that_were_passed_over_are_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = [
+        "-c:v",
+        "libx264",
+        "-g",
+        "12",
+        "-bf",
+        "3",
+        "-x264-params",
+        "open-gop=1",
+    ];
+    let input = clip(folder.path(), "open.mp4", &open);
+    let output = folder.path().join("out.mkv");
+    let all = whole(&input);
+    for start in [0.5, 1.5, 3.0] {
+        let text = start.to_string();
+        let options = ["--strict", "--encoder", "ffv1", "--start", &text];
+        filtered(&input, &output, &options);
+        let pictures = |frames: Vec<(i64, String)>| frames.into_iter().map(|(_, hash)| hash);
+        let from = (start * 25.0_f64).ceil() as usize;
+        assert!(
+            pictures(frames(&output)).eq(pictures(all.clone()).skip(from)),
+            "{start}"
+        );
+    }
+}
+
+/// A time code is that of the first picture, whatever the case of its name.
+#[test]
+fn a_time_code_is_left_out_by_that_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["-c:v", "ffv1", "-metadata", "TIMECODE=01:00:00:00"];
+    let input = clip(folder.path(), "in.mkv", &options);
+    let text = filtered(&input, &folder.path().join("out.mkv"), &["--start", "1"]);
+    assert!(
+        text.contains("its time code is left out") && !text.contains("does not hold"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -25,8 +25,9 @@ const UNTRUSTED_PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct RangeArguments {
     /// Begin with the first frame that is shown at this time or after it: seconds, [HH:]MM:SS.mmm, or 120f
     /// for the frame behind the first 120. Sound and subtitles are cut to the same range. Times are those of
-    /// the input's clock: a pause before its first frame counts, which MP4, Matroska, NUT and AVI may have;
-    /// in transport and program streams and in Flash video it begins with the first frame or sound.
+    /// the input's clock: a pause before its first frame counts, which MP4, Matroska, NUT and AVI may have,
+    /// of up to 10 s; beyond that, and in transport and program streams and in Flash video, it begins with
+    /// the first frame or sound.
     #[arg(long, value_name = "T")]
     start: Option<Point>,
     /// End before the first frame that is shown at this time, counted from the beginning of the input's

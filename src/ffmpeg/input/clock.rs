@@ -114,6 +114,17 @@ impl Clock {
         self.offsets[0]
     }
 
+    /// Where it begins, in nanoseconds, if that is counted as zero and far from it.
+    pub(in crate::ffmpeg) fn late_start(&self) -> Option<Nanos> {
+        let begins = -self.offsets[0];
+        (begins > LATE_START).then_some(begins)
+    }
+
+    /// True if it may begin anywhere.
+    pub(in crate::ffmpeg) fn begins_anywhere(&self) -> bool {
+        self.kind == ClockKind::Jumping
+    }
+
     /// True if it may begin anew, so that an index does not lead to all packets.
     pub(in crate::ffmpeg) fn may_restart(&self) -> bool {
         self.kind == ClockKind::Restarting
@@ -238,6 +249,8 @@ mod tests {
             SECOND
         );
         assert_eq!(Clock::new(ClockKind::Steady, Some(late)).first_offset(), -late);
+        assert_eq!(Clock::new(ClockKind::Steady, Some(late)).late_start(), Some(late));
+        assert_eq!(Clock::new(ClockKind::Steady, Some(SECOND)).late_start(), None);
         assert_eq!(Clock::new(ClockKind::Steady, Some(SECOND / 2)).first_offset(), 0);
         assert_eq!(
             Clock::new(ClockKind::Steady, Some(-SECOND)).first_offset(),

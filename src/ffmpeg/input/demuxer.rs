@@ -404,6 +404,16 @@ impl Demuxer {
         (self.clock.first_offset() - self.wanted.0) as f64 / 1e9
     }
 
+    /// Where the container's clock begins, in seconds, if that is far from zero and counted as zero.
+    pub(crate) fn late_start(&self) -> Option<f64> {
+        self.clock.late_start().map(|nanos| nanos as f64 / 1e9)
+    }
+
+    /// True for containers whose clock begins anywhere: transport and program streams, and Flash video.
+    pub(crate) fn begins_anywhere(&self) -> bool {
+        self.clock.begins_anywhere()
+    }
+
     /// The jumps of the container's clock so far.
     pub(crate) fn jumps(&self) -> Jumps {
         self.clock.jumps()

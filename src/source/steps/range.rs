@@ -15,7 +15,7 @@ use crate::frame::{Buffer, Frame, Rational, Remarks, Skipped};
 pub use crate::frame::{InvalidPoint, Point};
 #[cfg(feature = "ffmpeg")]
 use crate::source::ReadRange;
-use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply, late_start_sentence};
 use std::sync::Arc;
 
 /// Nanoseconds in a second.
@@ -372,7 +372,12 @@ impl Source for Ranged {
                 let which = if found_end { "last" } else { "next" };
                 format!(": the {which} one is shown at {last}")
             });
-            return Err(self.invalid(format!("no frame lies in the range{}", last.unwrap_or_default())));
+            let clock = self.info.late_start.map(late_start_sentence);
+            let clock = clock.map_or_else(String::new, |sentence| format!("; {sentence}"));
+            return Err(self.invalid(format!(
+                "no frame lies in the range{}{clock}",
+                last.unwrap_or_default()
+            )));
         }
         Ok(None)
     }

@@ -8,6 +8,7 @@ use crate::convert::{is_full_range_name, nearest_native};
 use crate::ffmpeg::{AvFormat, Medium, picture_facts};
 use crate::source::decoding_cost::DecodingCost;
 use crate::source::{Origin, ReadRange, SourceError};
+use crate::wording::tidy;
 
 impl VideoSource {
     /// Fills in the format of frames from the first picture, and sees to its conversion. Gives the end of the
@@ -199,21 +200,13 @@ fn parse_clock(text: &str) -> Option<f64> {
     })
 }
 
-/// A number with at most three decimals and no idle zeros.
-fn tidy(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn clocks_and_rates_are_read_and_written() {
+    fn clocks_are_read() {
         assert_eq!(parse_clock("00:01:02.500000000"), Some(62.5));
         assert_eq!(parse_clock("nonsense"), None);
-        assert_eq!(tidy(25.0), "25");
-        assert_eq!(tidy(30000.0 / 1001.0), "29.97");
     }
 }

@@ -49,6 +49,7 @@ impl VideoSource {
                     .as_ref()
                     .map_or(Rational { num: 1, den: 1 }, |f| f.time_base),
                 side_data: demuxer.stream_side_data(stream),
+                late_start: demuxer.late_start(),
                 ..StreamInfo::new(PixelFormat::GRAY, 0, 0)
             },
             input: InputStream {

@@ -216,7 +216,10 @@ impl Damage {
         if let Some(indexed) = demuxer.indexed_packets(stream).filter(|_| !has_sought)
             && self.read < indexed
         {
-            return Some(format!("only {} of the {indexed} packets in its index are there", self.read));
+            return Some(format!(
+                "only {} of the {indexed} packets in its index are there",
+                self.read
+            ));
         }
         // Fragments, and an AVI file whose index is lost, may lack pieces in the middle.
         let is_indexed = demuxer.indexed_packets(stream).is_some();

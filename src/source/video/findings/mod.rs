@@ -17,7 +17,7 @@ use super::decoding::Progress;
 use super::file::InputFile;
 use crate::ffmpeg::AvError;
 use crate::frame::{Remarks, too_large};
-use crate::source::SourceError;
+use crate::source::{SourceError, late_start_sentence};
 use crate::wording::counted;
 use damage::{Damage, jumps_sentence};
 use std::collections::BTreeSet;
@@ -193,9 +193,13 @@ impl VideoSource {
             self.hole(),
             cut,
         ];
+        let demuxer = &self.input.demuxer;
+        let late_start = self.info.late_start.filter(|_| !demuxer.begins_anywhere());
         Remarks {
-            notes: jumps_sentence(self.input.demuxer.jumps())
+            notes: late_start
+                .map(late_start_sentence)
                 .into_iter()
+                .chain(jumps_sentence(demuxer.jumps()))
                 .chain(self.skip.note())
                 .collect(),
             warnings: signs

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   ftyp moov moof mdat moof mdat ?????? moof mdat moof mdat
-//!                                 ^ foreign or zero bytes: FFmpeg takes them for a box, and reads on behind it
+//!                                 ^ foreign or zero bytes, which FFmpeg takes for a box of all that is left
 //! ```
 //!
 //! The outermost boxes are walked, whatever their names are, up to where one cannot be; only behind that
@@ -19,8 +19,8 @@ const MAX_BOXES: u32 = 1_000_000;
 const FRAGMENT: &[u8; 4] = b"moof";
 const FRAGMENT_HEADER: &[u8; 4] = b"mfhd";
 
-/// True if the boxes of the MP4 file at `path` break off, and behind that place a fragment begins at `reached`
-/// or later.
+/// True if the boxes of the MP4 file at `path` break off, and behind that place a fragment begins at byte
+/// `reached` or later.
 pub(in crate::source::video) fn has_fragments_behind(path: &Path, reached: u64) -> bool {
     let ask = || -> io::Result<bool> {
         let mut file = path.is_file().then(|| File::open(path)).transpose()?;
@@ -108,7 +108,12 @@ mod tests {
             fragments_behind(&mut Cursor::new(&file), file.len() as u64, reached).unwrap_or(false)
         };
         let reached = (head.len() + fragment.len()) as u64;
-        for foreign in [&[0; 50][..], b"<html>not found</html>", &[1, 2, 3], b"\0\0\0\x02free"] {
+        for foreign in [
+            &[0; 50][..],
+            b"<html>not found</html>",
+            &[1, 2, 3],
+            b"\0\0\0\x02free",
+        ] {
             assert!(ask(foreign, reached), "{foreign:?}");
             // What was read is not lost.
             assert!(!ask(foreign, reached + foreign.len() as u64 + 1), "{foreign:?}");

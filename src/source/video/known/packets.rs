@@ -37,7 +37,11 @@ pub(super) fn transport(file: &mut (impl Read + Seek), length: u64) -> io::Resul
             begins_at(before_end, size) && !is_padding
         })
     });
-    Ok(if is_cut { Extent::MidPacket } else { Extent::Unknown })
+    Ok(if is_cut {
+        Extent::MidPacket
+    } else {
+        Extent::Unknown
+    })
 }
 
 /// What the sizes of the units say of a stream of AV1 of `length` bytes. `is_annex_b` is true where groups of
@@ -93,4 +97,51 @@ fn leb128(file: &mut impl Read) -> io::Result<Option<(u64, u64)>> {
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    #[test]
+    fn transport_streams_end_with_whole_packets_or_not() {
+        for (size, lead) in TRANSPORT {
+            let mut packet = vec![9; size];
+            packet[lead] = SYNC;
+            let whole = packet.repeat(6);
+            let ask = |bytes: &[u8]| transport(&mut Cursor::new(bytes), bytes.len() as u64).ok();
+            assert_eq!(ask(&whole), Some(Extent::Whole));
+            for missing in 1..size {
+                let cut = &whole[..whole.len() - missing];
+                assert_eq!(ask(cut), Some(Extent::MidPacket), "{missing} of {size}");
+            }
+            // Padding of any length is no packet.
+            for zeros in [3, 100, 1000] {
+                let padded = [&whole[..], &vec![0; zeros]].concat();
+                assert_ne!(ask(&padded), Some(Extent::MidPacket), "{zeros} behind {size}");
+            }
+            assert_eq!(ask(&whole[..2 * size - 1]), Some(Extent::Unknown));
+        }
+    }
+
+    #[test]
+    fn units_of_av1_are_walked_by_their_sizes() {
+        let ask =
+            |bytes: &[u8], is_annex_b| av1(&mut Cursor::new(bytes), bytes.len() as u64, is_annex_b).ok();
+        // A delimiter, and units with a size of one byte and of two, one of them with an extension.
+        let long = [&[0x32, 0x82, 0x01][..], &[7; 130]].concat();
+        let bare = [&[0x12, 0, 0x36, 0, 3, 1, 2, 3][..], &long].concat();
+        let in_front = [&[4, 1, 2, 3, 4, 0x82, 0x01][..], &[7; 130]].concat();
+        for (whole, is_annex_b) in [(bare, false), (in_front, true)] {
+            assert_eq!(ask(&whole, is_annex_b), Some(Extent::Whole));
+            assert_eq!(
+                ask(&whole[..whole.len() - 5], is_annex_b),
+                Some(Extent::Missing(5))
+            );
+            assert_eq!(ask(&whole[..whole.len() - 131], is_annex_b), Some(Extent::Cut));
+        }
+        assert_eq!(ask(&[0x12, 0, 0x80, 1], false), Some(Extent::Broken));
+        assert_eq!(ask(&[0x12, 0, 0, 0, 0], false), Some(Extent::Whole));
+    }
 }
