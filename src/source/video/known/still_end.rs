@@ -9,6 +9,8 @@
 //!  SGI         header 512 | plain rows, or a table of places and lengths, then rows in runs
 //!  PCX         header 128 | rows in runs | palette, 769 bytes, if a pixel is one byte
 //!  Alias PIX   header 10 | runs: count, then one pixel
+//!  DPX         header, which states the file's length | rows of whole 32-bit words
+//!  BMP         header, which states where rows begin | rows of whole 32-bit words, plain
 //!  PSD         header 26 | three parts, each with its length | packing | rows, or lengths of rows in runs
 //!  XBM         #define width and height | numbers as text between { and }
 //! ```
@@ -40,6 +42,8 @@ pub(in crate::source::video) fn still_end<R: BufRead + Seek>(
         "sgi" => sgi,
         "pcx" => pcx,
         "alias_pix" => alias_pix,
+        "dpx" => dpx,
+        "bmp" => bmp,
         "psd" => psd,
         "xbm" => xbm,
         _ => return Ok(None),
@@ -272,6 +276,75 @@ fn alias_pix<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
     Ok(Some(at))
 }
 
+/// FFmpeg's decoder takes a file whose last row lacks bytes for one without padding, and skews the picture.
+fn dpx<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
+    const UNDEFINED: u64 = 0xffff_ffff;
+    let header: [u8; 808] = bytes(file)?;
+    let word = |at: usize| match header[0] {
+        b'X' => le16(&header, at + 2) << 16 | le16(&header, at),
+        _ => be32(&header, at),
+    };
+    let half = |at: usize| match header[0] {
+        b'X' => le16(&header, at),
+        _ => be16(&header, at),
+    };
+    if !header.starts_with(b"SDPX") && !header.starts_with(b"XPDS") {
+        return Ok(None);
+    }
+    let stated = Some(word(16)).filter(|&length| length > 0 && length != UNDEFINED);
+    let samples = match header[800] {
+        1..=4 | 6..=8 => 1,
+        50 | 102 => 3,
+        51 | 52 | 103 => 4,
+        100 => 2,
+        _ => return Ok(stated),
+    } * word(772);
+    let (is_filled, is_packed_in_runs) = (half(804) > 0, half(806) > 0);
+    let row = match (header[803], is_filled) {
+        (8, _) => samples,
+        (10, true) => samples.div_ceil(3) * 4,
+        (12, true) | (16, _) => samples * 2,
+        (10 | 12, false) => (samples * u64::from(header[803])).div_ceil(32) * 4,
+        _ => return Ok(stated),
+    };
+    if is_packed_in_runs {
+        return Ok(stated);
+    }
+    let end = |row: u64| row.saturating_mul(word(776)).saturating_add(word(4));
+    let (padded, unpadded) = (end(row.next_multiple_of(4)), end(row));
+    let length = file.seek(io::SeekFrom::End(0))?;
+    // Some programs write rows without padding, and say so by the length alone.
+    Ok(Some(match stated.filter(|&stated| stated >= unpadded) {
+        Some(stated) if stated == unpadded && length <= unpadded => unpadded,
+        Some(stated) => stated.max(padded),
+        None if length == unpadded => unpadded,
+        None => padded,
+    }))
+}
+
+/// As [`dpx`]. Packed rows have no length that the size tells.
+fn bmp<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
+    const OLD: u64 = 12;
+    const PLAIN: [u64; 3] = [0, 3, 6];
+    let header: [u8; 26] = bytes(file)?;
+    let word = |header: &[u8], at: usize| le16(header, at + 2) << 16 | le16(header, at);
+    if !header.starts_with(b"BM") {
+        return Ok(None);
+    }
+    let (width, height, bits) = if word(&header, 14) == OLD {
+        (le16(&header, 18), le16(&header, 20), le16(&header, 24))
+    } else {
+        let rest: [u8; 8] = bytes(file)?;
+        if !PLAIN.contains(&word(&rest, 4)) {
+            return Ok(None);
+        }
+        let height = (word(&header, 22) as u32).cast_signed().unsigned_abs();
+        (word(&header, 18), height.into(), le16(&rest, 2))
+    };
+    let row = (width * bits).div_ceil(32) * 4;
+    Ok(Some(row.saturating_mul(height).saturating_add(word(&header, 10))))
+}
+
 fn psd<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
     let header: [u8; 26] = bytes(file)?;
     // Files of the second version have longer numbers, and no decoder in FFmpeg.
@@ -352,6 +425,21 @@ mod tests {
             file.extend(more);
             file
         };
+        // A row of three bytes and one of padding, and the length that the header states.
+        let mut dpx = b"SDPX\0\0\x08\0".to_vec();
+        dpx.resize(2056, 0);
+        dpx[16..20].copy_from_slice(&2056_u32.to_be_bytes());
+        dpx[772..780].copy_from_slice(&[0, 0, 0, 1, 0, 0, 0, 2]);
+        (dpx[800], dpx[803]) = (50, 8);
+        let mut unstated = dpx[..2055].to_vec();
+        unstated[16..20].fill(0xff);
+        assert_eq!(end("dpx", &unstated), Some(StillEnd::At(2056)));
+        let mut unpadded = dpx[..2054].to_vec();
+        unpadded[16..20].copy_from_slice(&2054_u32.to_be_bytes());
+        assert_eq!(end("dpx", &unpadded), Some(StillEnd::At(2054)));
+        assert_eq!(end("dpx", &unpadded[..2053]), Some(StillEnd::At(2054)));
+        let mut bmp = b"BM\0\0\0\0\0\0\0\0\x20\0\0\0\x0c\0\0\0\x05\0\x02\0\x01\0\x08\0".to_vec();
+        bmp.resize(48, 0);
         let pix = b"\0\x03\0\x02\0\0\0\0\0\x18\x03abc\x03def".to_vec();
         for (codec, whole) in [
             ("qoi", qoi),
@@ -362,6 +450,8 @@ mod tests {
             ("sgi", sgi),
             ("pcx", pcx),
             ("alias_pix", pix),
+            ("dpx", dpx),
+            ("bmp", bmp),
             (
                 "xbm",
                 b"#define a_width 8\nchar a_bits[] = { 0x55, 0x5 }".to_vec(),
@@ -381,8 +471,8 @@ mod tests {
             }
             assert_eq!(end("h264", &whole), None);
         }
-        for codec in ["qoi", "jpegls", "sunrast", "sgi", "pcx", "psd", "xbm"] {
-            assert_eq!(end(codec, &[0; 600]), None, "{codec}");
+        for codec in ["qoi", "jpegls", "sunrast", "sgi", "pcx", "psd", "dpx", "bmp", "xbm"] {
+            assert_eq!(end(codec, &[0; 900]), None, "{codec}");
         }
     }
 }
