@@ -1,16 +1,19 @@
 //! Conversions of pixel formats: what each loses, and how it is carried out (by swscale, except for
-//! floating-point samples).
+//! floating-point samples and changes of depth alone).
 
+mod depth;
 pub mod flatten;
 mod float;
 mod loss;
 mod palette;
 mod ycgco;
 
+pub(crate) use depth::{before_scaling, rescaled};
 pub use float::{CutSamples, integers_for};
 pub(crate) use loss::{divides, is_full_range_name, loss, nearest_native};
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
 
+use depth::DepthConversion;
 use float::FloatConversion;
 
 use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
@@ -90,6 +93,8 @@ pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: 
             };
             if to.model() == ColourModel::Gray {
                 after.chroma_location = 0;
+            } else if colour.matrix == 0 {
+                after.matrix = written_matrix(colour.matrix, height);
             }
         }
         _ => {}
@@ -154,6 +159,8 @@ enum Method {
     },
     /// Floating-point samples.
     Float(FloatConversion),
+    /// Samples of another depth, in full range.
+    Depth(DepthConversion),
 }
 
 impl Converter {
@@ -174,6 +181,18 @@ impl Converter {
                 read: colour,
                 colour: conversion.colour(),
                 method: Method::Float(conversion),
+                cut: CutSamples::default(),
+            });
+        }
+        if depth::is_direct((format, colour), to) {
+            return Ok(Converter {
+                from: format,
+                to,
+                width,
+                height,
+                read: colour,
+                colour: colour_after(colour, format, to, height),
+                method: Method::Depth(DepthConversion::new(format, to)),
                 cut: CutSamples::default(),
             });
         }
@@ -306,6 +325,7 @@ impl Converter {
                 None => ycgco::to_rgb(frame, *limited, converted),
             },
             Method::Float(conversion) => self.cut += conversion.run(frame, converted)?,
+            Method::Depth(conversion) => conversion.run(frame, converted),
         }
         Ok(())
     }

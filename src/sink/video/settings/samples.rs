@@ -20,6 +20,7 @@ pub(in crate::sink::video) struct SampleSteps {
     range_change: Option<RangeChange>,
     turn: Option<Turn>,
     to_rgb: Option<Converter>,
+    to_depth: Option<Converter>,
 }
 
 impl VideoSink {
@@ -42,6 +43,7 @@ impl VideoSink {
             range_change: None,
             turn: staged.turn,
             to_rgb: None,
+            to_depth: None,
         };
         let (width, height) = (staged.setup.width, staged.setup.height);
         if to_rgb && format.model() == ColourModel::Yuv {
@@ -60,6 +62,15 @@ impl VideoSink {
         if !choice.converts {
             return Ok((None, steps));
         }
+        let exact = convert::before_scaling((format, colour), scaled_format(choice));
+        if let Some(to) = exact.filter(|&to| !choice.colour.is_limited(to)) {
+            let converter = Converter::new((format, colour), to, width, height);
+            steps.to_depth = Some(converter.map_err(|e| self.unsupported(e.to_string()))?);
+            if to.name() == choice.format.name() {
+                return Ok((None, steps));
+            }
+            (format, colour) = (to, choice.colour);
+        }
         let own = AvFormat::from_name(format.name())
             .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {format}")))?;
         let layout = Layout::new(format, width, height, 64).map_err(|e| self.unsupported(e.to_string()))?;
@@ -76,7 +87,10 @@ impl VideoSink {
 impl SampleSteps {
     /// True if [`SampleSteps::run`] changes the frame's samples.
     pub(in crate::sink::video) fn changes(&self, frame: &Frame) -> bool {
-        self.turn.is_some() || self.to_rgb.is_some() || self.changes_range(frame)
+        self.turn.is_some()
+            || self.to_rgb.is_some()
+            || self.to_depth.is_some()
+            || self.changes_range(frame)
     }
 
     fn changes_range(&self, frame: &Frame) -> bool {
@@ -86,7 +100,7 @@ impl SampleSteps {
     }
 
     /// Brings a frame to the output's range, orientation and, where its matrix is one that swscale lacks, to
-    /// RGB.
+    /// RGB; then to the output's depth, where swscale would only shift samples.
     pub(in crate::sink::video) fn run(&mut self, mut frame: Frame) -> Result<Frame, AvError> {
         if self.changes_range(&frame) {
             let to = if self.limited { Range::Limited } else { Range::Full };
@@ -98,7 +112,7 @@ impl SampleSteps {
             frame = turn.apply(&frame).map_err(|_| AvError::no_memory())?;
             frame.metadata.side_data.retain(|b| b.fact != Fact::Rotation);
         }
-        if let Some(converter) = &mut self.to_rgb {
+        for converter in self.to_rgb.iter_mut().chain(&mut self.to_depth) {
             frame = converter.convert(&frame).map_err(|_| AvError::no_memory())?;
         }
         Ok(frame)

@@ -13,6 +13,7 @@
 use super::chunks::Band;
 use super::colour::{Conversion, Model};
 use super::page::Page;
+use crate::convert::rescaled;
 
 /// How stored samples become those that are given out.
 pub(super) struct Pixels<'a> {
@@ -36,12 +37,7 @@ impl<'a> Pixels<'a> {
         let most: u16 = if page.deep() { 65_535 } else { 255 };
         let bits = if page.float { 16 } else { page.bits.min(16) };
         let stored = (1_u32 << bits) - 1;
-        let scale = (stored != u32::from(most)).then(|| {
-            let step = |v: u32| {
-                ((u64::from(v) * u64::from(most) + u64::from(stored / 2)) / u64::from(stored)) as u16
-            };
-            (0..=stored).map(step).collect()
-        });
+        let scale = (stored != u32::from(most)).then(|| rescaled(stored, most));
         let as_stored = matches!(page.model, Model::Gray { inverted: false } | Model::Rgb);
         Pixels {
             page,
