@@ -107,7 +107,9 @@ impl DepthConversion {
             }
             Words::Pairs(row, Place { at, step, .. }) => {
                 let row = row.iter().skip(at).step_by(step);
-                places.zip(row).for_each(|(to, &v)| *to = scaled(u16::from_le_bytes(v)));
+                places
+                    .zip(row)
+                    .for_each(|(to, &v)| *to = scaled(u16::from_le_bytes(v)));
             }
         }
     }
@@ -150,7 +152,11 @@ mod tests {
         let mut components = Vec::new();
         for (plane, description) in to.planes().iter().enumerate() {
             for at in 0..description.channels.len() {
-                components.push((0..words.len()).map(|x| u32::from(after.sample(plane, x, 0, at))).collect());
+                components.push(
+                    (0..words.len())
+                        .map(|x| u32::from(after.sample(plane, x, 0, at)))
+                        .collect(),
+                );
             }
         }
         components
@@ -206,6 +212,9 @@ mod tests {
         let target = AvFormat::from_name("bgr0").unwrap();
         let before = before_scaling((PixelFormat::GBRP16, Colour::default()), target);
         assert_eq!(before, Some(PixelFormat::RGB24));
-        assert_eq!(before_scaling((PixelFormat::GBRP, Colour::default()), target), None);
+        assert_eq!(
+            before_scaling((PixelFormat::GBRP, Colour::default()), target),
+            None
+        );
     }
 }

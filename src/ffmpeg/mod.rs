@@ -41,6 +41,7 @@ pub(crate) use pictures::facts::picture_facts;
 pub(crate) use pictures::format::{AvFormat, FormatFacts};
 #[cfg(feature = "cuda")]
 pub(crate) use pictures::hardware::{HardwareDevice, OnCard};
+pub(crate) use pictures::jpeg_xl::{Codestream, codestream};
 pub(crate) use pictures::lend::lend;
 pub(crate) use pictures::memory::{Decoded, decoded};
 #[cfg(not(feature = "cuda"))]

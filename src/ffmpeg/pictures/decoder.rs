@@ -246,7 +246,14 @@ impl Decoder {
             self.joining = None;
             self.pictures.join(false);
         }
-        Received::of(self.pictures.lacking().map_or(received, Err))
+        let received = Received::of(self.pictures.lacking().map_or(received, Err))?;
+        // SAFETY: the context is open.
+        let codec = unsafe { (*self.context).codec_id };
+        // In ProRes 0 says that the matrix is not known.
+        if received == Received::Item && codec != ffi::AVCodecID::AV_CODEC_ID_PRORES {
+            picture.name_green_blue_red();
+        }
+        Ok(received)
     }
 }
 

@@ -14,7 +14,7 @@ const SIGNATURE: &[u8] = b"\0\0\0\x0cJXL \r\n\x87\n";
 
 /// How a packet goes to the decoder.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Codestream {
+pub(crate) enum Codestream {
     /// The packet is one.
     Bare,
     /// What the packet's boxes hold of it.
@@ -24,7 +24,7 @@ pub(super) enum Codestream {
 }
 
 /// The codestream of a packet, as far as it is there.
-pub(super) fn codestream(packet: &[u8]) -> Codestream {
+pub(crate) fn codestream(packet: &[u8]) -> Codestream {
     if packet.starts_with(CODESTREAM) {
         return Codestream::Bare;
     }

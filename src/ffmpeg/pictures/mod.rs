@@ -5,7 +5,7 @@ pub(in crate::ffmpeg) mod facts;
 pub(in crate::ffmpeg) mod format;
 #[cfg(feature = "cuda")]
 pub(in crate::ffmpeg) mod hardware;
-mod jpeg_xl;
+pub(in crate::ffmpeg) mod jpeg_xl;
 pub(in crate::ffmpeg) mod lend;
 pub(in crate::ffmpeg) mod memory;
 #[cfg(not(feature = "cuda"))]

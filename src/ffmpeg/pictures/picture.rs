@@ -82,6 +82,25 @@ impl Picture {
         AvFormat(self.raw().format)
     }
 
+    /// Calls planes green, blue and red that the matrix 0 of H.273 says are, where the decoder calls them
+    /// luma and chroma: of 4:4:4 they are the same planes in the same order.
+    pub(in crate::ffmpeg) fn name_green_blue_red(&mut self) {
+        const IDENTITY: u8 = 0;
+        if self.colour().matrix != IDENTITY {
+            return;
+        }
+        let name = self.format().name();
+        let depth = |family: &str| name.strip_prefix(family).map(str::to_owned);
+        let named = depth("yuv444p")
+            .or_else(|| depth("yuvj444p"))
+            .map(|depth| format!("gbrp{depth}"))
+            .or_else(|| Some(format!("gbrap{}", depth("yuva444p")?)));
+        if let Some(format) = named.and_then(|name| AvFormat::from_name(&name)) {
+            // SAFETY: the frame is valid and borrowed mutably; both formats have the same planes.
+            unsafe { (*self.frame).format = format.0 };
+        }
+    }
+
     /// Pixels across.
     pub(crate) fn width(&self) -> usize {
         self.raw().width.max(0) as usize

@@ -89,10 +89,12 @@ pub(crate) fn luma_weights(matrix: u8) -> Option<(f64, f64)> {
 
 impl Colour {
     /// The matrix that converts YUV pictures of this height to RGB: the stated one, or else the usual one.
-    /// Matrices without luma weights are refused, [`YCGCO`] among them, which has a formula of its own.
+    /// Matrices without luma weights are refused: [`YCGCO`], which has a formula of its own, and 0, which
+    /// says that the components are green, blue and red, though YUV formats are only called so where chroma
+    /// is subsampled.
     pub(crate) fn read_matrix(&self, height: usize) -> Result<u8, UnknownMatrix> {
         match self.matrix {
-            0 | 2 | 3 => Ok(usual_matrix(height)),
+            2 | 3 => Ok(usual_matrix(height)),
             matrix @ (1 | 4..=7 | 9) => Ok(matrix),
             matrix => Err(UnknownMatrix(matrix_name(matrix))),
         }

@@ -3,10 +3,11 @@
 
 use super::behind::{self, Further};
 use super::formats::{jpeg, tiff};
+use crate::annotations::jpeg::walk;
 use crate::still::ImageKind;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 /// Bytes that the kinds are recognised by.
@@ -19,7 +20,20 @@ const BMP_HEADERS: [u32; 8] = [12, 16, 40, 52, 56, 64, 108, 124];
 pub(super) fn kind_of(path: &Path) -> io::Result<Option<ImageKind>> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD).read_to_end(&mut head)?;
-    Ok(kind_in(&head))
+    let kind = kind_in(&head);
+    let is_ls = kind == Some(ImageKind::Jpeg) && is_jpeg_ls(&mut BufReader::new(File::open(path)?))?;
+    Ok(kind.filter(|_| !is_ls))
+}
+
+/// True for JPEG-LS, which FFmpeg decodes: applications' segments and comments may stand before what tells it
+/// from JPEG.
+fn is_jpeg_ls(file: &mut impl BufRead) -> io::Result<bool> {
+    let mut is_ls = false;
+    walk(file, |_, marker, _| {
+        is_ls = matches!(marker, 0xf7 | 0xf8);
+        matches!(marker, 0xe0..=0xef | 0xfe)
+    })?;
+    Ok(is_ls)
 }
 
 /// Extensions of videos that are JPEG files one behind the other, perhaps a single one.
@@ -77,7 +91,7 @@ fn kind_in(head: &[u8]) -> Option<ImageKind> {
         [10, 0..=5, 1, 1 | 2 | 4 | 8, ..] => {
             matches!(head.get(64..66), Some([0, 1..=4])).then_some(ImageKind::Pcx)
         }
-        // JPEG-LS, which FFmpeg decodes.
+        // JPEG-LS, see `is_jpeg_ls`.
         [0xff, 0xd8, 0xff, 0xf7, ..] => None,
         // Canon's raw files.
         [b'I', b'I', b'*', 0, _, _, _, _, b'C', b'R', ..] => None,
@@ -99,6 +113,19 @@ fn kind_in(head: &[u8]) -> Option<ImageKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn jpeg_ls_is_recognised_behind_other_segments() {
+        let is_ls = |mut file: &[u8]| is_jpeg_ls(&mut file).unwrap();
+        let head = b"\xff\xd8\xff\xe8\0\x08SPIFF\0\xff\xfe\0\x05abc";
+        assert!(is_ls(
+            &[&head[..], b"\xff\xf7\0\x05\x08\0\x01\xff\xda\0\x02"].concat()
+        ));
+        assert!(!is_ls(
+            &[&head[..], b"\xff\xc0\0\x05\x08\0\x01\xff\xf7\0\x02"].concat()
+        ));
+        assert!(!is_ls(head) && !is_ls(b"\xff\xd8\xff"));
+    }
 
     #[test]
     fn kinds_are_recognised_by_more_than_two_bytes() {

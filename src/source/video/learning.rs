@@ -56,6 +56,16 @@ impl VideoSource {
         let (width, height) = (self.info.width, self.info.height);
         self.info.brings_memory = is_plain && self.decoder.takes_memory();
         self.info.colour = self.colour();
+        if let Some(depths) = &mut self.maker.depths {
+            depths.learn(self.maker.coded, self.info.format, &self.info.colour);
+            if let Some(signed) = depths.signed() {
+                self.findings.lose(&self.file, signed)?;
+            }
+        }
+        let jpeg_xl = self.maker.jpeg_xl.as_ref();
+        if let Some(lost) = jpeg_xl.and_then(|header| header.lost_samples(self.info.format)) {
+            self.findings.lose(&self.file, lost)?;
+        }
         self.info.sample_aspect = self.input.demuxer.sample_aspect(self.input.stream, &self.picture);
         let facts = picture_facts(&self.input.demuxer, self.input.stream, &self.picture);
         if let Some(problem) = dolby::unfit_base_layer(&self.info.side_data, &facts.side_data) {

@@ -87,10 +87,7 @@ impl VideoSink {
 impl SampleSteps {
     /// True if [`SampleSteps::run`] changes the frame's samples.
     pub(in crate::sink::video) fn changes(&self, frame: &Frame) -> bool {
-        self.turn.is_some()
-            || self.to_rgb.is_some()
-            || self.to_depth.is_some()
-            || self.changes_range(frame)
+        self.turn.is_some() || self.to_rgb.is_some() || self.to_depth.is_some() || self.changes_range(frame)
     }
 
     fn changes_range(&self, frame: &Frame) -> bool {

@@ -13,6 +13,13 @@ use turbojpeg::{Colorspace, Decompressor, Image, PixelFormat};
 /// Opens a file.
 pub(in crate::source::images) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
     let read = picture(&mut BufReader::new(File::open(path)?))?;
+    if read.bits > 8 {
+        let words = format!(
+            "its samples have {} bits, more than the 8 that are read; convert it first",
+            read.bits
+        );
+        return Err(words.into());
+    }
     Ok(Box::new(Jpeg {
         further: read.further,
         unfinished: read.unfinished,
@@ -30,6 +37,8 @@ pub(in crate::source::images) fn is_followed(input: &mut impl BufRead) -> io::Re
 struct Contents {
     /// The picture as a file of its own.
     data: Vec<u8>,
+    /// Bits of a sample.
+    bits: u8,
     /// What the file holds beside this picture, in words.
     further: Option<String>,
     /// A picture of the same size follows, which the file does not list.
@@ -71,7 +80,7 @@ const SLACK: u64 = 1 << 20;
 fn picture(input: &mut impl BufRead) -> io::Result<Contents> {
     let mut data = Vec::new();
     let mut header = Vec::new();
-    let mut samples = 0;
+    let (mut samples, mut bits) = (0, 8);
     let mut coverage = Coverage::default();
     let mut pictures = None;
     let rest = walk(input, |lead, marker, body| {
@@ -84,10 +93,13 @@ fn picture(input: &mut impl BufRead) -> io::Result<Contents> {
         } else {
             data.extend_from_slice(body);
         }
-        if let (true, Some(&[_, _, _, y1, y0, x1, x0, components])) = (is_size(marker), body.first_chunk()) {
+        if let (true, Some(&[_, _, depth, y1, y0, x1, x0, components])) =
+            (is_size(marker), body.first_chunk())
+        {
             let side = |high, low| u64::from(u16::from_be_bytes([high, low]));
             samples = side(y1, y0) * side(x1, x0) * u64::from(components);
             coverage = Coverage::of(marker, body);
+            bits = depth;
             header = body.to_vec();
         }
         data.len() <= METADATA_LIMIT
@@ -99,6 +111,7 @@ fn picture(input: &mut impl BufRead) -> io::Result<Contents> {
     input.take(2 * samples + SLACK).read_to_end(&mut data)?;
     let behind = behind_end(&data[begin..], &mut coverage);
     Ok(Contents {
+        bits,
         further: further(pictures, behind.unwrap_or_default()),
         is_followed: pictures.is_none()
             && behind
@@ -192,6 +205,8 @@ struct Coverage {
     components: Vec<(u8, [Option<u8>; COEFFICIENTS])>,
     /// Coefficients come in several scans.
     is_progressive: bool,
+    /// Scans give samples, and no coefficients.
+    is_lossless: bool,
 }
 
 impl Coverage {
@@ -204,11 +219,13 @@ impl Coverage {
                 .map(|&[name, ..]| (name, [None; COEFFICIENTS]))
                 .collect(),
             is_progressive: matches!(marker, 0xc2 | 0xca),
+            is_lossless: matches!(marker, 0xc3 | 0xc7 | 0xcb | 0xcf),
         }
     }
 
     /// Notes a scan, whose header this is without its length: the count of components, two bytes for each,
-    /// the first and the last coefficient, and which bits.
+    /// the first and the last coefficient, and which bits. Of a lossless picture the first of these is the
+    /// predictor.
     fn take_scan(&mut self, header: &[u8]) {
         let Some((&count, rest)) = header.split_first() else {
             return;
@@ -219,7 +236,10 @@ impl Coverage {
         };
         for &[name, _] in named.as_chunks::<2>().0 {
             let given = self.components.iter_mut().find(|component| component.0 == name);
-            let band = usize::from(first)..=usize::from(last);
+            let band = match self.is_lossless {
+                true => 0..=0,
+                false => usize::from(first)..=usize::from(last),
+            };
             if let Some(coefficients) = given.and_then(|given| given.1.get_mut(band)) {
                 coefficients.fill(Some(bits & 15));
             }
@@ -468,6 +488,11 @@ mod tests {
                 .contains("3 components make the picture, of which its scans hold 2")
         );
         assert!(gap(0xc0, &[&[1, b'1']]).contains("hold 0"));
+        let predicted = |name| [1, name, 0, 1, 0, 0];
+        for marker in [0xc3, 0xc7, 0xcb, 0xcf] {
+            assert_eq!(gap(marker, &[&[3, b'1', 0, b'2', 0, b'3', 0, 7, 0, 0]]), "");
+            assert!(gap(marker, &[&predicted(b'1'), &predicted(b'2')]).contains("hold 2"));
+        }
         let coarse = [3, b'1', 0, b'2', 0, b'3', 0, 0, 0, 1];
         let fine = [3, b'1', 0, b'2', 0, b'3', 0, 0, 0, 0x10];
         let rest = |name| [1, name, 0, 1, 63, 0];
@@ -477,6 +502,22 @@ mod tests {
         assert!(gap(0xc2, &[&coarse, y, cb, cr]).contains("end before"));
         assert!(gap(0xc2, &[&coarse, &fine, y, cr]).contains("end before"));
         assert!(!gap(0xc2, &[&coarse]).is_empty());
+    }
+
+    #[test]
+    fn deep_samples_are_refused_with_advice() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut deep = picture();
+        let begin = deep.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
+        (deep[begin + 1], deep[begin + 4]) = (0xc1, 12);
+        std::fs::write(file.path(), deep).unwrap();
+        let Err(Reason::Words(words)) = open(file.path()) else {
+            panic!("is read");
+        };
+        assert!(
+            words.contains("12 bits") && words.contains("convert it first"),
+            "{words}"
+        );
     }
 
     /// A JPEG of 64x48 pixels with much to code in every block.

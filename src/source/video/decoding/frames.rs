@@ -1,11 +1,12 @@
 //! Frames that are made of decoded pictures.
 
-use super::{Conversion, floats};
+use super::{Conversion, Depths, floats};
 use crate::ffmpeg::{AvFormat, Decoded, Picture, decoded, picture_facts};
 use crate::frame::fact::Fact;
 use crate::frame::{AlphaKind, Buffer, Colour, ColourModel, Frame, Layout, Metadata, Range, SideData};
 use crate::source::uncompressed::excess::Excess;
 use crate::source::video::VideoSource;
+use crate::source::video::known::jpeg_xl::JpegXl;
 use crate::source::{SourceError, Supply};
 
 /// How pictures become frames.
@@ -18,6 +19,10 @@ pub(in crate::source::video) struct FrameMaker {
     pub(in crate::source::video) rotation: Option<SideData>,
     /// Samples that do not fit their format, where they are stored as they are and no decoder makes them.
     pub(in crate::source::video) excess: Option<Excess>,
+    /// The depths of samples, where the decoder does not bring them to those of their format.
+    pub(in crate::source::video) depths: Option<Depths>,
+    /// What the header of a JPEG XL picture says.
+    pub(in crate::source::video) jpeg_xl: Option<JpegXl>,
     /// Frames so far.
     pub(in crate::source::video) made: u64,
 }
@@ -30,6 +35,8 @@ impl FrameMaker {
             conversion: None,
             rotation: None,
             excess: (codec == "rawvideo").then(Excess::default),
+            depths: (codec == "jpeg2000").then(Depths::default),
+            jpeg_xl: (codec == "jpegxl").then(JpegXl::default),
             made: 0,
         }
     }
@@ -59,6 +66,9 @@ impl VideoSource {
         };
         if let Some(excess) = &self.maker.excess {
             excess.remove(&mut frame);
+        }
+        if let Some(depths) = &self.maker.depths {
+            depths.apply(&mut frame);
         }
         frame.born = born;
         frame.sequence = self.maker.made;
@@ -130,10 +140,13 @@ impl VideoSource {
         Ok(frame)
     }
 
-    /// Colour facts of the picture. The files of single pictures of JPEG 2000 have sYCC, of which its decoder
+    /// Colour facts of the picture. ProRes says 0 where its matrix is not known. The files of single pictures of JPEG 2000 have sYCC, of which its decoder
     /// says nothing: BT.601's matrix (5) and full range. In videos they are as the video says.
     pub(in crate::source::video) fn coded_colour(&self) -> Colour {
         let mut colour = self.picture.colour();
+        if colour.matrix == 0 && self.decoder.codec_name() == "prores" {
+            colour.matrix = Colour::default().matrix;
+        }
         let format = self.input.demuxer.format_name();
         let is_single = format == "image2" || format.ends_with("_pipe");
         let is_ycc = || self.picture.format().name().starts_with("yuv");

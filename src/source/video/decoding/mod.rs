@@ -7,14 +7,17 @@
 //! ```
 //!
 //! A frame takes over its picture's memory where it can; else it is a copy, by `conversion` where the coded
-//! format is not native, and by `floats` for big-endian floating-point samples.
+//! format is not native, and by `floats` for big-endian floating-point samples. `depths` sees to samples of
+//! JPEG 2000 that FFmpeg does not bring to their format's depth.
 
 mod conversion;
+mod depths;
 mod floats;
 mod frames;
 mod packets;
 
 pub(super) use conversion::Conversion;
+pub(super) use depths::Depths;
 pub(super) use floats::are_swapped;
 pub(super) use frames::FrameMaker;
 pub(super) use packets::{InputStream, Progress};

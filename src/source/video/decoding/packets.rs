@@ -82,6 +82,12 @@ impl VideoSource {
         if !self.input.packet.is_discarded() {
             self.findings.damage.note_packet(self.input.packet.pts());
         }
+        if let Some(depths) = &mut self.maker.depths {
+            depths.note_packet(self.input.packet.data());
+        }
+        if let Some(jpeg_xl) = &mut self.maker.jpeg_xl {
+            jpeg_xl.note_packet(self.input.packet.data());
+        }
         match self.decoder.send(Some(&self.input.packet)) {
             Ok(()) => Ok(()),
             Err(e) => self.refused(e),

@@ -4,6 +4,7 @@ use crate::source::SourceError;
 use crate::source::video::VideoSource;
 use crate::source::video::known::extent::{self, Extent};
 use crate::source::video::known::fragments::has_fragments_behind;
+use crate::source::video::known::jpeg_xl::JpegXl;
 
 impl VideoSource {
     /// Looks, at the end, for signs that the input was cut off.
@@ -51,6 +52,13 @@ impl VideoSource {
             .damage
             .missing_head(&self.decoder.codec_name(), true);
         let head = head.filter(|_| !self.skip.has_sought());
+        let is_animated = self.maker.jpeg_xl.as_ref().is_some_and(JpegXl::is_animated);
+        if is_animated && self.maker.made == 1 {
+            self.findings.lose(
+                &self.file,
+                "it is an animation, of which the first frame alone is read".to_owned(),
+            )?;
+        }
         self.findings.steps.end();
         let hole = self.hole();
         // The last picture may have been marked after it came out.

@@ -6,12 +6,14 @@
 //! - `crop`: the part of the picture that is to be shown. `layers`: alpha and second views that no decoder
 //!   gives.
 //! - `dolby`, `unfit`: pictures that are not what they seem.
+//! - `jpeg_xl`: frames and samples that its decoder passes over.
 
 mod bytes;
 pub(super) mod crop;
 pub(super) mod dolby;
 pub(super) mod extent;
 pub(super) mod fragments;
+pub(super) mod jpeg_xl;
 pub(super) mod layers;
 mod nut;
 mod packets;

@@ -471,7 +471,9 @@ mod tests {
             }
             assert_eq!(end("h264", &whole), None);
         }
-        for codec in ["qoi", "jpegls", "sunrast", "sgi", "pcx", "psd", "dpx", "bmp", "xbm"] {
+        for codec in [
+            "qoi", "jpegls", "sunrast", "sgi", "pcx", "psd", "dpx", "bmp", "xbm",
+        ] {
             assert_eq!(end(codec, &[0; 900]), None, "{codec}");
         }
     }
