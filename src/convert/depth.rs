@@ -116,6 +116,7 @@ impl DepthConversion {
 }
 
 /// The samples of a component in a row.
+#[derive(Clone, Copy)]
 enum Words<'a> {
     /// The same everywhere.
     One(u16),

@@ -478,7 +478,7 @@ mod tests {
     fn matrices_without_a_formula_are_refused() {
         let before = PixelFormat::from_name("yuv444p").unwrap();
         let rgb = PixelFormat::from_name("rgb24").unwrap();
-        for matrix in [10, 11, 12, 13, 14, 15, 16, 17] {
+        for matrix in [0, 10, 11, 12, 13, 14, 15, 16, 17] {
             let colour = Colour {
                 matrix,
                 ..Colour::default()

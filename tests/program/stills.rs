@@ -964,6 +964,74 @@ fn radiance_hdr_becomes_integers_with_a_word_about_what_is_cut() {
 }
 
 #[test]
+fn samples_of_any_depth_keep_their_white() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let words = |path: &Path, format: &str| -> Vec<u32> {
+        let pairs = samples(path, format);
+        pairs
+            .chunks(2)
+            .map(|pair| u16::from_le_bytes([pair[0], pair[1]]).into())
+            .collect()
+    };
+    // OpenJPEG's codestream of gray and alpha of 10 bits, 0, 1, 512 and 1023 each.
+    let ten_bits =
+        b"\xff\x4f\xff\x51\0\x2c\0\0\0\0\0\x04\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\x01\0\0\0\0\0\
+        \0\0\0\0\x02\x09\x01\x01\x09\x01\x01\xff\x52\0\x0c\0\0\0\x01\0\0\x04\x04\0\x01\xff\x5c\0\x04\
+        \x40\x50\xff\x90\0\x0a\0\0\0\0\0\x1e\0\x01\xff\x93\xdf\xb0\x28\x06\x6a\x2f\x09\xb1\xdf\xb0\
+        \x28\x06\x6a\x2f\x09\xb1\xff\xd9";
+    fs::write(at("a.j2k"), ten_bits).unwrap();
+    filtered(&at("a.j2k"), &at("a.png"), &["--strict"]);
+    let scaled = [0, 64, 32_800, 65_535].map(|v| [v, v]).concat();
+    assert_eq!(words(&at("a.png"), "ya16le"), scaled);
+    // The same, its samples signed.
+    let mut signed = ten_bits.to_vec();
+    (signed[42], signed[45]) = (0x89, 0x89);
+    fs::write(at("signed.j2k"), signed).unwrap();
+    read_with_a_word(&at("signed.j2k"), "signed numbers of 10 bits");
+
+    picture(&at("b.png"), "40x24", &["-pix_fmt", "rgba"]);
+    let shallow: Vec<u32> = samples(&at("b.png"), "rgba").iter().map(|&v| v.into()).collect();
+    let deep: Vec<u32> = shallow.iter().map(|v| 257 * v).collect();
+    for (name, options) in [("deep.png", &[][..]), ("deep.mkv", &["--encoder", "ffv1"])] {
+        let options = [options, &["--pixel-format", "rgba64le"]].concat();
+        filtered(&at("b.png"), &at(name), &options);
+        assert!(words(&at(name), "rgba64le") == deep, "{name}");
+    }
+    filtered(&at("deep.mkv"), &at("back.png"), &["--pixel-format", "rgba"]);
+    assert!(samples(&at("back.png"), "rgba") == samples(&at("b.png"), "rgba"));
+}
+
+#[test]
+fn planes_of_the_matrix_0_are_green_blue_and_red() {
+    if !has_encoder("libaom-av1") {
+        println!("SKIPPED: this FFmpeg writes no AV1");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let coding = [
+        "-pix_fmt",
+        "gbrp",
+        "-c:v",
+        "libaom-av1",
+        "-crf",
+        "0",
+        "-cpu-used",
+        "8",
+    ];
+    picture(&at("a.mkv"), "64x48", &coding);
+    // With other primaries than sRGB's, decoders of AV1 call the planes luma and chroma.
+    let tags = "av1_metadata=color_primaries=9:transfer_characteristics=16";
+    let [from, to] = ["a.mkv", "b.mkv"].map(|name| at(name).display().to_string());
+    ffmpeg(&["-i", &from, "-c", "copy", "-bsf:v", tags, &to]);
+    for name in ["a", "b"] {
+        filtered(&at(&format!("{name}.mkv")), &at(&format!("{name}_%d.png")), &[]);
+    }
+    assert!(rgb(&at("a_0.png")) == rgb(&at("b_0.png")));
+}
+
+#[test]
 fn boxes_of_jpeg_2000_reach_the_output() {
     if !has_encoder("libopenjpeg") {
         println!("SKIPPED: this FFmpeg writes no JPEG 2000");
@@ -1181,6 +1249,16 @@ fn files_of_several_pictures_say_that_one_is_read() {
             let head = b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x14ftypjxl \0\0\0\0jxl ";
             file = [&head[..], &length, b"jxlc", &file].concat();
         }
+        if kind == "jxl" {
+            // Three frames of 4x4 pixels, by libjxl.
+            let animated =
+                b"\xff\x0a\x83\x05\x4d\0\x20\x26\x08\x04\x01\0\x38\0\x4b\x18\x8b\x15\x80\x55\xfc\x7f\0\
+                \0\x85\x36\x84\x09\x08\x04\x01\0\x3c\0\x4b\x18\x8b\x15\x80\x1d\xf8\xff\0\0\x10\x44\
+                \x08\x1b\x01\x08\x04\x05\0\x3c\0\x4b\x18\x8b\x15\x80\x5d\xf8\xff\0\0\x52\x3c\x08\x43\
+                \x02";
+            fs::write(at("animated.jxl"), animated).unwrap();
+            read_with_a_word(&at("animated.jxl"), "an animation");
+        }
         fs::write(
             at(&format!("more.{kind}")),
             [&file[..], b"and more, which is text"].concat(),
@@ -1216,7 +1294,18 @@ fn cut_stills_are_known_by_their_formats_own_end() {
         let file = fs::read(&whole).unwrap();
         fs::write(&cut, &file[..file.len() - 1]).unwrap();
         read_with_a_word(&cut, "by its own account its");
+        if extension == "jls" {
+            // Segments of applications may stand before what tells JPEG-LS from JPEG.
+            let spiff = [&file[..2], b"\xff\xe8\0\x08SPIFF\0", &file[2..]].concat();
+            fs::write(at("spiff.jls"), spiff).unwrap();
+            filtered(&at("spiff.jls"), &at("out.png"), &["--strict", "--overwrite"]);
+        }
     }
+    // Rows of 75 bytes and one of padding, which FFmpeg takes for none if a byte is missing.
+    picture(&at("odd.dpx"), "25x16,format=rgb24", &[]);
+    let file = fs::read(at("odd.dpx")).unwrap();
+    fs::write(at("cut.dpx"), &file[..file.len() - 1]).unwrap();
+    read_with_a_word(&at("cut.dpx"), "its last byte is missing");
 }
 
 #[test]

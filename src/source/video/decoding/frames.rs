@@ -140,8 +140,9 @@ impl VideoSource {
         Ok(frame)
     }
 
-    /// Colour facts of the picture. ProRes says 0 where its matrix is not known. The files of single pictures of JPEG 2000 have sYCC, of which its decoder
-    /// says nothing: BT.601's matrix (5) and full range. In videos they are as the video says.
+    /// Colour facts of the picture. ProRes says 0 where its matrix is not known. The files of single pictures
+    /// of JPEG 2000 have sYCC, of which its decoder says nothing: BT.601's matrix (5) and full range. In
+    /// videos they are as the video says.
     pub(in crate::source::video) fn coded_colour(&self) -> Colour {
         let mut colour = self.picture.colour();
         if colour.matrix == 0 && self.decoder.codec_name() == "prores" {

@@ -52,7 +52,7 @@ impl JpegXl {
                 "its floating-point samples of {bits} bits are read as integers of {depth} bits, from 0 to 1"
             ))
         } else {
-            (bits > u32::from(depth)).then(|| format!("its samples of {bits} bits are read as {depth} bits"))
+            (bits > depth).then(|| format!("its samples of {bits} bits are read as {depth} bits"))
         }
     }
 }
