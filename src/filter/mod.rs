@@ -23,7 +23,7 @@ pub use masks::named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as Param
 pub use masks::number::NumberError;
 pub use masks::rank::{Factors, RANK_TOLERANCE, factors, rank};
 pub(crate) use plan::compass::{Compass, RING};
-pub use plan::division::{Division, MeanDivision, WordDivision};
+pub use plan::division::{Division, SignedDivision, WordDivision};
 pub use plan::error::PlanError;
 pub use plan::float_plan::{
     FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatMask, FloatPlan, FloatStep,

@@ -225,6 +225,23 @@ fn boxes_of_every_size_are_the_rounded_mean() {
             }
         }
     }
+    // Bands of black and white as high as the mask change its windows the most; other divisors and a bias
+    // leave other remainders.
+    for columns in (7..=31).step_by(2) {
+        for border in Border::ALL {
+            k += 1;
+            let all = (columns * columns) as i64;
+            let (divisor, bias) = [(all, 0.0), (2 * all + 1, 20.0), (all + 1, 0.0)][k % 3];
+            let mask = Mask::from_integers(columns, columns, vec![1; columns * columns], divisor);
+            let mut chain = chain(mask.unwrap(), border, Algorithm::Auto);
+            chain.filters[0].bias = bias;
+            let (width, height) = [(1, 1), (1, 47), (37, 1), (67, 70), (131, 40)][k % 5];
+            let frame = frame_of(format("gray"), width, height, 1, |_, x, y, _| {
+                255 * u32::from((y / columns + x / 50) % 2 == 0)
+            });
+            compare(&chain, &frame, 1 + k % 2, 1);
+        }
+    }
 }
 
 /// Sums that end in halves, just above and just below, where a quotient is most likely to be rounded wrongly:

@@ -92,33 +92,34 @@ impl Division {
         })
     }
 
-    /// The same for sums of up to 17 or 18 bits by the mean of their two or four [parts](MeanDivision), if
-    /// there are numbers for it.
-    pub fn of_means(self, largest: i64, parts: i64) -> Option<MeanDivision> {
-        // A mean is at most (x + parts) / parts, and what the factor is rounded up by adds less than
-        // (x + parts) / one: that stays below the quotient after next.
-        let (divisor, sum, one) = (self.divisor, largest + parts, parts << 16);
-        let is_near = (parts - 1) * one + divisor * sum < divisor * one;
-        (largest >= 0 && is_near && divisor < 1 << 15).then_some(MeanDivision {
-            divisor: divisor as u16,
-            factor: u16::try_from(one / divisor + 1).ok()?,
+    /// Division rounded to nearest, of words with sign from -`largest` to `largest`, by an odd number from 5
+    /// on, if there are numbers for it.
+    pub fn of_signed_words(self, largest: i64) -> Option<SignedDivision> {
+        let divisor = self.divisor;
+        let shift = divisor.ilog2().checked_sub(1).filter(|shift| *shift > 0)?;
+        let one = 1_i64 << (16 + shift);
+        let factor = (one + divisor / 2) / divisor;
+        // Quotients by an odd number are 1 / (2 divisor) from a tie at least, and the factor's rounding moves
+        // them by less.
+        let is_near = 2 * largest * (factor * divisor - one).abs() < one;
+        let fits = (0..=i64::from(i16::MAX)).contains(&largest);
+        (divisor % 2 == 1 && is_near && fits).then_some(SignedDivision {
+            divisor: u16::try_from(divisor).ok()?,
+            factor: i16::try_from(factor).ok()?.unsigned_abs(),
+            shift,
         })
     }
 }
 
-/// Division of sums x whose 16 low bits are known, and the *mean* of their parts, rounded up: from x / parts
-/// to x / parts + 1.
-///
-/// ```text
-/// estimate  mean factor >> 16                       right, or one too large
-/// result    estimate - (x - estimate divisor < 0)   of the remainder 16 bits suffice
-/// ```
+/// Division of words x with sign, rounded to nearest: `((x factor >> 16) + (1 << shift - 1)) >> shift`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MeanDivision {
-    /// What is divided by, a number from 1 to 32767.
+pub struct SignedDivision {
+    /// What is divided by, an odd number from 5 to 65535.
     pub divisor: u16,
-    /// What means are multiplied by, from 1 to 65535.
+    /// What words are multiplied by, from 16384 to 32767.
     pub factor: u16,
+    /// How far the high word of the product is shifted down, in bits, 1 to 14.
+    pub shift: u32,
 }
 
 /// Division of sums x of 16 bits: `((x + add) factor >> 16) >> shift`.
@@ -212,39 +213,27 @@ mod tests {
     }
 
     #[test]
-    fn quotients_of_means_are_right_or_one_too_large() {
+    fn words_with_sign_are_divided_to_the_nearest_or_not_at_all() {
         let mut divided = 0;
-        for parts in [2, 4] {
-            let boxes = (17..=31).step_by(2).map(|n| n * n);
-            for divisor in boxes.chain(1..400).chain([30_000, 32_767, 32_768]) {
-                let largest = (255 * divisor + divisor / 2).min((parts << 16) - 700);
-                let Some(means) = Division::by(divisor).unwrap().of_means(largest, parts) else {
-                    continue;
-                };
-                divided += 1;
-                for x in 0..=largest {
-                    for mean in [(x + parts - 1) / parts, x / parts + 1] {
-                        let estimate = (mean * i64::from(means.factor)) >> 16;
-                        let remainder = (x - estimate * divisor) as i16;
-                        let quotient = estimate - i64::from(remainder < 0);
-                        assert_eq!(quotient, x / divisor, "{x} / {divisor} by {mean}");
-                    }
-                }
+        let boxes = (17..=31).step_by(2).map(|n| (n * n, 255 * n + n * n / 2));
+        let others = (1..700).chain([30_001, 32_767, 65_535]).map(|d| (d, 16_000));
+        for (divisor, largest) in boxes.chain(others) {
+            let Some(signed) = Division::by(divisor).unwrap().of_signed_words(largest) else {
+                assert!(divisor % 2 == 0 || divisor < 5, "{divisor}");
+                continue;
+            };
+            divided += 1;
+            for x in -largest..=largest {
+                let product = (x * i64::from(signed.factor)) >> 16;
+                let quotient = (product + (1 << (signed.shift - 1))) >> signed.shift;
+                assert_eq!(
+                    quotient,
+                    (2 * x + divisor).div_euclid(2 * divisor),
+                    "{x} / {divisor}"
+                );
             }
         }
-        assert!(divided > 700, "{divided}");
-        for (n, parts) in [(17, 2), (21, 2), (23, 4), (31, 4)] {
-            let d = n * n;
-            assert!(
-                Division::by(d)
-                    .unwrap()
-                    .of_means(255 * d + d / 2, parts)
-                    .is_some(),
-                "{n}"
-            );
-        }
-        assert_eq!(Division::by(900).unwrap().of_means(1 << 18, 4), None);
-        assert_eq!(Division::by(900).unwrap().of_means(1 << 17, 2), None);
-        assert_eq!(Division::by(1 << 15).unwrap().of_means(1, 2), None);
+        assert!(divided > 350, "{divided}");
+        assert_eq!(Division::by(625).unwrap().of_signed_words(1 << 15), None);
     }
 }

@@ -114,6 +114,18 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
+    fn add_bytes(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn earlier_words<const N: usize>(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn multiply_high_signed_words(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
     fn sub_words(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }

@@ -112,6 +112,12 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// Sums of words.
     fn add_words(self, a: Self::V, b: Self::V) -> Self::V;
 
+    /// Sums of bytes.
+    fn add_bytes(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The words `N` (1 or 2) places before each of `words`, which follow those of `before`.
+    fn earlier_words<const N: usize>(self, before: Self::V, words: Self::V) -> Self::V;
+
     /// Differences of words.
     fn sub_words(self, a: Self::V, b: Self::V) -> Self::V;
 
@@ -129,6 +135,9 @@ pub(in crate::engine::cpu) trait Simd: Copy {
 
     /// The high words of the products of words without sign.
     fn multiply_high_words(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The high words of the products of words with sign.
+    fn multiply_high_signed_words(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The high halves of the products of numbers without sign.
     fn multiply_high_numbers(self, a: Self::V, b: Self::V) -> Self::V;

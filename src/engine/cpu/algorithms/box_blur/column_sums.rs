@@ -5,81 +5,33 @@
 //! Columns at even and at odd places are kept separately: a mask and a shift split words into two bytes, and
 //! a shift joins the results. Only column sums are kept from row to row, so a row of RGB fits the first-level
 //! cache.
-//!
-//! On planes of one component the sums of *pairs* of columns are kept, too, for masks of 7 columns or more:
-//! the windows of two neighbouring results share all pairs, except for the columns at their ends.
-//!
-//! ```text
-//! 7 columns          . e o e o e o e .        9 columns     e o e o e o e o e .
-//! even result        o[e o|e o|e o]           even result  [e o|e o|e o|e o]e
-//! odd result           [e o|e o|e o]e         odd result      o[e o|e o|e o|e o]
-//! ```
-//!
-//! From 17 columns on sums exceed 16 bits. They are added up in two or four parts that fit words, and divided
-//! by means of the parts' mean (see [`MeanDivision`](crate::filter::MeanDivision)).
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::Columns;
-use super::plan::Quotient;
+use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
 use crate::engine::cpu::simd::scratch::aligned;
-use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 
-/// Most columns of a mask on interleaved components.
-const MOST_INTERLEAVED: usize = 7;
-
-/// Most columns of a mask whose sums fit words.
-const MOST_IN_WORDS: usize = 15;
-
 /// Most columns of a mask.
-const MOST: usize = 31;
-
-/// Fewest columns with which keeping sums of pairs pays.
-const LEAST_PAIRED: usize = 7;
-
-/// True if windows are added up from pairs.
-const fn are_paired(columns: usize, channels: usize) -> bool {
-    channels == 1 && columns >= LEAST_PAIRED
-}
-
-/// Parts of sums that exceed words.
-pub(super) const fn parts(columns: usize) -> usize {
-    if columns <= 21 { 2 } else { 4 }
-}
-
-/// Most pairs of columns in each part.
-const fn pairs_of_a_part(columns: usize) -> usize {
-    columns.div_ceil(2 * parts(columns))
-}
+const MOST: usize = 7;
 
 /// Most components of a pixel.
 const MOST_CHANNELS: usize = 4;
 
 /// True if this method suits masks of `columns` columns, given that their sums fit words.
 pub(super) fn suit(columns: usize, channels: usize) -> bool {
-    let most = if channels == 1 {
-        MOST_IN_WORDS
-    } else {
-        MOST_INTERLEAVED
-    };
-    (3..=most).contains(&columns) && channels <= MOST_CHANNELS
-}
-
-/// True if this method suits larger sums, with a start value of `add`.
-pub(super) fn suit_in_parts((columns, rows): (usize, usize), channels: usize, add: i64) -> bool {
-    let part = (2 * pairs_of_a_part(columns) * rows * usize::from(u8::MAX)) as i64 + add;
-    (MOST_IN_WORDS + 2..=MOST).contains(&columns) && channels == 1 && (0..=u16::MAX.into()).contains(&part)
+    (3..=MOST).contains(&columns) && channels <= MOST_CHANNELS
 }
 
 /// Scratch memory of a thread.
 #[derive(Default)]
 pub(in crate::engine::cpu) struct ColumnScratch {
-    /// Sums of the columns at even places, of those at odd places, and of pairs of both.
-    sums: [Vec<u16>; 3],
+    /// Sums of the columns at even places, and of those at odd places.
+    sums: [Vec<u16>; 2],
     /// A row of zeros.
     zeros: Vec<u8>,
 }
@@ -87,7 +39,7 @@ pub(in crate::engine::cpu) struct ColumnScratch {
 /// The sums of a strip's columns.
 pub(super) struct ColumnSums<'a> {
     /// See [`ColumnScratch`].
-    sums: [&'a mut [u16]; 3],
+    sums: [&'a mut [u16]; 2],
     /// A row of zeros.
     zeros: &'a [u8],
     /// Samples of a row.
@@ -98,11 +50,8 @@ pub(super) struct ColumnSums<'a> {
     columns: usize,
     /// Samples from a column to the next.
     channels: usize,
-    quotient: Quotient,
+    scale: Scale,
 }
-
-/// Index of the sums of pairs in [`ColumnSums::sums`]; 0 and 1 are those at even and at odd places.
-const PAIRS: usize = 2;
 
 impl<'a> ColumnSums<'a> {
     /// Sums that are all zero, for rows of `width` pixels and masks of `columns` columns.
@@ -110,13 +59,15 @@ impl<'a> ColumnSums<'a> {
         scratch: &'a mut ColumnScratch,
         border: &RowBorder,
         width: usize,
-        (columns, quotient): (usize, Quotient),
+        (columns, scale): (usize, Scale),
     ) -> ColumnSums<'a> {
         let (origin, channels) = (border.origin(), border.channels());
         let samples = width * channels;
         let len = (2 * origin + samples.next_multiple_of(TILE)) / 2 + TILE;
+        // The row's first sums begin a cache line.
+        let skipped = (TILE - origin) % TILE / 2;
         let sums = scratch.sums.each_mut().map(|sums| {
-            let sums = aligned(sums, len);
+            let sums = &mut aligned(sums, skipped + len)[skipped..];
             sums.fill(0);
             sums
         });
@@ -128,12 +79,12 @@ impl<'a> ColumnSums<'a> {
             origin,
             columns,
             channels,
-            quotient,
+            scale,
         }
     }
 
-    /// Pointers to the first sample's sum, the second sample's sum, and the sum of both.
-    fn places(&mut self) -> [*mut u16; 3] {
+    /// Pointers to the first sample's sum and to the second sample's.
+    fn places(&mut self) -> [*mut u16; 2] {
         let at = self.origin / 2;
         self.sums.each_mut().map(|sums| sums[at..].as_mut_ptr())
     }
@@ -144,24 +95,15 @@ impl Columns for ColumnSums<'_> {
         let leaving = leaving.unwrap_or(self.zeros);
         assert!(entering.len() == self.samples && leaving.len() == self.samples);
         let sums = self.places();
-        if are_paired(self.columns, self.channels) {
-            simd.enter(Change::<true> {
-                entering,
-                leaving,
-                sums,
-            });
-        } else {
-            simd.enter(Change::<false> {
-                entering,
-                leaving,
-                sums,
-            });
-        }
+        simd.enter(Change {
+            entering,
+            leaving,
+            sums,
+        });
     }
 
     fn extend(&mut self, apron: &Apron, rows: usize) {
-        let [even, odd, pairs] = &mut self.sums;
-        let halves = [even, odd];
+        let halves = &mut self.sums;
         for &(to, from) in apron {
             let sum = match from {
                 ApronSource::Sample(from) => halves[from % 2][from / 2],
@@ -169,45 +111,34 @@ impl Columns for ColumnSums<'_> {
             };
             halves[to % 2][to / 2] = sum;
         }
-        // The row's last column may be paired with one in the apron.
-        for &(to, _) in apron {
-            pairs[to / 2] = halves[0][to / 2].wrapping_add(halves[1][to / 2]);
-        }
     }
 
     fn make<L: Simd>(&mut self, simd: L, out: &mut [u8]) {
-        let (columns, channels, quotient) = (self.columns, self.channels, self.quotient);
+        let (columns, channels, scale) = (self.columns, self.channels, self.scale);
         assert!(out.len() == self.samples && columns / 2 * channels <= self.origin);
         let sums = self.places();
-        if channels == 1 {
-            return unroll!(
-                columns,
-                [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31],
-                COLUMNS => simd.enter(Make::<COLUMNS, 1> { sums, quotient, out })
-            );
-        }
         macro_rules! make {
             ($($columns:literal x $channels:literal),*) => {
                 match (columns, channels) {
                     $(($columns, $channels) => {
-                        simd.enter(Make::<$columns, $channels> { sums, quotient, out })
+                        simd.enter(Make::<$columns, $channels> { sums, scale, out })
                     })*
                     _ => unreachable!("a box of {columns} columns on {channels} channels"),
                 }
             };
         }
-        make!(3 x 2, 3 x 3, 3 x 4, 5 x 2, 5 x 3, 5 x 4, 7 x 2, 7 x 3, 7 x 4);
+        make!(3 x 1, 3 x 2, 3 x 3, 3 x 4, 5 x 1, 5 x 2, 5 x 3, 5 x 4, 7 x 2, 7 x 3, 7 x 4);
     }
 }
 
-/// The loop of [`Columns::change`]; `PAIRED`: it also updates the sums of pairs.
-struct Change<'a, const PAIRED: bool> {
+/// The loop of [`Columns::change`].
+struct Change<'a> {
     entering: &'a [u8],
     leaving: &'a [u8],
-    sums: [*mut u16; 3],
+    sums: [*mut u16; 2],
 }
 
-impl<const PAIRED: bool> Change<'_, PAIRED> {
+impl Change<'_> {
     /// Updates the sums of a step's columns from sample `x` on, by the bytes at `entering` and at `leaving`.
     ///
     /// # Safety
@@ -223,20 +154,15 @@ impl<const PAIRED: bool> Change<'_, PAIRED> {
                 simd.sub_words(simd.and(more, low), simd.and(less, low)),
                 simd.sub_words(simd.shift_words_down(more, 8), simd.shift_words_down(less, 8)),
             ];
-            let mut sums = changes;
             for odd in 0..2 {
                 let kept = self.sums[odd].add(x / 2);
-                sums[odd] = simd.add_words(simd.load(kept), changes[odd]);
-                simd.store(kept, sums[odd]);
-            }
-            if PAIRED {
-                simd.store(self.sums[PAIRS].add(x / 2), simd.add_words(sums[0], sums[1]));
+                simd.store(kept, simd.add_words(simd.load(kept), changes[odd]));
             }
         }
     }
 }
 
-impl<const PAIRED: bool> IntLoop for Change<'_, PAIRED> {
+impl IntLoop for Change<'_> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let low = simd.splat(0x00FF_00FF);
@@ -261,31 +187,24 @@ impl<const PAIRED: bool> IntLoop for Change<'_, PAIRED> {
 
 /// The loop of [`Columns::make`].
 struct Make<'a, const COLUMNS: usize, const CHANNELS: usize> {
-    sums: [*mut u16; 3],
-    quotient: Quotient,
+    sums: [*mut u16; 2],
+    scale: Scale,
     out: &'a mut [u8],
 }
 
-/// A [`Quotient`] in registers.
+/// A [`Scale`] in registers.
 #[derive(Clone, Copy)]
 struct Constants<T> {
     add: T,
     factor: T,
-    divisor: T,
 }
 
 impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
     /// Columns on either side of the middle one.
     const REACH: isize = (COLUMNS / 2) as isize;
 
-    /// The first pair that the windows of an even and an odd result share, counted from the pair of their own
-    /// columns.
-    const FIRST: isize = (COLUMNS / 2).is_multiple_of(2) as isize - Self::REACH / 2;
-
-    /// Number of pairs that they share.
-    const COMMON: usize = COLUMNS / 2 - (COLUMNS / 2).is_multiple_of(2) as usize;
-
-    /// A vector of sums of one kind, from `place` sums after that of sample `x` on.
+    /// A vector of sums at even or at odd places (`kind` 0 or 1), from `place` sums after that of sample `x`
+    /// on.
     ///
     /// # Safety
     /// `sums[kind]` has 2 LANES readable words from place `x / 2 + place` on.
@@ -295,104 +214,25 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
         unsafe { simd.load(self.sums[kind].cast_const().offset((x / 2) as isize + place)) }
     }
 
-    /// The part of the windows of even results, and of those of odd results, besides the pairs that both
-    /// share.
+    /// The results at even and at odd places.
     ///
     /// # Safety
     /// The sums of the step's columns, and of those that the mask reaches on either side, are readable.
     #[inline(always)]
-    unsafe fn ends<L: Simd>(&self, simd: L, x: usize) -> [L::V; 2] {
-        let half = Self::REACH / 2;
-        // SAFETY: the places are within the mask's reach of the step's columns, whose sums are readable.
-        unsafe {
-            if Self::REACH % 2 == 1 {
-                return [self.load(simd, 1, x, -half - 1), self.load(simd, 0, x, half + 1)];
-            }
-            let (first, last) = (self.load(simd, PAIRS, x, -half), self.load(simd, PAIRS, x, half));
-            [
-                simd.add_words(first, self.load(simd, 0, x, half)),
-                simd.add_words(last, self.load(simd, 1, x, -half)),
-            ]
-        }
-    }
-
-    /// The results at even and at odd places, for sums that fit words.
-    ///
-    /// # Safety
-    /// The sums of the step's columns, and of those that the mask reaches on either side, are readable.
-    #[inline(always)]
-    unsafe fn in_words<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize) -> [L::V; 2] {
+    unsafe fn results<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize) -> [L::V; 2] {
         let mut values = [c.add; 2];
-        // SAFETY: the places are within the mask's reach of the step's columns, whose sums are readable.
-        unsafe {
-            if const { are_paired(COLUMNS, CHANNELS) } {
-                let mut common = c.add;
-                for k in 0..Self::COMMON {
-                    let pair = self.load(simd, PAIRS, x, Self::FIRST + k as isize);
-                    common = simd.add_words(common, pair);
-                }
-                values = self.ends(simd, x);
-                for odd in 0..2 {
-                    values[odd] = simd.add_words(values[odd], common);
-                }
-            } else {
-                for odd in 0..2 {
-                    for k in 0..COLUMNS {
-                        // The column's place relative to the step's first one, split into an even number and
-                        // 0 or 1.
-                        let place = (odd + k * CHANNELS) as isize - Self::REACH * CHANNELS as isize;
-                        let half = place.rem_euclid(2) as usize;
-                        let sums = self.load(simd, half, x, place.div_euclid(2));
-                        values[odd] = simd.add_words(values[odd], sums);
-                    }
-                }
+        for odd in 0..2 {
+            for k in 0..COLUMNS {
+                // The column's place relative to the step's first one, split into an even number and 0 or 1.
+                let place = (odd + k * CHANNELS) as isize - Self::REACH * CHANNELS as isize;
+                let half = place.rem_euclid(2) as usize;
+                // SAFETY: the place is within the mask's reach of the step's columns, whose sums are
+                // readable.
+                let sums = unsafe { self.load(simd, half, x, place.div_euclid(2)) };
+                values[odd] = simd.add_words(values[odd], sums);
             }
-        }
-        for odd in 0..2 {
             let product = simd.multiply_high_words(values[odd], c.factor);
-            values[odd] = simd.shift_words_down(product, self.quotient.down);
-        }
-        values
-    }
-
-    /// The results at even and at odd places, for sums in parts that fit words. Both share all parts but the
-    /// last one, which has the ends.
-    ///
-    /// # Safety
-    /// The sums of the step's columns, and of those that the mask reaches on either side, are readable.
-    #[inline(always)]
-    unsafe fn in_parts<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize) -> [L::V; 2] {
-        let (pairs, last) = const { (pairs_of_a_part(COLUMNS), parts(COLUMNS) - 1) };
-        let mut parts = [c.add; 4];
-        for k in 0..Self::COMMON {
-            let part = if k / pairs < last { k / pairs } else { last };
-            // SAFETY: the place is within the mask's reach of the step's columns, whose sums are readable.
-            let pair = unsafe { self.load(simd, PAIRS, x, Self::FIRST + k as isize) };
-            parts[part] = if part < last && k % pairs == 0 {
-                pair
-            } else {
-                simd.add_words(parts[part], pair)
-            };
-        }
-        let (mut low, mut mean) = (parts[0], parts[0]);
-        if last == 3 {
-            low = simd.add_words(simd.add_words(parts[0], parts[1]), parts[2]);
-            mean = simd.average_words(parts[0], parts[1]);
-        }
-        // SAFETY: `ends` reads the sums of the step's columns and of the mask's reach, which this function
-        // requires to be readable.
-        let mut values = unsafe { self.ends(simd, x) };
-        for odd in 0..2 {
-            let sum = simd.add_words(values[odd], parts[last]);
-            let mean = if last == 3 {
-                simd.average_words(mean, simd.average_words(parts[2], sum))
-            } else {
-                simd.average_words(mean, sum)
-            };
-            let estimate = simd.multiply_high_words(mean, c.factor);
-            let multiple = simd.multiply_words(estimate, c.divisor);
-            let remainder = simd.sub_words(simd.add_words(low, sum), multiple);
-            values[odd] = simd.sub_words(estimate, simd.shift_words_down(remainder, 15));
+            values[odd] = simd.shift_words_down(product, self.scale.down);
         }
         values
     }
@@ -407,11 +247,7 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
         // SAFETY: the sums of the step's columns and of the mask's reach are readable, and 4 LANES bytes are
         // writable at `to`, as this function requires.
         unsafe {
-            let [even, odd] = if COLUMNS > MOST_IN_WORDS {
-                self.in_parts(simd, c, x)
-            } else {
-                self.in_words(simd, c, x)
-            };
+            let [even, odd] = self.results(simd, c, x);
             simd.store(to, simd.xor(even, simd.shift_words_up(odd, 8)));
         }
     }
@@ -421,13 +257,10 @@ impl<const COLUMNS: usize, const CHANNELS: usize> IntLoop for Make<'_, COLUMNS, 
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let to = self.out.as_mut_ptr();
-        let Quotient {
-            add, factor, divisor, ..
-        } = self.quotient;
+        let Scale { add, factor, .. } = self.scale;
         let constants = Constants {
             add: simd.splat(i32::from(add) << 16 | i32::from(add)),
             factor: simd.splat(i32::from(factor) << 16 | i32::from(factor)),
-            divisor: simd.splat(i32::from(divisor) << 16 | i32::from(divisor)),
         };
         let (step, samples) = (4 * L::LANES, self.out.len());
         let whole = samples / step * step;

@@ -13,13 +13,15 @@
 //! Sums that fit 16 bits are divided by a multiplication of words. Others, and those of masks whose centre
 //! has another weight, are weighted sums of 32 bits. `plan.rs` decides.
 //!
-//! Three methods read the picture in place instead: `column_sums.rs` (bytes) and `deep_columns.rs` (words)
-//! keep sums of columns instead of lines; `in_registers.rs` makes eight rows of small boxes at a time, and
-//! stores nothing but results.
+//! Four methods read the picture in place instead: `column_sums.rs` (bytes) and `deep_columns.rs` (words)
+//! keep sums of columns instead of lines; `paired_columns.rs` (bytes of one component) those of pairs of
+//! columns, or what they change by; `in_registers.rs` makes eight rows of small boxes at a time, and stores
+//! nothing but results.
 
 mod column_sums;
 mod deep_columns;
 mod in_registers;
+mod paired_columns;
 mod plan;
 mod row_sums;
 mod sliding_window;
@@ -39,6 +41,7 @@ use crate::frame::{Layout, PixelFormat, Plane};
 use column_sums::ColumnSums;
 use deep_columns::DeepColumns;
 use in_registers::InRegisters;
+use paired_columns::PairedColumns;
 use plan::{BoxPlan, BoxRequantize, Method};
 use row_sums::RowSums;
 use sliding_window::{LINES, NewRow, Scale};
@@ -93,6 +96,7 @@ struct WindowBuffers {
     weighted: Vec<i32>,
     apron: border::Apron,
     columns: column_sums::ColumnScratch,
+    pairs: paired_columns::PairScratch,
     deep_columns: deep_columns::DeepScratch,
     small: in_registers::RegisterScratch,
     /// Rows of the result of windows that are not yet full.
@@ -160,8 +164,14 @@ impl BoxBlur {
         let columns = self.plan.mask.columns;
         match &self.plan.method {
             Method::InRegisters(scale) => self.in_registers(simd, *scale, job, strip, memory),
-            Method::ByColumns(quotient) => {
-                let mask = (columns, *quotient);
+            Method::ByPairs(quotient) => {
+                let mask = ((columns, self.plan.mask.rows), *quotient);
+                let apron = (&self.border, &memory.apron);
+                let pairs = PairedColumns::new(&mut memory.pairs, apron, plane.width, mask);
+                self.by_pairs(simd, pairs, job, strip);
+            }
+            Method::ByColumns(scale) => {
+                let mask = (columns, *scale);
                 let sums = ColumnSums::new(&mut memory.columns, &self.border, plane.width, mask);
                 self.by_columns(simd, sums, job, strip, &memory.apron);
             }
@@ -200,6 +210,29 @@ impl BoxBlur {
             let out = &mut strip.bytes[row * plane.stride..][..row_bytes];
             sums.make(simd, out);
             input.fill_unconvolved_channels(row, out);
+        }
+    }
+
+    /// Makes the strip by pairs of columns.
+    fn by_pairs<L: Simd>(
+        &self,
+        simd: L,
+        mut pairs: PairedColumns<'_>,
+        (input, plane): (&PlaneRows<'_>, &Plane),
+        strip: &mut Strip<'_>,
+    ) {
+        let (rows, stride, width) = (self.plan.mask.rows, plane.stride, plane.width);
+        let row_at = |k: usize| input.row(k as i64 - rows as i64 / 2);
+        for k in 0..rows - 1 + strip.rows {
+            pairs.change(simd, row_at(k), k.checked_sub(rows).map(row_at));
+            let Some(row) = k.checked_sub(rows - 1) else {
+                pairs.fill(simd);
+                continue;
+            };
+            let (made, rest) = strip.bytes.split_at_mut(row * stride);
+            let above = row.checked_sub(1).map(|row| &made[row * stride..][..width]);
+            let (out, next) = next_result(rest, stride, stride);
+            pairs.make(simd, above, &mut out[..width], next);
         }
     }
 
@@ -354,8 +387,8 @@ mod tests {
         9   | | separable | rgb24    | sliding window over sums of 4, 16-bit sums
         15  | | direct    | rgb24    | sliding window over sums of 4, 16-bit sums
         // Sums that leave 16 bits.
-        17  | | separable | gray     | column sums, 16-bit sums in parts
-        31  | | direct    | gray     | column sums, 16-bit sums in parts
+        17  | | separable | gray     | column changes, 16-bit remainders
+        31  | | direct    | gray     | column changes, 16-bit remainders
         33  | | direct    | gray     | sliding window over prefix sums, 32-bit sums
         17  | | direct    | gray10le | sliding window over sums of 8, 32-bit sums
         63  | | separable | gray     | sliding window over prefix sums, 32-bit sums

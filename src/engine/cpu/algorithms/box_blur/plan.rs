@@ -1,8 +1,9 @@
 //! The plan of a box: its mask, the method that computes its sums, and their requantization.
 
+use super::paired_columns::Quotient;
 use super::row_sums::RowSums;
 use super::sliding_window::{Scale, WindowSums};
-use super::{column_sums, deep_columns, in_registers};
+use super::{column_sums, deep_columns, in_registers, paired_columns};
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::requantize::{Requantize, Sums};
 use crate::engine::cpu::simd::vector::Order;
@@ -22,25 +23,13 @@ pub(super) enum Method {
     /// In registers, several rows at a time.
     InRegisters(Scale),
     /// Column sums of 16 bits.
-    ByColumns(Quotient),
+    ByColumns(Scale),
+    /// Pairs of columns, of 16 bits.
+    ByPairs(Quotient),
     /// Column sums of 32 bits.
     ByDeepColumns(Requantize),
     /// Row sums in a ring of lines.
     Window(RowSums, BoxRequantize),
-}
-
-/// The division of column sums of 16 bits: as in [`Scale`], or by means of partial sums (see
-/// [`MeanDivision`](crate::filter::MeanDivision)).
-#[derive(Clone, Copy)]
-pub(super) struct Quotient {
-    /// The start value of sums.
-    pub(super) add: u16,
-    /// The multiplier, times 2^16.
-    pub(super) factor: u16,
-    /// The right shift after the multiplication.
-    pub(super) down: u32,
-    /// The divisor of sums in parts; 0 for a division as in [`Scale`].
-    pub(super) divisor: u16,
 }
 
 impl BoxPlan {
@@ -108,10 +97,10 @@ impl fmt::Display for BoxPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.method {
             Method::InRegisters(_) => f.write_str("rows in registers, 16-bit sums"),
-            Method::ByColumns(quotient) => {
-                let parts = if quotient.divisor == 0 { "" } else { " in parts" };
-                write!(f, "column sums, 16-bit sums{parts}")
+            Method::ByColumns(_) | Method::ByPairs(Quotient::Sums(_)) => {
+                f.write_str("column sums, 16-bit sums")
             }
+            Method::ByPairs(Quotient::Changes { .. }) => f.write_str("column changes, 16-bit remainders"),
             Method::ByDeepColumns(_) => f.write_str("column sums, 32-bit sums"),
             Method::Window(row_sums, requantize) => {
                 let sums = match requantize {
@@ -181,19 +170,16 @@ impl UniformMask {
     /// The method for 8-bit boxes, which reads the picture in place; `None` if it does not suit.
     fn in_bytes(&self, c: &Convolve, vectors: Vectors, channels: usize) -> Option<Method> {
         let (max, size) = (i64::from(u8::MAX), (self.columns, self.rows));
-        let Some(scale) = self.scale(c, max) else {
-            return self.quotient_of_means(c, channels).map(Method::ByColumns);
-        };
-        if with_simd!(vectors, simd => in_registers::suit(simd, size, channels, scale)) {
-            return Some(Method::InRegisters(scale));
+        match self.scale(c, max) {
+            Some(scale) if with_simd!(vectors, simd => in_registers::suit(simd, size, channels, scale)) => {
+                Some(Method::InRegisters(scale))
+            }
+            Some(scale) if paired_columns::suit(self.columns, channels) => {
+                Some(Method::ByPairs(Quotient::Sums(scale)))
+            }
+            Some(scale) if column_sums::suit(self.columns, channels) => Some(Method::ByColumns(scale)),
+            _ => self.changes(c, channels).map(Method::ByPairs),
         }
-        let Scale { add, factor, down } = scale;
-        column_sums::suit(self.columns, channels).then_some(Method::ByColumns(Quotient {
-            add,
-            factor,
-            down,
-            divisor: 0,
-        }))
     }
 
     /// True if boxes of two-byte samples are made of column sums of 32 bits: if the row sums of a sliding
@@ -247,18 +233,12 @@ impl UniformMask {
         (self.columns * self.rows) as i64 * max
     }
 
-    /// The division of sums of bytes in parts of 16 bits; `None` if they are not computed so.
-    fn quotient_of_means(&self, c: &Convolve, channels: usize) -> Option<Quotient> {
-        let max = i64::from(u8::MAX);
-        let add = self.addend(c, max)?;
-        let parts = column_sums::parts(self.columns) as i64;
-        let means = self.division.of_means(self.largest(max) + add, parts)?;
-        column_sums::suit_in_parts((self.columns, self.rows), channels, add).then_some(Quotient {
-            add: add as u16,
-            factor: means.factor,
-            down: 0,
-            divisor: means.divisor,
-        })
+    /// The division of what sums of bytes change by; `None` if they are not computed so.
+    fn changes(&self, c: &Convolve, channels: usize) -> Option<Quotient> {
+        let add = self.addend(c, u8::MAX.into())?;
+        let largest = paired_columns::largest_change(self.columns, self.division.divisor());
+        let division = self.division.of_signed_words(largest)?;
+        paired_columns::suit_changes(self.columns, channels).then_some(Quotient::Changes { division, add })
     }
 
     /// The division of 16-bit sums of samples up to `max`; `None` if sums need more bits.

@@ -250,6 +250,26 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
+    fn add_bytes(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_add_epi8(a, b) }
+    }
+
+    #[inline(always)]
+    fn earlier_words<const N: usize>(self, before: __m256i, words: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            // The last half before `words`, and the first half of these.
+            let between = _mm256_permute2x128_si256::<0x21>(before, words);
+            match N {
+                1 => _mm256_alignr_epi8::<14>(words, between),
+                2 => _mm256_alignr_epi8::<12>(words, between),
+                _ => unreachable!("by {N} words"),
+            }
+        }
+    }
+
+    #[inline(always)]
     fn sub_words(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_sub_epi16(a, b) }
@@ -283,6 +303,12 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     fn multiply_high_words(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { high_words(a, b) }
+    }
+
+    #[inline(always)]
+    fn multiply_high_signed_words(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_mulhi_epi16(a, b) }
     }
 
     #[inline(always)]

@@ -344,6 +344,28 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
+    fn add_bytes(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_add_epi8(a, b) }
+    }
+
+    #[inline(always)]
+    fn earlier_words<const N: usize>(self, before: __m512i, words: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe {
+            match N {
+                1 => {
+                    // By eight words, and back by seven.
+                    let between = _mm512_alignr_epi64::<6>(words, before);
+                    _mm512_alignr_epi8::<14>(words, between)
+                }
+                2 => _mm512_alignr_epi32::<15>(words, before),
+                _ => unreachable!("by {N} words"),
+            }
+        }
+    }
+
+    #[inline(always)]
     fn sub_words(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_sub_epi16(a, b) }
@@ -377,6 +399,12 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     fn multiply_high_words(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { high_words(a, b) }
+    }
+
+    #[inline(always)]
+    fn multiply_high_signed_words(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_mulhi_epi16(a, b) }
     }
 
     #[inline(always)]

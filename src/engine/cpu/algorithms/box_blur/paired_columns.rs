@@ -1,0 +1,513 @@
+//! Box filters of bytes of one component, from 7 columns on, by sums of pairs of columns, which the windows
+//! of two neighbouring results share:
+//!
+//! ```text
+//! 7 columns          . e o e o e o e .        9 columns     e o e o e o e o e .
+//! even result        o[e o|e o|e o]           even result  [e o|e o|e o|e o]e
+//! odd result           [e o|e o|e o]e         odd result    even result - first e + next o
+//! ```
+//!
+//! Neighbouring pairs are added up by two or by four while the columns change, so that a window is the sum of
+//! a few vectors.
+//!
+//! Up to 15 columns a column's sum changes by the entering byte less the leaving one, and windows fit 16
+//! bits. From 17 columns on they do not, but their changes from row to row do. Nothing is kept of a column;
+//! of each result the remainder is kept, and the quotient is the result above it:
+//!
+//! ```text
+//! change     entering row's sum - leaving row's sum       of the same columns
+//! x          remainder + change                           16 bits with sign
+//! result     result above + x / divisor, rounded          exact, since the remainder is
+//! remainder  x - divisor times that quotient              at most half the divisor, of either sign
+//! ```
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::sliding_window::Scale;
+use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
+use crate::engine::cpu::rows::prefetch::prefetch;
+use crate::engine::cpu::simd::scratch::aligned;
+use crate::engine::cpu::simd::unroll::unroll;
+use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
+use crate::filter::SignedDivision;
+
+/// Fewest columns of a mask.
+const LEAST: usize = 7;
+
+/// Most columns of a mask whose sums fit words.
+const MOST_IN_WORDS: usize = 15;
+
+/// Most columns of a mask.
+const MOST: usize = 31;
+
+/// Neighbouring pairs that are added up while columns change.
+const fn pairs_of_a_group(columns: usize) -> usize {
+    match columns {
+        ..9 => 1,
+        9..23 => 2,
+        _ => 4,
+    }
+}
+
+/// True if this method suits masks of `columns` columns, given that their sums fit words.
+pub(super) fn suit(columns: usize, channels: usize) -> bool {
+    (LEAST..=MOST_IN_WORDS).contains(&columns) && channels == 1
+}
+
+/// True if this method suits larger masks.
+pub(super) fn suit_changes(columns: usize, channels: usize) -> bool {
+    (MOST_IN_WORDS + 2..=MOST).contains(&columns) && channels == 1
+}
+
+/// The division of windows.
+#[derive(Clone, Copy)]
+pub(super) enum Quotient {
+    /// Of their sums, up to 15 columns.
+    Sums(Scale),
+    /// Of what they change by, from 17 columns on.
+    Changes {
+        division: SignedDivision,
+        /// What is added to sums: the result of an empty window, before division.
+        add: i64,
+    },
+}
+
+/// The largest change of a window of `columns` columns, of either sign, and the largest remainder.
+pub(super) fn largest_change(columns: usize, divisor: i64) -> i64 {
+    (columns * usize::from(u8::MAX)) as i64 + divisor / 2
+}
+
+/// Scratch memory of a thread.
+#[derive(Default)]
+pub(in crate::engine::cpu) struct PairScratch {
+    lines: [Vec<u16>; 4],
+    remainders: [Vec<u16>; 2],
+    above: Vec<u8>,
+    zeros: Vec<u8>,
+    ends: Vec<u8>,
+    apron: Apron,
+}
+
+/// Index of a line: columns at even places, those at odd places, pairs of both, and sums of a group of pairs,
+/// each up to the pair at its place.
+const EVEN: usize = 0;
+const ODD: usize = 1;
+const PAIRS: usize = 2;
+const GROUPS: usize = 3;
+
+/// Bytes of the ends of a row: a TILE that ends before the row, then what follows the row's last whole TILE.
+const ENDS: usize = 3 * TILE;
+
+/// The columns of a strip.
+pub(super) struct PairedColumns<'a> {
+    /// Sums of columns, or what they change by; they begin a TILE before the row.
+    lines: [&'a mut [u16]; 4],
+    /// Remainders of the results at even and at odd places.
+    remainders: [&'a mut [u16]; 2],
+    /// The results above the strip's first row.
+    above: &'a mut [u8],
+    /// A row of zeros.
+    zeros: &'a [u8],
+    /// A ring of the ends of rows, one more than the mask has rows.
+    ends: &'a mut [u8],
+    /// Bytes of a row's ends that the border fills, and their sources.
+    apron: &'a Apron,
+    /// Rows that have entered.
+    entered: usize,
+    samples: usize,
+    columns: usize,
+    quotient: Quotient,
+}
+
+impl<'a> PairedColumns<'a> {
+    /// Columns without rows, for rows of `width` pixels with this apron and masks of `columns` x `rows`.
+    pub(super) fn new(
+        scratch: &'a mut PairScratch,
+        (border, apron): (&RowBorder, &Apron),
+        width: usize,
+        ((columns, rows), quotient): ((usize, usize), Quotient),
+    ) -> PairedColumns<'a> {
+        let (origin, made) = (border.origin(), width.next_multiple_of(TILE));
+        let fits_words = matches!(quotient, Quotient::Sums(_));
+        assert!(border.channels() == 1 && fits_words == (columns <= MOST_IN_WORDS));
+        let tail = TILE + width % TILE;
+        scratch.apron.clear();
+        scratch.apron.extend(apron.iter().map(|&(to, from)| {
+            let place = if to < origin {
+                TILE + to - origin
+            } else {
+                tail + to - origin - width
+            };
+            let from = match from {
+                ApronSource::Sample(at) => ApronSource::Sample(at - origin),
+                constant @ ApronSource::Constant(_) => constant,
+            };
+            (place, from)
+        }));
+        fn filled<T: Copy + Default>(memory: &mut Vec<T>, len: usize, value: T) -> &mut [T] {
+            let memory = aligned(memory, len);
+            memory.fill(value);
+            memory
+        }
+        // The remainder and the result of an empty window.
+        let (remainder, result) = match quotient {
+            Quotient::Sums(_) => (0, 0),
+            Quotient::Changes { division, add } => {
+                let divisor = i64::from(division.divisor);
+                (add % divisor - divisor / 2, add / divisor)
+            }
+        };
+        scratch.zeros.resize(scratch.zeros.len().max(width), 0);
+        PairedColumns {
+            lines: scratch
+                .lines
+                .each_mut()
+                .map(|line| filled(line, (made + ENDS) / 2, 0)),
+            remainders: scratch
+                .remainders
+                .each_mut()
+                .map(|line| filled(line, made / 2, remainder as u16)),
+            above: filled(&mut scratch.above, width, result as u8),
+            zeros: &scratch.zeros[..width],
+            ends: filled(&mut scratch.ends, (rows + 1) * ENDS, 0),
+            apron: &scratch.apron,
+            entered: 0,
+            samples: width,
+            columns,
+            quotient,
+        }
+    }
+
+    /// Changes the columns by the entering row and the leaving one; there is none until the window is full.
+    pub(super) fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>) {
+        let leaving = leaving.unwrap_or(self.zeros);
+        assert!(entering.len() == self.samples && leaving.len() == self.samples);
+        let slots = self.ends.len() / ENDS;
+        // The oldest row's ends are still there, zeros at first.
+        let at = [self.entered, self.entered + 1].map(|row| row % slots * ENDS);
+        let ends = &mut self.ends[at[0]..][..ENDS];
+        let tail = &entering[self.samples / TILE * TILE..];
+        ends[TILE..][..tail.len()].copy_from_slice(tail);
+        for &(to, from) in self.apron {
+            ends[to] = match from {
+                ApronSource::Sample(from) => entering[from],
+                ApronSource::Constant(value) => value as u8,
+            };
+        }
+        self.entered += 1;
+        let ends = at.map(|at| &self.ends[at..][..ENDS]);
+        let lines = self.lines.each_mut().map(|line| line[TILE / 2..].as_mut_ptr());
+        let rows = [entering, leaving];
+        unroll!(
+            self.columns,
+            [7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31],
+            COLUMNS => simd.enter(Change::<COLUMNS> { rows, ends, lines })
+        );
+    }
+
+    /// Takes the change of a window that is not yet full.
+    pub(super) fn fill<L: Simd>(&mut self, simd: L) {
+        if let Quotient::Changes { .. } = self.quotient {
+            let results = std::mem::take(&mut self.above);
+            self.make_from(simd, None, results, &[]);
+            self.above = results;
+        }
+    }
+
+    /// Makes a row of the result. `above` is the result's row above; there is none in the strip's first row.
+    /// `next`, the result's next row, is prefetched where remainders are kept.
+    pub(super) fn make<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: &[u8]) {
+        let kept = std::mem::take(&mut self.above);
+        self.make_from(simd, Some(above.unwrap_or(kept)), out, next);
+        self.above = kept;
+    }
+
+    /// Makes a row from the results above it; `None`: from those that `out` has.
+    fn make_from<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: &[u8]) {
+        assert!(out.len() == self.samples && above.is_none_or(|above| above.len() == self.samples));
+        let lines = self.lines.each_ref().map(|line| line[TILE / 2..].as_ptr());
+        let remainders = self.remainders.each_mut().map(|line| line.as_mut_ptr());
+        let quotient = self.quotient;
+        unroll!(
+            self.columns,
+            [7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31],
+            COLUMNS => simd.enter(Make::<COLUMNS> { lines, remainders, quotient, above, out, next })
+        );
+    }
+}
+
+/// The loop of [`PairedColumns::change`].
+struct Change<'a, const COLUMNS: usize> {
+    /// The entering row and the leaving one.
+    rows: [&'a [u8]; 2],
+    /// Their [ends](ENDS).
+    ends: [&'a [u8]; 2],
+    /// From the row's first sample on.
+    lines: [*mut u16; 4],
+}
+
+impl<const COLUMNS: usize> Change<'_, COLUMNS> {
+    const GROUP: usize = pairs_of_a_group(COLUMNS);
+
+    /// True if windows have pairs beside whole groups.
+    const HAS_PAIRS: bool = Self::GROUP == 1 || !(COLUMNS / 2).is_multiple_of(Self::GROUP);
+
+    /// Changes a step's columns from sample `x` on by the bytes of both rows at `from`. `before` holds the
+    /// previous step's pairs, and its sums of two pairs.
+    ///
+    /// # Safety
+    /// 4 LANES bytes are readable at both places, and x is a multiple of the step from -TILE to the end of
+    /// the lines less a step.
+    #[inline(always)]
+    unsafe fn step<L: Simd>(
+        &self,
+        simd: L,
+        low: L::V,
+        before: &mut [L::V; 2],
+        x: isize,
+        from: [*const u8; 2],
+    ) {
+        // SAFETY: 4 LANES bytes are readable at both places, and 2 LANES words of each line from x / 2 on,
+        // as this function requires.
+        unsafe {
+            let at = self.lines.map(|line| line.offset(x / 2));
+            let (more, less) = (simd.load(from[0]), simd.load(from[1]));
+            let mut columns = [
+                simd.sub_words(simd.and(more, low), simd.and(less, low)),
+                simd.sub_words(simd.shift_words_down(more, 8), simd.shift_words_down(less, 8)),
+            ];
+            for odd in 0..2 {
+                if COLUMNS <= MOST_IN_WORDS {
+                    columns[odd] = simd.add_words(columns[odd], simd.load(at[odd]));
+                }
+                simd.store(at[odd], columns[odd]);
+            }
+            let pairs = simd.add_words(columns[0], columns[1]);
+            if Self::HAS_PAIRS {
+                simd.store(at[PAIRS], pairs);
+            }
+            if Self::GROUP > 1 {
+                let twos = simd.add_words(pairs, simd.earlier_words::<1>(before[0], pairs));
+                let group = if Self::GROUP == 2 {
+                    twos
+                } else {
+                    simd.add_words(twos, simd.earlier_words::<2>(before[1], twos))
+                };
+                simd.store(at[GROUPS], group);
+                *before = [pairs, twos];
+            }
+        }
+    }
+}
+
+impl<const COLUMNS: usize> IntLoop for Change<'_, COLUMNS> {
+    #[inline(always)]
+    fn run<L: Simd>(self, simd: L) {
+        let low = simd.splat(0x00FF_00FF);
+        let mut before = [simd.splat(0); 2];
+        let (step, samples) = (4 * L::LANES, self.rows[0].len());
+        let whole = samples / TILE * TILE;
+        let (rows, ends) = (self.rows.map(<[u8]>::as_ptr), self.ends.map(<[u8]>::as_ptr));
+        // SAFETY: the ends have a TILE before the row, of which this is the last step; steps up to `whole`
+        // end within both rows, which have as many bytes; what follows are less than a TILE of the row, and
+        // at most 15 bytes after it, in two TILEs of the ends. The lines have as many words.
+        unsafe {
+            self.step(
+                simd,
+                low,
+                &mut before,
+                -(step as isize),
+                ends.map(|e| e.add(TILE - step)),
+            );
+            for x in (0..whole).step_by(step) {
+                self.step(simd, low, &mut before, x as isize, rows.map(|row| row.add(x)));
+            }
+            for x in (whole..samples + COLUMNS / 2).step_by(step) {
+                self.step(
+                    simd,
+                    low,
+                    &mut before,
+                    x as isize,
+                    ends.map(|e| e.add(TILE + x - whole)),
+                );
+            }
+        }
+    }
+}
+
+/// The loop of [`PairedColumns::make`].
+struct Make<'a, const COLUMNS: usize> {
+    /// From the row's first sample on.
+    lines: [*const u16; 4],
+    remainders: [*mut u16; 2],
+    quotient: Quotient,
+    /// The results above, as many as `out` has; `None` if they are in `out`.
+    above: Option<&'a [u8]>,
+    out: &'a mut [u8],
+    next: &'a [u8],
+}
+
+/// A [`Quotient`] in registers.
+#[derive(Clone, Copy)]
+struct Constants<T> {
+    /// The start value of sums.
+    add: T,
+    factor: T,
+    /// The shift of sums after the multiplication, and that of changes, as a factor.
+    down: u32,
+    down_factor: T,
+    divisor: T,
+    /// Mask of the low bytes of words.
+    low: T,
+}
+
+impl<const COLUMNS: usize> Make<'_, COLUMNS> {
+    const GROUP: usize = pairs_of_a_group(COLUMNS);
+
+    /// Columns on either side of the middle one.
+    const REACH: isize = (COLUMNS / 2) as isize;
+
+    /// A vector of a line, from `place` words after that of sample `x` on.
+    ///
+    /// # Safety
+    /// The line has 2 LANES readable words from place `x / 2 + place` on.
+    #[inline(always)]
+    unsafe fn load<L: Simd>(&self, simd: L, line: usize, x: usize, place: isize) -> L::V {
+        // SAFETY: 2 LANES words are readable at `x / 2 + place`, as this function requires.
+        unsafe { simd.load(self.lines[line].offset((x / 2) as isize + place)) }
+    }
+
+    /// The sums of as many pairs as the mask reaches columns on either side, from pair `first` on.
+    ///
+    /// # Safety
+    /// The step's columns, and those that the mask reaches on either side, are readable.
+    #[inline(always)]
+    unsafe fn pairs<L: Simd>(&self, simd: L, x: usize, first: isize) -> L::V {
+        // A group holds its last pair's place. Three pairs are a group of four less one.
+        let (all, group) = (COLUMNS / 2, Self::GROUP);
+        let line = if group == 1 { PAIRS } else { GROUPS };
+        let groups = (all + group / 4) / group;
+        // SAFETY: the pairs are within the mask's reach of the step's columns, or next to it.
+        unsafe {
+            let mut sum = self.load(simd, line, x, first + group as isize - 1);
+            for k in 1..groups {
+                let last = (group * (k + 1) - 1) as isize;
+                sum = simd.add_words(sum, self.load(simd, line, x, first + last));
+            }
+            for k in groups * group..all {
+                sum = simd.add_words(sum, self.load(simd, PAIRS, x, first + k as isize));
+            }
+            if groups * group > all {
+                sum = simd.sub_words(sum, self.load(simd, PAIRS, x, first + all as isize));
+            }
+            sum
+        }
+    }
+
+    /// The sums of the windows of results at even and at odd places, or what they change by.
+    ///
+    /// # Safety
+    /// The step's columns, and those that the mask reaches on either side, are readable.
+    #[inline(always)]
+    unsafe fn windows<L: Simd>(&self, simd: L, x: usize) -> [L::V; 2] {
+        // SAFETY: the places are within the mask's reach of the step's columns.
+        unsafe {
+            if Self::REACH % 2 == 1 {
+                let half = (Self::REACH + 1) / 2;
+                let common = self.pairs(simd, x, 1 - half);
+                return [
+                    simd.add_words(common, self.load(simd, ODD, x, -half)),
+                    simd.add_words(common, self.load(simd, EVEN, x, half)),
+                ];
+            }
+            let half = Self::REACH / 2;
+            let even = simd.add_words(self.pairs(simd, x, -half), self.load(simd, EVEN, x, half));
+            let common = simd.sub_words(even, self.load(simd, EVEN, x, -half));
+            [even, simd.add_words(common, self.load(simd, ODD, x, half))]
+        }
+    }
+
+    /// Makes a step's results from sample `x` on, from those at `above`.
+    ///
+    /// # Safety
+    /// The step's columns, those that the mask reaches on either side, and the step's remainders are
+    /// readable; 4 LANES bytes are readable at `above` and writable at `to`.
+    #[inline(always)]
+    unsafe fn step<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize, above: *const u8, to: *mut u8) {
+        // SAFETY: this function requires all that is read and written here.
+        unsafe {
+            let mut values = self.windows(simd, x);
+            if COLUMNS <= MOST_IN_WORDS {
+                for odd in 0..2 {
+                    let product = simd.multiply_high_words(simd.add_words(values[odd], c.add), c.factor);
+                    values[odd] = simd.shift_words_down(product, c.down);
+                }
+                return simd.store(to, simd.xor(values[0], simd.shift_words_up(values[1], 8)));
+            }
+            for odd in 0..2 {
+                let kept = self.remainders[odd].add(x / 2);
+                let value = simd.add_words(simd.load(kept), values[odd]);
+                let product = simd.multiply_high_signed_words(value, c.factor);
+                values[odd] = simd.multiply_round_words(product, c.down_factor);
+                simd.store(
+                    kept,
+                    simd.sub_words(value, simd.multiply_words(values[odd], c.divisor)),
+                );
+            }
+            let changes = simd.xor(simd.and(values[0], c.low), simd.shift_words_up(values[1], 8));
+            simd.store(to, simd.add_bytes(simd.load(above), changes));
+        }
+    }
+}
+
+impl<const COLUMNS: usize> IntLoop for Make<'_, COLUMNS> {
+    #[inline(always)]
+    fn run<L: Simd>(self, simd: L) {
+        let [add, factor, down, divisor] = match self.quotient {
+            Quotient::Sums(Scale { add, factor, down }) => [add.into(), factor.into(), down as i32, 0],
+            Quotient::Changes { division, .. } => [
+                0,
+                division.factor.into(),
+                division.shift as i32,
+                division.divisor.into(),
+            ],
+        };
+        let words = |value: i32| simd.splat(value << 16 | value);
+        let constants = Constants {
+            add: words(add),
+            factor: words(factor),
+            down: down as u32,
+            down_factor: words(1 << (15 - down)),
+            divisor: words(divisor),
+            low: words(0xFF),
+        };
+        let (step, samples) = (4 * L::LANES, self.out.len());
+        let whole = samples / step * step;
+        let to = self.out.as_mut_ptr();
+        let above = self.above.map_or(to.cast_const(), <[u8]>::as_ptr);
+        for x in (0..whole).step_by(step) {
+            if COLUMNS > MOST_IN_WORDS {
+                // Three stores a step queue behind one that waits for its cache line.
+                prefetch(simd, [self.next, &[]], x, step);
+            }
+            // SAFETY: the step ends within the row. The lines have a TILE before the row and two after its
+            // last whole one, more than masks reach; remainders are as many as the row's samples, rounded up
+            // to a multiple of TILE. `above` has as many results as `out`.
+            unsafe { self.step(simd, &constants, x, above.add(x), to.add(x)) };
+        }
+        if whole < samples {
+            let mut last = [[0_u8; TILE]; 2];
+            // SAFETY: `above` has as many results as `out`, and the copies have a step's length.
+            unsafe {
+                above
+                    .add(whole)
+                    .copy_to_nonoverlapping(last[0].as_mut_ptr(), samples - whole);
+                let [above, to] = &mut last;
+                self.step(simd, &constants, whole, above.as_ptr(), to.as_mut_ptr());
+            }
+            self.out[whole..].copy_from_slice(&last[1][..samples - whole]);
+        }
+    }
+}
