@@ -198,7 +198,19 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
-    fn scaled_lengths(self, _: Self::V, _: Self::V, _: f32) -> Self::V {
+    fn roots_below(self, _: Self::V, _: Option<f32>) -> Self::V {
+        match self.0 {}
+    }
+
+    fn lengths_below(self, _: Self::V, _: Self::V, _: Option<f32>) -> Self::V {
+        match self.0 {}
+    }
+
+    fn count_words_above(self, _: Self::V, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn count_numbers_above(self, _: Self::V, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 

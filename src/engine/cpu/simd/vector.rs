@@ -76,6 +76,9 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// True if deinterleaving rows pays, which needs permutations across the whole vector.
     const DEINTERLEAVES: bool = false;
 
+    /// True if [`Simd::roots_below`] with a correction takes less time than [`Simd::scaled_roots`].
+    const ESTIMATES_ROOTS: bool = false;
+
     /// Runs a loop, compiled for this set.
     fn enter<W: IntLoop>(self, work: W);
 
@@ -177,9 +180,19 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// to even. The conversion to 32-bit floating point and each further step are rounded by IEEE 754.
     fn scaled_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
 
-    /// `factor` times the roots of `a^2 + b^2`, with the same rounding in each step, to nearest, halves to
-    /// even.
-    fn scaled_lengths(self, a: Self::V, b: Self::V, factor: f32) -> Self::V;
+    /// The same, rounded down, and off by up to a 2^14th part before that. It may be negative for 0.
+    fn roots_below(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
+
+    /// The roots of `a^2 + b^2`, times `factor` if there is one, rounded down. The conversion to 32-bit
+    /// floating point and each further step are rounded to nearest before that; a product may be added up
+    /// without.
+    fn lengths_below(self, a: Self::V, b: Self::V, factor: Option<f32>) -> Self::V;
+
+    /// Words of `count`, and one more where the word of `a` is above that of `b`, both with sign.
+    fn count_words_above(self, count: Self::V, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The same for numbers.
+    fn count_numbers_above(self, count: Self::V, a: Self::V, b: Self::V) -> Self::V;
 
     /// Numbers, shifted down with their sign.
     fn shift_down(self, a: Self::V, by: Self::V) -> Self::V;

@@ -6,16 +6,18 @@
 //! p7 .. p3      as many results as they have words or numbers
 //! p6 p5 p4
 //!
-//! slopes        u = p4 - p0, v = p2 - p6       sobel, prewitt, scharr: corners serve both masks
-//!               x = corner (u + v) + side (p3 - p7)
-//!               y = corner (u - v) + side (p5 - p1)
-//! differences   x = a - b, y = c - d           roberts
-//!                 | (x y) (x y) ..             in words one multiply-add computes x^2 + y^2
+//! slopes        u = corner (p4 - p0), v = corner (p2 - p6)       sobel, prewitt, scharr: corners serve both
+//!               x = u + v + side (p3 - p7)                       masks
+//!               y = u - v + side (p5 - p1)
+//! differences   x = a - b, y = c - d                             roberts
 //!               root(x^2 + y^2)
 //!
 //! the largest   p0 + p1 + max(p7, p2) ..       kirsch: two sums of three neighbours share a pair
 //! absolute      |q0 a + q1 b + ..|             up to nine weights of any mask
 //! ```
+//!
+//! Of x and y that need 32 bits the samples stay words, less 2^15: one multiply-add makes the difference of a
+//! pair with its weight.
 //!
 //! `row.rs` makes all other rows.
 #![allow(unsafe_code)]
@@ -23,139 +25,233 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::lanes::Lanes;
-use super::root::Root;
-use super::sums::{Places, Tap, TapOffset};
+use super::Width;
+use super::lanes::{Lanes, Numbers, Words};
+use super::root::{CORRECTED, Correction, Root, WordRoot};
+use super::sums::{Centred, Places, Sample, Tap, TapOffset};
 use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{CombinedKernel, Combining, Compass, Convolve, RING};
 use crate::frame::PixelFormat;
+use std::marker::PhantomData;
 
-/// The vector loop of a plane.
-pub(super) struct InRegisters<W: Lanes> {
+/// The vector loop of a plane, by the lines that it reads.
+pub(super) enum InRegisters {
+    /// Samples as words; sums of 16 bits.
+    Words(Box<dyn Rows<i16>>),
+    /// Samples less 2^15 as words; sums of 32 bits.
+    Centred(Box<dyn Rows<Centred>>),
+    /// Samples as numbers; sums of 32 bits.
+    Numbers(Box<dyn Rows<i32>>),
+}
+
+/// What a loop is made for.
+struct Planned<'a> {
     vectors: Vectors,
-    form: Form<W>,
-    levels: Levels,
+    kernel: &'a CombinedKernel,
+    width: Width,
+    format: PixelFormat,
+    first: Convolve,
 }
 
-/// The samples that are read, and how they are combined.
-enum Form<W: Lanes> {
-    /// Two 3x3 masks across each other.
-    Slopes(Slopes<W>),
-    /// Two differences of two samples.
-    Differences([TapOffset; 4], Differences<W>),
-    /// The largest of eight compass masks.
-    Largest(Largest),
-    /// The absolute value of a sum of up to six weights.
-    Six([TapOffset; 6], Absolute<6>),
-    /// The absolute value of a sum of up to nine weights.
-    Nine([TapOffset; 9], Absolute<9>),
-}
-
-impl<W: Lanes> InRegisters<W> {
-    /// `None` if there is no loop: without vectors, if a root or a level needs more bits, if channels differ
-    /// in their constants, and for larger masks.
+impl InRegisters {
+    /// `None` if there is no loop: for sums of `width` 64, if a root or a level needs more bits, if channels
+    /// differ in their constants, and for larger masks.
     pub(super) fn new(
-        vectors: Option<Vectors>,
-        kernel: &CombinedKernel,
+        vectors: Vectors,
+        (kernel, width): (&CombinedKernel, Width),
         (masks, compass): (&[Vec<Tap>], Option<Compass>),
         channels: &[Convolve],
         (format, root): (PixelFormat, Option<&Root>),
-    ) -> Option<InRegisters<W>> {
-        let first = channels.first()?;
+    ) -> Option<InRegisters> {
+        let first = *channels.first()?;
         let known = |c: &Convolve| (c.low, c.high, c.level);
-        if channels.iter().any(|c| known(c) != known(first)) {
+        if channels.iter().any(|c| known(c) != known(&first)) {
             return None;
         }
-        let shift = || {
-            (kernel.shift < 8 * W::BYTES as u32).then_some(Shift {
-                low: first.low as i32,
-                shift: kernel.shift,
-            })
+        let planned = Planned {
+            vectors,
+            kernel,
+            width,
+            format,
+            first,
         };
-        let form = match kernel.combining {
-            Combining::Magnitude(_) => {
-                let root = W::root(root?, kernel.most_sum(format.max_value()))?;
-                let slopes = Slopes::new(kernel, root).map(Form::Slopes);
-                slopes.or_else(|| differences(masks, root))?
-            }
-            Combining::Largest => Form::Largest(Largest {
-                compass: compass.filter(Compass::is_balanced)?,
-                shift: shift()?,
-            }),
-            Combining::Absolute => {
-                let (taps, start) = (masks.first()?, kernel.start(0, first.level));
-                match taps.len() {
-                    0..=6 => {
-                        let (places, sum) = Absolute::new::<W>(taps, start, shift()?)?;
-                        Form::Six(places, sum)
-                    }
-                    _ => {
-                        let (places, sum) = Absolute::new::<W>(taps, start, shift()?)?;
-                        Form::Nine(places, sum)
-                    }
-                }
-            }
-        };
-        Some(InRegisters {
-            vectors: vectors?,
-            form,
-            levels: Levels::new::<W>(format, first.high)?,
-        })
-    }
-
-    /// Makes a row, and prefetches the rows of `next`. Lines are readable up to a row's samples, rounded up
-    /// to [`TILE`].
-    pub(super) fn make(&self, lines: &Places<'_, W::Number>, out: &mut [u8], next: NextRows<'_>) {
-        match &self.form {
-            Form::Slopes(slopes) => self.make_of(*slopes, RING, lines, out, next),
-            Form::Differences(places, differences) => {
-                self.make_of(*differences, *places, lines, out, next);
-            }
-            Form::Largest(largest) => self.make_of(*largest, RING, lines, out, next),
-            Form::Six(places, sum) => self.make_of(*sum, *places, lines, out, next),
-            Form::Nine(places, sum) => self.make_of(*sum, *places, lines, out, next),
+        match (kernel.combining, width) {
+            (_, Width::SixtyFour) => None,
+            (Combining::Magnitude(_), _) => match Slopes::new(kernel) {
+                Some(slopes) => planned.magnitudes(slopes, RING, root?),
+                None => planned.magnitudes(Differences, differences(masks)?, root?),
+            },
+            (_, Width::Sixteen) => Some(InRegisters::Words(planned.others::<Words>(masks, compass)?)),
+            (_, Width::ThirtyTwo) => Some(InRegisters::Numbers(planned.others::<Numbers>(masks, compass)?)),
         }
     }
 
-    /// Runs the loop of one form.
-    fn make_of<M: Make<W, N>, const N: usize>(
+    /// The description of the roots; `None` if there are none.
+    pub(super) fn roots(&self) -> Option<&'static str> {
+        match self {
+            InRegisters::Words(rows) => rows.roots(),
+            InRegisters::Centred(rows) => rows.roots(),
+            InRegisters::Numbers(rows) => rows.roots(),
+        }
+    }
+
+    /// Bits of sums.
+    pub(super) fn width(&self) -> Width {
+        match self {
+            InRegisters::Words(_) => Width::Sixteen,
+            InRegisters::Centred(_) | InRegisters::Numbers(_) => Width::ThirtyTwo,
+        }
+    }
+}
+
+impl Planned<'_> {
+    /// A loop; `None` if its integers do not hold the levels.
+    fn rows<M: Make<N, R>, const N: usize, const R: usize>(
         &self,
         make: M,
         places: [TapOffset; N],
-        lines: &Places<'_, W::Number>,
-        out: &mut [u8],
-        next: NextRows<'_>,
-    ) {
-        let samples = out.len() / self.levels.bytes;
-        let row = MakeRow {
+    ) -> Option<Box<dyn Rows<M::Line>>> {
+        Some(Box::new(Loop::<M, N, R> {
+            vectors: self.vectors,
             make,
+            places,
+            levels: Levels::new::<M::Lanes>(self.format, self.first.high)?,
+        }))
+    }
+
+    /// A loop of roots.
+    fn magnitudes<S: TwoSums<N>, const N: usize>(
+        &self,
+        sums: S,
+        places: [TapOffset; N],
+        root: &Root,
+    ) -> Option<InRegisters> {
+        fn estimates<L: Simd>(_: L) -> bool {
+            L::ESTIMATES_ROOTS
+        }
+        let most_sum = self.kernel.most_sum(self.format.max_value());
+        let single = root.single_in_words();
+        let is_faster = single.is_none() || with_simd!(self.vectors, simd => estimates(simd));
+        let corrected = root.in_words(most_sum).filter(|_| is_faster);
+        let words = if self.width != Width::Sixteen {
+            None
+        } else if let Some(root) = corrected {
+            self.rows(WordRoots { sums, root }, places)
+        } else if let Some(root) = single {
+            self.rows(WordRoots { sums, root }, places)
+        } else {
+            None
+        };
+        if let Some(words) = words {
+            return Some(InRegisters::Words(words));
+        }
+        let root = root.in_numbers(most_sum)?;
+        self.rows(NumberRoots { sums, root }, places)
+            .map(InRegisters::Centred)
+    }
+
+    /// A loop of the largest sums, or of absolute values.
+    fn others<W: Lanes>(
+        &self,
+        masks: &[Vec<Tap>],
+        compass: Option<Compass>,
+    ) -> Option<Box<dyn Rows<W::Number>>> {
+        let (kernel, first) = (self.kernel, &self.first);
+        let shift = Shift {
+            low: first.low as i32,
+            shift: Some(kernel.shift).filter(|&shift| shift < 8 * W::BYTES as u32)?,
+        };
+        if kernel.combining == Combining::Largest {
+            let largest = Largest::<W> {
+                compass: compass.filter(Compass::is_balanced)?,
+                shift,
+                lanes: PhantomData,
+            };
+            return self.rows(largest, RING);
+        }
+        let (taps, start) = (masks.first()?, kernel.start(0, first.level));
+        if taps.len() <= 6 {
+            let (places, sum) = Absolute::<W, 6>::new(taps, start, shift)?;
+            self.rows(sum, places)
+        } else {
+            let (places, sum) = Absolute::<W, 9>::new(taps, start, shift)?;
+            self.rows(sum, places)
+        }
+    }
+}
+
+/// A loop over lines of `T`.
+pub(super) trait Rows<T>: Send + Sync {
+    /// Makes a row, and prefetches the rows of `next`. Lines are readable up to a row's samples, rounded up
+    /// to [`TILE`].
+    fn make(&self, lines: &Places<'_, T>, out: &mut [u8], next: NextRows<'_>);
+
+    /// The description of the roots; `None` if there are none.
+    fn roots(&self) -> Option<&'static str>;
+}
+
+/// A way to make results, and the places of the samples that they are made from.
+struct Loop<M, const N: usize, const R: usize> {
+    vectors: Vectors,
+    make: M,
+    places: [TapOffset; N],
+    levels: Levels,
+}
+
+impl<M: Make<N, R>, const N: usize, const R: usize> Rows<M::Line> for Loop<M, N, R> {
+    fn make(&self, lines: &Places<'_, M::Line>, out: &mut [u8], next: NextRows<'_>) {
+        let samples = out.len() / self.levels.bytes;
+        let row = MakeRow::<'_, _, M, N, R> {
+            make: self.make,
             levels: self.levels,
-            under: places.map(|place| lines.under(place, 0, samples.next_multiple_of(TILE))),
+            under: self
+                .places
+                .map(|place| lines.under(place, 0, samples.next_multiple_of(TILE))),
             samples,
             out,
             next,
         };
         with_simd!(self.vectors, simd => simd.unfused().enter(row));
     }
+
+    fn roots(&self) -> Option<&'static str> {
+        M::ROOTS
+    }
 }
 
-/// Combines the samples under `N` weights to integers of at least 0; a root may be -1 instead of 0.
-trait Make<W: Lanes, const N: usize>: Copy {
-    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> L::V;
+/// Combines the samples under `N` weights to integers of at least 0; a root may be negative instead of 0. A
+/// vector of samples makes `R` vectors of integers, in [`Order::Interleaved`] if these are two.
+trait Make<const N: usize, const R: usize>: Copy + Send + Sync + 'static {
+    /// The type of a line's elements.
+    type Line: Sample;
+
+    /// The integers.
+    type Lanes: Lanes;
+
+    /// The description of the roots; `None` if there are none.
+    const ROOTS: Option<&'static str> = None;
+
+    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; R];
+}
+
+/// Two sums of differences of the samples under `N` weights.
+trait TwoSums<const N: usize>: Copy + Send + Sync + 'static {
+    /// The sums, if `differ` makes the difference of two of the samples times a weight.
+    fn sums<W: Lanes, L: Simd>(self, simd: L, differ: impl Fn(usize, usize, i32) -> L::V) -> [L::V; 2];
 }
 
 /// Two 3x3 masks across each other, such as Sobel's, with the weights of corners and of the middles of sides.
 #[derive(Clone, Copy)]
-struct Slopes<W: Lanes> {
+struct Slopes {
     corner: i32,
     side: i32,
-    root: W::Root,
 }
 
-impl<W: Lanes> Slopes<W> {
-    fn new(kernel: &CombinedKernel, root: W::Root) -> Option<Slopes<W>> {
+impl Slopes {
+    /// `None` for other masks, and for weights that take more than 16 bits.
+    fn new(kernel: &CombinedKernel) -> Option<Slopes> {
         let [across, down] = &kernel.masks[..] else {
             return None;
         };
@@ -165,31 +261,30 @@ impl<W: Lanes> Slopes<W> {
         let (c, s) = (corner, side);
         let is_known =
             across[..] == [-c, 0, c, -s, 0, s, -c, 0, c] && down[..] == [-c, -s, -c, 0, 0, 0, c, s, c];
-        (is_known && kernel.width == 3).then_some(Slopes { corner, side, root })
+        let is_short = c.abs().max(s.abs()) <= i32::from(i16::MAX);
+        (is_known && kernel.width == 3 && is_short).then_some(Slopes { corner, side })
     }
 }
 
-impl<W: Lanes> Make<W, 8> for Slopes<W> {
+impl TwoSums<8> for Slopes {
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, p: [L::V; 8]) -> L::V {
-        let (u, v) = (W::sub(simd, p[4], p[0]), W::sub(simd, p[2], p[6]));
+    fn sums<W: Lanes, L: Simd>(self, simd: L, differ: impl Fn(usize, usize, i32) -> L::V) -> [L::V; 2] {
+        let (u, v) = (differ(4, 0, self.corner), differ(2, 6, self.corner));
+        let sides = [differ(3, 7, self.side), differ(5, 1, self.side)];
         let corners = [W::add(simd, u, v), W::sub(simd, u, v)];
-        let sides = [W::sub(simd, p[3], p[7]), W::sub(simd, p[5], p[1])];
-        let mut sums = sides;
-        for k in 0..2 {
-            let weighted = W::times(simd, corners[k], self.corner);
-            sums[k] = W::add(simd, weighted, W::times(simd, sides[k], self.side));
-        }
-        W::magnitude(simd, self.root, sums)
+        [
+            W::add(simd, corners[0], sides[0]),
+            W::add(simd, corners[1], sides[1]),
+        ]
     }
 }
 
 /// Two masks, each of which subtracts one sample from another.
 #[derive(Clone, Copy)]
-struct Differences<W: Lanes>(W::Root);
+struct Differences;
 
-/// [`Form::Differences`] of two masks; `None` for other masks.
-fn differences<W: Lanes>(masks: &[Vec<Tap>], root: W::Root) -> Option<Form<W>> {
+/// The places of the samples of [`Differences`]; `None` for other masks.
+fn differences(masks: &[Vec<Tap>]) -> Option<[TapOffset; 4]> {
     let [first, second] = masks else {
         return None;
     };
@@ -197,14 +292,61 @@ fn differences<W: Lanes>(masks: &[Vec<Tap>], root: W::Root) -> Option<Form<W>> {
     // The sign of a difference does not matter: it is squared.
     let differ = |a: &Tap, b: &Tap| a.weight.abs() == 1 && a.weight == -b.weight;
     let is_known = first.len() == 2 && differ(taps[0], taps[1]) && differ(taps[2], taps[3]);
-    is_known.then(|| Form::Differences(taps.map(|tap| tap.place), Differences(root)))
+    is_known.then(|| taps.map(|tap| tap.place))
 }
 
-impl<W: Lanes> Make<W, 4> for Differences<W> {
+impl TwoSums<4> for Differences {
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, p: [L::V; 4]) -> L::V {
-        let sums = [W::sub(simd, p[0], p[1]), W::sub(simd, p[2], p[3])];
-        W::magnitude(simd, self.0, sums)
+    fn sums<W: Lanes, L: Simd>(self, _: L, differ: impl Fn(usize, usize, i32) -> L::V) -> [L::V; 2] {
+        [differ(0, 1, 1), differ(2, 3, 1)]
+    }
+}
+
+/// The roots of the sums of squares of two sums of 16 bits.
+#[derive(Clone, Copy)]
+struct WordRoots<S, R> {
+    sums: S,
+    root: R,
+}
+
+impl<S: TwoSums<N>, R: WordRoot, const N: usize> Make<N, 1> for WordRoots<S, R> {
+    type Line = i16;
+    type Lanes = Words;
+    const ROOTS: Option<&'static str> = Some(R::NAME);
+
+    #[inline(always)]
+    fn make<L: Simd>(self, simd: L, p: [L::V; N]) -> [L::V; 1] {
+        let differ = |a: usize, b: usize, weight| {
+            let difference = Words::sub(simd, p[a], p[b]);
+            Words::times(simd, difference, weight)
+        };
+        [self.root.of_words(simd, self.sums.sums::<Words, L>(simd, differ))]
+    }
+}
+
+/// The same of 32 bits.
+#[derive(Clone, Copy)]
+struct NumberRoots<S> {
+    sums: S,
+    root: Correction,
+}
+
+impl<S: TwoSums<N>, const N: usize> Make<N, 2> for NumberRoots<S> {
+    type Line = Centred;
+    type Lanes = Numbers;
+    const ROOTS: Option<&'static str> = Some(CORRECTED);
+
+    #[inline(always)]
+    fn make<L: Simd>(self, simd: L, p: [L::V; N]) -> [L::V; 2] {
+        let half = |k: usize| {
+            let differ = |a: usize, b: usize, weight: i32| {
+                let weights = simd.splat(weight.wrapping_neg() << 16 | weight & 0xFFFF);
+                simd.multiply(simd.interleave_words(p[a], p[b])[k], weights)
+            };
+            let sums = self.sums.sums::<Numbers, L>(simd, differ);
+            self.root.of_numbers(simd, sums)
+        };
+        [half(0), half(1)]
     }
 }
 
@@ -227,14 +369,18 @@ impl Shift {
 /// The largest of eight rotated masks' sums. The sums of all rotations add up to 0, so the largest is at
 /// least 0.
 #[derive(Clone, Copy)]
-struct Largest {
+struct Largest<W> {
     compass: Compass,
     shift: Shift,
+    lanes: PhantomData<W>,
 }
 
-impl<W: Lanes> Make<W, 8> for Largest {
+impl<W: Lanes> Make<8, 1> for Largest<W> {
+    type Line = W::Number;
+    type Lanes = W;
+
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, p: [L::V; 8]) -> L::V {
+    fn make<L: Simd>(self, simd: L, p: [L::V; 8]) -> [L::V; 1] {
         let (more, others) = (self.compass.more as i32, self.compass.others as i32);
         let mut all = W::add(simd, p[0], p[1]);
         let mut most = W::add(simd, all, W::max(simd, p[7], p[2]));
@@ -246,21 +392,22 @@ impl<W: Lanes> Make<W, 8> for Largest {
         }
         let more = W::times(simd, most, more);
         let sum = W::add(simd, more, W::times(simd, all, others));
-        self.shift.down::<W, L>(simd, sum)
+        [self.shift.down::<W, L>(simd, sum)]
     }
 }
 
 /// The absolute value of a mask's sum.
 #[derive(Clone, Copy)]
-struct Absolute<const N: usize> {
+struct Absolute<W, const N: usize> {
     weights: [i32; N],
     start: i32,
     shift: Shift,
+    lanes: PhantomData<W>,
 }
 
-impl<const N: usize> Absolute<N> {
+impl<W: Lanes, const N: usize> Absolute<W, N> {
     /// `None` for more than `N` weights. Missing ones are 0, at any place.
-    fn new<W: Lanes>(taps: &[Tap], start: i64, shift: Shift) -> Option<([TapOffset; N], Absolute<N>)> {
+    fn new(taps: &[Tap], start: i64, shift: Shift) -> Option<([TapOffset; N], Absolute<W, N>)> {
         let (mut places, mut weights) = ([taps.first()?.place; N], [0; N]);
         for (k, tap) in taps.iter().enumerate() {
             *places.get_mut(k)? = tap.place;
@@ -275,20 +422,24 @@ impl<const N: usize> Absolute<N> {
                 weights,
                 start,
                 shift,
+                lanes: PhantomData,
             },
         ))
     }
 }
 
-impl<W: Lanes, const N: usize> Make<W, N> for Absolute<N> {
+impl<W: Lanes, const N: usize> Make<N, 1> for Absolute<W, N> {
+    type Line = W::Number;
+    type Lanes = W;
+
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> L::V {
+    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; 1] {
         let mut sum = W::splat(simd, self.start);
         for k in 0..N {
             sum = W::add(simd, sum, W::weigh(simd, samples[k], self.weights[k]));
         }
         let size = W::max(simd, sum, W::sub(simd, simd.splat(0), sum));
-        self.shift.down::<W, L>(simd, size)
+        [self.shift.down::<W, L>(simd, size)]
     }
 }
 
@@ -324,16 +475,16 @@ impl Levels {
         })
     }
 
-    /// Stores the results of a step, in vectors of words or of numbers.
+    /// Stores the results of a step, in vectors of words or, in `order`, of numbers.
     ///
     /// # Safety
     /// 4 LANES samples are writable at `to`.
     #[inline(always)]
-    unsafe fn store<W: Lanes, L: Simd>(self, simd: L, mut made: [L::V; 4], to: *mut u8) {
+    unsafe fn store<W: Lanes, L: Simd>(self, simd: L, mut made: [L::V; 4], order: Order, to: *mut u8) {
         let are_words = W::BYTES == 2;
         // Stores clamp, except for words that become samples of two bytes.
         if self.high != 0 || (are_words && self.bytes == 2) {
-            for k in 0..per_step::<W>() {
+            for k in 0..W::BYTES {
                 let least = W::max(simd, made[k], W::splat(simd, self.least));
                 let clamped = W::min(simd, least, W::splat(simd, self.most));
                 made[k] = W::add(simd, clamped, W::splat(simd, self.high));
@@ -346,65 +497,129 @@ impl Levels {
         unsafe {
             match (are_words, self.bytes) {
                 (true, 1) => simd.store_packed([a, b], Order::Interleaved, to),
-                (false, 1) => simd.store_bytes([a, b, c, d], Order::Plain, to),
+                (false, 1) => simd.store_bytes([a, b, c, d], order, to),
                 (true, _) => {
                     simd.store(to, simd.shift_words_up(a, self.left));
                     simd.store(half, simd.shift_words_up(b, self.left));
                 }
                 (false, _) => {
-                    simd.store_words([a, b], Order::Plain, self.max, self.left, to);
-                    simd.store_words([c, d], Order::Plain, self.max, self.left, half);
+                    simd.store_words([a, b], order, self.max, self.left, to);
+                    simd.store_words([c, d], order, self.max, self.left, half);
                 }
             }
         }
     }
 }
 
-/// Vectors that hold the 4 LANES results of a step.
-const fn per_step<W: Lanes>() -> usize {
-    W::BYTES
-}
-
 /// The loop that makes a row.
-struct MakeRow<'a, W: Lanes, M, const N: usize> {
+struct MakeRow<'a, T, M, const N: usize, const R: usize> {
     make: M,
     levels: Levels,
     /// The samples under each weight, rounded up to whole steps.
-    under: [&'a [W::Number]; N],
+    under: [&'a [T]; N],
     samples: usize,
     out: &'a mut [u8],
     next: NextRows<'a>,
 }
 
-impl<W: Lanes, M: Make<W, N>, const N: usize> IntLoop for MakeRow<'_, W, M, N> {
+impl<M: Make<N, R>, const N: usize, const R: usize> IntLoop for MakeRow<'_, M::Line, M, N, R> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let (make, levels) = (self.make, self.levels);
-        let under = self.under.map(<[W::Number]>::as_ptr);
+        let under = self.under.map(<[M::Line]>::as_ptr);
+        let order = if R == 2 { Order::Interleaved } else { Order::Plain };
         let step = 4 * L::LANES;
+        // Vectors that hold the samples of a step.
+        let vectors = size_of::<M::Line>();
         let mut last = [0_u8; 2 * TILE];
         for x in (0..self.samples).step_by(step) {
             let mut made = [simd.splat(0); 4];
-            for k in 0..per_step::<W>() {
+            for k in 0..vectors {
                 let mut samples = [simd.splat(0); N];
                 for n in 0..N {
                     // SAFETY: `under` has the samples of a row rounded up to TILE, a multiple of a step's 4
                     // LANES.
-                    samples[n] = unsafe { simd.load(under[n].add(x + step / per_step::<W>() * k)) };
+                    samples[n] = unsafe { simd.load(under[n].add(x + step / vectors * k)) };
                 }
-                made[k] = make.make(simd, samples);
+                made[R * k..][..R].copy_from_slice(&make.make(simd, samples));
             }
             let at = x * levels.bytes;
             if x + step <= self.samples {
                 // SAFETY: the step ends within the row.
-                unsafe { levels.store::<W, L>(simd, made, self.out[at..].as_mut_ptr()) };
+                unsafe { levels.store::<M::Lanes, L>(simd, made, order, self.out[at..].as_mut_ptr()) };
             } else {
                 // SAFETY: `last` has room for TILE samples of two bytes, which is no less than a step.
-                unsafe { levels.store::<W, L>(simd, made, last.as_mut_ptr()) };
+                unsafe { levels.store::<M::Lanes, L>(simd, made, order, last.as_mut_ptr()) };
                 let rest = &mut self.out[at..];
                 rest.copy_from_slice(&last[..rest.len()]);
             }
             prefetch(simd, self.next, at, step * levels.bytes);
         }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::engine::cpu::simd::InstructionSet;
+
+    /// The roots of pairs of sums, as vectors of numbers or of words compute them.
+    struct Lengths<'a> {
+        correction: Correction,
+        in_words: bool,
+        pairs: &'a [(i32, i32)],
+        out: &'a mut Vec<i32>,
+    }
+
+    impl IntLoop for Lengths<'_> {
+        #[inline(always)]
+        fn run<L: Simd>(self, simd: L) {
+            for pairs in self.pairs.chunks(L::LANES) {
+                let mut sums = [[0_i32; 16]; 2];
+                for (at, &(a, b)) in pairs.iter().enumerate() {
+                    (sums[0][at], sums[1][at]) = (a, b);
+                }
+                if self.in_words {
+                    // Words of both halves of a number.
+                    sums = sums.map(|sums| sums.map(|sum| sum << 16 | sum & 0xFFFF));
+                }
+                let [a, b] = sums.each_ref().map(|sums| {
+                    // SAFETY: a vector has at most 16 numbers.
+                    unsafe { simd.load(sums.as_ptr()) }
+                });
+                let roots = if self.in_words {
+                    self.correction.of_words(simd, [a, b])
+                } else {
+                    self.correction.of_numbers(simd, [a, b])
+                };
+                let mut results = [0_i32; 16];
+                // SAFETY: a vector has at most 16 numbers.
+                unsafe { simd.store(results.as_mut_ptr(), roots) };
+                let results = results[..pairs.len()].iter();
+                self.out
+                    .extend(results.map(|&root| if self.in_words { root << 16 >> 16 } else { root }));
+            }
+        }
+    }
+
+    /// [`Lengths`] for each instruction set of this machine.
+    pub(in super::super) fn lengths(
+        correction: Correction,
+        in_words: bool,
+        pairs: &[(i32, i32)],
+    ) -> Vec<Vec<i32>> {
+        let sets = InstructionSet::available().filter_map(Vectors::of);
+        let results = sets.map(|vectors| {
+            let mut out = Vec::with_capacity(pairs.len());
+            let lengths = Lengths {
+                correction,
+                in_words,
+                pairs,
+                out: &mut out,
+            };
+            with_simd!(vectors, simd => simd.unfused().enter(lengths));
+            out
+        });
+        results.collect()
     }
 }

@@ -4,17 +4,13 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::root::{Correction, Root, VectorRoot};
 use super::sums::Number;
 use crate::engine::cpu::simd::vector::Simd;
 
 /// A vector's integers of one width. Partial sums may wrap; the final one is right.
-pub(super) trait Lanes: Copy {
+pub(super) trait Lanes: Copy + Send + Sync + 'static {
     /// The type of a line's elements.
     type Number: Number;
-
-    /// The method of roots of sums of squares.
-    type Root: Copy;
 
     /// Bytes of an integer.
     const BYTES: usize = size_of::<Self::Number>();
@@ -24,9 +20,6 @@ pub(super) trait Lanes: Copy {
 
     /// The value that [`Lanes::weigh`] subtracts from samples first.
     const OFFSET: i64;
-
-    /// The method of roots for sums of up to `most_sum`; `None` if there is none.
-    fn root(root: &Root, most_sum: i64) -> Option<Self::Root>;
 
     /// The low bits of `value` in every lane.
     fn splat<L: Simd>(simd: L, value: i32) -> L::V;
@@ -42,11 +35,14 @@ pub(super) trait Lanes: Copy {
     /// Samples less [`Lanes::OFFSET`], times any weight of 16 bits.
     fn weigh<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V;
 
+    /// The low bits of products of integers.
+    fn multiply<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
+
+    /// `count`, and one more where `a` is above `b`.
+    fn count_above<L: Simd>(simd: L, count: L::V, a: L::V, b: L::V) -> L::V;
+
     /// Integers of at least 0 shifted down.
     fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V;
-
-    /// The scaled roots of the sums of the squares of two sums.
-    fn magnitude<L: Simd>(simd: L, root: Self::Root, sums: [L::V; 2]) -> L::V;
 }
 
 /// Integers of 16 bits.
@@ -56,15 +52,9 @@ pub(super) struct Words;
 impl Lanes for Words {
     type Number = i16;
 
-    type Root = VectorRoot;
-
     const MOST: i64 = i16::MAX as i64;
 
     const OFFSET: i64 = 0;
-
-    fn root(root: &Root, _: i64) -> Option<VectorRoot> {
-        root.in_words()
-    }
 
     #[inline(always)]
     fn splat<L: Simd>(simd: L, value: i32) -> L::V {
@@ -102,19 +92,20 @@ impl Lanes for Words {
         Self::times(simd, samples, weight)
     }
 
+    #[inline(always)]
+    fn multiply<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
+        simd.multiply_words(a, b)
+    }
+
+    #[inline(always)]
+    fn count_above<L: Simd>(simd: L, count: L::V, a: L::V, b: L::V) -> L::V {
+        simd.count_words_above(count, a, b)
+    }
+
     /// The integers fit 16 unsigned bits.
     #[inline(always)]
     fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V {
         simd.shift_words_down(a, by)
-    }
-
-    #[inline(always)]
-    fn magnitude<L: Simd>(simd: L, root: VectorRoot, sums: [L::V; 2]) -> L::V {
-        let mut numbers = simd.interleave_words(sums[0], sums[1]);
-        for k in 0..2 {
-            numbers[k] = root.of(simd, simd.multiply(numbers[k], numbers[k]));
-        }
-        simd.pack_words(numbers[0], numbers[1])
     }
 }
 
@@ -125,16 +116,10 @@ pub(super) struct Numbers;
 impl Lanes for Numbers {
     type Number = i32;
 
-    type Root = Correction;
-
     const MOST: i64 = 1 << 29;
 
     // The difference fits 16 signed bits.
     const OFFSET: i64 = 1 << 15;
-
-    fn root(root: &Root, most_sum: i64) -> Option<Correction> {
-        root.in_numbers(most_sum)
-    }
 
     #[inline(always)]
     fn splat<L: Simd>(simd: L, value: i32) -> L::V {
@@ -180,14 +165,17 @@ impl Lanes for Numbers {
     }
 
     #[inline(always)]
-    fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V {
-        simd.shift_down(a, simd.splat(by as i32))
+    fn multiply<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
+        simd.multiply_numbers(a, b)
     }
 
     #[inline(always)]
-    fn magnitude<L: Simd>(simd: L, root: Correction, [a, b]: [L::V; 2]) -> L::V {
-        let near = simd.scaled_lengths(a, b, root.factor);
-        let squares = simd.add(simd.multiply_numbers(a, a), simd.multiply_numbers(b, b));
-        root.corrected(simd, near, squares)
+    fn count_above<L: Simd>(simd: L, count: L::V, a: L::V, b: L::V) -> L::V {
+        simd.count_numbers_above(count, a, b)
+    }
+
+    #[inline(always)]
+    fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V {
+        simd.shift_down(a, simd.splat(by as i32))
     }
 }

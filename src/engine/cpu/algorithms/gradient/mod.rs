@@ -33,12 +33,11 @@ use crate::engine::cpu::simd::vector::TILE;
 use crate::engine::cpu::simd::{Vectors, run_plain};
 use crate::filter::{ChannelStep, CombinedKernel, Combining, Convolve, Kernel};
 use crate::frame::{Layout, PixelFormat, Plane};
-use in_registers::InRegisters;
-use lanes::{Lanes, Numbers, Words};
+use in_registers::{InRegisters, Rows};
 use root::Root;
 use row::{CombinedRequantize, MakeRow};
 use std::fmt;
-use sums::{Masks, Number, Places, Widen};
+use sums::{Masks, Number, Places, Sample, Widen};
 
 /// One plane's part of a step with a combined kernel.
 pub(in crate::engine::cpu) struct Gradient {
@@ -55,10 +54,8 @@ pub(in crate::engine::cpu) struct Gradient {
     masks: Masks,
     width: Width,
     requantizing: CombinedRequantize,
-    /// The vector loop for sums of 16 bits, if there is one for the masks.
-    words: Option<InRegisters<Words>>,
-    /// The same for sums of 32 bits.
-    numbers: Option<InRegisters<Numbers>>,
+    /// The vector loop, if there is one for the masks.
+    in_registers: Option<InRegisters>,
 }
 
 /// Bits of sums.
@@ -134,10 +131,11 @@ impl PlaneFilter for Gradient {
         let (masks, width) = (Masks::new(kernel, &each), Width::of(kernel, format));
         let known = (&masks.taps[..], masks.compass);
         let ends = (format, root.as_ref());
-        let vectors = |of: Width| part.vectors.filter(|_| width == of);
+        let in_registers = part
+            .vectors
+            .and_then(|vectors| InRegisters::new(vectors, (kernel, width), known, &each, ends));
         Some(Gradient {
-            words: InRegisters::new(vectors(Width::Sixteen), kernel, known, &each, ends),
-            numbers: InRegisters::new(vectors(Width::ThirtyTwo), kernel, known, &each, ends),
+            in_registers,
             vectors: part.vectors,
             format,
             border: RowBorder::new(part.step.border, format, channels, (kernel.width, false)),
@@ -159,12 +157,12 @@ impl PlaneFilter for Gradient {
         if !self.convolves {
             return "copied or filled".to_owned();
         }
-        let (masks, width, requantizing) = (&self.masks, self.width, &self.requantizing);
-        let (place, requantizing) = match (&self.words, &self.numbers) {
-            (None, None) => ("", requantizing.to_string()),
-            (Some(_), _) => (" in registers", requantizing.to_string()),
-            (None, Some(_)) => (" in registers", requantizing.in_numbers().to_string()),
-        };
+        let loops = self.in_registers.as_ref();
+        let width = loops.map_or(self.width, InRegisters::width);
+        let place = if loops.is_some() { " in registers" } else { "" };
+        let roots = loops.and_then(InRegisters::roots);
+        let requantizing = roots.map_or_else(|| self.requantizing.to_string(), str::to_owned);
+        let masks = &self.masks;
         format!("gradient: {masks} in one pass, sums of {width} bits{place}, {requantizing}")
     }
 
@@ -175,22 +173,25 @@ impl PlaneFilter for Gradient {
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
     ) {
-        match (self.width, &self.words, &self.numbers) {
-            (_, Some(words), _) => {
-                self.make(picture, layout, strip, scratch.of(), vectors(words));
+        match (&self.in_registers, self.width) {
+            (Some(InRegisters::Words(rows)), _) => {
+                self.make(picture, layout, strip, scratch.of(), vectors(rows.as_ref()));
             }
-            (_, _, Some(numbers)) => {
-                self.make(picture, layout, strip, scratch.of(), vectors(numbers));
+            (Some(InRegisters::Centred(rows)), _) => {
+                self.make(picture, layout, strip, scratch.of(), vectors(rows.as_ref()));
             }
-            (Width::Sixteen, ..) => self.make(picture, layout, strip, scratch.of(), self.plain::<i16>()),
-            (Width::ThirtyTwo, ..) => self.make(picture, layout, strip, scratch.of(), self.plain::<i32>()),
-            (Width::SixtyFour, ..) => self.make(picture, layout, strip, scratch.of(), self.plain::<i64>()),
+            (Some(InRegisters::Numbers(rows)), _) => {
+                self.make(picture, layout, strip, scratch.of(), vectors(rows.as_ref()));
+            }
+            (None, Width::Sixteen) => self.make(picture, layout, strip, scratch.of(), self.plain::<i16>()),
+            (None, Width::ThirtyTwo) => self.make(picture, layout, strip, scratch.of(), self.plain::<i32>()),
+            (None, Width::SixtyFour) => self.make(picture, layout, strip, scratch.of(), self.plain::<i64>()),
         }
     }
 }
 
 /// The function that makes a row with the vector loop `rows`.
-fn vectors<W: Lanes>(rows: &InRegisters<W>) -> impl Fn(&Places<'_, W::Number>, &mut [u8], NextRows<'_>) {
+fn vectors<T>(rows: &dyn Rows<T>) -> impl Fn(&Places<'_, T>, &mut [u8], NextRows<'_>) {
     |places, out, next| rows.make(places, out, next)
 }
 
@@ -209,7 +210,7 @@ impl Gradient {
     }
 
     /// Makes the rows of the strip. `row` makes one from lines, and prefetches the next rows.
-    fn make<T: Number>(
+    fn make<T: Sample>(
         &self,
         picture: Picture<'_>,
         layout: &Layout,

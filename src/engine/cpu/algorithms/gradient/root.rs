@@ -5,6 +5,7 @@
 //! each result, and at one below. That is checked for every result when a plan is made, and a method that
 //! fails is not used.
 
+use super::lanes::{Lanes, Numbers, Words};
 use crate::engine::cpu::simd::vector::Simd;
 use crate::filter::Scale;
 use std::fmt;
@@ -12,8 +13,14 @@ use std::fmt;
 /// The largest result for which floating-point methods are tried.
 const MOST_CHECKED: u32 = 1 << 17;
 
-/// The description of [`RootMethod::Corrected`], and of roots of 32-bit sums in vectors.
-pub(super) const IN_NUMBERS: &str = "roots of 32-bit numbers put right by integers";
+/// The largest result that [`Simd::roots_below`] is exact enough for.
+const MOST_ESTIMATED: u32 = 8000;
+
+/// The description of [`RootMethod::Single`].
+const SINGLE: &str = "roots of 32-bit numbers";
+
+/// The description of [`RootMethod::Corrected`].
+pub(super) const CORRECTED: &str = "roots of 32-bit numbers put right by integers";
 
 /// The scaled root for one scale and one largest result.
 #[derive(Debug, Clone, Copy)]
@@ -38,107 +45,132 @@ pub(super) enum RootMethod {
     Integers,
 }
 
-/// Corrects a root that may be one too large, in integers of 32 bits.
+/// Corrects a root that may be one too small, in integers of 16 or of 32 bits.
 ///
-/// With r = n/d sqrt(m), `near` is one too large if it is more than r + 1/2:
+/// With r = n/d sqrt(m), `near` is one too small if r is at least near + 1/2:
 ///
 /// ```text
-/// near - 1/2 > r   <=>   d^2 (near^2 - near + 1/4) > n^2 m
-///                  <=>   rest = n^2 m - d^2 near (near - 1) - ceil(d^2 / 4) < 0       in integers
+/// near + 1/2 <= r   <=>   d^2 (near^2 + near + 1/4) <= n^2 m
+///                   <=>   rest = n^2 m - d^2 near^2 > d^2 near + ceil(d^2 / 4) - 1 = edge      in integers
 /// ```
 ///
-/// Both products may need far more than 32 bits, but their difference `rest` does not: with near - 3/2 <= r <
-/// near + 1/2 its magnitude is at most d^2 (2 near + 2). So everything is computed modulo 2^32, and the sign
-/// of `rest` is right.
+/// Both products may need far more bits, but `rest` does not: with near - 1/2 <= r < near + 3/2 its magnitude
+/// is less than d^2 (3 near + 3). So everything is computed modulo 2^16 or 2^32, and the comparison is right.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Correction {
-    /// A little more than the scale: roots are never too small, and too large by less than 1.
-    pub(super) factor: f32,
+    /// The scale, unless it is 1.
+    pub(super) factor: Option<f32>,
     /// n^2, modulo 2^32.
     above: i32,
     /// d^2
     below: i32,
-    /// d^2 / 4, rounded up.
+    /// d^2 / 4, rounded up, less 1.
     quarter: i32,
 }
 
 impl Correction {
-    /// `None` if 32 bits do not hold the difference.
-    fn new(scale: Scale, most_result: u32) -> Option<Correction> {
+    /// `None` if integers of `bits` do not hold the difference.
+    fn new(scale: Scale, most_result: u32, bits: u32) -> Option<Correction> {
         let square = |a: u32| u64::from(a).pow(2);
         let (above, below) = (square(scale.numerator()), square(scale.denominator()));
-        let factor = scale.numerator() as f64 / f64::from(scale.denominator());
-        // `near` may be one more than the largest result.
-        let most = below * (2 * u64::from(most_result) + 4);
-        (most <= i32::MAX as u64).then_some(Correction {
-            factor: (factor * (1.0 + 2.0_f64.powi(-20))) as f32,
+        let factor = (scale.numerator() as f64 / f64::from(scale.denominator())) as f32;
+        let most = below * (3 * u64::from(most_result) + 3);
+        (most < 1 << (bits - 1)).then_some(Correction {
+            factor: (factor != 1.0).then_some(factor),
             above: above as i32,
             below: below as i32,
-            quarter: below.div_ceil(4) as i32,
+            quarter: below.div_ceil(4) as i32 - 1,
         })
     }
 
     /// The root of `squares`, which is at most [`Root::most`].
     #[inline(always)]
     pub(super) fn root(&self, squares: i32) -> i32 {
-        self.one_less(single_root(squares, self.factor), squares)
+        self.one_more(root_below(squares, self.factor.unwrap_or(1.0)), squares)
     }
 
-    /// `near`, or one less where that is the root.
+    /// `near`, or one more where that is the root.
     #[inline(always)]
-    fn one_less(&self, near: i32, squares: i32) -> i32 {
-        let edge = near.wrapping_mul(near - 1).wrapping_mul(self.below);
-        let rest = squares.wrapping_mul(self.above).wrapping_sub(edge);
-        near - i32::from(near > 0 && rest.wrapping_sub(self.quarter) < 0)
+    fn one_more(&self, near: i32, squares: i32) -> i32 {
+        let square = near.wrapping_mul(near).wrapping_mul(self.below);
+        let rest = squares.wrapping_mul(self.above).wrapping_sub(square);
+        let edge = near.wrapping_mul(self.below).wrapping_add(self.quarter);
+        near + i32::from(rest > edge)
     }
 
-    /// [`Correction::one_less`] in vectors, for `squares` modulo 2^32. The result may be -1 for 0, and for a
-    /// root beyond the largest result anything that is not less than that.
+    /// [`Correction::one_more`] in vectors, for the sum of the squares of `a` and `b`. For a root beyond the
+    /// largest result it is anything that is not less than that.
     #[inline(always)]
-    pub(super) fn corrected<L: Simd>(&self, simd: L, near: L::V, squares: L::V) -> L::V {
-        let mut edge = simd.multiply_numbers(near, simd.add(near, simd.splat(-1)));
-        let mut exact = squares;
-        if self.below != 1 {
-            edge = simd.multiply_numbers(edge, simd.splat(self.below));
-        }
-        if self.above != 1 {
-            exact = simd.multiply_numbers(exact, simd.splat(self.above));
-        }
-        let rest = simd.sub_numbers(exact, simd.add(edge, simd.splat(self.quarter)));
-        // The shift gives -1 where `rest` is below 0.
-        simd.add(near, simd.shift_down(rest, simd.splat(31)))
+    fn corrected<W: Lanes, L: Simd>(&self, simd: L, near: L::V, [a, b]: [L::V; 2]) -> L::V {
+        let mut edge = near;
+        let rest = if (self.above, self.below) == (1, 1) {
+            // a^2 - near^2 as one product.
+            let product = W::multiply(simd, W::sub(simd, a, near), W::add(simd, a, near));
+            W::add(simd, product, W::multiply(simd, b, b))
+        } else {
+            let (below, quarter) = (W::splat(simd, self.below), W::splat(simd, self.quarter));
+            edge = W::add(simd, W::multiply(simd, near, below), quarter);
+            let squares = W::add(simd, W::multiply(simd, a, a), W::multiply(simd, b, b));
+            let exact = W::multiply(simd, squares, W::splat(simd, self.above));
+            let square = W::multiply(simd, W::multiply(simd, near, near), below);
+            W::sub(simd, exact, square)
+        };
+        W::count_above(simd, near, rest, edge)
+    }
+
+    /// The roots of the sums of squares of two sums of 32 bits.
+    #[inline(always)]
+    pub(super) fn of_numbers<L: Simd>(&self, simd: L, [a, b]: [L::V; 2]) -> L::V {
+        let near = simd.lengths_below(a, b, self.factor);
+        self.corrected::<Numbers, L>(simd, near, [a, b])
     }
 }
 
-/// A method of roots in vectors, for sums of squares of 32 bits.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum VectorRoot {
-    /// [`RootMethod::Single`], with the factor unless it is 1.
-    Single(Option<f32>),
-    /// [`RootMethod::Corrected`].
-    Corrected(Correction),
+/// A method of roots in vectors, of the sums of squares of two sums of 16 bits. The result may be negative
+/// for 0, and beyond the largest result anything that is not less than that.
+pub(super) trait WordRoot: Copy + Send + Sync + 'static {
+    /// The description.
+    const NAME: &str;
+
+    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V;
 }
 
-impl VectorRoot {
-    /// The roots of sums of squares, as of [`single_root`] and [`Correction::root`]. The result may be -1 for
-    /// 0, and beyond the largest result anything that is not less than that.
+/// [`RootMethod::Single`], with the factor unless it is 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct SingleRoot(Option<f32>);
+
+impl WordRoot for SingleRoot {
+    const NAME: &str = SINGLE;
+
     #[inline(always)]
-    pub(super) fn of<L: Simd>(self, simd: L, squares: L::V) -> L::V {
-        match self {
-            VectorRoot::Single(factor) => simd.scaled_roots(squares, factor),
-            VectorRoot::Corrected(correction) => {
-                let near = simd.scaled_roots(squares, Some(correction.factor));
-                correction.corrected(simd, near, squares)
-            }
-        }
+    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V {
+        let [low, high] = squares(simd, sums).map(|squares| simd.scaled_roots(squares, self.0));
+        simd.pack_words(low, high)
     }
+}
+
+impl WordRoot for Correction {
+    const NAME: &str = CORRECTED;
+
+    #[inline(always)]
+    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V {
+        let [low, high] = squares(simd, sums).map(|squares| simd.roots_below(squares, self.factor));
+        self.corrected::<Words, L>(simd, simd.pack_words(low, high), sums)
+    }
+}
+
+/// The sums of squares of two vectors of words, as numbers.
+#[inline(always)]
+fn squares<L: Simd>(simd: L, sums: [L::V; 2]) -> [L::V; 2] {
+    simd.interleave_words(sums[0], sums[1])
+        .map(|pairs| simd.multiply(pairs, pairs))
 }
 
 impl fmt::Display for RootMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            RootMethod::Single(_) => "roots of 32-bit numbers",
-            RootMethod::Corrected(_) => IN_NUMBERS,
+            RootMethod::Single(_) => SINGLE,
+            RootMethod::Corrected(_) => CORRECTED,
             RootMethod::Double(_) => "roots of 64-bit numbers",
             RootMethod::Integers => "roots of integers",
         })
@@ -156,33 +188,45 @@ impl Root {
         self.made_for == (scale, most_result)
     }
 
-    /// The method in vectors for sums of 16 bits; `None` if it needs more than 32 bits, or a result more than
-    /// 16.
-    pub(super) fn in_words(&self) -> Option<VectorRoot> {
-        let fits = self.made_for.1 < i16::MAX as u32;
+    /// [`RootMethod::Single`] in vectors, if it is the method and its results fit 16 bits.
+    pub(super) fn single_in_words(&self) -> Option<SingleRoot> {
         match self.method {
-            RootMethod::Single(factor) => Some(VectorRoot::Single((factor != 1.0).then_some(factor))),
-            RootMethod::Corrected(correction) => Some(VectorRoot::Corrected(correction)),
-            RootMethod::Double(_) | RootMethod::Integers => None,
+            RootMethod::Single(factor) if self.made_for.1 < i16::MAX as u32 => {
+                Some(SingleRoot((factor != 1.0).then_some(factor)))
+            }
+            _ => None,
         }
-        .filter(|_| fits)
     }
 
-    /// The method in vectors for two sums of up to `most_sum`, the sum of whose squares may need more than 32
-    /// bits.
+    /// The correction in integers of 16 bits, for two sums of up to `most_sum`.
+    ///
+    /// [`Simd::roots_below`] rounds down a number that is off by r / 2^14 and 4 units of rounding, which is less
+    /// than 1/2 for results up to [`MOST_ESTIMATED`]: so it is r rounded half up, or one less.
+    pub(super) fn in_words(&self, most_sum: i64) -> Option<Correction> {
+        self.corrected(most_sum, i16::MAX as i32, 16)
+            .filter(|_| self.made_for.1 <= MOST_ESTIMATED)
+    }
+
+    /// The correction in integers of 32 bits, for two sums of up to `most_sum`, the sum of whose squares may
+    /// need more than 32 bits.
     ///
     /// It is not checked result by result, as it is no function of the sum of squares. With u = 2^-24, the
     /// unit of rounding of 32-bit floating point, the sum of both squares is off by 2 u; its root by half of
-    /// that, and by u for itself; then the factor and the product by u each. The factor is 16 u too large. So
-    /// with r the exact root, the number that is rounded to `near` is above r by less than 21 u r, which is
-    /// 0.17 for r up to 2^17. Then `near` is r rounded half up, or one more.
+    /// that, and by u for itself; then the factor and the product by u each. So with r the exact root, the
+    /// number that is rounded down is off by less than 5 u r, which is 0.04 for r up to 2^17. Then it becomes
+    /// r rounded half up, or one less.
     pub(super) fn in_numbers(&self, most_sum: i64) -> Option<Correction> {
-        let (scale, most_result) = self.made_for;
         // Floating point of 32 bits holds integers up to 2^24 exactly.
-        let is_exact = most_sum <= 1 << 24;
-        let correction = Correction::new(scale, most_result)?;
-        let longest = most_sum as f64 * 2.0_f64.sqrt() * f64::from(correction.factor);
-        (is_exact && most_result < MOST_CHECKED && longest < f64::from(i32::MAX / 2)).then_some(correction)
+        let is_exact = most_sum <= 1 << 24 && self.made_for.1 < MOST_CHECKED;
+        self.corrected(most_sum, i32::MAX / 2, 32).filter(|_| is_exact)
+    }
+
+    /// The correction in integers of `bits`; `None` if a length of two sums of up to `most_sum` may be `end`.
+    fn corrected(&self, most_sum: i64, end: i32, bits: u32) -> Option<Correction> {
+        let (scale, most_result) = self.made_for;
+        let correction = Correction::new(scale, most_result, bits)?;
+        let longest = most_sum as f64 * 2.0_f64.sqrt() * f64::from(correction.factor.unwrap_or(1.0));
+        (longest < f64::from(end) * 0.999).then_some(correction)
     }
 
     /// The fastest method for results up to `most_result`; larger results may be replaced by that one.
@@ -207,7 +251,7 @@ impl Root {
         };
         let fits = most <= i32::MAX as u64;
         let single = |single: &f32| fits && all(&|s| single_root(s as i32, *single) as u32);
-        let correction = Correction::new(scale, most_result).filter(|_| fits);
+        let correction = Correction::new(scale, most_result, 32).filter(|_| fits);
         let method = if let Some(single) = singles.into_iter().find(single) {
             RootMethod::Single(single)
         } else if let Some(correction) = correction.filter(|c| all(&|s| c.root(s as i32) as u32)) {
@@ -232,6 +276,14 @@ pub(super) fn single_root(squares: i32, factor: f32) -> i32 {
     ((squares as f32).sqrt() * factor + ADDED).to_bits() as i32 - ADDED.to_bits() as i32
 }
 
+/// [`single_root`] less 1/2, and at least 0: the root times `factor`, rounded down, or rounded to nearest.
+#[inline(always)]
+fn root_below(squares: i32, factor: f32) -> i32 {
+    const ADDED: f32 = 8_388_607.5;
+    let sum = (squares as f32).sqrt() * factor + ADDED;
+    (sum.to_bits() as i32 - 8_388_608.0_f32.to_bits() as i32).max(0)
+}
+
 /// [`single_root`] in floating point of 64 bits, which adds 2^52.
 #[inline(always)]
 pub(super) fn double_root(squares: f64, factor: f64) -> i32 {
@@ -242,6 +294,7 @@ pub(super) fn double_root(squares: f64, factor: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::cpu::gradient::in_registers::tests::lengths;
 
     fn root(root: &Root, squares: u64) -> u64 {
         let squares = squares.min(root.most);
@@ -312,22 +365,16 @@ mod tests {
         assert!(matches!(way(1.0, 65535), RootMethod::Double(_)));
     }
 
-    /// What vectors of 32-bit sums compute.
-    fn length(correction: &Correction, a: i32, b: i32) -> i32 {
-        let (x, y) = (a as f32, b as f32);
-        let near = (x * x + y * y).sqrt() * correction.factor;
-        let squares = a.wrapping_mul(a).wrapping_add(b.wrapping_mul(b));
-        correction.one_less(near.round_ties_even() as i32, squares)
-    }
-
-    /// True if `result` is n/d sqrt(a^2 + b^2), rounded half up; or if neither is less than `most`.
+    /// True if `result` is n/d sqrt(a^2 + b^2), rounded half up; or if neither is less than `most`. A negative
+    /// one counts as 0.
     fn is_root(result: i32, (a, b): (i32, i32), scale: Scale, most: u32) -> bool {
         let squares = i128::from(a).pow(2) + i128::from(b).pow(2);
         let (n, d) = (i128::from(scale.numerator()), i128::from(scale.denominator()));
         let (exact, result) = (4 * n * n * squares, i128::from(result));
+        let result = result.max(0);
         let reaches = |number: i128| number <= 0 || ((2 * number - 1) * d).pow(2) <= exact;
         let most = i128::from(most);
-        result >= 0 && reaches(result.min(most)) && (result >= most || !reaches(result + 1))
+        reaches(result.min(most)) && (result >= most || !reaches(result + 1))
     }
 
     #[test]
@@ -340,7 +387,7 @@ mod tests {
             (7, 4),
             (1, 16),
             (10, 7),
-            (126, 127),
+            (103, 104),
             (999, 1),
         ];
         let mut checked = 0;
@@ -357,20 +404,14 @@ mod tests {
                 let found = Root::new(scale, most);
                 let Some(correction) = found.in_numbers(most_sum) else {
                     // Lengths that take more bits, and scales that leave none.
-                    assert!(n == 999 || (d, most) == (127, 68000), "{n}/{d} {most} {most_sum}");
+                    assert!(n == 999 || (d, most) == (104, 68000), "{n}/{d} {most} {most_sum}");
                     continue;
                 };
+                let mut pairs = Vec::new();
                 let mut check = |a: i64, b: i64| {
-                    if a.min(b) < 0 || a.max(b) > most_sum {
-                        return;
+                    if a.min(b) >= 0 && a.max(b) <= most_sum {
+                        pairs.push((a as i32, -b as i32));
                     }
-                    let pair = (a as i32, b as i32);
-                    let result = length(&correction, pair.0, -pair.1);
-                    assert!(
-                        is_root(result, pair, scale, most),
-                        "{n}/{d} {most} {pair:?}: {result}"
-                    );
-                    checked += 1;
                 };
                 let ends = most.saturating_sub(50)..=most + 2;
                 for result in (0..300).chain((300..most).step_by(397)).chain(ends) {
@@ -391,9 +432,57 @@ mod tests {
                 check(most_sum, most_sum);
                 check(most_sum, 0);
                 check(most_sum, 1);
+                for roots in lengths(correction, false, &pairs) {
+                    for (&pair, &root) in pairs.iter().zip(&roots) {
+                        assert!(
+                            is_root(root, pair, scale, most),
+                            "{n}/{d} {most} {pair:?}: {root}"
+                        );
+                    }
+                    checked += roots.len();
+                }
             }
         }
-        assert!(checked > 100_000, "{checked}");
+        assert!(checked == 0 || checked > 100_000, "{checked}");
+    }
+
+    #[test]
+    fn words_round_every_sum_of_squares_of_bytes_and_the_edges_of_deeper_samples() {
+        for (n, d) in [(1, 1), (1, 2), (1, 4), (3, 2), (7, 4), (10, 1)] {
+            let scale = Scale::nearest(f64::from(n) / f64::from(d));
+            let root = |most: u32, most_sum: i64| Root::new(scale, most).in_words(most_sum);
+            let hold = |correction: Correction, pairs: &[(i32, i32)], most: u32| {
+                for roots in lengths(correction, true, pairs) {
+                    for (&pair, &root) in pairs.iter().zip(&roots) {
+                        assert!(
+                            is_root(root, pair, scale, most),
+                            "{n}/{d} {most} {pair:?}: {root}"
+                        );
+                    }
+                }
+            };
+            // All sums of `sobel` of bytes, up to their signs and order.
+            let pairs: Vec<(i32, i32)> = (0..=1020).flat_map(|a| (0..=a).map(move |b| (a, -b))).collect();
+            hold(root(255, 1020).expect("fits"), &pairs, 255);
+            for (most, most_sum) in [(1023, 4092), (4095, 16380), (8000, 16380)] {
+                let Some(correction) = root(most, most_sum) else {
+                    assert!(d > 1 || n == 10, "{n}/{d} {most}");
+                    continue;
+                };
+                // About where results change.
+                let mut pairs = vec![(most_sum as i32, most_sum as i32), (0, 0), (-most_sum as i32, 0)];
+                for result in 0..=most + 1 {
+                    let least = scale.least_squares(result) as f64;
+                    for share in [0.0, 0.1, 0.36, 0.5, 0.77] {
+                        let a = (least * share).sqrt() as i32;
+                        let b = (least - f64::from(a * a)).max(0.0).sqrt() as i32;
+                        pairs.extend((b - 1..=b + 1).map(|b| (a, b)));
+                    }
+                }
+                pairs.retain(|&(a, b)| i64::from(a.abs().max(b.abs())) <= most_sum);
+                hold(correction, &pairs, most);
+            }
+        }
     }
 
     #[test]
@@ -401,13 +490,20 @@ mod tests {
         let in_numbers =
             |scale: f64, most, most_sum| Root::new(Scale::nearest(scale), most).in_numbers(most_sum);
         assert!(in_numbers(1.0, 65535, 16 * 65535).is_some());
-        // Denominators up to 127 at 16 bits.
-        assert!(in_numbers(1.0 / 127.0, 65535, 1 << 18).is_some());
-        assert!(in_numbers(1.0 / 129.0, 65535, 1 << 18).is_none());
+        // Denominators up to 104 at 16 bits.
+        assert!(in_numbers(1.0 / 104.0, 65535, 1 << 18).is_some());
+        assert!(in_numbers(1.0 / 105.0, 65535, 1 << 18).is_none());
         // Sums that are no real numbers of 32 bits, results of more than 17 bits.
         assert!(in_numbers(1.0, 65535, (1 << 24) + 1).is_none());
         assert!(in_numbers(1.0, 1 << 17, 1 << 18).is_none());
         // Lengths that take more than 32 bits.
         assert!(in_numbers(999.0, 65535, 16 * 65535).is_none());
+        // In words: results above 8000, lengths above 15 bits, denominators.
+        let in_words = |scale: f64, most, most_sum| Root::new(Scale::nearest(scale), most).in_words(most_sum);
+        assert!(in_words(1.0, 8000, 16 * 1023).is_some());
+        assert!(in_words(1.0, 8001, 16 * 1023).is_none());
+        assert!(in_words(1.0, 4095, 23200).is_none());
+        assert!(in_words(0.25, 255, 1020).is_some());
+        assert!(in_words(0.125, 255, 1020).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! A row of the result, block by block: the masks' sums are combined to one number, which is requantized.
 
-use super::root::{self, Root, RootMethod, double_root, single_root};
+use super::root::{Root, RootMethod, double_root, single_root};
 use super::sums::{BLOCK, Masks, Number, Places};
 use crate::engine::cpu::rows::words::numbers;
 use crate::engine::cpu::simd::vector::Plain;
@@ -50,14 +50,6 @@ impl CombinedRequantize {
 
     pub(super) fn root(&self) -> Option<&Root> {
         self.root.as_ref()
-    }
-
-    /// The description for vector loops of 32-bit sums.
-    pub(super) fn in_numbers(&self) -> impl fmt::Display {
-        match (self.combining, &self.root) {
-            (Combining::Magnitude(_), Some(_)) => root::IN_NUMBERS.to_owned(),
-            _ => self.to_string(),
-        }
     }
 }
 

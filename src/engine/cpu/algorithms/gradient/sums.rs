@@ -9,9 +9,25 @@ use std::fmt;
 /// Samples that are made at a time: their sums stay in the first-level cache.
 pub(super) const BLOCK: usize = 256;
 
-/// An integer type of a mask's sums, samples and weights. Partial sums may wrap; the final one is right.
-pub(super) trait Number: Copy + Default + Ord + Send + 'static {
+/// The type of a line's elements.
+pub(super) trait Sample: Copy + Default + Send + 'static {
     fn of_sample(sample: u16) -> Self;
+}
+
+/// A sample less 2^15: a word with sign.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(transparent)]
+pub(super) struct Centred(#[allow(dead_code, reason = "vectors read it")] i16);
+
+impl Sample for Centred {
+    #[inline(always)]
+    fn of_sample(sample: u16) -> Centred {
+        Centred((sample ^ 0x8000) as i16)
+    }
+}
+
+/// An integer type of a mask's sums, samples and weights. Partial sums may wrap; the final one is right.
+pub(super) trait Number: Sample + Ord {
     fn of_number(number: i64) -> Self;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
@@ -23,11 +39,14 @@ pub(super) trait Number: Copy + Default + Ord + Send + 'static {
 
 macro_rules! number {
     ($($name:ident)*) => {$(
-        impl Number for $name {
+        impl Sample for $name {
             #[inline(always)]
             fn of_sample(sample: u16) -> $name {
                 sample as $name
             }
+        }
+
+        impl Number for $name {
             #[inline(always)]
             fn of_number(number: i64) -> $name {
                 number as $name
@@ -234,13 +253,13 @@ pub(super) struct Widen<'a, T> {
     to: &'a mut [T],
 }
 
-impl<'a, T: Number> Widen<'a, T> {
+impl<'a, T: Sample> Widen<'a, T> {
     pub(super) fn new(format: PixelFormat, row: &'a [u8], to: &'a mut [T]) -> Widen<'a, T> {
         Widen { format, row, to }
     }
 }
 
-impl<T: Number> Plain for Widen<'_, T> {
+impl<T: Sample> Plain for Widen<'_, T> {
     #[inline(always)]
     fn run(self) {
         numbers::load(self.format, self.row, self.to, T::of_sample);

@@ -415,14 +415,41 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn scaled_lengths(self, a: __m256i, b: __m256i, factor: f32) -> __m256i {
+    fn roots_below(self, numbers: __m256i, factor: Option<f32>) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let mut roots = _mm256_sqrt_ps(_mm256_cvtepi32_ps(numbers));
+            if let Some(factor) = factor {
+                roots = _mm256_mul_ps(roots, _mm256_set1_ps(factor));
+            }
+            _mm256_cvttps_epi32(roots)
+        }
+    }
+
+    #[inline(always)]
+    fn lengths_below(self, a: __m256i, b: __m256i, factor: Option<f32>) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe {
             let (a, b) = (_mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b));
             let squares = _mm256_add_ps(_mm256_mul_ps(a, a), _mm256_mul_ps(b, b));
-            let roots = _mm256_mul_ps(_mm256_sqrt_ps(squares), _mm256_set1_ps(factor));
-            _mm256_cvtps_epi32(roots)
+            let mut roots = _mm256_sqrt_ps(squares);
+            if let Some(factor) = factor {
+                roots = _mm256_mul_ps(roots, _mm256_set1_ps(factor));
+            }
+            _mm256_cvttps_epi32(roots)
         }
+    }
+
+    #[inline(always)]
+    fn count_words_above(self, count: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_sub_epi16(count, _mm256_cmpgt_epi16(a, b)) }
+    }
+
+    #[inline(always)]
+    fn count_numbers_above(self, count: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_sub_epi32(count, _mm256_cmpgt_epi32(a, b)) }
     }
 
     #[inline(always)]

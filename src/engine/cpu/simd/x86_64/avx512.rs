@@ -227,6 +227,8 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
 
     const DEINTERLEAVES: bool = true;
 
+    const ESTIMATES_ROOTS: bool = true;
+
     const LATENCY_BOUND: bool = VNNI;
 
     type Unfused = Avx512<false, VBMI>;
@@ -513,14 +515,48 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
         }
     }
 
+    /// As the number times an estimate of the inverse root; 0 gives the least number.
     #[inline(always)]
-    fn scaled_lengths(self, a: __m512i, b: __m512i, factor: f32) -> __m512i {
+    fn roots_below(self, numbers: __m512i, factor: Option<f32>) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe {
+            let numbers = _mm512_cvtepi32_ps(numbers);
+            let mut roots = _mm512_mul_ps(numbers, _mm512_rsqrt14_ps(numbers));
+            if let Some(factor) = factor {
+                roots = _mm512_mul_ps(roots, _mm512_set1_ps(factor));
+            }
+            _mm512_cvttps_epi32(roots)
+        }
+    }
+
+    #[inline(always)]
+    fn lengths_below(self, a: __m512i, b: __m512i, factor: Option<f32>) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe {
             let (a, b) = (_mm512_cvtepi32_ps(a), _mm512_cvtepi32_ps(b));
-            let squares = _mm512_add_ps(_mm512_mul_ps(a, a), _mm512_mul_ps(b, b));
-            let roots = _mm512_mul_ps(_mm512_sqrt_ps(squares), _mm512_set1_ps(factor));
-            _mm512_cvtps_epi32(roots)
+            let mut roots = _mm512_sqrt_ps(_mm512_fmadd_ps(a, a, _mm512_mul_ps(b, b)));
+            if let Some(factor) = factor {
+                roots = _mm512_mul_ps(roots, _mm512_set1_ps(factor));
+            }
+            _mm512_cvttps_epi32(roots)
+        }
+    }
+
+    #[inline(always)]
+    fn count_words_above(self, count: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe {
+            let above = _mm512_cmpgt_epi16_mask(a, b);
+            _mm512_mask_sub_epi16(count, above, count, _mm512_set1_epi16(-1))
+        }
+    }
+
+    #[inline(always)]
+    fn count_numbers_above(self, count: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe {
+            let above = _mm512_cmpgt_epi32_mask(a, b);
+            _mm512_mask_sub_epi32(count, above, count, _mm512_set1_epi32(-1))
         }
     }
 
