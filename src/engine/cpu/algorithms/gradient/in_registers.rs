@@ -238,8 +238,36 @@ trait Make<const N: usize, const R: usize>: Copy + Send + Sync + 'static {
 
 /// Two sums of differences of the samples under `N` weights.
 trait TwoSums<const N: usize>: Copy + Send + Sync + 'static {
-    /// The sums, if `differ` makes the difference of two of the samples times a weight.
-    fn sums<W: Lanes, L: Simd>(self, simd: L, differ: impl Fn(usize, usize, i32) -> L::V) -> [L::V; 2];
+    fn sums<W: Lanes, L: Simd>(self, simd: L, samples: impl Differ<L>) -> [L::V; 2];
+}
+
+/// Samples whose differences are made.
+trait Differ<L: Simd>: Copy {
+    /// Sample `a` less sample `b`, times a weight of 16 bits.
+    fn differ(self, simd: L, a: usize, b: usize, weight: i32) -> L::V;
+}
+
+/// Differences of 16 bits.
+#[derive(Clone, Copy)]
+struct InWords<V, const N: usize>([V; N]);
+
+impl<L: Simd, const N: usize> Differ<L> for InWords<L::V, N> {
+    #[inline(always)]
+    fn differ(self, simd: L, a: usize, b: usize, weight: i32) -> L::V {
+        Words::times(simd, Words::sub(simd, self.0[a], self.0[b]), weight)
+    }
+}
+
+/// Differences of 32 bits, of the first or of the second half of [`Order::Interleaved`].
+#[derive(Clone, Copy)]
+struct InPairs<V, const N: usize>([V; N], usize);
+
+impl<L: Simd, const N: usize> Differ<L> for InPairs<L::V, N> {
+    #[inline(always)]
+    fn differ(self, simd: L, a: usize, b: usize, weight: i32) -> L::V {
+        let weights = simd.splat(weight.wrapping_neg() << 16 | weight & 0xFFFF);
+        simd.multiply(simd.interleave_words(self.0[a], self.0[b])[self.1], weights)
+    }
 }
 
 /// Two 3x3 masks across each other, such as Sobel's, with the weights of corners and of the middles of sides.
@@ -268,14 +296,12 @@ impl Slopes {
 
 impl TwoSums<8> for Slopes {
     #[inline(always)]
-    fn sums<W: Lanes, L: Simd>(self, simd: L, differ: impl Fn(usize, usize, i32) -> L::V) -> [L::V; 2] {
-        let (u, v) = (differ(4, 0, self.corner), differ(2, 6, self.corner));
-        let sides = [differ(3, 7, self.side), differ(5, 1, self.side)];
-        let corners = [W::add(simd, u, v), W::sub(simd, u, v)];
-        [
-            W::add(simd, corners[0], sides[0]),
-            W::add(simd, corners[1], sides[1]),
-        ]
+    fn sums<W: Lanes, L: Simd>(self, simd: L, p: impl Differ<L>) -> [L::V; 2] {
+        let (corner, side) = (self.corner, self.side);
+        let (u, v) = (p.differ(simd, 4, 0, corner), p.differ(simd, 2, 6, corner));
+        let x = W::add(simd, W::add(simd, u, v), p.differ(simd, 3, 7, side));
+        let y = W::add(simd, W::sub(simd, u, v), p.differ(simd, 5, 1, side));
+        [x, y]
     }
 }
 
@@ -297,8 +323,8 @@ fn differences(masks: &[Vec<Tap>]) -> Option<[TapOffset; 4]> {
 
 impl TwoSums<4> for Differences {
     #[inline(always)]
-    fn sums<W: Lanes, L: Simd>(self, _: L, differ: impl Fn(usize, usize, i32) -> L::V) -> [L::V; 2] {
-        [differ(0, 1, 1), differ(2, 3, 1)]
+    fn sums<W: Lanes, L: Simd>(self, simd: L, p: impl Differ<L>) -> [L::V; 2] {
+        [p.differ(simd, 0, 1, 1), p.differ(simd, 2, 3, 1)]
     }
 }
 
@@ -315,12 +341,9 @@ impl<S: TwoSums<N>, R: WordRoot, const N: usize> Make<N, 1> for WordRoots<S, R> 
     const ROOTS: Option<&'static str> = Some(R::NAME);
 
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, p: [L::V; N]) -> [L::V; 1] {
-        let differ = |a: usize, b: usize, weight| {
-            let difference = Words::sub(simd, p[a], p[b]);
-            Words::times(simd, difference, weight)
-        };
-        [self.root.of_words(simd, self.sums.sums::<Words, L>(simd, differ))]
+    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; 1] {
+        let sums = self.sums.sums::<Words, L>(simd, InWords(samples));
+        [self.root.of_words(simd, sums)]
     }
 }
 
@@ -337,16 +360,13 @@ impl<S: TwoSums<N>, const N: usize> Make<N, 2> for NumberRoots<S> {
     const ROOTS: Option<&'static str> = Some(CORRECTED);
 
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, p: [L::V; N]) -> [L::V; 2] {
-        let half = |k: usize| {
-            let differ = |a: usize, b: usize, weight: i32| {
-                let weights = simd.splat(weight.wrapping_neg() << 16 | weight & 0xFFFF);
-                simd.multiply(simd.interleave_words(p[a], p[b])[k], weights)
-            };
-            let sums = self.sums.sums::<Numbers, L>(simd, differ);
-            self.root.of_numbers(simd, sums)
-        };
-        [half(0), half(1)]
+    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; 2] {
+        let mut roots = [simd.splat(0); 2];
+        for half in 0..2 {
+            let sums = self.sums.sums::<Numbers, L>(simd, InPairs(samples, half));
+            roots[half] = self.root.of_numbers(simd, sums);
+        }
+        roots
     }
 }
 
@@ -541,7 +561,10 @@ impl<M: Make<N, R>, const N: usize, const R: usize> IntLoop for MakeRow<'_, M::L
                     // LANES.
                     samples[n] = unsafe { simd.load(under[n].add(x + step / vectors * k)) };
                 }
-                made[R * k..][..R].copy_from_slice(&make.make(simd, samples));
+                let results = make.make(simd, samples);
+                for r in 0..R {
+                    made[R * k + r] = results[r];
+                }
             }
             let at = x * levels.bytes;
             if x + step <= self.samples {
