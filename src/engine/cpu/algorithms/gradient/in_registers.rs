@@ -133,7 +133,8 @@ impl Planned<'_> {
         }
         let most_sum = self.kernel.most_sum(self.format.max_value());
         let single = root.single_in_words();
-        let is_faster = single.is_none() || with_simd!(self.vectors, simd => estimates(simd));
+        let is_estimated = S::FEW && with_simd!(self.vectors, simd => estimates(simd));
+        let is_faster = single.is_none() || is_estimated;
         let corrected = root.in_words(most_sum).filter(|_| is_faster);
         let words = if self.width != Width::Sixteen {
             None
@@ -238,6 +239,9 @@ trait Make<const N: usize, const R: usize>: Copy + Send + Sync + 'static {
 
 /// Two sums of differences of the samples under `N` weights.
 trait TwoSums<const N: usize>: Copy + Send + Sync + 'static {
+    /// True if sums take so little time that estimates of roots save more than their correction costs.
+    const FEW: bool;
+
     fn sums<W: Lanes, L: Simd>(self, simd: L, samples: impl Differ<L>) -> [L::V; 2];
 }
 
@@ -295,6 +299,8 @@ impl Slopes {
 }
 
 impl TwoSums<8> for Slopes {
+    const FEW: bool = false;
+
     #[inline(always)]
     fn sums<W: Lanes, L: Simd>(self, simd: L, p: impl Differ<L>) -> [L::V; 2] {
         let (corner, side) = (self.corner, self.side);
@@ -322,6 +328,8 @@ fn differences(masks: &[Vec<Tap>]) -> Option<[TapOffset; 4]> {
 }
 
 impl TwoSums<4> for Differences {
+    const FEW: bool = true;
+
     #[inline(always)]
     fn sums<W: Lanes, L: Simd>(self, simd: L, p: impl Differ<L>) -> [L::V; 2] {
         [p.differ(simd, 0, 1, 1), p.differ(simd, 2, 3, 1)]
