@@ -30,6 +30,17 @@ const LINE: usize = 512;
 thread_local! {
     /// The last error of each part, the latest one last.
     static LAST: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    /// Settings that wrappers of encoders' libraries refused and opened the encoder without.
+    static REFUSED: RefCell<Vec<RefusedSetting>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A setting in a list such as x264-params that the encoder's library refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RefusedSetting {
+    /// Its key.
+    pub(crate) key: String,
+    /// What FFmpeg said of it.
+    pub(crate) line: String,
 }
 
 /// The latest picture that was not decoded because it is too large: decoders' threads report it, too.
@@ -69,6 +80,27 @@ fn last_line() -> Option<String> {
 /// Forgets what this thread's calls have reported; called before a call whose failure is to be explained.
 pub(crate) fn forget() {
     LAST.with(|last| last.borrow_mut().clear());
+    REFUSED.with(|refused| refused.borrow_mut().clear());
+}
+
+/// The settings that were refused on this thread since [`forget`].
+pub(crate) fn refused_settings() -> Vec<RefusedSetting> {
+    REFUSED.with(|refused| refused.borrow().clone())
+}
+
+/// The key of a setting that the message `what` calls unknown or of a wrong value, in the words of FFmpeg's
+/// wrappers of x264, x265, SVT-AV1 and rav1e.
+fn refused_key(what: &str) -> Option<&str> {
+    const BEGINNINGS: [&str; 4] = [
+        "Error parsing option '",
+        "Error parsing option ",
+        "Unknown option: ",
+        "Invalid value for ",
+    ];
+    let rest = BEGINNINGS.iter().find_map(|begin| what.strip_prefix(begin))?;
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let end = rest.find(|c: char| !is_of_key(c)).unwrap_or(rest.len());
+    (end > 0).then(|| &rest[..end])
 }
 
 /// The format that FFmpeg found and that is not among those that it may read, if that was the last error.
@@ -158,6 +190,15 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
         return;
     }
     tracing::debug!("FFmpeg: {who}: {what}");
+    if let Some(key) = refused_key(what) {
+        let (key, line) = (key.to_owned(), what.to_owned());
+        REFUSED.with(|refused| {
+            let mut refused = refused.borrow_mut();
+            if refused.len() < MOST_PARTS {
+                refused.push(RefusedSetting { key, line });
+            }
+        });
+    }
     if level <= ffi::AV_LOG_ERROR as c_int {
         if let Some(size) = size_too_large(what) {
             *TOO_LARGE.lock().unwrap_or_else(PoisonError::into_inner) = Some(size);
@@ -187,6 +228,19 @@ mod tests {
             Some((40000, 9))
         );
         assert_eq!(size_too_large("Picture size 0x0 is invalid"), None);
+    }
+
+    #[test]
+    fn refused_settings_are_known_by_their_key() {
+        for line in [
+            "Error parsing option 'nosuch = 3'.",
+            "Error parsing option nosuch: 3.",
+            "Unknown option: nosuch.",
+            "Invalid value for nosuch: 3.",
+        ] {
+            assert_eq!(refused_key(line), Some("nosuch"), "{line}");
+        }
+        assert_eq!(refused_key("Error parsing AAC extradata"), None);
     }
 
     #[test]

@@ -213,7 +213,7 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
     assert!(!job.output.exists());
     done(&["join", text(&job.folder), "--keep-parts"]);
     // What is there is not replaced.
-    assert!(join().contains("exists"));
+    assert!(refused(&["join", text(&job.folder)], 2).contains("exists"));
 }
 
 #[test]
@@ -393,6 +393,12 @@ fn what_the_parts_or_the_join_would_refuse_is_not_planned() {
             &["--encoder-option", "foo=1"],
             1,
             "has an option 'foo'",
+        ),
+        (
+            "out.mp4",
+            &["--encoder-option", "x264-params=keyin=5"],
+            1,
+            "refuses keyin",
         ),
         ("out.mkv", &["--frames", "31"], 2, "in times"),
     ] {

@@ -143,6 +143,21 @@ fn what_is_wrong_with_an_output_is_said_before_the_engine_starts() {
         (&out, &["--encoder", "mpeg4", "--quality", "0"], "use 1 to 31"),
         (
             &out,
+            &["--encoder-option", "x264-params=keyin=5"],
+            "libx264 refuses keyin in x264-params",
+        ),
+        (
+            &out,
+            &[
+                "--encoder",
+                "libx265",
+                "--encoder-option",
+                "x265-params=bframes=0:nosuch=3",
+            ],
+            "libx265 refuses nosuch in x265-params",
+        ),
+        (
+            &out,
             &[
                 "--encoder-option",
                 "no-such-option=1",

@@ -113,7 +113,10 @@ impl VideoSink {
                 log::explained(&problem)
             ))
         })?;
-        Ok(((encoder, left), settings))
+        match refused_setting(&options) {
+            Some(refused) => Err(self.unsupported(format!("the encoder {encoder_name} refuses {refused}"))),
+            None => Ok(((encoder, left), settings)),
+        }
     }
 
     /// The mark that every player of this container knows; FFmpeg's own choice is refused by some.
@@ -121,4 +124,22 @@ impl VideoSink {
         let apple = matches!(self.output.muxer.name().as_str(), "mp4" | "mov" | "ipod" | "f4v");
         (apple && self.kind.codec_name() == "hevc").then_some(*b"hvc1")
     }
+}
+
+/// The first of the user's settings in lists such as x264-params that the encoder, now open, does without,
+/// and what FFmpeg said of it.
+fn refused_setting(options: &[(String, String)]) -> Option<String> {
+    let refused = log::refused_settings();
+    refused.iter().find_map(|setting| {
+        let is_it = |entry: &str| {
+            entry
+                .split('=')
+                .next()
+                .is_some_and(|key| key.trim() == setting.key)
+        };
+        let (list, _) = options
+            .iter()
+            .find(|(_, value)| value.split([':', ',']).any(is_it))?;
+        Some(format!("{} in {list} (FFmpeg: {})", setting.key, setting.line))
+    })
 }
