@@ -2,11 +2,11 @@
 
 use super::identity::written_at;
 use super::plan::FORMAT;
-use super::{Data, Digest, Plan, Record};
+use super::{Data, Digest, ImageFile, Plan, Record};
 use crate::engine::none;
 use rayon::prelude::*;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -65,6 +65,28 @@ impl JobError {
     }
 }
 
+/// What became of a job's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JoinState {
+    /// The parts were not joined.
+    Unjoined,
+    /// They were, and the output is what was made of them.
+    Whole,
+    /// They were, and some of the output is gone since: the end of a sentence.
+    Gone(String),
+    /// They were, and the output was changed since: the end of a sentence.
+    Changed(String),
+}
+
+/// The note that the parts were joined.
+#[derive(Debug, Serialize, Deserialize)]
+struct JoinNote {
+    /// The plan's id.
+    plan: String,
+    /// The output, if it is one file; records name image files.
+    output: Option<ImageFile>,
+}
+
 /// How far a part is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PartState {
@@ -79,6 +101,8 @@ pub enum PartState {
 /// How much of a part's data is read to tell whether they are those of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
+    /// Nothing: the length alone counts.
+    Length,
     /// Nothing, where length and time of writing are those of the record; else all.
     Changed,
     /// All.
@@ -197,11 +221,16 @@ impl JobFolder {
                 "its frames are not filtered, but were made with --engine none".to_owned(),
             ));
         }
-        let mut problem = self.data_problem(&record.data, reading, |_| true)?;
-        if problem.is_some() && self.is_joined(plan) {
-            // A part's data went into the output. Image files are the output: some may be elsewhere by now.
+        let mut problem = self.data_problem(&record.data, reading)?;
+        if problem.is_some() {
+            let is_joined = match self.join_state_by(plan, Reading::Length)? {
+                JoinState::Whole | JoinState::Changed(_) => true,
+                JoinState::Unjoined | JoinState::Gone(_) => false,
+            };
+            // A part's data went into the output. Image files are the output.
             problem = match (&record.data, reading) {
-                (Data::Images(_), Reading::All) => self.data_problem(&record.data, reading, Path::exists)?,
+                _ if !is_joined => problem,
+                (Data::Images(_), Reading::All) => problem,
                 _ => None,
             };
         }
@@ -211,18 +240,12 @@ impl JobFolder {
         })
     }
 
-    /// What is wrong with those files of a part's data that `counts` holds for, if anything.
-    fn data_problem(
-        &self,
-        data: &Data,
-        reading: Reading,
-        counts: impl Fn(&Path) -> bool + Sync,
-    ) -> Result<Option<String>, JobError> {
+    /// What is wrong with the files of a part's data, if anything.
+    fn data_problem(&self, data: &Data, reading: Reading) -> Result<Option<String>, JobError> {
         match data {
             Data::File { name, digest } => file_problem(&self.parts().join(name), digest, reading),
             Data::Images(files) => files
                 .par_iter()
-                .filter(|file| counts(&file.path))
                 .find_map_first(|file| file_problem(&file.path, &file.digest, reading).transpose())
                 .transpose(),
         }
@@ -244,16 +267,81 @@ impl JobFolder {
         }
     }
 
-    /// Notes that the output of the plan is there, whole, so that the parts' data are needed no more.
-    pub fn set_joined(&self, plan: &Plan) -> Result<(), JobError> {
+    /// Notes that the output of the plan is there, whole, so that the parts' data are needed no more: the
+    /// file `output`, or else the image files of the records.
+    pub fn set_joined(&self, plan: &Plan, output: Option<&Path>) -> Result<(), JobError> {
+        let file = |path: &Path| {
+            Ok(ImageFile {
+                path: path.to_owned(),
+                digest: Digest::of_file(path).map_err(failed("read", path))?,
+            })
+        };
+        let note = JoinNote {
+            plan: plan.id.clone(),
+            output: output.map(file).transpose()?,
+        };
         let path = self.joined_path();
         let _ = fs::remove_file(&path);
-        self.publish(&path, &plan.id, "joined").map(|_| ())
+        self.publish(&path, &note, "joined").map(|_| ())
     }
 
-    /// True if the output of the plan was made.
-    pub fn is_joined(&self, plan: &Plan) -> bool {
-        matches!(read_json::<String>(&self.joined_path()), Ok(Some(id)) if id == plan.id)
+    /// Forgets that the parts were joined, so that the output is made anew.
+    pub fn forget_joined(&self) -> Result<(), JobError> {
+        let path = self.joined_path();
+        match fs::remove_file(&path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(failed("write", &path)(cause)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What became of the output. Files of the recorded length that were written at the recorded time are not
+    /// read.
+    pub fn join_state(&self, plan: &Plan) -> Result<JoinState, JobError> {
+        self.join_state_by(plan, Reading::Changed)
+    }
+
+    fn join_state_by(&self, plan: &Plan, reading: Reading) -> Result<JoinState, JobError> {
+        let note: JoinNote = match read_json(&self.joined_path()) {
+            Ok(Some(note)) => note,
+            // Of another version, which did not note what the output is.
+            Ok(None) | Err(JobError::Foreign { .. }) => return Ok(JoinState::Unjoined),
+            Err(error) => return Err(error),
+        };
+        if note.plan != plan.id {
+            return Ok(JoinState::Unjoined);
+        }
+        let files = match note.output {
+            Some(file) => vec![file],
+            None => self.recorded_images(plan)?,
+        };
+        // What was changed is not to be made again over it, so that it comes first.
+        let changed = files.par_iter().filter(|file| file.path.exists());
+        let changed = changed
+            .find_map_first(|file| file_problem(&file.path, &file.digest, reading).transpose())
+            .transpose()?;
+        if let Some(problem) = changed {
+            return Ok(JoinState::Changed(problem));
+        }
+        let gone = files.par_iter().find_first(|file| !file.path.exists());
+        Ok(match gone {
+            Some(file) => JoinState::Gone(format!("{} is gone", file.path.display())),
+            None => JoinState::Whole,
+        })
+    }
+
+    /// The image files of all records.
+    fn recorded_images(&self, plan: &Plan) -> Result<Vec<ImageFile>, JobError> {
+        let mut files = Vec::new();
+        for part in 0..plan.parts.len() {
+            if let Some(Record {
+                data: Data::Images(images),
+                ..
+            }) = read_json(&self.record_path(part))?
+            {
+                files.extend(images);
+            }
+        }
+        Ok(files)
     }
 
     fn joined_path(&self) -> PathBuf {
@@ -415,7 +503,12 @@ fn file_problem(path: &Path, digest: &Digest, reading: Reading) -> Result<Option
             digest.bytes
         )));
     }
-    if reading == Reading::Changed && written_at(&facts) == digest.written {
+    let is_known = match reading {
+        Reading::Length => true,
+        Reading::Changed => written_at(&facts) == digest.written,
+        Reading::All => false,
+    };
+    if is_known {
         return Ok(None);
     }
     match Digest::of_file(path) {

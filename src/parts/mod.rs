@@ -24,7 +24,7 @@ mod record;
 mod verify;
 mod warnings;
 
-pub use folder::{JobError, JobFolder, Joining, PartState, Published, host};
+pub use folder::{JobError, JobFolder, JoinState, Joining, PartState, Published, host};
 pub use identity::{Digest, Identity, IdentityError};
 pub use plan::{Extent, OutputKind, Part, PinnedFilter, Plan, frame_extents, time_extents};
 pub use record::{Data, ImageFile, Record};

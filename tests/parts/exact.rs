@@ -330,8 +330,34 @@ fn a_list_plays_at_once_and_run_does_it_all() {
     // The data are gone with the join, and everybody knows why.
     assert!(done(&["status", text(&job.folder)]).contains("; joined"));
     assert!(done(&["run", text(&job.folder)]).contains("is there already"));
+    // What is gone is made again; what was changed is not replaced.
     std::fs::remove_file(&job.output).unwrap();
-    assert!(refused(&["join", text(&job.folder)], 1).contains("is gone"));
+    let gone = format!("{} is gone", job.output.display());
+    assert!(refused(&["join", text(&job.folder)], 1).contains(&gone));
+    let status = done(&["status", text(&job.folder)]);
+    assert!(status.contains(&gone) && !status.contains("; joined"), "{status}");
+    let run = done(&["run", text(&job.folder)]);
+    assert!(run.contains(&gone) && run.contains("joined"), "{run}");
+    assert_eq!(pictures(&job.output), pictures(&whole));
+    std::fs::write(&job.output, "garbage").unwrap();
+    let changed = format!("{} has 7 bytes", job.output.display());
+    for command in ["run", "join"] {
+        assert!(refused(&[command, text(&job.folder)], 1).contains(&changed));
+    }
+    let status = done(&["status", text(&job.folder)]);
+    assert!(
+        status.contains(&changed) && !status.contains("; joined"),
+        "{status}"
+    );
+    assert_eq!(std::fs::read(&job.output).unwrap(), b"garbage");
+    // An output that is there already is not the job's.
+    let other = Job::plan(&input, "other.mkv", &options);
+    std::fs::write(&other.output, "mine").unwrap();
+    let refusal = refused(&["join", text(&other.folder)], 2);
+    assert!(
+        refusal.contains("--overwrite given to `framepipe plan`"),
+        "{refusal}"
+    );
 }
 
 #[test]

@@ -161,6 +161,18 @@ fn image_files_that_were_changed_are_found_and_made_again() {
     job.join();
     let _ = std::fs::remove_file(whole.join("%02d.hashes"));
     assert!(files(job.output.parent().unwrap()) == files(&whole));
+    // The same after the join.
+    std::fs::remove_file(&path).unwrap();
+    let words = format!("{} is gone", path.display());
+    assert!(refused(&["join", text(&job.folder)], 1).contains(&words));
+    assert!(done(&["status", text(&job.folder)]).contains(&words));
+    assert!(done(&["run", text(&job.folder)]).contains(&words));
+    assert!(files(job.output.parent().unwrap()) == files(&whole));
+    assert!(done(&["run", text(&job.folder)]).contains("is there already"));
+    std::fs::copy(&other, &path).unwrap();
+    let words = format!("{} is not what was recorded of it", path.display());
+    assert!(refused(&["run", text(&job.folder)], 1).contains(&words));
+    assert!(std::fs::read(&path).unwrap() == std::fs::read(&other).unwrap());
 }
 
 #[test]

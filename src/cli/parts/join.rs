@@ -5,7 +5,9 @@ use crate::cli::Failure;
 use crate::cli::process::interrupt;
 use crate::cli::show::escape;
 use clap::{Args, ValueEnum, ValueHint};
-use framepipe::parts::{Data, JobFolder, Joining, OutputKind, Plan, Record, Verified, merged, verify};
+use framepipe::parts::{
+    Data, JobFolder, JoinState, Joining, OutputKind, Plan, Record, Verified, merged, verify,
+};
 use framepipe::pipeline::Stop;
 use framepipe::sink::atomic_file::AtomicFile;
 use framepipe::sink::video::JoinedPart;
@@ -56,18 +58,44 @@ pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
 /// Joins a job's parts, unless `stop` ends it or another process has joined them.
 pub(super) fn join(wanted: &JoinArguments, stop: &Stop) -> Result<(), Failure> {
     let (job, plan) = open(&wanted.job)?;
-    let is_joined = || job.is_joined(&plan) && wanted.layout == Layout::File;
+    let state = || match wanted.layout {
+        Layout::File => job.join_state(&plan).map_err(super::job_failure),
+        Layout::List => Ok(JoinState::Unjoined),
+    };
     let _right = right_to_join(&job, stop)?;
-    if is_joined() {
-        return joined_already(&plan, wanted);
-    }
-    match put_together(&job, &plan, wanted, stop) {
-        // Without locks another process may have joined the parts, and removed them, at the same time.
-        Err(failure) if !matches!(failure, Failure::Interrupted) && is_joined() => {
-            joined_already(&plan, wanted)
+    let gone = match state()? {
+        JoinState::Whole => {
+            say_joined(&plan, wanted);
+            return Ok(());
         }
+        JoinState::Changed(problem) => return Err(changed(&problem)),
+        JoinState::Gone(problem) => Some(problem),
+        JoinState::Unjoined => None,
+    };
+    check_output(&plan, wanted.layout)?;
+    match put_together(&job, &plan, wanted, stop) {
+        Err(Failure::Interrupted) => Err(Failure::Interrupted),
+        // Without locks another process may have joined the parts, and removed them, at the same time.
+        Err(_) if state()? == JoinState::Whole => {
+            say_joined(&plan, wanted);
+            Ok(())
+        }
+        Err(Failure::Failed(text)) => Err(Failure::Failed(match gone {
+            Some(problem) => format!(
+                "{problem}; `framepipe run {}` makes it again ({text})",
+                wanted.job.display()
+            ),
+            None => text,
+        })),
         result => result,
     }
+}
+
+/// The error of an output that somebody changed.
+pub(super) fn changed(problem: &str) -> Failure {
+    Failure::Failed(format!(
+        "{problem}: it was changed after the parts were joined; remove it, and `framepipe run` makes it again"
+    ))
 }
 
 /// Waits until no other process joins.
@@ -103,7 +131,9 @@ fn put_together(job: &JobFolder, plan: &Plan, wanted: &JoinArguments, stop: &Sto
     let of_parts = verified.records.iter().flat_map(|record| &record.warnings);
     warn(&merged(of_parts.chain(&warnings).map(String::as_str)));
     if wanted.layout == Layout::File && !wanted.keep_parts {
-        job.set_joined(plan).map_err(super::job_failure)?;
+        let target = target(plan);
+        let output = (plan.output_kind != OutputKind::Images).then_some(target.as_path());
+        job.set_joined(plan, output).map_err(super::job_failure)?;
         job.remove_data(&verified.records);
     }
     if !wanted.quiet {
@@ -117,22 +147,12 @@ fn put_together(job: &JobFolder, plan: &Plan, wanted: &JoinArguments, stop: &Sto
     Ok(())
 }
 
-/// Reports the output if it is in place.
-fn joined_already(plan: &Plan, wanted: &JoinArguments) -> Result<(), Failure> {
-    let output = plan.output.display();
-    if plan.output_kind != OutputKind::Images && !target(plan).exists() {
-        return Err(Failure::Failed(format!(
-            "{output} was made and is gone, and the parts with it; plan the job again in another folder"
-        )));
-    }
+/// Says that there is nothing to do.
+fn say_joined(plan: &Plan, wanted: &JoinArguments) {
     if !wanted.quiet {
-        let _ = writeln!(
-            io::stderr(),
-            "{}",
-            escape::line(&format!("{output} is there already"))
-        );
+        let text = format!("{} is there already", plan.output.display());
+        let _ = writeln!(io::stderr(), "{}", escape::line(&text));
     }
-    Ok(())
 }
 
 /// The file that the output is.
@@ -143,8 +163,11 @@ fn target(plan: &Plan) -> PathBuf {
 }
 
 /// Refuses an output that is there and not to be replaced, before any work.
-pub(super) fn check_output(plan: &Plan) -> Result<(), Failure> {
-    let target = target(plan);
+pub(super) fn check_output(plan: &Plan, layout: Layout) -> Result<(), Failure> {
+    let target = match layout {
+        Layout::File => target(plan),
+        Layout::List => plan.output.with_extension("ffconcat"),
+    };
     if plan.output_kind != OutputKind::Images && target.exists() && !overwrites(plan) {
         return Err(Failure::Usage(format!(
             "{} exists; --overwrite given to `framepipe plan` has it replaced",

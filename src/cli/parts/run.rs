@@ -14,7 +14,7 @@ use crate::cli::process::limits::count;
 use crate::cli::show::escape;
 use crate::cli::show::failure::ELSEWHERE;
 use clap::{Args, ValueHint};
-use framepipe::parts::{JobFolder, PartState, Plan, merged, ranges};
+use framepipe::parts::{JobFolder, JoinState, PartState, Plan, merged, ranges};
 use framepipe::pipeline::Stop;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -67,8 +67,8 @@ pub(crate) struct RunArguments {
 /// Makes all parts, and joins them.
 pub(crate) fn run(wanted: &RunArguments) -> Result<(), Failure> {
     let (job, plan) = open(&wanted.job)?;
-    if !job.is_joined(&plan) && !wanted.no_join && wanted.layout == Layout::File {
-        super::join::check_output(&plan)?;
+    if !wanted.no_join {
+        check_joined(&job, &plan, wanted)?;
     }
     let stop = Stop::new();
     interrupt::watch(&stop, true, interrupt::Policy::discarding())?;
@@ -90,6 +90,26 @@ pub(crate) fn run(wanted: &RunArguments) -> Result<(), Failure> {
         warn(&warnings_of(&job, &plan, &made));
     }
     result
+}
+
+/// Refuses an output that is not this job's, or not any more, before any work. One that is gone is to be made
+/// again.
+fn check_joined(job: &JobFolder, plan: &Plan, wanted: &RunArguments) -> Result<(), Failure> {
+    if wanted.layout == Layout::File {
+        match job.join_state(plan).map_err(super::job_failure)? {
+            JoinState::Whole => return Ok(()),
+            JoinState::Changed(problem) => return Err(super::join::changed(&problem)),
+            JoinState::Gone(problem) => {
+                if !wanted.quiet {
+                    let text = format!("{problem}; the parts that it needs are made again");
+                    let _ = writeln!(std::io::stderr(), "{}", escape::line(&text));
+                }
+                job.forget_joined().map_err(super::job_failure)?;
+            }
+            JoinState::Unjoined => {}
+        }
+    }
+    super::join::check_output(plan, wanted.layout)
 }
 
 /// The warnings of these parts.

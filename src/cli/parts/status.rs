@@ -4,7 +4,7 @@ use super::open;
 use crate::cli::show::escape;
 use crate::cli::{Failure, to_stdout};
 use clap::{Args, ValueHint};
-use framepipe::parts::{PartState, ranges};
+use framepipe::parts::{JoinState, PartState, ranges};
 use framepipe::wording::counted;
 use serde_json::json;
 use std::io::Write;
@@ -52,7 +52,8 @@ pub(crate) fn run(wanted: &StatusArguments) -> Result<(), Failure> {
     let frames: usize = records.iter().map(|record| record.frames.len()).sum();
     // The sum of an empty list is -0.
     let seconds = records.iter().map(|record| record.seconds).sum::<f64>() + 0.0;
-    let is_joined = job.is_joined(&plan);
+    let join = job.join_state(&plan).map_err(super::job_failure)?;
+    let is_joined = join == JoinState::Whole;
     to_stdout(|out| {
         if wanted.missing {
             if wanted.lines {
@@ -87,6 +88,9 @@ pub(crate) fn run(wanted: &StatusArguments) -> Result<(), Failure> {
         )?;
         if !missing.is_empty() {
             writeln!(out, "to be made: {}", ranges(&missing))?;
+        }
+        if let JoinState::Gone(problem) | JoinState::Changed(problem) = &join {
+            writeln!(out, "joined before: {}", escape::line(problem))?;
         }
         for (part, problem) in &broken {
             writeln!(out, "part {part}: {}", escape::line(problem))?;
