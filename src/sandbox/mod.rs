@@ -16,10 +16,11 @@ mod filter;
 mod paths;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
-    PathFdError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus,
-    Scope, make_bitflags,
+    ABI, Access, AccessFs, AccessNet, AddRuleError, AddRulesError, BitFlags, CompatLevel, Compatible,
+    LandlockStatus, PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, make_bitflags,
 };
+use rustix::io::Errno;
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::io;
@@ -203,7 +204,16 @@ fn rules(permissions: &Permissions) -> Result<RulesetCreated, SandboxError> {
                 path: path.clone(),
                 cause,
             })?;
-            (&mut rules).add_rule(rule)?;
+            match (&mut rules).add_rule(rule) {
+                // A pipe or socket without a place in a file system, such as /dev/stdin may lead to: Landlock
+                // has no rules for these, and lets them be opened.
+                Err(RulesetError::AddRules(AddRulesError::Fs(AddRuleError::AddRuleCall {
+                    source, ..
+                }))) if Errno::from_io_error(&source) == Some(Errno::BADFD) => {}
+                added => {
+                    added?;
+                }
+            }
         }
     }
     let mut system = paths::read();
