@@ -183,8 +183,13 @@ fn image_files_have_fields_too() {
         pattern.to_str().unwrap(),
     ]);
     let (input, output) = (from.to_str().unwrap(), format!("{}/", to.display()));
-    let run = framepipe(&[input, &output, "--filter", MASK, "--fields"]);
+    let report = to.with_extension("json");
+    let report = report.to_str().unwrap();
+    let run = framepipe(&[input, &output, "--filter", MASK, "--fields", "--report", report]);
     assert!(run.status.success(), "{}", said(&run));
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    let counts = report["throughput"]["frames"].as_array().unwrap();
+    assert_eq!(counts.iter().map(|count| count.as_u64().unwrap()).sum::<u64>(), 7);
     let layout = Layout::new(PixelFormat::from_name("rgb24").unwrap(), WIDTH, HEIGHT, 1).unwrap();
     for number in 1..=7 {
         let [before, after] =

@@ -68,6 +68,17 @@ impl Throughput {
         }
     }
 
+    /// Counts each `parts` of the frames as one, such as the two fields of a picture, which is written with
+    /// the last of them.
+    pub fn join_fields(&mut self, parts: u64) {
+        let (mut seen, mut whole) = (0, 0);
+        for frames in &mut self.frames {
+            seen += *frames;
+            *frames = seen / parts.max(1) - whole;
+            whole += *frames;
+        }
+    }
+
     /// The figures; `None` if nothing was counted.
     pub fn report(&self) -> Option<ThroughputReport> {
         (!self.frames.is_empty()).then(|| ThroughputReport {
@@ -128,5 +139,10 @@ mod tests {
         assert_eq!(report.frames[..3], [5, 4, 2]);
         assert_eq!(report.frames.iter().sum::<u64>(), 12);
         assert_eq!(Throughput::new(epoch).report(), None);
+        // Two fields make a picture, in the interval of the second one.
+        other_way.join_fields(2);
+        let pictures = other_way.report().unwrap().frames;
+        assert_eq!(pictures[..3], [2, 2, 1]);
+        assert_eq!(pictures.iter().sum::<u64>(), 6);
     }
 }
