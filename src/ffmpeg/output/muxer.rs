@@ -186,6 +186,21 @@ impl Muxer {
         unsafe { (*self.context).pb.as_ref() }.is_some_and(|io| io.seekable != 0)
     }
 
+    /// Has the muxer take its output for one that cannot go back, as it is in a pipe.
+    pub(crate) fn forbid_seeking(&mut self) {
+        // SAFETY: the I/O context, where there is one, lives as long as the format context, and the muxer
+        // alone uses it.
+        if let Some(io) = unsafe { (*self.context).pb.as_mut() } {
+            io.seekable = 0;
+        }
+    }
+
+    /// True if the output is a pipe whose reader has gone.
+    pub(crate) fn lost_its_reader(&self) -> bool {
+        let error = self.io_error();
+        error.is_some_and(|e| e.to_io().kind() == std::io::ErrorKind::BrokenPipe)
+    }
+
     /// Sets an option of the muxer.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), AvError> {
         // SAFETY: the context is an object with options.

@@ -72,6 +72,10 @@ pub(super) fn stream(
     }
     let began = Instant::now();
     let written = sink.finish()?;
+    if written.closed_early {
+        // Some sinks hold much back until the end.
+        stop.reader_gone();
+    }
     // With what was held back until the end, and the container's index.
     progress.set_bytes(written.bytes);
     clock.busy += began.elapsed();

@@ -12,6 +12,9 @@ use crate::wording::counted;
 impl VideoSink {
     /// Writes what comes behind the last frame, and puts the file in its place.
     pub(super) fn end(mut self) -> Result<Written, SinkError> {
+        if self.is_closed {
+            return Ok(self.cut_short());
+        }
         let Some(mut running) = self.output.running.take() else {
             return Err(self.unsupported("no frame was written, and a video needs one".to_owned()));
         };
@@ -39,6 +42,10 @@ impl VideoSink {
             Ok(()) => muxer.end().map_err(|e| ("the file cannot be completed", e)),
             Err(e) => Err(e),
         };
+        if ended.is_err() && self.output.muxer.lost_its_reader() {
+            self.output.running = Some(running);
+            return Ok(self.cut_short());
+        }
         let bytes = ended.map_err(|(what, e)| self.failure(what, e))?;
         let mut losses: Vec<String> = self.check_kept(&mut running).into_iter().collect();
         losses.append(&mut running.ledger.sentences());
@@ -60,6 +67,21 @@ impl VideoSink {
             remarks,
             closed_early: false,
         })
+    }
+
+    /// What there is to say of a pipe whose reader has gone.
+    fn cut_short(mut self) -> Written {
+        let mut description = self.name.clone();
+        if let Some(running) = self.output.running.take() {
+            description = self.description(&running);
+            self.warnings.append(&mut running.ledger.sentences());
+        }
+        Written {
+            description,
+            bytes: None,
+            remarks: Remarks::warnings(std::mem::take(&mut self.warnings)),
+            closed_early: true,
+        }
     }
 
     /// What a whole run would write, as far as the first frame tells. Nothing of it stays.

@@ -120,6 +120,8 @@ pub struct VideoSink {
     device: Option<DeviceHandle>,
     /// Closed when the run is to be abandoned.
     stop: Option<Receiver<()>>,
+    /// The reader of a pipe has gone.
+    is_closed: bool,
 }
 
 /// The container, and the encoder once the first frame is known.
@@ -145,6 +147,11 @@ impl VideoSink {
             path: self.name.clone(),
             problem,
         }
+    }
+
+    /// The error of a pipe whose reader has gone.
+    fn reader_gone(&self) -> SinkError {
+        self.part.failed(std::io::ErrorKind::BrokenPipe.into())
     }
 
     /// A failed call of FFmpeg, as the error that it most likely is.
@@ -201,6 +208,27 @@ impl Sink for VideoSink {
     }
 
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
+        match self.write_frame(frame) {
+            Err(_) if self.output.muxer.lost_its_reader() => {
+                self.is_closed = true;
+                Ok(Flow::Closed)
+            }
+            Err(error) => Err(error),
+            Ok(()) => Ok(Flow::More),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<Written, SinkError> {
+        match self.options.trial {
+            true => self.end_trial(),
+            false => self.end(),
+        }
+    }
+}
+
+impl VideoSink {
+    /// Encodes a frame, for which the encoder is opened if it is the first.
+    fn write_frame(&mut self, frame: Frame) -> Result<(), SinkError> {
         let (mut running, is_first) = match self.output.running.take() {
             Some(running) => (running, false),
             None => (self.begin(&frame)?, true),
@@ -227,20 +255,17 @@ impl Sink for VideoSink {
             self.account(&mut running, &frame)?;
         }
         self.check_times(&mut running, &frame)?;
-        running
-            .write(&mut self.output.muxer, frame)
-            .map_err(|(what, e)| match e {
-                SurfaceError::Ffmpeg(e) => self.failure(what, e),
-                SurfaceError::Card(problem) => self.unsupported(problem),
-            })?;
-        self.output.running = Some(running);
-        Ok(Flow::More)
-    }
-
-    fn finish(self: Box<Self>) -> Result<Written, SinkError> {
-        match self.options.trial {
-            true => self.end_trial(),
-            false => self.end(),
+        let written = running.write(&mut self.output.muxer, frame);
+        if written.is_err() && self.output.muxer.lost_its_reader() {
+            // What was written until then is described at the end.
+            self.output.running = Some(running);
+            return Err(self.reader_gone());
         }
+        written.map_err(|(what, e)| match e {
+            SurfaceError::Ffmpeg(e) => self.failure(what, e),
+            SurfaceError::Card(problem) => self.unsupported(problem),
+        })?;
+        self.output.running = Some(running);
+        Ok(())
     }
 }

@@ -10,6 +10,8 @@ use crate::frame::PixelFormat;
 use crate::sink::SinkError;
 use crate::sink::atomic_file::AtomicFile;
 use crate::source::StreamInfo;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
 impl VideoSink {
     /// Prepares the output: container, encoder and temporary file. What can be known to fail before the first
@@ -28,7 +30,7 @@ impl VideoSink {
             ));
         }
         let part = AtomicFile::by_rules(&options.path, options.rules())?;
-        let muxer =
+        let mut muxer =
             Muxer::create(options.muxer.as_deref(), &options.path, part.path()).map_err(|failure| {
                 match failure {
                     MuxerFailure::Unknown => unsupported(match &options.muxer {
@@ -54,6 +56,10 @@ impl VideoSink {
                     },
                 }
             })?;
+        if is_pipe(&options.path) {
+            // A trial does not open it.
+            muxer.forbid_seeking();
+        }
         let container = Container::of(&muxer, options.muxer.as_deref(), &options.path);
         let encoder = options.encoder.as_deref();
         let kind =
@@ -74,6 +80,7 @@ impl VideoSink {
             warnings: Vec::new(),
             device: None,
             stop: None,
+            is_closed: false,
             options,
         };
         if sink.is_encoder_settled() {
@@ -120,4 +127,10 @@ impl VideoSink {
         let can_be_tried = self.info.uniform && !self.kind.waits_for_a_picture();
         can_be_tried && (is_named || has_options && !self.info.format.has_alpha())
     }
+}
+
+/// True for a pipe or socket, in which nothing can be changed that was written.
+fn is_pipe(path: &Path) -> bool {
+    let facts = std::fs::metadata(path).map(|facts| facts.file_type());
+    facts.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }

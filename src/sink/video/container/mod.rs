@@ -30,6 +30,8 @@ pub(super) struct Container {
     /// Options of the muxer that the user gave.
     options: Vec<(String, String)>,
     name: String,
+    /// What is written can be changed later, unlike in a pipe.
+    can_seek: bool,
     /// Video that can be read back, once it is known.
     sample: Option<Sample>,
 }
@@ -42,6 +44,7 @@ impl Container {
             target: target.to_owned(),
             options: Vec::new(),
             name: muxer.name(),
+            can_seek: muxer.can_seek(),
             sample: None,
         }
     }

@@ -62,13 +62,17 @@ impl Container {
         (demuxer, filtered): (&Demuxer, usize),
         others: impl Iterator<Item = (usize, &'a StreamHandling)>,
     ) -> Result<(), String> {
-        let run = || -> Result<(), AvError> {
+        let others: Vec<_> = others.collect();
+        let run = |others: &[(usize, &StreamHandling)], can_seek: bool| -> Result<(), AvError> {
             let mut muxer = self.in_memory()?;
+            if !can_seek {
+                muxer.forbid_seeking();
+            }
             let mut has_video = self.wants_video_first();
             if has_video {
                 add_video(&mut muxer)?;
             }
-            for (index, handling) in others {
+            for &(index, handling) in others {
                 if index > filtered && !has_video {
                     add_video(&mut muxer)?;
                     has_video = true;
@@ -80,7 +84,12 @@ impl Container {
             }
             muxer.begin()
         };
-        explained(run)
+        explained(|| run(&others, true))?;
+        // A head that cannot be written to a pipe even for the video alone is not refused for the others.
+        if self.can_seek || run(&[], false).is_err() {
+            return Ok(());
+        }
+        explained(|| run(&others, false))
     }
 
     /// Whether the container holds stream `index` of `demuxer`, of which `packets` are some, beside the
