@@ -665,7 +665,18 @@ fn files_of_every_kind_and_no_half_ones() {
 #[test]
 fn without_a_terminal_a_file_is_to_be_named() {
     let folder = Folder::new();
-    let input = folder.clip("in.mp4", &["-c:v", "libx264", "-pix_fmt", "yuv420p"]);
+    let sound = ["-f", "lavfi", "-i", "sine=d=4"];
+    let input = folder.clip(
+        "in.mp4",
+        &[&sound[..], &["-c:v", "libx264", "-pix_fmt", "yuv420p"]].concat(),
+    );
+    // One picture is shown, and the sound is not missed.
+    let out = folder.name("sound.png");
+    let message = done(&["preview", &input, "--filter", BOX, "-o", &out, "--strict"]);
+    assert!(!message.contains("audio"), "{message}");
+    let glob = folder.name("in*.mp4");
+    let words = "stands for 1 file, such as";
+    refused(2, &["preview", &glob, "--filter", BOX, "-o", &out, "-y"], words);
     let run = Command::new(env!("CARGO_BIN_EXE_framepipe"))
         .args(["preview", &input, "--filter", BOX])
         // A pipe is no terminal, whatever the environment says.

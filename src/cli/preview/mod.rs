@@ -28,6 +28,7 @@ use framepipe::source::images::listing::{self, Selection};
 use framepipe::source::range::{self, Point, TimeRange};
 use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::still::ImageKind;
+use framepipe::wording::counted;
 use picture::Picture;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -145,10 +146,29 @@ impl PreviewArguments {
         }
     }
 
+    /// Refuses a glob of videos, of which one is to be named.
+    fn check_glob(&self) -> Result<(), Failure> {
+        let path = self.input.path().filter(|_| self.input.is_images());
+        let Some(path) = path.filter(|path| !path.exists()) else {
+            return Ok(());
+        };
+        let files = listing::list(path, &Selection::default())?.files;
+        match files.iter().find(|file| !listing::names_images(file)) {
+            Some(other) => Err(Failure::Usage(format!(
+                "{} stands for {}, such as {}, which is no image; name one of them",
+                self.input.name(),
+                counted(files.len() as u64, "file"),
+                other.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Opens the input for the one frame, and returns its description.
     fn open(&self) -> Result<(Opened, Option<Point>), Failure> {
         let one =
             |start: Option<Point>| TimeRange::new(start, None, None, Some(1)).map_err(|e| Failure::usage(&e));
+        self.check_glob()?;
         // The length that the default depends on is known once the input is open.
         let is_open = self.time.is_none() && !self.input.is_images();
         let choice = FileChoice {

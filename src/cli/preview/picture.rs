@@ -48,6 +48,8 @@ impl Picture {
         (info_after.width, info_after.height) = (frame.layout().width(), frame.layout().height());
         info_after.frames = Some(1);
         info_after.uniform = true;
+        // One picture is shown, so that the other streams are not missed.
+        info_after.origin = None;
         if let Some(turn) = turn {
             info_after.side_data.retain(|block| block.fact != Fact::Rotation);
             let (num, den) = info.sample_aspect;
