@@ -18,6 +18,9 @@ const GATHER: usize = 1 << 20;
 /// for each few rows.
 const PIPE_SIZE: usize = 1 << 20;
 
+/// What is said of a standard output that is /dev/null, opened for reading and writing.
+const PERHAPS_CLOSED: &str = "is closed, or leads to /dev/null: nothing of it is kept";
+
 enum Place {
     Part(AtomicFile),
     Stdout(File),
@@ -33,6 +36,8 @@ pub(super) struct ByteWriter {
     gathered: Vec<u8>,
     stop: Option<Receiver<()>>,
     rules: Rules,
+    /// Standard output may have been closed from the beginning on, so that nobody gets what is written.
+    is_perhaps_closed: bool,
 }
 
 impl ByteWriter {
@@ -47,6 +52,7 @@ impl ByteWriter {
 
     /// Opens a file, or standard output for "-".
     pub(in crate::sink) fn open(target: &Path, rules: Rules) -> Result<ByteWriter, SinkError> {
+        let mut is_perhaps_closed = false;
         let place = if target.as_os_str() == "-" && rules.trial {
             let file = OpenOptions::new().write(true).open(NOWHERE);
             Place::Stdout(file.map_err(|cause| SinkError::Io {
@@ -63,10 +69,12 @@ impl ByteWriter {
                             .to_owned(),
                 });
             }
-            if is_stand_in(&stdout) {
+            // It may be open on purpose.
+            is_perhaps_closed = is_stand_in(&stdout);
+            if is_perhaps_closed && rules.strict {
                 return Err(SinkError::Unsupported {
                     path: "standard output".to_owned(),
-                    problem: "is closed; pipe it into a program, or name a file".to_owned(),
+                    problem: format!("{PERHAPS_CLOSED}; pipe it into a program, name a file, or write null:"),
                 });
             }
             let file = stdout
@@ -91,6 +99,7 @@ impl ByteWriter {
             begun: None,
             gathered: Vec::new(),
             stop: None,
+            is_perhaps_closed,
         })
     }
 
@@ -223,7 +232,10 @@ impl ByteWriter {
         description: String,
         warnings: Vec<String>,
     ) -> Result<Written, SinkError> {
-        let remarks = Remarks::warnings(warnings);
+        let lost = self
+            .is_perhaps_closed
+            .then(|| format!("standard output {PERHAPS_CLOSED}"));
+        let remarks = Remarks::warnings(warnings.into_iter().chain(lost));
         if self.rules.strict
             && let Some(problem) = remarks.refusal()
         {
@@ -245,7 +257,7 @@ impl ByteWriter {
 }
 
 /// True for the /dev/null that Rust's start-up puts in place of a closed standard output. It is opened for
-/// reading and writing, which no shell does for one's `>/dev/null`.
+/// reading and writing, which no shell does for one's `>/dev/null`, but other programs do for their children.
 fn is_stand_in(stdout: &io::Stdout) -> bool {
     let Ok(flags) = rustix::fs::fcntl_getfl(stdout) else {
         return false;

@@ -5,6 +5,7 @@ use crate::frame::Frame;
 use crate::sink::ledger::{Outcome, PlainLedger};
 use crate::sink::{Flow, Rules, Sink, SinkError, Written};
 use crate::source::StreamInfo;
+use crate::wording::counted;
 use crossbeam_channel::Receiver;
 use std::path::Path;
 
@@ -66,12 +67,12 @@ impl Sink for Raw {
     }
 
     fn finish(self: Box<Self>) -> Result<Written, SinkError> {
-        let count = match self.rules.trial {
-            true => String::new(),
-            false => format!("{} ", self.writer.frames()),
+        let frames = match self.rules.trial {
+            true => "raw frames".to_owned(),
+            false => counted(self.writer.frames(), "raw frame"),
         };
         let description = format!(
-            "{count}raw frames to {}, to be read as raw:{}{}",
+            "{frames} to {}, to be read as raw:{}{}",
             self.writer.label(),
             self.geometry,
             self.rate

@@ -8,6 +8,7 @@ use crate::frame::{
     UnknownPixelFormat, parse_rate,
 };
 use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use crate::wording::counted;
 use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -133,7 +134,10 @@ pub fn open(path: &Path, spec: &RawSpec, timeout: Option<Duration>) -> Result<An
             }
             Ok(AnySource::Indexed(Arc::new(RawFile {
                 file: reader.into_file(),
-                info: spec.info(Some(whole), format!("{whole} raw frames of {label} as {spec}")),
+                info: spec.info(
+                    Some(whole),
+                    format!("{} of {label} as {spec}", counted(whole, "raw frame")),
+                ),
                 label,
                 layout: spec.layout,
                 frames: whole,
