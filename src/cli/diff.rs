@@ -13,6 +13,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::compare::{Heat, InputSummary, Lengths, Summary, Total};
 use framepipe::frame::{Frame, Rational, Remarks, Turn};
 use framepipe::pipeline::{InStep, PipelineError, Progress, Stop, Verdict, in_step};
+use framepipe::report::Stage;
 use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{AnySink, SinkError};
 use framepipe::source::StreamInfo;
@@ -381,7 +382,8 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
     });
     let outcome = match outcome {
         Err(PipelineError::Abandoned) => {
-            arguments.say("abandoned: no output was written");
+            let written = counters.frames(Stage::Encode);
+            arguments.say(&output.unwrap_or(&Output::Null).abandoned_after(written));
             return Err(Failure::Interrupted);
         }
         outcome => outcome?,

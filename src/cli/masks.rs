@@ -15,6 +15,9 @@ pub(crate) enum ShowError {
     /// There is no such filter.
     #[error(transparent)]
     Filter(#[from] FilterError),
+    /// There are several.
+    #[error("'{0}' is a chain of filters, and the weights of one filter are shown; name one of them")]
+    Several(String),
     /// The text cannot be written.
     #[error("the mask cannot be printed: {0}")]
     Write(#[from] io::Error),
@@ -49,7 +52,10 @@ pub(crate) fn list(out: &mut impl Write) -> io::Result<()> {
 /// Prints the content of the filter `spec`: weights, sum, bias, rank, factors, and the integers that 8-bit
 /// pixels are multiplied by. Rows of weights fit `columns`, if those are known.
 pub(crate) fn show(spec: &str, columns: Option<usize>, out: &mut impl Write) -> Result<(), ShowError> {
-    let filter: Filter = spec.parse()?;
+    let filter: Filter = match spec.parse() {
+        Err(_) if spec.parse::<Chain>().is_ok() => return Err(ShowError::Several(spec.to_owned())),
+        filter => filter?,
+    };
     let mask = &filter.mask;
     let name = filter.label.split(':').next().unwrap_or_default();
     if let Some(named) = named_mask(name) {

@@ -135,7 +135,9 @@ impl Arguments {
             Command::Masks { filter: Some(filter) } => {
                 interrupt::end_at_once()?;
                 to_stdout(|out| match masks::show(&filter, columns(), out) {
-                    Err(masks::ShowError::Filter(error)) => Err(Failure::usage(&error)),
+                    Err(error @ (masks::ShowError::Filter(_) | masks::ShowError::Several(_))) => {
+                        Err(Failure::usage(&error))
+                    }
                     Err(masks::ShowError::Write(error)) => Err(error.into()),
                     Ok(()) => Ok(()),
                 })

@@ -87,7 +87,7 @@ pub enum PipelineError {
         cause: std::io::Error,
     },
     /// The user ended the run at once.
-    #[error("the run was abandoned; no output was written")]
+    #[error("the run was abandoned; of its output nothing stays but whole image files")]
     Abandoned,
 }
 

@@ -339,6 +339,7 @@ fn a_dry_run_tries_the_first_frame() {
         (&deep, name("z.mp4"), &["--strict"]),
         (&deep, name("z.y4m"), &["--strict"]),
         (&clip, name("z.mp4"), &["--encoder-option", "foo=1"]),
+        (&clip, name("z.mp4"), &["--encoder-option", "x264-params=keyin=5"]),
         (&clip, name("z.mp4"), &["--streams", "9"]),
     ] {
         let arguments = [&[&input[..], &output], more].concat();
@@ -664,6 +665,11 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
         ),
         (&[&clip, "a.json", "--trace", "a.json"], "both output and trace"),
         (&[&clip, "-", "--encoder", "libx264"], "--encoder"),
+        (
+            &[&clip, "-", "--frame-hashes", "-"],
+            "standard output is the output",
+        ),
+        (&[&clip, &out, "--max-pixels", "2^30"], "in digits"),
         (&[&clip, &bare], "out.mp4"),
         (&[&clip, &out, "--encoder-option", "tune"], "key=value"),
         (&["raw:clip.yuv", &out], "geometry"),
@@ -816,11 +822,50 @@ fn between_two_ffmpegs_every_frame_arrives() {
     );
 }
 
+/// Matroska wants to know the rate of AAC before the first packet, which transport streams do not say, unless
+/// it can go back.
+#[test]
+fn sound_that_a_pipe_cannot_hold_is_encoded_anew() {
+    let folder = Folder::new();
+    let input = folder.name("a.ts");
+    let source = "testsrc=s=64x48:d=1[out0];sine=d=1[out1]";
+    let options = ["-c:v", "mpeg2video", "-c:a", "aac"];
+    ffmpeg(&[&["-f", "lavfi", "-i", source], &options[..], &[&input]].concat());
+    let out = folder.name("out.mkv");
+    let arguments = "/dev/stdout --format matroska --filter soft -q";
+    let run = |more: &str| {
+        let script = format!("('{PROGRAM}' filter '{input}' {arguments} {more}) | cat > '{out}'");
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        (text(&output.stderr), fs::read(&out).unwrap())
+    };
+    let (said, bytes) = run("--strict");
+    assert!(
+        said.contains("error: ") && said.contains("--audio-encoder"),
+        "{said}"
+    );
+    assert!(bytes.is_empty());
+    let (said, bytes) = run("--dry-run");
+    assert!(said.is_empty() && text(&bytes).contains("encoded anew"), "{said}");
+    let (said, _) = run("");
+    assert!(
+        said.contains("warning: stream 1 (audio, aac) is encoded anew"),
+        "{said}"
+    );
+    ffmpeg(&["-i", &out, "-map", "0:a", "-f", "null", "-"]);
+}
+
 #[test]
 fn a_reader_that_goes_away_ends_an_endless_run_well() {
-    for (target, strict) in [("-", None), ("raw:-", None), ("-", Some("--strict"))] {
-        let arguments = ["filter", "synthetic:320x240:yuv420p:25:0", target];
-        let mut child = framepipe(&[&arguments[..], &BLUR, strict.as_slice()].concat())
+    let container = ["/dev/stdout", "--format", "matroska", "--encoder", "rawvideo"];
+    for (target, strict) in [
+        (&["-"][..], None),
+        (&["raw:-"], None),
+        (&["-"], Some("--strict")),
+        (&container, None),
+        (&container, Some("--strict")),
+    ] {
+        let arguments = ["filter", "synthetic:320x240:yuv420p:25:0"];
+        let mut child = framepipe(&[&arguments[..], target, &BLUR, strict.as_slice()].concat())
             .spawn()
             .unwrap();
         let mut stdout = child.stdout.take().unwrap();
@@ -835,10 +880,45 @@ fn a_reader_that_goes_away_ends_an_endless_run_well() {
             said.contains(", cut short: the output's reader went away"),
             "{said}"
         );
-        let error = "error: standard output is cut short";
-        assert_eq!(said.contains(error), strict.is_some(), "{said}");
+        let name = if target.len() > 1 {
+            target[0]
+        } else {
+            "standard output"
+        };
+        let error = format!("error: {name} is cut short");
+        assert_eq!(said.contains(&error), strict.is_some(), "{said}");
         assert_eq!(said.contains("error"), strict.is_some(), "{said}");
     }
+    // A file that ends in the muxer's buffer is complete only when the reader is gone.
+    let script = format!(
+        "('{PROGRAM}' filter '{}' /dev/stdout --format matroska --encoder ffv1 --no-audio --filter soft -q; \
+         echo $? >&2) | head -c 1000 > /dev/null; '{PROGRAM}' masks > /dev/full",
+        sample("clip-odd.mp4")
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(said.contains("0\n") && !said.contains("muxer"), "{said}");
+    assert!(said.contains("error: standard output: No space left"), "{said}");
+    let several = run(&["masks", "soft,box"]);
+    assert!(text(&several.stderr).contains("a chain of filters"));
+    // A list of hashes goes to standard output, too.
+    let folder = Folder::new();
+    let list = folder.name("list");
+    let clip = sample("clip-odd.mp4");
+    let hashes = |to: &str| {
+        run(&[
+            "filter",
+            &clip,
+            "null:",
+            "--filter",
+            "soft",
+            "--frame-hashes",
+            to,
+            "-q",
+        ])
+    };
+    assert!(hashes(&list).status.success());
+    assert!(hashes("-").stdout == fs::read(&list).unwrap());
     // `framepipe masks | head -1` likewise.
     let mut child = framepipe(&["masks"]).spawn().unwrap();
     drop(child.stdout.take());

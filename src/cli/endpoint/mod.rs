@@ -9,7 +9,7 @@ mod path;
 pub(crate) use files::Files;
 pub(crate) use input::{FileChoice, Input, Opened};
 pub(crate) use output::Output;
-pub(crate) use pair::{check_distinct, check_files};
+pub(crate) use pair::{check_distinct, check_files, is_file_of_end};
 pub(crate) use path::{identity, names_same_file, parent};
 
 use framepipe::source::raw::RawSpecError;

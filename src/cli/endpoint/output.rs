@@ -14,6 +14,7 @@ use framepipe::sink::{self, AnySink, Rules};
 use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Listing;
 use framepipe::still::ImageKind;
+use framepipe::wording::counted;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -228,6 +229,25 @@ impl Output {
     /// True if frames go to standard output.
     pub(crate) fn is_stdout(&self) -> bool {
         self.path() == Some(Path::new(PIPE))
+    }
+
+    /// What is left of a run that was abandoned when it had written `frames`: whole image files, and what a
+    /// pipe or device was given, in words.
+    pub(crate) fn abandoned_after(&self, frames: u64) -> String {
+        let is_special = |path: &Path| self.is_stdout() || path.exists() && !path.is_file();
+        match self {
+            Output::Images(_) if frames > 0 => {
+                let verb = if frames == 1 { "was" } else { "were" };
+                format!("abandoned: {} {verb} written to {self}", counted(frames, "file"))
+            }
+            Output::Y4m(path) | Output::Raw(path) | Output::Video(path) if frames > 0 && is_special(path) => {
+                format!(
+                    "abandoned: {self} is cut short after {}",
+                    counted(frames, "frame")
+                )
+            }
+            _ => "abandoned: no output was written".to_owned(),
+        }
     }
 
     /// The same as a video file if the user chose a container, whatever the name ends in.

@@ -5,13 +5,15 @@ use super::PIPE;
 use super::files::Files;
 use super::input::Input;
 use super::output::Output;
-use super::path::{identity, parent, same_file};
+use super::path::{identity, names_same_file, open_identity, parent, same_file};
 use crate::cli::Failure;
 use framepipe::frame::Rational;
 use framepipe::sink::images::Naming;
 use framepipe::still::ImageKind;
 use framepipe::still::pattern::Pattern;
 use std::collections::HashSet;
+use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 /// The frame rate of image files that are made into a video without `--fps`.
@@ -73,6 +75,18 @@ pub(crate) fn check_distinct(input: &Input, output: &Output) -> Result<(), Failu
     if same_file(from, to) || (from == to && from != Path::new(PIPE)) {
         return refuse(&to.display().to_string());
     }
+    // A shell may have opened the file of either for reading or writing.
+    let at_ends = (end_identity(from, io::stdin()), end_identity(to, io::stdout()));
+    if let (Some(read), Some(written)) = at_ends
+        && read == written
+    {
+        let word = match (from == Path::new(PIPE), to == Path::new(PIPE)) {
+            (_, false) => to.display().to_string(),
+            (false, true) => from.display().to_string(),
+            (true, true) => "the file of standard input".to_owned(),
+        };
+        return refuse(&word);
+    }
     if let (Input::Images(_), Output::Images(_)) = (input, output) {
         let names_follow_input = ImageKind::of(to).is_none() || to.is_dir();
         let folder = if from.is_dir() { from } else { parent(from) };
@@ -81,6 +95,20 @@ pub(crate) fn check_distinct(input: &Input, output: &Output) -> Result<(), Failu
         }
     }
     Ok(())
+}
+
+/// The file of an end, which is that of `stream` for "-".
+fn end_identity(path: &Path, stream: impl AsFd) -> Option<(u64, u64)> {
+    match path == Path::new(PIPE) {
+        true => open_identity(stream),
+        false => identity(path),
+    }
+}
+
+/// True if an own file of the run is, or will be, the file of an end, which is that of `stream` for "-".
+pub(crate) fn is_file_of_end(end: &Path, stream: impl AsFd, file: &Path) -> bool {
+    let is_open = || end_identity(end, stream).is_some_and(|id| identity(file) == Some(id));
+    names_same_file(end, file) || is_open()
 }
 
 /// Refuses numbered names that are also names of the input's files.

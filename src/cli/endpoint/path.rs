@@ -1,5 +1,7 @@
 //! Paths that may lead to one file.
 
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -16,6 +18,14 @@ pub(crate) fn parent(path: &Path) -> &Path {
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     let facts = std::fs::metadata(path).ok()?;
     (facts.is_file() || facts.is_dir()).then(|| (facts.dev(), facts.ino()))
+}
+
+/// The same of a file that is open.
+pub(crate) fn open_identity(file: impl AsFd) -> Option<(u64, u64)> {
+    let facts = File::from(file.as_fd().try_clone_to_owned().ok()?)
+        .metadata()
+        .ok()?;
+    facts.is_file().then(|| (facts.dev(), facts.ino()))
 }
 
 /// True if both names are, or will be, names of one file: they lead to the same one, or have the same last

@@ -13,7 +13,7 @@ use framepipe::engine::Engine;
 use framepipe::engine::pool::EnginePool;
 use framepipe::frame::{FieldOrder, Rational, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
-use framepipe::report::{Completion, Measurements, Origin, Report, Task, page};
+use framepipe::report::{Completion, Measurements, Origin, Report, Stage, Task, page};
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
 use framepipe::sink::{self, AnySink};
 use framepipe::source::images::Failures;
@@ -253,10 +253,11 @@ impl Single<'_> {
             self.note_fields("some of its");
         }
         // Of the output, which has two fields in a frame, and none for a file that was passed over.
-        let passed_over = opened.failures.map_or(0, |failures| {
-            failures.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
-        });
+        let passed_over = opened.failures.as_ref().map_or(0, count_of);
         measurements.frames = measurements.frames.saturating_sub(passed_over) / self.parts();
+        if let Some(throughput) = &mut measurements.stages[Stage::Encode as usize].throughput {
+            throughput.join_fields(self.parts());
+        }
         let task = Task {
             input_name: self.input.name(),
             input: if self.filtering.fields {
@@ -363,7 +364,10 @@ impl OwnFiles {
         Ok(OwnFiles {
             reports: arguments.reports.iter().map(create).collect::<Result<_, _>>()?,
             trace: arguments.trace.open(overwrite)?,
-            hashes: arguments.frame_hashes.as_ref().map(create).transpose()?,
+            hashes: arguments
+                .hashes_file()
+                .map(|path| create(&path.to_owned()))
+                .transpose()?,
         })
     }
 }
@@ -468,14 +472,20 @@ fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), F
         .filter(opened, &context, form, &watched)
         .inspect_err(|failure| {
             if matches!(failure, Failure::Interrupted) {
-                single.say("abandoned: no output was written");
+                let passed_over = failures.as_ref().map_or(0, count_of);
+                let written = counters.frames(Stage::Encode).saturating_sub(passed_over) / single.parts();
+                single.say(&single.output.abandoned_after(written));
             }
         })?;
     let measured = &finished.measured;
     let trace = arguments.trace.write(own.trace, &finished.task, measured);
     single.show(&finished.report(remarks), &finished, own.reports)?;
-    if let (Some(file), Some(log)) = (own.hashes, &single.log) {
-        write_whole(file, &hashes::text(&log.take(), time_base))?;
+    if let (Some(_), Some(log)) = (&arguments.frame_hashes, &single.log) {
+        let text = hashes::text(&log.take(), time_base);
+        match own.hashes {
+            Some(file) => write_whole(file, &text)?,
+            None => to_stdout(|out| Ok(out.write_all(text.as_bytes())?))?,
+        }
     }
     // A trace that cannot be written does not take the report with it.
     trace?;
@@ -497,6 +507,11 @@ pub(super) fn show_plans(plans: &[String], caveats: &Remarks) -> Result<(), Fail
             escape::lines(&text)
         )?)
     })
+}
+
+/// How many files were passed over.
+fn count_of(failures: &Failures) -> u64 {
+    failures.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
 }
 
 /// Bytes of an output that is one file, now that it is complete.

@@ -23,7 +23,7 @@ mod table;
 mod trial;
 
 use super::Failure;
-use super::endpoint::Output;
+use super::endpoint::{Output, PIPE};
 use crate::cli::options::comparison::ComparisonArguments;
 use crate::cli::options::decoding::DecodingArguments;
 use crate::cli::options::encoding::EncodingArguments;
@@ -124,6 +124,7 @@ pub(crate) struct FilterArguments {
     /// What becomes of a run that a signal ends: its output is finished with the frames so far, or nothing is
     /// left of it [default: Ctrl-C keeps the output of a single input, SIGTERM and SIGHUP discard; of several
     /// inputs only whole outputs stay; a file that is there already is never replaced by a short one].
+    /// Whole image files of a sequence stay in any case.
     #[arg(long, value_name = "WHAT")]
     on_interrupt: Option<OnInterrupt>,
     /// Refuse a run whose frame buffers would take more, such as 500M or 4G, and have jobs side by side wait
@@ -144,7 +145,8 @@ pub(crate) struct FilterArguments {
     /// and chapters the finished file lacks; pipes and devices as output are not opened.
     #[arg(long)]
     dry_run: bool,
-    /// Write time and hash of each frame to this file, as it goes to the encoder, a line a frame. They are
+    /// Write time and hash of each frame to this file, as it goes to the encoder, a line a frame; - is
+    /// standard output. They are
     /// the same on every machine and engine, and in parts, too, but for damaged pictures, of which a
     /// warning tells: several decoder threads may conceal them in another way each time;
     /// --decoder-threads 1 does not.
@@ -207,6 +209,13 @@ impl FilterArguments {
     fn check_card(&self) -> Result<(), Failure> {
         let is_closed = self.reading.untrusted && !self.engine.wants_card();
         self.decoding.check_card(is_closed)
+    }
+
+    /// The file of the frames' hashes, if they go to one and not to standard output.
+    fn hashes_file(&self) -> Option<&Path> {
+        self.frame_hashes
+            .as_deref()
+            .filter(|path| *path != Path::new(PIPE))
     }
 
     /// True if a report is a page.

@@ -2,7 +2,9 @@
 
 use super::{FilterArguments, is_page};
 use crate::cli::Failure;
-use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file, parent};
+use crate::cli::endpoint::{
+    FileChoice, Input, Output, check_distinct, is_file_of_end, names_same_file, parent,
+};
 use crate::cli::options::region::Run;
 use crate::cli::process::interrupt::{OnInterrupt, Policy};
 use framepipe::pipeline::Stop;
@@ -12,6 +14,7 @@ use framepipe::source::images::listing::Selection;
 use framepipe::source::range::TimeRange;
 use framepipe::source::video::VideoSourceOptions;
 use std::collections::BTreeSet;
+use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -111,6 +114,11 @@ impl<'a> Single<'a> {
                 )));
             }
         }
+        if self.frame_hashes.is_some() && self.hashes_file().is_none() && self.output.is_stdout() {
+            return Err(Failure::Usage(
+                "--frame-hashes -: standard output is the output; name a file".to_owned(),
+            ));
+        }
         let own: Vec<(&str, &Path)> = self.own_files().collect();
         for (n, &(noun, path)) in own.iter().enumerate() {
             self.check_own(noun, path)?;
@@ -134,10 +142,10 @@ impl<'a> Single<'a> {
     /// The files that a run writes beside its output, and what each is.
     fn own_files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let others = [
-            ("trace", &self.trace.trace),
-            ("list of hashes", &self.frame_hashes),
+            ("trace", self.trace.trace.as_deref()),
+            ("list of hashes", self.hashes_file()),
         ];
-        let others = (others.into_iter()).filter_map(|(noun, path)| Some((noun, path.as_deref()?)));
+        let others = (others.into_iter()).filter_map(|(noun, path)| Some((noun, path?)));
         let reports = self.reports.iter().map(|path| ("report", path.as_path()));
         reports.chain(others)
     }
@@ -174,7 +182,7 @@ impl<'a> Single<'a> {
         if self
             .output
             .path()
-            .is_some_and(|output| names_same_file(output, path))
+            .is_some_and(|output| is_file_of_end(output, io::stdout(), path))
         {
             return Err(Failure::Usage(format!(
                 "{} is both output and {noun}; choose another name",
@@ -183,7 +191,7 @@ impl<'a> Single<'a> {
         }
         if let Input::Video(input) | Input::Images(input) | Input::Raw(_, input) | Input::Y4m(input) =
             &self.input
-            && names_same_file(input, path)
+            && is_file_of_end(input, io::stdin(), path)
         {
             return Err(Failure::Usage(format!(
                 "{} is both input and {noun}; choose another name",

@@ -78,8 +78,14 @@ pub(crate) struct ReadingArguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
     /// Refuse frames of more pixels, whatever a header claims [default: 2^30].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = pixels)]
     max_pixels: Option<u64>,
+}
+
+/// Reads a number of pixels.
+fn pixels(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| "write a whole number of pixels in digits, such as 100000000".to_owned())
 }
 
 impl RangeArguments {

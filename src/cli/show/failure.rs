@@ -148,11 +148,33 @@ pub(crate) fn exit(result: Result<(), Failure>) -> ExitCode {
     }
 }
 
+/// Standard output, whose errors say what it is.
+pub(crate) struct NamedStdout(io::StdoutLock<'static>);
+
+impl Write for NamedStdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(of_stdout)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(of_stdout)
+    }
+}
+
+/// An error of standard output with its name in front, unless the reader has gone or the call is to be
+/// repeated.
+fn of_stdout(cause: io::Error) -> io::Error {
+    match cause.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted => cause,
+        kind => io::Error::new(kind, format!("standard output: {cause}")),
+    }
+}
+
 /// Lets `write` print to standard output.
 pub(crate) fn to_stdout(
-    write: impl FnOnce(&mut io::BufWriter<io::StdoutLock<'static>>) -> Result<(), Failure>,
+    write: impl FnOnce(&mut io::BufWriter<NamedStdout>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(NamedStdout(io::stdout().lock()));
     let result = write(&mut out);
     // Output from before the failure (a table of differences) must appear before the error.
     out.flush()?;
