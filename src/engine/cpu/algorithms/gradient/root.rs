@@ -298,7 +298,7 @@ pub(super) fn double_root(squares: f64, factor: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::cpu::gradient::in_registers::tests::lengths;
+    use crate::engine::cpu::algorithms::gradient::in_registers::tests::lengths;
 
     fn root(root: &Root, squares: u64) -> u64 {
         let squares = squares.min(root.most);
