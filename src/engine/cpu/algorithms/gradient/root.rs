@@ -204,8 +204,8 @@ impl Root {
 
     /// The correction in integers of 16 bits, for two sums of up to `most_sum`.
     ///
-    /// [`Simd::roots_below`] rounds down a number that is off by r / 2^14 and 4 units of rounding, which is less
-    /// than 1/2 for results up to [`MOST_ESTIMATED`]: so it is r rounded half up, or one less.
+    /// [`Simd::roots_below`] rounds down a number that is off by r / 2^14 and 4 units of rounding, which is
+    /// less than 1/2 for results up to [`MOST_ESTIMATED`]: so it is r rounded half up, or one less.
     pub(super) fn in_words(&self, most_sum: i64) -> Option<Correction> {
         self.corrected(most_sum, i16::MAX as i32, 16)
             .filter(|_| self.made_for.1 <= MOST_ESTIMATED)
@@ -369,8 +369,8 @@ mod tests {
         assert!(matches!(way(1.0, 65535), RootMethod::Double(_)));
     }
 
-    /// True if `result` is n/d sqrt(a^2 + b^2), rounded half up; or if neither is less than `most`. A negative
-    /// one counts as 0.
+    /// True if `result` is n/d sqrt(a^2 + b^2), rounded half up; or if neither is less than `most`. A
+    /// negative one counts as 0.
     fn is_root(result: i32, (a, b): (i32, i32), scale: Scale, most: u32) -> bool {
         let squares = i128::from(a).pow(2) + i128::from(b).pow(2);
         let (n, d) = (i128::from(scale.numerator()), i128::from(scale.denominator()));
