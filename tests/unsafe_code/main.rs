@@ -184,12 +184,15 @@ fn reasons(page: &str) -> BTreeMap<&str, &str> {
     .collect()
 }
 
+/// What stands for a reason that is not written yet.
+const ASKED: &str = "WHY IS IT NEEDED?";
+
 /// The table as it should be.
 fn table(files: &BTreeMap<String, (Count, String)>, reasons: &BTreeMap<&str, &str>) -> String {
     let mut table = HEAD.to_owned();
     let mut sum = Count::default();
     for (name, (count, _)) in files {
-        let why = reasons.get(name.as_str()).unwrap_or(&"WHY IS IT NEEDED?");
+        let why = reasons.get(name.as_str()).unwrap_or(&ASKED);
         let Count {
             blocks,
             functions,
@@ -229,7 +232,7 @@ fn every_file_with_unsafe_is_in_the_table_and_in_the_folder_for_it() {
     let page = fs::read_to_string(PAGE).unwrap();
     let reasons = reasons(&page);
     let table = table(&found, &reasons);
-    let is_explained = reasons.values().all(|why| why.len() > 8);
+    let is_explained = reasons.values().all(|why| why.len() > 8 && *why != ASKED);
     assert!(
         page.contains(&table) && reasons.len() == found.len() && is_explained,
         "{PAGE} should have this table, with a reason in every row:\n\n{table}"
