@@ -232,7 +232,8 @@ impl BoxBlur {
             let (made, rest) = strip.bytes.split_at_mut(row * stride);
             let above = row.checked_sub(1).map(|row| &made[row * stride..][..width]);
             let (out, next) = next_result(rest, stride, stride);
-            pairs.make(simd, above, &mut out[..width], next);
+            let entering = input.ahead((k + 1) as i64 - rows as i64 / 2, 1);
+            pairs.make(simd, above, &mut out[..width], [entering, next]);
         }
     }
 

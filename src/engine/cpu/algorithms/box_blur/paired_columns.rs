@@ -27,7 +27,7 @@
 
 use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
-use crate::engine::cpu::rows::prefetch::prefetch;
+use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::scratch::aligned;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
@@ -211,21 +211,27 @@ impl<'a> PairedColumns<'a> {
     pub(super) fn fill<L: Simd>(&mut self, simd: L) {
         if let Quotient::Changes { .. } = self.quotient {
             let results = std::mem::take(&mut self.above);
-            self.make_from(simd, None, results, &[]);
+            self.make_from(simd, None, results, [&[]; 2]);
             self.above = results;
         }
     }
 
     /// Makes a row of the result. `above` is the result's row above; there is none in the strip's first row.
-    /// `next`, the result's next row, is prefetched where remainders are kept.
-    pub(super) fn make<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: &[u8]) {
+    /// The rows of `next` are prefetched.
+    pub(super) fn make<L: Simd>(
+        &mut self,
+        simd: L,
+        above: Option<&[u8]>,
+        out: &mut [u8],
+        next: NextRows<'_>,
+    ) {
         let kept = std::mem::take(&mut self.above);
         self.make_from(simd, Some(above.unwrap_or(kept)), out, next);
         self.above = kept;
     }
 
     /// Makes a row from the results above it; `None`: from those that `out` has.
-    fn make_from<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: &[u8]) {
+    fn make_from<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>) {
         assert!(out.len() == self.samples && above.is_none_or(|above| above.len() == self.samples));
         let lines = self.lines.each_ref().map(|line| line[TILE / 2..].as_ptr());
         let remainders = self.remainders.each_mut().map(|line| line.as_mut_ptr());
@@ -346,7 +352,7 @@ struct Make<'a, const COLUMNS: usize> {
     /// The results above, as many as `out` has; `None` if they are in `out`.
     above: Option<&'a [u8]>,
     out: &'a mut [u8],
-    next: &'a [u8],
+    next: NextRows<'a>,
 }
 
 /// A [`Quotient`] in registers.
@@ -488,10 +494,7 @@ impl<const COLUMNS: usize> IntLoop for Make<'_, COLUMNS> {
         let to = self.out.as_mut_ptr();
         let above = self.above.map_or(to.cast_const(), <[u8]>::as_ptr);
         for x in (0..whole).step_by(step) {
-            if COLUMNS > MOST_IN_WORDS {
-                // Three stores a step queue behind one that waits for its cache line.
-                prefetch(simd, [self.next, &[]], x, step);
-            }
+            prefetch(simd, self.next, x, step);
             // SAFETY: the step ends within the row. The lines have a TILE before the row and two after its
             // last whole one, more than masks reach; remainders are as many as the row's samples, rounded up
             // to a multiple of TILE. `above` has as many results as `out`.
