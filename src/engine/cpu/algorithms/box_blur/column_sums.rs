@@ -13,6 +13,7 @@
 use super::Columns;
 use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
+use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::scratch::aligned;
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 
@@ -113,7 +114,7 @@ impl Columns for ColumnSums<'_> {
         }
     }
 
-    fn make<L: Simd>(&mut self, simd: L, out: &mut [u8]) {
+    fn make<L: Simd>(&mut self, simd: L, out: &mut [u8], next: NextRows<'_>) {
         let (columns, channels, scale) = (self.columns, self.channels, self.scale);
         assert!(out.len() == self.samples && columns / 2 * channels <= self.origin);
         let sums = self.places();
@@ -121,7 +122,7 @@ impl Columns for ColumnSums<'_> {
             ($($columns:literal x $channels:literal),*) => {
                 match (columns, channels) {
                     $(($columns, $channels) => {
-                        simd.enter(Make::<$columns, $channels> { sums, scale, out })
+                        simd.enter(Make::<$columns, $channels> { sums, scale, out, next })
                     })*
                     _ => unreachable!("a box of {columns} columns on {channels} channels"),
                 }
@@ -190,6 +191,7 @@ struct Make<'a, const COLUMNS: usize, const CHANNELS: usize> {
     sums: [*mut u16; 2],
     scale: Scale,
     out: &'a mut [u8],
+    next: NextRows<'a>,
 }
 
 /// A [`Scale`] in registers.
@@ -265,6 +267,7 @@ impl<const COLUMNS: usize, const CHANNELS: usize> IntLoop for Make<'_, COLUMNS, 
         let (step, samples) = (4 * L::LANES, self.out.len());
         let whole = samples / step * step;
         for x in (0..whole).step_by(step) {
+            prefetch(simd, self.next, x, step);
             // SAFETY: the step ends within the row. The sums have an apron of `origin` samples before the
             // row, which `Columns::make` asserted to be the mask's reach at least, and as many after it.
             unsafe { self.step(simd, &constants, x, to.add(x)) };

@@ -14,6 +14,7 @@
 
 use super::Columns;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
+use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::requantize::{Divide, Requantize, offset_and_store};
 use crate::engine::cpu::simd::Entered;
 use crate::engine::cpu::simd::scratch::{aligned, room};
@@ -126,7 +127,7 @@ impl Columns for DeepColumns<'_> {
         }
     }
 
-    fn make<L: Simd>(&mut self, simd: L, out: &mut [u8]) {
+    fn make<L: Simd>(&mut self, simd: L, out: &mut [u8], next: NextRows<'_>) {
         let Window {
             columns,
             step,
@@ -134,6 +135,7 @@ impl Columns for DeepColumns<'_> {
         } = self.window;
         for (block, out) in out.chunks_mut(2 * BLOCK).enumerate() {
             let from = &self.columns[block * BLOCK..];
+            let next = next.map(|row| row.get(2 * BLOCK * block..).unwrap_or_default());
             let make = if count == 0 {
                 Make {
                     main: from,
@@ -143,6 +145,7 @@ impl Columns for DeepColumns<'_> {
                     sign: 0,
                     requantize: self.requantize,
                     out,
+                    next,
                 }
             } else {
                 let made = (out.len() / 2).next_multiple_of(TILE);
@@ -157,6 +160,7 @@ impl Columns for DeepColumns<'_> {
                     sign: if columns > 4 * count { 1 } else { -1 },
                     requantize: self.requantize,
                     out,
+                    next,
                 }
             };
             make.check();
@@ -223,6 +227,7 @@ struct Make<'a> {
     sign: i32,
     requantize: &'a Requantize,
     out: &'a mut [u8],
+    next: NextRows<'a>,
 }
 
 impl Make<'_> {
@@ -298,6 +303,7 @@ impl<const FACTOR: bool> IntLoop for Divided<'_, FACTOR> {
         let whole = samples / step * step;
         let to = self.0.out.as_mut_ptr();
         for x in (0..whole).step_by(step) {
+            prefetch(simd, self.0.next, 2 * x, 2 * step);
             // SAFETY: a whole step ends within `out`.
             unsafe { self.step(simd, start, divide, x, to.add(2 * x)) };
         }

@@ -12,6 +12,7 @@
 
 use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
+use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE, has_32_registers};
 
@@ -129,6 +130,7 @@ impl<'a> InRegisters<'a> {
         simd: L,
         rows: [(&[u8], usize); MOST_ROWS],
         out: [&mut [u8]; AT_ONCE],
+        next: NextRows<'_>,
     ) {
         let samples = self.samples;
         let len = with_margins(samples);
@@ -150,7 +152,9 @@ impl<'a> InRegisters<'a> {
         macro_rules! make {
             ($size:ident, $($channels:literal)*) => {
                 match self.channels {
-                    $($channels => simd.enter(Make::<$size, $channels> { from, scale, ends, samples, out }),)*
+                    $($channels => {
+                        simd.enter(Make::<$size, $channels> { from, scale, ends, samples, out, next })
+                    })*
                     channels => unreachable!("a box on {channels} channels"),
                 }
             };
@@ -179,6 +183,8 @@ struct Make<'a, const SIZE: usize, const CHANNELS: usize> {
     ends: &'a [BorderFix],
     samples: usize,
     out: [&'a mut [u8]; AT_ONCE],
+    /// The next rows to read and to make.
+    next: NextRows<'a>,
 }
 
 /// Constants that stay in registers along a row.
@@ -304,6 +310,7 @@ impl<const SIZE: usize, const CHANNELS: usize> IntLoop for Make<'_, SIZE, CHANNE
         let step = 4 * L::LANES;
         let whole = self.samples / step * step;
         for x in (0..whole).step_by(step) {
+            prefetch(simd, self.next, AT_ONCE * x, AT_ONCE * step);
             // SAFETY: the step ends within the rows of the result, which have `samples` bytes.
             unsafe { self.step(simd, &constants, x, to.map(|to| to.wrapping_add(x))) };
         }

@@ -29,7 +29,7 @@ mod sliding_window;
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
-use crate::engine::cpu::rows::prefetch::next_result;
+use crate::engine::cpu::rows::prefetch::{NextRows, next_result};
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::engine::cpu::rows::words::widen::{self, Widening};
@@ -40,7 +40,7 @@ use crate::filter::ChannelStep;
 use crate::frame::{Layout, PixelFormat, Plane};
 use column_sums::ColumnSums;
 use deep_columns::DeepColumns;
-use in_registers::InRegisters;
+use in_registers::{AT_ONCE, InRegisters};
 use paired_columns::PairedColumns;
 use plan::{BoxPlan, BoxRequantize, Method};
 use row_sums::RowSums;
@@ -65,8 +65,8 @@ trait Columns {
     /// Fills the apron of the row of column sums. A border constant counts once for each of the `rows` rows.
     fn extend(&mut self, apron: &border::Apron, rows: usize);
 
-    /// Makes a row of the result.
-    fn make<L: Simd>(&mut self, simd: L, out: &mut [u8]);
+    /// Makes a row of the result, and prefetches the rows of `next`.
+    fn make<L: Simd>(&mut self, simd: L, out: &mut [u8], next: NextRows<'_>);
 }
 
 /// Rows kept for a centre of another weight: two new middle rows, and the one before them.
@@ -207,8 +207,10 @@ impl BoxBlur {
                 continue;
             };
             sums.extend(apron, rows);
-            let out = &mut strip.bytes[row * plane.stride..][..row_bytes];
-            sums.make(simd, out);
+            let (out, next) = next_result(&mut strip.bytes[row * plane.stride..], plane.stride, plane.stride);
+            let out = &mut out[..row_bytes];
+            let entering = input.ahead((k + 1) as i64 - rows as i64 / 2, 1);
+            sums.make(simd, out, [entering, next]);
             input.fill_unconvolved_channels(row, out);
         }
     }
@@ -249,17 +251,20 @@ impl BoxBlur {
         let (samples, rows) = (plane.width * plane.channels, self.plan.mask.rows);
         let apron = &memory.apron;
         let mut boxes = InRegisters::new(&mut memory.small, &self.border, apron, (rows, scale), plane.width);
-        let spare = room(&mut memory.spare, in_registers::AT_ONCE * samples);
-        for row in (0..strip.rows).step_by(in_registers::AT_ONCE) {
+        let spare = room(&mut memory.spare, AT_ONCE * samples);
+        for row in (0..strip.rows).step_by(AT_ONCE) {
             let from = std::array::from_fn(|k| input.place((row + k) as i64 - rows as i64 / 2));
+            let block = AT_ONCE * plane.stride;
+            let (bytes, next) = next_result(&mut strip.bytes[row * plane.stride..], block, block);
             let out = OutputRows {
-                bytes: &mut strip.bytes[row * plane.stride..],
+                bytes,
                 stride: plane.stride,
                 row_bytes: samples,
                 spare,
             };
-            boxes.make(simd, from, out.split());
-            for row in (row..strip.rows).take(in_registers::AT_ONCE) {
+            let entering = input.ahead((row + AT_ONCE + rows / 2) as i64, AT_ONCE);
+            boxes.make(simd, from, out.split(), [entering, next]);
+            for row in (row..strip.rows).take(AT_ONCE) {
                 input.fill_unconvolved_channels(row, &mut strip.bytes[row * plane.stride..][..samples]);
             }
         }
