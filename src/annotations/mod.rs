@@ -24,7 +24,7 @@ mod xmp;
 
 #[cfg(feature = "images")]
 pub use containers::exr;
-pub use containers::{boxes, pcx, psd, tga};
+pub use containers::{boxes, jpeg_xl, pcx, psd, tga};
 pub(crate) use containers::{jpeg, png};
 
 use crate::metadata_limit::{METADATA_LIMIT, too_large};

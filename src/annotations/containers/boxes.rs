@@ -9,6 +9,7 @@
 //!  JXL    Exif | xml                            brob: one of these, compressed by Brotli
 //! ```
 
+use super::jpeg_xl::CodestreamHeader;
 use crate::annotations::{
     Density, DensityUnit, FileMetadata, METADATA_LIMIT, array, be16, be32, once, part, with_density_of_exif,
     word,
@@ -115,38 +116,9 @@ fn take_exif(data: &[u8], found: &mut FileMetadata) {
     }
 }
 
-/// The orientation in the header of a JPEG XL codestream, whose fields begin at the lowest bit of a byte.
+/// The orientation in the header of a JPEG XL codestream.
 fn codestream_orientation(codestream: &[u8]) -> Option<u8> {
-    let header = codestream.strip_prefix(b"\xff\x0a")?;
-    let mut at = 0_usize;
-    let mut bits = |count: usize| {
-        let mut number = 0_u32;
-        for bit in 0..count {
-            let byte = header.get(at / 8)?;
-            number |= u32::from(byte >> (at % 8) & 1) << bit;
-            at += 1;
-        }
-        Some(number)
-    };
-    let is_small = bits(1)? == 1;
-    let side = |bits: &mut dyn FnMut(usize) -> Option<u32>| {
-        let size = match is_small {
-            true => 5,
-            false => [9, 13, 18, 30][bits(2)? as usize & 3],
-        };
-        bits(size)
-    };
-    side(&mut bits)?;
-    if bits(3)? == 0 {
-        side(&mut bits)?;
-    }
-    let is_default = bits(1)? == 1;
-    let has_more = !is_default && bits(1)? == 1;
-    if has_more {
-        Some(bits(3)? as u8 + 1)
-    } else {
-        Some(1)
-    }
+    Some(CodestreamHeader::begin(codestream)?.orientation())
 }
 
 /// The profile in a box of colours; others number what they mean.
@@ -490,36 +462,5 @@ mod tests {
         assert_eq!(found.annotations.exif.as_deref(), Some(EXIF));
         assert_eq!(found.annotations.left_out, [word::XMP]);
         assert!(found.is_turned_by_decoder);
-    }
-
-    #[test]
-    fn the_header_of_a_codestream_states_the_orientation() {
-        // Fields and their bits, the lowest first.
-        let header = |fields: &[(u32, u32)]| {
-            let bits: Vec<u32> = fields
-                .iter()
-                .flat_map(|&(value, bits)| (0..bits).map(move |bit| value >> bit & 1))
-                .collect();
-            let bytes = bits.chunks(8).map(|byte| {
-                let set = byte.iter().enumerate().map(|(at, bit)| bit << at);
-                set.sum::<u32>() as u8
-            });
-            [0xff, 0x0a].into_iter().chain(bytes).collect::<Vec<u8>>()
-        };
-        // 40x24 in units of 8; then 4000 rows in 13 bits and the ratio 1:1; then both in 9 bits.
-        let small = [(1, 1), (2, 5), (0, 3), (4, 5)];
-        let square = [(0, 1), (1, 2), (3999, 13), (1, 3)];
-        let both = [(0, 1), (0, 2), (299, 9), (0, 3), (0, 2), (511, 9)];
-        for size in [&small[..], &square, &both] {
-            assert_eq!(
-                codestream_orientation(&header(&[size, &[(1, 1)]].concat())),
-                Some(1)
-            );
-            let plain = [size, &[(0, 1), (0, 1), (7, 3)]].concat();
-            assert_eq!(codestream_orientation(&header(&plain)), Some(1));
-            let turned = [size, &[(0, 1), (1, 1), (5, 3)]].concat();
-            assert_eq!(codestream_orientation(&header(&turned)), Some(6));
-        }
-        assert_eq!(codestream_orientation(b"\xff\x0a\0"), None);
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `bmp`, `jpeg`, `png`, `tiff`, `webp` | yes | yes |
 //! | `boxes` (AVIF, JPEG 2000, JPEG XL), `dpx`, `gif`, `pcx`, `pnm`, `psd`, `tga` | yes | no |
+//! | `jpeg_xl`: a codestream's header, of frames and samples, too | yes | no |
 //! | `exr` | by the decoder | by the encoder |
 
 pub(super) mod bmp;
@@ -13,6 +14,7 @@ pub(super) mod dpx;
 pub mod exr;
 pub(super) mod gif;
 pub(crate) mod jpeg;
+pub mod jpeg_xl;
 pub mod pcx;
 pub(crate) mod png;
 pub(super) mod pnm;
