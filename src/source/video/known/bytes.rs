@@ -1,4 +1,4 @@
-//! Bytes of a file, one after another.
+//! Bytes of a file, one after another, and the heads of boxes of MP4.
 
 use std::io::{self, BufRead, Read};
 
@@ -21,4 +21,29 @@ pub(super) fn skip(file: &mut impl BufRead, mut bytes: u64) -> io::Result<()> {
         bytes -= passed;
     }
     Ok(())
+}
+
+/// What a box of MP4 begins with: its size in 32 bits and its name, and behind a size of 1 one of 64 bits.
+pub(super) struct BoxHead {
+    pub(super) name: [u8; 4],
+    /// Bytes of the box with its head; `None` if it goes on to the end of the file.
+    pub(super) size: Option<u64>,
+}
+
+impl BoxHead {
+    pub(super) fn read(file: &mut impl Read) -> io::Result<BoxHead> {
+        let (mut short, mut name) = ([0; 4], [0; 4]);
+        file.read_exact(&mut short)?;
+        file.read_exact(&mut name)?;
+        let size = match u32::from_be_bytes(short) {
+            0 => None,
+            1 => {
+                let mut long = [0; 8];
+                file.read_exact(&mut long)?;
+                Some(u64::from_be_bytes(long))
+            }
+            size => Some(size.into()),
+        };
+        Ok(BoxHead { name, size })
+    }
 }

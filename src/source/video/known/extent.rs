@@ -4,7 +4,7 @@
 //! state sizes are walked here by their outermost elements, a few bytes each, so that such a file is known
 //! for what it is.
 
-use super::bytes::{byte, skip};
+use super::bytes::{BoxHead, byte, skip};
 use super::nut;
 use super::packets;
 use super::still_end::{StillEnd, still_end};
@@ -295,22 +295,9 @@ fn asf(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
 }
 
 fn iso_box(file: &mut (impl Read + Seek), at: u64) -> io::Result<Option<u64>> {
-    let mut head = [0; 8];
-    file.read_exact(&mut head)?;
-    if !BOXES.iter().any(|name| head[4..] == name[..]) {
-        return Ok(None);
-    }
-    let size = match u32::from_be_bytes([head[0], head[1], head[2], head[3]]) {
-        // "To the end of the file."
-        0 => return Ok(None),
-        1 => {
-            let mut long = [0; 8];
-            file.read_exact(&mut long)?;
-            u64::from_be_bytes(long)
-        }
-        size => u64::from(size),
-    };
-    Ok(at.checked_add(size))
+    let head = BoxHead::read(file)?;
+    let size = head.size.filter(|_| BOXES.contains(&&head.name));
+    Ok(size.and_then(|size| at.checked_add(size)))
 }
 
 fn riff_chunk(file: &mut (impl Read + Seek), at: u64) -> io::Result<Option<u64>> {

@@ -8,6 +8,7 @@
 //! The outermost boxes are walked, whatever their names are, up to where one cannot be; only behind that
 //! place is every byte looked at.
 
+use super::bytes::BoxHead;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -48,20 +49,13 @@ fn break_of(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64
             return Ok(None);
         }
         file.seek(SeekFrom::Start(at))?;
-        let mut head = [0; 8];
-        file.read_exact(&mut head)?;
-        let size = match u32::from_be_bytes([head[0], head[1], head[2], head[3]]) {
-            // "To the end of the file."
-            0 if &head[4..] == b"mdat" => return Ok(None),
-            1 => {
-                let mut long = [0; 8];
-                file.read_exact(&mut long)?;
-                u64::from_be_bytes(long)
-            }
-            size => u64::from(size),
+        let head = BoxHead::read(file)?;
+        let size = match head.size {
+            None if &head.name == b"mdat" => return Ok(None),
+            size => size.unwrap_or_default(),
         };
         let end = at.checked_add(size).filter(|&end| size >= 8 && end <= length);
-        let is_name = head[4..].iter().all(|byte| matches!(byte, b' '..=b'~' | 0xA9));
+        let is_name = head.name.iter().all(|byte| matches!(byte, b' '..=b'~' | 0xA9));
         match end.filter(|_| is_name) {
             Some(end) => at = end,
             None => return Ok(Some(at)),
