@@ -171,30 +171,24 @@ impl Converter {
         width: usize,
         height: usize,
     ) -> Result<Converter, ConvertError> {
+        let by = |method: Method, after: Colour| Converter {
+            from: format,
+            to,
+            width,
+            height,
+            read: colour,
+            colour: after,
+            method,
+            cut: CutSamples::default(),
+        };
         if format.is_float() || to.is_float() {
             let conversion = FloatConversion::new((format, colour), to, (width, height))?;
-            return Ok(Converter {
-                from: format,
-                to,
-                width,
-                height,
-                read: colour,
-                colour: conversion.colour(),
-                method: Method::Float(conversion),
-                cut: CutSamples::default(),
-            });
+            let after = conversion.colour();
+            return Ok(by(Method::Float(conversion), after));
         }
+        let after = colour_after(colour, format, to, height);
         if depth::is_direct((format, colour), to) {
-            return Ok(Converter {
-                from: format,
-                to,
-                width,
-                height,
-                read: colour,
-                colour: colour_after(colour, format, to, height),
-                method: Method::Depth(DepthConversion::new(format, to)),
-                cut: CutSamples::default(),
-            });
+            return Ok(by(Method::Depth(DepthConversion::new(format, to)), after));
         }
         let failed = |reason: String| ConvertError::Scaler {
             from: format.to_string(),
@@ -206,23 +200,13 @@ impl Converter {
                 .ok_or_else(|| failed(format!("this FFmpeg does not know {format}")))
         };
         let (av_from, av_to) = (known(format)?, known(to)?);
-        let after = colour_after(colour, format, to, height);
         if (format.model(), to.model()) == (ColourModel::Yuv, ColourModel::Rgb) {
             if colour.matrix == YCGCO {
                 let method = Method::YCgCo {
                     first: planar_444(format, colour, width, height)?.map(Box::new),
                     limited: colour.is_limited(format),
                 };
-                return Ok(Converter {
-                    from: format,
-                    to,
-                    width,
-                    height,
-                    read: colour,
-                    colour: after,
-                    method,
-                    cut: CutSamples::default(),
-                });
+                return Ok(by(method, after));
             }
             // swscale treats any other matrix as one that it knows. YCgCo has a formula of its own.
             colour.read_matrix(height)?;
@@ -241,20 +225,12 @@ impl Converter {
             ))
         };
         let (scaler, before_picture, after_picture) = make().map_err(|e| failed(e.to_string()))?;
-        Ok(Converter {
-            from: format,
-            to,
-            width,
-            height,
-            read: colour,
-            colour: after,
-            method: Method::Scale {
-                scaler,
-                before: before_picture,
-                after: after_picture,
-            },
-            cut: CutSamples::default(),
-        })
+        let method = Method::Scale {
+            scaler,
+            before: before_picture,
+            after: after_picture,
+        };
+        Ok(by(method, after))
     }
 
     /// What frames it converts: format, colour facts, width and height.
