@@ -208,10 +208,13 @@ fn paint(frame: &mut Frame, index: usize, channel: usize, lane: u64) {
         format.bytes_per_sample() == 2,
     );
     let is_float = format.is_float();
+    let mut coarse = vec![0; plane.width];
     for y in 0..plane.height {
-        for x in 0..plane.width {
-            let coarse =
-                smooth(lane, x, y, 6) * 5 + smooth(lane ^ 0x100, x, y, 4) * 2 + smooth(lane ^ 0x200, x, y, 2);
+        coarse.fill(0);
+        for (field, log2, weight) in [(0, 6, 5), (0x100, 4, 2), (0x200, 2, 1)] {
+            add_smooth(&mut coarse, lane ^ field, y, log2, weight);
+        }
+        for (x, &coarse) in coarse.iter().enumerate() {
             let grain = i64::from(noise(lane ^ 0x300, x, y) >> 12) - 8;
             // The sum of three smooth fields keeps to the middle; stretched, it reaches both ends and is
             // clipped there.
@@ -233,15 +236,24 @@ fn paint(frame: &mut Frame, index: usize, channel: usize, lane: u64) {
     }
 }
 
-/// Noise on a grid of `1 << log2` pixels, bilinearly interpolated, 0 to 65535.
-fn smooth(lane: u64, x: usize, y: usize, log2: u32) -> i64 {
-    let size = 1_i64 << log2;
-    let (cx, cy) = (x >> log2, y >> log2);
-    let (fx, fy) = ((x & (size as usize - 1)) as i64, (y & (size as usize - 1)) as i64);
-    let corner = |dx, dy| i64::from(noise(lane, cx + dx, cy + dy));
-    let top = corner(0, 0) * (size - fx) + corner(1, 0) * fx;
-    let bottom = corner(0, 1) * (size - fx) + corner(1, 1) * fx;
-    (top * (size - fy) + bottom * fy) >> (2 * log2)
+/// Adds `weight` times row `y` of noise on a grid of `1 << log2` pixels, bilinearly interpolated, 0 to 65535.
+fn add_smooth(levels: &mut [i64], lane: u64, y: usize, log2: u32, weight: i64) {
+    let size = 1_usize << log2;
+    let (cell, below) = (y >> log2, (y & (size - 1)) as i64);
+    // A column of the grid, between its rows above and below.
+    let grid = |column| {
+        i64::from(noise(lane, column, cell)) * (size as i64 - below)
+            + i64::from(noise(lane, column, cell + 1)) * below
+    };
+    let mut left = grid(0);
+    for (column, levels) in levels.chunks_mut(size).enumerate() {
+        let right = grid(column + 1);
+        for (across, level) in levels.iter_mut().enumerate() {
+            let sum = left * (size - across) as i64 + right * across as i64;
+            *level += weight * (sum >> (2 * log2));
+        }
+        left = right;
+    }
 }
 
 /// A pseudo-random 16-bit number that depends on its arguments alone.
