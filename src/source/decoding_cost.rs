@@ -7,11 +7,14 @@
 //! ```
 //!
 //! Bytes cost a core more than pixels: an ordinary film of 1920x1080 at 6 Mbit/s has 31 KB in each of 24
-//! frames a second, which take 34 ms, and its pixels 2 ms. The figures were fitted to H.264 and HEVC of 720
-//! to 2160 rows and 3 to 48 KB a frame, decoded by an H100 and by the 16 cores beside it
-//! (docs/lab/2026-11-27-auto-decoding.md).
+//! frames a second, which take 34 ms, and its pixels 2 ms. H.264 of the Baseline profile takes a core 1 s for
+//! 13e6 bytes. The figures were fitted to H.264 and HEVC of 720 to 2160 rows and 3 to 48 KB a frame, Baseline
+//! to 770 KB, decoded by an H100 and by the 16 cores beside it (docs/lab/2026-11-27-auto-decoding.md).
+//!
+//! A card decodes with no more decoders than there are stretches between key frames.
 
 /// Pixels that are decoded in a second if they took no bytes, and bytes if they made no pixels.
+#[derive(Clone, Copy)]
 struct Rates {
     pixels: f64,
     bytes: f64,
@@ -28,6 +31,12 @@ const H264: [Rates; 2] = [
         bytes: 75e6,
     },
 ];
+
+/// What a core makes of H.264 without arithmetic coding and pictures predicted from two others.
+const BASELINE: Rates = Rates {
+    pixels: 8.5e8,
+    bytes: 13e6,
+};
 
 /// Of HEVC, for which later codecs are taken.
 const LATER: [Rates; 2] = [
@@ -69,13 +78,17 @@ pub struct DecodingCost {
     /// How many times as many frames come of half as many decoders more than are taken for films of middle
     /// length.
     more: f64,
+    /// How many parts of the video can be decoded at a time.
+    stretches: usize,
 }
 
 impl DecodingCost {
-    /// For frames of so many pixels and bytes, by FFmpeg's name of the codec.
-    pub fn new(codec: &str, pixels: f64, bytes: f64) -> DecodingCost {
-        let [core, decoder] = match codec {
-            "h264" => H264,
+    /// For frames of so many pixels and bytes, by FFmpeg's name of the codec, and whether its profile is
+    /// Baseline.
+    pub fn new(codec: &str, is_baseline: bool, pixels: f64, bytes: f64) -> DecodingCost {
+        let [core, decoder] = match (codec, is_baseline) {
+            ("h264", true) => [BASELINE, H264[1]],
+            ("h264", false) => H264,
             _ => LATER,
         };
         let seconds = |rates: Rates| pixels / rates.pixels + bytes / rates.bytes;
@@ -84,7 +97,14 @@ impl DecodingCost {
             decoder: seconds(decoder),
             start: START + pixels / START_PIXELS,
             more: if codec == "h264" { MORE_OF_H264 } else { 1.0 },
+            stretches: usize::MAX,
         }
+    }
+
+    /// The same of a video with so many stretches between key frames, at least 1.
+    pub fn in_stretches(self, count: usize) -> DecodingCost {
+        let stretches = count.max(1);
+        DecodingCost { stretches, ..self }
     }
 
     /// How many decoders of a card have decoded so many frames first, where `usual` keep its engines about
@@ -93,6 +113,9 @@ impl DecodingCost {
     pub fn decoders(&self, frames: u64, usual: usize) -> usize {
         let all = self.decoder * frames as f64;
         let usual = usual.max(1);
+        if self.stretches <= usual {
+            return ((all / EACH).sqrt().round() as usize).clamp(1, self.stretches);
+        }
         let saved = all / usual as f64 * (1.0 - 1.0 / self.more);
         if saved > (usual / 2) as f64 * EACH {
             return usual + usual / 2;
@@ -135,7 +158,7 @@ mod tests {
             ("h264", 1280, 720, 5.9, 1500, 0.915, 1.402),
         ];
         for (codec, width, height, kilobytes, frames, cpu, card) in measured {
-            let cost = DecodingCost::new(codec, f64::from(width * height), 1024.0 * kilobytes);
+            let cost = DecodingCost::new(codec, false, f64::from(width * height), 1024.0 * kilobytes);
             let chosen = if cost.saved_by_card(frames, 16) > 0.44 {
                 card
             } else {
@@ -152,8 +175,8 @@ mod tests {
     #[test]
     fn as_many_decoders_are_taken_as_were_about_the_fastest() {
         let counts = [1, 2, 3, 4, 5, 6, 8];
-        let h264 = DecodingCost::new("h264", 1920.0 * 1080.0, 34.3e3);
-        let hevc = DecodingCost::new("hevc", 3840.0 * 2160.0, 18.6e3);
+        let h264 = DecodingCost::new("h264", false, 1920.0 * 1080.0, 34.3e3);
+        let hevc = DecodingCost::new("hevc", false, 3840.0 * 2160.0, 18.6e3);
         let measured = [
             (h264, 600, [1.72, 1.41, 1.18, 1.10, 1.39, 1.41, 1.66]),
             (h264, 1200, [2.70, 1.88, 1.64, 1.47, 1.48, 1.66, 1.65]),
@@ -177,20 +200,35 @@ mod tests {
     /// 1080p of 104 KB a frame and 4K of 8 KB (docs/lab/2026-11-26-card-decoders.md).
     #[test]
     fn long_films_of_h264_take_more_decoders() {
-        let h264 = DecodingCost::new("h264", 1920.0 * 1080.0, 104e3);
-        let hevc = DecodingCost::new("hevc", 3840.0 * 2160.0, 8e3);
+        let h264 = DecodingCost::new("h264", false, 1920.0 * 1080.0, 104e3);
+        let hevc = DecodingCost::new("hevc", false, 3840.0 * 2160.0, 8e3);
         let counts = [6000, 60_000].map(|frames| (h264.decoders(frames, 8), hevc.decoders(frames, 8)));
         assert_eq!(counts, [(8, 8), (12, 8)]);
     }
 
     #[test]
     fn more_cores_need_more_frames_to_be_worth_a_start() {
-        let cost = DecodingCost::new("h264", 1920.0 * 1080.0, 30e3);
+        let cost = DecodingCost::new("h264", false, 1920.0 * 1080.0, 30e3);
         let saved = |frames, cores| cost.saved_by_card(frames, cores);
         assert!(saved(60, 2) > 0.0 && saved(10, 2) < 0.0);
         assert!(saved(600, 16) > 0.0 && saved(600, 64) < 0.0);
         // What a header claims.
         assert!(saved(u64::MAX, 16) > 0.0 && cost.decoders(u64::MAX, 8) == 12);
         assert_eq!((cost.decoders(0, 8), cost.decoders(1000, 0)), (1, 1));
+    }
+
+    /// 300 frames of 1080p, seconds on 16 cores and on the card (docs/lab/2026-11-27-auto-decoding.md).
+    #[test]
+    fn baseline_and_few_key_frames_are_left_to_the_cores() {
+        let pixels = 1920.0 * 1080.0;
+        let baseline = DecodingCost::new("h264", true, pixels, 700e3).in_stretches(2);
+        assert!(baseline.saved_by_card(300, 16) < 0.0);
+        assert!(baseline.in_stretches(100).saved_by_card(15_000, 16) > 0.0);
+        // One decoder of a card makes half the frames of 16 cores.
+        let film = DecodingCost::new("h264", false, pixels, 10e3);
+        assert!(film.saved_by_card(20_000, 16) > 0.0);
+        assert!(film.in_stretches(1).saved_by_card(20_000, 16) < 0.0);
+        assert_eq!(film.in_stretches(1).decoders(20_000, 8), 1);
+        assert_eq!(film.in_stretches(3).decoders(20_000, 8), 3);
     }
 }

@@ -96,7 +96,7 @@ fn what_decoding_costs_counts_and_a_range_is_no_whole_film() {
     // About 2 MB of edges for each core, which takes it two seconds.
     let cores = std::thread::available_parallelism().unwrap();
     let made = format!("synthetic:640x360:yuv420p:25:{}", 12 * cores.get());
-    let encoder = ["--encoder", "libx264", "--preset", "ultrafast", "--quality", "1"];
+    let encoder = ["--encoder", "libx264", "--preset", "superfast", "--quality", "1"];
     let edges = ["--filter", "laplacian8", "--engine", "cpu"];
     let ended = runs.run(&[&["filter", &made, clip][..], &edges, &encoder].concat(), &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.said);

@@ -157,6 +157,14 @@ impl Decoder {
         text(unsafe { ffi::avcodec_get_name((*self.context).codec_id) })
     }
 
+    /// True for H.264 of the Baseline profile, constrained or not.
+    pub(crate) fn is_baseline(&self) -> bool {
+        // SAFETY: an open context has its codec and profile.
+        let (codec, profile) = unsafe { ((*self.context).codec_id, (*self.context).profile) };
+        let profiles = [ffi::FF_PROFILE_H264_BASELINE, ffi::FF_PROFILE_H264_CONSTRAINED_BASELINE];
+        codec == ffi::AVCodecID::AV_CODEC_ID_H264 && profiles.iter().any(|&known| profile == known as c_int)
+    }
+
     /// True if this is the decoder that reads the alpha which its codec carries beside the picture.
     pub(crate) fn reads_alpha(&self) -> bool {
         // SAFETY: an open context has its codec, whose name is static.

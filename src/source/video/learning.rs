@@ -77,7 +77,8 @@ impl VideoSource {
         let frames = self.info.frames.filter(|&frames| frames > 0);
         self.info.decoding_cost = length.zip(frames).map(|(bytes, frames)| {
             let pixels = width as f64 * height as f64;
-            DecodingCost::new(&self.decoder.codec_name(), pixels, bytes as f64 / frames as f64)
+            let (codec, is_baseline) = (self.decoder.codec_name(), self.decoder.is_baseline());
+            DecodingCost::new(&codec, is_baseline, pixels, bytes as f64 / frames as f64)
         });
         // Without a second stream there is nothing that a sink could copy from a pipe.
         if self.file.path.is_file() || self.input.demuxer.stream_count() > 1 {

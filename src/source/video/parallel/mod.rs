@@ -155,12 +155,7 @@ impl Plan {
         {
             return Err("its first pictures cannot be decoded".to_owned());
         }
-        let mut part = front.info.clone();
-        part.frames = decoders.range.count(&front.info);
-        let reading = Reading::new(front, decoders, &part)?;
-        let memory = decoders.memory.unwrap_or_else(|| reading.usual_memory());
-        let affordable = memory / reading.frame_bytes(&front.info).max(1);
-        let affordable = usize::try_from(affordable).unwrap_or(usize::MAX);
+        Reading::check(front, decoders)?;
         let rate = front.info.frame_rate.map_or(25.0, Rational::to_f64);
         let mut ends = StretchEnds::new(front).map_err(|e| e.to_string())?;
         let stretch = match ends.end_of(None).map_err(|e| e.to_string())? {
@@ -176,6 +171,16 @@ impl Plan {
             .info
             .frames
             .map_or(usize::MAX, |n| (n as usize).div_ceil(stretch).max(1));
+        let mut part = front.info.clone();
+        part.frames = decoders.range.count(&front.info);
+        part.decoding_cost = part.decoding_cost.map(|cost| {
+            let few = part.frames.map_or(stretches, |n| (n as usize).div_ceil(stretch));
+            cost.in_stretches(few)
+        });
+        let reading = Reading::new(front, decoders, &part)?;
+        let memory = decoders.memory.unwrap_or_else(|| reading.usual_memory());
+        let affordable = memory / reading.frame_bytes(&front.info).max(1);
+        let affordable = usize::try_from(affordable).unwrap_or(usize::MAX);
         let wanted = decoders
             .count
             .map_or_else(|| reading.usual_count(), NonZeroUsize::get);

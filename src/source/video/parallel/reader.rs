@@ -59,7 +59,19 @@ pub(super) enum Reading {
 }
 
 impl Reading {
-    /// What reads `part` of an open video where `decoders` work, or why it is not read there.
+    /// Why an open video cannot be read where `decoders` work, as far as is known without asking a card.
+    pub(super) fn check(front: &VideoSource, decoders: &Decoders) -> Result<(), String> {
+        match &decoders.place {
+            Place::Cpu if front.info.brings_memory => Ok(()),
+            Place::Cpu => Err("its pictures are converted".to_owned()),
+            #[cfg(feature = "cuda")]
+            Place::Cards(_) => Reading::codec_of_cards(front).map(drop),
+            #[cfg(not(feature = "cuda"))]
+            Place::Cards(_) => Err("this framepipe was built without CUDA".to_owned()),
+        }
+    }
+
+    /// What reads `part` of an open video that passed [`Reading::check`], or why a card does not.
     #[cfg_attr(
         not(feature = "cuda"),
         expect(unused_variables, reason = "only cards are asked about")
@@ -70,22 +82,15 @@ impl Reading {
         part: &StreamInfo,
     ) -> Result<Reading, String> {
         match &decoders.place {
-            Place::Cpu if front.info.brings_memory => Ok(Reading::OnCpu),
-            Place::Cpu => Err("its pictures are converted".to_owned()),
             #[cfg(feature = "cuda")]
             Place::Cards(ordinals) => Reading::on_cards(front, part, ordinals, decoders.consent.as_ref()),
-            #[cfg(not(feature = "cuda"))]
-            Place::Cards(_) => Err("this framepipe was built without CUDA".to_owned()),
+            _ => Ok(Reading::OnCpu),
         }
     }
 
+    /// The codec that cards know an open video's by, or why they do not decode it.
     #[cfg(feature = "cuda")]
-    fn on_cards(
-        front: &VideoSource,
-        part: &StreamInfo,
-        ordinals: &[usize],
-        consent: Option<&Consent>,
-    ) -> Result<Reading, String> {
+    fn codec_of_cards(front: &VideoSource) -> Result<Codec, String> {
         let name = front.decoder.codec_name();
         let Some(codec) = Codec::from_name(&name) else {
             return Err(format!("no card decodes {name} to the bit"));
@@ -96,8 +101,20 @@ impl Reading {
         if front.findings.strict {
             return Err("--strict looks for damage, which a card does not report".to_owned());
         }
+        decode::shift_for(front.info.format).map_err(|e| e.to_string())?;
+        Ok(codec)
+    }
+
+    #[cfg(feature = "cuda")]
+    fn on_cards(
+        front: &VideoSource,
+        part: &StreamInfo,
+        ordinals: &[usize],
+        consent: Option<&Consent>,
+    ) -> Result<Reading, String> {
+        let codec = Reading::codec_of_cards(front)?;
+        let name = front.decoder.codec_name();
         let format = front.info.format;
-        decode::shift_for(format).map_err(|e| e.to_string())?;
         // Whatever follows starts the driver.
         consent.map_or(Ok(()), |consent| consent.0(part))?;
         let depth = format.depth();
