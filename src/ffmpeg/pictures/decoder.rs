@@ -161,7 +161,10 @@ impl Decoder {
     pub(crate) fn is_baseline(&self) -> bool {
         // SAFETY: an open context has its codec and profile.
         let (codec, profile) = unsafe { ((*self.context).codec_id, (*self.context).profile) };
-        let profiles = [ffi::FF_PROFILE_H264_BASELINE, ffi::FF_PROFILE_H264_CONSTRAINED_BASELINE];
+        let profiles = [
+            ffi::FF_PROFILE_H264_BASELINE,
+            ffi::FF_PROFILE_H264_CONSTRAINED_BASELINE,
+        ];
         codec == ffi::AVCodecID::AV_CODEC_ID_H264 && profiles.iter().any(|&known| profile == known as c_int)
     }
 

@@ -27,7 +27,7 @@
 
 use super::Width;
 use super::lanes::{Lanes, Numbers, Words};
-use super::root::{CORRECTED, Correction, Root, WordRoot};
+use super::root::{CORRECTED, Correction, HalfEstimated, Root, SingleRoot, WordRoot};
 use super::sums::{Centred, Places, Sample, Tap, TapOffset};
 use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
@@ -80,6 +80,9 @@ impl InRegisters {
         match (kernel.combining, width) {
             (_, Width::SixtyFour) => None,
             (Combining::Magnitude(_), _) => match Slopes::new(kernel) {
+                Some(Slopes { corner: 1, side }) => {
+                    planned.magnitudes(Slopes::<true> { corner: 1, side }, RING, root?)
+                }
                 Some(slopes) => planned.magnitudes(slopes, RING, root?),
                 None => planned.magnitudes(Differences, differences(masks)?, root?),
             },
@@ -133,11 +136,13 @@ impl Planned<'_> {
         }
         let most_sum = self.kernel.most_sum(self.format.max_value());
         let single = root.single_in_words();
-        let is_estimated = S::FEW && with_simd!(self.vectors, simd => estimates(simd));
-        let is_faster = single.is_none() || is_estimated;
+        let is_faster = single.is_none() || with_simd!(self.vectors, simd => estimates(simd));
         let corrected = root.in_words(most_sum).filter(|_| is_faster);
         let words = if self.width != Width::Sixteen {
             None
+        } else if corrected == Some(Correction::OF_SCALE_1) && single == Some(SingleRoot::OF_SCALE_1) {
+            let root = HalfEstimated;
+            self.rows(WordRoots { sums, root }, places)
         } else if let Some(root) = corrected {
             self.rows(WordRoots { sums, root }, places)
         } else if let Some(root) = single {
@@ -234,14 +239,12 @@ trait Make<const N: usize, const R: usize>: Copy + Send + Sync + 'static {
     /// The description of the roots; `None` if there are none.
     const ROOTS: Option<&'static str> = None;
 
-    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; R];
+    /// Makes results `k` of a step's vectors of samples.
+    fn make<L: Simd>(self, simd: L, samples: [L::V; N], k: usize) -> [L::V; R];
 }
 
 /// Two sums of differences of the samples under `N` weights.
 trait TwoSums<const N: usize>: Copy + Send + Sync + 'static {
-    /// True if sums take so little time that estimates of roots save more than their correction costs.
-    const FEW: bool;
-
     fn sums<W: Lanes, L: Simd>(self, simd: L, samples: impl Differ<L>) -> [L::V; 2];
 }
 
@@ -275,15 +278,16 @@ impl<L: Simd, const N: usize> Differ<L> for InPairs<L::V, N> {
 }
 
 /// Two 3x3 masks across each other, such as Sobel's, with the weights of corners and of the middles of sides.
+/// With `UNIT` corners have the weight 1.
 #[derive(Clone, Copy)]
-struct Slopes {
+struct Slopes<const UNIT: bool> {
     corner: i32,
     side: i32,
 }
 
-impl Slopes {
+impl Slopes<false> {
     /// `None` for other masks, and for weights that take more than 16 bits.
-    fn new(kernel: &CombinedKernel) -> Option<Slopes> {
+    fn new(kernel: &CombinedKernel) -> Option<Slopes<false>> {
         let [across, down] = &kernel.masks[..] else {
             return None;
         };
@@ -298,12 +302,11 @@ impl Slopes {
     }
 }
 
-impl TwoSums<8> for Slopes {
-    const FEW: bool = false;
-
+impl<const UNIT: bool> TwoSums<8> for Slopes<UNIT> {
     #[inline(always)]
     fn sums<W: Lanes, L: Simd>(self, simd: L, p: impl Differ<L>) -> [L::V; 2] {
-        let (corner, side) = (self.corner, self.side);
+        let corner = if UNIT { 1 } else { self.corner };
+        let side = self.side;
         let (u, v) = (p.differ(simd, 4, 0, corner), p.differ(simd, 2, 6, corner));
         let x = W::add(simd, W::add(simd, u, v), p.differ(simd, 3, 7, side));
         let y = W::add(simd, W::sub(simd, u, v), p.differ(simd, 5, 1, side));
@@ -328,8 +331,6 @@ fn differences(masks: &[Vec<Tap>]) -> Option<[TapOffset; 4]> {
 }
 
 impl TwoSums<4> for Differences {
-    const FEW: bool = true;
-
     #[inline(always)]
     fn sums<W: Lanes, L: Simd>(self, simd: L, p: impl Differ<L>) -> [L::V; 2] {
         [p.differ(simd, 0, 1, 1), p.differ(simd, 2, 3, 1)]
@@ -349,9 +350,9 @@ impl<S: TwoSums<N>, R: WordRoot, const N: usize> Make<N, 1> for WordRoots<S, R> 
     const ROOTS: Option<&'static str> = Some(R::NAME);
 
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; 1] {
+    fn make<L: Simd>(self, simd: L, samples: [L::V; N], k: usize) -> [L::V; 1] {
         let sums = self.sums.sums::<Words, L>(simd, InWords(samples));
-        [self.root.of_words(simd, sums)]
+        [self.root.of_words(simd, sums, k)]
     }
 }
 
@@ -368,7 +369,7 @@ impl<S: TwoSums<N>, const N: usize> Make<N, 2> for NumberRoots<S> {
     const ROOTS: Option<&'static str> = Some(CORRECTED);
 
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; 2] {
+    fn make<L: Simd>(self, simd: L, samples: [L::V; N], _: usize) -> [L::V; 2] {
         let mut roots = [simd.splat(0); 2];
         for half in 0..2 {
             let sums = self.sums.sums::<Numbers, L>(simd, InPairs(samples, half));
@@ -408,7 +409,7 @@ impl<W: Lanes> Make<8, 1> for Largest<W> {
     type Lanes = W;
 
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, p: [L::V; 8]) -> [L::V; 1] {
+    fn make<L: Simd>(self, simd: L, p: [L::V; 8], _: usize) -> [L::V; 1] {
         let (more, others) = (self.compass.more as i32, self.compass.others as i32);
         let mut all = W::add(simd, p[0], p[1]);
         let mut most = W::add(simd, all, W::max(simd, p[7], p[2]));
@@ -461,7 +462,7 @@ impl<W: Lanes, const N: usize> Make<N, 1> for Absolute<W, N> {
     type Lanes = W;
 
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; 1] {
+    fn make<L: Simd>(self, simd: L, samples: [L::V; N], _: usize) -> [L::V; 1] {
         let mut sum = W::splat(simd, self.start);
         for k in 0..N {
             sum = W::add(simd, sum, W::weigh(simd, samples[k], self.weights[k]));
@@ -501,6 +502,11 @@ impl Levels {
             bytes: format.bytes_per_sample(),
             left: format.shift(),
         })
+    }
+
+    /// True if samples have a byte, and nothing is added to integers.
+    fn are_plain_bytes(&self) -> bool {
+        self.high == 0 && self.bytes == 1
     }
 
     /// Stores the results of a step, in vectors of words or, in `order`, of numbers.
@@ -553,13 +559,29 @@ struct MakeRow<'a, T, M, const N: usize, const R: usize> {
 impl<M: Make<N, R>, const N: usize, const R: usize> IntLoop for MakeRow<'_, M::Line, M, N, R> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let (make, levels) = (self.make, self.levels);
+        if self.levels.are_plain_bytes() {
+            self.steps::<L, true>(simd);
+        } else {
+            self.steps::<L, false>(simd);
+        }
+    }
+}
+
+impl<M: Make<N, R>, const N: usize, const R: usize> MakeRow<'_, M::Line, M, N, R> {
+    /// The steps of a row. With `PLAIN_BYTES`, of [`Levels::are_plain_bytes`], the loop has no branches.
+    #[inline(always)]
+    fn steps<L: Simd, const PLAIN_BYTES: bool>(self, simd: L) {
+        let (make, mut levels) = (self.make, self.levels);
+        if PLAIN_BYTES {
+            (levels.high, levels.bytes) = (0, 1);
+        }
         let under = self.under.map(<[M::Line]>::as_ptr);
         let order = if R == 2 { Order::Interleaved } else { Order::Plain };
         let step = 4 * L::LANES;
         // Vectors that hold the samples of a step.
         let vectors = size_of::<M::Line>();
         let mut last = [0_u8; 2 * TILE];
+        let out = self.out.as_mut_ptr();
         for x in (0..self.samples).step_by(step) {
             let mut made = [simd.splat(0); 4];
             for k in 0..vectors {
@@ -569,23 +591,23 @@ impl<M: Make<N, R>, const N: usize, const R: usize> IntLoop for MakeRow<'_, M::L
                     // LANES.
                     samples[n] = unsafe { simd.load(under[n].add(x + step / vectors * k)) };
                 }
-                let results = make.make(simd, samples);
+                let results = make.make(simd, samples, k);
                 for r in 0..R {
                     made[R * k + r] = results[r];
                 }
             }
             let at = x * levels.bytes;
-            if x + step <= self.samples {
-                // SAFETY: the step ends within the row.
-                unsafe { levels.store::<M::Lanes, L>(simd, made, order, self.out[at..].as_mut_ptr()) };
-            } else {
-                // SAFETY: `last` has room for TILE samples of two bytes, which is no less than a step.
-                unsafe { levels.store::<M::Lanes, L>(simd, made, order, last.as_mut_ptr()) };
-                let rest = &mut self.out[at..];
-                rest.copy_from_slice(&last[..rest.len()]);
-            }
+            let to = match x + step <= self.samples {
+                true => out.wrapping_add(at),
+                false => last.as_mut_ptr(),
+            };
+            // SAFETY: the step ends within the row, or `last` has room for TILE samples of two bytes, which
+            // is no less than a step.
+            unsafe { levels.store::<M::Lanes, L>(simd, made, order, to) };
             prefetch(simd, self.next, at, step * levels.bytes);
         }
+        let rest = &mut self.out[self.samples / step * step * levels.bytes..];
+        rest.copy_from_slice(&last[..rest.len()]);
     }
 }
 
@@ -619,7 +641,7 @@ pub(super) mod tests {
                     unsafe { simd.load(sums.as_ptr()) }
                 });
                 let roots = if self.in_words {
-                    self.correction.of_words(simd, [a, b])
+                    self.correction.of_words(simd, [a, b], 0)
                 } else {
                     self.correction.of_numbers(simd, [a, b])
                 };

@@ -69,6 +69,14 @@ pub(super) struct Correction {
 }
 
 impl Correction {
+    /// Of roots that are not scaled.
+    pub(super) const OF_SCALE_1: Correction = Correction {
+        factor: None,
+        above: 1,
+        below: 1,
+        quarter: 0,
+    };
+
     /// `None` if integers of `bits` do not hold the difference.
     fn new(scale: Scale, most_result: u32, bits: u32) -> Option<Correction> {
         let square = |a: u32| u64::from(a).pow(2);
@@ -132,18 +140,24 @@ pub(super) trait WordRoot: Copy + Send + Sync + 'static {
     /// The description.
     const NAME: &str;
 
-    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V;
+    /// The roots for vector `k` of a step.
+    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2], k: usize) -> L::V;
 }
 
 /// [`RootMethod::Single`], with the factor unless it is 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SingleRoot(Option<f32>);
 
+impl SingleRoot {
+    /// Of roots that are not scaled.
+    pub(super) const OF_SCALE_1: SingleRoot = SingleRoot(None);
+}
+
 impl WordRoot for SingleRoot {
     const NAME: &str = SINGLE;
 
     #[inline(always)]
-    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V {
+    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2], _: usize) -> L::V {
         let [low, high] = squares(simd, sums);
         simd.pack_words(simd.scaled_roots(low, self.0), simd.scaled_roots(high, self.0))
     }
@@ -153,13 +167,30 @@ impl WordRoot for Correction {
     const NAME: &str = CORRECTED;
 
     #[inline(always)]
-    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V {
+    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2], _: usize) -> L::V {
         let [low, high] = squares(simd, sums);
         let (low, high) = (
             simd.roots_below(low, self.factor),
             simd.roots_below(high, self.factor),
         );
         self.corrected::<Words, L>(simd, simd.pack_words(low, high), sums)
+    }
+}
+
+/// [`SingleRoot::OF_SCALE_1`] and [`Correction::OF_SCALE_1`] in turn: one waits for the divider, which takes the
+/// time in which the other corrects an estimate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HalfEstimated;
+
+impl WordRoot for HalfEstimated {
+    const NAME: &str = "roots of 32-bit numbers, half of them put right by integers";
+
+    #[inline(always)]
+    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2], k: usize) -> L::V {
+        match k % 2 {
+            0 => Correction::OF_SCALE_1.of_words(simd, sums, k),
+            _ => SingleRoot::OF_SCALE_1.of_words(simd, sums, k),
+        }
     }
 }
 
