@@ -303,7 +303,9 @@ impl Steady {
     pub fn to_csv(&self) -> String {
         let mut text = "from_seconds,frames_per_second\n".to_owned();
         for (index, rate) in self.rates.iter().enumerate() {
-            text.push_str(&format!("{},{rate}\n", index as f64 * self.interval_seconds));
+            // To the microsecond: multiples of a tenth of a second are no binary fractions.
+            let seconds = (index as f64 * self.interval_seconds * 1e6).round() / 1e6;
+            text.push_str(&format!("{seconds},{rate}\n"));
         }
         text
     }
