@@ -177,8 +177,8 @@ impl WordRoot for Correction {
     }
 }
 
-/// [`SingleRoot::OF_SCALE_1`] and [`Correction::OF_SCALE_1`] in turn: one waits for the divider, which takes the
-/// time in which the other corrects an estimate.
+/// [`SingleRoot::OF_SCALE_1`] and [`Correction::OF_SCALE_1`] in turn: one waits for the divider while the other
+/// corrects an estimate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HalfEstimated;
 
