@@ -13,6 +13,7 @@ use ffmpeg_next::ffi;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_int};
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 /// The decoder that reads alpha where FFmpeg's own does not: that of VP8 and VP9 is a second picture beside
 /// each packet.
@@ -21,6 +22,28 @@ fn alpha_decoder(codec: ffi::AVCodecID) -> Option<&'static CStr> {
         ffi::AVCodecID::AV_CODEC_ID_VP8 => Some(c"libvpx"),
         ffi::AVCodecID::AV_CODEC_ID_VP9 => Some(c"libvpx-vp9"),
         _ => None,
+    }
+}
+
+/// Opens a decoder as on a processor without SSE4.
+///
+/// FFmpeg's SSE4 code for VC-2 (Dirac) of more than 8 bits writes whole vectors into subbands whose width is
+/// no multiple of theirs, and so over the coefficients beside them: pictures come out wrong, and with slice
+/// threads in another way each time. Its code in C, which it takes otherwise, is right.
+fn without_sse4(open: impl FnOnce() -> c_int) -> c_int {
+    static FLAGS: Mutex<()> = Mutex::new(());
+    if !cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+        return open();
+    }
+    let _changed = FLAGS.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the flags are one atomic number of FFmpeg's. Codecs that another thread opens meanwhile take
+    // code without SSE4, which any processor has.
+    unsafe {
+        let flags = ffi::av_get_cpu_flags();
+        ffi::av_force_cpu_flags(flags & !ffi::AV_CPU_FLAG_SSE4);
+        let opened = open();
+        ffi::av_force_cpu_flags(flags);
+        opened
     }
 }
 
@@ -88,7 +111,11 @@ impl Decoder {
                 (*context).err_recognition |=
                     (ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER) as c_int;
             }
-            AvError::check_opening(|| ffi::avcodec_open2(context, codec, ptr::null_mut()))?;
+            let open = || ffi::avcodec_open2(context, codec, ptr::null_mut());
+            AvError::check_opening(|| match (*codec).id {
+                ffi::AVCodecID::AV_CODEC_ID_DIRAC => without_sse4(open),
+                _ => open(),
+            })?;
             Ok(Some(decoder))
         }
     }
