@@ -919,6 +919,60 @@ fn edit_lists_are_followed_and_nothing_is_called_missing() {
     assert_none(&problems);
 }
 
+#[test]
+fn edit_lists_that_ffmpeg_does_not_follow_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let base = clip(folder.path(), "base.mp4", H264_AAC);
+    // Lists of two edits each: a pause at the beginning, and all of the media.
+    let whole = copied(&base, &path("whole.mp4"), &["-itsoffset", "0.5"], &[]);
+    let lists: Vec<usize> = bytes(&whole)
+        .windows(8)
+        .enumerate()
+        .filter_map(|(at, window)| (window == b"elst\0\0\0\0").then_some(at + 12))
+        .collect();
+    assert_eq!(lists.len(), 2);
+    let output = path("out.mkv");
+    let ordinary = quickly(&whole, &output, &["--strict"]);
+    assert!(
+        ordinary.ok && ordinary.warnings().is_empty(),
+        "{}",
+        ordinary.words
+    );
+    let pause: fn(&mut [u8]) = |data| data.rotate_left(12);
+    let rate: fn(&mut [u8]) = |data| data[21] = 2;
+    // The pause becomes a part of the media from its tenth picture on.
+    let parts: fn(&mut [u8]) = |data| data[4..8].copy_from_slice(&5120_u32.to_be_bytes());
+    let (stream, sound) = ("edited.mp4: its", "the edit list of stream 1 (audio");
+    let changes = [
+        (lists[0], pause, [stream, "has a pause of 0.5 s behind a part"]),
+        (lists[0], rate, [stream, "has a rate of 2"]),
+        (
+            lists[0],
+            parts,
+            [stream, "has 2 parts of pictures that are coded out of order"],
+        ),
+        (lists[1], pause, [sound, " s behind a part"]),
+        (lists[1], rate, [sound, "has a rate of 2"]),
+    ];
+    for (list, change, words) in changes {
+        let edited = path("edited.mp4");
+        let mut data = bytes(&whole);
+        change(&mut data[list..list + 24]);
+        fs::write(&edited, data).unwrap();
+        let run = quickly(&edited, &output, &[]);
+        let said = run.warnings();
+        let is_named = |w: &&str| words.iter().all(|part| w.contains(part));
+        assert!(said.iter().any(is_named), "{words:?}: {}", run.words);
+        assert!(
+            !run.words.contains("incomplete") || words[1].contains("pause"),
+            "{}",
+            run.words
+        );
+        assert!(!quickly(&edited, &output, &["--strict"]).ok, "{words:?}");
+    }
+}
+
 /// A way to write two seconds of pictures, with sound where the container has any.
 struct Whole {
     extension: &'static str,

@@ -3,7 +3,7 @@
 
 use super::VideoSource;
 use super::decoding::{Conversion, are_swapped};
-use super::known::{crop, dolby, layers};
+use super::known::{crop, dolby, edits, layers};
 use crate::convert::{is_full_range_name, nearest_native};
 use crate::ffmpeg::{AvFormat, Medium, picture_facts};
 use crate::source::decoding_cost::DecodingCost;
@@ -198,6 +198,27 @@ impl VideoSource {
                 "its container says that {}x{} of its {width}x{height} pixels are to be shown, and all \
              of them are read",
                 shown.0, shown.1
+            ),
+        )
+    }
+
+    /// Names what of the stream's edit list FFmpeg does not follow.
+    pub(super) fn find_lost_edits(&mut self) -> Result<(), SourceError> {
+        if !self.input.demuxer.format_name().contains("mp4") {
+            return Ok(());
+        }
+        let Some(list) = edits::edit_list(&self.file.path, self.input.stream) else {
+            return Ok(());
+        };
+        self.findings.damage.is_edited = list.has_parts || list.unfollowed.is_some();
+        let Some(words) = list.unfollowed else {
+            return Ok(());
+        };
+        self.findings.lose(
+            &self.file,
+            format!(
+                "its edit list has {words}, which FFmpeg does not follow: frames may be repeated, missing or \
+                 at other times"
             ),
         )
     }

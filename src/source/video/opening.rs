@@ -89,6 +89,7 @@ impl VideoSource {
             _ => source.find_lost_layers()?,
         }
         source.find_lost_crop()?;
+        source.find_lost_edits()?;
         Ok(source)
     }
 

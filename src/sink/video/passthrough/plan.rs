@@ -11,6 +11,7 @@ use super::reading::Reader;
 use crate::ffmpeg::{AudioEncoderKind, AudioTranscoder, AvError, Medium, Muxer, Packet, StreamFacts};
 use crate::sink::video::container::{AddVideo, Container, PACKETS_TRIED, StreamHandling, explained};
 use crate::sink::video::selection::{AudioEncoding, StreamOptions, Streams};
+use crate::source::video::unfollowed_edits;
 
 /// Audio encoders to try where FFmpeg's own choice for a container does not do.
 const AUDIO_ENCODERS: &[&str] = &[
@@ -89,6 +90,7 @@ impl Planner<'_> {
         if self.options.audio == AudioEncoding::WhereNeeded {
             self.report_encoded(&held);
         }
+        self.report_edits(&held);
         Ok(held)
     }
 
@@ -160,6 +162,28 @@ impl Planner<'_> {
                     "choose the encoder with --audio-encoder, or leave the sound out with --no-audio",
                 );
             }
+        }
+    }
+
+    /// Names streams whose edit lists FFmpeg does not follow.
+    fn report_edits(&mut self, planned: &[Planned]) {
+        let demuxer = &self.reader.demuxer;
+        if !demuxer.format_name().contains("mp4") {
+            return;
+        }
+        for Planned { index, .. } in planned {
+            let (Some(facts), Some(words)) = (
+                demuxer.stream(*index),
+                unfollowed_edits(&self.reader.path, *index),
+            ) else {
+                continue;
+            };
+            let sentence = format!(
+                "the edit list of {} has {words}, which FFmpeg does not follow: parts of it may be \
+                 repeated, missing or at other times",
+                facts.label(*index)
+            );
+            self.losses.add(sentence, "leave it out with --streams");
         }
     }
 

@@ -56,6 +56,8 @@ pub(in crate::source::video) struct Damage {
     pub(in crate::source::video) complaint: Option<String>,
     /// A packet that is marked as damaged, though its data may be whole.
     mark: Option<Mark>,
+    /// Its edit list has several parts, or is not followed: its stated length says nothing of its packets.
+    pub(in crate::source::video) is_edited: bool,
     /// Reading stopped for this reason.
     pub(in crate::source::video) stopped: Option<String>,
     /// Times of the first packets that were decoded to be shown.
@@ -225,7 +227,7 @@ impl Damage {
         let is_indexed = demuxer.indexed_packets(stream).is_some();
         let may_lack = match demuxer.format_name() {
             "avi" => !is_indexed && !has_sought,
-            name => name.contains("mp4"),
+            name => name.contains("mp4") && !self.is_edited,
         };
         if (extent == Extent::Whole && !may_lack) || demuxer.jumps().count > 0 {
             return None;

@@ -4,19 +4,13 @@
 //! FFmpeg's demuxers say nothing of it before version 7.1, and its decoders apply it from then on, so that it
 //! is read from the file, and counts where pictures come whole.
 
+use super::movie::{LARGEST, MOST, be, boxes, movie};
 use crate::ffmpeg::ebml::{Element, SEGMENT, element};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Bytes of the largest list of tracks that is read.
-const LARGEST: u64 = 64 << 20;
-
-/// Elements of a file or a list after which a search gives up.
-const MOST: usize = 10_000;
-
-/// Bytes of a box's head, of what comes before the entries of `stsd`, and of an entry before its own boxes.
-const HEAD: usize = 8;
+/// Bytes of what comes before the entries of `stsd`, and of an entry before its own boxes.
 const BEFORE_ENTRIES: usize = 8;
 const ENTRY: usize = 86;
 
@@ -58,30 +52,7 @@ pub(in crate::source::video) fn shown(path: &Path, nth: usize, whole: Size) -> O
 
 /// Coded and shown size by the sample entry of a track.
 fn quicktime(file: &mut (impl Read + Seek), nth: usize) -> io::Result<Option<(Size, Size)>> {
-    let mut at = 0;
-    for _ in 0..MOST {
-        file.seek(SeekFrom::Start(at))?;
-        let mut head = [0; 16];
-        file.read_exact(&mut head)?;
-        let size = match be(&head, 0, 4) {
-            Some(1) => be(&head, 8, 8),
-            size => size,
-        };
-        let Some(size) = size.filter(|&size| size >= HEAD as u64) else {
-            return Ok(None);
-        };
-        if &head[4..8] == b"moov" {
-            if size > LARGEST {
-                return Ok(None);
-            }
-            let mut movie = vec![0; size as usize - HEAD];
-            file.seek(SeekFrom::Start(at + HEAD as u64))?;
-            file.read_exact(&mut movie)?;
-            return Ok(of_movie(&movie, nth));
-        }
-        at += size;
-    }
-    Ok(None)
+    Ok(movie(file)?.and_then(|movie| of_movie(&movie, nth)))
 }
 
 fn of_movie(movie: &[u8], nth: usize) -> Option<(Size, Size)> {
@@ -98,26 +69,6 @@ fn of_movie(movie: &[u8], nth: usize) -> Option<(Size, Size)> {
     let aperture = boxes(entry.get(ENTRY..length)?, b"clap").next()?;
     let side = |at: usize| be(aperture, at, 4)?.checked_div(be(aperture, at + 4, 4)?);
     Some((coded, (side(0)?, side(8)?)))
-}
-
-/// The contents of the boxes of that name among `bytes`.
-fn boxes<'a>(bytes: &'a [u8], name: &'a [u8; 4]) -> impl Iterator<Item = &'a [u8]> {
-    let mut rest = bytes;
-    let next = move || -> Option<(&'a [u8], &'a [u8])> {
-        let size = be(rest, 0, 4)? as usize;
-        let (whole, behind) = rest.split_at_checked(size)?;
-        rest = behind;
-        Some((whole.get(4..HEAD)?, whole.get(HEAD..)?))
-    };
-    std::iter::from_fn(next)
-        .take(MOST)
-        .filter_map(move |(found, content)| (found == name).then_some(content))
-}
-
-/// A number of `len` bytes at `at`, the most significant first.
-fn be(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
-    let bytes = bytes.get(at..at.checked_add(len)?)?;
-    Some(bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte)))
 }
 
 /// Coded and shown size by the entry of a track.

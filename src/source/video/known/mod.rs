@@ -3,6 +3,7 @@
 //! - `extent`: whether a file is whole, by the sizes that its container states; `nut`: where one of these
 //!   ends; `packets`: where a stream without a container does; `still_end`: where a picture does.
 //! - `fragments`: what of an MP4 file is behind a damaged place.
+//! - `movie`: the facts of an MP4 file's tracks; `edits`: what of their edit lists is not followed.
 //! - `crop`: the part of the picture that is to be shown. `layers`: alpha and second views that no decoder
 //!   gives.
 //! - `dolby`, `unfit`: pictures that are not what they seem.
@@ -11,10 +12,12 @@
 mod bytes;
 pub(super) mod crop;
 pub(super) mod dolby;
+pub(super) mod edits;
 pub(super) mod extent;
 pub(super) mod fragments;
 pub(super) mod jpeg_xl;
 pub(super) mod layers;
+mod movie;
 mod nut;
 mod packets;
 mod still_end;

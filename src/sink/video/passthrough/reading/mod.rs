@@ -19,6 +19,7 @@ use crate::sink::video::selection::StreamOptions;
 use crate::source::{Origin, ReadRange};
 use joins::Join;
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use unforeseen::Unforeseen;
 
 /// A video that ends this many seconds before its source does was interrupted, and so are the streams beside
@@ -43,6 +44,7 @@ const READ_AHEAD: usize = 32 << 20;
 /// A second reader of the input file.
 pub(super) struct Reader {
     pub(super) demuxer: Demuxer,
+    pub(super) path: PathBuf,
     /// The stream that is filtered, and not read here.
     pub(super) filtered: usize,
     /// What is read of the input.
@@ -83,6 +85,7 @@ impl Reader {
             Ok(demuxer) if !origin.path.is_file() && !demuxer.can_seek() => Err(once()),
             Ok(demuxer) => Ok(Reader {
                 demuxer: begun(demuxer, origin),
+                path: origin.path.clone(),
                 filtered: origin.stream,
                 stretch: origin.stretch,
                 wanted: Vec::new(),
