@@ -221,7 +221,7 @@ impl VideoSink {
         }
         let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
         drop(reader);
-        let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
+        let pause = self.left_out(picture, passthrough.as_ref());
         if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
         }
