@@ -1020,3 +1020,100 @@ fn samples_that_are_read_in_another_form_are_named() {
         );
     }
 }
+
+/// The rate that ffprobe finds stated of the first stream of video, and when its frames are shown.
+fn frames_by_ffprobe(path: &Path) -> (String, Vec<String>) {
+    let probed = probe(path);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let rate = text(&probed["streams"][0]["r_frame_rate"]);
+    let frames = probed["frames"].as_array().cloned().unwrap_or_default();
+    let times = frames
+        .iter()
+        .map(|frame| text(&frame["best_effort_timestamp_time"]));
+    (rate, times.collect())
+}
+
+/// A file that no reader knows for video is refused, for a plan and a trial, too; other rates, times and
+/// numbers of frames than were given are named.
+#[test]
+fn what_readers_take_for_something_else_is_refused_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let picture = "testsrc2=s=64x48:r=25:d=0.4";
+    let plain = clip(
+        folder.path(),
+        "in.mp4",
+        picture,
+        "-pix_fmt yuv420p -c:v libx264 -bf 0",
+    );
+    let stderr = |done: Output| String::from_utf8(done.stderr).unwrap();
+    for (name, options) in [
+        ("out.ts", "--encoder ffv1"),
+        ("out.mpg", "--encoder mjpeg --dry-run"),
+        ("out.mkv", "--encoder gif"),
+    ] {
+        let done = filter(&plain, &at(name), options);
+        assert_eq!(done.status.code(), Some(1), "{name}");
+        assert!(stderr(done).contains("encoder") && !at(name).exists(), "{name}");
+    }
+    let plan = Command::new(env!("CARGO_BIN_EXE_framepipe"))
+        .arg("plan")
+        .args([&plain, &at("out.ts"), &at("job")])
+        .args(["--filter", "identity", "--encoder", "ffv1", "--parts", "2"])
+        .output()
+        .unwrap();
+    let said = stderr(plan);
+    assert!(said.contains("mpegts cannot hold ffv1"), "{said}");
+    // What comes back as another codec shows another picture, or none.
+    let said = warnings(&filtered(&plain, &at("out.rm"), "--encoder msmpeg4"));
+    assert!(said.contains("reads it as rv20"), "{said}");
+    // The clock of MP4 is not the rate.
+    filtered(&plain, &at("out.h264"), "--strict");
+    assert_eq!(frames_by_ffprobe(&at("out.h264")).0, "25/1");
+    // JPEG pictures one after another are read at 25 frames a second.
+    let fast = clip(
+        folder.path(),
+        "fast.mkv",
+        "testsrc2=s=64x48:r=60:d=0.1",
+        "-c:v ffv1",
+    );
+    let said = warnings(&filtered(&fast, &at("fast.mjpeg"), ""));
+    assert!(
+        said.contains("mjpeg does not say the rate of 60 frames/s"),
+        "{said}"
+    );
+    assert_eq!(frames_by_ffprobe(&at("fast.mjpeg")).0, "25/1");
+    assert_eq!(
+        filter(&fast, &at("fast.mjpeg"), "--strict").status.code(),
+        Some(1)
+    );
+    for name in ["fast.m2v", "fast.m4v"] {
+        let said = warnings(&filtered(&fast, &at(name), ""));
+        assert!(!said.contains("rate"), "{name}: {said}");
+    }
+    // MXF does not note when reordered pictures of H.264 are shown.
+    filtered(&plain, &at("out.mxf"), "--encoder libx264 --strict");
+    let times: Vec<String> = (0..10).map(|n| format!("{:.6}", f64::from(n) * 0.04)).collect();
+    assert_eq!(frames_by_ffprobe(&at("out.mxf")).1, times);
+    let options = "--encoder libx264 --encoder-option bf=2";
+    let said = warnings(&filtered(&plain, &at("out.mxf"), options));
+    assert!(said.contains("mxf does not say when"), "{said}");
+    assert_ne!(frames_by_ffprobe(&at("out.mxf")).1, times);
+    // All its frames are there nevertheless.
+    filtered(&at("out.mxf"), Path::new("null:"), "--strict");
+    let still = clip(
+        folder.path(),
+        "still.mkv",
+        "color=gray:s=64x48:r=25:d=0.4",
+        "-c:v ffv1",
+    );
+    filtered(&still, &at("still.mov"), "--encoder gif --strict");
+    assert_eq!(frames_by_ffprobe(&at("still.mov")).1.len(), 10);
+    // Theora leaves out pictures that stay.
+    let said = warnings(&filtered(&still, &at("still.ogv"), ""));
+    let left = 10 - frames_by_ffprobe(&at("still.ogv")).1.len();
+    assert!(
+        left > 0 && said.contains(&format!("leaves out {left} of 10 frames")),
+        "{said}"
+    );
+}

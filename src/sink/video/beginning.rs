@@ -32,7 +32,10 @@ impl VideoSink {
         }
         let (staged, ledger, sample) = self.stage(frame)?;
         self.container.set_sample(sample);
-        self.warnings.extend(staged.misreading.clone());
+        if let Some(problem) = self.merged_gif(&staged) {
+            return Err(self.unsupported(problem));
+        }
+        self.warnings.extend(staged.misreadings.iter().cloned());
         let name = self.name.clone();
         let failed = |e: AvError| SinkError::Io {
             path: name.clone(),

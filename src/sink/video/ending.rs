@@ -50,6 +50,7 @@ impl VideoSink {
         let mut losses: Vec<String> = self.check_kept(&mut running).into_iter().collect();
         losses.append(&mut running.ledger.sentences());
         self.check_alpha(&running)?;
+        losses.extend(self.unlike_given(&running));
         losses.extend(running.timing.is_lost.then(|| irregular(self.container.name())));
         losses.extend(running.timing.pacing.sentences(&self.output.muxer.name()));
         self.warnings.append(&mut losses);
@@ -67,6 +68,28 @@ impl VideoSink {
             remarks,
             closed_early: false,
         })
+    }
+
+    /// Says that the encoder left pictures out, or orders them in a way that the container does not note.
+    fn unlike_given(&self, running: &Running) -> Vec<String> {
+        let (encoder, container) = (self.kind.name(), self.container.name());
+        let mut sentences = Vec::new();
+        let empty = running.encoder.empty();
+        if empty > 0 {
+            sentences.push(format!(
+                "{encoder} leaves out {empty} of {}, since they repeat the one before: players go on showing \
+                 that one, and the file holds the others alone",
+                counted(running.timing.frames, "frame"),
+            ));
+        }
+        if running.encoder.reorders() && self.is_kept_in_order() {
+            sentences.push(format!(
+                "{container} does not say when the frames of {} are shown that {encoder} reorders, and \
+                 readers show them at other times; --encoder-option bf=0 keeps them in order",
+                self.kind.codec_name()
+            ));
+        }
+        sentences
     }
 
     /// What there is to say of a pipe whose reader has gone.
@@ -89,6 +112,9 @@ impl VideoSink {
         let Some(mut running) = self.output.running.take() else {
             return Err(self.unsupported("no frame was written, and a video needs one".to_owned()));
         };
+        let undecodable = running.staged.undecodable;
+        self.warnings
+            .extend(undecodable.then(|| self.undecodable(&running.staged)));
         self.warnings.append(&mut running.ledger.sentences());
         self.warnings.extend(running.alpha.warning());
         let mut description = self.description(&running);

@@ -11,7 +11,7 @@
 //! `depth` is the most places by which a packet comes earlier in decoding than its frame is shown.
 
 use super::VideoSink;
-use super::container::{AddVideo, PACKETS_TRIED, Sample, SampleSource, explained};
+use super::container::{AddVideo, PACKETS_TRIED, Sample, SampleSource, explained, video_of};
 use super::encoding::pacing::Pacing;
 use super::passthrough::Passthrough;
 use super::settings::choice;
@@ -215,12 +215,23 @@ impl VideoSink {
         for (before, &(pts, _)) in parts.iter().flat_map(|part| &part.frames).enumerate() {
             regular.see(pts, before as u64);
         }
-        let times_are_lost = regular.is_irregular() && !self.keeps_gap(&add_video, first, base);
+        let keeps_times = || {
+            let known = self.output.muxer.keeps_times();
+            known.unwrap_or_else(|| self.keeps_gap(&add_video, first, base).unwrap_or(false))
+        };
+        let times_are_lost = regular.is_irregular() && !keeps_times();
+        let stated = self.trial(&add_video, first, base, 0);
+        let stated = stated.and_then(|back| back.frame_rate(video_of(&back)?));
+        let other_rate = self.other_rate(stated).filter(|_| !keeps_times());
+        if let Some(problem) = other_rate.as_ref().filter(|_| self.options.strict) {
+            return Err(self.unsupported(problem.clone()));
+        }
         if times_are_lost && self.options.strict {
             return Err(self.unsupported(irregular(&container)));
         }
         let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
         drop(reader);
+        self.warnings.extend(other_rate);
         let pause = self.left_out(picture, passthrough.as_ref());
         if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
@@ -257,32 +268,38 @@ impl VideoSink {
         self.end_join(joining, (end, shown_end), &encoded)
     }
 
-    /// True if pictures that come after a gap are shown after it, as the muxer says or a trial with the first
-    /// packet of `part` shows.
-    fn keeps_gap(&self, add_video: AddVideo<'_>, part: &JoinedPart, base: Rational) -> bool {
-        let tried = || {
-            let mut muxer = self.container.in_memory().ok()?;
-            let stream = add_video(&mut muxer).ok()?;
-            muxer.begin().ok()?;
-            let mut reader = PartReader::open(&part.path).ok()?;
-            reader.next();
-            let count = PACKETS_TRIED as i64;
-            let step = rescale(self.ticks_of_a_frame(), self.info.time_base, base);
-            let step = trial_step(step, base);
-            let gap = 2 * count * step;
-            for number in 0..count {
-                let late = if 2 * number < count { 0 } else { gap };
-                let at = number * step + late;
-                let mut packet = reader.packet.duplicate().ok()?;
-                packet.set_times(at, at, step);
-                muxer.write(&mut packet, stream, base).ok()?;
-            }
-            let bytes = muxer.finish_in_memory().ok()?;
-            let back = Demuxer::from_bytes(bytes, self.container.name()).ok()?;
-            Some(video_span(back)? > gap as f64 * base.to_f64())
-        };
-        let known = self.output.muxer.keeps_times();
-        known.unwrap_or_else(|| tried().unwrap_or(false))
+    /// True if pictures that come after a gap are shown after it; `None` if that cannot be tried.
+    fn keeps_gap(&self, add_video: AddVideo<'_>, part: &JoinedPart, base: Rational) -> Option<bool> {
+        let gap = 2 * PACKETS_TRIED as i64 * self.trial_ticks(base);
+        let back = self.trial(add_video, part, base, gap)?;
+        Some(video_span(back)? > gap as f64 * base.to_f64())
+    }
+
+    /// Ticks of `base` from picture to picture in a trial.
+    fn trial_ticks(&self, base: Rational) -> i64 {
+        let step = rescale(self.ticks_of_a_frame(), self.info.time_base, base);
+        trial_step(step, base)
+    }
+
+    /// The output in memory with the first packet of `part` for some pictures, in the middle of which is a
+    /// gap of so many ticks of `base`.
+    fn trial(&self, add_video: AddVideo<'_>, part: &JoinedPart, base: Rational, gap: i64) -> Option<Demuxer> {
+        let mut muxer = self.container.in_memory().ok()?;
+        let stream = add_video(&mut muxer).ok()?;
+        muxer.begin().ok()?;
+        let mut reader = PartReader::open(&part.path).ok()?;
+        reader.next();
+        let count = PACKETS_TRIED as i64;
+        let step = self.trial_ticks(base);
+        for number in 0..count {
+            let late = if 2 * number < count { 0 } else { gap };
+            let at = number * step + late;
+            let mut packet = reader.packet.duplicate().ok()?;
+            packet.set_times(at, at, step);
+            muxer.write(&mut packet, stream, base).ok()?;
+        }
+        let bytes = muxer.finish_in_memory().ok()?;
+        Demuxer::from_bytes(bytes, self.container.name()).ok()
     }
 
     /// Copies the packets of one part, `before` whose frames so many others come.

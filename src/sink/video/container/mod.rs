@@ -20,6 +20,22 @@ pub(super) use times::{COARSE, KEEP_NEGATIVE};
 use crate::ffmpeg::{AvError, AvFormat, Encoder, EncoderKind, EncoderSetup, Muxer, log};
 use std::path::{Path, PathBuf};
 
+/// Muxers that write samples or packets without a word of what they are, or only a digest of them.
+const BARE: &[&str] = &[
+    "rawvideo",
+    "data",
+    "null",
+    "crc",
+    "framecrc",
+    "hash",
+    "framehash",
+    "streamhash",
+    "md5",
+    "framemd5",
+    "uncodedframecrc",
+    "mkvtimestamp_v2",
+];
+
 /// Adds the filtered stream to a muxer.
 pub(super) type AddVideo<'a> = &'a dyn Fn(&mut Muxer) -> Result<usize, AvError>;
 
@@ -52,6 +68,11 @@ impl Container {
     /// The muxer's short name.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// True if no reader can tell from what is written what it is.
+    pub(super) fn is_bare(&self) -> bool {
+        BARE.contains(&self.name.as_str())
     }
 
     /// The container as users call it: FFmpeg writes two kinds of transport streams under one name.

@@ -14,6 +14,12 @@ pub(in crate::sink::video) struct FrameEncoder {
     pub(super) packet: Packet,
     /// Frames that have come out.
     encoded: u64,
+    /// Those of them that came out as nothing, since they repeat the one before.
+    empty: u64,
+    /// The latest time of a frame that has come out.
+    latest: Option<i64>,
+    /// Frames come out in another order than they are shown in.
+    reorders: bool,
     /// What ends its last work early, once no frame follows.
     pub(in crate::sink::video) stop: Option<Receiver<()>>,
     /// What was set, for the summary.
@@ -34,6 +40,9 @@ impl FrameEncoder {
             is_webp: name == "libwebp_anim",
             packet: Packet::new()?,
             encoded: 0,
+            empty: 0,
+            latest: None,
+            reorders: false,
             stop: None,
             settings,
         })
@@ -42,6 +51,16 @@ impl FrameEncoder {
     /// Frames that have come out.
     pub(in crate::sink::video) fn encoded(&self) -> u64 {
         self.encoded
+    }
+
+    /// Frames that have come out as nothing, since they repeat the one before: no container keeps them.
+    pub(in crate::sink::video) fn empty(&self) -> u64 {
+        self.empty
+    }
+
+    /// True if frames came out in another order than they are shown in.
+    pub(in crate::sink::video) fn reorders(&self) -> bool {
+        self.reorders
     }
 
     /// Feeds it a picture or the end; false if it must give packets first.
@@ -57,7 +76,13 @@ impl FrameEncoder {
     /// Fetches the next packet.
     pub(super) fn receive(&mut self) -> Result<Received, AvError> {
         let received = self.encoder.receive(&mut self.packet)?;
-        self.encoded += u64::from(matches!(received, Received::Item));
+        if matches!(received, Received::Item) {
+            self.encoded += 1;
+            self.empty += u64::from(self.packet.size() == 0);
+            let shown = self.packet.pts();
+            self.reorders |= shown.is_some() && shown < self.latest;
+            self.latest = self.latest.max(shown);
+        }
         Ok(received)
     }
 

@@ -43,6 +43,10 @@ pub(in crate::sink::video) struct Rehearsal<'a> {
     pub(in crate::sink::video) tag: Option<[u8; 4]>,
     /// Blocks of the stream.
     pub(in crate::sink::video) blocks: &'a [SideData],
+    /// FFmpeg's name of the codec that the encoder writes.
+    pub(in crate::sink::video) codec: &'a str,
+    /// Nothing can be read from what the container writes, as it is samples alone or a digest.
+    pub(in crate::sink::video) is_bare: bool,
 }
 
 /// What came of a rehearsal.
@@ -55,6 +59,8 @@ pub(in crate::sink::video) enum Read {
     Untried,
     /// There is a video stream, of which FFmpeg's own decoder makes no picture.
     Undecodable,
+    /// FFmpeg finds no video, or the file does not say of which codec it is.
+    Unknown,
 }
 
 /// Frames that came back.
@@ -63,6 +69,10 @@ pub(in crate::sink::video) struct Back {
     pub(in crate::sink::video) facts: Vec<Metadata>,
     /// The pixel format of the first.
     pub(in crate::sink::video) format: AvFormat,
+    /// FFmpeg's name of the codec that it takes them for.
+    pub(in crate::sink::video) codec: String,
+    /// Nominal frames a second.
+    pub(in crate::sink::video) rate: Option<Rational>,
     /// The encoder and its packets, if the file was one in memory.
     pub(in crate::sink::video) sample: Option<Sample>,
 }
@@ -91,7 +101,7 @@ impl Rehearsal<'_> {
             outcome = self
                 .written(&many, size, (self.step(), 0), &uniform)
                 .map_or(Read::Untried, |written| self.read(written));
-            if !matches!(outcome, Read::Undecodable) {
+            if !matches!(outcome, Read::Undecodable | Read::Unknown) {
                 break;
             }
         }
@@ -112,7 +122,7 @@ impl Rehearsal<'_> {
     }
 
     /// Ticks of the encoder's from frame to frame.
-    fn step(&self) -> i64 {
+    pub(in crate::sink::video) fn step(&self) -> i64 {
         self.frame_rate.map_or(1, |rate| {
             let one = Rational {
                 num: rate.den,
@@ -122,15 +132,22 @@ impl Rehearsal<'_> {
         })
     }
 
+    /// The size of most of its frames.
+    pub(in crate::sink::video) fn small(&self) -> (usize, usize) {
+        SMALL
+    }
+
     fn name(&self) -> Cow<'_, str> {
         self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// True if a picture that came back as `format` is another one, since the file does not say how its
-    /// samples are stored.
-    pub(in crate::sink::video) fn is_misread(&self, frame: &Metadata, format: AvFormat) -> bool {
+    /// True if the picture that came `back` is another one, since the file does not say how its samples are
+    /// stored, or of which codec they are.
+    pub(in crate::sink::video) fn is_misread(&self, frame: &Metadata, back: &Back) -> bool {
         let given = self.setup.format;
-        if format.name().replacen("yuvj", "yuv", 1) == given.name().replacen("yuvj", "yuv", 1) {
+        let plain = |format: AvFormat| format.name().replacen("yuvj", "yuv", 1);
+        let is_same_codec = back.codec == self.codec;
+        if is_same_codec && plain(back.format) == plain(given) {
             return false;
         }
         let differs = |size: (usize, usize)| {
@@ -151,7 +168,36 @@ impl Rehearsal<'_> {
             Some(distance(&self.to_rgb(&before, size)?, &after?) > ANOTHER)
         };
         let real = (self.setup.width, self.setup.height);
-        [SMALL, real].into_iter().find_map(differs).unwrap_or(false)
+        let found = [SMALL, real].into_iter().find_map(differs);
+        found.unwrap_or(!is_same_codec)
+    }
+
+    /// True if as many of `packets`, pictures of [`SMALL`] size that are shown a step after one another, come
+    /// back from the container; `None` if that cannot be tried.
+    pub(in crate::sink::video) fn keeps_packets(&self, packets: Vec<Packet>) -> Option<bool> {
+        let setup = EncoderSetup {
+            width: SMALL.0,
+            height: SMALL.1,
+            ..self.setup.clone()
+        };
+        let (encoder, left) = (self.open)(&setup)?;
+        let mut muxer = Muxer::in_memory(self.muxer, self.path).ok()?;
+        for (key, value) in &left {
+            muxer.set(key, value).ok()?;
+        }
+        let stream = muxer.add_encoded(&encoder, self.tag).ok()?;
+        muxer.begin().ok()?;
+        let given = packets.len();
+        for mut packet in packets {
+            muxer.write(&mut packet, stream, setup.time_base).ok()?;
+        }
+        let mut back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name()).ok()?;
+        let stream = video_of(&back)?;
+        let (mut packet, mut found) = (Packet::new().ok()?, 0);
+        while back.read(&mut packet).is_ok() {
+            found += usize::from(packet.stream() == stream);
+        }
+        Some(found == given)
     }
 
     /// Samples of this format, as the output states them.
@@ -245,9 +291,10 @@ impl Rehearsal<'_> {
     fn read(&self, (bytes, sample): (Vec<u8>, Sample)) -> Read {
         let read = match Demuxer::from_bytes(bytes, &self.name()) {
             Ok(demuxer) => read_back(demuxer, usize::MAX),
-            Err(_) => Read::Nothing,
+            Err(_) => Read::Unknown,
         };
         match read {
+            Read::Unknown if self.is_bare => Read::Nothing,
             Read::Back(mut back) => {
                 back.sample = Some(sample);
                 Read::Back(back)
@@ -284,15 +331,19 @@ pub(in crate::sink::video) fn video_span(mut demuxer: Demuxer) -> Option<f64> {
 
 /// The facts of the first `most` frames of the first video stream.
 pub(in crate::sink::video) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
-    let Some(stream) = video_of(&demuxer) else {
-        return Read::Nothing;
+    let Some((stream, stated)) = video_of(&demuxer).and_then(|at| Some((at, demuxer.stream(at)?))) else {
+        return Read::Unknown;
     };
     let decoder = match Decoder::open(&demuxer, stream, 1, false) {
         Ok(Some(decoder)) => decoder,
-        Ok(None) => return Read::Untried,
+        Ok(None) if stated.has_codec => return Read::Untried,
+        // Other programs may know the mark.
+        Ok(None) if stated.tag != 0 => return Read::Undecodable,
+        Ok(None) => return Read::Unknown,
         Err(_) => return Read::Undecodable,
     };
     let (mut facts, mut format) = (Vec::new(), None);
+    let rate = demuxer.frame_rate(stream);
     let decoded = decoded(&mut demuxer, decoder, stream, most, |demuxer, picture| {
         let mut metadata = picture_facts(demuxer, stream, picture);
         add_stream_blocks(&mut metadata, &demuxer.stream_side_data(stream));
@@ -303,6 +354,8 @@ pub(in crate::sink::video) fn read_back(mut demuxer: Demuxer, most: usize) -> Re
         (Some(()), Some(format)) => Read::Back(Box::new(Back {
             facts,
             format,
+            codec: stated.codec,
+            rate,
             sample: None,
         })),
         (Some(()), None) => Read::Undecodable,

@@ -8,7 +8,7 @@ use super::choice::{self, FormatChoice};
 use super::encoder::Hdr;
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
 use crate::convert::written_matrix;
-use crate::ffmpeg::{Access, AvFormat, Demuxer, EncoderSetup, for_stream};
+use crate::ffmpeg::{Access, Demuxer, EncoderSetup, for_stream};
 use crate::frame::fact::{self, Fact, Facts, Samples};
 use crate::frame::{ColourModel, FieldOrder, Frame, Metadata, SideData, Turn};
 use crate::sink::SinkError;
@@ -21,6 +21,9 @@ use std::sync::Arc;
 
 /// H.273's number for a matrix that is not stated.
 const UNSPECIFIED: u8 = 2;
+
+/// Frames of which readers know the rate, if the file says it.
+const RATE_FRAMES: usize = 25;
 
 /// The settings of the output and the facts that it is meant to say.
 #[derive(Clone)]
@@ -40,8 +43,10 @@ pub(in crate::sink::video) struct Staged {
     pub(super) output: Samples,
     /// The rehearsal could not be held: the file itself must be read when it is complete.
     unverified: bool,
-    /// Says that readers take the output's samples for others, if they do.
-    pub(in crate::sink::video) misreading: Option<String>,
+    /// FFmpeg's own decoder made no picture of the rehearsal.
+    pub(in crate::sink::video) undecodable: bool,
+    /// What readers take for something else: the output's samples, or its rate.
+    pub(in crate::sink::video) misreadings: Vec<String>,
 }
 
 /// Settings, what the file is meant to say with them, and what was read back.
@@ -88,7 +93,11 @@ impl VideoSink {
             meant,
             read,
         } = self.rehearsed(staged, frame);
-        staged.unverified = matches!(read, Read::Untried | Read::Undecodable);
+        if matches!(read, Read::Unknown) && !self.is_its_own_codec() {
+            return Err(self.unsupported(self.unknown()));
+        }
+        staged.undecodable = matches!(read, Read::Undecodable | Read::Unknown);
+        staged.unverified = staged.undecodable || matches!(read, Read::Untried);
         for (fact, value) in &said {
             let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
             ledger.account(*fact, value, outcome);
@@ -102,11 +111,20 @@ impl VideoSink {
         let mut sample = None;
         if let Read::Back(back) = read {
             let tried = staged.tried(&frame.metadata, &staged.first);
-            staged.misreading = self.misreading(&staged, &tried, back.format);
+            staged.misreadings.extend(self.misreading(&staged, &tried, &back));
+            if self.is_other_rate(back.rate) && !self.keeps_times(&staged) {
+                // A single frame may be too little to know the rate.
+                let more = self.rehearse(&staged, &[&tried; RATE_FRAMES]);
+                let rate = match &more {
+                    Read::Back(more) => more.rate,
+                    _ => back.rate,
+                };
+                staged.misreadings.extend(self.other_rate(rate));
+            }
             sample = back.sample;
         }
-        if let Some(problem) = staged.misreading.clone().filter(|_| self.options.strict) {
-            return Err(self.unsupported(problem));
+        if let Some(problem) = staged.misreadings.first().filter(|_| self.options.strict) {
+            return Err(self.unsupported(problem.clone()));
         }
         match ledger.refusal() {
             Some(problem) => Err(self.unsupported(problem)),
@@ -164,7 +182,8 @@ impl VideoSink {
             turn: None,
             chroma_moves: false,
             unverified: false,
-            misreading: None,
+            undecodable: false,
+            misreadings: Vec::new(),
         })
     }
 
@@ -174,7 +193,7 @@ impl VideoSink {
         let mut meant = staged.meant(&staged.first);
         let mut tried = staged.tried(&frame.metadata, &staged.first);
         let mut read = self.rehearse(&staged, &[&tried]);
-        if matches!(read, Read::Untried | Read::Undecodable)
+        if matches!(read, Read::Untried | Read::Undecodable | Read::Unknown)
             && staged.setup.field_order != FieldOrder::Progressive
         {
             // Some encoders refuse an interlaced setting.
@@ -249,12 +268,17 @@ impl VideoSink {
     }
 
     /// Gives `run` the settings to try.
-    fn on_trial<T>(&self, staged: &Staged, run: impl FnOnce(&Rehearsal<'_>) -> T) -> T {
+    pub(in crate::sink::video) fn on_trial<T>(
+        &self,
+        staged: &Staged,
+        run: impl FnOnce(&Rehearsal<'_>) -> T,
+    ) -> T {
         let open = |setup: &EncoderSetup| -> Option<Opened> {
             self.open_encoder(setup, &staged.hdr, None)
                 .ok()
                 .map(|(opened, _)| opened)
         };
+        let codec = self.kind.codec_name();
         run(&Rehearsal {
             open: &open,
             setup: staged.setup.clone(),
@@ -263,22 +287,8 @@ impl VideoSink {
             frame_rate: self.info.frame_rate,
             tag: self.codec_tag(),
             blocks: &staged.blocks,
-        })
-    }
-
-    /// Says that readers take the output's samples for others, if they came back as `format` and do.
-    fn misreading(&self, staged: &Staged, tried: &Metadata, format: AvFormat) -> Option<String> {
-        let is_misread = self.on_trial(staged, |rehearsal| rehearsal.is_misread(tried, format));
-        is_misread.then(|| {
-            format!(
-                "{} does not say how {} stores samples of {}: FFmpeg reads them as {}, which shows another \
-                 picture; choose another container or encoder, such as ffv1 in .mkv, or another \
-                 --pixel-format",
-                self.output.muxer.name(),
-                self.kind.name(),
-                staged.choice.format.name(),
-                format.name()
-            )
+            codec: &codec,
+            is_bare: self.container.is_bare(),
         })
     }
 
@@ -328,21 +338,13 @@ impl VideoSink {
             return None;
         }
         let file = Demuxer::open(self.part.path(), Access::default(), None);
-        let read = file.map_or(Read::Nothing, |demuxer| read_back(demuxer, 1));
+        let read = file.map_or(Read::Unknown, |demuxer| read_back(demuxer, 1));
         let meant = running.staged.meant(&running.staged.first);
         for (fact, value) in &meant {
             let outcome = running.staged.outcome(*fact, &meant, &read, &self.kind.name());
             running.ledger.account(*fact, value, outcome);
         }
-        matches!(read, Read::Undecodable).then(|| {
-            format!(
-                "FFmpeg itself cannot decode what {} writes as {} into {}, and other programs may not \
-                 either; choose another container or encoder",
-                self.kind.name(),
-                running.staged.choice.format.name(),
-                self.output.muxer.name()
-            )
-        })
+        matches!(read, Read::Undecodable | Read::Unknown).then(|| self.undecodable(&running.staged))
     }
 }
 
@@ -394,7 +396,9 @@ impl Staged {
             Read::Back(back) => back.facts.first().map(|m| fact::said(m, self.output)),
             Read::Nothing => None,
             // No encoder writes what stills say beside their pixels.
-            Read::Untried | Read::Undecodable => return !matches!(fact, Fact::Annotations | Fact::Exr),
+            Read::Untried | Read::Undecodable | Read::Unknown => {
+                return !matches!(fact, Fact::Annotations | Fact::Exr);
+            }
         };
         let found = found.unwrap_or_default();
         fact::survives(fact, value, found.get(&fact).map(String::as_str), self.output)

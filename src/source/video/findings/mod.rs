@@ -165,11 +165,17 @@ impl VideoSource {
     }
 
     /// Pictures that are missing in the middle, as a sentence. Where a list says of each packet how long it
-    /// lasts, nothing is missing between those that are there.
+    /// lasts, nothing is missing between those that are there; where times are those of decoding, they do not
+    /// show it.
     fn hole(&self) -> Option<String> {
-        match self.input.demuxer.listed_packets(self.input.stream) {
-            Some(_) => None,
-            None => self.findings.steps.sentence(self.info.time_base),
+        let (demuxer, stream) = (&self.input.demuxer, self.input.stream);
+        // MXF notes when reordered pictures are shown, or not: FFmpeg then takes the order of decoding.
+        let reorders = || demuxer.stream(stream).is_some_and(|facts| facts.reordered > 0);
+        let is_timed_by_decoding =
+            demuxer.format_name() == "mxf" && !self.findings.steps.goes_back() && reorders();
+        match demuxer.listed_packets(stream) {
+            None if !is_timed_by_decoding => self.findings.steps.sentence(self.info.time_base),
+            _ => None,
         }
     }
 

@@ -33,6 +33,8 @@ pub(in crate::source::video) struct Steps {
     long: Vec<(i64, i64, u64)>,
     count: u64,
     seams: Seams,
+    /// A packet is shown before one that came earlier.
+    goes_back: bool,
     /// The stream was read to its end.
     ended: bool,
 }
@@ -69,7 +71,13 @@ impl Steps {
             seams.epoch = epoch;
             seams.times.extend(seams.latest);
         }
+        self.goes_back |= at.is_some() && at < seams.latest;
         seams.latest = seams.latest.max(at);
+    }
+
+    /// True if packets come in another order than their pictures are shown in.
+    pub(in crate::source::video) fn goes_back(&self) -> bool {
+        self.goes_back
     }
 
     /// A picture that is shown at `at` for `lasts`.

@@ -18,6 +18,8 @@ pub(in crate::sink::video) fn encoder_time_base(
             container,
             "avi" | "mxf" | "mxf_d10" | "mxf_opatom" | "gxf" | "swf" | "dv" | "rm"
         );
+    // Only the stream says the rate, and x264 writes the time base there.
+    let alone = container == "h264";
     // Their streams count time in 16 bits.
     let narrow = matches!(
         encoder,
@@ -26,10 +28,11 @@ pub(in crate::sink::video) fn encoder_time_base(
     match frame_rate {
         // The steps of its file, so that pacing sees what viewers will.
         _ if container == "gif" => GIF_STEP,
-        Some(rate) if rate.num > 0 && rate.den > 0 && (steps || narrow) => Rational {
+        Some(rate) if rate.num > 0 && rate.den > 0 && (steps || narrow || alone) => Rational {
             num: rate.den,
             den: rate.num,
         },
+        _ if alone => Rational { num: 1, den: 25 },
         _ if narrow => Rational { num: 1, den: 60_000 },
         _ => own,
     }
@@ -54,6 +57,7 @@ mod tests {
         assert_eq!(encoder_time_base("mpeg2video", "mpegts", own, rate), step);
         assert_eq!(encoder_time_base("mpeg4", "mp4", own, rate), step);
         assert_eq!(encoder_time_base("libx264", "avi", own, rate), step);
+        assert_eq!(encoder_time_base("libx264", "h264", own, rate), step);
         assert_eq!(
             encoder_time_base("mpeg4", "mp4", own, None),
             Rational { num: 1, den: 60_000 }

@@ -76,6 +76,9 @@ impl VideoSink {
             encoder.allow_unofficial();
         }
         encoder.allow_alpha(setup.format);
+        if self.is_kept_in_order() && encoder.has(c"bf") {
+            encoder.set("bf", "0").map_err(failed)?;
+        }
         let options: Vec<(String, String)> = self
             .options
             .encoder_options
@@ -117,6 +120,12 @@ impl VideoSink {
             Some(refused) => Err(self.unsupported(format!("the encoder {encoder_name} refuses {refused}"))),
             None => Ok(((encoder, left), settings)),
         }
+    }
+
+    /// True if the container says of these frames when they are decoded, but not when they are shown:
+    /// FFmpeg's MXF notes the order of MPEG-2 only.
+    pub(in crate::sink::video) fn is_kept_in_order(&self) -> bool {
+        self.container.name().starts_with("mxf") && self.kind.codec_name() == "h264"
     }
 
     /// The mark that every player of this container knows; FFmpeg's own choice is refused by some.
