@@ -64,11 +64,13 @@ impl VideoSink {
         })
     }
 
-    /// True if a file that states this rate is read at another one than is meant.
+    /// True if a file that states this rate is read at another one than is meant. Only streams of pictures
+    /// alone are asked: other containers time their blocks, and pictures of a trial are smaller than those.
     pub(in crate::sink::video) fn is_other_rate(&self, stated: Option<Rational>) -> bool {
         let meant = assumed_rate(&self.info).to_f64();
         let is_other = |stated: Rational| (stated.to_f64() / meant - 1.0).abs() > SAME_RATE;
-        stated.is_some_and(is_other) && !self.container.is_bare()
+        let is_stream = self.output.muxer.is_video_only() && !self.container.is_bare();
+        is_stream && stated.is_some_and(is_other)
     }
 
     /// Says that readers show the frames at the rate `stated` and not at the one that is meant, if it is
