@@ -256,11 +256,7 @@ pub fn remove_left_overs(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        if name
-            .to_str()
-            .and_then(process_of)
-            .is_some_and(|id| !is_running(id))
-        {
+        if process_of(&name.to_string_lossy()).is_some_and(|id| !is_running(id)) {
             tracing::debug!(
                 "removing {}, which a run left that was killed",
                 entry.path().display()

@@ -4,6 +4,8 @@
 #[cfg(feature = "images")]
 mod kind;
 #[cfg(feature = "images")]
+pub(crate) mod names;
+#[cfg(feature = "images")]
 #[doc(hidden)]
 pub mod pattern;
 

@@ -1,5 +1,7 @@
 //! File names with a number in them: `frames/%05d.png`.
 
+use super::names::{as_name, as_text};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// A printf-like pattern with one `%d`, `%5d` or `%05d` in its last component; `%%` stands for a percent sign
@@ -29,14 +31,20 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Reads a pattern; `None` if `path` has no percent sign (or is no text).
+    /// Reads a pattern; `None` if `path` has no percent sign.
     pub fn parse(path: &Path) -> Result<Option<Pattern>, PatternError> {
         let Some(text) = last_component(path).filter(|t| t.contains('%')) else {
             return Ok(None);
         };
+        let shown = || {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        };
         let mut literal = String::new();
         let mut number: Option<(String, usize, bool)> = None;
-        let mut rest = text;
+        let mut rest = text.as_str();
         while let Some((before, directive)) = rest.split_once('%') {
             literal.push_str(before);
             if let Some(tail) = directive.strip_prefix('%') {
@@ -47,10 +55,10 @@ impl Pattern {
             let digits = directive.len() - directive.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let (width, tail) = directive.split_at(digits);
             let Some(tail) = tail.strip_prefix('d') else {
-                return Err(PatternError::BadDirective(text.to_owned()));
+                return Err(PatternError::BadDirective(shown()));
             };
             if number.is_some() {
-                return Err(PatternError::TwoNumbers(text.to_owned()));
+                return Err(PatternError::TwoNumbers(shown()));
             }
             let zeros = width.starts_with('0');
             let width = match width {
@@ -59,7 +67,7 @@ impl Pattern {
                     .parse()
                     .ok()
                     .filter(|&w| w <= 20)
-                    .ok_or_else(|| PatternError::TooWide(text.to_owned()))?,
+                    .ok_or_else(|| PatternError::TooWide(shown()))?,
             };
             number = Some((std::mem::take(&mut literal), width, zeros));
             rest = tail;
@@ -81,7 +89,7 @@ impl Pattern {
 
     /// The name that holds `number`.
     pub fn name(&self, number: i64) -> PathBuf {
-        self.folder.join(self.file_name(number))
+        self.folder.join(as_name(&self.file_name(number)))
     }
 
     fn file_name(&self, number: i64) -> String {
@@ -94,26 +102,32 @@ impl Pattern {
     }
 
     /// The number in a file's name, if the pattern gives that name for one.
-    pub fn number(&self, file_name: &str) -> Option<i64> {
+    pub fn number(&self, file_name: impl AsRef<OsStr>) -> Option<i64> {
+        let file_name = as_text(file_name.as_ref());
         let digits = file_name.strip_prefix(&self.before)?.strip_suffix(&self.after)?;
         let number = digits.trim_start().parse().ok()?;
         (self.file_name(number) == file_name).then_some(number)
     }
 }
 
+/// A file's name with its percent signs doubled, so that it is no pattern.
+pub fn escaped(name: &OsStr) -> PathBuf {
+    as_name(&as_text(name).replace('%', "%%")).into()
+}
+
 /// `path` with `%%` in its last component as the percent sign that it stands for; for names that hold no
 /// number.
 pub fn unescaped(path: &Path) -> PathBuf {
     match last_component(path) {
-        Some(name) if name.contains("%%") => path.with_file_name(name.replace("%%", "%")),
+        Some(name) if name.contains("%%") => path.with_file_name(as_name(&name.replace("%%", "%"))),
         _ => path.to_owned(),
     }
 }
 
 /// The last component as text, unless the path ends in a slash.
-fn last_component(path: &Path) -> Option<&str> {
+fn last_component(path: &Path) -> Option<String> {
     let ends_in_slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-    path.file_name().filter(|_| !ends_in_slash)?.to_str()
+    path.file_name().filter(|_| !ends_in_slash).map(as_text)
 }
 
 #[cfg(test)]
@@ -121,6 +135,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn numbers_are_filled_in() {
@@ -142,6 +157,14 @@ mod tests {
         assert_eq!(Pattern::parse(Path::new("plain.png")), Ok(None));
         assert_eq!(Pattern::parse(Path::new("50%%.png")), Ok(None));
         assert_eq!(Pattern::parse(Path::new("o 100%/")), Ok(None));
+        // Bytes that are not UTF-8 stay as they are.
+        let odd = |name: &[u8]| PathBuf::from(OsStr::from_bytes(name));
+        let pattern = Pattern::parse(&odd(b"q\xff/\xfe%03d.png")).unwrap().unwrap();
+        assert_eq!(pattern.name(7), odd(b"q\xff/\xfe007.png"));
+        assert_eq!(pattern.number(OsStr::from_bytes(b"\xfe007.png")), Some(7));
+        assert_eq!(pattern.number(OsStr::from_bytes(b"\xfd007.png")), None);
+        assert_eq!(escaped(OsStr::from_bytes(b"\xff%.png")), odd(b"\xff%%.png"));
+        assert_eq!(unescaped(&odd(b"\xff%%.png")), odd(b"\xff%.png"));
         assert_eq!(unescaped(Path::new("a%%b/50%%.png")), Path::new("a%%b/50%.png"));
     }
 

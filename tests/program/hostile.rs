@@ -525,6 +525,27 @@ fn names_need_not_be_text() {
         .output()
         .unwrap();
     assert!(done.status.success() && output.exists(), "{}", said(&done));
+    // In a folder of stills: one that is a picture, and one that is not.
+    let stills = folder.path().join("stills");
+    fs::create_dir(&stills).unwrap();
+    let one = folder.name("one.png");
+    ffmpeg(&["-f", "lavfi", "-i", "color=red:s=8x8", "-frames:v", "1", &one]);
+    for name in [&b"a.png"[..], b"q\xff.png"] {
+        fs::copy(&one, stills.join(OsStr::from_bytes(name))).unwrap();
+    }
+    fs::write(stills.join(OsStr::from_bytes(b"note\xff.txt")), b"").unwrap();
+    for (input, output) in [(stills.clone(), "of-folder/"), (stills.join("*.png"), "of-glob/")] {
+        let done = framepipe(&["filter", "--filter", "identity", "--keep-going"])
+            .arg(input)
+            .arg(folder.path().join(output))
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", said(&done));
+        for name in [&b"a.png"[..], b"q\xff.png"] {
+            let written = folder.path().join(output).join(OsStr::from_bytes(name));
+            assert!(written.exists(), "{}", written.display());
+        }
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::cli::endpoint::{Input, Output, PIPE};
 use framepipe::sink::video::{can_be_written, extension_of};
 use framepipe::source::images::listing::{self, Selection};
 use framepipe::still::ImageKind;
-use framepipe::still::pattern::Pattern;
+use framepipe::still::pattern::{Pattern, escaped};
 use framepipe::wording::counted;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -186,9 +186,7 @@ fn group(input: &Input) -> Result<Option<Group>, Failure> {
 
 /// The videos of a folder, by their extensions.
 fn videos_in(folder: &Path) -> Vec<PathBuf> {
-    let pattern = glob::Pattern::escape(&folder.to_string_lossy());
-    let all = listing::list(&Path::new(&pattern).join("*"), &Selection::default());
-    let files = all.map_or_else(|_| Vec::new(), |all| all.files);
+    let files = listing::files_in(folder).unwrap_or_default();
     files.into_iter().filter(|file| is_video(file)).collect()
 }
 
@@ -253,9 +251,9 @@ pub(super) fn output_of(input: &Input, folder: &Path, format: Option<&str>) -> R
         .to_string_lossy()
         .into_owned();
     // A percent sign in the name of a still would be one of a pattern.
-    let escaped = match name.to_str() {
-        Some(text) if ImageKind::of(&name).is_some() => PathBuf::from(text.replace('%', "%%")),
-        _ => name,
+    let escaped = match ImageKind::of(&name) {
+        Some(_) => escaped(name.as_os_str()),
+        None => name,
     };
     let output = Output::named(folder.join(escaped)).for_input(input);
     match (&output, input.is_images()) {

@@ -25,7 +25,8 @@ use framepipe::source::images::listing;
 use framepipe::source::range::{TimeRange, nanos, tick_at};
 use framepipe::source::seam::{SeamLog, Seams};
 use framepipe::source::{AnySource, CutRequest, Cuts, StreamInfo};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
@@ -422,9 +423,8 @@ fn absolute_output(single: &Single<'_>) -> Result<PathBuf, Failure> {
 
 /// An argument that ends in this path, with its prefix, such as raw:, and the absolute path.
 fn with_absolute(argument: &OsString, path: &Path) -> Result<OsString, Failure> {
-    let text = argument.to_string_lossy();
-    let prefix = path.to_str().and_then(|path| text.strip_suffix(path));
-    let mut whole = OsString::from(prefix.unwrap_or_default());
+    let prefix = argument.as_bytes().strip_suffix(path.as_os_str().as_bytes());
+    let mut whole = OsStr::from_bytes(prefix.unwrap_or_default()).to_owned();
     whole.push(absolute(path)?);
     Ok(whole)
 }

@@ -303,7 +303,7 @@ impl Images {
         fs::read_dir(folder)
             .ok()?
             .flatten()
-            .filter_map(|entry| self.naming.sequence(entry.file_name().to_str()?))
+            .filter_map(|entry| self.naming.sequence(&entry.file_name()))
             .filter(|&sequence| sequence < count && self.naming.name(sequence, None).0.exists())
             .min()
             .map(|sequence| self.naming.name(sequence, None).0)

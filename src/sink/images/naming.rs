@@ -4,7 +4,9 @@
 use super::ImageOptions;
 use crate::sink::SinkError;
 use crate::still::ImageKind;
+use crate::still::names::as_text;
 use crate::still::pattern::{Pattern, unescaped};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -97,11 +99,11 @@ impl Naming {
     }
 
     /// The frame without a file of its own that a file of this name, in the output's folder, is written for.
-    pub(super) fn sequence(&self, file_name: &str) -> Option<u64> {
+    pub(super) fn sequence(&self, file_name: &OsStr) -> Option<u64> {
         let number: i64 = match &self.place {
             Target::Single(_) => return None,
             Target::Numbered(pattern) => pattern.number(file_name)?,
-            Target::Directory(_) => file_name.split('.').next()?.parse().ok()?,
+            Target::Directory(_) => as_text(file_name).split('.').next()?.parse().ok()?,
         };
         let sequence = u64::try_from(number.checked_sub(self.start.unwrap_or(0))?).ok()?;
         let (path, _) = self.name(sequence, None);

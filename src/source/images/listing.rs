@@ -5,13 +5,15 @@ use super::content::nameless_still;
 use super::formats::tiff;
 use crate::source::SourceError;
 use crate::source::animation::is_animated;
+use crate::still::names::as_text;
 use crate::still::pattern::Pattern;
 use crate::still::{Decoding, ImageKind};
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
 
 /// Files that are named in a warning before the rest is only counted.
 const NAMED: usize = 3;
@@ -138,9 +140,8 @@ pub fn names_images(input: &Path) -> bool {
 }
 
 fn is_glob(input: &Path) -> bool {
-    input
-        .to_str()
-        .is_some_and(|t| t.contains(['*', '?']) || t.contains('[') && t.contains(']'))
+    let text = as_text(input.as_os_str());
+    text.contains(['*', '?']) || text.contains('[') && text.contains(']')
 }
 
 /// The image files that `input` names, in order; at least one.
@@ -224,26 +225,38 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
         path: input.display().to_string(),
         problem,
     };
-    let text = input.to_str().unwrap_or_default();
-    let options = glob::MatchOptions {
-        require_literal_leading_dot: true,
-        require_literal_separator: true,
-        ..glob::MatchOptions::default()
-    };
-    let matches =
-        glob::glob_with(text, options).map_err(|e| invalid(format!("is no valid file pattern: {e}")))?;
+    let no_pattern = |e: glob::PatternError| invalid(format!("is no valid file pattern: {e}"));
+    glob::Pattern::new(&as_text(input.as_os_str())).map_err(no_pattern)?;
+    let mut matches = vec![PathBuf::new()];
+    for component in input.components() {
+        let Component::Normal(name) = component else {
+            matches.iter_mut().for_each(|path| path.push(component));
+            continue;
+        };
+        let text = as_text(name);
+        if text == "**" {
+            matches = with_folders_within(matches)?;
+        } else if text.contains(['*', '?', '[']) {
+            let pattern = glob::Pattern::new(&text).map_err(no_pattern)?;
+            matches = matching_entries(&matches, &pattern)?;
+        } else {
+            matches.iter_mut().for_each(|path| path.push(name));
+        }
+    }
+    // What several `**` find in several ways.
+    matches.sort_unstable();
+    matches.dedup();
+    if input.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        matches.clear();
+    }
     let mut files = Vec::new();
     let (mut broken, mut special) = (Vec::new(), Vec::new());
-    for found in matches {
-        let path = found.map_err(|e| SourceError::Io {
-            path: e.path().display().to_string(),
-            cause: e.into(),
-        })?;
+    for path in matches {
         if path.is_file() {
             files.push(path);
         } else if path.is_symlink() && !path.exists() {
             broken.push(path);
-        } else if !path.is_dir() {
+        } else if path.exists() && !path.is_dir() {
             special.push(path);
         }
     }
@@ -258,6 +271,61 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
         notes: left_out(&mut broken, &mut special),
         skipped: 0,
     })
+}
+
+/// The entries of a folder, the current one if the name is empty; none of what is no folder. Hidden ones are
+/// left out.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let here = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    if !here.is_dir() {
+        return Ok(Vec::new());
+    }
+    let names = fs::read_dir(here).and_then(|entries| {
+        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+        names.collect::<io::Result<Vec<OsString>>>()
+    });
+    let names = names.map_err(|cause| SourceError::Io {
+        path: here.display().to_string(),
+        cause,
+    })?;
+    let visible = names
+        .iter()
+        .filter(|name| !name.as_encoded_bytes().starts_with(b"."));
+    Ok(visible.map(|name| folder.join(name)).collect())
+}
+
+/// The entries of the folders whose names match.
+fn matching_entries(folders: &[PathBuf], pattern: &glob::Pattern) -> Result<Vec<PathBuf>, SourceError> {
+    let is_match = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| pattern.matches(&as_text(name)))
+    };
+    let mut found = Vec::new();
+    for folder in folders {
+        found.extend(entries(folder)?.into_iter().filter(is_match));
+    }
+    Ok(found)
+}
+
+/// The folders and all folders within them.
+fn with_folders_within(mut folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, SourceError> {
+    let mut at = 0;
+    while let Some(folder) = folders.get(at) {
+        folders.extend(entries(folder)?.into_iter().filter(|path| path.is_dir()));
+        at += 1;
+    }
+    Ok(folders)
+}
+
+/// The files of a folder, in natural order; hidden ones are left out.
+pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let mut files = entries(folder)?;
+    files.retain(|path| path.is_file());
+    in_order(&mut files);
+    Ok(files)
 }
 
 /// What is said of names that lead to no file.
@@ -351,7 +419,7 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
         cause,
     })?;
     let mut numbers: Vec<i64> = entries
-        .filter_map(|entry| pattern.number(entry.ok()?.file_name().to_str()?))
+        .filter_map(|entry| pattern.number(entry.ok()?.file_name()))
         .collect();
     numbers.sort_unstable();
     let mut strangers: Vec<i64> = numbers
@@ -449,7 +517,7 @@ fn in_order(files: &mut [PathBuf]) {
 
 /// A file's name as what stands before its last number, the number, and what follows.
 fn split(path: &Path) -> Option<(String, i128, String)> {
-    let name = path.file_name()?.to_str()?;
+    let name = as_text(path.file_name()?);
     let end = name.rfind(|c: char| c.is_ascii_digit())? + 1;
     let digits = name[..end].trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let number = name[digits..end].parse().ok()?;
@@ -494,6 +562,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::net::UnixListener;
 
     fn folder(names: &[&str]) -> tempfile::TempDir {
@@ -619,6 +689,35 @@ mod tests {
         assert_eq!(found(&folder.path().join("odd[1]*.png")), ["odd[1]*.png"]);
         assert!(problem(&folder.path().join("c*.png")).contains("matches no file"));
         assert!(problem(&folder.path().join("c[.png*")).contains("no valid file pattern"));
+        // Names and folders that are not UTF-8, and files in folders within folders.
+        let odd = folder.path().join(OsStr::from_bytes(b"q\xff"));
+        fs::create_dir_all(odd.join("in")).unwrap();
+        for name in [
+            &b"a.png"[..],
+            b"\xff2.png",
+            b"\xff10.png",
+            b"\xfe1.png",
+            b"note\xff.txt",
+            b"in/c.png",
+        ] {
+            fs::write(odd.join(OsStr::from_bytes(name)), b"").unwrap();
+        }
+        let names = |pattern: &[u8]| {
+            let listing = listed(&folder.path().join(OsStr::from_bytes(pattern)));
+            let names = listing
+                .files
+                .iter()
+                .map(|f| f.file_name().unwrap().as_bytes().to_vec());
+            names.collect::<Vec<_>>()
+        };
+        let (two, ten) = (b"\xff2.png".to_vec(), b"\xff10.png".to_vec());
+        assert_eq!(names(b"q\xff/*.png").len(), 4);
+        assert_eq!(names(b"q?/\xff*.png"), [two.clone(), ten.clone()]);
+        assert_eq!(names(b"q\xff/\xff%d.png"), [two, ten]);
+        assert_eq!(names(b"**/c.*"), [b"c.png".to_vec()]);
+        assert_eq!(names(b"q\xff/**/c.png"), [b"c.png".to_vec()]);
+        assert_eq!(names(b"q\xff").len(), 4);
+        assert_eq!(files_in(&odd).unwrap().len(), 5);
         let every_second = Selection {
             step: 2,
             ..Selection::default()
