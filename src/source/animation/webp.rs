@@ -4,6 +4,7 @@
 
 use crate::annotations::instant_frames;
 use crate::frame::{Colour, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
+use crate::source::images::webp_chunks::{self, Missing};
 use crate::source::{Source, SourceError, StreamInfo, Supply, check_pixels};
 use crate::wording::counted;
 use image::codecs::webp::WebPDecoder;
@@ -208,6 +209,10 @@ impl WebpSource {
         let (width, height) = (self.info.width, self.info.height);
         if area.left + area.width > width || area.top + area.height > height {
             return Err(self.invalid(&"lies outside of the picture; the file is damaged"));
+        }
+        let lacks = webp_chunks::missing(&mut Cursor::new(&still)).map_err(|e| self.io(e))?;
+        if lacks == Some(Missing::Pixels) {
+            return Err(self.invalid(&"has less data than it says; the file is damaged"));
         }
         let damaged = |e: ImageError| format!("cannot be decoded, and may be damaged: {e}");
         let decoder = WebPDecoder::new(Cursor::new(still)).map_err(|e| self.invalid(&damaged(e)))?;

@@ -21,6 +21,7 @@ use super::animation::is_animated;
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
 use crate::annotations::Annotations;
 use crate::frame::{Buffer, Frame, Layout, Rational, Remarks, Skipped};
+pub(in crate::source) use formats::webp_chunks;
 use listing::{Listing, Page, Selection, list};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -3,7 +3,8 @@
 use super::ffmpeg_still::FfmpegStill;
 use super::formats::checked_png::CheckedPng;
 use super::formats::tiff::{Problem, Tiff};
-use super::formats::{bmp_alpha, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_alpha};
+use super::formats::webp_chunks::Missing;
+use super::formats::{bmp_alpha, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_alpha, webp_chunks};
 use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
@@ -136,11 +137,13 @@ impl<'a> Still<'a> {
                 };
                 let ratio = if kind == ImageKind::WebP { 20_000 } else { 1100 };
                 budget.extend(decoder.total_bytes());
+                let loss = match kind {
+                    ImageKind::Bmp => deep_bmp(path),
+                    ImageKind::WebP => cut_webp(path).map_err(io)?,
+                    _ => None,
+                };
                 let mut picture = ByImage {
-                    losses: deep_bmp(path)
-                        .filter(|_| kind == ImageKind::Bmp)
-                        .into_iter()
-                        .collect(),
+                    losses: loss.into_iter().collect(),
                     ..ByImage::of(decoder)
                 };
                 if kind == ImageKind::Hdr {
@@ -434,6 +437,15 @@ fn is_second_os2(path: &Path) -> bool {
     let mut head = [0; 34];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head[14..18] == [64, 0, 0, 0] && matches!(head[30..34], [0..=2, 0, 0, 0])
+}
+
+/// A sentence about a WebP file that is shorter than it states; an error if pixels are missing.
+fn cut_webp(path: &Path) -> io::Result<Option<String>> {
+    match webp_chunks::missing(&mut BufReader::new(File::open(path)?))? {
+        Some(Missing::Pixels) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Some(Missing::Others) => Ok(Some("by its own account its last bytes are missing".to_owned())),
+        None => Ok(None),
+    }
 }
 
 /// A sentence about a BMP file with masks of more bits than are read.

@@ -5,6 +5,7 @@
 //! | `dds`, `exr`, `jpeg`, `pfm`, `tga`, `tiff` | `bmp_alpha`, `webp_alpha`: alpha that no header states |
 //! | `checked_png`: PNG with its checksum | `palette`: pixels beyond a palette (PNG, BMP) |
 //! | `ico`: the file of one picture of several | `pnm`, `hdr`: what a head says beside the size |
+//! | | `webp_chunks`: WebP chunks against the file's length |
 
 pub(super) mod bmp_alpha;
 pub(super) mod checked_png;
@@ -19,3 +20,4 @@ pub(super) mod pnm;
 pub(super) mod tga;
 pub(super) mod tiff;
 pub(super) mod webp_alpha;
+pub(in crate::source) mod webp_chunks;

@@ -13,11 +13,12 @@ use super::directory::{
     BITS, COMPRESSION, HEIGHT, PHOTOMETRIC, ROWS_PER_STRIP, SAMPLES, STRIP_COUNTS, STRIP_OFFSETS, WIDTH,
 };
 use super::{Problem, Result, damaged, unsupported};
+use crate::source::images::formats::webp_chunks::{self, Missing};
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, ImageDecoder};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
-use tiff::TiffError;
 use tiff::decoder::{Decoder, Limits};
+use tiff::{TiffError, TiffFormatError};
 use weezl::{BitOrder, LzwStatus, decode::Decoder as Lzw};
 
 /// The compressions that are read.
@@ -128,6 +129,12 @@ pub(super) fn unpack(
     limits.decoding_buffer_size = raw.len();
     limits.intermediate_buffer_size = data.len();
     let mut decoder = Decoder::new(Joined::new(&head, data))?.with_limits(limits);
+    // The crate fills the front of a longer buffer and leaves the rest as it was.
+    if decoder.image_chunk_buffer_layout(0)?.complete_len != raw.len() {
+        return Err(TiffError::FormatError(
+            TiffFormatError::InconsistentSizesEncountered,
+        ));
+    }
     decoder.read_chunk_bytes(0, raw)
 }
 
@@ -155,6 +162,10 @@ pub(super) fn unpack_webp(
     limit: usize,
     raw: &mut [u8],
 ) -> Result<()> {
+    let lacks = webp_chunks::missing(&mut Cursor::new(data)).map_err(Problem::Io)?;
+    if lacks == Some(Missing::Pixels) {
+        return damaged("its WebP data ends early");
+    }
     let broken = |cause: image::ImageError| Problem::Damaged(format!("its WebP data: {cause}"));
     let decoder = WebPDecoder::new(Cursor::new(data)).map_err(broken)?;
     let (w, h) = decoder.dimensions();
@@ -284,6 +295,10 @@ pub(super) fn jpeg_size(data: &[u8]) -> Result<(usize, usize, usize)> {
                 if kind != 0xc2 && usize::from(components) != all {
                     return unsupported("holds JPEG data of several scans");
                 }
+                // Of others it decodes a part of the rows.
+                if !matches!(all, 1 | 3 | 4) {
+                    return unsupported(format!("holds JPEG data of {all} components"));
+                }
                 return Ok((width, height, all));
             }
             _ => {}
@@ -291,4 +306,48 @@ pub(super) fn jpeg_size(data: &[u8]) -> Result<(usize, usize, usize)> {
         at += 2 + length.max(2);
     }
     Err(early())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn jpeg_of_other_components_than_the_decoder_takes_is_refused() {
+        let of = |components: u8| {
+            let frame = [
+                &[8, 0, 16, 0, 24, components][..],
+                &[1, 0x11, 0].repeat(components.into()),
+            ]
+            .concat();
+            let scan = [&[components][..], &[1, 0].repeat(components.into()), &[0, 63, 0]].concat();
+            let segment = |marker: u8, body: &[u8]| [&[0xff, marker, 0, body.len() as u8 + 2], body].concat();
+            let parts = [
+                &b"\xff\xd8"[..],
+                &segment(0xc0, &frame),
+                &segment(0xda, &scan),
+                b"\0\xff\xd9",
+            ];
+            jpeg_size(&parts.concat())
+        };
+        for components in [1, 3, 4] {
+            assert_eq!(of(components).unwrap(), (24, 16, components.into()));
+        }
+        for components in [2, 5] {
+            assert!(
+                matches!(of(components), Err(Problem::Unsupported(_))),
+                "{components}"
+            );
+        }
+        // More room than the strip has bytes.
+        let shape = Shape {
+            width: 2,
+            height: 1,
+            bits: 8,
+            samples: 1,
+        };
+        assert!(unpack(Packing::PackBits, &shape, &[3, 1, 2, 3, 4], &mut [0; 2]).is_ok());
+        assert!(unpack(Packing::PackBits, &shape, &[3, 1, 2, 3, 4], &mut [0; 4]).is_err());
+    }
 }
