@@ -37,6 +37,10 @@ impl VideoSink {
         if !to_rgb && format.model() != ColourModel::Rgb && choice.range_is_changed {
             colour.range = choice.colour.range;
         }
+        if choice.converts && format.name() == "ya16le" {
+            // swscale takes it for full range, whatever its options say.
+            colour.range = Range::Full;
+        }
         let mut steps = SampleSteps {
             stream_colour: self.info.colour,
             limited: colour.is_limited(format),
