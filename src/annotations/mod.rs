@@ -382,6 +382,8 @@ pub struct FileMetadata {
     pub frames: Option<(u32, u32)>,
     /// A picture that is no frame stands before the frames of an animated PNG, for programs that show stills.
     pub has_default_picture: bool,
+    /// A gray other than black of a PNG file of fewer than 8 bits is transparent, which FFmpeg does not find.
+    pub has_shallow_key: bool,
     /// Colours are multiplied by alpha.
     pub is_premultiplied: bool,
     /// Sentences about what is given otherwise than the file states it.
@@ -477,6 +479,7 @@ struct Excerpt {
     plays: Option<u32>,
     frames: Option<(u32, u32)>,
     has_default_picture: bool,
+    has_shallow_key: bool,
     changes: Vec<String>,
 }
 
@@ -492,6 +495,7 @@ impl Excerpt {
             plays: None,
             frames: None,
             has_default_picture: false,
+            has_shallow_key: false,
             changes: Vec::new(),
         }
     }
@@ -596,6 +600,7 @@ pub fn read_from(
         plays: excerpt.plays,
         frames: excerpt.frames,
         has_default_picture: excerpt.has_default_picture,
+        has_shallow_key: excerpt.has_shallow_key,
         changes: excerpt.changes,
         ..FileMetadata::default()
     })
@@ -619,6 +624,11 @@ pub fn search(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
                 found
                     .unknown
                     .push("default picture, which is no frame of the animation".to_owned());
+            }
+            if found.has_shallow_key {
+                found
+                    .unknown
+                    .push("transparency of gray of fewer than 8 bits, which FFmpeg does not find".to_owned());
             }
             return Ok(found);
         }

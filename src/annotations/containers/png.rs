@@ -108,6 +108,7 @@ pub(in crate::annotations) fn excerpt(input: &mut (impl BufRead + Seek), len: u6
     }
     let mut at = SIGNATURE.len() as u64;
     let mut animation = Animation::default();
+    let mut is_shallow_gray = false;
     while let Some(head) = take_array::<8>(input)? {
         let [l0, l1, l2, l3, name @ ..] = head;
         // The checksum follows the data.
@@ -139,6 +140,21 @@ pub(in crate::annotations) fn excerpt(input: &mut (impl BufRead + Seek), len: u6
                 break;
             };
             animation.take_control(&control);
+            continue;
+        }
+        if &name == b"IHDR" && rest == 17 {
+            let Some([_, _, _, _, _, _, _, _, depth, colour, ..]) = take_array::<17>(input)? else {
+                break;
+            };
+            is_shallow_gray = depth < 8 && colour == 0;
+            continue;
+        }
+        if &name == b"tRNS" && rest == 6 {
+            let Some([k0, k1, ..]) = take_array::<6>(input)? else {
+                break;
+            };
+            // Black is 0 in all depths.
+            found.has_shallow_key |= is_shallow_gray && [k0, k1] != [0, 0];
             continue;
         }
         animation.is_begun_by_picture |= &name == b"IDAT" && animation.frames == 0;
