@@ -15,6 +15,7 @@ use super::atomic_file::{AtomicFile, remove_left_overs};
 use super::ledger::{Outcome, PlainLedger, stated};
 use super::{IndexedSink, Rules, SinkError, Written};
 use crate::annotations::{self, Annotations};
+use crate::frame::Channel;
 use crate::frame::fact::{Fact, Samples};
 use crate::frame::{ColourModel, Frame, Range, Remarks, Turn};
 use crate::source::StreamInfo;
@@ -575,9 +576,19 @@ fn hidden(pixels: u64) -> String {
 fn fitting(annotations: &Annotations, stored: Stored) -> Annotations {
     let most = if stored.deep { 16 } else { 8 };
     let mut fitting = annotations.clone();
+    let channels = stored.channels.len();
+    let has_alpha = stored.channels.contains(&Channel::Alpha);
+    // Alpha that is new has all bits, and what is said of one that is gone says nothing.
+    let fits = |bits: &Vec<u8>| bits.len() == channels || has_alpha && bits.len() + 1 == channels;
     fitting.significant_bits = fitting
         .significant_bits
-        .filter(|bits| bits.len() == stored.channels.len() && bits.iter().all(|&bits| bits <= most));
+        .map(|mut bits| {
+            if !has_alpha && bits.len() == channels + 1 && matches!(channels, 1 | 3) {
+                bits.truncate(channels);
+            }
+            bits
+        })
+        .filter(|bits| fits(bits) && bits.iter().all(|&bits| bits <= most));
     fitting
 }
 
