@@ -126,6 +126,11 @@ impl AvError {
         self.0 == ffi::AVERROR_INVALIDDATA
     }
 
+    /// True if FFmpeg knows what the data ask for and has no code for it.
+    pub(crate) fn is_unimplemented(self) -> bool {
+        self.0 == ffi::AVERROR_PATCHWELCOME
+    }
+
     /// True for an error of the disk, as which some demuxers report an early end, too.
     pub(crate) fn is_of_disk(self) -> bool {
         self.0 == ffi::AVERROR(ffi::EIO)

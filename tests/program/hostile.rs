@@ -1524,3 +1524,109 @@ fn of_two_runs_into_one_folder_the_second_is_refused_and_the_first_is_whole() {
     // The lock goes with its run.
     assert!(filter(&[&video, &shared, "--overwrite"]).status.success());
 }
+
+/// An animated PNG of 4-bit gray, of which 3 of 15 is transparent.
+const SHALLOW_KEY: &str = "\
+    89504e470d0a1a0a0000000d494844520000000200000001040000000014b9cd57000000086163544c00000002000000\
+    00f38d93700000000274524e530003ef9a9c820000001a6663544c000000000000000200000001000000000000000000\
+    01000a0000f929b6790000000a49444154789c63b00700004100408d6ed5130000001a6663544c000000010000000200\
+    00000100000000000000000001000a0000625a5cad0000000e6664415400000002789c63f80c0000f500f4ec09744700\
+    00000049454e44ae426082\
+";
+
+/// An animated PNG of 16-bit RGBA whose second frame is blended over the first.
+const BLENDED: &str = "\
+    89504e470d0a1a0a0000000d4948445200000002000000011006000000a4b2a3c9000000086163544c00000002000000\
+    00f38d93700000001a6663544c00000000000000020000000100000000000000000001000a0000f929b6790000000b49\
+    444154789c63f88f060087890ff1c1705ec30000001a6663544c00000001000000020000000100000000000000000001\
+    000a0001155d6c3b0000000f6664415400000002789c63684003004411080167cd95070000000049454e44ae426082\
+";
+
+/// A PNG of RGB with a transparent colour and 5, 6 and 5 significant bits.
+const SIGNIFICANT: &str = "\
+    89504e470d0a1a0a0000000d49484452000000020000000108020000007b40e8dd0000000373424954050605330b8d80\
+    0000000674524e530000000000006ea607910000000f49444154789c63606060e0e4e40400003d001c4b37691e000000\
+    0049454e44ae426082\
+";
+
+/// The bytes of hexadecimal digits.
+fn bytes_of(digits: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
+#[test]
+fn what_decoders_get_wrong_is_said() {
+    let folder = Folder::new();
+    let out = folder.name("out%d.png");
+    for (name, digits, words) in [
+        (
+            "key.apng",
+            SHALLOW_KEY,
+            "transparency of gray of fewer than 8 bits",
+        ),
+        (
+            "over.apng",
+            BLENDED,
+            "1 packet needs what this FFmpeg does not implement",
+        ),
+    ] {
+        let input = folder.write(name, bytes_of(digits));
+        let done = filter(&[&input, &out, "-y"]);
+        assert!(
+            done.status.success() && said(&done).contains(words),
+            "{}",
+            said(&done)
+        );
+        let done = filter(&[&input, &out, "-y", "--strict"]);
+        assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+    }
+    // New alpha is significant throughout.
+    let bits = folder.name("bits.png");
+    let done = filter(&[&folder.write("in.png", bytes_of(SIGNIFICANT)), &bits, "--strict"]);
+    assert!(done.status.success(), "{}", said(&done));
+    let written = fs::read(&bits).unwrap();
+    assert!(written.windows(8).any(|w| w == b"sBIT\x05\x06\x05\x08"));
+    // Lossy WebP without its last bytes.
+    let webp = folder.name("whole.webp");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48",
+        "-frames:v",
+        "1",
+        "-c:v",
+        "libwebp",
+        &webp,
+    ]);
+    let whole = fs::read(&webp).unwrap();
+    for lacking in 2..6 {
+        let cut = folder.write("cut.webp", &whole[..whole.len() - lacking]);
+        let done = filter(&[&cut, &folder.name("cut.png"), "-y"]);
+        assert_eq!(done.status.code(), Some(1), "{lacking}: {}", said(&done));
+    }
+    assert!(
+        filter(&[&webp, &folder.name("whole.png"), "--strict"])
+            .status
+            .success()
+    );
+    // Gray with alpha of 16 bits is brought to limited range once.
+    let (deep, video, luma) = (
+        folder.name("deep.png"),
+        folder.name("deep.mov"),
+        folder.name("luma"),
+    );
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "color=black:s=64x64,format=ya16be",
+        "-frames:v",
+        "1",
+        &deep,
+    ]);
+    assert!(filter(&[&deep, &video]).status.success());
+    ffmpeg(&["-i", &video, "-pix_fmt", "yuv444p", "-f", "rawvideo", &luma]);
+    assert_eq!(fs::read(&luma).unwrap()[0], 16);
+}

@@ -41,8 +41,24 @@ pub(super) struct Findings {
     is_lone_picture: bool,
     /// What the conversion to a native format loses.
     inexact: Option<String>,
+    /// Packets that were skipped because FFmpeg does not implement what they need.
+    unimplemented: u64,
     /// Metadata left out because it exceeds `METADATA_LIMIT`, in words.
     too_large: BTreeSet<String>,
+}
+
+/// A sentence about packets that were skipped because FFmpeg has no code for them.
+fn unimplemented_sentence(packets: u64) -> Option<String> {
+    let need = match packets {
+        0 => return None,
+        1 => "needs",
+        _ => "need",
+    };
+    Some(format!(
+        "{} {need} what this FFmpeg does not implement, and {} skipped; --strict would fail",
+        counted(packets, "packet"),
+        if packets == 1 { "is" } else { "are" }
+    ))
 }
 
 impl Findings {
@@ -109,6 +125,17 @@ impl Findings {
         self.damage.packets += 1;
         Ok(())
     }
+
+    /// Counts a packet at `place` for which FFmpeg has no code, or fails if the source is strict.
+    fn unimplemented_at(&mut self, file: &InputFile, place: &str) -> Result<(), SourceError> {
+        if self.strict {
+            return Err(file.invalid(format!(
+                "a packet {place} needs what this FFmpeg does not implement; without --strict it is skipped"
+            )));
+        }
+        self.unimplemented += 1;
+        Ok(())
+    }
 }
 
 impl VideoSource {
@@ -122,6 +149,10 @@ impl VideoSource {
     pub(super) fn failed(&mut self, what: &str, e: AvError) -> Result<(), SourceError> {
         if e.shortage().is_some() {
             return Err(self.file.lacking(e));
+        }
+        if e.is_unimplemented() {
+            let place = self.place();
+            return self.findings.unimplemented_at(&self.file, &place);
         }
         self.damaged(&format!("{what} ({e})"))
     }
@@ -195,6 +226,7 @@ impl VideoSource {
             self.findings
                 .damage
                 .missing_head(&codec, self.input.state == Progress::Ended),
+            unimplemented_sentence(std::mem::take(&mut self.findings.unimplemented)),
             self.findings.damage.sentence(),
             self.hole(),
             cut,
