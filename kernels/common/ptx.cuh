@@ -183,7 +183,7 @@ __device__ __forceinline__ u32 larger_of_sum_halves(u32 a, u32 b, u32 c)
 {
 #if __CUDA_ARCH__ >= 900
     u32 r;
-    asm("{.reg .u32 t;\n add.u16x2 t, %1, %2;\n max.u16x2 %0, t, %3;}" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+    asm("{.reg .b32 t;\n add.u16x2 t, %1, %2;\n max.u16x2 %0, t, %3;}" : "=r"(r) : "r"(a), "r"(b), "r"(c));
     return r;
 #else
     return larger_halves(a + b, c);
