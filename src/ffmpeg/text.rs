@@ -5,6 +5,7 @@ use super::AvError;
 use crate::frame::Rational;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
 
 pub(super) fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
@@ -49,7 +50,8 @@ pub(super) fn raw_rational(value: Rational) -> ffi::AVRational {
     }
 }
 
-/// Sets an option of an object or of one inside it.
+/// Sets an option of what writes video, or of an object inside it. Shared options that are for reading, for
+/// sound or for FFmpeg itself are not found: they would go into fields such as the pictures' size.
 ///
 /// # Safety
 ///
@@ -57,7 +59,23 @@ pub(super) fn raw_rational(value: Rational) -> ffi::AVRational {
 pub(super) unsafe fn set_option(object: *mut c_void, key: &str, value: &str) -> Result<(), AvError> {
     let (key, value) = (c_string(key.as_bytes())?, c_string(value.as_bytes())?);
     let search = ffi::AV_OPT_SEARCH_CHILDREN as c_int;
-    // SAFETY: the caller passes an object with options; the strings are zero-terminated.
-    let code = unsafe { ffi::av_opt_set(object, key.as_ptr(), value.as_ptr(), search) };
+    let mut owner = ptr::null_mut();
+    // SAFETY: the caller passes an object with options; the strings are zero-terminated; options are static.
+    let code = unsafe {
+        let option = ffi::av_opt_find2(object, key.as_ptr(), ptr::null(), 0, search, &mut owner).as_ref();
+        match option {
+            Some(option) if owner == object && !is_for_writing_video(option.flags) => {
+                ffi::AVERROR_OPTION_NOT_FOUND
+            }
+            _ => ffi::av_opt_set(object, key.as_ptr(), value.as_ptr(), search),
+        }
+    };
     AvError::check(code).map(|_| ())
+}
+
+/// True for the flags of an option that takes effect in an encoder of video or in a muxer.
+fn is_for_writing_video(flags: c_int) -> bool {
+    let is_set = |flag| flags & flag as c_int != 0;
+    let of_others = is_set(ffi::AV_OPT_FLAG_AUDIO_PARAM) || is_set(ffi::AV_OPT_FLAG_SUBTITLE_PARAM);
+    is_set(ffi::AV_OPT_FLAG_ENCODING_PARAM) && (is_set(ffi::AV_OPT_FLAG_VIDEO_PARAM) || !of_others)
 }

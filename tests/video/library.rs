@@ -1361,6 +1361,48 @@ fn options_reach_encoder_and_container_or_are_named() {
         unknown.contains("neither the encoder libx264 nor the container mp4 has an option 'no-such-option'"),
         "{unknown}"
     );
+    // Shared options that are for decoders, for sound or for FFmpeg itself are none of an encoder's.
+    for (key, value) in [
+        ("video_size", "64x48"),
+        ("lowres", "1"),
+        ("pixel_format", "gray"),
+        ("time_base", "1/7"),
+        ("ar", "5"),
+        ("probesize", "32"),
+    ] {
+        let unknown = transcode(&input, with(&[(key, value)])).unwrap_err().to_string();
+        assert!(unknown.contains(&format!("has an option '{key}'")), "{unknown}");
+    }
+    for setting in [
+        "input-res=1280x960",
+        "--no_copy_pic=1",
+        "copy-pic=0",
+        "input-csp=i444",
+    ] {
+        let options = VideoOptions {
+            encoder: Some("libx265".to_owned()),
+            ..with(&[("x265-params", &format!("aq-mode=1:{setting}"))])
+        };
+        let refused = transcode(&input, options).unwrap_err().to_string();
+        assert!(
+            refused.contains(" in x265-params is about the encoder's pictures"),
+            "{refused}"
+        );
+    }
+    // Flags add to those that the container needs.
+    let options = VideoOptions {
+        path: folder.path().join("out.mkv"),
+        ..with(&[("flags", "bitexact")])
+    };
+    transcode(&input, options).unwrap();
+    let streams = probe(
+        &folder.path().join("out.mkv"),
+        &["-show_entries", "stream=extradata_size"],
+    );
+    assert!(
+        streams["streams"][0]["extradata_size"].as_u64().is_some(),
+        "{streams}"
+    );
     let refused = error(&[("bf", "many")]);
     assert!(refused.contains("libx264 refuses bf=many"), "{refused}");
     assert!(!out.exists());

@@ -231,8 +231,14 @@ impl Encoder {
         Ok(encoder)
     }
 
-    /// Sets an option of the encoder's own or one that all encoders share.
+    /// Sets an option of the encoder's own or one that all encoders share. Flags without a sign are added to
+    /// those that are set, such as that of headers outside the packets, and do not replace them.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), AvError> {
+        let added = format!("+{value}");
+        let value = match key {
+            "flags" if !value.starts_with(['+', '-']) => added.as_str(),
+            _ => value,
+        };
         // SAFETY: the context is an object with options.
         unsafe { set_option(self.context.cast(), key, value) }
     }

@@ -85,6 +85,12 @@ impl VideoSink {
             .iter()
             .map(|(key, value)| (key.strip_suffix(":v").unwrap_or(key).to_owned(), value.clone()))
             .collect();
+        if let Some(setting) = picture_setting(&options) {
+            return Err(self.unsupported(format!(
+                "{setting} is about the encoder's pictures and their memory, which are those of the frames; \
+                 leave it out"
+            )));
+        }
         let requested = RequestedSettings {
             quality: self.options.quality,
             preset: self.options.preset.as_deref(),
@@ -133,6 +139,50 @@ impl VideoSink {
         let apple = matches!(self.output.muxer.name().as_str(), "mp4" | "mov" | "ipod" | "f4v");
         (apple && self.kind.codec_name() == "hevc").then_some(*b"hvc1")
     }
+}
+
+/// Settings in lists such as x265-params, in lower case and without marks, by which an encoder's library takes
+/// other pictures than it gets, or reads them in their memory after they were given back.
+const PICTURE_SETTINGS: [&str; 20] = [
+    "codecbitdepth",
+    "colorformat",
+    "copypic",
+    "csp",
+    "encoderbitdepth",
+    "encodercolorformat",
+    "h",
+    "height",
+    "inputbitdepth",
+    "inputchromaformat",
+    "inputcsp",
+    "inputdepth",
+    "inputformat",
+    "inputres",
+    "nocopypic",
+    "size",
+    "sourceheight",
+    "sourcewidth",
+    "w",
+    "width",
+];
+
+/// The first of these among the user's settings, and the list that holds it.
+fn picture_setting(options: &[(String, String)]) -> Option<String> {
+    let is_list = |key: &str| key.ends_with("-params") || key == "x264opts";
+    options
+        .iter()
+        .filter(|(key, _)| is_list(key))
+        .find_map(|(list, value)| {
+            let keys = value
+                .split([':', ','])
+                .filter_map(|entry| entry.split('=').next());
+            let is_one = |key: &&str| {
+                let word = key.trim().to_lowercase().replace(['-', '_'], "");
+                PICTURE_SETTINGS.contains(&word.as_str())
+            };
+            let key = keys.map(str::trim).find(is_one)?;
+            Some(format!("{key} in {list}"))
+        })
 }
 
 /// The first of the user's settings in lists such as x264-params that the encoder, now open, does without,
