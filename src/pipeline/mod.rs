@@ -42,6 +42,7 @@ use std::time::Instant;
 /// Runs a job to its end on threads of its own, and returns when the last of them has ended. `stop` and
 /// `progress` are for this one run. On an error nothing is left under the output's name.
 pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, PipelineError> {
+    job.source.prepare().map_err(PipelineError::Source)?;
     let began = Instant::now();
     let budget = job.budget();
     let input = job.source.info().description.clone();

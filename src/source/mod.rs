@@ -257,6 +257,11 @@ pub trait IndexedSource: Send + Sync {
     /// Frame `index`, in the given buffer.
     fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError>;
 
+    /// Does what costs time or memory before the first frame, once the limits of the run allow its pictures.
+    fn prepare(&self) -> Result<(), SourceError> {
+        Ok(())
+    }
+
     /// What was done with the files, and what of them was not read; asked for once, at the end.
     fn remarks(&self) -> Remarks {
         Remarks::default()
@@ -280,6 +285,14 @@ impl AnySource {
     /// A source that several threads read at once.
     pub fn indexed(source: impl IndexedSource + 'static) -> AnySource {
         AnySource::Indexed(Arc::new(source))
+    }
+
+    /// Does what costs time or memory before the first frame; see [`IndexedSource::prepare`].
+    pub fn prepare(&self) -> Result<(), SourceError> {
+        match self {
+            AnySource::Stream(_) => Ok(()),
+            AnySource::Indexed(source) => source.prepare(),
+        }
     }
 
     /// What is known before the first frame.

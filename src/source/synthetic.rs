@@ -1,7 +1,7 @@
 //! Moving pseudo-random detail that costs nothing, so that engines are measured at their own rate.
 //!
 //! ```text
-//! painting  ----------------      larger than a frame, made when the source is opened
+//! painting  ----------------      larger than a frame, made before the first frame is read
 //!              |window 1|         picture k is a window into it that wanders with k
 //!
 //! frame     0 1 2 .. 7 8 9 ..     pictures are made when the first frame is read, in memory of the engine's
@@ -17,7 +17,7 @@ use crate::frame::{Allocator, Buffer, Frame, Layout, Memory, Pageable, Shared};
 use std::fmt;
 use std::panic::resume_unwind;
 use std::str::FromStr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 /// The window's steps are multiples of this many pixels, so that they are whole in subsampled chroma too.
@@ -133,7 +133,10 @@ pub fn open(spec: &SyntheticSpec) -> Result<AnySource, SourceError> {
         .raw
         .info(spec.frames, format!("moving pseudo-random detail, {spec}"));
     Ok(AnySource::Indexed(Arc::new(Synthetic {
-        large: LargePicture::new(spec)?,
+        spec: *spec,
+        whole: LargePicture::whole(&spec.raw.layout)?,
+        large: OnceLock::new(),
+        painting: Mutex::new(()),
         info: StreamInfo { pictures, ..info },
         frames: spec.frames.unwrap_or(u64::MAX),
         pictures: OnceLock::new(),
@@ -147,19 +150,24 @@ struct LargePicture {
 }
 
 impl LargePicture {
-    fn new(spec: &SyntheticSpec) -> Result<LargePicture, SourceError> {
-        let layout = spec.raw.layout;
+    /// The layout of one that frames of `layout` are windows of.
+    fn whole(layout: &Layout) -> Result<Layout, SourceError> {
         let geometry = |cause| SourceError::Layout {
             path: "synthetic".to_owned(),
             cause,
         };
-        let whole = Layout::new(
+        Layout::new(
             layout.format(),
             layout.width() + STEP * (PLACES.0 - 1),
             layout.height() + STEP * (PLACES.1 - 1),
             1,
         )
-        .map_err(geometry)?;
+        .map_err(geometry)
+    }
+
+    /// One of the layout `whole`, painted.
+    fn new(spec: &SyntheticSpec, whole: Layout) -> Result<LargePicture, SourceError> {
+        let layout = spec.raw.layout;
         let memory: Box<dyn Memory> = Pageable.allocate(whole.size())?;
         let mut whole = Frame::new(whole, Buffer::unpooled(memory))?;
         let mut lane = 0;
@@ -268,7 +276,13 @@ fn noise(lane: u64, x: usize, y: usize) -> u16 {
 }
 
 struct Synthetic {
-    large: LargePicture,
+    spec: SyntheticSpec,
+    /// Layout of the large picture.
+    whole: Layout,
+    /// Painted once the run's limits allow its frames.
+    large: OnceLock<LargePicture>,
+    /// Held while it is painted, so that this is done once.
+    painting: Mutex<()>,
     info: StreamInfo,
     frames: u64,
     /// Made when the first frame is read, which brings the kind of memory along.
@@ -276,14 +290,27 @@ struct Synthetic {
 }
 
 impl Synthetic {
+    /// The large picture, which the first call paints.
+    fn large(&self) -> Result<&LargePicture, SourceError> {
+        if let Some(large) = self.large.get() {
+            return Ok(large);
+        }
+        let _painting = self.painting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(large) = self.large.get() {
+            return Ok(large);
+        }
+        let painted = LargePicture::new(&self.spec, self.whole)?;
+        Ok(self.large.get_or_init(|| painted))
+    }
+
     /// The pictures, in memory of `buffer`'s kind. A thread for each core makes its share: page-locking takes
     /// longer than painting.
     fn make_pictures(&self, buffer: &Buffer) -> Result<Vec<Shared>, SourceError> {
-        let count = self.info.pictures;
+        let (large, count) = (self.large()?, self.info.pictures);
         let threads = thread::available_parallelism().map_or(1, usize::from).min(count);
         let make = |index: usize| {
-            let block = buffer.another(self.large.layout.size())?;
-            let picture = self.large.window(index as u64, block)?;
+            let block = buffer.another(large.layout.size())?;
+            let picture = large.window(index as u64, block)?;
             Ok(Shared::new(picture.into_parts().1))
         };
         let share = |first: usize| -> Result<Vec<Shared>, SourceError> {
@@ -326,12 +353,16 @@ impl IndexedSource for Synthetic {
         self.frames
     }
 
+    fn prepare(&self) -> Result<(), SourceError> {
+        self.large().map(|_| ())
+    }
+
     fn read(&self, index: u64, mut buffer: Buffer) -> Result<Frame, SourceError> {
         let mut frame = if self.info.pictures == 0 {
-            self.large.window(index, buffer)?
+            self.large()?.window(index, buffer)?
         } else {
             self.picture(index, &buffer)?.lend_to(&mut buffer);
-            Frame::new(self.large.layout, buffer)?
+            Frame::new(self.spec.raw.layout, buffer)?
         };
         frame.sequence = index;
         frame.metadata = metadata(index);

@@ -680,10 +680,16 @@ fn limits_hold_before_anything_is_made() {
     for (input, option, amount) in [
         ("synthetic:640x480:gray:25:5", "--max-pixels", "100000"),
         ("synthetic:640x480:gray:25:5", "--max-memory", "1M"),
+        // Nothing of these is painted: that takes long, or more memory than there is.
+        ("synthetic:20000x20000:gray:25:1", "--max-memory", "100M"),
+        ("synthetic:99999x99999:gray:25:1", "--max-pixels", "1073741824"),
     ] {
+        let began = Instant::now();
         let done = filter(&[input, &folder.name("out.mkv"), option, amount]);
         assert_eq!(done.status.code(), Some(1));
         assert!(said(&done).contains(option), "{}", said(&done));
+        assert!(option != "--max-pixels" || said(&done).contains(&format!("{input}: its pictures")));
+        assert!(began.elapsed() < Duration::from_secs(2), "{input}");
     }
     let bomb = folder.write("bomb.y4m", "YUV4MPEG2 W60000 H60000 F25:1 Cmono\nFRAME\n");
     assert_eq!(filter(&[&bomb, "null:"]).status.code(), Some(1));

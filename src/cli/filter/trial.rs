@@ -66,6 +66,10 @@ impl IndexedSource for FirstIndexed {
         self.inner.len().min(self.frames)
     }
 
+    fn prepare(&self) -> Result<(), SourceError> {
+        self.inner.prepare()
+    }
+
     fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
         let frame = self.inner.read(index, buffer)?;
         if index + 1 == self.frames {

@@ -162,10 +162,14 @@ impl ReadingArguments {
 impl Input {
     /// The input's name in sentences.
     pub(crate) fn name(&self) -> String {
-        match self.path() {
-            Some(path) if path == Path::new("-") => "standard input".to_owned(),
-            Some(path) => path.display().to_string(),
-            None => "the input".to_owned(),
+        match self {
+            Input::Synthetic(spec) => spec.to_string(),
+            Input::Y4m(path) | Input::Raw(_, path) | Input::Images(path) | Input::Video(path) => {
+                match path == Path::new("-") {
+                    true => "standard input".to_owned(),
+                    false => path.display().to_string(),
+                }
+            }
         }
     }
 }

@@ -208,6 +208,10 @@ impl IndexedSource for WatchedFiles {
         self.inner.len()
     }
 
+    fn prepare(&self) -> Result<(), SourceError> {
+        self.inner.prepare()
+    }
+
     fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
         if !self.watch.converts() {
             let frame = self.inner.read(index, buffer)?;

@@ -437,6 +437,10 @@ impl IndexedSource for Part {
         self.len
     }
 
+    fn prepare(&self) -> Result<(), SourceError> {
+        self.inner.prepare()
+    }
+
     fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
         let mut frame = self.inner.read(self.first + index, buffer)?;
         frame.sequence = index;

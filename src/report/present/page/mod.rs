@@ -71,6 +71,10 @@ pub fn run(report: &Report, measured: &Measurements) -> Result<String, PageError
 
 /// The input's name for a title: that of its file without folders, if it has one.
 fn short_name(task: &Task) -> &str {
+    // The slash of a frame rate such as 30000/1001 is none of a path.
+    if task.input_name.starts_with("synthetic:") {
+        return &task.input_name;
+    }
     match Path::new(&task.input_name).file_name().and_then(OsStr::to_str) {
         Some(name) => name,
         None if task.input_name.is_empty() => &task.input,
