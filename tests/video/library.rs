@@ -1391,12 +1391,12 @@ fn options_reach_encoder_and_container_or_are_named() {
     }
     // Flags add to those that the container needs.
     let options = VideoOptions {
-        path: folder.path().join("out.mkv"),
+        path: folder.path().join("flags.mkv"),
         ..with(&[("flags", "bitexact")])
     };
     transcode(&input, options).unwrap();
     let streams = probe(
-        &folder.path().join("out.mkv"),
+        &folder.path().join("flags.mkv"),
         &["-show_entries", "stream=extradata_size"],
     );
     assert!(

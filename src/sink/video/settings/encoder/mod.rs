@@ -141,8 +141,8 @@ impl VideoSink {
     }
 }
 
-/// Settings in lists such as x265-params, in lower case and without marks, by which an encoder's library takes
-/// other pictures than it gets, or reads them in their memory after they were given back.
+/// Settings in lists such as x265-params, in lower case and without marks, by which an encoder's library
+/// takes other pictures than it gets, or reads them in their memory after they were given back.
 const PICTURE_SETTINGS: [&str; 20] = [
     "codecbitdepth",
     "colorformat",
