@@ -186,9 +186,27 @@ impl JobFolder {
 
     /// The same of any file: hidden, with machine and process in its name.
     fn hidden(&self, word: &str, extension: &str) -> PathBuf {
-        let host = host().replace(['/', '.'], "-");
-        let name = format!(".{word}-{host}-{}.{extension}", std::process::id());
-        self.parts().join(name)
+        let name = hidden_name(word, std::process::id());
+        self.parts().join(format!(".{name}.{extension}"))
+    }
+
+    /// Removes the temporary files of a part that a process of this machine left, which has ended. What
+    /// cannot be removed stays.
+    pub fn remove_work(&self, part: usize, process: u32) {
+        let own = format!("{}.", hidden_name(&format!("{part:05}"), process));
+        let Ok(entries) = fs::read_dir(self.parts()) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            // What is still written to such a file has another dot in front.
+            let is_own = name
+                .to_str()
+                .is_some_and(|name| name.starts_with('.') && name.trim_start_matches('.').starts_with(&own));
+            if is_own {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Where the job is.
@@ -207,18 +225,20 @@ impl JobFolder {
     }
 
     fn state_by(&self, plan: &Plan, part: usize, reading: Reading) -> Result<PartState, JobError> {
-        let record: Record = match read_json(&self.record_path(part)) {
+        let path = self.record_path(part);
+        let broken = |problem: &str| PartState::Broken(format!("{}: {problem}", path.display()));
+        let record: Record = match read_json(&path) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(PartState::Missing),
-            Err(JobError::Foreign { problem, .. }) => return Ok(PartState::Broken(problem)),
+            Err(JobError::Foreign { problem, .. }) => return Ok(broken(&problem)),
             Err(error) => return Err(error),
         };
         if record.plan != plan.id || record.part != part {
-            return Ok(PartState::Broken("its record is of another plan".to_owned()));
+            return Ok(broken("its record is of another plan"));
         }
         if record.engine.starts_with(none::DESCRIPTION) {
-            return Ok(PartState::Broken(
-                "its frames are not filtered, but were made with --engine none".to_owned(),
+            return Ok(broken(
+                "its frames are not filtered, but were made with --engine none",
             ));
         }
         let mut problem = self.data_problem(&record.data, reading)?;
@@ -532,6 +552,11 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, JobError> {
             path: path.display().to_string(),
             problem: format!("it is not what framepipe writes there: {cause}"),
         })
+}
+
+/// What is between the dots in the name of a temporary file of a process of this machine.
+fn hidden_name(word: &str, process: u32) -> String {
+    format!("{word}-{}-{process}", host().replace(['/', '.'], "-"))
 }
 
 /// This machine's name.

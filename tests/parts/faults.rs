@@ -252,6 +252,37 @@ fn changed_inputs_and_plans_are_refused_for_good() {
         }
     }
     std::fs::write(&path, &plan).unwrap();
+    // A record that is not whole is named.
+    let record = job.folder.join("parts/00002.json");
+    std::fs::write(&record, "").unwrap();
+    let status = done(&["status", text(&job.folder)]);
+    let named = format!(
+        "part 2: {}: it is not what framepipe writes there",
+        record.display()
+    );
+    assert!(status.contains(&named), "{status}");
+    std::fs::remove_file(&record).unwrap();
+    for (output, what) in [("both", "output"), ("other.mkv", "input")] {
+        let folder = if what == "input" {
+            &input
+        } else {
+            &folder.path().join("both")
+        };
+        let output = input.with_file_name(output);
+        let words = [
+            "plan",
+            text(&input),
+            text(&output),
+            text(folder),
+            "--filter",
+            "soft",
+        ];
+        let said = refused(&words, 2);
+        assert!(
+            said.contains(&format!("both the {what} and the folder")),
+            "{said}"
+        );
+    }
     assert!(refused(&["part", text(&job.folder), "6"], 2).contains("there is no part 6"));
     let endless = [
         "plan",
@@ -493,6 +524,20 @@ fn a_full_disk_and_a_signal_say_try_elsewhere() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let status = worker.wait().unwrap();
     assert_eq!(status.code(), Some(75));
+    // A run that is ended has its part remove what it began.
+    let mut driver = start(&["run", text(&slow)]);
+    let left = || std::fs::read_dir(slow.join("parts")).unwrap().count();
+    for _ in 0..400 {
+        if left() > 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(left() > 0);
+    let pid = rustix::process::Pid::from_child(&driver);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(driver.wait().unwrap().code(), Some(130));
+    assert_eq!(left(), 0);
     // A parent that ends takes its worker along.
     let orphan = "\"$0\" part --die-with-parent --engine reference \"$1\" 0 & echo $!; sleep 0.3";
     let shell = Command::new("sh")

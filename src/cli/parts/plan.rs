@@ -1,6 +1,7 @@
 //! `framepipe plan`: cuts a job into parts, and writes down all that decides the result.
 
 use super::{libraries, version};
+use crate::cli::endpoint::{Input, Output, names_same_file};
 use crate::cli::filter::piece::{Places, Survey, parse, survey};
 use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::filtering::FilteringArguments;
@@ -172,6 +173,7 @@ fn options(matches: &ArgMatches) -> Result<Vec<String>, Failure> {
 /// Makes a plan.
 pub(crate) fn run(wanted: &PlanArguments) -> Result<(), Failure> {
     log::keep_quiet(wanted.encoding.encoder.as_deref());
+    refuse_one_path_twice(wanted)?;
     let matches = Arguments::command().get_matches();
     let matches = matches.subcommand_matches("plan").cloned().unwrap_or_default();
     let plan = make(wanted, options(&matches)?)?;
@@ -180,6 +182,21 @@ pub(crate) fn run(wanted: &PlanArguments) -> Result<(), Failure> {
         return Ok(());
     }
     to_stdout(|out| Ok(writeln!(out, "{}", escape::lines(&account(&plan, wanted)))?))
+}
+
+/// Refuses a job folder that is also the input or the output.
+fn refuse_one_path_twice(wanted: &PlanArguments) -> Result<(), Failure> {
+    let input = Input::from_argument(wanted.input.clone()).map_err(|e| Failure::usage(&e))?;
+    let output = Output::from_argument(wanted.output.clone()).map_err(|e| Failure::usage(&e))?;
+    for (path, what) in [(input.path(), "input"), (output.path(), "output")] {
+        if path.is_some_and(|path| names_same_file(path, &wanted.job)) {
+            return Err(Failure::Usage(format!(
+                "{} is both the {what} and the folder of the job; choose another folder",
+                wanted.job.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The plan of a job with these options of the filter.

@@ -16,6 +16,7 @@ use crate::cli::show::failure::ELSEWHERE;
 use clap::{Args, ValueHint};
 use framepipe::parts::{JobFolder, JoinState, PartState, Plan, merged, ranges};
 use framepipe::pipeline::Stop;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Write;
@@ -30,6 +31,9 @@ const TRIES: u32 = 3;
 
 /// The exit code of a part that says that none of the job can be made: changed input, another version.
 const REFUSED: u8 = 2;
+
+/// How long a part that is asked to end may take, before it is killed.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// From one look at a child to the next.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -125,6 +129,7 @@ fn warnings_of(job: &JobFolder, plan: &Plan, parts: &[usize]) -> Vec<String> {
 /// The state that workers share.
 struct Work<'a> {
     root: &'a Path,
+    job: &'a JobFolder,
     quiet: bool,
     total: usize,
     stop: &'a Stop,
@@ -179,6 +184,7 @@ fn make_all(
     let places = places(wanted)?;
     let work = Work {
         root: &wanted.job,
+        job,
         quiet: wanted.quiet,
         total: plan.parts.len(),
         stop,
@@ -241,7 +247,13 @@ fn serve(work: &Work<'_>, options: &[String]) {
             break;
         };
         let began = Instant::now();
-        let result = start(work, part, options).and_then(|child| wait(child, work.stop));
+        let result = start(work, part, options).and_then(|child| {
+            let process = child.id();
+            let ended = wait(child, work.stop);
+            // One that was killed could remove nothing.
+            work.job.remove_work(part, process);
+            ended
+        });
         let code = match result {
             Ok(status) => status.and_then(|status| status.code()),
             Err(cause) => {
@@ -285,17 +297,24 @@ fn start(work: &Work<'_>, part: usize, options: &[String]) -> std::io::Result<Ch
     command.stdin(std::process::Stdio::null()).spawn()
 }
 
-/// Waits for it to end; none if the run was stopped, which ends it.
+/// Waits for it to end; none if the run was stopped, which ends it: it removes its temporary files first.
 fn wait(mut child: Child, stop: &Stop) -> std::io::Result<Option<ExitStatus>> {
+    let mut asked: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+            return Ok(asked.is_none().then_some(status));
         }
-        if stop.is_abandon_asked() {
-            // It leaves a temporary file at most.
-            let _ = child.kill();
-            let _ = child.wait();
-            return Ok(None);
+        match asked {
+            None if stop.is_abandon_asked() => {
+                asked = Some(Instant::now());
+                let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            }
+            Some(since) if since.elapsed() > GRACE => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Ok(None);
+            }
+            _ => {}
         }
         std::thread::sleep(POLL_INTERVAL);
     }
