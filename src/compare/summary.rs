@@ -28,7 +28,7 @@ pub struct Summary {
     pub b: InputSummary,
     /// True if both have the same number of frames, each of the same size, pixel format and samples.
     pub equal: bool,
-    /// False if the comparison was left before an input had ended.
+    /// False if the comparison was left before an input had ended, or if no pair of frames could be compared.
     pub complete: bool,
     /// Sentences about what differs beside samples: sizes, pixel formats, numbers of frames.
     pub mismatches: Vec<String>,
@@ -142,13 +142,13 @@ impl Summary {
         for (noun, mismatch) in kinds {
             mismatches.extend(mismatch.as_ref().map(|m| m.sentence(noun, frames)));
         }
-        mismatches.extend(lengths_sentence(lengths, frames, &a.name, &b.name));
+        mismatches.extend(lengths_sentence(lengths, total, &a.name, &b.name));
         Summary {
             schema: DIFF_SCHEMA,
             version: DIFF_VERSION,
             program_version: env!("CARGO_PKG_VERSION"),
             equal: mismatches.is_empty() && total.differing == 0,
-            complete: lengths != Lengths::Unknown,
+            complete: lengths != Lengths::Unknown && (frames == 0 || total.has_compared()),
             a,
             b,
             mismatches,
@@ -175,7 +175,7 @@ impl Summary {
     }
 }
 
-fn lengths_sentence(lengths: Lengths, frames: u64, a: &str, b: &str) -> Option<String> {
+fn lengths_sentence(lengths: Lengths, total: &Total, a: &str, b: &str) -> Option<String> {
     let (ended, other) = match lengths {
         Lengths::AEndsFirst => (a, b),
         Lengths::BEndsFirst => (b, a),
@@ -188,10 +188,13 @@ fn lengths_sentence(lengths: Lengths, frames: u64, a: &str, b: &str) -> Option<S
             format!("{n} frames")
         }
     };
+    let compared = match total.has_compared() {
+        true => "; what both have was compared",
+        false => "",
+    };
     Some(format!(
-        "the numbers of frames differ: {ended} ends after {}, and {other} goes on; what both have was \
-         compared",
-        count(frames)
+        "the numbers of frames differ: {ended} ends after {}, and {other} goes on{compared}",
+        count(total.frames)
     ))
 }
 
@@ -318,6 +321,34 @@ mod tests {
                 "the numbers of frames differ: a ends after 1 frame, and b goes on; what both have was \
                  compared"
             ]
+        );
+    }
+
+    #[test]
+    fn a_comparison_of_nothing_is_not_complete() {
+        let mut total = Total::default();
+        total.add(&gray(7), &frame(PixelFormat::GRAY, (8, 9), |_, _, _| 7));
+        for lengths in [Lengths::Equal, Lengths::AEndsFirst, Lengths::BEndsFirst] {
+            let summary = Summary::new(&total, lengths, input("a"), input("b"), Remarks::default());
+            assert!(!summary.complete && !summary.equal && summary.all.is_none());
+            let said = summary.mismatches.join("; ");
+            assert!(said.contains("no component can be compared"), "{said}");
+            assert!(!said.contains("was compared"), "{said}");
+        }
+        // The number of frames is all that there is to compare.
+        let none = Total::default();
+        let summary = Summary::new(
+            &none,
+            Lengths::AEndsFirst,
+            input("a"),
+            input("b"),
+            Remarks::default(),
+        );
+        assert!(summary.complete && !summary.equal);
+        assert!(
+            summary.mismatches[0].ends_with("b goes on"),
+            "{:?}",
+            summary.mismatches
         );
     }
 

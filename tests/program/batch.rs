@@ -642,11 +642,13 @@ fn progress_for_programs_tells_of_each_file() {
         ],
     );
     let mut frames: BTreeMap<String, u64> = BTreeMap::new();
+    let mut done = Vec::new();
     for line in shown.lines().filter(|line| line.starts_with('{')) {
         let object: serde_json::Value = serde_json::from_str(line).unwrap();
         assert_eq!(object["files"], 4);
         assert!(object["files_done"].as_u64().unwrap() <= 4);
         if object["state"] == "ended" {
+            done.push(object["files_done"].as_u64().unwrap());
             let file = object["file"].as_str().unwrap().to_owned();
             let before = frames.insert(file, object["frames"].as_u64().unwrap());
             assert_eq!(before, None, "{shown}");
@@ -655,6 +657,8 @@ fn progress_for_programs_tells_of_each_file() {
     let all = clips.into_iter().chain([broken]);
     let expected: BTreeMap<String, u64> = all.zip([4, 5, 6, 0]).collect();
     assert_eq!(frames, expected);
+    // Each object counts its own file.
+    assert_eq!(done, [1, 2, 3, 4]);
 }
 
 #[test]

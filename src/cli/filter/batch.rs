@@ -53,9 +53,13 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
     make(folder)?;
     arguments.engine.begin(&arguments.filtering.chain());
     let side_by_side = arguments.at_once.map_or(1, NonZeroUsize::get);
+    let progress = BatchProgress::new(items.len(), if arguments.filtering.fields { 2 } else { 1 });
+    for (number, _) in items.iter().enumerate().filter(|(_, item)| item.is_there) {
+        progress.end(number);
+    }
     let batch = Batch {
         arguments,
-        progress: BatchProgress::new(items.len(), if arguments.filtering.fields { 2 } else { 1 }),
+        progress,
         ends: items.iter().map(|_| Mutex::new(None)).collect(),
         items,
         engines: EnginePool::default(),
@@ -215,7 +219,7 @@ impl Batch<'_> {
                 };
                 let form = self.apart.for_another();
                 let ended = self.one(number, item, &stop, form.clone());
-                form.ensure_end(|| self.progress.without_frames(&item.name));
+                form.ensure_end(|| self.progress.without_frames(number, &item.name));
                 self.jobs.end(number);
                 ended
             };
@@ -269,6 +273,7 @@ impl Batch<'_> {
                 parts: item.single.parts(),
                 rate: info.frame_rate.map(Rational::to_f64),
             },
+            number,
             name: item.name.clone(),
             progress: &self.progress,
         };

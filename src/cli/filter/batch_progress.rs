@@ -3,6 +3,7 @@
 use crate::cli::show::progress::{Meter, Snapshot, Watch, Watched};
 use framepipe::pipeline::Progress;
 use framepipe::report::Stage;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ pub(super) struct BatchProgress {
 
 #[derive(Default)]
 struct State {
-    done: usize,
+    /// The numbers of the jobs that have ended.
+    ended: BTreeSet<usize>,
     /// Frames of the jobs that have ended.
     frames: u64,
     /// Counters of the jobs that run, by their numbers.
@@ -44,18 +46,19 @@ impl BatchProgress {
         counters
     }
 
-    /// Job `number` has ended.
+    /// Job `number` has ended. It may be said again.
     pub(super) fn end(&self, number: usize) {
         let mut state = self.state();
         if let Some(place) = state.running.iter().position(|(n, _)| *n == number) {
             let (_, counters) = state.running.swap_remove(place);
             state.frames += counters.frames(Stage::Encode) / self.parts;
         }
-        state.done += 1;
+        state.ended.insert(number);
     }
 
-    /// How far the job of the file `name` is that ended without frames.
-    pub(super) fn without_frames(&self, name: &str) -> Snapshot {
+    /// The end of job `number`, of the file `name`, which has no frames to show.
+    pub(super) fn without_frames(&self, number: usize, name: &str) -> Snapshot {
+        self.end(number);
         Snapshot {
             file: Some(name.to_owned()),
             files: Some((self.done(), self.files)),
@@ -64,7 +67,7 @@ impl BatchProgress {
     }
 
     fn done(&self) -> usize {
-        self.state().done
+        self.state().ended.len()
     }
 }
 
@@ -85,7 +88,7 @@ impl Watch for BatchProgress {
                 .into_iter()
                 .filter(|&stage| !busy(stage).is_zero())
                 .max_by_key(|&stage| busy(stage)),
-            files: Some((state.done, self.files)),
+            files: Some((state.ended.len(), self.files)),
             ..Snapshot::default()
         }
     }
@@ -94,6 +97,7 @@ impl Watch for BatchProgress {
 /// A job of the batch, for programs that follow each job.
 pub(super) struct BatchJobProgress<'a> {
     pub(super) watched: Watched<'a>,
+    pub(super) number: usize,
     pub(super) name: String,
     pub(super) progress: &'a BatchProgress,
 }
@@ -105,5 +109,10 @@ impl Watch for BatchJobProgress<'_> {
             files: Some((self.progress.done(), self.progress.files)),
             ..self.watched.snapshot(meter)
         }
+    }
+
+    fn last(&self, meter: &mut Meter) -> Snapshot {
+        self.progress.end(self.number);
+        self.snapshot(meter)
     }
 }

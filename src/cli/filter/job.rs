@@ -15,7 +15,7 @@ use framepipe::frame::{FieldOrder, Rational, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
 use framepipe::report::{Completion, Measurements, Origin, Report, Stage, Task, page};
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
-use framepipe::sink::{self, AnySink};
+use framepipe::sink::{self, AnySink, SinkError};
 use framepipe::source::images::Failures;
 use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::wording::counted;
@@ -86,7 +86,7 @@ impl Single<'_> {
         let options = self.reading_options(choice.range);
         let opened = self.input.open(rate, &options, &choice);
         if matches!(opened, Err(Failure::NothingToDo)) {
-            self.say(&format!("nothing to do: {} has all of it", self.output));
+            self.say(&self.nothing_to_do());
         }
         let mut opened = opened?;
         if choice.range.is_all() && choice.missing_in.is_none() && !self.is_of_several() {
@@ -117,6 +117,10 @@ impl Single<'_> {
             failures: opened.failures,
             is_interlaced,
         })
+    }
+
+    fn nothing_to_do(&self) -> String {
+        format!("nothing to do: {} has all of it", self.output)
     }
 
     /// Frames of the pipeline in one of the output.
@@ -297,15 +301,63 @@ impl Single<'_> {
                 let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
             }
         }
+        self.write_reports(report, &finished.measured, files)
+    }
+
+    /// Writes the report to its files.
+    fn write_reports(
+        &self,
+        report: &Report,
+        measured: &Measurements,
+        files: Vec<AtomicFile>,
+    ) -> Result<(), Failure> {
         for (name, file) in self.reports.iter().zip(files) {
             let text = if is_page(name) {
-                page::run(report, &finished.measured)?
+                page::run(report, measured)?
             } else {
                 report.to_json()?
             };
             write_whole(file, &text)?;
         }
         Ok(())
+    }
+
+    /// Writes the hashes of the frames, if they are wanted: to standard output without a file.
+    fn write_hashes(&self, file: Option<AtomicFile>, time_base: Rational) -> Result<(), Failure> {
+        let (Some(_), Some(log)) = (&self.frame_hashes, &self.log) else {
+            return Ok(());
+        };
+        let text = hashes::text(&log.take(), time_base);
+        match file {
+            Some(file) => write_whole(file, &text),
+            None => to_stdout(|out| Ok(out.write_all(text.as_bytes())?)),
+        }
+    }
+
+    /// Writes the files of a run whose output is there already: they have no frames.
+    fn write_of_nothing(&self, mut remarks: Remarks, origin: Option<Origin>) -> Result<(), Failure> {
+        let own = OwnFiles::create(self)?;
+        let measured = Measurements::default();
+        let task = Task {
+            input_name: self.input.name(),
+            input: self.input.name(),
+            output: self.output.to_string(),
+            filters: self.filtering.filters().map(|f| f.label.clone()).collect(),
+            engine: "none".to_owned(),
+            engine_description: "none was started".to_owned(),
+            origin,
+        };
+        remarks.notes.push(self.nothing_to_do());
+        let trace = self.trace.write(own.trace, &task, &measured);
+        self.write_reports(&Report::new(task, &measured, remarks), &measured, own.reports)?;
+        // As image files have them.
+        let rate = self.input.rate_for(&self.output, self.reading.fps);
+        let time_base = rate.map_or(Rational { num: 1, den: 25 }, |rate| Rational {
+            num: rate.den,
+            den: rate.num,
+        });
+        self.write_hashes(own.hashes, time_base)?;
+        trace
     }
 
     /// Refuses an output that its reader cut short, if the run is strict.
@@ -360,14 +412,19 @@ struct OwnFiles {
 impl OwnFiles {
     fn create(arguments: &FilterArguments) -> Result<OwnFiles, Failure> {
         let overwrite = arguments.encoding.overwrite;
-        let create = |path: &PathBuf| AtomicFile::create(path, overwrite);
+        let create = |path: &Path| match AtomicFile::create(path, overwrite) {
+            // Options that exclude each other.
+            Err(SinkError::Exists { path }) if arguments.skip_existing => Err(Failure::Failed(format!(
+                "{path} exists, and --skip-existing passes over images alone; choose another name"
+            ))),
+            created => Ok(created?),
+        };
         Ok(OwnFiles {
-            reports: arguments.reports.iter().map(create).collect::<Result<_, _>>()?,
-            trace: arguments.trace.open(overwrite)?,
-            hashes: arguments
-                .hashes_file()
-                .map(|path| create(&path.to_owned()))
-                .transpose()?,
+            reports: (arguments.reports.iter())
+                .map(|path| create(path))
+                .collect::<Result<_, _>>()?,
+            trace: arguments.trace.trace.as_deref().map(create).transpose()?,
+            hashes: arguments.hashes_file().map(create).transpose()?,
         })
     }
 }
@@ -441,7 +498,10 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
 fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), Failure> {
     let arguments: &FilterArguments = single;
     let origin = (!arguments.reports.is_empty()).then(origin::here);
-    let opened = single.open()?;
+    let opened = match single.open() {
+        Err(Failure::NothingToDo) => return single.write_of_nothing(remarks, origin),
+        opened => opened?,
+    };
     let (engines, counters, stop) = (EnginePool::default(), Progress::new(), Stop::new());
     // Before the first file is created, so that none remains.
     interrupt::watch(&stop, arguments.quiet > 0, single.interrupt_policy())?;
@@ -480,13 +540,7 @@ fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), F
     let measured = &finished.measured;
     let trace = arguments.trace.write(own.trace, &finished.task, measured);
     single.show(&finished.report(remarks), &finished, own.reports)?;
-    if let (Some(_), Some(log)) = (&arguments.frame_hashes, &single.log) {
-        let text = hashes::text(&log.take(), time_base);
-        match own.hashes {
-            Some(file) => write_whole(file, &text)?,
-            None => to_stdout(|out| Ok(out.write_all(text.as_bytes())?))?,
-        }
-    }
+    single.write_hashes(own.hashes, time_base)?;
     // A trace that cannot be written does not take the report with it.
     trace?;
     if measured.ending == Completion::Interrupted {

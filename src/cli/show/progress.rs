@@ -89,17 +89,23 @@ impl JsonLines {
         }
     }
 
-    /// The reader may have gone; the run goes on.
     fn write(&self, object: &str) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = out.write_all(format!("{object}\n").as_bytes());
+        write_line(&mut **out, object);
     }
 
-    /// Writes the run's last object.
-    fn end(&self, snapshot: &Snapshot) {
+    /// Writes the run's last object. No other line comes between the snapshot and its object, so that the
+    /// number of files that have ended grows from object to object.
+    fn end(&self, snapshot: impl FnOnce() -> Snapshot) {
         self.has_ended.store(true, Ordering::Relaxed);
-        self.write(&snapshot.json(true));
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        write_line(&mut **out, &snapshot().json(true));
     }
+}
+
+/// The reader may have gone; the run goes on.
+fn write_line(out: &mut dyn Write, object: &str) {
+    let _ = out.write_all(format!("{object}\n").as_bytes());
 }
 
 impl Form {
@@ -119,7 +125,7 @@ impl Form {
         if let Form::Json(lines) = self
             && !lines.has_ended.load(Ordering::Relaxed)
         {
-            lines.end(&snapshot());
+            lines.end(snapshot);
         }
     }
 
@@ -194,27 +200,48 @@ pub(crate) struct Watched<'a> {
 pub(crate) trait Watch: Sync {
     /// The current progress.
     fn snapshot(&self, meter: &mut Meter) -> Snapshot;
+
+    /// The progress at the end.
+    fn last(&self, meter: &mut Meter) -> Snapshot {
+        self.snapshot(meter)
+    }
 }
 
 /// Runs `work` while its progress is shown.
-pub(crate) fn show<T: Send>(watched: &impl Watch, form: Form, work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn show<T: Send, E: Send>(
+    watched: &impl Watch,
+    form: Form,
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, E> {
     if matches!(form, Form::Nothing) {
         return work();
     }
-    let (done, ended) = channel::<()>();
+    // True for a run that has failed or was abandoned.
+    let (done, ended) = channel::<bool>();
     std::thread::scope(|scope| {
         let watch = move || {
             let mut meter = Meter::new();
             let mut face = Face::new(form);
-            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(INTERVAL) {
-                face.draw(&watched.snapshot(&mut meter));
-            }
-            face.end(&watched.snapshot(&mut meter));
+            let has_failed = loop {
+                match ended.recv_timeout(INTERVAL) {
+                    Err(RecvTimeoutError::Timeout) => face.draw(&watched.snapshot(&mut meter)),
+                    Err(RecvTimeoutError::Disconnected) => break true,
+                    Ok(has_failed) => break has_failed,
+                }
+            };
+            face.end(|| {
+                let last = watched.last(&mut meter);
+                Snapshot {
+                    bytes: last.bytes.filter(|_| !has_failed),
+                    ..last
+                }
+            });
         };
         // Without a thread for it, the run goes on without progress.
         let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
         let result = work();
-        drop(done);
+        // The thread may be missing.
+        let _ = done.send(result.is_err());
         result
     })
 }
@@ -378,7 +405,7 @@ impl Snapshot {
             "frames_per_second": self.fps,
             "speed": self.speed,
             "elapsed_seconds": self.elapsed.as_secs_f64(),
-            "left_seconds": self.left().map(|left| left.as_secs_f64()),
+            "left_seconds": self.left().filter(|_| !has_ended).map(|left| left.as_secs_f64()),
             "bytes": self.bytes,
             "busiest": self.busiest.map(Stage::name),
             "file": self.file,
@@ -455,7 +482,7 @@ impl Face {
         }
     }
 
-    fn end(&mut self, snapshot: &Snapshot) {
+    fn end(&mut self, snapshot: impl FnOnce() -> Snapshot) {
         match self {
             Face::Bar(bar) => bar.finish_and_clear(),
             Face::Lines(_) => {}
@@ -579,6 +606,42 @@ mod tests {
             (&object(true)["frames"], &object(true)["frames_in_encoder"]),
             (&75.into(), &0.into())
         );
+    }
+
+    /// Lines as they are written.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_run_that_has_ended_has_nothing_left_and_a_failed_one_no_bytes() {
+        struct Half;
+        impl Watch for Half {
+            fn snapshot(&self, _: &mut Meter) -> Snapshot {
+                snapshot()
+            }
+        }
+        assert!(snapshot().left().is_some());
+        for (result, bytes) in [(Ok(()), Some(12_345_678)), (Err(()), None)] {
+            let written = Written::default();
+            let form = Form::Json(JsonLines::to(written.clone()));
+            assert_eq!(show(&Half, form, || result), result);
+            let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+            let object: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(object["state"], "ended");
+            assert_eq!(object["left_seconds"], serde_json::Value::Null);
+            assert_eq!(object["bytes"].as_u64(), bytes);
+            assert_eq!(object["frames"], 450);
+        }
     }
 
     #[test]
