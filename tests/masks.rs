@@ -22,9 +22,48 @@ fn named(spec: &str) -> Mask {
 }
 
 fn shown(spec: &str) -> String {
+    fitting(spec, None)
+}
+
+/// A mask, or the list of all, in so many columns.
+fn fitting(spec: &str, columns: Option<usize>) -> String {
     let mut out = Vec::new();
-    masks::show(spec, None, &mut out).unwrap();
+    match spec {
+        "" => masks::list(columns, &mut out).unwrap(),
+        spec => masks::show(spec, columns, &mut out).unwrap(),
+    }
     String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn lines_fit_the_terminal_and_lose_no_word() {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    for spec in [
+        "",
+        "gaussian:sigma=50",
+        "box:size=31",
+        "sobel",
+        "mask:rows=1/2/333333333",
+    ] {
+        let whole = shown(spec);
+        for columns in [60, 80] {
+            let folded = fitting(spec, Some(columns));
+            assert_eq!(words(&folded), words(&whole), "{spec}");
+            let widest = folded.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(columns), "{spec}: {folded}");
+        }
+    }
+    assert!(shown("gaussian:sigma=50").lines().any(|line| line.len() > 500));
+    // Of weights that are no integers, digits are left out; lists go on below their first number.
+    let gaussian = fitting("gaussian:sigma=3", Some(60));
+    assert!(gaussian.lines().all(|line| line.len() <= 60), "{gaussian}");
+    let (_, row) = gaussian.split_once("\n  row     0").unwrap();
+    assert!(
+        row.lines().nth(1).unwrap().starts_with("          0."),
+        "{gaussian}"
+    );
+    // Words that are wider stay whole.
+    assert_eq!(words(&fitting("sobel", Some(1))), words(&shown("sobel")));
 }
 
 #[test]
@@ -92,7 +131,7 @@ fn every_sample_file_is_a_mask_and_says_what_it_is() {
 #[test]
 fn the_list_names_every_mask_and_parameter() {
     let mut out = Vec::new();
-    masks::list(&mut out).unwrap();
+    masks::list(None, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     for mask in NAMED_MASKS {
         let line = text

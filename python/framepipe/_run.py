@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -27,6 +28,9 @@ _OTHERS = {
     "help": "framepipe filter --help lists the options",
 }
 
+# An option of the program in one of its sentences.
+_OPTION = re.compile(r"(?<![\w/-])--([a-z][a-z-]*[a-z])")
+
 
 def run(
     input: str | os.PathLike[str],
@@ -43,14 +47,15 @@ def run(
     an option out; a sequence gives it several times. `framepipe filter --help` lists them.
 
     `progress` is called each second and at the end with a dictionary (docs/schemas.md), such as
-    `{"frames": 250, "left_seconds": 3.5, ...}`. What it raises ends the run. Ctrl-C, too, and nothing is left
-    under the output's name, unless `on_interrupt="keep"`.
+    `{"frames": 250, "left_seconds": 3.5, ...}`. What it raises ends the run, and so does Ctrl-C: nothing is
+    left under the output's name, unless `on_interrupt="keep"`. What the last call raises, whose `state` is
+    "ended", comes too late: the finished output stays.
 
     Gives back the report (docs/schemas.md): what was done, and where the time went. Its warnings are
     raised as `UserWarning`; `strict=True` makes them errors.
 
-    Raises `ValueError` where an option cannot be, and `framepipe.Error` where the run fails, in the program's
-    own sentence.
+    Raises `ValueError` where an option cannot be, `FileExistsError` where the output is there and `overwrite`
+    is not set, and `framepipe.Error` where the run fails otherwise, in the program's own sentence.
 
     >>> clip, soft = "samples/clip-720p.mp4", out / "soft.mp4"
     >>> report = framepipe.run(clip, soft, filters="gaussian:sigma=3", end="5f")
@@ -105,10 +110,20 @@ def _words(filters: list[str], options: dict[str, Option | Sequence[Option]]) ->
     return words
 
 
+def _keyword(option: str) -> str:
+    """The argument of `run` for an option of the program."""
+    name = {"filter": "filters"}.get(option, option.replace("-", "_"))
+    return f"{name}=True" if name in {"overwrite", "strict"} else name
+
+
 def _error(said: str, code: int) -> Exception:
     """The program's last word as an exception."""
     _, found, sentence = said.rpartition("error: ")
     if not found:
         return Error(f"the program ended with {code}: {said.strip() or 'it said nothing'}")
     sentence = sentence.partition("\n\nUsage:")[0].strip()
+    is_there = "exists" in sentence and "pass --overwrite" in sentence
+    sentence = _OPTION.sub(lambda option: _keyword(option[1]), sentence)
+    if is_there:
+        return FileExistsError(sentence)
     return ValueError(sentence) if code == 2 else Error(sentence)

@@ -8,7 +8,7 @@
 //! | anything else: damaged files, encoders, cards | `framepipe.Error` |
 
 use framepipe::engine::EngineError;
-use framepipe::error_chain::sentence;
+use framepipe::error_chain;
 use framepipe::filter::{FilterError, NoSuchPlane, UnknownBorder, UnknownPlanes};
 use framepipe::frame::{AllocationError, InvalidPoint, LayoutError, UnknownPixelFormat};
 use framepipe::pipeline::PipelineError;
@@ -25,6 +25,65 @@ create_exception!(
     PyRuntimeError,
     "What went wrong with a file, an encoder or a card, in the program's own sentence."
 );
+
+/// Options of the command line that a function here has, and its name for them.
+const OWN: [(&str, &str); 14] = [
+    ("border", "border"),
+    ("encoder", "encoder"),
+    ("encoder-option", "encoder_options"),
+    ("end", "end"),
+    ("engine", "engine"),
+    ("filter", "filters"),
+    ("overwrite", "overwrite=True"),
+    ("pixel-format", "pixel_format"),
+    ("planes", "planes"),
+    ("preset", "preset"),
+    ("quality", "quality"),
+    ("start", "start"),
+    ("strict", "strict=True"),
+    ("threads", "threads"),
+];
+
+/// The library's sentence about an error.
+fn sentence(error: &(dyn std::error::Error + 'static)) -> String {
+    in_python(&error_chain::sentence(error))
+}
+
+/// A sentence of the library, which names options of the command line, with the arguments that functions
+/// here have for them. Options that none has are those of `framepipe.run`.
+pub(crate) fn in_python(sentence: &str) -> String {
+    let sentence = sentence.replace("--engine cpu", "engine='cpu'");
+    let (mut text, mut rest) = (String::new(), sentence.as_str());
+    let mut others: Vec<String> = Vec::new();
+    while let Some(at) = rest.find("--") {
+        let (before, option) = rest.split_at(at);
+        let name = option[2..]
+            .split(|c: char| !c.is_ascii_lowercase() && c != '-')
+            .next();
+        let name = name.unwrap_or_default().trim_end_matches('-');
+        let is_alone = !before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '/'));
+        text.push_str(before);
+        rest = &option[2 + name.len()..];
+        if name.is_empty() || !is_alone {
+            text.push_str(&option[..2 + name.len()]);
+        } else if let Some((_, own)) = OWN.iter().find(|(known, _)| *known == name) {
+            text.push_str(own);
+        } else {
+            let argument = name.replace('-', "_");
+            text.push_str(&argument);
+            if !others.contains(&argument) {
+                others.push(argument);
+            }
+        }
+    }
+    text.push_str(rest);
+    match others.as_slice() {
+        [] => {}
+        [one] => text.push_str(&format!(" ({one} is an option of framepipe.run)")),
+        several => text.push_str(&format!(" ({} are options of framepipe.run)", several.join(", "))),
+    }
+    text
+}
 
 /// An exception to be raised.
 #[derive(Debug)]
@@ -95,8 +154,7 @@ impl From<EngineError> for Failure {
             | EngineError::Layout(_)
             | EngineError::Mismatch { .. }
             | EngineError::Region(_) => Failure::value(sentence(&error)),
-            // Sentences about a missing card name an option of the command line.
-            error => Failure::error(sentence(&error).replace("--engine cpu", "engine='cpu'")),
+            error => Failure::error(sentence(&error)),
         }
     }
 }

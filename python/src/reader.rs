@@ -7,7 +7,7 @@
 //! The queue is short, so that the pipeline waits for the loop; whoever leaves the loop ends the pipeline.
 
 use crate::card::RgbMaker;
-use crate::failure::Failure;
+use crate::failure::{Failure, in_python};
 use crate::filtering::{self, Recipe};
 use crate::picture::Picture;
 use framepipe::engine::cuda::{Cuda, CudaOptions, keeping_context};
@@ -273,7 +273,8 @@ impl Reader {
 
     /// What there is to say so far; each sentence once.
     fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut self.warnings())
+        let warnings = std::mem::take(&mut *self.warnings());
+        warnings.iter().map(|warning| in_python(warning)).collect()
     }
 
     /// FFmpeg's name of the frames' format.

@@ -1,6 +1,6 @@
 //! Frames into a video file, with the sound, subtitles and facts of the one that they were read from.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, in_python};
 use crate::picture::Picture;
 use crate::reader::Reader;
 use framepipe::frame::Remarks;
@@ -109,6 +109,7 @@ impl Writer {
                 .finish()
                 .map_err(|error: SinkError| Failure::from(error))?;
             let Remarks { warnings, .. } = written.remarks;
+            let warnings = warnings.iter().map(|warning| in_python(warning)).collect();
             Ok((written.description, warnings))
         })
     }

@@ -23,8 +23,8 @@ def test_a_report_comes_back_and_progress_is_told(samples, tmp_path):
     "options, error, sentence",
     [
         ({"filters": "nonsense"}, ValueError, "'nonsense' is no filter"),
-        ({"filters": []}, ValueError, "--filter"),
-        ({"qality": 3}, ValueError, "--qality"),
+        ({"filters": []}, ValueError, r"(?<!-)filters"),
+        ({"qality": 3}, ValueError, "'qality'"),
         ({"report": "x.json"}, TypeError, "does not take report"),
         ({"dry_run": True}, TypeError, "does not take dry_run"),
         ({"input": "/nowhere.mp4"}, framepipe.Error, "^cannot read /nowhere.mp4"),
@@ -44,8 +44,29 @@ def test_warnings_of_the_program_are_raised(samples, tmp_path):
         report = framepipe.run(samples / "clip-odd.mp4", tmp_path / "out.gif", **options)
     assert [str(one.message) for one in raised] == report["warnings"]
     assert "pixel aspect" in report["warnings"][0]
-    with pytest.raises(framepipe.Error, match="--strict"):
+    with pytest.raises(framepipe.Error, match="without strict=True"):
         framepipe.run(samples / "clip-odd.mp4", tmp_path / "strict.gif", strict=True, **options)
+
+
+def test_an_output_that_is_there_is_passed_over_or_refused(samples, tmp_path):
+    (tmp_path / "in").mkdir()
+    still, out = samples / "still-rgb.png", tmp_path / "out"
+    (tmp_path / "in" / "a.png").write_bytes(still.read_bytes())
+    for frames in 1, 0:
+        report = framepipe.run(tmp_path / "in", f"{out}/", filters="soft", skip_existing=True)
+        assert report["frames"] == frames
+    with pytest.raises(FileExistsError, match="exists; pass overwrite=True"):
+        framepipe.run(still, out / "a.png", filters="soft")
+
+
+def test_an_exception_in_the_last_call_of_progress_comes_too_late(samples, tmp_path):
+    def fail(state):
+        if state["state"] == "ended":
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        framepipe.run(samples / "still-rgb.png", tmp_path / "out.png", filters="soft", progress=fail)
+    assert (tmp_path / "out.png").stat().st_size > 0
 
 
 def test_an_exception_in_progress_ends_the_run(tmp_path):

@@ -162,6 +162,8 @@ def test_a_file_that_is_not_finished_leaves_nothing(samples, tmp_path):
     "arguments, error, sentence",
     [
         ({"path": "/nowhere.mp4"}, FileNotFoundError, "cannot read /nowhere.mp4"),
+        ({"path": "http://localhost:1/x.mp4"}, framepipe.Error, "allow_urls is an option of framepipe.run"),
+        ({"path": "/dev/null"}, framepipe.Error, "an image or a directory of images$"),
         ({"path": __file__}, framepipe.Error, "FFmpeg finds no audio or video|text file"),
         ({"filters": "nonsense"}, ValueError, "'nonsense' is no filter"),
         ({"filters": "box:size=3", "planes": "r"}, ValueError, "a component that yuv4"),
@@ -254,6 +256,14 @@ def test_a_closed_reader_gives_nothing_more(samples):
         assert list(reader) == []
     with pytest.raises(ValueError, match="closed"):
         list(reader)
+
+
+def test_messages_name_what_the_function_has(samples, tmp_path):
+    with framepipe.open(samples / "clip-odd.mp4") as reader:
+        with pytest.raises(framepipe.Error, match="a video is written here; end it in .mp4"):
+            framepipe.write(tmp_path / "still.png", like=reader)
+        with pytest.raises(framepipe.Error, match="has no presets; leave preset out"):
+            framepipe.write(tmp_path / "out.mkv", like=reader, encoder="ffv1", preset="slow")
 
 
 def test_a_writer_needs_a_reader(tmp_path):

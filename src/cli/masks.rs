@@ -23,8 +23,14 @@ pub(crate) enum ShowError {
     Write(#[from] io::Error),
 }
 
-/// Lists every filter with its parameters.
-pub(crate) fn list(out: &mut impl Write) -> io::Result<()> {
+/// Lists every filter with its parameters, in lines that fit `columns`, if those are known.
+pub(crate) fn list(columns: Option<usize>, out: &mut impl Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    write_list(&mut text)?;
+    fold(&text, columns, out)
+}
+
+fn write_list(out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "A filter is NAME or NAME:KEY=VALUE:KEY=VALUE, such as gaussian:sigma=2.\n"
@@ -50,8 +56,14 @@ pub(crate) fn list(out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Prints the content of the filter `spec`: weights, sum, bias, rank, factors, and the integers that 8-bit
-/// pixels are multiplied by. Rows of weights fit `columns`, if those are known.
+/// pixels are multiplied by. Lines fit `columns`, if those are known.
 pub(crate) fn show(spec: &str, columns: Option<usize>, out: &mut impl Write) -> Result<(), ShowError> {
+    let mut text = Vec::new();
+    write_mask(spec, columns, &mut text)?;
+    Ok(fold(&text, columns, out)?)
+}
+
+fn write_mask(spec: &str, columns: Option<usize>, out: &mut impl Write) -> Result<(), ShowError> {
     let filter: Filter = match spec.parse() {
         Err(_) if spec.parse::<Chain>().is_ok() => return Err(ShowError::Several(spec.to_owned())),
         filter => filter?,
@@ -85,7 +97,7 @@ pub(crate) fn show(spec: &str, columns: Option<usize>, out: &mut impl Write) -> 
             Response::WideGaussian { .. } => Algorithm::Auto,
             _ => Algorithm::Direct,
         };
-        return Ok(quantised(&filter, algorithm, out)?);
+        return Ok(quantised(&filter, algorithm, columns, out)?);
     }
     writeln!(out, "rank  {}", rank(mask))?;
     match factors(mask) {
@@ -93,9 +105,9 @@ pub(crate) fn show(spec: &str, columns: Option<usize>, out: &mut impl Write) -> 
         None => writeln!(out, "not separable")?,
     }
     writeln!(out, "\nat 8 bits")?;
-    quantised(&filter, Algorithm::Direct, out)?;
+    quantised(&filter, Algorithm::Direct, columns, out)?;
     if factors(mask).is_some() {
-        quantised(&filter, Algorithm::Separable, out)?;
+        quantised(&filter, Algorithm::Separable, columns, out)?;
     }
     Ok(())
 }
@@ -124,15 +136,15 @@ fn weights(mask: &Mask, columns: Option<usize>, out: &mut impl Write) -> io::Res
     match mask.exact() {
         Some(exact) if exact.divisor == 1 => {
             writeln!(out, "weights, {mask}")?;
-            table(&exact.numerators, mask.width(), out)
+            table(&exact.numerators, mask.width(), columns, out)
         }
         Some(exact) => {
             writeln!(out, "weights, {mask}, over {}", exact.divisor)?;
-            table(&exact.numerators, mask.width(), out)
+            table(&exact.numerators, mask.width(), columns, out)
         }
         None => {
             writeln!(out, "weights, {mask}")?;
-            table(&fitting(mask, columns), mask.width(), out)
+            table(&fitting(mask, columns), mask.width(), columns, out)
         }
     }
 }
@@ -176,7 +188,12 @@ fn result(response: &Response) -> String {
 }
 
 /// The integers of the plan that the engines would carry out.
-fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io::Result<()> {
+fn quantised(
+    filter: &Filter,
+    algorithm: Algorithm,
+    columns: Option<usize>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     match kernel(filter, algorithm) {
         // Planes of one component have no alpha.
         None | Some(Ok(Kernel::Weighted(_))) => Ok(()),
@@ -188,11 +205,11 @@ fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io:
                 "{algorithm}: integers over {}, which add up to {sum}",
                 divisor(k.division)
             )?;
-            table(&k.weights, k.width, out)
+            table(&k.weights, k.width, columns, out)
         }
         Some(Ok(Kernel::Combined(k))) => {
             writeln!(out, "{algorithm}: integers over 2^{}", k.shift)?;
-            table(&k.masks.concat(), k.width, out)
+            table(&k.masks.concat(), k.width, columns, out)
         }
         Some(Ok(Kernel::Pyramid(k))) => {
             writeln!(
@@ -202,10 +219,10 @@ fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io:
             )?;
             for (pass, weights) in [("decimate", &k.rows), ("filter", &k.low)] {
                 writeln!(out, "  {pass}, shifted by {}", weights.shift)?;
-                table(&weights.weights, weights.weights.len(), out)?;
+                table(&weights.weights, weights.weights.len(), columns, out)?;
             }
             writeln!(out, "  interpolate, shifted by {}", k.interpolate_bits)?;
-            table(k.interpolate.as_flattened(), PyramidGrid::TAPS, out)
+            table(k.interpolate.as_flattened(), PyramidGrid::TAPS, columns, out)
         }
         Some(Ok(Kernel::Separable(k))) => {
             let words = |q: &[i32]| q.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -264,15 +281,66 @@ fn kernel(filter: &Filter, algorithm: Algorithm) -> Option<Result<Kernel, PlanEr
     }
 }
 
-/// Rows of right-aligned columns.
-fn table<T: ToString>(values: &[T], width: usize, out: &mut impl Write) -> io::Result<()> {
+/// Rows of right-aligned columns. A row that is wider than `columns` goes on in lines that are indented.
+fn table<T: ToString>(
+    values: &[T],
+    width: usize,
+    columns: Option<usize>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let words: Vec<String> = values.iter().map(ToString::to_string).collect();
     let widest = words.iter().map(String::len).max().unwrap_or(0);
+    let columns = columns.unwrap_or(usize::MAX);
+    let fits = (widest + 1).saturating_mul(width) < columns;
+    let in_line = if fits {
+        width
+    } else {
+        (columns.saturating_sub(4) / (widest + 1)).max(1)
+    };
     for row in words.chunks(width) {
-        let cells: Vec<String> = row.iter().map(|w| format!("{w:>widest$}")).collect();
-        writeln!(out, "  {}", cells.join(" "))?;
+        for (number, line) in row.chunks(in_line).enumerate() {
+            let indent = if number == 0 { "  " } else { "    " };
+            let cells: Vec<String> = line.iter().map(|w| format!("{w:>widest$}")).collect();
+            writeln!(out, "{indent}{}", cells.join(" "))?;
+        }
     }
     Ok(())
+}
+
+/// Writes lines so that they are narrower than `columns`, if those are known. What does not fit goes on below
+/// the text of its line, which begins behind a first word and two spaces or more.
+fn fold(text: &[u8], columns: Option<usize>, out: &mut impl Write) -> io::Result<()> {
+    let Some(columns) = columns else {
+        return out.write_all(text);
+    };
+    for line in String::from_utf8_lossy(text).lines() {
+        let words = line.trim_start();
+        let margin = line.len() - words.len();
+        let gap = words.find("  ").filter(|&gap| !words[..gap].contains(' '));
+        let indent = gap.map_or(margin, |gap| line.len() - words[gap..].trim_start().len());
+        let (mut rest, mut from, mut room) = (line, indent, columns);
+        while rest.chars().count() > room
+            && let Some(end) = break_of(rest, from, room)
+        {
+            writeln!(out, "{}", rest[..end].trim_end())?;
+            write!(out, "{:indent$}", "")?;
+            (rest, from, room) = (rest[end..].trim_start(), 0, columns.saturating_sub(indent));
+        }
+        writeln!(out, "{rest}")?;
+    }
+    Ok(())
+}
+
+/// The last space behind byte `from` up to which `text` has `room` columns at most; where a word is wider,
+/// the space behind it.
+fn break_of(text: &str, from: usize, room: usize) -> Option<usize> {
+    let mut found = None;
+    for (column, (at, _)) in text.char_indices().enumerate().filter(|(_, (_, c))| *c == ' ') {
+        if at > from && (column <= room || found.is_none()) {
+            found = Some(at);
+        }
+    }
+    found
 }
 
 /// A mask's weights; where a row of them is wider than `columns`, rounded to the places that fit, so that the

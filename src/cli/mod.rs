@@ -130,7 +130,7 @@ impl Arguments {
             Command::Run(arguments) => parts::run::run(&arguments),
             Command::Masks { filter: None } => {
                 interrupt::end_at_once()?;
-                to_stdout(|out| Ok(masks::list(out)?))
+                to_stdout(|out| Ok(masks::list(columns(), out)?))
             }
             Command::Masks { filter: Some(filter) } => {
                 interrupt::end_at_once()?;
@@ -159,7 +159,7 @@ impl Arguments {
 
 /// Columns of the terminal, if standard output is one.
 fn columns() -> Option<usize> {
-    terminal_size::terminal_size().map(|(columns, _)| columns.0.into())
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, _)| columns.0.into())
 }
 
 #[cfg(test)]

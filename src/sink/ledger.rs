@@ -167,7 +167,7 @@ pub(super) struct Ledger {
     /// What to do about what is lost.
     advice: &'static str,
     /// What to do about it if it is one of these facts.
-    special: (&'static [Fact], &'static str),
+    special: (fn(Fact) -> bool, &'static str),
     strict: bool,
     time_base: Rational,
     outcomes: BTreeMap<Fact, (String, Outcome)>,
@@ -186,7 +186,7 @@ impl Ledger {
         Ledger {
             place,
             advice,
-            special: (&[], ""),
+            special: (|_| false, ""),
             strict: rules.strict,
             time_base,
             outcomes: BTreeMap::new(),
@@ -198,10 +198,10 @@ impl Ledger {
         }
     }
 
-    /// Gives other `advice` where one of `facts` is lost.
-    #[cfg(feature = "ffmpeg")]
-    pub(super) fn advise_on(&mut self, facts: &'static [Fact], advice: &'static str) {
-        self.special = (facts, advice);
+    /// Gives other `advice` where a fact is lost that `is_special`.
+    #[cfg(any(feature = "ffmpeg", feature = "images"))]
+    pub(super) fn advise_on(&mut self, is_special: fn(Fact) -> bool, advice: &'static str) {
+        self.special = (is_special, advice);
     }
 
     /// Counts a frame, and returns what it brings that must be accounted for.
@@ -309,7 +309,7 @@ impl Ledger {
     /// The sentences about what is lost so far.
     pub(super) fn sentences(&self) -> Vec<String> {
         let of_loss = |(_, (_, outcome)): &(&Fact, &(String, Outcome))| *outcome == Outcome::Lost;
-        let is_special = |(fact, _): (&Fact, _)| self.special.0.contains(fact);
+        let is_special = |(fact, _): (&Fact, _)| (self.special.0)(*fact);
         let lost: Vec<String> = self
             .outcomes
             .iter()
@@ -530,6 +530,12 @@ impl PlainLedger {
             return Ok(());
         }
         self.ledger.refusal().map_or(Ok(()), Err)
+    }
+
+    /// As [`Ledger::advise_on`].
+    #[cfg(feature = "images")]
+    pub(super) fn advise_on(&mut self, is_special: fn(Fact) -> bool, advice: &'static str) {
+        self.ledger.advise_on(is_special, advice);
     }
 
     /// Enters that changes of a fact are no loss.

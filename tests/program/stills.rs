@@ -345,7 +345,36 @@ fn interrupted_jobs_go_on_and_broken_files_are_passed_over() {
             .unwrap(),
         untouched
     );
-    assert!(filtered(&input, &output.join(""), &["--skip-existing"]).contains("nothing to do"));
+    // With nothing to do, the files beside the output have no frames.
+    let own = ["r.json", "r.html", "t.json", "h.txt"].map(|name| folder.path().join(name));
+    let [report, page, trace, hashes] = own.each_ref().map(|path| path.to_str().unwrap());
+    let files = [
+        "--report",
+        report,
+        "--report",
+        page,
+        "--trace",
+        trace,
+        "--frame-hashes",
+        hashes,
+    ];
+    let options = [&["--skip-existing"], &files[..]].concat();
+    assert!(filtered(&input, &output.join(""), &options).contains("nothing to do"));
+    let json = |path: &str| serde_json::from_slice::<serde_json::Value>(&fs::read(path).unwrap()).unwrap();
+    let found = json(report);
+    assert_eq!(
+        (&found["frames"], &found["ending"], &found["task"]["engine"]),
+        (&0.into(), &"complete".into(), &"none".into())
+    );
+    assert!(
+        found["notes"][0].as_str().unwrap().starts_with("nothing to do"),
+        "{found}"
+    );
+    assert!(json(trace)["traceEvents"].is_array());
+    assert!(fs::read_to_string(page).unwrap().contains("nothing to do"));
+    assert_eq!(fs::read_to_string(hashes).unwrap().lines().count(), 1);
+    // Those of another run are not replaced, and nothing looks as if they were this one's.
+    assert!(refused(&input, &output.join(""), &options).contains("r.json exists, and --skip-existing"));
     for broken in ["f0001.png", "f0003.png"] {
         fs::write(input.join(broken), b"no picture").unwrap();
     }
@@ -1500,7 +1529,23 @@ fn what_no_output_is_given_is_named() {
     fs::write(at("wide.hdr"), hdr("PIXASPECT=0.5\n")).unwrap();
     filtered(&at("wide.hdr"), &at("wide.exr"), &["--strict"]);
     let said = refused(&at("wide.hdr"), &at("wide.tif"), &["--strict"]);
-    assert!(said.contains("pixel aspect (2:1)"), "{said}");
+    // What to do is about what is lost.
+    let advice = "pixel aspect (2:1); a video such as .mkv keeps it; ";
+    assert!(said.contains(advice), "{said}");
+    let source = "testsrc2=s=16x16:d=0.04,setparams=color_trc=smpte2084";
+    let clip = at("pq.mkv");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        source,
+        "-c:v",
+        "ffv1",
+        clip.to_str().unwrap(),
+    ]);
+    let said = refused(&clip, &at("pq.tif"), &["--strict"]);
+    assert!(said.contains("transfer (smpte2084)"), "{said}");
+    assert!(said.contains("keeps it, or bring the colours to what"), "{said}");
 }
 
 #[test]

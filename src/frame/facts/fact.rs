@@ -127,6 +127,24 @@ impl Fact {
         }
     }
 
+    /// True for a fact that says which colours samples are, or how a display is to show them.
+    #[cfg(feature = "images")]
+    pub(crate) fn is_of_colours(self) -> bool {
+        matches!(
+            self,
+            Fact::Range
+                | Fact::Matrix
+                | Fact::Primaries
+                | Fact::Transfer
+                | Fact::IccProfile
+                | Fact::MasteringDisplay
+                | Fact::ContentLight
+                | Fact::Hdr10Plus
+                | Fact::DolbyVision
+                | Fact::HdrVivid
+        )
+    }
+
     /// True for a fact that each frame states anew, so that a frame without it is another one.
     pub fn is_stated_by_each_frame(self) -> bool {
         matches!(

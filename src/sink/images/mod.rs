@@ -128,9 +128,11 @@ pub fn create(
     }
     let rules = options.rules();
     let account = format!("{} ({kind} files)", target.display());
+    let mut ledger = PlainLedger::new(account, ADVICE, rules, info).map_err(refuse)?;
+    ledger.advise_on(Fact::is_of_colours, ADVICE_ON_COLOURS);
     let mut images = Images {
         label: target.display().to_string(),
-        ledger: Mutex::new(PlainLedger::new(account, ADVICE, rules, info).map_err(refuse)?),
+        ledger: Mutex::new(ledger),
         naming,
         options: options.clone(),
         files: AtomicU64::new(0),
@@ -196,8 +198,11 @@ fn locked(folder: &Path, shared: bool) -> Result<Option<File>, SinkError> {
 }
 
 /// What to do about facts that are lost.
-const ADVICE: &str = "write a video such as .mkv to keep it, or bring the colours to what pictures without a \
-    word are taken for (bt709 or sRGB)";
+const ADVICE: &str = "a video such as .mkv keeps it";
+
+/// What to do where colours are among them.
+const ADVICE_ON_COLOURS: &str = "a video such as .mkv keeps it, or bring the colours to what untagged \
+     pictures are taken for (bt709 or sRGB)";
 
 #[derive(Default)]
 struct Shared {

@@ -42,11 +42,13 @@ impl VideoSink {
                         .avi, or name one with --format; pictures are .png, .jpg or .tif"
                             .to_owned(),
                     }),
-                    MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => unsupported(
-                        "is the name of a single picture, and a video is written here; stills go to .png, \
-                         .jpg or .tif, without --format"
-                            .to_owned(),
-                    ),
+                    MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => unsupported(format!(
+                        "is the name of a single picture, and a video is written here; {}",
+                        match &options.muxer {
+                            Some(_) => "stills go to .png, .jpg or .tif, without --format",
+                            None => "end it in .mp4, .mov, .mkv, .webm or .avi",
+                        }
+                    )),
                     MuxerFailure::NoFile(muxer) => unsupported(format!(
                         "{muxer} does not write into one file; choose another container"
                     )),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Advice when a file holds no video.
-const NO_VIDEO: &str = "give a video file, an image, a directory of images, or '-' for a pipe";
+const NO_VIDEO: &str = "give a video file, an image or a directory of images";
 
 /// A file, a URL, or a device such as /dev/stdin.
 #[derive(Debug, Clone)]

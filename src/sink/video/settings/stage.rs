@@ -86,7 +86,7 @@ impl VideoSink {
             "libx264",
             "another encoder or container may hold it, such as libx264 in .mkv",
         );
-        ledger.advise_on(&[Fact::FieldOrder, Fact::Captions], of_x264);
+        ledger.advise_on(|fact| matches!(fact, Fact::FieldOrder | Fact::Captions), of_x264);
         let said = ledger.see(&staged.first, staged.input).facts;
         let Rehearsed {
             mut staged,
