@@ -177,13 +177,13 @@ impl WordRoot for Correction {
     }
 }
 
-/// [`SingleRoot::OF_SCALE_1`] and [`Correction::OF_SCALE_1`] in turn: one waits for the divider while the other
-/// corrects an estimate.
+/// [`SingleRoot::OF_SCALE_1`] and [`Correction::OF_SCALE_1`] in turn: one waits for the divider while the
+/// other corrects an estimate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HalfEstimated;
 
 impl WordRoot for HalfEstimated {
-    const NAME: &str = "roots of 32-bit numbers, half of them put right by integers";
+    const NAME: &str = "roots of 32-bit numbers, half put right by integers";
 
     #[inline(always)]
     fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2], k: usize) -> L::V {
