@@ -1532,7 +1532,7 @@ fn what_no_output_is_given_is_named() {
     // What to do is about what is lost.
     let advice = "pixel aspect (2:1); a video such as .mkv keeps it; ";
     assert!(said.contains(advice), "{said}");
-    let source = "testsrc2=s=16x16:d=0.04,setparams=color_trc=smpte2084";
+    let source = "testsrc2=s=16x16:d=0.04";
     let clip = at("pq.mkv");
     ffmpeg(&[
         "-f",
@@ -1541,6 +1541,8 @@ fn what_no_output_is_given_is_named() {
         source,
         "-c:v",
         "ffv1",
+        "-color_trc",
+        "smpte2084",
         clip.to_str().unwrap(),
     ]);
     let said = refused(&clip, &at("pq.tif"), &["--strict"]);
