@@ -178,18 +178,6 @@ __device__ __forceinline__ u32 larger_halves(u32 a, u32 b)
     return r;
 }
 
-// The larger of a + b and c of each unsigned 16-bit half; sums fit it. One instruction from Hopper on.
-__device__ __forceinline__ u32 larger_of_sum_halves(u32 a, u32 b, u32 c)
-{
-#if __CUDA_ARCH__ >= 900
-    u32 r;
-    asm("{.reg .b32 t;\n add.u16x2 t, %1, %2;\n max.u16x2 %0, t, %3;}" : "=r"(r) : "r"(a), "r"(b), "r"(c));
-    return r;
-#else
-    return larger_halves(a + b, c);
-#endif
-}
-
 // Four numbers clamped to bytes, the first one lowest.
 __device__ __forceinline__ u32 pack_4(i32 a, i32 b, i32 c, i32 d)
 {

@@ -34,16 +34,6 @@ __device__ __forceinline__ u32 larger(u32 a, u32 b)
     }
 }
 
-// The larger of a + b and c.
-__device__ __forceinline__ u32 larger_of_sum(u32 a, u32 b, u32 c)
-{
-    if constexpr (HALVES) {
-        return larger_of_sum_halves(a, b, c);
-    } else {
-        return larger(a + b, c);
-    }
-}
-
 // Reads eight bytes into halves of words, AWAY bytes from `at`.
 template <bool ALIGNED, i32 AWAY>
 __device__ __forceinline__ void read_bytes(Eight &to, const u8 *row, i32 at)
@@ -120,7 +110,7 @@ __device__ __forceinline__ void largest_around(const u8 *row, i32 at, const Take
             for (i32 i = 0; i < 8; i += 2) {
                 const u32 pair = p[i] + p[i + 1];
                 all += pair;
-                most = larger_of_sum(pair, larger(p[(i + 7) % 8], p[(i + 2) % 8]), most);
+                most = larger(most, pair + larger(p[(i + 7) % 8], p[(i + 2) % 8]));
             }
             if constexpr (HALF_NUMBERS) {
                 const u32 numbers = MORE * most - FEWER * all;
