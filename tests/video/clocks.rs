@@ -973,30 +973,6 @@ fn edit_lists_that_ffmpeg_does_not_follow_are_named() {
     }
 }
 
-#[test]
-fn avi_moves_no_picture_for_sound_that_begins_less_than_a_frame_before() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    let base = clip(folder.path(), "base.mp4", H264_AAC);
-    let late = path("late.mkv");
-    let (name, to) = (base.to_str().unwrap(), late.to_str().unwrap());
-    let inputs = ["-itsoffset", "0.01", "-i", name, "-i", name];
-    ffmpeg(&[&inputs[..], &["-map", "0:v", "-map", "1:a", "-c", "copy", to]].concat());
-    for input in [&base, &late] {
-        let output = path("out.avi");
-        let run = quickly(input, &output, &["--strict"]);
-        assert!(run.ok && run.warnings().is_empty(), "{}", run.words);
-        let expected: Vec<f64> = (0..PICTURES).map(|frame| frame as f64 / 25.0).collect();
-        let found = times(&output);
-        let is_off = found.iter().zip(&expected).any(|(a, b)| (a - b).abs() > 0.001);
-        assert!(found.len() == PICTURES && !is_off, "{input:?}: {found:?}");
-        // Sound is off by its priming, 1024 samples of 48000 a second, or by the picture's delay.
-        for (found, exact) in distances(&output).iter().zip(distances(input)) {
-            assert!((found - exact).abs() < 0.04, "{input:?}: {found} s for {exact} s");
-        }
-    }
-}
-
 /// A way to write two seconds of pictures, with sound where the container has any.
 struct Whole {
     extension: &'static str,

@@ -60,7 +60,7 @@ impl VideoSink {
             origin.stretch.start = nanos(frame.metadata.skipped.ticks, self.info.time_base);
         }
         let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
-        let pause = self.left_out(picture, passthrough.as_ref());
+        let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
         if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
         }
@@ -185,16 +185,6 @@ impl VideoSink {
         }
         self.check_beginning(picture, passthrough.as_ref().map_or(0.0, Passthrough::pause))?;
         Ok((stream, passthrough))
-    }
-
-    /// Seconds before the first picture, which is shown at `picture` seconds, that pictures leave out: those
-    /// that picture and sound do, and less than a frame that the container would show behind the first one.
-    pub(super) fn left_out(&self, picture: f64, passthrough: Option<&Passthrough>) -> f64 {
-        let pause = passthrough.map_or(0.0, Passthrough::pause);
-        let frame = self.info.frame_rate.map_or(0.0, |rate| 1.0 / rate.to_f64());
-        let begins = picture - pause;
-        let is_moved = begins > 0.0 && begins < frame && self.container.moves_first_picture(2.0 * LATE);
-        if is_moved { picture } else { pause }
     }
 
     /// Names what the container cannot say: that the first picture, at `picture` seconds of which the output

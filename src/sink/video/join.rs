@@ -232,7 +232,7 @@ impl VideoSink {
         let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
         drop(reader);
         self.warnings.extend(other_rate);
-        let pause = self.left_out(picture, passthrough.as_ref());
+        let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
         if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
         }

@@ -15,7 +15,7 @@ mod times;
 
 pub(super) use sample::{Sample, SampleSource, video_of};
 pub(super) use streams::{PACKETS_TRIED, STALE_TEXTS, StreamHandling};
-pub(super) use times::{COARSE, KEEP_NEGATIVE};
+pub(super) use times::KEEP_NEGATIVE;
 
 use crate::ffmpeg::{AvError, AvFormat, Encoder, EncoderKind, EncoderSetup, Muxer, log};
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@ const PICTURE_LASTS: f64 = 0.04;
 const SOUND_LASTS: f64 = 0.02;
 
 /// Seconds that a picture may be moved by a container that counts frames instead of time.
-pub(in crate::sink::video) const COARSE: f64 = 0.03;
+const COARSE: f64 = 0.03;
 
 /// Packets of sound below which a trial does not show whether their times are kept, the seconds and the part
 /// of its length by which their span may be off, and the seconds of a gap that is tried.

@@ -146,7 +146,7 @@ impl Reader {
     }
 
     /// When the first of them begins, in seconds.
-    pub(in crate::sink::video::passthrough) fn first_waiting(&self, index: usize) -> Option<f64> {
+    fn first_waiting(&self, index: usize) -> Option<f64> {
         let mut packets = self.pending.iter();
         let first = packets.find(|(packet, _)| packet.stream() == index);
         first.map(|&(_, time)| time)

@@ -2,7 +2,7 @@
 
 use super::{TOO_SHORT_TO_HEAR, writes_units};
 use crate::ffmpeg::{Medium, Muxer};
-use crate::sink::video::container::{COARSE, Container, KEEP_NEGATIVE, StreamHandling};
+use crate::sink::video::container::{Container, KEEP_NEGATIVE, StreamHandling};
 use crate::sink::video::passthrough::Passthrough;
 use crate::sink::video::passthrough::copied::Copied;
 
@@ -16,7 +16,6 @@ impl Passthrough {
     ) {
         self.place_late_sound(container, picture);
         self.place_early_sound(muxer, container, picture - self.pause);
-        self.keep_pictures(muxer, container);
         if writes_units(muxer) {
             self.begin_encoded_sound(picture);
             self.report_moved_sound(container, picture);
@@ -89,27 +88,6 @@ impl Passthrough {
                 }
             } else if let StreamHandling::Encode(transcoder) = &mut copied.handling {
                 transcoder.overlay_priming();
-            }
-        }
-    }
-
-    /// Has pictures stay at their times beside sound that is copied and begins before zero, in a container
-    /// that has all sound begin at once. Where all streams were moved to begin at zero, pictures that move by
-    /// less than a frame would come a frame later.
-    fn keep_pictures(&mut self, muxer: &mut Muxer, container: &Container) {
-        if !container.counts_packets() {
-            return;
-        }
-        for copied in &self.copied {
-            let first = self.reader.first_waiting(copied.from).map(|at| at + copied.delay);
-            let is_copied = matches!(copied.handling, StreamHandling::Copy { .. });
-            let Some(early) = first.filter(|at| is_copied && at.is_finite() && *at < 0.0) else {
-                continue;
-            };
-            // All muxers have this option.
-            let _ = muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1);
-            if early < -COARSE {
-                self.losses.extend(vec![copied.moved(early, container)]);
             }
         }
     }
