@@ -113,14 +113,11 @@ impl DecodingCost {
     pub fn decoders(&self, frames: u64, usual: usize) -> usize {
         let all = self.decoder * frames as f64;
         let usual = usual.max(1);
-        if self.stretches <= usual {
-            return ((all / EACH).sqrt().round() as usize).clamp(1, self.stretches);
-        }
         let saved = all / usual as f64 * (1.0 - 1.0 / self.more);
-        if saved > (usual / 2) as f64 * EACH {
+        if self.stretches > usual && saved > (usual / 2) as f64 * EACH {
             return usual + usual / 2;
         }
-        ((all / EACH).sqrt().round() as usize).clamp(1, usual)
+        ((all / EACH).sqrt().round() as usize).clamp(1, usual.min(self.stretches))
     }
 
     /// Seconds by which a card decodes so many frames faster than `cores`, its decoders' start and end

@@ -207,7 +207,8 @@ impl VideoSource {
         if !self.input.demuxer.format_name().contains("mp4") {
             return Ok(());
         }
-        let Some(list) = edits::edit_list(&self.file.path, self.input.stream) else {
+        let lists = edits::EditLists::read(&self.file.path);
+        let Some(list) = lists.and_then(|lists| lists.of(self.input.stream)) else {
             return Ok(());
         };
         self.findings.damage.is_edited = list.has_parts || list.unfollowed.is_some();

@@ -11,7 +11,7 @@ use super::reading::Reader;
 use crate::ffmpeg::{AudioEncoderKind, AudioTranscoder, AvError, Medium, Muxer, Packet, StreamFacts};
 use crate::sink::video::container::{AddVideo, Container, PACKETS_TRIED, StreamHandling, explained};
 use crate::sink::video::selection::{AudioEncoding, StreamOptions, Streams};
-use crate::source::video::unfollowed_edits;
+use crate::source::video::EditLists;
 
 /// Audio encoders to try where FFmpeg's own choice for a container does not do.
 const AUDIO_ENCODERS: &[&str] = &[
@@ -168,14 +168,14 @@ impl Planner<'_> {
     /// Names streams whose edit lists FFmpeg does not follow.
     fn report_edits(&mut self, planned: &[Planned]) {
         let demuxer = &self.reader.demuxer;
-        if !demuxer.format_name().contains("mp4") {
+        if planned.is_empty() || !demuxer.format_name().contains("mp4") {
             return;
         }
+        let Some(lists) = EditLists::read(&self.reader.path) else {
+            return;
+        };
         for Planned { index, .. } in planned {
-            let (Some(facts), Some(words)) = (
-                demuxer.stream(*index),
-                unfollowed_edits(&self.reader.path, *index),
-            ) else {
+            let (Some(facts), Some(words)) = (demuxer.stream(*index), lists.unfollowed(*index)) else {
                 continue;
             };
             let sentence = format!(

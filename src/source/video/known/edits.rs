@@ -45,20 +45,32 @@ pub(in crate::source::video) struct EditList {
     pub(in crate::source::video) has_parts: bool,
 }
 
-/// What the edit list of stream `index` of the MP4 or QuickTime file at `path` has that FFmpeg does not
-/// follow, in words; `None` if there is nothing of that kind, or the file cannot be read twice.
-pub(crate) fn unfollowed_edits(path: &Path, index: usize) -> Option<String> {
-    edit_list(path, index)?.unfollowed
+/// The edit lists of an MP4 or QuickTime file.
+pub(crate) struct EditLists {
+    /// What the movie box holds.
+    movie: Vec<u8>,
 }
 
-/// The edit list of stream `index` of the MP4 or QuickTime file at `path`; `None` if there is none, or the
-/// file cannot be read twice.
-pub(in crate::source::video) fn edit_list(path: &Path, index: usize) -> Option<EditList> {
-    if !path.is_file() {
-        return None;
+impl EditLists {
+    /// Those of the file at `path`; `None` if it has no movie box, or cannot be read twice.
+    pub(crate) fn read(path: &Path) -> Option<EditLists> {
+        if !path.is_file() {
+            return None;
+        }
+        let mut file = BufReader::new(File::open(path).ok()?);
+        let movie = movie(&mut file).ok()??;
+        Some(EditLists { movie })
     }
-    let mut file = BufReader::new(File::open(path).ok()?);
-    of_movie(&movie(&mut file).ok()??, index)
+
+    /// The one of stream `index`.
+    pub(in crate::source::video) fn of(&self, index: usize) -> Option<EditList> {
+        of_movie(&self.movie, index)
+    }
+
+    /// What the one of stream `index` has that FFmpeg does not follow, in words.
+    pub(crate) fn unfollowed(&self, index: usize) -> Option<String> {
+        self.of(index)?.unfollowed
+    }
 }
 
 fn of_movie(movie: &[u8], index: usize) -> Option<EditList> {

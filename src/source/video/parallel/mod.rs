@@ -167,16 +167,14 @@ impl Plan {
                 .unwrap_or(USUAL),
         };
         let stretch = stretch.max(1);
-        let stretches = front
-            .info
-            .frames
-            .map_or(usize::MAX, |n| (n as usize).div_ceil(stretch).max(1));
+        let stretches_of =
+            |frames: Option<u64>| frames.map_or(usize::MAX, |n| (n as usize).div_ceil(stretch).max(1));
+        let stretches = stretches_of(front.info.frames);
         let mut part = front.info.clone();
         part.frames = decoders.range.count(&front.info);
-        part.decoding_cost = part.decoding_cost.map(|cost| {
-            let few = part.frames.map_or(stretches, |n| (n as usize).div_ceil(stretch));
-            cost.in_stretches(few)
-        });
+        part.decoding_cost = part
+            .decoding_cost
+            .map(|cost| cost.in_stretches(stretches_of(part.frames)));
         let reading = Reading::new(front, decoders, &part)?;
         let memory = decoders.memory.unwrap_or_else(|| reading.usual_memory());
         let affordable = memory / reading.frame_bytes(&front.info).max(1);
