@@ -302,6 +302,32 @@ fn small_boxes_of_bytes_give_the_references_bits_at_any_width() {
     }
 }
 
+/// Every number of columns of a box that has a loop of its own, and other loops, at every width up to two steps
+/// of the longest vectors: the last step of a row reads further than results go.
+#[test]
+fn every_width_up_to_two_vectors_gives_the_references_bits() {
+    let mut random = Random::new(33);
+    let boxes = (7..=33).step_by(2).map(|columns| {
+        let mask = Mask::from_integers(columns, 3, vec![1; 3 * columns], 3 * columns as i64).unwrap();
+        chain(mask, Border::Replicate, Algorithm::Auto)
+    });
+    let named = [
+        "gaussian:size=3",
+        "gaussian:size=9",
+        "gaussian:size=27",
+        "sobel",
+        "scharr:scale=0.5",
+    ]
+    .map(|spec| Chain::parse(spec).unwrap());
+    for mut chain in boxes.chain(named) {
+        for width in 1..=130 {
+            chain.border = BORDERS[random.below(BORDERS.len() as u64) as usize];
+            let frame = noise(format("gray"), width, 3 + random.below(3) as usize, &mut random);
+            assert!(agrees(&chain, &frame, 1), "{width}");
+        }
+    }
+}
+
 /// Symmetric 3x3 masks on bytes, likewise: with sums far larger than a word or a byte holds, and without any
 /// shift.
 #[test]

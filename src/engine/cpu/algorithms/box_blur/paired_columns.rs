@@ -51,6 +51,19 @@ const fn pairs_of_a_group(columns: usize) -> usize {
     }
 }
 
+/// Whole groups of a window of `columns` columns. Three pairs are a group of four less the next pair.
+const fn groups(columns: usize) -> usize {
+    let group = pairs_of_a_group(columns);
+    (columns / 2 + group / 4) / group
+}
+
+/// Columns that are read on the right of a result: those of the window, and a pair next to it if groups have
+/// more pairs than the window.
+const fn reach_of_groups(columns: usize) -> usize {
+    let has_next = groups(columns) * pairs_of_a_group(columns) > columns / 2;
+    columns / 2 + if has_next { 2 } else { 0 }
+}
+
 /// True if this method suits masks of `columns` columns, given that their sums fit words.
 pub(super) fn suit(columns: usize, channels: usize) -> bool {
     (LEAST..=MOST_IN_WORDS).contains(&columns) && channels == 1
@@ -318,7 +331,7 @@ impl<const COLUMNS: usize> IntLoop for Change<'_, COLUMNS> {
         let (rows, ends) = (self.rows.map(<[u8]>::as_ptr), self.ends.map(<[u8]>::as_ptr));
         // SAFETY: the ends have a TILE before the row, of which this is the last step; steps up to `whole`
         // end within both rows, which have as many bytes; what follows are less than a TILE of the row, and
-        // at most 15 bytes after it, in two TILEs of the ends. The lines have as many words.
+        // at most 17 bytes after it, in two TILEs of the ends. The lines have as many words.
         unsafe {
             self.step(
                 simd,
@@ -330,7 +343,7 @@ impl<const COLUMNS: usize> IntLoop for Change<'_, COLUMNS> {
             for x in (0..whole).step_by(step) {
                 self.step(simd, low, &mut before, x as isize, rows.map(|row| row.add(x)));
             }
-            for x in (whole..samples + COLUMNS / 2).step_by(step) {
+            for x in (whole..samples + reach_of_groups(COLUMNS)).step_by(step) {
                 self.step(
                     simd,
                     low,
@@ -391,10 +404,9 @@ impl<const COLUMNS: usize> Make<'_, COLUMNS> {
     /// The step's columns, and those that the mask reaches on either side, are readable.
     #[inline(always)]
     unsafe fn pairs<L: Simd>(&self, simd: L, x: usize, first: isize) -> L::V {
-        // A group holds its last pair's place. Three pairs are a group of four less one.
-        let (all, group) = (COLUMNS / 2, Self::GROUP);
+        // A group holds its last pair's place.
+        let (all, group, groups) = (COLUMNS / 2, Self::GROUP, groups(COLUMNS));
         let line = if group == 1 { PAIRS } else { GROUPS };
-        let groups = (all + group / 4) / group;
         // SAFETY: the pairs are within the mask's reach of the step's columns, or next to it.
         unsafe {
             let mut sum = self.load(simd, line, x, first + group as isize - 1);
