@@ -76,9 +76,6 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// True if deinterleaving rows pays, which needs permutations across the whole vector.
     const DEINTERLEAVES: bool = false;
 
-    /// True if [`Simd::roots_below`] with a correction takes less time than [`Simd::scaled_roots`].
-    const ESTIMATES_ROOTS: bool = false;
-
     /// Runs a loop, compiled for this set.
     fn enter<W: IntLoop>(self, work: W);
 
@@ -180,7 +177,14 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// to even. The conversion to 32-bit floating point and each further step are rounded by IEEE 754.
     fn scaled_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
 
-    /// The same, rounded down, and off by up to a 2^14th part before that. It may be negative for 0.
+    /// The same, with a root that is off by up to a (2^-24 + 1.5 x 2^-28)th part. It may be negative for 0.
+    #[inline(always)]
+    fn near_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V {
+        self.scaled_roots(numbers, factor)
+    }
+
+    /// [`Simd::scaled_roots`], rounded down, and off by up to a 2^14th part before that. It may be negative for
+    /// 0.
     fn roots_below(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
 
     /// The roots of `a^2 + b^2`, times `factor` if there is one, rounded down. The conversion to 32-bit

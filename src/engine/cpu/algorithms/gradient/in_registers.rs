@@ -7,7 +7,7 @@
 //! p6 p5 p4
 //!
 //! slopes        u = corner (p4 - p0), v = corner (p2 - p6)       sobel, prewitt, scharr: corners serve both
-//!               x = u + v + side (p3 - p7)                       masks
+//!               x = u + v + side (p3 - p7)                       masks; sums of 16 bits: `slopes.rs`
 //!               y = u - v + side (p5 - p1)
 //! differences   x = a - b, y = c - d                             roberts
 //!               root(x^2 + y^2)
@@ -27,9 +27,11 @@
 
 use super::Width;
 use super::lanes::{Lanes, Numbers, Words};
-use super::root::{CORRECTED, Correction, HalfEstimated, Root, SingleRoot, WordRoot};
+use super::root::{CORRECTED, Correction, Root, SingleRoot, WordRoot};
+use super::slopes::{SlopeLoop, SlopeRows, Slopes};
+use super::store::{Levels, Step, store_row};
 use super::sums::{Centred, Places, Sample, Tap, TapOffset};
-use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
+use crate::engine::cpu::rows::prefetch::NextRows;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{CombinedKernel, Combining, Compass, Convolve, RING};
@@ -38,12 +40,20 @@ use std::marker::PhantomData;
 
 /// The vector loop of a plane, by the lines that it reads.
 pub(super) enum InRegisters {
+    /// Samples as words, and lines made of them; sums of 16 bits.
+    Slopes(Box<dyn SlopeRows>),
     /// Samples as words; sums of 16 bits.
     Words(Box<dyn Rows<i16>>),
     /// Samples less 2^15 as words; sums of 32 bits.
     Centred(Box<dyn Rows<Centred>>),
     /// Samples as numbers; sums of 32 bits.
     Numbers(Box<dyn Rows<i32>>),
+}
+
+/// A method of roots of sums of 16 bits.
+enum Roots {
+    Single(SingleRoot),
+    Corrected(Correction),
 }
 
 /// What a loop is made for.
@@ -80,11 +90,8 @@ impl InRegisters {
         match (kernel.combining, width) {
             (_, Width::SixtyFour) => None,
             (Combining::Magnitude(_), _) => match Slopes::new(kernel) {
-                Some(Slopes { corner: 1, side }) => {
-                    planned.magnitudes(Slopes::<true> { corner: 1, side }, RING, root?)
-                }
-                Some(slopes) => planned.magnitudes(slopes, RING, root?),
-                None => planned.magnitudes(Differences, differences(masks)?, root?),
+                Some(slopes) => planned.slopes(slopes, root?),
+                None => planned.differences(differences(masks)?, root?),
             },
             (_, Width::Sixteen) => Some(InRegisters::Words(planned.others::<Words>(masks, compass)?)),
             (_, Width::ThirtyTwo) => Some(InRegisters::Numbers(planned.others::<Numbers>(masks, compass)?)),
@@ -94,6 +101,7 @@ impl InRegisters {
     /// The description of the roots; `None` if there are none.
     pub(super) fn roots(&self) -> Option<&'static str> {
         match self {
+            InRegisters::Slopes(rows) => Some(rows.roots()),
             InRegisters::Words(rows) => rows.roots(),
             InRegisters::Centred(rows) => rows.roots(),
             InRegisters::Numbers(rows) => rows.roots(),
@@ -103,7 +111,7 @@ impl InRegisters {
     /// Bits of sums.
     pub(super) fn width(&self) -> Width {
         match self {
-            InRegisters::Words(_) => Width::Sixteen,
+            InRegisters::Slopes(_) | InRegisters::Words(_) => Width::Sixteen,
             InRegisters::Centred(_) | InRegisters::Numbers(_) => Width::ThirtyTwo,
         }
     }
@@ -120,42 +128,79 @@ impl Planned<'_> {
             vectors: self.vectors,
             make,
             places,
-            levels: Levels::new::<M::Lanes>(self.format, self.first.high)?,
+            levels: self.levels::<M::Lanes>()?,
         }))
     }
 
-    /// A loop of roots.
-    fn magnitudes<S: TwoSums<N>, const N: usize>(
+    /// `None` if integers of `W` do not hold them.
+    fn levels<W: Lanes>(&self) -> Option<Levels> {
+        Levels::new::<W>(self.format, self.first.high)
+    }
+
+    /// A loop of roots of slopes.
+    fn slopes(&self, slopes: Slopes<false>, root: &Root) -> Option<InRegisters> {
+        let words = match slopes.unit() {
+            Some(slopes) => self.word_slopes(slopes, root),
+            None => self.word_slopes(slopes, root),
+        };
+        words.or_else(|| self.number_roots(slopes, RING, root))
+    }
+
+    /// A loop of roots of slopes of 16 bits; `None` if these do not hold them.
+    fn word_slopes<const UNIT: bool>(&self, slopes: Slopes<UNIT>, root: &Root) -> Option<InRegisters> {
+        let (vectors, levels) = (self.vectors, self.levels::<Words>()?);
+        let rows: Box<dyn SlopeRows> = match self.word_roots(root)? {
+            Roots::Single(root) => Box::new(SlopeLoop {
+                vectors,
+                slopes,
+                root,
+                levels,
+            }),
+            Roots::Corrected(root) => Box::new(SlopeLoop {
+                vectors,
+                slopes,
+                root,
+                levels,
+            }),
+        };
+        Some(InRegisters::Slopes(rows))
+    }
+
+    /// A loop of roots of two differences.
+    fn differences(&self, places: [TapOffset; 4], root: &Root) -> Option<InRegisters> {
+        let words = self.word_roots(root).and_then(|root| match root {
+            Roots::Single(root) => self.rows(WordDifferences { root }, places),
+            Roots::Corrected(root) => self.rows(WordDifferences { root }, places),
+        });
+        words
+            .map(InRegisters::Words)
+            .or_else(|| self.number_roots(Differences, places, root))
+    }
+
+    /// The method of roots of sums of 16 bits; `None` if these do not hold the sums.
+    fn word_roots(&self, root: &Root) -> Option<Roots> {
+        if self.width != Width::Sixteen {
+            return None;
+        }
+        let corrected = || root.in_words(self.most_sum()).map(Roots::Corrected);
+        root.single_in_words().map(Roots::Single).or_else(corrected)
+    }
+
+    /// A loop of roots of sums of 32 bits.
+    fn number_roots<S: NumberSums<N>, const N: usize>(
         &self,
         sums: S,
         places: [TapOffset; N],
         root: &Root,
     ) -> Option<InRegisters> {
-        fn estimates<L: Simd>(_: L) -> bool {
-            L::ESTIMATES_ROOTS
-        }
-        let most_sum = self.kernel.most_sum(self.format.max_value());
-        let single = root.single_in_words();
-        let is_faster = single.is_none() || with_simd!(self.vectors, simd => estimates(simd));
-        let corrected = root.in_words(most_sum).filter(|_| is_faster);
-        let words = if self.width != Width::Sixteen {
-            None
-        } else if corrected == Some(Correction::OF_SCALE_1) && single == Some(SingleRoot::OF_SCALE_1) {
-            let root = HalfEstimated;
-            self.rows(WordRoots { sums, root }, places)
-        } else if let Some(root) = corrected {
-            self.rows(WordRoots { sums, root }, places)
-        } else if let Some(root) = single {
-            self.rows(WordRoots { sums, root }, places)
-        } else {
-            None
-        };
-        if let Some(words) = words {
-            return Some(InRegisters::Words(words));
-        }
-        let root = root.in_numbers(most_sum)?;
+        let root = root.in_numbers(self.most_sum())?;
         self.rows(NumberRoots { sums, root }, places)
             .map(InRegisters::Centred)
+    }
+
+    /// The largest sum of a mask.
+    fn most_sum(&self) -> i64 {
+        self.kernel.most_sum(self.format.max_value())
     }
 
     /// A loop of the largest sums, or of absolute values.
@@ -208,14 +253,16 @@ struct Loop<M, const N: usize, const R: usize> {
 
 impl<M: Make<N, R>, const N: usize, const R: usize> Rows<M::Line> for Loop<M, N, R> {
     fn make(&self, lines: &Places<'_, M::Line>, out: &mut [u8], next: NextRows<'_>) {
-        let samples = out.len() / self.levels.bytes;
-        let row = MakeRow::<'_, _, M, N, R> {
-            make: self.make,
+        let samples = out.len() / self.levels.bytes();
+        let under = self
+            .places
+            .map(|place| lines.under(place, 0, samples.next_multiple_of(TILE)));
+        let row = MakeRow {
+            steps: RowSteps {
+                make: self.make,
+                under,
+            },
             levels: self.levels,
-            under: self
-                .places
-                .map(|place| lines.under(place, 0, samples.next_multiple_of(TILE))),
-            samples,
             out,
             next,
         };
@@ -239,78 +286,31 @@ trait Make<const N: usize, const R: usize>: Copy + Send + Sync + 'static {
     /// The description of the roots; `None` if there are none.
     const ROOTS: Option<&'static str> = None;
 
-    /// Makes results `k` of a step's vectors of samples.
-    fn make<L: Simd>(self, simd: L, samples: [L::V; N], k: usize) -> [L::V; R];
+    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; R];
 }
 
-/// Two sums of differences of the samples under `N` weights.
-trait TwoSums<const N: usize>: Copy + Send + Sync + 'static {
-    fn sums<W: Lanes, L: Simd>(self, simd: L, samples: impl Differ<L>) -> [L::V; 2];
+/// Two sums of 32 bits, of differences of the samples under `N` weights.
+pub(super) trait NumberSums<const N: usize>: Copy + Send + Sync + 'static {
+    fn sums<L: Simd>(self, simd: L, samples: Pairs<L::V, N>) -> [L::V; 2];
 }
 
-/// Samples whose differences are made.
-trait Differ<L: Simd>: Copy {
+/// The words of the samples under `N` weights, of which the first or the second half of
+/// [`Order::Interleaved`] is combined.
+#[derive(Clone, Copy)]
+pub(super) struct Pairs<V, const N: usize> {
+    words: [V; N],
+    half: usize,
+}
+
+impl<V: Copy, const N: usize> Pairs<V, N> {
     /// Sample `a` less sample `b`, times a weight of 16 bits.
-    fn differ(self, simd: L, a: usize, b: usize, weight: i32) -> L::V;
-}
-
-/// Differences of 16 bits.
-#[derive(Clone, Copy)]
-struct InWords<V, const N: usize>([V; N]);
-
-impl<L: Simd, const N: usize> Differ<L> for InWords<L::V, N> {
     #[inline(always)]
-    fn differ(self, simd: L, a: usize, b: usize, weight: i32) -> L::V {
-        Words::times(simd, Words::sub(simd, self.0[a], self.0[b]), weight)
-    }
-}
-
-/// Differences of 32 bits, of the first or of the second half of [`Order::Interleaved`].
-#[derive(Clone, Copy)]
-struct InPairs<V, const N: usize>([V; N], usize);
-
-impl<L: Simd, const N: usize> Differ<L> for InPairs<L::V, N> {
-    #[inline(always)]
-    fn differ(self, simd: L, a: usize, b: usize, weight: i32) -> L::V {
+    pub(super) fn differ<L: Simd<V = V>>(self, simd: L, a: usize, b: usize, weight: i32) -> V {
         let weights = simd.splat(weight.wrapping_neg() << 16 | weight & 0xFFFF);
-        simd.multiply(simd.interleave_words(self.0[a], self.0[b])[self.1], weights)
-    }
-}
-
-/// Two 3x3 masks across each other, such as Sobel's, with the weights of corners and of the middles of sides.
-/// With `UNIT` corners have the weight 1.
-#[derive(Clone, Copy)]
-struct Slopes<const UNIT: bool> {
-    corner: i32,
-    side: i32,
-}
-
-impl Slopes<false> {
-    /// `None` for other masks, and for weights that take more than 16 bits.
-    fn new(kernel: &CombinedKernel) -> Option<Slopes<false>> {
-        let [across, down] = &kernel.masks[..] else {
-            return None;
-        };
-        let &[_, _, corner, _, _, side, ..] = &across[..] else {
-            return None;
-        };
-        let (c, s) = (corner, side);
-        let is_known =
-            across[..] == [-c, 0, c, -s, 0, s, -c, 0, c] && down[..] == [-c, -s, -c, 0, 0, 0, c, s, c];
-        let is_short = c.abs().max(s.abs()) <= i32::from(i16::MAX);
-        (is_known && kernel.width == 3 && is_short).then_some(Slopes { corner, side })
-    }
-}
-
-impl<const UNIT: bool> TwoSums<8> for Slopes<UNIT> {
-    #[inline(always)]
-    fn sums<W: Lanes, L: Simd>(self, simd: L, p: impl Differ<L>) -> [L::V; 2] {
-        let corner = if UNIT { 1 } else { self.corner };
-        let side = self.side;
-        let (u, v) = (p.differ(simd, 4, 0, corner), p.differ(simd, 2, 6, corner));
-        let x = W::add(simd, W::add(simd, u, v), p.differ(simd, 3, 7, side));
-        let y = W::add(simd, W::sub(simd, u, v), p.differ(simd, 5, 1, side));
-        [x, y]
+        simd.multiply(
+            simd.interleave_words(self.words[a], self.words[b])[self.half],
+            weights,
+        )
     }
 }
 
@@ -330,49 +330,48 @@ fn differences(masks: &[Vec<Tap>]) -> Option<[TapOffset; 4]> {
     is_known.then(|| taps.map(|tap| tap.place))
 }
 
-impl TwoSums<4> for Differences {
+impl NumberSums<4> for Differences {
     #[inline(always)]
-    fn sums<W: Lanes, L: Simd>(self, simd: L, p: impl Differ<L>) -> [L::V; 2] {
+    fn sums<L: Simd>(self, simd: L, p: Pairs<L::V, 4>) -> [L::V; 2] {
         [p.differ(simd, 0, 1, 1), p.differ(simd, 2, 3, 1)]
     }
 }
 
-/// The roots of the sums of squares of two sums of 16 bits.
+/// The roots of the sums of squares of two differences of 16 bits.
 #[derive(Clone, Copy)]
-struct WordRoots<S, R> {
-    sums: S,
+struct WordDifferences<R> {
     root: R,
 }
 
-impl<S: TwoSums<N>, R: WordRoot, const N: usize> Make<N, 1> for WordRoots<S, R> {
+impl<R: WordRoot> Make<4, 1> for WordDifferences<R> {
     type Line = i16;
     type Lanes = Words;
     const ROOTS: Option<&'static str> = Some(R::NAME);
 
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, samples: [L::V; N], k: usize) -> [L::V; 1] {
-        let sums = self.sums.sums::<Words, L>(simd, InWords(samples));
-        [self.root.of_words(simd, sums, k)]
+    fn make<L: Simd>(self, simd: L, [a, b, c, d]: [L::V; 4]) -> [L::V; 1] {
+        let sums = [Words::sub(simd, a, b), Words::sub(simd, c, d)];
+        [self.root.of_words(simd, sums)]
     }
 }
 
-/// The same of 32 bits.
+/// The roots of the sums of squares of two sums of 32 bits.
 #[derive(Clone, Copy)]
 struct NumberRoots<S> {
     sums: S,
     root: Correction,
 }
 
-impl<S: TwoSums<N>, const N: usize> Make<N, 2> for NumberRoots<S> {
+impl<S: NumberSums<N>, const N: usize> Make<N, 2> for NumberRoots<S> {
     type Line = Centred;
     type Lanes = Numbers;
     const ROOTS: Option<&'static str> = Some(CORRECTED);
 
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, samples: [L::V; N], _: usize) -> [L::V; 2] {
+    fn make<L: Simd>(self, simd: L, words: [L::V; N]) -> [L::V; 2] {
         let mut roots = [simd.splat(0); 2];
         for half in 0..2 {
-            let sums = self.sums.sums::<Numbers, L>(simd, InPairs(samples, half));
+            let sums = self.sums.sums(simd, Pairs { words, half });
             roots[half] = self.root.of_numbers(simd, sums);
         }
         roots
@@ -409,7 +408,7 @@ impl<W: Lanes> Make<8, 1> for Largest<W> {
     type Lanes = W;
 
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, p: [L::V; 8], _: usize) -> [L::V; 1] {
+    fn make<L: Simd>(self, simd: L, p: [L::V; 8]) -> [L::V; 1] {
         let (more, others) = (self.compass.more as i32, self.compass.others as i32);
         let mut all = W::add(simd, p[0], p[1]);
         let mut most = W::add(simd, all, W::max(simd, p[7], p[2]));
@@ -462,7 +461,7 @@ impl<W: Lanes, const N: usize> Make<N, 1> for Absolute<W, N> {
     type Lanes = W;
 
     #[inline(always)]
-    fn make<L: Simd>(self, simd: L, samples: [L::V; N], _: usize) -> [L::V; 1] {
+    fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; 1] {
         let mut sum = W::splat(simd, self.start);
         for k in 0..N {
             sum = W::add(simd, sum, W::weigh(simd, samples[k], self.weights[k]));
@@ -472,142 +471,50 @@ impl<W: Lanes, const N: usize> Make<N, 1> for Absolute<W, N> {
     }
 }
 
-/// Converts integers to stored samples.
-#[derive(Clone, Copy)]
-struct Levels {
-    /// The value to add.
-    high: i32,
-    /// The integer that becomes the largest sample.
-    most: i32,
-    /// The integer, at least 0, that becomes the smallest sample.
-    least: i32,
-    /// The largest sample.
-    max: u16,
-    /// Bytes of a stored sample.
-    bytes: usize,
-    /// Padding bits below a stored sample.
-    left: u32,
-}
-
-impl Levels {
-    /// `None` if integers of `W` do not hold the levels.
-    fn new<W: Lanes>(format: PixelFormat, high: i64) -> Option<Levels> {
-        let most = i64::from(format.max_value()) - high;
-        let fits = most >= 0 && high >= -W::MOST && high.max(most) <= W::MOST;
-        fits.then_some(Levels {
-            high: high as i32,
-            most: most as i32,
-            least: (-high).max(0) as i32,
-            max: format.max_value() as u16,
-            bytes: format.bytes_per_sample(),
-            left: format.shift(),
-        })
-    }
-
-    /// True if samples have a byte, and nothing is added to integers.
-    fn are_plain_bytes(&self) -> bool {
-        self.high == 0 && self.bytes == 1
-    }
-
-    /// Stores the results of a step, in vectors of words or, in `order`, of numbers.
-    ///
-    /// # Safety
-    /// 4 LANES samples are writable at `to`.
-    #[inline(always)]
-    unsafe fn store<W: Lanes, L: Simd>(self, simd: L, mut made: [L::V; 4], order: Order, to: *mut u8) {
-        let are_words = W::BYTES == 2;
-        // Stores clamp, except for words that become samples of two bytes.
-        if self.high != 0 || (are_words && self.bytes == 2) {
-            for k in 0..W::BYTES {
-                let least = W::max(simd, made[k], W::splat(simd, self.least));
-                let clamped = W::min(simd, least, W::splat(simd, self.most));
-                made[k] = W::add(simd, clamped, W::splat(simd, self.high));
-            }
-        }
-        let [a, b, c, d] = made;
-        let half = to.wrapping_add(4 * L::LANES);
-        // SAFETY: 4 LANES samples are writable at `to`: if they have two bytes, 2 LANES at `to` and 2 LANES
-        // at `half`.
-        unsafe {
-            match (are_words, self.bytes) {
-                (true, 1) => simd.store_packed([a, b], Order::Interleaved, to),
-                (false, 1) => simd.store_bytes([a, b, c, d], order, to),
-                (true, _) => {
-                    simd.store(to, simd.shift_words_up(a, self.left));
-                    simd.store(half, simd.shift_words_up(b, self.left));
-                }
-                (false, _) => {
-                    simd.store_words([a, b], order, self.max, self.left, to);
-                    simd.store_words([c, d], order, self.max, self.left, half);
-                }
-            }
-        }
-    }
-}
-
 /// The loop that makes a row.
-struct MakeRow<'a, T, M, const N: usize, const R: usize> {
-    make: M,
+struct MakeRow<'a, M: Make<N, R>, const N: usize, const R: usize> {
+    steps: RowSteps<'a, M, N, R>,
     levels: Levels,
-    /// The samples under each weight, rounded up to whole steps.
-    under: [&'a [T]; N],
-    samples: usize,
     out: &'a mut [u8],
     next: NextRows<'a>,
 }
 
-impl<M: Make<N, R>, const N: usize, const R: usize> IntLoop for MakeRow<'_, M::Line, M, N, R> {
+impl<M: Make<N, R>, const N: usize, const R: usize> IntLoop for MakeRow<'_, M, N, R> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        if self.levels.are_plain_bytes() {
-            self.steps::<L, true>(simd);
-        } else {
-            self.steps::<L, false>(simd);
-        }
+        store_row(simd, self.steps, self.levels, self.out, self.next);
     }
 }
 
-impl<M: Make<N, R>, const N: usize, const R: usize> MakeRow<'_, M::Line, M, N, R> {
-    /// The steps of a row. With `PLAIN_BYTES`, of [`Levels::are_plain_bytes`], the loop has no branches.
+/// Its steps.
+struct RowSteps<'a, M: Make<N, R>, const N: usize, const R: usize> {
+    make: M,
+    /// The samples under each weight, rounded up to a multiple of [`TILE`].
+    under: [&'a [M::Line]; N],
+}
+
+impl<M: Make<N, R>, const N: usize, const R: usize> Step for RowSteps<'_, M, N, R> {
+    type Lanes = M::Lanes;
+    const ORDER: Order = if R == 2 { Order::Interleaved } else { Order::Plain };
+
     #[inline(always)]
-    fn steps<L: Simd, const PLAIN_BYTES: bool>(self, simd: L) {
-        let (make, mut levels) = (self.make, self.levels);
-        if PLAIN_BYTES {
-            (levels.high, levels.bytes) = (0, 1);
-        }
-        let under = self.under.map(<[M::Line]>::as_ptr);
-        let order = if R == 2 { Order::Interleaved } else { Order::Plain };
-        let step = 4 * L::LANES;
+    fn make<L: Simd>(&mut self, simd: L, x: usize) -> [L::V; 4] {
         // Vectors that hold the samples of a step.
         let vectors = size_of::<M::Line>();
-        let mut last = [0_u8; 2 * TILE];
-        let out = self.out.as_mut_ptr();
-        for x in (0..self.samples).step_by(step) {
-            let mut made = [simd.splat(0); 4];
-            for k in 0..vectors {
-                let mut samples = [simd.splat(0); N];
-                for n in 0..N {
-                    // SAFETY: `under` has the samples of a row rounded up to TILE, a multiple of a step's 4
-                    // LANES.
-                    samples[n] = unsafe { simd.load(under[n].add(x + step / vectors * k)) };
-                }
-                let results = make.make(simd, samples, k);
-                for r in 0..R {
-                    made[R * k + r] = results[r];
-                }
+        let mut made = [simd.splat(0); 4];
+        for k in 0..vectors {
+            let mut samples = [simd.splat(0); N];
+            for n in 0..N {
+                // SAFETY: `under` has the samples of a row rounded up to TILE, a multiple of a step's 4
+                // LANES.
+                samples[n] = unsafe { simd.load(self.under[n].as_ptr().add(x + 4 * L::LANES / vectors * k)) };
             }
-            let at = x * levels.bytes;
-            let to = match x + step <= self.samples {
-                true => out.wrapping_add(at),
-                false => last.as_mut_ptr(),
-            };
-            // SAFETY: the step ends within the row, or `last` has room for TILE samples of two bytes, which
-            // is no less than a step.
-            unsafe { levels.store::<M::Lanes, L>(simd, made, order, to) };
-            prefetch(simd, self.next, at, step * levels.bytes);
+            let results = self.make.make(simd, samples);
+            for r in 0..R {
+                made[R * k + r] = results[r];
+            }
         }
-        let rest = &mut self.out[self.samples / step * step * levels.bytes..];
-        rest.copy_from_slice(&last[..rest.len()]);
+        made
     }
 }
 
@@ -616,15 +523,44 @@ pub(super) mod tests {
     use super::*;
     use crate::engine::cpu::simd::InstructionSet;
 
-    /// The roots of pairs of sums, as vectors of numbers or of words compute them.
-    struct Lengths<'a> {
-        correction: Correction,
-        in_words: bool,
+    /// A method of roots in vectors.
+    pub(in super::super) trait VectorRoot: Copy {
+        /// True if sums are words.
+        const IN_WORDS: bool;
+
+        fn of<L: Simd>(self, simd: L, sums: [L::V; 2]) -> L::V;
+    }
+
+    impl<R: WordRoot> VectorRoot for R {
+        const IN_WORDS: bool = true;
+
+        #[inline(always)]
+        fn of<L: Simd>(self, simd: L, sums: [L::V; 2]) -> L::V {
+            self.of_words(simd, sums)
+        }
+    }
+
+    /// A correction of numbers.
+    #[derive(Clone, Copy)]
+    pub(in super::super) struct OfNumbers(pub(in super::super) Correction);
+
+    impl VectorRoot for OfNumbers {
+        const IN_WORDS: bool = false;
+
+        #[inline(always)]
+        fn of<L: Simd>(self, simd: L, sums: [L::V; 2]) -> L::V {
+            self.0.of_numbers(simd, sums)
+        }
+    }
+
+    /// The loop over pairs of sums.
+    struct Lengths<'a, R> {
+        root: R,
         pairs: &'a [(i32, i32)],
         out: &'a mut Vec<i32>,
     }
 
-    impl IntLoop for Lengths<'_> {
+    impl<R: VectorRoot> IntLoop for Lengths<'_, R> {
         #[inline(always)]
         fn run<L: Simd>(self, simd: L) {
             for pairs in self.pairs.chunks(L::LANES) {
@@ -632,41 +568,31 @@ pub(super) mod tests {
                 for (at, &(a, b)) in pairs.iter().enumerate() {
                     (sums[0][at], sums[1][at]) = (a, b);
                 }
-                if self.in_words {
+                if R::IN_WORDS {
                     // Words of both halves of a number.
                     sums = sums.map(|sums| sums.map(|sum| sum << 16 | sum & 0xFFFF));
                 }
-                let [a, b] = sums.each_ref().map(|sums| {
+                let sums = sums.each_ref().map(|sums| {
                     // SAFETY: a vector has at most 16 numbers.
                     unsafe { simd.load(sums.as_ptr()) }
                 });
-                let roots = if self.in_words {
-                    self.correction.of_words(simd, [a, b], 0)
-                } else {
-                    self.correction.of_numbers(simd, [a, b])
-                };
                 let mut results = [0_i32; 16];
                 // SAFETY: a vector has at most 16 numbers.
-                unsafe { simd.store(results.as_mut_ptr(), roots) };
-                let results = results[..pairs.len()].iter();
-                self.out
-                    .extend(results.map(|&root| if self.in_words { root << 16 >> 16 } else { root }));
+                unsafe { simd.store(results.as_mut_ptr(), self.root.of(simd, sums)) };
+                for root in &results[..pairs.len()] {
+                    self.out.push(if R::IN_WORDS { root << 16 >> 16 } else { *root });
+                }
             }
         }
     }
 
-    /// [`Lengths`] for each instruction set of this machine.
-    pub(in super::super) fn lengths(
-        correction: Correction,
-        in_words: bool,
-        pairs: &[(i32, i32)],
-    ) -> Vec<Vec<i32>> {
+    /// The roots of the sums of squares of pairs, for each instruction set of this machine.
+    pub(in super::super) fn lengths(root: impl VectorRoot, pairs: &[(i32, i32)]) -> Vec<Vec<i32>> {
         let sets = InstructionSet::available().filter_map(Vectors::of);
         let results = sets.map(|vectors| {
             let mut out = Vec::with_capacity(pairs.len());
             let lengths = Lengths {
-                correction,
-                in_words,
+                root,
                 pairs,
                 out: &mut out,
             };

@@ -14,21 +14,23 @@
 //! ```
 //!
 //! These loops are plain Rust, which the compiler vectorizes for each instruction set. Where 32 bits hold the
-//! sums, common masks have vector loops that store nothing but results (`in_registers.rs`), in 16 bits or in
-//! 32 (`lanes.rs`).
+//! sums, common masks have vector loops that store nothing but results (`in_registers.rs`, `store.rs`), in 16
+//! bits or in 32 (`lanes.rs`). Sobel's and its kind of 16 bits are separated (`slopes.rs`).
 
 mod in_registers;
 mod lanes;
 mod root;
 mod row;
+mod slopes;
+mod store;
 mod sums;
 
-use crate::engine::cpu::rows::border::RowBorder;
+use crate::engine::cpu::rows::border::{Apron, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::prefetch::{NextRows, next_result};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
-use crate::engine::cpu::simd::scratch::{self, LineRing, spread};
+use crate::engine::cpu::simd::scratch::{self, LineRing, aligned, spread};
 use crate::engine::cpu::simd::vector::TILE;
 use crate::engine::cpu::simd::{Vectors, run_plain};
 use crate::filter::{ChannelStep, CombinedKernel, Combining, Convolve, Kernel};
@@ -36,6 +38,7 @@ use crate::frame::{Layout, PixelFormat, Plane};
 use in_registers::{InRegisters, Rows};
 use root::Root;
 use row::{CombinedRequantize, MakeRow};
+use slopes::SlopeRows;
 use std::fmt;
 use sums::{Masks, Number, Places, Sample, Widen};
 
@@ -92,10 +95,10 @@ impl fmt::Display for Width {
 /// Scratch memory of a thread, for sums of type `T`.
 #[derive(Default)]
 struct GradientScratch<T> {
-    apron: crate::engine::cpu::rows::border::Apron,
+    apron: Apron,
     /// A stored row of the border's constant.
     outside: Vec<u8>,
-    /// The ring of rows as numbers.
+    /// The ring of rows as numbers, or what is made of them.
     lines: Vec<T>,
 }
 
@@ -174,6 +177,10 @@ impl PlaneFilter for Gradient {
         scratch: &mut scratch::Scratch,
     ) {
         match (&self.in_registers, self.width) {
+            _ if !self.convolves => self.leave(picture, layout, strip, scratch.of()),
+            (Some(InRegisters::Slopes(rows)), _) => {
+                self.make_slopes(picture, layout, strip, scratch.of(), rows.as_ref());
+            }
             (Some(InRegisters::Words(rows)), _) => {
                 self.make(picture, layout, strip, scratch.of(), vectors(rows.as_ref()));
             }
@@ -195,6 +202,27 @@ fn vectors<T>(rows: &dyn Rows<T>) -> impl Fn(&Places<'_, T>, &mut [u8], NextRows
     |places, out, next| rows.make(places, out, next)
 }
 
+/// The rows of a strip, and of the masks above and below it, as numbers. Row k is row `k - above` of the strip.
+struct SampleRows<'a> {
+    gradient: &'a Gradient,
+    rows: PlaneRows<'a>,
+    apron: &'a Apron,
+    above: i64,
+    /// Samples of a row.
+    samples: usize,
+}
+
+impl SampleRows<'_> {
+    /// Writes a row with its apron.
+    fn widen<T: Sample>(&self, k: usize, line: &mut [T]) {
+        let from = self.rows.row(k as i64 - self.above);
+        let origin = self.gradient.border.origin();
+        let to = &mut line[origin..origin + self.samples];
+        run_plain(self.gradient.vectors, Widen::new(self.gradient.format, from, to));
+        RowBorder::fill(self.apron, line, T::of_sample);
+    }
+}
+
 impl Gradient {
     /// The function that makes a row in plain Rust.
     fn plain<T: Number>(&self) -> impl Fn(&Places<'_, T>, &mut [u8], NextRows<'_>) {
@@ -209,6 +237,40 @@ impl Gradient {
         }
     }
 
+    /// The rows that results are made from.
+    fn rows<'a>(
+        &'a self,
+        picture: Picture<'a>,
+        plane: Plane,
+        strip: &Strip<'_>,
+        (apron, outside): (&'a mut Apron, &'a mut Vec<u8>),
+    ) -> SampleRows<'a> {
+        self.border.locate_apron(plane.width, apron);
+        SampleRows {
+            gradient: self,
+            rows: PlaneRows::new(picture, strip, (&self.channels, &self.border), outside),
+            apron,
+            above: self.rows as i64 / 2,
+            samples: plane.width * plane.channels,
+        }
+    }
+
+    /// Copies or fills the rows of a strip in which nothing is convolved.
+    fn leave(
+        &self,
+        picture: Picture<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut GradientScratch<i16>,
+    ) {
+        let plane = layout.planes()[strip.plane];
+        let source = self.rows(picture, plane, strip, (&mut scratch.apron, &mut scratch.outside));
+        for y in 0..strip.rows {
+            let out = &mut strip.bytes[y * plane.stride..][..layout.row_bytes(strip.plane)];
+            source.rows.fill_unconvolved_channels(y, out);
+        }
+    }
+
     /// Makes the rows of the strip. `row` makes one from lines, and prefetches the next rows.
     fn make<T: Sample>(
         &self,
@@ -219,46 +281,74 @@ impl Gradient {
         row: impl Fn(&Places<'_, T>, &mut [u8], NextRows<'_>),
     ) {
         let plane = layout.planes()[strip.plane];
-        let samples = plane.width * plane.channels;
         let row_bytes = layout.row_bytes(strip.plane);
-        let GradientScratch {
-            apron,
-            outside,
-            lines,
-        } = scratch;
-        self.border.locate_apron(plane.width, apron);
-        let rows = PlaneRows::new(picture, strip, (&self.channels, &self.border), outside);
-        let (origin, above) = (self.border.origin(), self.rows as i64 / 2);
-        let slots = if self.convolves { self.rows } else { 0 };
+        let source = self.rows(picture, plane, strip, (&mut scratch.apron, &mut scratch.outside));
         // Vectors read up to a multiple of TILE samples.
-        let line = spread(2 * origin + samples.next_multiple_of(TILE));
-        let mut ring = LineRing::new(lines, (slots, line), 0);
-        let mut starts = Vec::with_capacity(slots);
+        let line = spread(2 * self.border.origin() + source.samples.next_multiple_of(TILE));
+        let mut ring = LineRing::new(&mut scratch.lines, (self.rows, line), 0);
+        let mut starts = Vec::with_capacity(self.rows);
         for y in 0..strip.rows {
             let place = y * plane.stride;
             let (now, later) = next_result(strip.bytes, place + row_bytes, plane.stride);
             let out = &mut now[place..];
-            if self.convolves {
-                // Line k is row k - above of the strip.
-                while let Some((k, line)) = ring.next_before(y + self.rows) {
-                    let from = rows.row(k as i64 - above);
-                    let to = &mut line[origin..origin + samples];
-                    run_plain(self.vectors, Widen::new(self.format, from, to));
-                    RowBorder::fill(apron, line, T::of_sample);
-                }
-                starts.clear();
-                let lead = self.border.lead();
-                starts.extend((y..y + self.rows).map(|k| ring.slot(k) + lead));
-                let places = Places {
-                    lines: ring.all(),
-                    starts: &starts,
-                    columns: self.columns,
-                    channels: plane.channels,
-                };
-                let next = rows.ahead((y + self.rows) as i64 - above, 1);
-                row(&places, out, [next, later]);
+            while let Some((k, line)) = ring.next_before(y + self.rows) {
+                source.widen(k, line);
             }
-            rows.fill_unconvolved_channels(y, out);
+            starts.clear();
+            let lead = self.border.lead();
+            starts.extend((y..y + self.rows).map(|k| ring.slot(k) + lead));
+            let places = Places {
+                lines: ring.all(),
+                starts: &starts,
+                columns: self.columns,
+                channels: plane.channels,
+            };
+            let next = source.rows.ahead((y + self.rows) as i64 - source.above, 1);
+            row(&places, out, [next, later]);
+            source.rows.fill_unconvolved_channels(y, out);
+        }
+    }
+
+    /// The same for slopes, which keep lines of two rows.
+    fn make_slopes(
+        &self,
+        picture: Picture<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut GradientScratch<i16>,
+        slopes: &dyn SlopeRows,
+    ) {
+        let plane = layout.planes()[strip.plane];
+        let row_bytes = layout.row_bytes(strip.plane);
+        let source = self.rows(picture, plane, strip, (&mut scratch.apron, &mut scratch.outside));
+        let (lead, origin) = (self.border.lead(), self.border.origin());
+        let count = source.samples.next_multiple_of(TILE);
+        let line = spread(2 * origin + count);
+        let memory = aligned(&mut scratch.lines, 5 * line);
+        let (samples, memory) = memory.split_at_mut(line);
+        let (first, second) = memory.split_at_mut(2 * line);
+        let [mut above, mut level] = [first, second].map(|lines| {
+            let (differences, smoothed) = lines.split_at_mut(line);
+            [&mut differences[..count], &mut smoothed[..count]]
+        });
+        // Samples with the apron.
+        let row = lead..2 * origin - lead + count;
+        for (k, [differences, smoothed]) in [&mut above, &mut level].into_iter().enumerate() {
+            source.widen(k, samples);
+            slopes.pass(&samples[row.clone()], plane.channels, [differences, smoothed]);
+        }
+        for y in 0..strip.rows {
+            let place = y * plane.stride;
+            let (now, later) = next_result(strip.bytes, place + row_bytes, plane.stride);
+            let out = &mut now[place..];
+            let next = source.rows.ahead((y + self.rows) as i64 - source.above, 1);
+            source.widen(y + 2, samples);
+            let below = (&samples[row.clone()], plane.channels);
+            let [differences, smoothed] = &mut above;
+            slopes.make(below, [differences, smoothed], level[0], out, [next, later]);
+            // The lines above are those of the row below now.
+            std::mem::swap(&mut above, &mut level);
+            source.rows.fill_unconvolved_channels(y, out);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The scaled root of a sum of squares, rounded half up, as docs/arithmetic.md defines it in integers.
 //!
 //! Floating point makes it fast. Every method here is monotonic in the sum of squares, and so is the
-//! definition. So a method agrees with the definition everywhere if it does at the least sum of squares of
-//! each result, and at one below. That is checked for every result when a plan is made, and a method that
-//! fails is not used.
+//! definition; or it is off by a known share, as estimates in vectors are. So a method agrees with the
+//! definition everywhere if it does, with that share, at the least sum of squares of each result, and at one
+//! below. That is checked for every result when a plan is made, and a method that fails is not used.
 
 use super::lanes::{Lanes, Numbers, Words};
 use crate::engine::cpu::simd::vector::Simd;
@@ -12,6 +12,10 @@ use std::fmt;
 
 /// The largest result for which floating-point methods are tried.
 const MOST_CHECKED: u32 = 1 << 17;
+
+/// The largest part by which [`Simd::near_roots`] is off without a factor: 2^-25 for the number, 2^-24 for
+/// the root, and 1.5 x 2^-28 for what a step of Newton's method leaves of an estimate, and a little.
+const SINGLE_ERROR: f64 = 1.6 / (1 << 24) as f64;
 
 /// The largest result that [`Simd::roots_below`] is exact enough for.
 const MOST_ESTIMATED: u32 = 8000;
@@ -56,7 +60,7 @@ pub(super) enum RootMethod {
 ///
 /// Both products may need far more bits, but `rest` does not: with near - 1/2 <= r < near + 3/2 its magnitude
 /// is less than d^2 (3 near + 3). So everything is computed modulo 2^16 or 2^32, and the comparison is right.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Correction {
     /// The scale, unless it is 1.
     pub(super) factor: Option<f32>,
@@ -69,14 +73,6 @@ pub(super) struct Correction {
 }
 
 impl Correction {
-    /// Of roots that are not scaled.
-    pub(super) const OF_SCALE_1: Correction = Correction {
-        factor: None,
-        above: 1,
-        below: 1,
-        quarter: 0,
-    };
-
     /// `None` if integers of `bits` do not hold the difference.
     fn new(scale: Scale, most_result: u32, bits: u32) -> Option<Correction> {
         let square = |a: u32| u64::from(a).pow(2);
@@ -140,26 +136,21 @@ pub(super) trait WordRoot: Copy + Send + Sync + 'static {
     /// The description.
     const NAME: &str;
 
-    /// The roots for vector `k` of a step.
-    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2], k: usize) -> L::V;
+    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V;
 }
 
 /// [`RootMethod::Single`], with the factor unless it is 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct SingleRoot(Option<f32>);
-
-impl SingleRoot {
-    /// Of roots that are not scaled.
-    pub(super) const OF_SCALE_1: SingleRoot = SingleRoot(None);
-}
 
 impl WordRoot for SingleRoot {
     const NAME: &str = SINGLE;
 
     #[inline(always)]
-    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2], _: usize) -> L::V {
+    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V {
         let [low, high] = squares(simd, sums);
-        simd.pack_words(simd.scaled_roots(low, self.0), simd.scaled_roots(high, self.0))
+        // One half may wait for the divider while estimates of the other are improved.
+        simd.pack_words(simd.scaled_roots(low, self.0), simd.near_roots(high, self.0))
     }
 }
 
@@ -167,30 +158,13 @@ impl WordRoot for Correction {
     const NAME: &str = CORRECTED;
 
     #[inline(always)]
-    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2], _: usize) -> L::V {
+    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V {
         let [low, high] = squares(simd, sums);
         let (low, high) = (
             simd.roots_below(low, self.factor),
             simd.roots_below(high, self.factor),
         );
         self.corrected::<Words, L>(simd, simd.pack_words(low, high), sums)
-    }
-}
-
-/// [`SingleRoot::OF_SCALE_1`] and [`Correction::OF_SCALE_1`] in turn: one waits for the divider while the
-/// other corrects an estimate.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct HalfEstimated;
-
-impl WordRoot for HalfEstimated {
-    const NAME: &str = "roots of 32-bit numbers, half put right by integers";
-
-    #[inline(always)]
-    fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2], k: usize) -> L::V {
-        match k % 2 {
-            0 => Correction::OF_SCALE_1.of_words(simd, sums, k),
-            _ => SingleRoot::OF_SCALE_1.of_words(simd, sums, k),
-        }
     }
 }
 
@@ -285,7 +259,7 @@ impl Root {
                 })
         };
         let fits = most <= i32::MAX as u64;
-        let single = |single: &f32| fits && all(&|s| single_root(s as i32, *single) as u32);
+        let single = |single: &f32| fits && is_single(*single, scale, most_result);
         let correction = Correction::new(scale, most_result, 32).filter(|_| fits);
         let method = if let Some(single) = singles.into_iter().find(single) {
             RootMethod::Single(single)
@@ -302,6 +276,20 @@ impl Root {
             method,
         }
     }
+}
+
+/// True if roots in floating point of 32 bits, times `factor`, round as the definition does up to
+/// `most_result`, even if they are off by as much as [`Simd::near_roots`].
+fn is_single(factor: f32, scale: Scale, most_result: u32) -> bool {
+    let off = SINGLE_ERROR + if factor == 1.0 { 0.0 } else { 2.0_f64.powi(-24) };
+    let root = |squares: u64| f64::from(factor) * (squares as f64).sqrt();
+    most_result <= MOST_CHECKED
+        && (1..=most_result).all(|result| {
+            let squares = scale.least_squares(result);
+            // With a large scale one sum of squares may be the least one of several results.
+            let reaches = root(squares) * (1.0 - off) > scale.root(squares) as f64 - 0.5;
+            reaches && root(squares - 1) * (1.0 + off) < f64::from(result) - 0.5
+        })
 }
 
 /// The root of `squares` times `factor`, rounded to nearest: adding 2^23 leaves no bits for a fraction.
@@ -329,7 +317,7 @@ pub(super) fn double_root(squares: f64, factor: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::cpu::algorithms::gradient::in_registers::tests::lengths;
+    use crate::engine::cpu::algorithms::gradient::in_registers::tests::{OfNumbers, VectorRoot, lengths};
 
     fn root(root: &Root, squares: u64) -> u64 {
         let squares = squares.min(root.most);
@@ -467,7 +455,7 @@ mod tests {
                 check(most_sum, most_sum);
                 check(most_sum, 0);
                 check(most_sum, 1);
-                for roots in lengths(correction, false, &pairs) {
+                for roots in lengths(OfNumbers(correction), &pairs) {
                     for (&pair, &root) in pairs.iter().zip(&roots) {
                         assert!(
                             is_root(root, pair, scale, most),
@@ -486,27 +474,15 @@ mod tests {
         for (n, d) in [(1, 1), (1, 2), (1, 4), (3, 2), (7, 4), (10, 1)] {
             let scale = Scale::nearest(f64::from(n) / f64::from(d));
             let root = |most: u32, most_sum: i64| Root::new(scale, most).in_words(most_sum);
-            let hold = |correction: Correction, pairs: &[(i32, i32)], most: u32| {
-                for roots in lengths(correction, true, pairs) {
-                    for (&pair, &root) in pairs.iter().zip(&roots) {
-                        assert!(
-                            is_root(root, pair, scale, most),
-                            "{n}/{d} {most} {pair:?}: {root}"
-                        );
-                    }
-                }
-            };
+            let single = |most: u32| Root::new(scale, most).single_in_words();
             // All sums of bytes that do not only give the largest sample, up to their signs and order.
             let end = if (n, d) == (1, 1) { 258 } else { 80 };
             let pairs: Vec<(i32, i32)> = (0..end).flat_map(|a| (0..=a).map(move |b| (a, -b))).collect();
-            hold(root(255, 1020).expect("fits"), &pairs, 255);
+            hold(root(255, 1020).expect("fits"), &pairs, scale, 255);
+            hold(single(255).expect("is exact"), &pairs, scale, 255);
             for (most, most_sum) in [(1023, 4092), (4095, 16380), (8000, 16380)] {
-                let Some(correction) = root(most, most_sum) else {
-                    assert!(d > 1 || n == 10, "{n}/{d} {most}");
-                    continue;
-                };
                 // About where results change.
-                let mut pairs = vec![(most_sum as i32, most_sum as i32), (0, 0), (-most_sum as i32, 0)];
+                let mut pairs = vec![(most_sum, most_sum), (0, 0), (-most_sum, 0)];
                 for result in (0..=most + 1).step_by(if d == 1 { 1 } else { 7 }) {
                     let least = scale.least_squares(result) as f64;
                     for share in [0.0, 0.36, 0.5] {
@@ -515,8 +491,30 @@ mod tests {
                         pairs.extend((b - 1..=b + 1).map(|b| (a, b)));
                     }
                 }
-                pairs.retain(|&(a, b)| i64::from(a.abs().max(b.abs())) <= most_sum);
-                hold(correction, &pairs, most);
+                pairs.retain(|&(a, b)| a.abs().max(b.abs()) <= most_sum);
+                match root(most, i64::from(most_sum)) {
+                    Some(correction) => hold(correction, &pairs, scale, most),
+                    None => assert!(d > 1 || n == 10, "{n}/{d} {most}"),
+                }
+                match single(most) {
+                    Some(single) => hold(single, &pairs, scale, most),
+                    None => assert!(most > 1023 || (n, d) != (1, 1), "{n}/{d} {most}"),
+                }
+            }
+        }
+    }
+
+    /// Checks the roots of pairs of sums, each in both halves of a vector: these may have different methods.
+    fn hold(root: impl VectorRoot, pairs: &[(i32, i32)], scale: Scale, most: u32) {
+        let later: Vec<_> = [&[(0, 0); 2][..], pairs].concat();
+        for pairs in [pairs, &later] {
+            for roots in lengths(root, pairs) {
+                for (&pair, &root) in pairs.iter().zip(&roots) {
+                    assert!(
+                        is_root(root, pair, scale, most),
+                        "{scale:?} {most} {pair:?}: {root}"
+                    );
+                }
             }
         }
     }

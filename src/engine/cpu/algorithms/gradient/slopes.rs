@@ -1,0 +1,267 @@
+//! Gradients by two 3x3 masks across each other, such as Sobel's, as separable sums of 16 bits.
+//!
+//! ```text
+//! -c 0 c     1                  -c -s -c     -1
+//! -s 0 s  =  .  x (-1 0 1)       0  0  0  =   0  x (c s c)        c: weight of the corners, 1 for Sobel
+//! -c 0 c     .                   c  s  c      1                   s: weight of the sides' middles, 2
+//!
+//! row y+1      p p p p ..           samples as words, border filled
+//!    | row pass
+//! d2, t2       d = p[x+1] - p[x-1]                  differences
+//!              t = c (p[x-1] + p[x+1]) + s p[x]     smoothed
+//!    | column pass, with the lines d0 and t0 of row y-1, and d1 of row y
+//! sums         c (d0 + d2) + s d1,   t2 - t0
+//!    | root(x^2 + y^2)
+//! row y        p p p p ..           d2 and t2 replace d0 and t0
+//! ```
+//!
+//! Each row is differenced and smoothed once instead of three times, and both passes are one loop, so that
+//! four lines are all that the first-level cache has to keep.
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::in_registers::{NumberSums, Pairs};
+use super::lanes::{Lanes, Numbers, Words};
+use super::root::WordRoot;
+use super::store::{Levels, Step, store_row};
+use crate::engine::cpu::rows::prefetch::NextRows;
+use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
+use crate::engine::cpu::simd::{Vectors, with_simd};
+use crate::filter::CombinedKernel;
+
+/// The weights of the corners and of the middles of sides. With `UNIT` corners have the weight 1.
+#[derive(Clone, Copy)]
+pub(super) struct Slopes<const UNIT: bool> {
+    corner: i32,
+    side: i32,
+}
+
+impl Slopes<false> {
+    /// `None` for other masks, and for weights that take more than 16 bits.
+    pub(super) fn new(kernel: &CombinedKernel) -> Option<Slopes<false>> {
+        let [across, down] = &kernel.masks[..] else {
+            return None;
+        };
+        let &[_, _, corner, _, _, side, ..] = &across[..] else {
+            return None;
+        };
+        let (c, s) = (corner, side);
+        let is_known =
+            across[..] == [-c, 0, c, -s, 0, s, -c, 0, c] && down[..] == [-c, -s, -c, 0, 0, 0, c, s, c];
+        let is_short = c.abs().max(s.abs()) <= i32::from(i16::MAX);
+        (is_known && kernel.width == 3 && is_short).then_some(Slopes { corner, side })
+    }
+
+    /// The same, if corners have the weight 1.
+    pub(super) fn unit(self) -> Option<Slopes<true>> {
+        let Slopes { corner, side } = self;
+        (corner == 1).then_some(Slopes { corner, side })
+    }
+}
+
+impl<const UNIT: bool> Slopes<UNIT> {
+    /// The weighted sum of a corner, a middle and the other corner.
+    #[inline(always)]
+    fn smooth<L: Simd>(self, simd: L, [first, middle, last]: [L::V; 3]) -> L::V {
+        let mut corners = Words::add(simd, first, last);
+        if !UNIT {
+            corners = Words::times(simd, corners, self.corner);
+        }
+        Words::add(simd, corners, Words::times(simd, middle, self.side))
+    }
+
+    /// The row pass: the difference and the smoothed sample of the samples before, at and after a result.
+    #[inline(always)]
+    fn pass<L: Simd>(self, simd: L, samples: [L::V; 3]) -> [L::V; 2] {
+        let difference = Words::sub(simd, samples[2], samples[0]);
+        [difference, self.smooth(simd, samples)]
+    }
+}
+
+/// In 32 bits the masks are not separated: sums are made from differences of the samples around a result, in
+/// the order of [`RING`](crate::filter::RING).
+impl NumberSums<8> for Slopes<false> {
+    #[inline(always)]
+    fn sums<L: Simd>(self, simd: L, p: Pairs<L::V, 8>) -> [L::V; 2] {
+        let (corner, side) = (self.corner, self.side);
+        let (u, v) = (p.differ(simd, 4, 0, corner), p.differ(simd, 2, 6, corner));
+        let x = Numbers::add(simd, Numbers::add(simd, u, v), p.differ(simd, 3, 7, side));
+        let y = Numbers::add(simd, Numbers::sub(simd, u, v), p.differ(simd, 5, 1, side));
+        [x, y]
+    }
+}
+
+/// The lines of a row, or their memory: differences and smoothed samples, as many as the row has samples,
+/// rounded up to [`TILE`].
+pub(super) type SlopeLines<'a> = [&'a mut [i16]; 2];
+
+/// A loop over rows of samples as words. Rows begin and end with the apron, `step` samples each, and
+/// have as many samples between as lines have. Both are passed as a pair.
+pub(super) trait SlopeRows: Send + Sync {
+    /// Makes the lines of a row.
+    fn pass(&self, samples: &[i16], step: usize, lines: SlopeLines<'_>);
+
+    /// Makes the result `out` of a row, and prefetches the rows of `next`. `samples` are of the row below,
+    /// and `differences` of the row itself; `lines` are of the row above, and become those of the row below.
+    fn make(
+        &self,
+        samples: (&[i16], usize),
+        lines: SlopeLines<'_>,
+        differences: &[i16],
+        out: &mut [u8],
+        next: NextRows<'_>,
+    );
+
+    /// The description of the roots.
+    fn roots(&self) -> &'static str;
+}
+
+/// [`SlopeRows`] with a method of roots.
+pub(super) struct SlopeLoop<R, const UNIT: bool> {
+    pub(super) vectors: Vectors,
+    pub(super) slopes: Slopes<UNIT>,
+    pub(super) root: R,
+    pub(super) levels: Levels,
+}
+
+impl<R: WordRoot, const UNIT: bool> SlopeRows for SlopeLoop<R, UNIT> {
+    fn pass(&self, samples: &[i16], step: usize, lines: SlopeLines<'_>) {
+        let row = PassRow {
+            slopes: self.slopes,
+            samples: beside(samples, step, lines[0].len()),
+            lines,
+        };
+        with_simd!(self.vectors, simd => simd.unfused().enter(row));
+    }
+
+    fn make(
+        &self,
+        (samples, step): (&[i16], usize),
+        lines: SlopeLines<'_>,
+        differences: &[i16],
+        out: &mut [u8],
+        next: NextRows<'_>,
+    ) {
+        let [above, smoothed] = lines;
+        let count = differences.len();
+        assert!(
+            out.len() / self.levels.bytes() <= count,
+            "lines are as long as a row"
+        );
+        let steps = SlopeSteps {
+            slopes: self.slopes,
+            root: self.root,
+            samples: beside(samples, step, count),
+            lines: [&mut above[..count], &mut smoothed[..count]],
+            differences,
+        };
+        let row = MakeRow {
+            steps,
+            levels: self.levels,
+            out,
+            next,
+        };
+        with_simd!(self.vectors, simd => simd.unfused().enter(row));
+    }
+
+    fn roots(&self) -> &'static str {
+        R::NAME
+    }
+}
+
+/// The samples before, at and after each of `count` results.
+fn beside(samples: &[i16], step: usize, count: usize) -> [&[i16]; 3] {
+    [0, step, 2 * step].map(|start| &samples[start..start + count])
+}
+
+/// Loads words `x` and following of each slice.
+///
+/// # Safety
+/// Each has a vector from there on.
+#[inline(always)]
+unsafe fn load<L: Simd, const N: usize>(simd: L, slices: [&[i16]; N], x: usize) -> [L::V; N] {
+    let mut words = [simd.splat(0); N];
+    for n in 0..N {
+        // SAFETY: the slice has a vector from `x` on.
+        words[n] = unsafe { simd.load(slices[n].as_ptr().add(x)) };
+    }
+    words
+}
+
+/// The loop that makes a row's lines.
+struct PassRow<'a, const UNIT: bool> {
+    slopes: Slopes<UNIT>,
+    samples: [&'a [i16]; 3],
+    lines: SlopeLines<'a>,
+}
+
+impl<const UNIT: bool> IntLoop for PassRow<'_, UNIT> {
+    #[inline(always)]
+    fn run<L: Simd>(self, simd: L) {
+        let [differences, smoothed] = self.lines;
+        let words = 2 * L::LANES;
+        let to = differences
+            .chunks_exact_mut(words)
+            .zip(smoothed.chunks_exact_mut(words));
+        for (k, (difference, smooth)) in to.enumerate() {
+            // SAFETY: samples are as many as differences, and every chunk has the words of a vector.
+            unsafe {
+                let [d, t] = self.slopes.pass(simd, load(simd, self.samples, k * words));
+                simd.store(difference.as_mut_ptr(), d);
+                simd.store(smooth.as_mut_ptr(), t);
+            }
+        }
+    }
+}
+
+/// The loop that makes a row of the result.
+struct MakeRow<'a, R, const UNIT: bool> {
+    steps: SlopeSteps<'a, R, UNIT>,
+    levels: Levels,
+    out: &'a mut [u8],
+    next: NextRows<'a>,
+}
+
+impl<R: WordRoot, const UNIT: bool> IntLoop for MakeRow<'_, R, UNIT> {
+    #[inline(always)]
+    fn run<L: Simd>(self, simd: L) {
+        store_row(simd, self.steps, self.levels, self.out, self.next);
+    }
+}
+
+/// Its steps. All slices have the same length, a multiple of [`TILE`] that is no less than a row.
+struct SlopeSteps<'a, R, const UNIT: bool> {
+    slopes: Slopes<UNIT>,
+    root: R,
+    samples: [&'a [i16]; 3],
+    lines: SlopeLines<'a>,
+    differences: &'a [i16],
+}
+
+impl<R: WordRoot, const UNIT: bool> Step for SlopeSteps<'_, R, UNIT> {
+    type Lanes = Words;
+    const ORDER: Order = Order::Plain;
+
+    #[inline(always)]
+    fn make<L: Simd>(&mut self, simd: L, x: usize) -> [L::V; 4] {
+        let mut made = [simd.splat(0); 4];
+        for k in 0..2 {
+            let at = x + 2 * L::LANES * k;
+            debug_assert!(at + 2 * L::LANES <= self.differences.len() && self.differences.len() % TILE == 0);
+            let [above, smoothed] = &mut self.lines;
+            // SAFETY: steps begin within the row, and are a divisor of TILE, of which the slices' length is a
+            // multiple: so a step ends within them, too.
+            unsafe {
+                let [d2, t2] = self.slopes.pass(simd, load(simd, self.samples, at));
+                let [d0, d1, t0] = load(simd, [&**above, self.differences, &**smoothed], at);
+                let sums = [self.slopes.smooth(simd, [d0, d1, d2]), Words::sub(simd, t2, t0)];
+                made[k] = self.root.of_words(simd, sums);
+                simd.store(above.as_mut_ptr().add(at), d2);
+                simd.store(smoothed.as_mut_ptr().add(at), t2);
+            }
+        }
+        made
+    }
+}
