@@ -302,8 +302,8 @@ fn small_boxes_of_bytes_give_the_references_bits_at_any_width() {
     }
 }
 
-/// Every number of columns of a box that has a loop of its own, and other loops, at every width up to two steps
-/// of the longest vectors: the last step of a row reads further than results go.
+/// Every number of columns of a box that has a loop of its own, and other loops, at every width up to two
+/// steps of the longest vectors: the last step of a row reads further than results go.
 #[test]
 fn every_width_up_to_two_vectors_gives_the_references_bits() {
     let mut random = Random::new(33);

@@ -183,8 +183,8 @@ pub(in crate::engine::cpu) trait Simd: Copy {
         self.scaled_roots(numbers, factor)
     }
 
-    /// [`Simd::scaled_roots`], rounded down, and off by up to a 2^14th part before that. It may be negative for
-    /// 0.
+    /// [`Simd::scaled_roots`], rounded down, and off by up to a 2^14th part before that. It may be negative
+    /// for 0.
     fn roots_below(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
 
     /// The roots of `a^2 + b^2`, times `factor` if there is one, rounded down. The conversion to 32-bit

@@ -202,7 +202,8 @@ fn vectors<T>(rows: &dyn Rows<T>) -> impl Fn(&Places<'_, T>, &mut [u8], NextRows
     |places, out, next| rows.make(places, out, next)
 }
 
-/// The rows of a strip, and of the masks above and below it, as numbers. Row k is row `k - above` of the strip.
+/// The rows of a strip, and those that masks reach above and below it, as numbers. Row k is row `k - above` of
+/// the strip.
 struct SampleRows<'a> {
     gradient: &'a Gradient,
     rows: PlaneRows<'a>,

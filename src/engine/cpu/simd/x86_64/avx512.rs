@@ -227,7 +227,6 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
 
     const DEINTERLEAVES: bool = true;
 
-
     const LATENCY_BOUND: bool = VNNI;
 
     type Unfused = Avx512<false, VBMI>;
