@@ -2,8 +2,8 @@
 //! which vector instructions loops are compiled for, `cfg(compile_avx512)`.
 //!
 //! The facts come from the headers: ffmpeg-sys-next compiles a program that prints what they define, and
-//! hands the answers on to the crates that depend on it. src/ffmpeg/version.rs holds the code that depends on
-//! them.
+//! hands the answers on to the crates that depend on it. src/media/ffmpeg/version.rs holds the code that
+//! depends on them.
 //!
 //! A release has the loops of every instruction set. A build for tests has those that this machine can run:
 //! the others would be three quarters of the compile time, and no test could run them. Set

@@ -20,12 +20,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use framepipe::bench::{Effort, Spread, cold_bytes, last_level_cache, time_copies};
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::verify::fill_with_noise;
 use framepipe::filter::{Chain, Planes};
 use framepipe::frame::{Allocator, Buffer, Frame, FramePool, Layout, Pageable, PixelFormat};
+use framepipe::program::bench::{Effort, Spread, cold_bytes, last_level_cache, time_copies};
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::{BufRead, IsTerminal, Write};

@@ -69,40 +69,33 @@
 #[doc(hidden)]
 pub mod annotations;
 pub mod compare;
-#[cfg(feature = "ffmpeg")]
-#[doc(hidden)]
-pub mod convert;
 pub mod engine;
-#[cfg(feature = "ffmpeg")]
-mod ffmpeg;
 pub mod filter;
 pub mod frame;
 mod image;
+#[cfg(feature = "ffmpeg")]
+mod media;
 mod messages;
-mod metadata_limit;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod parts;
 pub mod pipeline;
 pub mod report;
 pub mod sink;
 pub mod source;
-#[cfg(feature = "ffmpeg")]
-pub mod still;
 
 pub use filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Planes};
 pub use frame::{Image, ImageMut, PixelFormat};
 pub use image::{ImageFilter, filter_image};
+#[cfg(feature = "ffmpeg")]
+pub use media::still;
 
 // For the program, the tests and the benchmarks of this package. What is hidden from the documentation, here
 // and further below, is no part of the library's interface and changes without notice.
-#[cfg(feature = "cli")]
+#[cfg(feature = "ffmpeg")]
 #[doc(hidden)]
-pub mod bench;
-#[cfg(all(target_os = "linux", feature = "cli"))]
-#[doc(hidden)]
-pub mod sandbox;
+pub use media::convert;
 #[doc(hidden)]
 pub use messages::{error_chain, shortage, wording};
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod program;
 
 use messages::explain;

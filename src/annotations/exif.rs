@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use super::{Density, DensityUnit, array, overwrite, part, text};
-use crate::metadata_limit::METADATA_LIMIT;
+use crate::messages::metadata_limit::METADATA_LIMIT;
 
 pub(super) mod tag {
     pub(in super::super) const TITLE: u16 = 269;

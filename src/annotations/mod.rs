@@ -27,7 +27,7 @@ pub use containers::exr;
 pub use containers::{boxes, jpeg_xl, pcx, psd, tga};
 pub(crate) use containers::{jpeg, png};
 
-use crate::metadata_limit::{METADATA_LIMIT, too_large};
+use crate::messages::metadata_limit::{METADATA_LIMIT, too_large};
 use crate::wording::listed;
 use containers::{bmp, dpx, gif, pnm, tiff, webp};
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};

@@ -1,9 +1,9 @@
 //! `framepipe devices`: the devices of this machine that can filter.
 
 use super::Failure;
-use framepipe::bench::processor;
 use framepipe::engine::cpu::InstructionSet;
 use framepipe::engine::cuda::{self, DeviceInfo};
+use framepipe::program::bench::processor;
 use std::io::Write;
 
 /// Prints the processor and its instruction sets.

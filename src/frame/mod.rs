@@ -10,9 +10,9 @@ mod remarks;
 mod stall_timeout;
 mod time;
 
-pub use crate::metadata_limit::METADATA_LIMIT;
+pub use crate::messages::metadata_limit::METADATA_LIMIT;
 #[cfg(feature = "ffmpeg")]
-pub(crate) use crate::metadata_limit::too_large;
+pub(crate) use crate::messages::metadata_limit::too_large;
 pub use decoded::Decoded;
 #[cfg(feature = "ffmpeg")]
 pub(crate) use facts::usual_matrix;

@@ -6,8 +6,10 @@
 //! | `error_chain.rs` | an error and its causes as one sentence |
 //! | `shortage.rs` | what a run lacked: memory or threads |
 //! | `explain.rs` | where explanations of a run's choices are logged |
+//! | `metadata_limit.rs` | the limit for metadata, and a sentence about what is larger |
 
 pub mod error_chain;
 pub(crate) mod explain;
+pub(crate) mod metadata_limit;
 pub mod shortage;
 pub mod wording;

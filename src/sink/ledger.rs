@@ -2,13 +2,13 @@
 //! all that was lost.
 
 use super::Rules;
-#[cfg(feature = "ffmpeg")]
-use crate::ffmpeg::for_frame;
 use crate::frame::fact::{self, Fact, Facts, Samples};
 use crate::frame::{Colour, FieldOrder, Frame, Metadata, Range, RangeChange, Rational, SideData, Turn};
-use crate::source::StreamInfo;
 #[cfg(feature = "ffmpeg")]
-use crate::still::annotations::Annotations;
+use crate::media::ffmpeg::for_frame;
+#[cfg(feature = "ffmpeg")]
+use crate::media::still::annotations::Annotations;
+use crate::source::StreamInfo;
 use crate::wording::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -25,12 +25,12 @@ pub use steps::seam;
 pub use steps::{fields, range};
 pub use uncompressed::{raw, y4m};
 
-#[cfg(feature = "ffmpeg")]
-pub use crate::ffmpeg::Access;
 use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
     Remarks, SideData, Stopped, is_closed,
 };
+#[cfg(feature = "ffmpeg")]
+pub use crate::media::ffmpeg::Access;
 use crate::wording::tidy;
 use crossbeam_channel::Receiver;
 pub use cuts::{CutRequest, Cuts};

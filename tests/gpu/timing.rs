@@ -1,13 +1,13 @@
 //! What the benchmarks time is what the engine computes.
 
 use super::{assert_same_rows, card_alone, chain, is_tried};
-use framepipe::bench::{self, Bench, CeilingKind, Effort, Scope, Subject};
 use framepipe::engine::Engine;
 use framepipe::engine::cuda::{KernelCase, KernelEffort, KernelTimer, MemoryVariant};
 use framepipe::engine::reference::Reference;
 use framepipe::engine::verify::fill_with_noise;
 use framepipe::filter::{Algorithm, Border, Chain, Planes};
 use framepipe::frame::{Buffer, Frame, Layout, PixelFormat};
+use framepipe::program::bench::{self, Bench, CeilingKind, Effort, Scope, Subject};
 use std::time::Duration;
 
 /// The reference's result on the noise that a timer says it used.

@@ -1,7 +1,7 @@
 //! `framepipe bench` from the outside, on the CPU: every subcommand, its files, and what it refuses. No time
 //! is judged.
 use crate::common::{framepipe, text};
-use framepipe::bench::CSV_COLUMNS;
+use framepipe::program::bench::CSV_COLUMNS;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -2,7 +2,7 @@
 //!
 //! `try [--open] [--thread] [--busy] [--hide ERRNO] [--read P].. [--write P].. [--devices] ACTION ARGUMENT..`
 
-use framepipe::sandbox::{Permissions, enter};
+use framepipe::program::sandbox::{Permissions, enter};
 use std::fs;
 use std::io;
 use std::net::{TcpStream, UdpSocket};

@@ -1,7 +1,7 @@
 //! A made-up sweep that holds every axis.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use framepipe::bench::{Ceiling, CeilingKind, Cell, Machine, Scope, Spread, Sweep, Versions};
+use framepipe::program::bench::{Ceiling, CeilingKind, Cell, Machine, Scope, Spread, Sweep, Versions};
 
 /// What a made-up cell is.
 struct Choice<'a> {

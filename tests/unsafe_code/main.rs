@@ -18,7 +18,7 @@ const FOLDERS: [(&str, Option<&str>); 6] = [
     ("python/src/dlpack.rs", None),
     ("src/engine/cpu/", None),
     ("src/engine/cuda/", Some("cudarc")),
-    ("src/ffmpeg/", Some("ffmpeg_next")),
+    ("src/media/ffmpeg/", Some("ffmpeg_next")),
 ];
 
 /// A word of Rust code, or one character that is none. Comments, strings and characters are left out.

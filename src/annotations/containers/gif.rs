@@ -17,7 +17,7 @@
 use crate::annotations::{
     FileMetadata, array, instant_frames, once, pass, take_array, take_exactly, text, word,
 };
-use crate::metadata_limit::METADATA_LIMIT;
+use crate::messages::metadata_limit::METADATA_LIMIT;
 use std::io::{self, BufRead, Seek};
 
 const CONTROL: u8 = 0xf9;

@@ -20,7 +20,7 @@ use crate::annotations::{
     Annotations, Density, DensityUnit, Excerpt, all_lost, array, be32, exif, instant_frames, latin1, once,
     part, pass, photoshop, take_array, take_exactly, without_prefix, word,
 };
-use crate::metadata_limit::METADATA_LIMIT;
+use crate::messages::metadata_limit::METADATA_LIMIT;
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 const XMP: &str = "XML:com.adobe.xmp";

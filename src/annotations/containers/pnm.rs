@@ -7,7 +7,7 @@
 //! ```
 
 use crate::annotations::{FileMetadata, once, text, word};
-use crate::metadata_limit::METADATA_LIMIT;
+use crate::messages::metadata_limit::METADATA_LIMIT;
 use std::io::{self, BufRead, Read};
 
 /// What the head of a file says beside the size and the samples.

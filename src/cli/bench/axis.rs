@@ -3,8 +3,8 @@
 use crate::cli::Failure;
 use crate::cli::options::engine::Block;
 use clap::ValueEnum;
-use framepipe::bench::Scope;
 use framepipe::filter::{Algorithm, Filter};
+use framepipe::program::bench::Scope;
 use std::fmt;
 use std::str::FromStr;
 

@@ -7,9 +7,9 @@ use crate::cli::Failure;
 use crate::cli::options::engine::MemoryName;
 use crate::cli::process::limits::count;
 use clap::{Args, ValueEnum};
-use framepipe::bench::{Scope, Subject};
 use framepipe::filter::{Algorithm, Border, Filter};
 use framepipe::frame::PixelFormat;
+use framepipe::program::bench::{Scope, Subject};
 use std::num::NonZeroUsize;
 
 /// The sweep's axes.

@@ -3,7 +3,7 @@
 use crate::cli::process::origin;
 use crate::cli::{Failure, to_stdout};
 use clap::Args;
-use framepipe::bench::{Steady, Sweep};
+use framepipe::program::bench::{Steady, Sweep};
 use framepipe::report::Measurements;
 use framepipe::report::page::PageError;
 use framepipe::sink::atomic_file::AtomicFile;

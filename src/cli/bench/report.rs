@@ -4,7 +4,7 @@ use super::Common;
 use super::run::{Job, Run};
 use crate::cli::Failure;
 use clap::Args;
-use framepipe::bench::{Cell, Entry, Published, Report, Table, figure, find_report, reports};
+use framepipe::program::bench::{Cell, Entry, Published, Report, Table, figure, find_report, reports};
 use std::fmt::Write;
 
 /// The most rows of a frame with `--quick`.
@@ -166,7 +166,7 @@ fn shape<'a>(table: &Table, of: &dyn Fn(usize, usize) -> Option<&'a Cell>, has_c
             add("theirs x", &|entry, _| entry.published.speed_up, false);
         }
     }
-    framepipe::bench::columns(&lines)
+    framepipe::program::bench::columns(&lines)
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use super::output::Outputs;
 use crate::cli::Failure;
 use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::show::bar::bar;
-use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Subject, Sweep, figure};
 use framepipe::filter::{Algorithm, Border, Filter};
 use framepipe::frame::PixelFormat;
 use framepipe::pipeline::Stop;
+use framepipe::program::bench::{Bench, Case, Cell, Effort, Published, Scope, Subject, Sweep, figure};
 use framepipe::report::Completion;
 
 /// A cell to be measured.

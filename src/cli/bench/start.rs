@@ -1,11 +1,11 @@
 //! Measures the time that a card takes to start and saves afterwards; `--engine auto` uses it.
 
 use crate::cli::Failure;
-use framepipe::bench::{Bench, Case, Scope, Subject};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{Crossover, duplex};
 use framepipe::filter::{Algorithm, Border};
 use framepipe::frame::{Colour, Layout, PixelFormat};
+use framepipe::program::bench::{Bench, Case, Scope, Subject};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

@@ -6,9 +6,9 @@ use super::run::{Axes, Run};
 use crate::cli::Failure;
 use crate::cli::process::limits::count;
 use clap::Args;
-use framepipe::bench::{Scope, Subject};
 use framepipe::filter::{Algorithm, Border, Filter};
 use framepipe::frame::PixelFormat;
+use framepipe::program::bench::{Scope, Subject};
 use std::num::NonZeroUsize;
 
 /// The sweep's axes.

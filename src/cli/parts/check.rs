@@ -6,7 +6,7 @@ use super::{open, verify_failure};
 use crate::cli::options::engine::{EngineArguments, EngineName};
 use crate::cli::{Failure, to_stdout};
 use clap::{Args, ValueHint};
-use framepipe::parts::{PartState, verify};
+use framepipe::program::parts::{PartState, verify};
 use framepipe::wording::counted;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -5,10 +5,10 @@ use crate::cli::Failure;
 use crate::cli::process::interrupt;
 use crate::cli::show::escape;
 use clap::{Args, ValueEnum, ValueHint};
-use framepipe::parts::{
+use framepipe::pipeline::Stop;
+use framepipe::program::parts::{
     Data, JobFolder, JoinState, Joining, OutputKind, Plan, Record, Verified, merged, verify,
 };
-use framepipe::pipeline::Stop;
 use framepipe::sink::atomic_file::AtomicFile;
 use framepipe::sink::video::JoinedPart;
 use framepipe::wording::counted;

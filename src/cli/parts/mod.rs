@@ -12,7 +12,7 @@ use super::Failure;
 use super::filter::FilterArguments;
 use super::filter::piece::parse;
 use super::show::escape;
-use framepipe::parts::{JobError, JobFolder, Plan, VerifyError, ranges};
+use framepipe::program::parts::{JobError, JobFolder, Plan, VerifyError, ranges};
 use framepipe::source::video::ffmpeg_version;
 use framepipe::wording::counted;
 use std::borrow::Borrow;

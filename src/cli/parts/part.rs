@@ -11,10 +11,10 @@ use crate::cli::options::engine::{EngineArguments, EngineName};
 use crate::cli::show::escape;
 use crate::cli::{Failure, log};
 use clap::{Args, ValueHint};
-use framepipe::parts::{
+use framepipe::pipeline::Stop;
+use framepipe::program::parts::{
     Data, Digest, ImageFile, JobFolder, OutputKind, PartState, Plan, Published, Record, host,
 };
-use framepipe::pipeline::Stop;
 use framepipe::sink::video::packet_order;
 use framepipe::wording::counted;
 use rayon::prelude::*;

@@ -12,7 +12,7 @@ use clap::builder::OsStringValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, ValueHint};
 use framepipe::frame::Rational;
-use framepipe::parts::{Extent, JobFolder, OutputKind, Part, Plan, time_extents};
+use framepipe::program::parts::{Extent, JobFolder, OutputKind, Part, Plan, time_extents};
 use framepipe::source::Cuts;
 use framepipe::wording::counted;
 use std::ffi::OsString;
@@ -303,7 +303,7 @@ fn account(plan: &Plan, wanted: &PlanArguments) -> String {
     if let Some(reason) = &plan.uncut {
         text.push_str(&format!("\none part only: {reason}"));
     }
-    if let framepipe::parts::Identity::File { bytes, .. } = &plan.identity {
+    if let framepipe::program::parts::Identity::File { bytes, .. } = &plan.identity {
         let whole = *bytes as f64;
         text.push_str(&format!(
             "\nreads {}, some {} a part; further workers help until all together read and write as many \

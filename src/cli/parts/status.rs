@@ -4,7 +4,7 @@ use super::open;
 use crate::cli::show::escape;
 use crate::cli::{Failure, to_stdout};
 use clap::{Args, ValueHint};
-use framepipe::parts::{JoinState, PartState, ranges};
+use framepipe::program::parts::{JoinState, PartState, ranges};
 use framepipe::wording::counted;
 use serde_json::json;
 use std::io::Write;

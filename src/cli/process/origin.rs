@@ -1,7 +1,7 @@
 //! Where and how a run is made, for its report: the command line, the machine, the versions.
 
-use framepipe::bench::{now, processor};
 use framepipe::engine::cpu::InstructionSet;
+use framepipe::program::bench::{now, processor};
 use framepipe::report::Origin;
 use framepipe::source::video::ffmpeg_version;
 

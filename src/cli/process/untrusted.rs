@@ -1,7 +1,7 @@
 //! `--untrusted`: the run's own files and nothing else.
 
 use crate::cli::Failure;
-use framepipe::sandbox::{self, Permissions};
+use framepipe::program::sandbox::{self, Permissions};
 use std::path::{Path, PathBuf};
 
 /// Confines the process to reading `inputs`, which may be files or folders, and to writing in `folders`,

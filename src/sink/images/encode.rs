@@ -6,8 +6,8 @@ use super::stored::{Stored, cannot_hold, stored};
 #[cfg(test)]
 use crate::frame::PixelFormat;
 use crate::frame::{AlphaKind, Channel, Colour, Frame};
+use crate::media::still::{Encoding, ImageKind};
 use crate::sink::SinkError;
-use crate::still::{Encoding, ImageKind};
 use half::f16;
 use image::codecs::bmp::BmpEncoder;
 use image::codecs::hdr::HdrEncoder;
@@ -413,8 +413,8 @@ mod tests {
 
     use super::*;
     use crate::frame::{Buffer, Layout};
+    use crate::media::still::ImageKind;
     use crate::sink::images::stored::stored;
-    use crate::still::ImageKind;
 
     fn format(name: &str) -> PixelFormat {
         PixelFormat::from_name(name).unwrap()

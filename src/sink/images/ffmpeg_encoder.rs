@@ -2,9 +2,9 @@
 
 use super::encode::Picture;
 use crate::annotations::exr::chromaticities;
-use crate::ffmpeg::{self, AvError, AvFormat, Encoder, EncoderKind, EncoderSetup, Packet, Received};
 use crate::frame::{Colour, Range};
-use crate::still::{Encoding, ImageKind};
+use crate::media::ffmpeg::{self, AvError, AvFormat, Encoder, EncoderKind, EncoderSetup, Packet, Received};
+use crate::media::still::{Encoding, ImageKind};
 use image::ImageError;
 use image::error::{EncodingError, ImageFormatHint};
 

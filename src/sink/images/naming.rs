@@ -2,10 +2,10 @@
 //! the frames come from.
 
 use super::ImageOptions;
+use crate::media::still::ImageKind;
+use crate::media::still::names::as_text;
+use crate::media::still::pattern::{Pattern, unescaped};
 use crate::sink::SinkError;
-use crate::still::ImageKind;
-use crate::still::names::as_text;
-use crate::still::pattern::{Pattern, unescaped};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

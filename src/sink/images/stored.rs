@@ -1,8 +1,8 @@
 //! Which samples each kind of file stores for frames of a format, and what must be converted before.
 
-use crate::convert::integers_for;
 use crate::frame::{Channel, ColourModel, PixelFormat};
-use crate::still::ImageKind;
+use crate::media::convert::integers_for;
+use crate::media::still::ImageKind;
 use image::ExtendedColorType;
 
 /// What is stored for samples of such colours; `None` if the kind cannot hold them.

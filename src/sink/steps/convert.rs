@@ -3,8 +3,8 @@
 //! The conversion runs in the sink's own threads, and the sink's last word says what was converted.
 
 use super::step::{self, Step};
-use crate::convert::{Converter, CutSamples, colour_after};
 use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat};
+use crate::media::convert::{Converter, CutSamples, colour_after};
 use crate::sink::{AnySink, SinkError, Written};
 use crate::source::StreamInfo;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! Lays frames with alpha over a colour before they reach a sink.
 
 use super::step::{self, Step};
-use crate::convert::flatten::{Background, flat_format, flatten};
 use crate::frame::Frame;
+use crate::media::convert::flatten::{Background, flat_format, flatten};
 use crate::sink::{AnySink, SinkError, Written};
 use crate::source::StreamInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ pub fn info_after(info: &StreamInfo) -> StreamInfo {
     let to = flat_format(info.format);
     let mut after = info.clone();
     if to != info.format {
-        after.colour = crate::convert::colour_after(info.colour, info.format, to, info.height);
+        after.colour = crate::media::convert::colour_after(info.colour, info.format, to, info.height);
         after.format = to;
     }
     after

@@ -8,8 +8,8 @@ use super::passthrough::{MapFailure, Passthrough};
 use super::selection::Streams;
 use super::settings::alpha::AlphaWatch;
 use super::settings::choice;
-use crate::ffmpeg::{AvError, Muxer, rescale};
 use crate::frame::{ColourModel, Frame, Rational};
+use crate::media::ffmpeg::{AvError, Muxer, rescale};
 use crate::sink::SinkError;
 use crate::source::range::nanos;
 

@@ -3,8 +3,8 @@
 use super::VideoSink;
 use super::encoding::Running;
 use super::settings::alpha;
-use crate::ffmpeg::log;
 use crate::frame::{Remarks, Stopped, is_closed};
+use crate::media::ffmpeg::log;
 use crate::sink::constant_rate::irregular;
 use crate::sink::{SinkError, Written};
 use crate::wording::counted;

@@ -8,8 +8,8 @@ use super::settings::encoder::Hdr;
 use super::settings::stage::Staged;
 use super::{SinkError, VideoSink};
 use crate::explain::EXPLAIN_TARGET;
-use crate::ffmpeg::{CardSurfaces, SurfaceError};
 use crate::frame::{DeviceHandle, Frame};
+use crate::media::ffmpeg::{CardSurfaces, SurfaceError};
 
 impl VideoSink {
     /// Takes an offer of frames on the card if the encoder can read them there, which is tried.

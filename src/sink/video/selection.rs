@@ -1,6 +1,6 @@
 //! Which of the input's other streams the user wants in the output, and how their sound is to be encoded.
 
-use crate::ffmpeg::Medium;
+use crate::media::ffmpeg::Medium;
 use std::str::FromStr;
 
 /// The streams of the input that go into the output.

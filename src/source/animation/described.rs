@@ -8,9 +8,9 @@
 //! ```
 
 use crate::annotations::{self, Annotations, FileMetadata};
-use crate::ffmpeg::for_frame;
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, Remarks, SideData};
+use crate::media::ffmpeg::for_frame;
 use crate::source::images::data_behind;
 use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
 use std::fs::File;

@@ -10,7 +10,7 @@
 use super::content;
 use super::formats::pnm;
 use super::read_budget::{BudgetedReader, ReadBudget};
-use crate::still::ImageKind;
+use crate::media::still::ImageKind;
 use ::exr::meta::{BlockDescription, MetaData};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};

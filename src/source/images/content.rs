@@ -4,7 +4,7 @@
 use super::behind::{self, Further};
 use super::formats::{jpeg, tiff};
 use crate::annotations::jpeg::walk;
-use crate::still::ImageKind;
+use crate::media::still::ImageKind;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -3,11 +3,11 @@
 
 use super::content::nameless_still;
 use super::formats::tiff;
+use crate::media::still::names::as_text;
+use crate::media::still::pattern::Pattern;
+use crate::media::still::{Decoding, ImageKind};
 use crate::source::SourceError;
 use crate::source::animation::is_animated;
-use crate::still::names::as_text;
-use crate::still::pattern::Pattern;
-use crate::still::{Decoding, ImageKind};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ffi::OsString;

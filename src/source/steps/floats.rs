@@ -4,8 +4,8 @@
 //! NaN and infinity pass through every sum that they are in, so that a filter spreads them as far as its mask
 //! reaches. Nobody changes them here; the run says at its end how many came in.
 
-use crate::convert::Converter;
 use crate::frame::{Buffer, Frame, FramePool, Pageable, PixelFormat, Remarks};
+use crate::media::convert::Converter;
 use crate::source::{AnySource, CutRequest, Cuts, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! Which stream of a file is filtered.
 
-use crate::ffmpeg::{Demuxer, Medium};
+use crate::media::ffmpeg::{Demuxer, Medium};
 
 /// The stream to filter: the wanted one, or among those that move the default one, then the largest, then the
 /// first.

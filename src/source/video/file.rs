@@ -1,11 +1,11 @@
 //! The input: its name, what may be opened for it, and errors that name it.
 
 use super::known::extent::Extent;
-use crate::ffmpeg::{Access, AvError, Demuxer, OpenFailure};
 use crate::frame::StallTimeout;
-use crate::source::SourceError;
+use crate::media::ffmpeg::{Access, AvError, Demuxer, OpenFailure};
 #[cfg(feature = "images")]
-use crate::still::{Decoding, ImageKind};
+use crate::media::still::{Decoding, ImageKind};
+use crate::source::SourceError;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

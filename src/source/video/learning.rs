@@ -4,8 +4,8 @@
 use super::VideoSource;
 use super::decoding::{Conversion, are_swapped};
 use super::known::{crop, dolby, edits, layers};
-use crate::convert::{is_full_range_name, nearest_native};
-use crate::ffmpeg::{AvFormat, Medium, picture_facts};
+use crate::media::convert::{is_full_range_name, nearest_native};
+use crate::media::ffmpeg::{AvFormat, Medium, picture_facts};
 use crate::source::decoding_cost::DecodingCost;
 use crate::source::{Origin, ReadRange, SourceError};
 use crate::wording::tidy;

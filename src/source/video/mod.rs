@@ -29,11 +29,11 @@ pub(crate) use known::edits::EditLists;
 pub use parallel::{Consent, Decoders, Place, open};
 
 #[doc(hidden)]
-pub use crate::ffmpeg::version_name as ffmpeg_version;
+pub use crate::media::ffmpeg::version_name as ffmpeg_version;
 
 use super::{Access, CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
-use crate::ffmpeg::{Decoder, Picture};
 use crate::frame::{Frame, Remarks};
+use crate::media::ffmpeg::{Decoder, Picture};
 use decoding::{FrameMaker, InputStream, Progress};
 use file::InputFile;
 use findings::Findings;

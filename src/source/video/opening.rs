@@ -7,8 +7,8 @@ use super::findings::Findings;
 use super::known::unfit::{Unfit, unfit};
 use super::seeking::Skip;
 use super::{VideoSource, VideoSourceOptions};
-use crate::ffmpeg::{Access, Decoder, Demuxer, Packet, Picture, log};
 use crate::frame::{PixelFormat, Rational};
+use crate::media::ffmpeg::{Access, Decoder, Demuxer, Packet, Picture, log};
 use crate::source::{MOST_PIXELS, SourceError, StreamInfo, check_pixels};
 use std::path::Path;
 

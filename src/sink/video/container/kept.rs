@@ -1,7 +1,7 @@
 //! Texts, marks, chapters and programs that are in the input and not in the finished file.
 
 use super::STALE_TEXTS;
-use crate::ffmpeg::{Chapter, Demuxer, Medium};
+use crate::media::ffmpeg::{Chapter, Demuxer, Medium};
 
 /// Names of texts that each file has of its own, for what wrote it and how it is laid out; in lower case.
 const OWN_TEXTS: &[&str] = &[

@@ -17,7 +17,7 @@ pub(super) use sample::{Sample, SampleSource, video_of};
 pub(super) use streams::{PACKETS_TRIED, STALE_TEXTS, StreamHandling};
 pub(super) use times::KEEP_NEGATIVE;
 
-use crate::ffmpeg::{AvError, AvFormat, Encoder, EncoderKind, EncoderSetup, Muxer, log};
+use crate::media::ffmpeg::{AvError, AvFormat, Encoder, EncoderKind, EncoderSetup, Muxer, log};
 use std::path::{Path, PathBuf};
 
 /// Muxers that write samples or packets without a word of what they are, or only a digest of them.

@@ -1,7 +1,7 @@
 //! Video like the filtered stream, for trials.
 
-use crate::ffmpeg::{AvError, Demuxer, Encoder, Medium, Muxer, Packet};
 use crate::frame::Rational;
+use crate::media::ffmpeg::{AvError, Demuxer, Encoder, Medium, Muxer, Packet};
 
 /// Video like the filtered stream, for trials.
 pub(in crate::sink::video) struct Sample {

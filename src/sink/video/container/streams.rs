@@ -2,7 +2,7 @@
 
 use super::sample::{Sample, has_all, write_all};
 use super::{AddVideo, Container, explained};
-use crate::ffmpeg::{AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet};
+use crate::media::ffmpeg::{AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet};
 use std::ffi::CStr;
 
 /// Packets of a stream that a trial writes.

@@ -1,7 +1,7 @@
 //! Whether pictures and sound come back from a container at their times, found out by trying.
 
 use super::{Container, StreamHandling};
-use crate::ffmpeg::{AvError, Demuxer, EncoderKind, Medium, Muxer, Packet};
+use crate::media::ffmpeg::{AvError, Demuxer, EncoderKind, Medium, Muxer, Packet};
 
 /// Seconds that a container's milliseconds may be off, on the way in and on the way out.
 const ROUNDING: f64 = 0.0016;

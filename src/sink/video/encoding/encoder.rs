@@ -1,7 +1,7 @@
 //! The encoder at work: pictures go in, packets come out.
 
 use super::gif::{GifEncoder, GifPacket};
-use crate::ffmpeg::{AvError, Encoder, Packet, Picture, Received};
+use crate::media::ffmpeg::{AvError, Encoder, Packet, Picture, Received};
 use crossbeam_channel::Receiver;
 
 /// An open encoder and the packet that it gave last.

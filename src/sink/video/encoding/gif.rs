@@ -6,7 +6,7 @@
 //! left out. Where a pixel becomes transparent that was not, the frame before is cleared away; so a frame is
 //! written when the next one is known.
 
-use crate::convert::{Colour3, Indexed, MAX_COLOURS, indexed};
+use crate::media::convert::{Colour3, Indexed, MAX_COLOURS, indexed};
 use weezl::{BitOrder, encode::Encoder as Lzw};
 
 /// What a packet's graphic control block asks for when its time is up.

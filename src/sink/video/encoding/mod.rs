@@ -20,8 +20,8 @@ pub(super) use timing::Timing;
 use super::passthrough::Passthrough;
 use super::settings::alpha::AlphaWatch;
 use super::settings::stage::Staged;
-use crate::ffmpeg::{AvError, Muxer, Picture, Received, SurfaceError, log};
 use crate::frame::{Frame, Layout, is_closed};
+use crate::media::ffmpeg::{AvError, Muxer, Picture, Received, SurfaceError, log};
 use crate::sink::ledger::Ledger;
 use pictures::rgba_bytes;
 

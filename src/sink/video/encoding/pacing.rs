@@ -1,7 +1,7 @@
 //! When each frame is shown in the output: the source's times in the encoder's time base, which rise.
 
-use crate::ffmpeg::{Muxer, rescale};
 use crate::frame::Rational;
+use crate::media::ffmpeg::{Muxer, rescale};
 
 /// The shortest time, in hundredths of a second, that a GIF frame is shown by FFmpeg and by browsers.
 const GIF_LEAST: i64 = 2;

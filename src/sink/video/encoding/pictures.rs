@@ -1,8 +1,8 @@
 //! The pictures that go to the encoder: frames as they are, copied, or converted by swscale and to a palette.
 
-use crate::convert::indexed;
-use crate::ffmpeg::{AvError, AvFormat, CardSurfaces, Picture, Scaler, SurfaceError, fetch, lend};
 use crate::frame::{Colour, Frame};
+use crate::media::convert::indexed;
+use crate::media::ffmpeg::{AvError, AvFormat, CardSurfaces, Picture, Scaler, SurfaceError, fetch, lend};
 use crate::sink::video::settings::choice::FormatChoice;
 use crate::sink::video::settings::samples::{SampleSteps, scaled_format};
 use std::sync::Arc;

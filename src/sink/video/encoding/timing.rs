@@ -1,8 +1,8 @@
 //! When frames are shown, and how long.
 
 use super::pacing::Pacing;
-use crate::ffmpeg::{AvError, Muxer, rescale};
 use crate::frame::{Metadata, Rational};
+use crate::media::ffmpeg::{AvError, Muxer, rescale};
 use crate::sink::constant_rate::{ConstantRate, assumed_rate};
 use crate::source::StreamInfo;
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 use super::Passthrough;
 use super::copied::Copied;
 use super::texts;
-use crate::ffmpeg::Demuxer;
+use crate::media::ffmpeg::Demuxer;
 use crate::sink::video::container::StreamHandling;
 use crate::sink::video::container::kept::{self, Carried};
 

@@ -1,8 +1,8 @@
 //! One stream that is carried over: its packets in the output's time base, in an order that containers take.
 
 use super::sound::{Changes, Gaps};
-use crate::ffmpeg::{AvError, Demuxer, Medium, Muxer, Packet, StreamFacts};
 use crate::frame::Rational;
+use crate::media::ffmpeg::{AvError, Demuxer, Medium, Muxer, Packet, StreamFacts};
 use crate::sink::video::container::{Container, StreamHandling};
 
 /// A packet that goes back by more seconds than this is left out.

@@ -12,7 +12,7 @@ use super::Passthrough;
 use super::copied::Refusal;
 use super::reading::SETTLED_AFTER;
 use super::sound::writes_units;
-use crate::ffmpeg::{AvError, Muxer, Packet, log, rescale};
+use crate::media::ffmpeg::{AvError, Muxer, Packet, log, rescale};
 use crate::sink::video::container::{StreamHandling, explained};
 use std::collections::VecDeque;
 

@@ -24,7 +24,7 @@ pub(super) use plan::{MapFailure, no_audio_encoder};
 
 use super::container::{AddVideo, Container, StreamHandling};
 use super::selection::StreamOptions;
-use crate::ffmpeg::{AvError, Medium, Muxer};
+use crate::media::ffmpeg::{AvError, Medium, Muxer};
 use crate::source::Origin;
 use account::Losses;
 use copied::Copied;

@@ -8,7 +8,7 @@
 
 use super::account::Losses;
 use super::reading::Reader;
-use crate::ffmpeg::{AudioEncoderKind, AudioTranscoder, AvError, Medium, Muxer, Packet, StreamFacts};
+use crate::media::ffmpeg::{AudioEncoderKind, AudioTranscoder, AvError, Medium, Muxer, Packet, StreamFacts};
 use crate::sink::video::container::{AddVideo, Container, PACKETS_TRIED, StreamHandling, explained};
 use crate::sink::video::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::source::video::EditLists;

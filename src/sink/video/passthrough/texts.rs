@@ -2,7 +2,7 @@
 
 use super::plan::Planned;
 use super::reading::Reader;
-use crate::ffmpeg::{AvError, Muxer};
+use crate::media::ffmpeg::{AvError, Muxer};
 use crate::sink::video::container::STALE_TEXTS;
 use crate::sink::video::container::kept;
 use std::ffi::CStr;

@@ -1,8 +1,8 @@
 //! What becomes of alpha on the way into an encoder: kept, reduced to transparent or opaque, or lost, and
 //! what warning that takes.
 
-use crate::ffmpeg::{Access, AvFormat, Decoder, Demuxer, EncoderKind, Packet, Picture, Received};
 use crate::frame::Frame;
+use crate::media::ffmpeg::{Access, AvFormat, Decoder, Demuxer, EncoderKind, Packet, Picture, Received};
 use crate::sink::SinkError;
 use crate::sink::video::container::Container;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use super::rehearsal::Back;
 use super::stage::Staged;
-use crate::ffmpeg::{EncoderKind, Packet};
 use crate::frame::{Metadata, Rational};
+use crate::media::ffmpeg::{EncoderKind, Packet};
 use crate::sink::constant_rate::assumed_rate;
 use crate::sink::video::VideoSink;
 use crate::sink::video::encoding::GifEncoder;

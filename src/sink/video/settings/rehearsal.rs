@@ -4,12 +4,12 @@
 //! Frames are small, since facts do not depend on the size, unless the encoder refuses that, or pixels are
 //! not square: MPEG-2 states the aspect of the whole picture, of which it knows four.
 
-use crate::convert::written_matrix;
-use crate::ffmpeg::{
+use crate::frame::{Metadata, Range, Rational, SideData};
+use crate::media::convert::written_matrix;
+use crate::media::ffmpeg::{
     AvError, AvFormat, Decoder, Demuxer, Encoder, EncoderSetup, Muxer, Packet, Picture, Received, Scaler,
     ScalerEnd, picture_facts, rescale,
 };
-use crate::frame::{Metadata, Range, Rational, SideData};
 use crate::sink::ledger::add_stream_blocks;
 use crate::sink::video::container::{Sample, SampleSource, video_of};
 use std::borrow::Cow;

@@ -3,10 +3,10 @@
 
 use super::choice::FormatChoice;
 use super::stage::Staged;
-use crate::convert::{self, Converter};
-use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 use crate::frame::fact::Fact;
 use crate::frame::{Colour, ColourModel, Frame, Layout, Range, RangeChange, Turn, YCGCO};
+use crate::media::convert::{self, Converter};
+use crate::media::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 use crate::sink::SinkError;
 use crate::sink::ledger::merged;
 use crate::sink::video::VideoSink;

@@ -1,7 +1,7 @@
 //! Pixels of PNG and BMP files whose number is beyond the palette: decoders make them black and say nothing.
 
+use crate::media::still::ImageKind;
 use crate::source::images::read_budget::{BudgetedReader, PngPixels, ReadBudget};
-use crate::still::ImageKind;
 use image::codecs::png::PngDecoder;
 use image::{ImageDecoder, ImageResult};
 use std::fs::File;

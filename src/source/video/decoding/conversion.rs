@@ -1,8 +1,8 @@
 //! The conversion of pictures whose coded format is not native.
 
-use crate::convert;
-use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 use crate::frame::{Colour, ColourModel, Frame, PixelFormat, Range};
+use crate::media::convert;
+use crate::media::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 
 /// swscale, and the picture that it fills.
 pub(in crate::source::video) struct Conversion {

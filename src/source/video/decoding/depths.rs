@@ -6,9 +6,9 @@
 //!              | a component: depth - 1 in 7 bits below a bit that says signed; 2 steps of 8 | ..
 //! ```
 
-use crate::convert::rescaled;
-use crate::ffmpeg::AvFormat;
 use crate::frame::{Channel, Colour, ColourModel, Frame, PixelFormat};
+use crate::media::convert::rescaled;
+use crate::media::ffmpeg::AvFormat;
 
 /// What a codestream begins with.
 const BEGIN: &[u8] = b"\xff\x4f\xff\x51";

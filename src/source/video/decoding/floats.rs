@@ -1,8 +1,8 @@
 //! Planes of big-endian floating-point samples, whose bytes change places. swscale's own conversion goes by
 //! way of integers.
 
-use crate::ffmpeg::{AvError, AvFormat, Picture};
 use crate::frame::{Frame, PixelFormat};
+use crate::media::ffmpeg::{AvError, AvFormat, Picture};
 
 /// True if pictures of `from` are brought to `to` here: the same planes.
 pub(in crate::source::video) fn are_swapped(from: AvFormat, to: PixelFormat) -> bool {

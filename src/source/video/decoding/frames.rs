@@ -1,9 +1,9 @@
 //! Frames that are made of decoded pictures.
 
 use super::{Conversion, Depths, floats};
-use crate::ffmpeg::{AvFormat, Decoded, Picture, decoded, picture_facts};
 use crate::frame::fact::Fact;
 use crate::frame::{AlphaKind, Buffer, Colour, ColourModel, Frame, Layout, Metadata, Range, SideData};
+use crate::media::ffmpeg::{AvFormat, Decoded, Picture, decoded, picture_facts};
 use crate::source::uncompressed::excess::Excess;
 use crate::source::video::VideoSource;
 use crate::source::video::known::jpeg_xl::JpegXl;

@@ -23,8 +23,8 @@ pub(super) use frames::FrameMaker;
 pub(super) use packets::{InputStream, Progress};
 
 use super::VideoSource;
-use crate::ffmpeg::Received;
 use crate::frame::FieldOrder;
+use crate::media::ffmpeg::Received;
 use crate::source::SourceError;
 
 impl VideoSource {

@@ -1,7 +1,7 @@
 //! Packets on their way from the demuxer to the decoder.
 
-use crate::ffmpeg::{Demuxer, Packet};
 use crate::frame::StallTimeout;
+use crate::media::ffmpeg::{Demuxer, Packet};
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
 

@@ -5,8 +5,8 @@
 //! the list of packets that an MP4 file begins or ends with, else the length that a header states.
 
 use super::Concealed;
-use crate::ffmpeg::{Demuxer, Jumps};
 use crate::frame::Rational;
+use crate::media::ffmpeg::{Demuxer, Jumps};
 use crate::source::video::known::extent::Extent;
 
 /// Packets at the head of a stream among which leading pictures are looked for: more than any reordering.
@@ -269,7 +269,7 @@ pub(in crate::source::video) fn jumps_sentence(jumps: Jumps) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ffmpeg::Jump;
+    use crate::media::ffmpeg::Jump;
 
     #[test]
     fn damage_is_counted() {

@@ -5,7 +5,7 @@
 //! is read from the file, and counts where pictures come whole.
 
 use super::movie::{LARGEST, MOST, be, boxes, movie};
-use crate::ffmpeg::ebml::{Element, SEGMENT, element};
+use crate::media::ffmpeg::ebml::{Element, SEGMENT, element};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;

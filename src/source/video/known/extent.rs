@@ -8,7 +8,7 @@ use super::bytes::{BoxHead, byte, skip};
 use super::nut;
 use super::packets;
 use super::still_end::{StillEnd, still_end};
-use crate::ffmpeg::ebml::{EBML, Element, SEGMENT, element};
+use crate::media::ffmpeg::ebml::{EBML, Element, SEGMENT, element};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! first, and samples of more than 16 bits or of floating point.
 
 use crate::annotations::jpeg_xl::{CodestreamHeader, Contents};
-use crate::ffmpeg::{Codestream, codestream};
 use crate::frame::PixelFormat;
+use crate::media::ffmpeg::{Codestream, codestream};
 
 /// What the header of a stream's first packet says.
 #[derive(Debug, Default)]

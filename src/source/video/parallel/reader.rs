@@ -14,12 +14,12 @@
 use super::Consent;
 use super::stretches::{Read, Reader, Span};
 use super::{Decoders, Place};
-use crate::ffmpeg::Received;
-#[cfg(feature = "cuda")]
-use crate::ffmpeg::{AvFormat, Decoder, HardwareDevice, OnCard, Picture};
 #[cfg(feature = "cuda")]
 use crate::frame::Buffer;
 use crate::frame::{Frame, FramePool, Layout, Pageable};
+use crate::media::ffmpeg::Received;
+#[cfg(feature = "cuda")]
+use crate::media::ffmpeg::{AvFormat, Decoder, HardwareDevice, OnCard, Picture};
 use crate::source::video::decoding::Progress;
 use crate::source::video::findings::Steps;
 use crate::source::video::seeking::Skip;

@@ -3,7 +3,7 @@
 
 use super::key_frame;
 use super::key_search::{KeyFrames, KeyKind};
-use crate::ffmpeg::{Demuxer, Packet};
+use crate::media::ffmpeg::{Demuxer, Packet};
 use crate::source::video::VideoSource;
 use crate::source::{CutRequest, Cuts, SourceError};
 

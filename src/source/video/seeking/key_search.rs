@@ -1,7 +1,7 @@
 //! A search for key frames by a container's index.
 
 use super::key_frame;
-use crate::ffmpeg::{Demuxer, Packet};
+use crate::media::ffmpeg::{Demuxer, Packet};
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
 

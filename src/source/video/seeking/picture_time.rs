@@ -1,7 +1,7 @@
 //! When a picture is shown that is known by its number.
 
 use super::REORDERED;
-use crate::ffmpeg::{Demuxer, Packet};
+use crate::media::ffmpeg::{Demuxer, Packet};
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
 use std::collections::BinaryHeap;

@@ -14,7 +14,7 @@
 //! behind the wanted time, it is repeated further back.
 
 use super::{REORDERED, key_frame};
-use crate::ffmpeg::Packet;
+use crate::media::ffmpeg::Packet;
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
 use crate::source::video::decoding::Progress;

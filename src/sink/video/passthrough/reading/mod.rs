@@ -12,8 +12,8 @@ mod joins;
 mod unforeseen;
 
 use super::sound::TOO_SHORT_TO_HEAR;
-use crate::ffmpeg::{AvError, Demuxer, Medium, Packet, StreamFacts};
 use crate::frame::Rational;
+use crate::media::ffmpeg::{AvError, Demuxer, Medium, Packet, StreamFacts};
 use crate::sink::video::container::{Container, PACKETS_TRIED};
 use crate::sink::video::selection::StreamOptions;
 use crate::source::{Origin, ReadRange};

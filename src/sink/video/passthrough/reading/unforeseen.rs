@@ -1,6 +1,6 @@
 //! Streams that begin when those of the output are fixed already.
 
-use crate::ffmpeg::StreamFacts;
+use crate::media::ffmpeg::StreamFacts;
 use crate::sink::video::selection::StreamOptions;
 
 /// Streams that came after those of the output were fixed, and would have been wanted.

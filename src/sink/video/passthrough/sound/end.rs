@@ -1,6 +1,6 @@
 //! The end of sound beside that of the picture, in containers that write units of both.
 
-use crate::ffmpeg::{AvError, Muxer};
+use crate::media::ffmpeg::{AvError, Muxer};
 use crate::sink::video::container::StreamHandling;
 use crate::sink::video::passthrough::Passthrough;
 use crate::sink::video::passthrough::copied::Copied;

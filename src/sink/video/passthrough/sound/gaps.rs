@@ -1,7 +1,7 @@
 //! Gaps in the sound of a stream, in a container that has what follows a gap come at once.
 
 use super::{TOO_SHORT_TO_HEAR, writes_units};
-use crate::ffmpeg::{Medium, Muxer, StreamFacts};
+use crate::media::ffmpeg::{Medium, Muxer, StreamFacts};
 use crate::sink::video::container::{Container, StreamHandling};
 use crate::sink::video::passthrough::reading::Reader;
 

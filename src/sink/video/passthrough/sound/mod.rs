@@ -15,7 +15,7 @@ mod end;
 mod gaps;
 mod start;
 
-use crate::ffmpeg::Muxer;
+use crate::media::ffmpeg::Muxer;
 pub(super) use changes::Changes;
 pub(super) use gaps::Gaps;
 

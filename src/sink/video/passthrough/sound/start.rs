@@ -1,7 +1,7 @@
 //! The beginning of sound beside that of the picture.
 
 use super::{TOO_SHORT_TO_HEAR, writes_units};
-use crate::ffmpeg::{Medium, Muxer};
+use crate::media::ffmpeg::{Medium, Muxer};
 use crate::sink::video::container::{Container, KEEP_NEGATIVE, StreamHandling};
 use crate::sink::video::passthrough::Passthrough;
 use crate::sink::video::passthrough::copied::Copied;

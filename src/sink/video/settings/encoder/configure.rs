@@ -2,8 +2,8 @@
 
 use super::hdr::Hdr;
 use super::quality::{QUALITY_KEYS, Quality, check_preset, check_quality, quality_of};
-use crate::ffmpeg::Encoder;
 use crate::frame::Rational;
+use crate::media::ffmpeg::Encoder;
 
 /// What the user asked of the encoder.
 pub(in crate::sink::video) struct RequestedSettings<'a> {

@@ -11,7 +11,7 @@ pub use quality::X26X_PRESETS;
 use super::choice::FormatChoice;
 use super::rehearsal::Opened;
 use super::{alpha, choice};
-use crate::ffmpeg::{AvError, CardSurfaces, Encoder, EncoderSetup, log};
+use crate::media::ffmpeg::{AvError, CardSurfaces, Encoder, EncoderSetup, log};
 use crate::sink::SinkError;
 use crate::sink::video::VideoSink;
 use configure::{RequestedSettings, configure};

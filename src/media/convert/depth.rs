@@ -1,0 +1,221 @@
+//! Integer samples of one depth into those of another, where white is the greatest sample of either: RGB,
+//! gray in full range, and alpha. swscale shifts them, so that white of 8 bits becomes 65283 of 65535.
+//!
+//! ```text
+//!   v * most / most before      rounded to the nearest; up from 8 to 16 bits that is v * 257
+//! ```
+
+use super::loss::nearest_native;
+use crate::frame::{Channel, Colour, ColourModel, Frame, PixelFormat};
+use crate::media::ffmpeg::AvFormat;
+
+/// The sample on a scale up to `most` for each one of a scale up to `stored`, from 0 on.
+pub(crate) fn rescaled(stored: u32, most: u16) -> Vec<u16> {
+    let step = |v: u32| ((u64::from(v) * u64::from(most) + u64::from(stored / 2)) / u64::from(stored)) as u16;
+    (0..=stored).map(step).collect()
+}
+
+/// True if samples go from one format to the other by a change of depth: no matrix, and full range.
+pub(super) fn is_direct((from, colour): (PixelFormat, Colour), to: PixelFormat) -> bool {
+    let is_integer = !from.is_float() && !to.is_float();
+    let is_family = match (from.model(), to.model()) {
+        (ColourModel::Rgb, ColourModel::Rgb) => true,
+        (ColourModel::Gray, ColourModel::Gray | ColourModel::Rgb) => !colour.is_limited(from),
+        _ => false,
+    };
+    is_integer && is_family && from.depth() != to.depth()
+}
+
+/// The format that frames are to be brought to before swscale makes `target` of them, so that their depth
+/// changes here; `None` where swscale changes no depth, or more than that.
+pub(crate) fn before_scaling(from: (PixelFormat, Colour), target: AvFormat) -> Option<PixelFormat> {
+    let (to, is_exact) = nearest_native(target)?;
+    (is_exact && is_direct(from, to)).then_some(to)
+}
+
+/// A change of depth.
+pub(super) struct DepthConversion {
+    table: Vec<u16>,
+}
+
+/// Where the samples of a component lie in a row.
+#[derive(Clone, Copy)]
+struct Place {
+    plane: usize,
+    at: usize,
+    step: usize,
+}
+
+impl DepthConversion {
+    /// Between two formats of integers.
+    pub(super) fn new(from: PixelFormat, to: PixelFormat) -> DepthConversion {
+        DepthConversion {
+            table: rescaled(from.max_value(), to.max_value() as u16),
+        }
+    }
+
+    /// Fills `converted` from `frame`, which has its size. Gray goes to every colour, and alpha that `frame`
+    /// lacks is opaque.
+    pub(super) fn run(&self, frame: &Frame, converted: &mut Frame) {
+        let (from, to) = (frame.format(), converted.format());
+        let most = to.max_value() as u16;
+        for (plane, description) in to.planes().iter().enumerate() {
+            for (at, &channel) in description.channels.iter().enumerate() {
+                let step = description.channels.len();
+                let source = match channel {
+                    Channel::Alpha => from.place(channel),
+                    _ => from.place(channel).or_else(|| from.place(Channel::Luma)),
+                };
+                let source = source.map(|(plane, at)| Place {
+                    plane,
+                    at,
+                    step: from.planes()[plane].channels.len(),
+                });
+                for y in 0..converted.layout().height() {
+                    let row = source.map_or(&[][..], |source| frame.row(source.plane, y));
+                    let words = match (source, from.bytes_per_sample()) {
+                        (None, _) => Words::One(most),
+                        (Some(place), 1) => Words::Bytes(row, place),
+                        (Some(place), _) => Words::Pairs(row.as_chunks().0, place),
+                    };
+                    let target = converted.row_mut(plane, y);
+                    match to.bytes_per_sample() {
+                        1 => self.put(words, target.as_chunks_mut().0, (at, step), |v| [v as u8]),
+                        _ => self.put(words, target.as_chunks_mut().0, (at, step), u16::to_le_bytes),
+                    }
+                }
+            }
+        }
+    }
+
+    fn put<const N: usize>(
+        &self,
+        words: Words<'_>,
+        target: &mut [[u8; N]],
+        (at, step): (usize, usize),
+        stored: impl Fn(u16) -> [u8; N],
+    ) {
+        let places = target.iter_mut().skip(at).step_by(step);
+        // Words may have bits above their depth.
+        let most = self.table.last().copied().unwrap_or_default();
+        let scaled = |v: u16| stored(self.table.get(usize::from(v)).copied().unwrap_or(most));
+        match words {
+            Words::One(word) => places.for_each(|to| *to = stored(word)),
+            Words::Bytes(row, Place { at, step, .. }) => {
+                let row = row.iter().skip(at).step_by(step);
+                places.zip(row).for_each(|(to, &v)| *to = scaled(v.into()));
+            }
+            Words::Pairs(row, Place { at, step, .. }) => {
+                let row = row.iter().skip(at).step_by(step);
+                places
+                    .zip(row)
+                    .for_each(|(to, &v)| *to = scaled(u16::from_le_bytes(v)));
+            }
+        }
+    }
+}
+
+/// The samples of a component in a row.
+#[derive(Clone, Copy)]
+enum Words<'a> {
+    /// The same everywhere.
+    One(u16),
+    Bytes(&'a [u8], Place),
+    Pairs(&'a [[u8; 2]], Place),
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::{Converter, unpooled};
+    use super::*;
+    use crate::frame::{Layout, Range};
+
+    /// A row of a frame, one pixel of the same samples for each word.
+    fn frame(format: PixelFormat, words: &[u16]) -> Frame {
+        let layout = Layout::new(format, words.len(), 1, 1).unwrap();
+        let mut frame = Frame::new(layout, unpooled(&layout).unwrap()).unwrap();
+        let bytes = format.bytes_per_sample();
+        for (plane, description) in format.planes().iter().enumerate() {
+            let count = description.channels.len();
+            for (at, sample) in frame.row_mut(plane, 0).chunks_exact_mut(bytes).enumerate() {
+                sample.copy_from_slice(&words[at / count].to_le_bytes()[..bytes]);
+            }
+        }
+        frame
+    }
+
+    fn convert(words: &[u16], from: &str, to: &str) -> Vec<Vec<u32>> {
+        let [from, to] = [from, to].map(|name| PixelFormat::from_name(name).unwrap());
+        let before = frame(from, words);
+        let mut converter = Converter::new((from, Colour::default()), to, words.len(), 1).unwrap();
+        let after = converter.convert(&before).unwrap();
+        let mut components = Vec::new();
+        for (plane, description) in to.planes().iter().enumerate() {
+            for at in 0..description.channels.len() {
+                components.push(
+                    (0..words.len())
+                        .map(|x| u32::from(after.sample(plane, x, 0, at)))
+                        .collect(),
+                );
+            }
+        }
+        components
+    }
+
+    #[test]
+    fn white_stays_white_at_every_depth() {
+        let formats = || PixelFormat::all().filter(|f| f.model() != ColourModel::Yuv);
+        for from in formats() {
+            let most = from.max_value() as u16;
+            let words = [0, 1, most / 3, most / 2 + 1, most - 1, most];
+            for to in formats() {
+                let is_gray_only = to.model() == ColourModel::Gray;
+                if from.depth() == to.depth() || is_gray_only && from.model() != ColourModel::Gray {
+                    continue;
+                }
+                let scale = f64::from(to.max_value()) / f64::from(from.max_value());
+                let expected: Vec<u32> = words
+                    .iter()
+                    .map(|&v| (f64::from(v) * scale + 1e-9).round() as u32)
+                    .collect();
+                let found = convert(&words, from.name(), to.name());
+                let alpha = to.has_alpha() && !from.has_alpha();
+                let place = to.place(Channel::Alpha).filter(|_| alpha);
+                let opaque = place.map(|(plane, at)| plane + at);
+                for (index, component) in found.iter().enumerate() {
+                    match opaque == Some(index) {
+                        true => assert!(component.iter().all(|&v| v == to.max_value()), "{from} {to}"),
+                        false => assert_eq!(*component, expected, "{from} {to}"),
+                    }
+                }
+            }
+        }
+        let all: Vec<u16> = (0..=255).collect();
+        let up: Vec<u32> = (0..=255).map(|v| 257 * v).collect();
+        assert_eq!(convert(&all, "rgba", "rgba64le"), vec![up; 4]);
+    }
+
+    #[test]
+    fn limited_range_and_matrices_are_left_to_swscale() {
+        let limited = Colour {
+            range: Range::Limited,
+            ..Colour::default()
+        };
+        for (from, colour, to) in [
+            (PixelFormat::GRAY, limited, PixelFormat::GRAY16),
+            (PixelFormat::RGB48, Colour::default(), PixelFormat::GRAY),
+            (PixelFormat::RGB24, Colour::default(), PixelFormat::BGR24),
+            (PixelFormat::YUV444P, Colour::default(), PixelFormat::YUV444P10),
+        ] {
+            assert!(!is_direct((from, colour), to), "{from} {to}");
+        }
+        let target = AvFormat::from_name("bgr0").unwrap();
+        let before = before_scaling((PixelFormat::GBRP16, Colour::default()), target);
+        assert_eq!(before, Some(PixelFormat::RGB24));
+        assert_eq!(
+            before_scaling((PixelFormat::GBRP, Colour::default()), target),
+            None
+        );
+    }
+}

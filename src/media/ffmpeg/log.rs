@@ -1,0 +1,277 @@
+//! What FFmpeg says: its messages go to the debug log, and the last errors of each thread are kept for the
+//! sentence that reports the failure. Errors of decoders are counted where their pictures lie.
+//!
+//! A result code alone is often no more than "Invalid argument"; the line that the library wrote before it
+//! says which.
+#![allow(unsafe_code)]
+
+use crate::media::ffmpeg::pictures::memory::PictureMemory;
+use ffmpeg_next::ffi;
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{Mutex, Once, PoisonError};
+
+/// How the messages begin of which a decoder writes one for each picture that it patched: concealed errors,
+/// and where a JPEG breaks off, of which the picture has no mark.
+const PATCHED: [&[u8]; 2] = [b"concealing ", b"error y="];
+
+/// How errors of decoders begin that take nothing from a picture.
+const HARMLESS: [&[u8]; 1] = [b"unable to decode APP fields"];
+
+/// How the message of a picture of H.264 begins that releases a reference which is not there.
+const RELEASE: &[u8] = b"mmco: unref short failure";
+
+/// Parts of FFmpeg whose last errors are kept.
+const MOST_PARTS: usize = 16;
+
+/// Longest message that is kept.
+const LINE: usize = 512;
+
+thread_local! {
+    /// The last error of each part, the latest one last.
+    static LAST: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    /// Settings that wrappers of encoders' libraries refused and opened the encoder without.
+    static REFUSED: RefCell<Vec<RefusedSetting>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A setting in a list such as x264-params that the encoder's library refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RefusedSetting {
+    /// Its key.
+    pub(crate) key: String,
+    /// What FFmpeg said of it.
+    pub(crate) line: String,
+}
+
+/// The latest picture that was not decoded because it is too large: decoders' threads report it, too.
+static TOO_LARGE: Mutex<Option<(usize, usize)>> = Mutex::new(None);
+
+/// A message, and FFmpeg's name of the part that wrote it, such as "matroska,webm"; empty if it has none.
+struct Line {
+    who: String,
+    what: String,
+}
+
+/// How FFmpeg hands over the arguments of a message, on this kind of processor.
+#[cfg(target_arch = "x86_64")]
+type Arguments = *mut ffi::__va_list_tag;
+#[cfg(not(target_arch = "x86_64"))]
+type Arguments = ffi::va_list;
+
+/// Takes FFmpeg's messages off the terminal, where they lack context and cannot be counted.
+pub(super) fn capture() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: both calls only set process-wide state of FFmpeg and are made once; the callback is safe to
+        // call from any thread.
+        unsafe {
+            ffi::av_log_set_level(ffi::AV_LOG_WARNING as c_int);
+            ffi::av_log_set_callback(Some(keep));
+        }
+    });
+}
+
+/// The last error that FFmpeg reported on this thread since [`forget`], without its line break; `None` if
+/// there is none.
+fn last_line() -> Option<String> {
+    LAST.with(|last| last.borrow().last().map(|line| line.what.clone()))
+}
+
+/// Forgets what this thread's calls have reported; called before a call whose failure is to be explained.
+pub(crate) fn forget() {
+    LAST.with(|last| last.borrow_mut().clear());
+    REFUSED.with(|refused| refused.borrow_mut().clear());
+}
+
+/// The settings that were refused on this thread since [`forget`].
+pub(crate) fn refused_settings() -> Vec<RefusedSetting> {
+    REFUSED.with(|refused| refused.borrow().clone())
+}
+
+/// The key of a setting that the message `what` calls unknown or of a wrong value, in the words of FFmpeg's
+/// wrappers of x264, x265, SVT-AV1 and rav1e.
+fn refused_key(what: &str) -> Option<&str> {
+    const BEGINNINGS: [&str; 4] = [
+        "Error parsing option '",
+        "Error parsing option ",
+        "Unknown option: ",
+        "Invalid value for ",
+    ];
+    let rest = BEGINNINGS.iter().find_map(|begin| what.strip_prefix(begin))?;
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let end = rest.find(|c: char| !is_of_key(c)).unwrap_or(rest.len());
+    (end > 0).then(|| &rest[..end])
+}
+
+/// The format that FFmpeg found and that is not among those that it may read, if that was the last error.
+pub(super) fn refused_format() -> Option<String> {
+    LAST.with(|last| {
+        let last = last.borrow();
+        let line = last.last()?;
+        let is_refused = line.what.starts_with("Format not on whitelist");
+        is_refused.then(|| line.who.clone())
+    })
+}
+
+/// The last error since [`forget`] on this thread, if the library part of this name reported it.
+pub(super) fn error_of(name: &str) -> Option<String> {
+    LAST.with(|last| {
+        let last = last.borrow();
+        let line = last.iter().find(|line| line.who == name);
+        line.map(|line| line.what.clone())
+    })
+}
+
+/// Width and height of the latest picture that was not decoded because it has more pixels than it may have.
+pub(crate) fn too_large() -> Option<(usize, usize)> {
+    *TOO_LARGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Width and height that a message about too many pixels names: more than the caller allows, or than FFmpeg
+/// ever decodes.
+fn size_too_large(what: &str) -> Option<(usize, usize)> {
+    let said = what.strip_prefix("Picture size ")?;
+    let (size, why) = said.split_once(' ')?;
+    if !(why.starts_with("exceeds specified max pixel count") || why == "is invalid") {
+        return None;
+    }
+    let (width, height) = size.split_once('x')?;
+    let side = |text: &str| text.parse().ok().filter(|&side: &usize| side > 0);
+    Some((side(width)?, side(height)?))
+}
+
+/// `problem`, followed by the line in which FFmpeg explains it, if it does.
+pub(crate) fn explained(problem: &str) -> String {
+    match last_line() {
+        Some(line) => format!("{problem} (FFmpeg: {line})"),
+        None => problem.to_owned(),
+    }
+}
+
+unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_char, arguments: Arguments) {
+    // SAFETY: FFmpeg passes a format, and an object that is null or begins with its class.
+    unsafe {
+        let format = CStr::from_ptr(format).to_bytes();
+        let begins = |words: &[&[u8]]| words.iter().any(|begin| format.starts_with(begin));
+        let is_error = level <= ffi::AV_LOG_ERROR as c_int && !begins(&HARMLESS);
+        if is_error || begins(&PATCHED) {
+            PictureMemory::note_patched(object, begins(&[RELEASE]));
+        }
+    }
+    if level > ffi::AV_LOG_WARNING as c_int {
+        return;
+    }
+    let mut line = [0 as c_char; LINE];
+    let mut prefix = 1;
+    // SAFETY: FFmpeg passes a format and its arguments; at most LINE bytes are written, the closing zero
+    // included.
+    let text = unsafe {
+        ffi::av_log_format_line2(
+            object,
+            level,
+            format,
+            arguments,
+            line.as_mut_ptr(),
+            LINE as c_int,
+            &mut prefix,
+        );
+        CStr::from_ptr(line.as_ptr())
+    };
+    let text = text.to_string_lossy();
+    let (mut who, mut what) = ("", text.trim());
+    // "[mp4 @ 0x55d0c8a0] Could not find tag", with the part that it belongs to in front: the addresses mean
+    // nothing to anybody.
+    while let Some((part, rest)) = what.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+        && let Some((name, _)) = part.split_once(" @ 0x")
+    {
+        (who, what) = (name, rest.trim_start());
+    }
+    if what.is_empty() {
+        return;
+    }
+    tracing::debug!("FFmpeg: {who}: {what}");
+    if let Some(key) = refused_key(what) {
+        let (key, line) = (key.to_owned(), what.to_owned());
+        REFUSED.with(|refused| {
+            let mut refused = refused.borrow_mut();
+            if refused.len() < MOST_PARTS {
+                refused.push(RefusedSetting { key, line });
+            }
+        });
+    }
+    if level <= ffi::AV_LOG_ERROR as c_int {
+        if let Some(size) = size_too_large(what) {
+            *TOO_LARGE.lock().unwrap_or_else(PoisonError::into_inner) = Some(size);
+        }
+        let (who, what) = (who.to_owned(), what.to_owned());
+        LAST.with(|last| {
+            let mut last = last.borrow_mut();
+            last.retain(|line| line.who != who);
+            if last.len() == MOST_PARTS {
+                last.remove(0);
+            }
+            last.push(Line { who, what });
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_that_are_too_large_are_told_by_their_size() {
+        let line = "Picture size 30000x20000 exceeds specified max pixel count 1073741824";
+        assert_eq!(size_too_large(line), Some((30000, 20000)));
+        assert_eq!(
+            size_too_large("Picture size 40000x9 is invalid"),
+            Some((40000, 9))
+        );
+        assert_eq!(size_too_large("Picture size 0x0 is invalid"), None);
+    }
+
+    #[test]
+    fn refused_settings_are_known_by_their_key() {
+        for line in [
+            "Error parsing option 'nosuch = 3'.",
+            "Error parsing option nosuch: 3.",
+            "Unknown option: nosuch.",
+            "Invalid value for nosuch: 3.",
+        ] {
+            assert_eq!(refused_key(line), Some("nosuch"), "{line}");
+        }
+        assert_eq!(refused_key("Error parsing AAC extradata"), None);
+    }
+
+    #[test]
+    fn the_last_error_is_kept_without_addresses_until_it_is_forgotten() {
+        capture();
+        forget();
+        assert_eq!(explained("it failed"), "it failed");
+        let log = |level: u32, text: &CStr| {
+            // SAFETY: the format has one argument, a zero-terminated string.
+            unsafe {
+                ffi::av_log(
+                    std::ptr::null_mut(),
+                    level as c_int,
+                    c"%s\n".as_ptr(),
+                    text.as_ptr(),
+                );
+            }
+        };
+        log(
+            ffi::AV_LOG_ERROR as u32,
+            c"[mov @ 0x1] [mp4 @ 0x55d0c8a0] Could not find tag",
+        );
+        log(ffi::AV_LOG_WARNING as u32, c"a warning is no error");
+        log(ffi::AV_LOG_INFO as u32, c"neither is a remark");
+        assert_eq!(explained("it failed"), "it failed (FFmpeg: Could not find tag)");
+        assert_eq!(error_of("mp4").as_deref(), Some("Could not find tag"));
+        assert_eq!(error_of("mov"), None);
+        std::thread::spawn(|| assert_eq!(last_line(), None))
+            .join()
+            .expect("no panic");
+        forget();
+        assert_eq!(last_line(), None);
+    }
+}

@@ -1,0 +1,11 @@
+//! What the sources and the sinks of videos and images have in common.
+//!
+//! | folder | what is in it |
+//! |---|---|
+//! | `still` | kinds of image files, and names of sequences of them |
+//! | `convert` | one pixel format into another, by `ffmpeg` or by loops of its own |
+//! | `ffmpeg` | FFmpeg's raw interface: demuxing, decoding, swscale, encoding, muxing |
+
+pub mod convert;
+pub(crate) mod ffmpeg;
+pub mod still;
