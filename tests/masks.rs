@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use framepipe::filter::{Filter, Mask, NAMED_MASKS, factors, rank};
 
-#[path = "../src/cli/masks.rs"]
+#[path = "../src/cli/commands/masks.rs"]
 mod masks;
 
 fn folder() -> PathBuf {

@@ -1,32 +1,22 @@
-//! The command line. Each subcommand is a file or folder; `options` holds options that several of them have,
+//! The command line. `commands` holds the subcommands, `options` options that several of them have,
 //! `endpoint` INPUT and OUTPUT, `process` signals, limits and the log, `show` progress, summaries and errors.
 //!
 //! The library does not use clap.
 
-mod bench;
-mod completions;
-mod devices;
-mod diff;
+mod commands;
 mod endpoint;
-mod filter;
 mod foreign;
-mod man;
-mod masks;
 mod options;
-mod parts;
-mod preview;
 mod process;
 mod show;
-mod verify;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
+use commands::Command;
 pub(crate) use foreign::parse;
-use process::interrupt;
 pub(crate) use process::interrupt::outlive_size_limit;
 pub(crate) use process::log;
+use show::failure::Failure;
 pub(crate) use show::failure::exit;
-use show::failure::{Failure, to_stdout};
-use std::path::PathBuf;
 
 /// Convolves the frames of videos, image folders and pipes, exactly, on the CPU or on CUDA.
 #[derive(Debug, Parser)]
@@ -46,59 +36,11 @@ pub(crate) struct Arguments {
 }
 
 fn help() -> String {
-    let examples = filter::EXAMPLES;
+    let examples = commands::EXAMPLES;
     format!(
         "{{about-with-newline}}\nExamples:\n{examples}\n\n{{usage-heading}} {{usage}}\n\n\
          {{all-args}}{{after-help}}"
     )
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Filter a video, images or a pipe.
-    Filter(Box<filter::FilterArguments>),
-    /// Show what a filter does: one frame before and after, in one picture.
-    Preview(Box<preview::PreviewArguments>),
-    /// Compare two videos, images, folders or pipes sample by sample: differences, PSNR, SSIM. Exits with 0
-    /// if they are equal, with 1 if they differ, and with 2 if they cannot be compared.
-    Diff(Box<diff::DiffArguments>),
-    /// Cut a job into parts that any number of processes and machines can make.
-    Plan(Box<parts::plan::PlanArguments>),
-    /// Make one part of a job, or some; exits with 75 where another try may go well.
-    Part(Box<parts::part::PartArguments>),
-    /// Prove that all parts of a job are there and right, and put them together.
-    Join(parts::join::JoinArguments),
-    /// Show how far a job is, and which parts are missing.
-    Status(parts::status::StatusArguments),
-    /// Make parts of a job again, by any engine, and compare the frames.
-    Check(Box<parts::check::CheckArguments>),
-    /// Make all parts of a job on this machine, on one card or several, and join them.
-    Run(parts::run::RunArguments),
-    /// List the filters, or show one filter's weights, sum, rank and factors.
-    Masks {
-        /// A filter such as gaussian:sigma=2; all of them are listed without it.
-        filter: Option<String>,
-    },
-    /// List what this machine can filter with.
-    Devices,
-    /// Compare every engine and algorithm with the reference, on this machine; exits with 1 on any
-    /// difference.
-    Verify(verify::VerifyArguments),
-    /// Measure kernels, engines and the whole pipeline on this machine.
-    Bench {
-        #[command(subcommand)]
-        command: bench::BenchCommand,
-    },
-    /// Print a shell's completion script.
-    Completions {
-        /// The shell.
-        shell: clap_complete::Shell,
-    },
-    /// Print the manual page, or write the pages of all commands into a folder.
-    Man {
-        /// Where to, such as ~/.local/share/man/man1; it is made if it is missing.
-        folder: Option<PathBuf>,
-    },
 }
 
 impl Arguments {
@@ -109,57 +51,13 @@ impl Arguments {
 
     /// True if the engines' choices are shown.
     pub(crate) fn explains(&self) -> bool {
-        match &self.command {
-            Command::Filter(arguments) => arguments.explains(),
-            Command::Preview(arguments) => arguments.explains(),
-            _ => false,
-        }
+        self.command.explains()
     }
 
     /// Runs the subcommand.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        match self.command {
-            Command::Filter(arguments) => filter::run(*arguments, self.verbose > 0),
-            Command::Preview(arguments) => preview::run(*arguments),
-            Command::Diff(arguments) => diff::run(&arguments),
-            Command::Plan(arguments) => parts::plan::run(&arguments),
-            Command::Part(arguments) => parts::part::run(&arguments),
-            Command::Join(arguments) => parts::join::run(&arguments),
-            Command::Status(arguments) => parts::status::run(&arguments),
-            Command::Check(arguments) => parts::check::run(&arguments),
-            Command::Run(arguments) => parts::run::run(&arguments),
-            Command::Masks { filter: None } => {
-                interrupt::end_at_once()?;
-                to_stdout(|out| Ok(masks::list(columns(), out)?))
-            }
-            Command::Masks { filter: Some(filter) } => {
-                interrupt::end_at_once()?;
-                to_stdout(|out| match masks::show(&filter, columns(), out) {
-                    Err(error @ (masks::ShowError::Filter(_) | masks::ShowError::Several(_))) => {
-                        Err(Failure::usage(&error))
-                    }
-                    Err(masks::ShowError::Write(error)) => Err(error.into()),
-                    Ok(()) => Ok(()),
-                })
-            }
-            Command::Devices => {
-                interrupt::end_at_once()?;
-                to_stdout(devices::list)
-            }
-            Command::Verify(arguments) => {
-                interrupt::end_at_once()?;
-                to_stdout(|out| verify::run(&arguments, self.verbose > 0, out))
-            }
-            Command::Bench { command } => bench::run(command),
-            Command::Completions { shell } => to_stdout(|out| completions::print(shell, out)),
-            Command::Man { folder } => man::write(folder.as_deref()),
-        }
+        self.command.run(self.verbose > 0)
     }
-}
-
-/// Columns of the terminal, if standard output is one.
-fn columns() -> Option<usize> {
-    terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, _)| columns.0.into())
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ mod picture;
 mod terminal;
 
 use super::Failure;
-use super::endpoint::{FileChoice, Input, Opened, Output, check_distinct, names_same_file};
 use super::filter::pipeline_options;
+use crate::cli::endpoint::{FileChoice, Input, Opened, Output, check_distinct, names_same_file};
 use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::engine::EngineArguments;
 use crate::cli::options::filtering::FilteringArguments;

@@ -6,7 +6,7 @@ use super::start;
 use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::process::origin;
 use crate::cli::show::bar::bar;
-use crate::cli::{Failure, to_stdout};
+use crate::cli::show::failure::{Failure, to_stdout};
 use clap::Args;
 use framepipe::frame::PixelFormat;
 use framepipe::pipeline::Stop;

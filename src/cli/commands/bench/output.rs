@@ -1,7 +1,7 @@
 //! The outputs of a measurement: a table on standard output, JSON, comma-separated values, a page with plots.
 
 use crate::cli::process::origin;
-use crate::cli::{Failure, to_stdout};
+use crate::cli::show::failure::{Failure, to_stdout};
 use clap::Args;
 use framepipe::program::bench::{Steady, Sweep};
 use framepipe::report::Measurements;

@@ -1,13 +1,14 @@
 //! `framepipe plan`: cuts a job into parts, and writes down all that decides the result.
 
 use super::{libraries, version};
+use crate::cli::commands::filter::piece::{Places, Survey, parse, survey};
 use crate::cli::endpoint::{Input, Output, names_same_file};
-use crate::cli::filter::piece::{Places, Survey, parse, survey};
 use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::filtering::FilteringArguments;
 use crate::cli::options::reading::{RangeArguments, ReadingArguments};
 use crate::cli::show::escape;
-use crate::cli::{Arguments, Failure, log, to_stdout};
+use crate::cli::show::failure::{Failure, to_stdout};
+use crate::cli::{Arguments, log};
 use clap::builder::OsStringValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, ValueHint};

@@ -23,7 +23,7 @@ mod table;
 mod trial;
 
 use super::Failure;
-use super::endpoint::{Output, PIPE};
+use crate::cli::endpoint::{Output, PIPE};
 use crate::cli::options::comparison::ComparisonArguments;
 use crate::cli::options::decoding::DecodingArguments;
 use crate::cli::options::encoding::EncodingArguments;
@@ -64,7 +64,7 @@ pub(super) const ENDS_HELP: &str = "\
               a folder: one that exists, or a name that ends in a slash";
 
 /// What most people come for.
-pub(super) const EXAMPLES: &str = "\
+pub(in crate::cli) const EXAMPLES: &str = "\
 \x20 framepipe filter in.mp4 out.mp4 --filter gaussian:sigma=3
   framepipe filter photo.jpg edges.png --filter sobel --planes gray
   framepipe filter frames/ blurred/ --filter box:size=7

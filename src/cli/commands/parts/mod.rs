@@ -11,7 +11,7 @@ pub(super) mod status;
 use super::Failure;
 use super::filter::FilterArguments;
 use super::filter::piece::parse;
-use super::show::escape;
+use crate::cli::show::escape;
 use framepipe::program::parts::{JobError, JobFolder, Plan, VerifyError, ranges};
 use framepipe::source::video::ffmpeg_version;
 use framepipe::wording::counted;

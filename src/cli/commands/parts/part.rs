@@ -6,7 +6,7 @@
 
 use super::own::Shutdown;
 use super::{Numbers, arguments, libraries, open, warn};
-use crate::cli::filter::piece::{Made, Piece, identity_now, make, range_of};
+use crate::cli::commands::filter::piece::{Made, Piece, identity_now, make, range_of};
 use crate::cli::options::engine::{EngineArguments, EngineName};
 use crate::cli::show::escape;
 use crate::cli::{Failure, log};

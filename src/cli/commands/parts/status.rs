@@ -2,7 +2,7 @@
 
 use super::open;
 use crate::cli::show::escape;
-use crate::cli::{Failure, to_stdout};
+use crate::cli::show::failure::{Failure, to_stdout};
 use clap::{Args, ValueHint};
 use framepipe::program::parts::{JoinState, PartState, ranges};
 use framepipe::wording::counted;

@@ -3,8 +3,8 @@
 use super::axis::warn_of_caveats;
 use super::output::OutputArguments;
 use crate::cli::Failure;
+use crate::cli::commands::filter::pipeline_options;
 use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_files};
-use crate::cli::filter::pipeline_options;
 use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::engine::EngineArguments;
 use crate::cli::options::trace::TraceArguments;

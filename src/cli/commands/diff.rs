@@ -1,7 +1,7 @@
 //! `framepipe diff`: two inputs, compared frame by frame.
 
-use super::endpoint::{FileChoice, Input, Opened, Output, check_distinct, check_files};
 use super::{Failure, to_stdout};
+use crate::cli::endpoint::{FileChoice, Input, Opened, Output, check_distinct, check_files};
 use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::reading::{RangeArguments, ReadingArguments};
 use crate::cli::process::interrupt::{self, Policy};

@@ -4,7 +4,7 @@
 use super::own::Shutdown;
 use super::{open, verify_failure};
 use crate::cli::options::engine::{EngineArguments, EngineName};
-use crate::cli::{Failure, to_stdout};
+use crate::cli::show::failure::{Failure, to_stdout};
 use clap::{Args, ValueHint};
 use framepipe::program::parts::{PartState, verify};
 use framepipe::wording::counted;
