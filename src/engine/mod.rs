@@ -1,22 +1,21 @@
 //! The engines: the plain reference, the threaded CPU engine, CUDA; and wrappers that work in front of any of
 //! them (luma, regions, before and after).
 
-pub mod compare;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
-pub mod luma;
 pub mod none;
 pub mod pool;
 pub mod reference;
-pub mod region;
 #[doc(hidden)]
 pub mod rgb;
-pub mod several;
 #[doc(hidden)]
 pub mod verify;
+mod wrappers;
 
 pub use crate::explain::EXPLAIN_TARGET;
+pub use wrappers::{compare, luma, region, several};
+
 use crate::filter::PlanError;
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, DeviceHandle, Frame, Layout, LayoutError, PixelFormat,

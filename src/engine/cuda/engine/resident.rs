@@ -12,6 +12,7 @@
 #![allow(unsafe_code)]
 
 use super::{Cuda, card_frame, planes_in};
+use crate::engine::EngineError;
 use crate::engine::cuda::CudaOptions;
 use crate::engine::cuda::driver::card_frame::CardFrame;
 use crate::engine::cuda::driver::dependency::Sequence;
@@ -21,7 +22,7 @@ use crate::engine::cuda::driver::picture::{Arrangement, Picture};
 use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::cuda::driver::texture::ALIGNMENT;
 use crate::engine::cuda::kernels::variant::MemoryVariant;
-use crate::engine::{EngineError, luma};
+use crate::engine::wrappers::luma;
 use crate::filter::Chain;
 use crate::frame::{Buffer, Colour, Frame, Layout, Memory, Plane};
 

@@ -9,7 +9,7 @@
 //!
 //! All engines give the same bits, so the choice of the engine changes only the time.
 
-use super::{DeviceTimes, Engine, EngineError, Ranges};
+use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::frame::{Allocator, Buffer, Colour, DeviceHandle, Frame, Layout, PixelFormat, Remarks};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ mod paint;
 pub use composition::{Arrangement, Composition};
 pub use label::label;
 
-use super::{Engine, EngineError};
+use crate::engine::{Engine, EngineError};
 use crate::frame::{Allocator, Buffer, Frame, FramePool, Layout, Pageable, PixelFormat, SideData, Turn};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -8,9 +8,9 @@
 //!
 //! Y is rounded to the frame's own depth, so that a mask that changes nothing gives the very samples back.
 
-use super::cpu::Threads;
-use super::cpu::pixels::luma::{Change, LumaRows, PlaneRows, PlaneRowsMut};
-use super::{Engine, EngineError};
+use crate::engine::cpu::Threads;
+use crate::engine::cpu::pixels::luma::{Change, LumaRows, PlaneRows, PlaneRowsMut};
+use crate::engine::{Engine, EngineError};
 use crate::filter::Planes;
 use crate::frame::{
     Allocator, Buffer, Channel, Colour, ColourModel, Frame, FramePool, Layout, LayoutError, Pageable,

@@ -26,7 +26,7 @@ pub use matte::MatteFrames;
 pub use rectangle::{Rectangle, RectangleError};
 pub use timeline::Clock;
 
-use super::{Engine, EngineError};
+use crate::engine::{Engine, EngineError};
 use crate::filter::Chain;
 use crate::frame::Turn;
 use partial::Partial;

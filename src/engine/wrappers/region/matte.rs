@@ -2,7 +2,7 @@
 
 use super::RegionError;
 use super::rectangle::Area;
-use crate::engine::luma::{luma_rows, rows_at, take};
+use crate::engine::wrappers::luma::{luma_rows, rows_at, take};
 use crate::frame::{Channel, ColourModel, Frame, Range, RangeChange, Remarks, Turn};
 use std::error::Error;
 use std::ops;
