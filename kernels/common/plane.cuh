@@ -70,7 +70,7 @@ static_assert(OFFSET(Planes, factor) == 648);
 static_assert(OFFSET(Planes, start) == 656);
 
 // The quotient of a sum from 0 to 2^31 - 1 by a number that is no power of two, rounded down, as
-// src/filter/plan/division.rs proves it.
+// src/filter/plan/integer/division.rs proves it.
 __device__ __forceinline__ i32 quotient(i32 sum, unsigned factor, i32 shift)
 {
     return (i32)((u64)(unsigned)sum * factor >> 32 >> shift);

@@ -1,5 +1,5 @@
 // Planes of floating-point samples, or of whole ones under alpha, as the host describes them, and how samples
-// are read and written. src/filter/plan/float_plan.rs and `WeightedKernel` of src/filter/plan/integer_plan.rs
+// are read and written. src/filter/plan/float/mod.rs and `WeightedKernel` of src/filter/plan/integer/mod.rs
 // define the arithmetic: each operation is one that rounds to nearest, and none is left to the compiler to
 // fuse.
 //

@@ -1,5 +1,5 @@
 // Gaussians of floating-point samples that fit no mask: filtered on a picture that is STEP times smaller
-// along each side (common/pyramid.cuh has the launches; src/filter/plan/float_pyramid.rs defines their sums).
+// along each side (common/pyramid.cuh has the launches; src/filter/plan/float/pyramid.rs defines their sums).
 //
 // Compile-time parameters: those of the headers.
 #define MASK_W 1

@@ -1,5 +1,5 @@
-// The largest sum of the eight rotations of one compass mask (src/filter/plan/compass.rs), without products,
-// from a tile as tensor/direct.cu loads it.
+// The largest sum of the eight rotations of one compass mask (src/filter/plan/integer/compass.rs), without
+// products, from a tile as tensor/direct.cu loads it.
 //
 //   p0 p1 p2      a mask's sum = MORE (three in a row around the centre) - FEWER (all eight)
 //   p7 .. p3      the largest three: p0 + p1 + max(p7, p2), likewise of p2 + p3, p4 + p5, p6 + p7

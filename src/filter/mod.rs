@@ -22,17 +22,17 @@ pub use masks::mask::{Exact, MAX_MASK, Mask, MaskError};
 pub use masks::named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as ParameterRange, named_mask};
 pub use masks::number::NumberError;
 pub use masks::rank::{Factors, RANK_TOLERANCE, factors, rank};
-pub(crate) use plan::compass::{Compass, RING};
-pub use plan::division::{Division, SignedDivision, WordDivision};
 pub use plan::error::PlanError;
-pub use plan::float_plan::{
+pub use plan::float::pyramid::FloatPyramid;
+pub use plan::float::{
     FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatMask, FloatPlan, FloatStep,
 };
-pub use plan::float_pyramid::FloatPyramid;
-pub use plan::integer_plan::{ChannelStep, Convolve, Kernel, Plan, Step, WeightedKernel};
-pub use plan::kernel::{Column, CombinedKernel, Combining, DirectKernel, Pass, SeparableKernel};
+pub(crate) use plan::integer::compass::{Compass, RING};
+pub use plan::integer::division::{Division, SignedDivision, WordDivision};
+pub use plan::integer::kernel::{Column, CombinedKernel, Combining, DirectKernel, Pass, SeparableKernel};
+pub use plan::integer::quantise::{Limits, QuantiseError, Quantised, quantise};
+pub use plan::integer::{ChannelStep, Convolve, Kernel, Plan, Step, WeightedKernel};
 pub use plan::pyramid::{PyramidGrid, PyramidKernel};
-pub use plan::quantise::{Limits, QuantiseError, Quantised, quantise};
 pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
 pub use response::{Response, Scale};
 

@@ -1,6 +1,5 @@
 //! Options that several subcommands have.
 
-mod auto;
 pub(crate) mod comparison;
 pub(crate) mod decoding;
 pub(crate) mod encoding;

@@ -1,6 +1,6 @@
 //! Why a chain has no plan.
 
-use super::quantise::QuantiseError;
+use super::integer::quantise::QuantiseError;
 use crate::filter::NoSuchPlane;
 use crate::frame::PixelFormat;
 

@@ -15,7 +15,7 @@
 //! differs from a Gaussian by a quarter of a level of 8 bits at most, whatever the picture
 //! (docs/arithmetic.md). The time hardly depends on sigma: six multiply-adds a pixel down and six up.
 
-use super::kernel::Pass;
+use super::integer::kernel::Pass;
 use std::ops::Range;
 
 /// The widest sampling of the low picture.

@@ -5,7 +5,7 @@
 //! says which.
 #![allow(unsafe_code)]
 
-use crate::media::ffmpeg::pictures::memory::PictureMemory;
+use crate::media::ffmpeg::pictures::decoder::memory::PictureMemory;
 use ffmpeg_next::ffi;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -36,21 +36,21 @@ pub(crate) use output::audio::{AudioEncoderKind, AudioTranscoder};
 pub(crate) use output::encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use output::muxer::{Muxer, MuxerFailure};
 pub(crate) use packet::Packet;
+#[cfg(feature = "cuda")]
+pub(crate) use pictures::card::hardware::{HardwareDevice, OnCard};
+#[cfg(not(feature = "cuda"))]
+pub(crate) use pictures::card::no_surfaces::{CardSurfaces, fetch};
+#[cfg(feature = "cuda")]
+pub(crate) use pictures::card::surfaces::{CardSurfaces, fetch};
 pub(crate) use pictures::decoder::Decoder;
+pub(crate) use pictures::decoder::jpeg_xl::{Codestream, codestream};
+pub(crate) use pictures::decoder::memory::{Decoded, decoded};
 pub(crate) use pictures::facts::picture_facts;
 pub(crate) use pictures::format::{AvFormat, FormatFacts};
-#[cfg(feature = "cuda")]
-pub(crate) use pictures::hardware::{HardwareDevice, OnCard};
-pub(crate) use pictures::jpeg_xl::{Codestream, codestream};
 pub(crate) use pictures::lend::lend;
-pub(crate) use pictures::memory::{Decoded, decoded};
-#[cfg(not(feature = "cuda"))]
-pub(crate) use pictures::no_surfaces::{CardSurfaces, fetch};
 pub(crate) use pictures::picture::Picture;
 pub(crate) use pictures::scaler::{Scaler, ScalerEnd};
 pub(crate) use pictures::side_data::{for_frame, for_stream};
-#[cfg(feature = "cuda")]
-pub(crate) use pictures::surfaces::{CardSurfaces, fetch};
 pub(crate) use text::rescale;
 pub use version::name as version_name;
 

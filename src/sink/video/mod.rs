@@ -19,14 +19,12 @@ mod container;
 mod encoding;
 mod ending;
 mod join;
-mod on_card;
 mod opening;
 mod passthrough;
-mod selection;
 mod settings;
 
 pub use join::{JoinedPart, packet_order};
-pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
+pub use passthrough::selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
 pub use settings::choice::usual_encoders;
 #[doc(hidden)]
 pub use settings::encoder::X26X_PRESETS;

@@ -2,7 +2,7 @@
 
 use super::container::Container;
 use super::passthrough::no_audio_encoder;
-use super::selection::AudioEncoding;
+use super::passthrough::selection::AudioEncoding;
 use super::settings::choice;
 use super::{Output, VideoOptions, VideoSink, is_same_file};
 use crate::frame::PixelFormat;

@@ -1,14 +1,11 @@
 //! `framepipe bench`: sweeps of single configurations, the reports' tables, and steady runs of the pipeline.
 
 mod axis;
-mod blocks;
-mod kernels;
 mod output;
 mod pipeline;
 mod report;
 mod run;
-mod start;
-mod threads;
+mod sweep;
 mod tune;
 
 use super::Failure;
@@ -20,11 +17,11 @@ use std::num::NonZeroU32;
 pub(crate) enum BenchCommand {
     /// Masks x memory variants x algorithms x blocks x sizes x formats on the card, engines x threads on the
     /// CPU.
-    Kernels(Box<kernels::KernelsArguments>),
+    Kernels(Box<sweep::kernels::KernelsArguments>),
     /// Block shapes of a card's kernels.
-    Blocks(Box<blocks::BlocksArguments>),
+    Blocks(Box<sweep::blocks::BlocksArguments>),
     /// Threads of the CPU engine.
-    Threads(Box<threads::ThreadsArguments>),
+    Threads(Box<sweep::threads::ThreadsArguments>),
     /// Which memory variant is the fastest for which mask, format and size on this card, and from how many
     /// frames on the card is worth its start; `--memory auto` and `--engine auto` go by it from then on.
     Tune(tune::TuneArguments),
@@ -55,9 +52,9 @@ pub(crate) struct Common {
 /// Measures, and prints what was found.
 pub(crate) fn run(command: BenchCommand) -> Result<(), Failure> {
     match command {
-        BenchCommand::Kernels(arguments) => kernels::run(&arguments),
-        BenchCommand::Blocks(arguments) => blocks::run(&arguments),
-        BenchCommand::Threads(arguments) => threads::run(&arguments),
+        BenchCommand::Kernels(arguments) => sweep::kernels::run(&arguments),
+        BenchCommand::Blocks(arguments) => sweep::blocks::run(&arguments),
+        BenchCommand::Threads(arguments) => sweep::threads::run(&arguments),
         BenchCommand::Tune(arguments) => tune::run(&arguments),
         BenchCommand::Pipeline(arguments) => pipeline::run(*arguments),
         BenchCommand::Report(arguments) => report::run(&arguments),

@@ -3,8 +3,7 @@
 //! ```text
 //! mod.rs      the options; one input or several
 //! inputs.rs   several inputs, and the names of their outputs
-//! items.rs    a job for each input, with checks of names
-//! batch.rs    runs the jobs, in turn or in parallel -> jobs.rs, batch_progress.rs, table.rs
+//! batch/      a job for each input, in turn or in parallel, with checks of names
 //! single.rs   one input with its output: checks before anything is opened
 //! piece.rs    a part of a job, and the survey of the whole before it
 //! job.rs      one input, from its opening to the end of its output
@@ -12,14 +11,10 @@
 //! ```
 
 mod batch;
-mod batch_progress;
 mod inputs;
-mod items;
 mod job;
-mod jobs;
 pub(super) mod piece;
 mod single;
-mod table;
 mod trial;
 
 use super::Failure;

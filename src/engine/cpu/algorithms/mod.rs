@@ -18,8 +18,8 @@ mod pyramid;
 mod scalar;
 
 use super::rows::plane_filter::{PlaneFilter, PlanePart, explained, samples};
+use super::rows::store::threshold::Threshold;
 use super::rows::strip::{Picture, StripCount, strips};
-use super::rows::threshold::Threshold;
 use super::simd::{InstructionSet, Vectors};
 use super::threads::Threads;
 use crate::filter::{Chain, FloatPlan, Kernel, Plan, PlanError, Step};

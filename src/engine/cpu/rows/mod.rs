@@ -8,27 +8,22 @@
 //!    |
 //!    | an algorithm
 //!    |
-//! sums      s s s s ..  (i32)
-//!    | bias, shift, round, clamp      requantize.rs
+//! sums      s s s s ..  (i32)         sums/           loops and types that several algorithms have
+//!    | bias, shift, round, clamp      store/          requantization; prefetches the next rows, too
 //! picture   R G B R G B ..            plane_rows.rs   channels that are not convolved
-//!    | small changes are undone         threshold.rs
+//!    | small changes are undone       store/          threshold
 //! picture   R G B R G B ..
 //! ```
 //!
-//! `plane_filter.rs` has the trait of all algorithms; `prefetch.rs` prefetches the next rows; `component.rs`
-//! loads rows for algorithms in plain Rust; `decimator.rs` makes every D-th row; `fused_sums.rs` makes
-//! floating-point sums, and `span.rs` maps a part of a row with its halo to pixels of the row.
+//! `plane_filter.rs` has the trait of all algorithms; `component.rs` loads rows for algorithms in plain Rust;
+//! `span.rs` maps a part of a row with its halo to pixels of the row.
 
 pub(super) mod border;
 pub(super) mod component;
-pub(super) mod decimator;
-pub(super) mod fused_sums;
 pub(super) mod plane_filter;
 pub(super) mod plane_rows;
-pub(super) mod prefetch;
-pub(super) mod requantize;
 pub(super) mod span;
+pub(super) mod store;
 pub(super) mod strip;
-pub(super) mod sum;
-pub(super) mod threshold;
+pub(super) mod sums;
 pub(super) mod words;

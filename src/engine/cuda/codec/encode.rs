@@ -4,7 +4,7 @@
 //! copied to a surface, on the card:
 //!
 //! ```text
-//! engine             frame 0 | frame 1 | ...     `driver::card_frame`
+//! engine             frame 0 | frame 1 | ...     `driver::pictures::card_frame`
 //! stream of copies   waits for `ready` of a frame, copies its planes to a surface
 //! host               waits for the copy, gives the frame back, hands over the surface
 //! encoder's stream   surface 0 | surface 1 | ...
@@ -14,10 +14,10 @@
 
 use super::decode::StreamHandles;
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::card_frame::CardFrame;
 use crate::engine::cuda::driver::device::Device;
-use crate::engine::cuda::driver::picture::DevicePlane;
-use crate::engine::cuda::driver::planes::copy_plane;
+use crate::engine::cuda::driver::pictures::card_frame::CardFrame;
+use crate::engine::cuda::driver::pictures::picture::DevicePlane;
+use crate::engine::cuda::driver::pictures::planes::copy_plane;
 use crate::engine::cuda::driver::stream::Stream;
 use crate::frame::{DeviceHandle, Frame};
 use std::sync::Arc;

@@ -8,12 +8,12 @@ pub(crate) mod resident;
 pub(crate) mod rgb;
 
 use super::codec::encode::EncoderCard;
-use super::driver::card_frame::{Blocks, CardFrame};
 use super::driver::device::{Device, nvrtc_version};
 use super::driver::memory::Pinned;
 use super::driver::nvtx;
-use super::driver::picture::DevicePlanes;
-use super::driver::texture::{self, ALIGNMENT};
+use super::driver::pictures::card_frame::{Blocks, CardFrame};
+use super::driver::pictures::picture::DevicePlanes;
+use super::driver::pictures::texture::{self, ALIGNMENT};
 use super::kernels::variant::MemoryVariant;
 use super::launch::chain::ChainLaunch;
 use super::launch::scratch::{Scratch, ScratchError, ScratchMemory};

@@ -14,13 +14,13 @@
 use super::{Cuda, card_frame, planes_in};
 use crate::engine::EngineError;
 use crate::engine::cuda::CudaOptions;
-use crate::engine::cuda::driver::card_frame::CardFrame;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::Device;
 use crate::engine::cuda::driver::memory::DeviceMemory;
-use crate::engine::cuda::driver::picture::{Arrangement, Picture};
+use crate::engine::cuda::driver::pictures::card_frame::CardFrame;
+use crate::engine::cuda::driver::pictures::picture::{Arrangement, Picture};
+use crate::engine::cuda::driver::pictures::texture::ALIGNMENT;
 use crate::engine::cuda::driver::stream::{Event, Stream};
-use crate::engine::cuda::driver::texture::ALIGNMENT;
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::wrappers::luma;
 use crate::filter::Chain;

@@ -5,7 +5,7 @@ use super::scratch::{Intermediates, Scratch, ScratchNeeds};
 use super::{LaunchPlan, Request};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
-use crate::engine::cuda::driver::picture::DevicePlanes;
+use crate::engine::cuda::driver::pictures::picture::DevicePlanes;
 use crate::filter::{Chain, FloatPlan, Plan};
 use crate::frame::{Colour, Layout, PixelFormat, Plane};
 

@@ -21,8 +21,8 @@ use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::{Function, Module};
-use crate::engine::cuda::driver::picture::{DevicePlane, DevicePlanes};
-use crate::engine::cuda::driver::planes::copy_plane;
+use crate::engine::cuda::driver::pictures::picture::{DevicePlane, DevicePlanes};
+use crate::engine::cuda::driver::pictures::planes::copy_plane;
 use crate::engine::cuda::kernels::float::{FloatTuned, float_alpha_recipe, float_groups, treats};
 use crate::engine::cuda::select::float::{choose_float, float_job};
 use crate::filter::{

@@ -32,7 +32,7 @@ use super::driver::dependency::Sequence;
 use super::driver::device::{Device, DeviceInfo, check};
 use super::driver::memory::DeviceMemory;
 use super::driver::module::{Function, Module};
-use super::driver::picture::DevicePlanes;
+use super::driver::pictures::picture::DevicePlanes;
 use super::kernels::plane_group::{Interleaving, PlaneGroup, PlaneWork, groups, plane_work};
 use super::kernels::scalar::{BlockShape, Tuned, threshold_recipe};
 use super::kernels::tensor::fused::{PLAIN, Pair};

@@ -2,7 +2,7 @@
 
 use super::parameters::Grid;
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::picture::DevicePlanes;
+use crate::engine::cuda::driver::pictures::picture::DevicePlanes;
 use crate::engine::cuda::kernels::scalar::PYRAMID_BLOCK;
 use crate::filter::PyramidGrid;
 use crate::frame::Plane;

@@ -3,8 +3,8 @@
 
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::device::Device;
-use crate::engine::cuda::driver::picture::{Arrangement, DevicePlanes, Picture};
-use crate::engine::cuda::driver::texture::Texel;
+use crate::engine::cuda::driver::pictures::picture::{Arrangement, DevicePlanes, Picture};
+use crate::engine::cuda::driver::pictures::texture::Texel;
 use crate::filter::PyramidGrid;
 use crate::frame::{Layout, Plane};
 use std::sync::Arc;

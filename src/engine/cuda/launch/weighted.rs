@@ -12,7 +12,7 @@ use super::{Request, plane_list};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::module::{Function, Module};
-use crate::engine::cuda::driver::picture::DevicePlanes;
+use crate::engine::cuda::driver::pictures::picture::DevicePlanes;
 use crate::engine::cuda::kernels::float::{weighted_alpha_recipe, weighted_jobs};
 use crate::engine::cuda::select::float::choose_float;
 use crate::filter::{ChannelStep, Step, WeightedKernel};

@@ -4,7 +4,7 @@
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::{Device, check};
-use crate::engine::cuda::driver::picture::DevicePlanes;
+use crate::engine::cuda::driver::pictures::picture::DevicePlanes;
 use crate::engine::cuda::driver::stream::Stream;
 use crate::engine::cuda::launch::chain::ChainLaunch;
 use crate::engine::cuda::launch::scratch::Scratch;

@@ -5,7 +5,7 @@ use super::graph::Launches;
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::device::{Device, check};
 use crate::engine::cuda::driver::memory::{PinnedMemory, no_copy};
-use crate::engine::cuda::driver::picture::Picture;
+use crate::engine::cuda::driver::pictures::picture::Picture;
 use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::frame::{AllocationError, Frame, Layout, Memory};
 use cudarc::driver::sys;

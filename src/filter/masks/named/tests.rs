@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 use super::shapes::{pixel_in_disk, pixel_in_polygon};
 use super::*;
-use crate::filter::plan::quantise::Limits;
+use crate::filter::plan::integer::quantise::Limits;
 use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Plan, Planes, factors, quantise, rank};
 use crate::frame::{Colour, PixelFormat};
 

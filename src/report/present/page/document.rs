@@ -2,9 +2,9 @@
 //! tool can read it.
 
 use super::PageError;
-use super::chart::Width;
 use super::escape::escape;
-use super::palette::{self, Ink};
+use super::plots::chart::Width;
+use super::plots::palette::{self, Ink};
 
 /// The mark of a legend entry.
 #[derive(Debug, Clone, Copy)]

@@ -4,24 +4,18 @@
 //! Each plot is drawn twice, for a screen and for a phone, and the style sheet shows the one that fits; it
 //! gives the drawings the colours of the reader's theme too.
 
-mod chart;
-mod curves;
 mod document;
-mod dot_plot;
 mod escape;
-mod latency;
-mod palette;
-mod stacked_bars;
-mod throughput;
-mod timeline;
+mod plots;
 
-pub(crate) use curves::{Curve, CurveKind, Curves, Scale, SeriesStyle};
 pub(crate) use document::Document;
-pub(crate) use dot_plot::{Dots, Series};
+pub(crate) use plots::curves::{Curve, CurveKind, Curves, Scale, SeriesStyle};
+pub(crate) use plots::dot_plot::{Dots, Series};
 
 use super::text::{self, number, percent, time};
 use crate::report::{DeviceReport, LatencySummary, Measurements, Report, Task};
 use crate::wording::mebibytes;
+use plots::{latency, stacked_bars, throughput, timeline};
 use plotters::drawing::DrawingAreaErrorKind;
 use std::ffi::OsStr;
 use std::path::Path;

@@ -7,6 +7,7 @@
 
 mod encoder;
 mod gif;
+mod on_card;
 pub(super) mod pacing;
 mod pictures;
 mod timing;

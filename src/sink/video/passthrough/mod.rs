@@ -5,6 +5,7 @@
 //! hold is left out, with a warning. What it holds is found out by trying (see [`Container`]).
 //!
 //! ```text
+//!   before all        selection which streams the user wants
 //!   before the head   plan      which streams go in, and how
 //!                     sound     where sound begins beside the picture
 //!                     texts     of the file, and chapters
@@ -17,19 +18,20 @@ mod copied;
 mod copying;
 mod plan;
 mod reading;
+pub(super) mod selection;
 mod sound;
 mod texts;
 
 pub(super) use plan::{MapFailure, no_audio_encoder};
 
 use super::container::{AddVideo, Container, StreamHandling};
-use super::selection::StreamOptions;
 use crate::media::ffmpeg::{AvError, Medium, Muxer};
 use crate::source::Origin;
 use account::Losses;
 use copied::Copied;
 use plan::{Planned, Planner};
 use reading::Reader;
+use selection::StreamOptions;
 use sound::{Changes, Gaps};
 
 /// The streams of an input that come into the output beside the picture.

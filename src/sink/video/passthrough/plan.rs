@@ -10,7 +10,7 @@ use super::account::Losses;
 use super::reading::Reader;
 use crate::media::ffmpeg::{AudioEncoderKind, AudioTranscoder, AvError, Medium, Muxer, Packet, StreamFacts};
 use crate::sink::video::container::{AddVideo, Container, PACKETS_TRIED, StreamHandling, explained};
-use crate::sink::video::selection::{AudioEncoding, StreamOptions, Streams};
+use crate::sink::video::passthrough::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::source::video::EditLists;
 
 /// Audio encoders to try where FFmpeg's own choice for a container does not do.

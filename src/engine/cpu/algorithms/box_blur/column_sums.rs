@@ -13,7 +13,7 @@
 use super::Columns;
 use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
-use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
+use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::scratch::aligned;
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 

@@ -14,8 +14,8 @@
 
 use super::Columns;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
-use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
-use crate::engine::cpu::rows::requantize::{Divide, Requantize, offset_and_store};
+use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
+use crate::engine::cpu::rows::store::requantize::{Divide, Requantize, offset_and_store};
 use crate::engine::cpu::simd::Entered;
 use crate::engine::cpu::simd::scratch::{aligned, room};
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Plain, Simd, TILE};

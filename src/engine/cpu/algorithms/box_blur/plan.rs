@@ -5,7 +5,7 @@ use super::row_sums::RowSums;
 use super::sliding_window::{Scale, WindowSums};
 use super::{column_sums, deep_columns, in_registers, paired_columns};
 use crate::engine::cpu::rows::plane_filter::PlanePart;
-use crate::engine::cpu::rows::requantize::{Requantize, Sums};
+use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
 use crate::engine::cpu::simd::vector::Order;
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, Convolve, Division, Kernel};

@@ -6,9 +6,9 @@
 //! row of the picture     r g b r g b ..                      8 or 16 bits
 //!    |  strip.rs         border, 64-bit numbers
 //! line           ..  b | r g b r g b ..  r g b | r  ..       a halo on both sides
-//!    |  rows/fused_sums.rs    separable: along the row, t = floor((sum + start) / 2^shift)
+//!    |  rows/sums/fused.rs    separable: along the row, t = floor((sum + start) / 2^shift)
 //! ring of lines          the rows of a mask, and three more
-//!    |  rows/fused_sums.rs    four output rows per pass over the lines; symmetric masks are folded
+//!    |  rows/sums/fused.rs    four output rows per pass over the lines; symmetric masks are folded
 //! sums           r g b r g b ..                              a line per mask, bias and rounding included
 //!    |  strip.rs         largest or absolute value, floor(sum / 2^shift), clamp, 8 or 16 bits
 //! row of the result
@@ -18,9 +18,9 @@
 
 mod strip;
 
-use crate::engine::cpu::rows::fused_sums::{ROWS, Taps, vectors};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
+use crate::engine::cpu::rows::sums::fused::{ROWS, Taps, vectors};
 use crate::engine::cpu::simd::float::{Doubles2, Float, Sums};
 use crate::engine::cpu::simd::scratch::Scratch;
 use crate::engine::cpu::simd::vector::Simd;

@@ -2,10 +2,10 @@
 //! samples.
 
 use super::{Doubles, RowPass};
-use crate::engine::cpu::rows::fused_sums::{Lines, Next, ROWS, along_row, exact_sums};
 use crate::engine::cpu::rows::plane_rows::fill_unconvolved_channels;
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
+use crate::engine::cpu::rows::sums::fused::{Lines, Next, ROWS, along_row, exact_sums};
 use crate::engine::cpu::simd::float::{Exact, FloatLoop};
 use crate::engine::cpu::simd::scratch::{LineRing, aligned, room, spread};
 use crate::filter::Combining;

@@ -7,7 +7,7 @@
 //! line       a0 b0 a1 b1 a2 b2 .. pairs of words, one u32 each, of two rows
 //!    | column filter: one multiply-add is two rows of the mask                column_filter/
 //! sums       s0 s1 s2 ..          32 bits
-//!    | bias, shift, round, clamp                                              rows/requantize.rs
+//!    | bias, shift, round, clamp                                              rows/store/requantize.rs
 //! rows out   p0 p1 p2 ..          two at a time, or four
 //! ```
 //!
@@ -31,7 +31,7 @@ mod taps;
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
-use crate::engine::cpu::rows::prefetch::{NextRows, next_result};
+use crate::engine::cpu::rows::store::prefetch::{NextRows, next_result};
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::deinterleave::{self, Planar};
 use crate::engine::cpu::rows::words::widen;

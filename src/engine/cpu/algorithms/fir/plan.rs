@@ -8,7 +8,7 @@ use super::taps::{self, TapTable, pack, vertical, vertical_deltas};
 use crate::engine::cpu::algorithms::fir::column_filter::unrolled::{self, UniformRequantize};
 use crate::engine::cpu::algorithms::fir::row_filter::unrolled::UnrolledRow;
 use crate::engine::cpu::rows::plane_filter::PlanePart;
-use crate::engine::cpu::rows::requantize::{Requantize, Sums};
+use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
 use crate::engine::cpu::rows::words::deinterleave;
 use crate::engine::cpu::rows::words::sample::{SampleEncoding, magnitude, range, total};
 use crate::engine::cpu::simd::vector::{Order, Simd};

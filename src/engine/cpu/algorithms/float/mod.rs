@@ -6,9 +6,9 @@
 //! row of the picture     r g b r g b ..                      16 or 32 bits, or levels of 8 to 16 bits
 //!    |  lines.rs         border, 32 bits, colours times alpha (of levels: levels.rs)
 //! line           ..  b | r g b r g b ..  r g b | r  ..       a halo on both sides
-//!    |  rows/fused_sums.rs    separable: along the row
+//!    |  rows/sums/fused.rs    separable: along the row
 //! ring of lines          the rows of a mask, and three more
-//!    |  rows/fused_sums.rs    four output rows x some vectors per pass over the lines
+//!    |  rows/sums/fused.rs    four output rows x some vectors per pass over the lines
 //! sums           r g b r g b ..                              a line per mask
 //!    |  finish.rs        combining, colours over alpha, threshold, 16 or 32 bits; or levels.rs
 //! row of the result
@@ -26,10 +26,10 @@ mod lines;
 mod pyramid;
 mod strip;
 
-use crate::engine::cpu::rows::fused_sums::{self, ROWS, Taps};
 use crate::engine::cpu::rows::plane_filter::{explained, samples};
+use crate::engine::cpu::rows::store::threshold::Threshold;
 use crate::engine::cpu::rows::strip::{Picture, Strip, StripCount, strips};
-use crate::engine::cpu::rows::threshold::Threshold;
+use crate::engine::cpu::rows::sums::fused::{self, ROWS, Taps};
 use crate::engine::cpu::simd::float::{Float, Samples, Singles4};
 use crate::engine::cpu::simd::vector::Simd;
 use crate::engine::cpu::simd::{Vectors, with_simd};
@@ -149,7 +149,7 @@ impl Masks {
 
 /// The numbers of a vector, and the vectors of a row that are made at once.
 fn shape<S: Samples>(_: S) -> (usize, usize) {
-    (S::LANES, fused_sums::vectors::<S>())
+    (S::LANES, fused::vectors::<S>())
 }
 
 impl FloatFilter {

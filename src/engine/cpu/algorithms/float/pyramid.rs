@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! rows           r g b r g b ..   four at once: 32 bits, colours times alpha (lines.rs)
-//!    | sums of six low rows += weight * row                                      rows/decimator.rs
+//!    | sums of six low rows += weight * row                                      rows/sums/decimator.rs
 //! sums           r g b r g b ..   one line for each open low row
 //!    | deinterleaving, border; pixels at the same place modulo D go to one line
 //! phases         r_0 r_D r_2D ..  |  r_1 r_D+1 ..  |  ..                         D lines
@@ -22,10 +22,10 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::strip::{FloatScratch, Part};
-use crate::engine::cpu::rows::decimator::{Decimator, ROWS_AT_ONCE, Target};
-use crate::engine::cpu::rows::fused_sums::{ROWS, along_row, of_places};
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::rows::sums::decimator::{Decimator, ROWS_AT_ONCE, Target};
+use crate::engine::cpu::rows::sums::fused::{ROWS, along_row, of_places};
 use crate::engine::cpu::simd::float::{FloatLoop, Samples};
 use crate::engine::cpu::simd::levels::Levels;
 use crate::engine::cpu::simd::scratch::{LineRing, aligned, room, spread};

@@ -31,7 +31,7 @@ use super::root::{CORRECTED, Correction, Root, SingleRoot, WordRoot};
 use super::slopes::{SlopeLoop, SlopeRows, Slopes};
 use super::store::{Levels, Step, store_row};
 use super::sums::{Centred, Places, Sample, Tap, TapOffset};
-use crate::engine::cpu::rows::prefetch::NextRows;
+use crate::engine::cpu::rows::store::prefetch::NextRows;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{CombinedKernel, Combining, Compass, Convolve, RING};

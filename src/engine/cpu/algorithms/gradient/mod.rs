@@ -28,7 +28,7 @@ mod sums;
 use crate::engine::cpu::rows::border::{Apron, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
-use crate::engine::cpu::rows::prefetch::{NextRows, next_result};
+use crate::engine::cpu::rows::store::prefetch::{NextRows, next_result};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::simd::scratch::{self, LineRing, aligned, spread};
 use crate::engine::cpu::simd::vector::TILE;
@@ -202,8 +202,8 @@ fn vectors<T>(rows: &dyn Rows<T>) -> impl Fn(&Places<'_, T>, &mut [u8], NextRows
     |places, out, next| rows.make(places, out, next)
 }
 
-/// The rows of a strip, and those that masks reach above and below it, as numbers. Row k is row `k - above` of
-/// the strip.
+/// The rows of a strip, and those that masks reach above and below it, as numbers. Row k is row `k - above`
+/// of the strip.
 struct SampleRows<'a> {
     gradient: &'a Gradient,
     rows: PlaneRows<'a>,

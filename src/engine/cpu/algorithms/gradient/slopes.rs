@@ -26,7 +26,7 @@ use super::in_registers::{NumberSums, Pairs};
 use super::lanes::{Lanes, Numbers, Words};
 use super::root::WordRoot;
 use super::store::{Levels, Step, store_row};
-use crate::engine::cpu::rows::prefetch::NextRows;
+use crate::engine::cpu::rows::store::prefetch::NextRows;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::CombinedKernel;

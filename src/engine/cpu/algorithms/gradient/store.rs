@@ -5,7 +5,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::lanes::Lanes;
-use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
+use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
 use crate::frame::PixelFormat;
 

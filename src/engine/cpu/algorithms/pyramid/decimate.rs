@@ -1,6 +1,6 @@
 //! Vertical decimation: adds four rows of a picture to the sums of the low rows that they contribute to.
 
-use crate::engine::cpu::rows::decimator::{ROWS_AT_ONCE, Target};
+use crate::engine::cpu::rows::sums::decimator::{ROWS_AT_ONCE, Target};
 use crate::engine::cpu::rows::words::numbers;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::frame::PixelFormat;

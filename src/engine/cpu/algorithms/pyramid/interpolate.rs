@@ -1,7 +1,7 @@
 //! Interpolation: makes all columns of a low row (a wide row), and a row of the result from six wide rows.
 
 use super::low_rows::filter;
-use crate::engine::cpu::rows::sum::Sum;
+use crate::engine::cpu::rows::sums::integer::Sum;
 use crate::engine::cpu::rows::words::numbers::store;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::{Convolve, PyramidGrid, PyramidKernel};

@@ -1,7 +1,7 @@
 //! A low row from the sums of the vertical decimation: the horizontal decimation to every D-th pixel, then
 //! the low filter along the row. Low rows are deinterleaved.
 
-use crate::engine::cpu::rows::sum::Sum;
+use crate::engine::cpu::rows::sums::integer::Sum;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::{Pass, PyramidKernel};
 

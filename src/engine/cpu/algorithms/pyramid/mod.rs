@@ -13,7 +13,7 @@
 //! row y      p p p p p p p p ..
 //! ```
 //!
-//! All steps but the first and the last work on every D-th row only. `rows/decimator.rs` says which rows
+//! All steps but the first and the last work on every D-th row only. `rows/sums/decimator.rs` says which rows
 //! belong to which sums. The loops are plain Rust, which the compiler vectorizes for each instruction set.
 
 mod decimate;
@@ -21,11 +21,11 @@ mod interpolate;
 mod low_rows;
 
 use crate::engine::cpu::rows::border::RowBorder;
-use crate::engine::cpu::rows::decimator::Decimator;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
-use crate::engine::cpu::rows::sum::Sum;
+use crate::engine::cpu::rows::sums::decimator::Decimator;
+use crate::engine::cpu::rows::sums::integer::Sum;
 use crate::engine::cpu::simd::scratch::{self, LineRing, room, spread};
 use crate::engine::cpu::simd::{Vectors, run_plain};
 use crate::filter::{Border, ChannelStep, Convolve, Kernel, PyramidGrid, PyramidKernel};

@@ -18,7 +18,7 @@ mod row;
 use crate::engine::cpu::rows::component::{Component, ComponentLayout, load, store};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
-use crate::engine::cpu::rows::sum::Sum;
+use crate::engine::cpu::rows::sums::integer::Sum;
 use crate::engine::cpu::simd::scratch::{LineRing, Scratch};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, Plane};

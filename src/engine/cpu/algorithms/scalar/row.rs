@@ -1,7 +1,7 @@
 //! The portable inner loops: one row of one component at a time, as plain arithmetic over slices, which the
 //! compiler vectorizes.
 
-use crate::engine::cpu::rows::sum::Sum;
+use crate::engine::cpu::rows::sums::integer::Sum;
 use crate::filter::Division;
 
 /// Adds to each sum the taps of one row: `sums[x] += sum over i of weights[i] * line[x + i]`.

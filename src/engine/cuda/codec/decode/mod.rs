@@ -7,7 +7,7 @@
 //! ```text
 //! decoder's stream   surface 0 -> frame 0 | surface 1 -> frame 1 | ...      `DecoderStream`
 //!                         '- given back when the kernel is done
-//! engine                  waits, on the card, for `ready` of a frame        `driver::card_frame`
+//! engine                  waits, on the card, for `ready` of a frame        `driver::pictures::card_frame`
 //! ```
 //!
 //! All decoders of a card share the blocks of frames.
@@ -19,12 +19,12 @@ pub use capabilities::{Capabilities, Codec, capabilities};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::cache::Cache;
 use crate::engine::cuda::compile::{Recipe, Source};
-use crate::engine::cuda::driver::card_frame::{Blocks, Ready};
 use crate::engine::cuda::driver::device::Device;
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::{Function, Module};
+use crate::engine::cuda::driver::pictures::card_frame::{Blocks, Ready};
+use crate::engine::cuda::driver::pictures::texture::ALIGNMENT;
 use crate::engine::cuda::driver::stream::Stream;
-use crate::engine::cuda::driver::texture::ALIGNMENT;
 use crate::engine::cuda::launch::parameters;
 use crate::frame::{Layout, Memory, PixelFormat};
 use std::collections::VecDeque;

@@ -228,7 +228,7 @@ mod tests {
     use super::super::plane_group::groups;
     use super::tile_size::fitted;
     use super::*;
-    use crate::engine::cuda::driver::tensor_map::TileSize;
+    use crate::engine::cuda::driver::pictures::tensor_map::TileSize;
     use crate::filter::{Algorithm, AlphaWeighting, Border, Chain, Plan, Planes};
     use crate::frame::Colour;
 

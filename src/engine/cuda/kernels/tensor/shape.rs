@@ -3,7 +3,7 @@
 
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
-use crate::engine::cuda::driver::tensor_map::TileSize;
+use crate::engine::cuda::driver::pictures::tensor_map::TileSize;
 use crate::engine::cuda::kernels::plane_group::{Interleaving, border_number, divides, division, is_wide};
 use crate::filter::{ChannelStep, Convolve, Division, Kernel, Pass, Step};
 use crate::frame::PixelFormat;

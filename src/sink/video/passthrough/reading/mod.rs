@@ -15,7 +15,7 @@ use super::sound::TOO_SHORT_TO_HEAR;
 use crate::frame::Rational;
 use crate::media::ffmpeg::{AvError, Demuxer, Medium, Packet, StreamFacts};
 use crate::sink::video::container::{Container, PACKETS_TRIED};
-use crate::sink::video::selection::StreamOptions;
+use crate::sink::video::passthrough::selection::StreamOptions;
 use crate::source::{Origin, ReadRange};
 use joins::Join;
 use std::collections::{BTreeMap, VecDeque};

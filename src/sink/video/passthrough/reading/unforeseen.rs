@@ -1,7 +1,7 @@
 //! Streams that begin when those of the output are fixed already.
 
 use crate::media::ffmpeg::StreamFacts;
-use crate::sink::video::selection::StreamOptions;
+use crate::sink::video::passthrough::selection::StreamOptions;
 
 /// Streams that came after those of the output were fixed, and would have been wanted.
 pub(super) struct Unforeseen {

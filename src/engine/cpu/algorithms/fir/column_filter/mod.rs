@@ -12,8 +12,8 @@
 pub(super) mod unrolled;
 
 use super::taps::{Fold, Tap, Taps};
-use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
-use crate::engine::cpu::rows::requantize::{
+use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
+use crate::engine::cpu::rows::store::requantize::{
     Divide, HighWordRounding, JoinLimbs, Requantize, offset_and_store,
 };
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_registers};

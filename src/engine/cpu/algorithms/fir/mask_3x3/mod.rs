@@ -23,7 +23,7 @@ use super::folded::folded;
 use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
-use crate::engine::cpu::rows::prefetch::{NextRows, next_result, prefetch};
+use crate::engine::cpu::rows::store::prefetch::{NextRows, next_result, prefetch};
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::sample::range;
 use crate::engine::cpu::simd::scratch::{self, room};

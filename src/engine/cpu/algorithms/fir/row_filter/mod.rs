@@ -7,7 +7,7 @@
 
 pub(super) mod unrolled;
 
-use crate::engine::cpu::rows::requantize::JoinLimbs;
+use crate::engine::cpu::rows::store::requantize::JoinLimbs;
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE, has_32_registers};
 
 /// The row filter of a separable mask: `(sum + start) >> shift`.

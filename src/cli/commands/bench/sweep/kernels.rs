@@ -1,0 +1,139 @@
+//! `framepipe bench kernels`.
+
+use crate::cli::Failure;
+use crate::cli::commands::bench::Common;
+use crate::cli::commands::bench::axis::{BlockChoice, Measured, ScopeName, Size, algorithms, filters};
+use crate::cli::commands::bench::run::{Axes, Run};
+use crate::cli::options::engine::MemoryName;
+use crate::cli::process::limits::count;
+use clap::{Args, ValueEnum};
+use framepipe::filter::{Algorithm, Border, Filter};
+use framepipe::frame::PixelFormat;
+use framepipe::program::bench::{Scope, Subject};
+use std::num::NonZeroUsize;
+
+/// The sweep's axes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct KernelsArguments {
+    /// Masks by their size: a Gaussian of each.
+    #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [3, 7, 15])]
+    mask_sizes: Vec<usize>,
+    /// Masks by name instead, such as laplacian8; may be given several times.
+    #[arg(short, long = "filter", value_name = "SPEC", conflicts_with = "mask_sizes")]
+    filters: Vec<Filter>,
+    /// What is measured: reference, cpu, cuda [default: all that this machine has].
+    #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
+    engines: Vec<Measured>,
+    /// Threads of the CPU engine [default: one, and as many as there are cores].
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = count)]
+    threads: Vec<NonZeroUsize>,
+    /// direct, separable, auto [default: direct, and separable where the mask is].
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    algorithms: Vec<Algorithm>,
+    /// Memory variants of the card's kernels [default: all].
+    #[arg(long, value_enum, value_name = "VARIANT", value_delimiter = ',')]
+    memory: Vec<MemoryName>,
+    /// Blocks of the card's kernels, such as 32x8; auto is the variant's own.
+    #[arg(long, value_name = "WxH", value_delimiter = ',', default_value = "auto")]
+    blocks: Vec<BlockChoice>,
+    /// Frame sizes [default: 1920x1080 and 3840x2160].
+    #[arg(long, value_name = "WxH", value_delimiter = ',')]
+    sizes: Vec<Size>,
+    /// Pixel formats.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_delimiter = ',',
+        default_value = "gray,rgb24"
+    )]
+    formats: Vec<PixelFormat>,
+    /// What pixels outside the frame are.
+    #[arg(long, value_name = "MODE", default_value_t)]
+    border: Border,
+    /// What times cover on a card [default: kernel, and all of them for the first variant and block].
+    #[arg(long, value_enum, value_name = "SCOPE", value_delimiter = ',')]
+    scopes: Vec<ScopeName>,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl KernelsArguments {
+    fn sizes(&self) -> Vec<Size> {
+        let size = |width, height| Size { width, height };
+        match (&self.sizes[..], self.common.quick) {
+            ([], true) => vec![size(640, 360)],
+            ([], false) => vec![size(1920, 1080), size(3840, 2160)],
+            (sizes, _) => sizes.to_vec(),
+        }
+    }
+
+    /// The card's subjects and the scopes that each is timed in.
+    fn on_card(&self) -> Vec<(Subject, Vec<Scope>)> {
+        let memory = if self.memory.is_empty() {
+            MemoryName::value_variants().to_vec()
+        } else {
+            self.memory.clone()
+        };
+        let mut subjects = Vec::new();
+        for memory in memory {
+            for block in &self.blocks {
+                // Transfers take the same time whatever the kernels are.
+                let scopes = match &self.scopes[..] {
+                    [] if subjects.is_empty() => Scope::ALL.to_vec(),
+                    [] => vec![Scope::Kernel],
+                    asked => asked.iter().map(|s| s.scope()).collect(),
+                };
+                let subject = Subject::Cuda {
+                    memory: memory.variant(),
+                    block: block.0,
+                };
+                subjects.push((subject, scopes));
+            }
+        }
+        subjects
+    }
+
+    fn on_cpu(&self) -> Vec<Subject> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut threads: Vec<usize> = self.threads.iter().map(|t| t.get()).collect();
+        if threads.is_empty() {
+            threads = vec![1, cores];
+            threads.dedup();
+        }
+        threads
+            .into_iter()
+            .map(|threads| Subject::Cpu { threads })
+            .collect()
+    }
+}
+
+/// Measures the sweep.
+pub(in crate::cli::commands::bench) fn run(arguments: &KernelsArguments) -> Result<(), Failure> {
+    let filters = filters(&arguments.filters, &arguments.mask_sizes)?;
+    let mut run = Run::start(&arguments.common)?;
+    let engines = run.engines(&arguments.engines)?;
+    let mut subjects = Vec::new();
+    for engine in engines {
+        match engine {
+            Measured::Reference => subjects.push((Subject::Reference, vec![Scope::Kernel])),
+            Measured::Cpu => {
+                subjects.extend(arguments.on_cpu().into_iter().map(|s| (s, vec![Scope::Kernel])));
+            }
+            Measured::Cuda => subjects.extend(arguments.on_card()),
+        }
+    }
+    let asked = match &arguments.algorithms[..] {
+        [] => vec![Algorithm::Direct, Algorithm::Separable],
+        asked => asked.to_vec(),
+    };
+    let axes = Axes {
+        sizes: &arguments.sizes(),
+        formats: &arguments.formats,
+        filters: &filters,
+        border: arguments.border,
+    };
+    let is_asked = !arguments.algorithms.is_empty();
+    let jobs = axes.jobs(|filter| algorithms(&asked, filter, is_asked), &subjects);
+    let sweep = run.measure("kernels", &jobs, |_, _| {})?;
+    run.finish(&sweep, &sweep.to_string())
+}
