@@ -4,6 +4,8 @@
 //!   frame ──> pictures ──> picture ──> encoder ──> packet ──> muxer
 //!     └─────> timing ───── its time ────┘            └── before it, those of other streams (`passthrough`)
 //! ```
+//!
+//! `on_card` leaves frames in the card's memory where its encoder reads them there.
 
 mod encoder;
 mod gif;

@@ -5,7 +5,7 @@
 //! hold is left out, with a warning. What it holds is found out by trying (see [`Container`]).
 //!
 //! ```text
-//!   before all        selection which streams the user wants
+//!   the options       selection which streams the user wants, and how sound is encoded
 //!   before the head   plan      which streams go in, and how
 //!                     sound     where sound begins beside the picture
 //!                     texts     of the file, and chapters
