@@ -218,9 +218,13 @@ fn cell(words: &Words<'_>, cores: usize) -> Result<(Case, Scope), Fault> {
             let memory = memory.parse()?;
             Subject::Cuda { memory, block }
         }
-        (None, Some("cores")) => Subject::Cpu { threads: cores },
+        (None, Some("cores")) => Subject::Cpu {
+            threads: cores,
+            set: None,
+        },
         (None, Some(threads)) => Subject::Cpu {
             threads: threads.parse()?,
+            set: None,
         },
         (None, None) => Subject::Reference,
         (Some(_), Some(_)) => return Err("both 'memory' and 'threads'".into()),
@@ -337,7 +341,13 @@ mod tests {
             .iter()
             .find(|e| e.published.milliseconds == Some(15_000.0))
             .unwrap();
-        assert_eq!(slow.case.subject, Subject::Cpu { threads: 1 });
+        assert_eq!(
+            slow.case.subject,
+            Subject::Cpu {
+                threads: 1,
+                set: None
+            }
+        );
         assert_eq!(slow.case.filter.mask.width(), 7);
 
         let r4 = figures("R4");

@@ -143,7 +143,7 @@ impl Run {
             sweep.note(self.no_card());
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let shares = |job: &Job| matches!(job.case.subject, Subject::Cpu { threads } if threads > cores);
+        let shares = |job: &Job| matches!(job.case.subject, Subject::Cpu { threads, .. } if threads > cores);
         if jobs.iter().any(shares) {
             sweep.note(format!(
                 "this process may use {cores} core{}; more threads take turns on them",

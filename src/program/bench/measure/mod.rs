@@ -15,7 +15,7 @@ pub use spread::Spread;
 pub(super) use sweep::tests as sample;
 pub use sweep::{Ceiling, CeilingKind, Cell, SWEEP_SCHEMA, SWEEP_VERSION, Scope, Sweep};
 
-use crate::engine::cpu::Cpu;
+use crate::engine::cpu::{Cpu, InstructionSet};
 use crate::engine::cuda::{
     ArithmeticRates, Cuda, CudaOptions, DeviceInfo, KernelCase, KernelTimer, MemoryVariant, Overlap,
     TableCell, duplex, probe,
@@ -54,6 +54,8 @@ pub enum Subject {
     Cpu {
         /// Its threads.
         threads: usize,
+        /// Its vector instructions; `None` for the best that this machine has.
+        set: Option<InstructionSet>,
     },
     /// The CUDA engine.
     Cuda {
@@ -119,7 +121,10 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.subject {
             Subject::Reference => f.write_str("reference")?,
-            Subject::Cpu { threads } => write!(f, "cpu, {}", counted(threads as u64, "thread"))?,
+            Subject::Cpu { threads, set } => {
+                write!(f, "cpu, {}", counted(threads as u64, "thread"))?;
+                set.map_or(Ok(()), |set| write!(f, ", {set}"))?;
+            }
             Subject::Cuda { memory, block: None } => write!(f, "cuda {memory}")?,
             Subject::Cuda {
                 memory,
@@ -330,7 +335,7 @@ impl Bench {
         let reference = self.baseline(case, &arithmetic)?.milliseconds_a_row * case.height as f64;
         match (case.subject, scope) {
             (Subject::Reference, _) => self.reference(case, &arithmetic),
-            (Subject::Cpu { threads }, _) => self.cpu(case, &arithmetic, threads, reference),
+            (Subject::Cpu { threads, set }, _) => self.cpu(case, &arithmetic, (threads, set), reference),
             (Subject::Cuda { memory, block }, Scope::Kernel) => {
                 self.kernels(case, &arithmetic, memory, block, reference)
             }
@@ -358,10 +363,13 @@ impl Bench {
         &mut self,
         case: &Case,
         arithmetic: &Arithmetic,
-        threads: usize,
+        (threads, set): (usize, Option<InstructionSet>),
         reference: f64,
     ) -> Result<Cell, BenchError> {
-        let mut engine = Cpu::new(case.chain(), threads)?;
+        let mut engine = match set {
+            Some(set) => Cpu::with_instruction_set(case.chain(), threads, set)?,
+            None => Cpu::new(case.chain(), threads)?,
+        };
         let strip = self.baseline(case, arithmetic)?;
         let layout = *strip.output.layout();
         let made = filter(&mut engine, &layout, strip.seed)?;
@@ -372,6 +380,7 @@ impl Bench {
         cell.engine = "cpu".to_owned();
         cell.warm_milliseconds = Spread::of(&warm.milliseconds);
         cell.threads = Some(threads);
+        cell.variant = set.map(|set| set.to_string());
         cell.frames_in_turn = timed.turns;
         cell.samples_checked = checked;
         cell.against_reference(reference);
@@ -815,7 +824,10 @@ mod tests {
     fn a_cell_says_what_was_measured() {
         let mut bench = bench();
         let case = case(
-            Subject::Cpu { threads: 2 },
+            Subject::Cpu {
+                threads: 2,
+                set: None,
+            },
             "gaussian:size=5",
             Algorithm::Separable,
         );
@@ -833,8 +845,23 @@ mod tests {
         assert!((pixels - 65.0 * 47.0).abs() < 1e-6, "{pixels}");
         let speed_up = cell.speed_up.unwrap() * cell.milliseconds.median;
         assert!((speed_up - cell.reference_milliseconds.unwrap()).abs() < 1e-9);
-        assert_eq!(bench.ceilings().len(), 1);
+        assert_eq!((bench.ceilings().len(), cell.variant), (1, None));
         assert!(cell.share_of_copy.unwrap() > 0.0);
+
+        let set = Some(InstructionSet::Portable);
+        let portable = Case {
+            subject: Subject::Cpu { threads: 1, set },
+            ..case
+        };
+        assert!(
+            portable.to_string().starts_with("cpu, 1 thread, portable"),
+            "{portable}"
+        );
+        let cell = bench.measure(&portable, Scope::Kernel).unwrap();
+        assert_eq!(
+            (cell.variant.as_deref(), cell.threads),
+            (Some("portable"), Some(1))
+        );
     }
 
     #[test]
@@ -851,7 +878,14 @@ mod tests {
     #[test]
     fn what_cannot_be_is_a_refusal_and_what_is_wrong_is_not() {
         let mut bench = bench();
-        let unfit = case(Subject::Cpu { threads: 1 }, "laplacian8", Algorithm::Separable);
+        let unfit = case(
+            Subject::Cpu {
+                threads: 1,
+                set: None,
+            },
+            "laplacian8",
+            Algorithm::Separable,
+        );
         let error = bench.measure(&unfit, Scope::Kernel).unwrap_err();
         assert!(error.is_refusal(), "{error}");
         let layout = unfit.layout().unwrap();

@@ -61,7 +61,7 @@ pub struct Cell {
     pub engine: String,
     /// The part of the work that is timed.
     pub scope: Scope,
-    /// The memory variant of a card's kernels.
+    /// The memory variant of a card's kernels; the vector instructions of a CPU engine, if they were chosen.
     pub variant: Option<String>,
     /// The algorithm: "direct" or "separable".
     pub algorithm: String,

@@ -148,13 +148,13 @@ fn head_of_cells() -> Table {
 }
 
 fn row(cell: &Cell) -> Vec<String> {
-    let what = match (&cell.variant, cell.threads) {
-        (Some(variant), _) => format!("{} {variant}", cell.engine),
-        (None, Some(1)) if cell.engine == "reference" => cell.engine.clone(),
-        (None, Some(1)) => format!("{}, 1 thread", cell.engine),
-        (None, Some(threads)) => format!("{}, {}", cell.engine, counted(threads as u64, "thread")),
-        (None, None) => cell.engine.clone(),
-    };
+    let mut what = cell.engine.clone();
+    if let Some(variant) = &cell.variant {
+        what.push_str(&format!(" {variant}"));
+    }
+    if let Some(threads) = cell.threads.filter(|_| cell.engine != "reference") {
+        what.push_str(&format!(", {}", counted(threads as u64, "thread")));
+    }
     let share = |share: Option<f64>| share.map_or_else(String::new, |s| format!("{:.0}%", s * 100.0));
     vec![
         what,

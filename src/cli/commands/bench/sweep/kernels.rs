@@ -4,7 +4,7 @@ use crate::cli::Failure;
 use crate::cli::commands::bench::Common;
 use crate::cli::commands::bench::axis::{BlockChoice, Measured, ScopeName, Size, algorithms, filters};
 use crate::cli::commands::bench::run::{Axes, Run};
-use crate::cli::options::engine::MemoryName;
+use crate::cli::options::engine::{MemoryName, SimdName};
 use crate::cli::process::limits::count;
 use clap::{Args, ValueEnum};
 use framepipe::filter::{Algorithm, Border, Filter};
@@ -27,6 +27,9 @@ pub(crate) struct KernelsArguments {
     /// Threads of the CPU engine [default: one, and as many as there are cores].
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = count)]
     threads: Vec<NonZeroUsize>,
+    /// Vector instructions of the CPU engine [default: the best that this machine has].
+    #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
+    simd: Vec<SimdName>,
     /// direct, separable, auto [default: direct, and separable where the mask is].
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     algorithms: Vec<Algorithm>,
@@ -100,10 +103,15 @@ impl KernelsArguments {
             threads = vec![1, cores];
             threads.dedup();
         }
-        threads
-            .into_iter()
-            .map(|threads| Subject::Cpu { threads })
-            .collect()
+        let sets: Vec<_> = match &self.simd[..] {
+            [] => vec![None],
+            asked => asked.iter().map(|name| Some(name.set())).collect(),
+        };
+        let all = threads.iter().flat_map(|&threads| {
+            let subject = move |&set| Subject::Cpu { threads, set };
+            sets.iter().map(subject)
+        });
+        all.collect()
     }
 }
 

@@ -63,7 +63,7 @@ pub(in crate::cli::commands::bench) fn run(arguments: &ThreadsArguments) -> Resu
         [] => vec![Algorithm::Direct, Algorithm::Separable],
         asked => asked.to_vec(),
     };
-    let subjects = threads.iter().map(|&threads| Subject::Cpu { threads });
+    let subjects = threads.iter().map(|&threads| Subject::Cpu { threads, set: None });
     let subjects: Vec<_> = std::iter::once(Subject::Reference)
         .chain(subjects)
         .map(|subject| (subject, vec![Scope::Kernel]))

@@ -23,7 +23,10 @@ pub(super) fn measure(
     let format = PixelFormat::YUV420P;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let case = Case {
-        subject: Subject::Cpu { threads: cores },
+        subject: Subject::Cpu {
+            threads: cores,
+            set: None,
+        },
         filter: FILTER
             .parse()
             .map_err(|error| Failure::Failed(format!("{FILTER}: {error}")))?,
