@@ -178,6 +178,18 @@ __device__ __forceinline__ u32 larger_halves(u32 a, u32 b)
     return r;
 }
 
+// The smaller of both halves, without sign.
+__device__ __forceinline__ u32 smaller_halves(u32 a, u32 b)
+{
+    u32 r;
+#if __CUDA_ARCH__ >= 900
+    asm("min.u16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+#else
+    asm("vmin2.u32.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(0));
+#endif
+    return r;
+}
+
 // Four numbers clamped to bytes, the first one lowest.
 __device__ __forceinline__ u32 pack_4(i32 a, i32 b, i32 c, i32 d)
 {

@@ -12,9 +12,18 @@
 // Compile-time parameters: MORE, FEWER
 //   HALVES        1: 16 bits hold the sums of eight samples
 //   HALF_NUMBERS  1: 16 bits also hold MORE times three samples and FEWER times eight
+//   ONLY_CLAMPED  1: so, and such numbers, with biases of at least 0, are bytes but for those above 255
 #pragma once
 
 #include "tensor/tile/operand.cuh"
+
+// What is made of eight results: words of bytes, if they stay in halves until then, or numbers.
+constexpr bool BYTES_IN_HALVES = ONLY_CLAMPED && SAME_BIAS;
+#if ONLY_CLAMPED && SAME_BIAS
+typedef u32 Made[2];
+#else
+typedef Total Made[8];
+#endif
 
 // Eight neighbouring samples, or sums of them.
 constexpr i32 RING_WORDS = HALVES ? 4 : 8;
@@ -34,21 +43,20 @@ __device__ __forceinline__ u32 larger(u32 a, u32 b)
     }
 }
 
-// Reads eight bytes into halves of words, AWAY bytes from `at`.
-template <bool ALIGNED, i32 AWAY>
-__device__ __forceinline__ void read_bytes(Eight &to, const u8 *row, i32 at)
+// Words beside eight samples that hold their neighbours, on either side.
+constexpr i32 BESIDE = (CHANNELS * SAMPLE_BYTES + 3) / 4;
+
+// Takes eight bytes out of words into halves, from byte FIRST on. Where two of a row's vectors hold the same
+// pair of bytes, such as those before and after gray results, the compiler takes it once.
+template <i32 FIRST, i32 N> __device__ __forceinline__ void take_bytes(Eight &to, const u32 (&words)[N])
 {
-    u32 words[2];
-    read_words<ALIGNED, 2, 4, AWAY & 3>(words, row, at + AWAY);
 #pragma unroll
-    for (i32 k = 0; k < 2; ++k) {
-        to[2 * k] = __byte_perm(words[k], 0, 0x4140);
-        to[2 * k + 1] = __byte_perm(words[k], 0, 0x4342);
+    for (i32 k = 0; k < 4; ++k) {
+        const i32 at = (FIRST + 2 * k) / 4, byte = (FIRST + 2 * k) % 4;
+        to[k] = byte < 3 ? __byte_perm(words[at], 0, 0x4140 + 0x0101 * byte)
+                         : __byte_perm(words[at] >> 24, words[at + byte / 3], 0x1410);
     }
 }
-
-// Words beside eight samples of two bytes that hold their neighbours, on either side.
-constexpr i32 BESIDE = (CHANNELS + 1) / 2;
 
 // Takes eight samples of two bytes out of words, from sample `first` on.
 template <i32 N> __device__ __forceinline__ void take_eight(Eight &to, const u32 (&words)[N], i32 first)
@@ -68,13 +76,14 @@ template <i32 N> __device__ __forceinline__ void take_eight(Eight &to, const u32
 // Reads a row's samples for eight results from byte `at` on, a multiple of four.
 template <bool ALIGNED> __device__ __forceinline__ void read_ring_row(RingRow &to, const u8 *row, i32 at)
 {
+    constexpr i32 WORDS = 2 * SAMPLE_BYTES + 2 * BESIDE;
+    u32 words[WORDS];
+    read_words<ALIGNED, WORDS, 4, 0>(words, row, at - 4 * BESIDE);
     if constexpr (SAMPLE_BYTES == 1) {
-        read_bytes<ALIGNED, -CHANNELS>(to.before, row, at);
-        read_bytes<ALIGNED, 0>(to.here, row, at);
-        read_bytes<ALIGNED, CHANNELS>(to.after, row, at);
+        take_bytes<4 * BESIDE - CHANNELS>(to.before, words);
+        take_bytes<4 * BESIDE>(to.here, words);
+        take_bytes<4 * BESIDE + CHANNELS>(to.after, words);
     } else {
-        u32 words[4 + 2 * BESIDE];
-        read_words<ALIGNED, 4 + 2 * BESIDE, 4, 0>(words, row, at - 4 * BESIDE);
         take_eight(to.before, words, 2 * BESIDE - CHANNELS);
         take_eight(to.here, words, 2 * BESIDE);
         take_eight(to.after, words, 2 * BESIDE + CHANNELS);
@@ -87,10 +96,11 @@ __device__ __forceinline__ Total weighed(u32 most, u32 all)
     return (Total)MORE * (Total)most - (Total)FEWER * (Total)all;
 }
 
-// Calls take(s, values) with this lane's eight results of each of COUNT steps, which are two rows apart.
-// `row` is the row above the first results; results begin at byte `at` of their row, a multiple of four.
+// Calls take(s, made) with this lane's eight results of each of COUNT steps, which are two rows apart. `row`
+// is the row above the first results; results begin at byte `at` of their row, a multiple of four. Halves
+// that become bytes have `bias` added.
 template <bool ALIGNED, i32 COUNT, class Take>
-__device__ __forceinline__ void largest_around(const u8 *row, i32 at, const Take &take)
+__device__ __forceinline__ void largest_around(const u8 *row, i32 at, u32 bias, const Take &take)
 {
     static_assert(HALVES || SAMPLE_BYTES == 2, "sums of bytes fit halves");
     RingRow above, level, below;
@@ -101,18 +111,21 @@ __device__ __forceinline__ void largest_around(const u8 *row, i32 at, const Take
         read_ring_row<ALIGNED>(level, row + (2 * s + 1) * pitch<ALIGNED>, at);
         read_ring_row<ALIGNED>(below, row + (2 * s + 2) * pitch<ALIGNED>, at);
         Total values[8];
+        Eight halves;
 #pragma unroll
         for (i32 k = 0; k < RING_WORDS; ++k) {
             const u32 p[8] = {above.before[k], above.here[k], above.after[k],   level.after[k],
                               below.after[k],  below.here[k], below.before[k], level.before[k]};
-            u32 all = 0, most = 0;
+            u32 all = p[0] + p[1], most = all + larger(p[7], p[2]);
 #pragma unroll
-            for (i32 i = 0; i < 8; i += 2) {
+            for (i32 i = 2; i < 8; i += 2) {
                 const u32 pair = p[i] + p[i + 1];
                 all += pair;
-                most = larger(most, pair + larger(p[(i + 7) % 8], p[(i + 2) % 8]));
+                most = larger(most, pair + larger(p[i - 1], p[(i + 2) % 8]));
             }
-            if constexpr (HALF_NUMBERS) {
+            if constexpr (BYTES_IN_HALVES) {
+                halves[k] = smaller_halves(MORE * most - FEWER * all + bias, 0x00ff00ff);
+            } else if constexpr (HALF_NUMBERS) {
                 const u32 numbers = MORE * most - FEWER * all;
                 values[2 * k] = (Total)(numbers & 0xffff);
                 values[2 * k + 1] = (Total)(numbers >> 16);
@@ -123,6 +136,12 @@ __device__ __forceinline__ void largest_around(const u8 *row, i32 at, const Take
                 values[k] = weighed(most, all);
             }
         }
-        take(s, values);
+        if constexpr (BYTES_IN_HALVES) {
+            const u32 words[2] = {__byte_perm(halves[0], halves[1], 0x6420),
+                                  __byte_perm(halves[2], halves[3], 0x6420)};
+            take(s, words);
+        } else {
+            take(s, values);
+        }
     }
 }

@@ -353,14 +353,20 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     } else if constexpr (COMBINING == LARGEST) {
         const u8 *above = stage + top * pitch<ALIGNED>;
         const i32 sample = (tile.x + left) / SAMPLE_BYTES;
-        largest_around<ALIGNED, STEPS>(above, LEFT + left, [&](i32, const Total(&numbers)[8]) {
-            i32 values[8];
-#pragma unroll
-            for (i32 k = 0; k < 8; ++k) {
-                values[k] = finish_number(planes, plane, numbers[k], sample + k);
-            }
+        const u32 bias = 0x10001 * (u32)plane.channel[first_convolved].high;
+        largest_around<ALIGNED, STEPS>(above, LEFT + left, bias, [&](i32, const Made &made) {
             u32 words[WORDS];
-            pack(words, values);
+            if constexpr (BYTES_IN_HALVES) {
+                words[0] = made[0];
+                words[1] = made[1];
+            } else {
+                i32 values[8];
+#pragma unroll
+                for (i32 k = 0; k < 8; ++k) {
+                    values[k] = finish_number(planes, plane, made[k], sample + k);
+                }
+                pack(words, values);
+            }
             output.put(words, ROWS_DOWN);
         });
     } else {

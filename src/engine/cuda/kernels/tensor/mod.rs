@@ -99,7 +99,7 @@ fn shaped(
 }
 
 /// The parameters of common/combining.cuh for a kernel whose sums become samples.
-const LINEAR: [(&str, i64); 11] = [
+const LINEAR: [(&str, i64); 12] = [
     ("COMBINING", LINEAR_NUMBER),
     ("MASKS", 1),
     ("SCALE_N", 1),
@@ -111,24 +111,41 @@ const LINEAR: [(&str, i64); 11] = [
     NO_COMPASS[1],
     NO_COMPASS[2],
     NO_COMPASS[3],
+    NO_COMPASS[4],
 ];
 
 /// The parameters of tensor/compass.cuh for kernels without a compass.
-const NO_COMPASS: [(&str, i64); 4] = [("MORE", 0), ("FEWER", 0), ("HALVES", 1), ("HALF_NUMBERS", 1)];
+const NO_COMPASS: [(&str, i64); 5] = [
+    ("MORE", 0),
+    ("FEWER", 0),
+    ("HALVES", 1),
+    ("HALF_NUMBERS", 1),
+    ("ONLY_CLAMPED", 0),
+];
 
 /// The parameters of tensor/compass.cuh for the largest of several sums; `None` if the masks are no compass.
-fn compass(kernel: &CombinedKernel, format: PixelFormat) -> Option<[(&'static str, i64); 4]> {
+/// `biases`: what is added to their numbers.
+fn compass(
+    kernel: &CombinedKernel,
+    format: PixelFormat,
+    mut biases: impl Iterator<Item = i64>,
+) -> Option<[(&'static str, i64); 5]> {
     let compass = Compass::of(kernel).filter(Compass::is_balanced)?;
     let (more, fewer, max) = (compass.more, -compass.others, i64::from(format.max_value()));
     let (three, eight) = (3 * max, 8 * max);
     let fits = |most: i64| most <= i64::from(u16::MAX);
     let holds_sums = fits(eight);
     let holds_numbers = holds_sums && fits(fewer * eight) && fits(more * three);
+    let are_levels = holds_numbers
+        && kernel.shift == 0
+        && format.bytes_per_sample() == 1
+        && biases.all(|bias| bias >= 0 && fits(more * three + bias));
     Some([
         ("MORE", more),
         ("FEWER", fewer),
         ("HALVES", i64::from(holds_sums)),
         ("HALF_NUMBERS", i64::from(holds_numbers)),
+        ("ONLY_CLAMPED", i64::from(are_levels)),
     ])
 }
 
@@ -141,14 +158,14 @@ fn combined_masks(
     limits: &DeviceInfo,
     block: Option<Block>,
 ) -> Result<TensorKernel, Unfit> {
+    // The bias is added to the number that sums are combined to.
+    let added = || biases(step).map(|c| bias(&step.kernel, c));
     let turned = match kernel.combining {
         Combining::Absolute | Combining::Magnitude(_) => NO_COMPASS,
-        Combining::Largest => compass(kernel, format).ok_or(Unfit::Response)?,
+        Combining::Largest => compass(kernel, format, added()).ok_or(Unfit::Response)?,
     };
     let weights = Weights::combined(kernel).ok_or(Unfit::Response)?;
-    let bias = biases(step).map(|c| bias(&step.kernel, c).abs()).max();
-    // The bias is added to the number that sums are combined to.
-    let most = kernel.most_sum(format.max_value()) + bias.unwrap_or(0);
+    let most = kernel.most_sum(format.max_value()) + added().map(i64::abs).max().unwrap_or(0);
     if !is_wide(step, format) && most > i64::from(i32::MAX) {
         return Err(Unfit::Bias);
     }
