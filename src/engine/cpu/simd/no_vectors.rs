@@ -69,6 +69,8 @@ impl Simd for NoVectors {
 
     const TRANSFORM_TERMS: TransformTerms = TransformTerms::PLAIN;
 
+    const NEAR_ROOT_ERROR: f64 = 0.0;
+
     fn unfused(self) -> NoVectors {
         self
     }
@@ -195,6 +197,10 @@ impl Simd for NoVectors {
     }
 
     fn scaled_roots(self, _: Self::V, _: Option<f32>) -> Self::V {
+        match self.0 {}
+    }
+
+    fn near_roots(self, _: Self::V, _: Option<f32>) -> Self::V {
         match self.0 {}
     }
 

@@ -76,6 +76,9 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// True if deinterleaving rows pays, which needs permutations across the whole vector.
     const DEINTERLEAVES: bool = false;
 
+    /// The largest part by which the roots of [`Simd::near_roots`] are off.
+    const NEAR_ROOT_ERROR: f64;
+
     /// Runs a loop, compiled for this set.
     fn enter<W: IntLoop>(self, work: W);
 
@@ -177,11 +180,9 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// to even. The conversion to 32-bit floating point and each further step are rounded by IEEE 754.
     fn scaled_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
 
-    /// The same, with a root that is off by up to a (2^-24 + 1.5 x 2^-28)th part. It may be negative for 0.
-    #[inline(always)]
-    fn near_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V {
-        self.scaled_roots(numbers, factor)
-    }
+    /// The same without the divider: the root may be off by [`Simd::NEAR_ROOT_ERROR`]. It may be negative
+    /// for 0.
+    fn near_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
 
     /// [`Simd::scaled_roots`], rounded down, and off by up to a 2^14th part before that. It may be negative
     /// for 0.

@@ -27,7 +27,7 @@
 
 use super::Width;
 use super::lanes::{Lanes, Numbers, Words};
-use super::root::{CORRECTED, Correction, Root, SingleRoot, WordRoot};
+use super::root::{CORRECTED, Correction, Root, WordRoot, WordRoots};
 use super::slopes::{SlopeLoop, SlopeRows, Slopes};
 use super::store::{Levels, Step, store_row};
 use super::sums::{Centred, Places, Sample, Tap, TapOffset};
@@ -48,12 +48,6 @@ pub(super) enum InRegisters {
     Centred(Box<dyn Rows<Centred>>),
     /// Samples as numbers; sums of 32 bits.
     Numbers(Box<dyn Rows<i32>>),
-}
-
-/// A method of roots of sums of 16 bits.
-enum Roots {
-    Single(SingleRoot),
-    Corrected(Correction),
 }
 
 /// What a loop is made for.
@@ -148,20 +142,22 @@ impl Planned<'_> {
 
     /// A loop of roots of slopes of 16 bits; `None` if these do not hold them.
     fn word_slopes<const UNIT: bool>(&self, slopes: Slopes<UNIT>, root: &Root) -> Option<InRegisters> {
-        let (vectors, levels) = (self.vectors, self.levels::<Words>()?);
-        let rows: Box<dyn SlopeRows> = match self.word_roots(root)? {
-            Roots::Single(root) => Box::new(SlopeLoop {
+        fn boxed<R: WordRoot, const UNIT: bool>(
+            (vectors, slopes, levels): (Vectors, Slopes<UNIT>, Levels),
+            root: R,
+        ) -> Box<dyn SlopeRows> {
+            Box::new(SlopeLoop {
                 vectors,
                 slopes,
                 root,
                 levels,
-            }),
-            Roots::Corrected(root) => Box::new(SlopeLoop {
-                vectors,
-                slopes,
-                root,
-                levels,
-            }),
+            })
+        }
+        let parts = (self.vectors, slopes, self.levels::<Words>()?);
+        let rows = match self.word_roots(root)? {
+            WordRoots::Near(root) => boxed(parts, root),
+            WordRoots::Single(root) => boxed(parts, root),
+            WordRoots::Corrected(root) => boxed(parts, root),
         };
         Some(InRegisters::Slopes(rows))
     }
@@ -169,8 +165,9 @@ impl Planned<'_> {
     /// A loop of roots of two differences.
     fn differences(&self, places: [TapOffset; 4], root: &Root) -> Option<InRegisters> {
         let words = self.word_roots(root).and_then(|root| match root {
-            Roots::Single(root) => self.rows(WordDifferences { root }, places),
-            Roots::Corrected(root) => self.rows(WordDifferences { root }, places),
+            WordRoots::Near(root) => self.rows(WordDifferences { root }, places),
+            WordRoots::Single(root) => self.rows(WordDifferences { root }, places),
+            WordRoots::Corrected(root) => self.rows(WordDifferences { root }, places),
         });
         words
             .map(InRegisters::Words)
@@ -178,12 +175,13 @@ impl Planned<'_> {
     }
 
     /// The method of roots of sums of 16 bits; `None` if these do not hold the sums.
-    fn word_roots(&self, root: &Root) -> Option<Roots> {
+    fn word_roots(&self, root: &Root) -> Option<WordRoots> {
         if self.width != Width::Sixteen {
             return None;
         }
-        let corrected = || root.in_words(self.most_sum()).map(Roots::Corrected);
-        root.single_in_words().map(Roots::Single).or_else(corrected)
+        let near_error = with_simd!(self.vectors, simd => near_root_error(simd));
+        let corrected = || root.in_words(self.most_sum()).map(WordRoots::Corrected);
+        root.single_in_words(near_error).or_else(corrected)
     }
 
     /// A loop of roots of sums of 32 bits.
@@ -231,6 +229,11 @@ impl Planned<'_> {
             self.rows(sum, places)
         }
     }
+}
+
+/// How far off [`Simd::near_roots`] are.
+fn near_root_error<L: Simd>(_: L) -> f64 {
+    L::NEAR_ROOT_ERROR
 }
 
 /// A loop over lines of `T`.
@@ -586,9 +589,15 @@ pub(super) mod tests {
         }
     }
 
-    /// The roots of the sums of squares of pairs, for each instruction set of this machine.
-    pub(in super::super) fn lengths(root: impl VectorRoot, pairs: &[(i32, i32)]) -> Vec<Vec<i32>> {
+    /// The roots of the sums of squares of pairs, for each instruction set of this machine whose near roots
+    /// are off by `near_error` at most.
+    pub(in super::super) fn lengths(
+        root: impl VectorRoot,
+        pairs: &[(i32, i32)],
+        near_error: f64,
+    ) -> Vec<Vec<i32>> {
         let sets = InstructionSet::available().filter_map(Vectors::of);
+        let sets = sets.filter(|&set| with_simd!(set, simd => near_root_error(simd)) <= near_error);
         let results = sets.map(|vectors| {
             let mut out = Vec::with_capacity(pairs.len());
             let lengths = Lengths {

@@ -13,9 +13,8 @@ use std::fmt;
 /// The largest result for which floating-point methods are tried.
 const MOST_CHECKED: u32 = 1 << 17;
 
-/// The largest part by which [`Simd::near_roots`] is off without a factor: 2^-25 for the number, 2^-24 for
-/// the root, and 1.5 x 2^-28 for what a step of Newton's method leaves of an estimate, and a little.
-const SINGLE_ERROR: f64 = 1.6 / (1 << 24) as f64;
+/// The unit of rounding of 32-bit floating point.
+const UNIT: f64 = 1.0 / (1 << 24) as f64;
 
 /// The largest result that [`Simd::roots_below`] is exact enough for.
 const MOST_ESTIMATED: u32 = 8000;
@@ -39,8 +38,13 @@ pub(super) struct Root {
 /// How a root is computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RootMethod {
-    /// In floating point of 32 bits; holds the factor of the root.
-    Single(f32),
+    /// In floating point of 32 bits.
+    Single {
+        /// The factor of the root.
+        factor: f32,
+        /// The part by which the product may be off before it is rounded.
+        tolerance: f64,
+    },
     /// The same, corrected by integers of 32 bits.
     Corrected(Correction),
     /// In floating point of 64 bits; holds the factor of the root.
@@ -139,18 +143,24 @@ pub(super) trait WordRoot: Copy + Send + Sync + 'static {
     fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V;
 }
 
-/// [`RootMethod::Single`], with the factor unless it is 1.
+/// [`RootMethod::Single`], with the factor unless it is 1. With `NEAR` half of the roots are
+/// [`Simd::near_roots`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SingleRoot(Option<f32>);
+pub(super) struct SingleRoot<const NEAR: bool>(Option<f32>);
 
-impl WordRoot for SingleRoot {
+impl<const NEAR: bool> WordRoot for SingleRoot<NEAR> {
     const NAME: &str = SINGLE;
 
     #[inline(always)]
     fn of_words<L: Simd>(&self, simd: L, sums: [L::V; 2]) -> L::V {
         let [low, high] = squares(simd, sums);
         // One half may wait for the divider while estimates of the other are improved.
-        simd.pack_words(simd.scaled_roots(low, self.0), simd.near_roots(high, self.0))
+        let high = if NEAR {
+            simd.near_roots(high, self.0)
+        } else {
+            simd.scaled_roots(high, self.0)
+        };
+        simd.pack_words(simd.scaled_roots(low, self.0), high)
     }
 }
 
@@ -168,6 +178,13 @@ impl WordRoot for Correction {
     }
 }
 
+/// A method of roots of two sums of 16 bits.
+pub(super) enum WordRoots {
+    Near(SingleRoot<true>),
+    Single(SingleRoot<false>),
+    Corrected(Correction),
+}
+
 /// The sums of squares of two vectors of words, as numbers.
 #[inline(always)]
 fn squares<L: Simd>(simd: L, sums: [L::V; 2]) -> [L::V; 2] {
@@ -178,7 +195,7 @@ fn squares<L: Simd>(simd: L, sums: [L::V; 2]) -> [L::V; 2] {
 impl fmt::Display for RootMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            RootMethod::Single(_) => SINGLE,
+            RootMethod::Single { .. } => SINGLE,
             RootMethod::Corrected(_) => CORRECTED,
             RootMethod::Double(_) => "roots of 64-bit numbers",
             RootMethod::Integers => "roots of integers",
@@ -197,11 +214,17 @@ impl Root {
         self.made_for == (scale, most_result)
     }
 
-    /// [`RootMethod::Single`] in vectors, if it is the method and its results fit 16 bits.
-    pub(super) fn single_in_words(&self) -> Option<SingleRoot> {
+    /// [`RootMethod::Single`] in vectors, if it is the method and its results fit 16 bits; with
+    /// [`Simd::near_roots`], if these are `near_error` off at most and that changes no result.
+    pub(super) fn single_in_words(&self, near_error: f64) -> Option<WordRoots> {
         match self.method {
-            RootMethod::Single(factor) if self.made_for.1 < i16::MAX as u32 => {
-                Some(SingleRoot((factor != 1.0).then_some(factor)))
+            RootMethod::Single { factor, tolerance } if self.made_for.1 < i16::MAX as u32 => {
+                let scale = (factor != 1.0).then_some(factor);
+                Some(if near_error + other_errors(factor) < tolerance {
+                    WordRoots::Near(SingleRoot(scale))
+                } else {
+                    WordRoots::Single(SingleRoot(scale))
+                })
             }
             _ => None,
         }
@@ -259,10 +282,15 @@ impl Root {
                 })
         };
         let fits = most <= i32::MAX as u64;
-        let single = |single: &f32| fits && is_single(*single, scale, most_result);
+        let single = |factor: f32| {
+            let tolerance = Some(factor)
+                .filter(|_| fits)
+                .and_then(|f| tolerance(f, scale, most_result))?;
+            (UNIT + other_errors(factor) < tolerance).then_some(RootMethod::Single { factor, tolerance })
+        };
         let correction = Correction::new(scale, most_result, 32).filter(|_| fits);
-        let method = if let Some(single) = singles.into_iter().find(single) {
-            RootMethod::Single(single)
+        let method = if let Some(single) = singles.into_iter().find_map(single) {
+            single
         } else if let Some(correction) = correction.filter(|c| all(&|s| c.root(s as i32) as u32)) {
             RootMethod::Corrected(correction)
         } else if all(&|s| double_root(s as f64, double) as u32) {
@@ -278,18 +306,24 @@ impl Root {
     }
 }
 
-/// True if roots in floating point of 32 bits, times `factor`, round as the definition does up to
-/// `most_result`, even if they are off by as much as [`Simd::near_roots`].
-fn is_single(factor: f32, scale: Scale, most_result: u32) -> bool {
-    let off = SINGLE_ERROR + if factor == 1.0 { 0.0 } else { 2.0_f64.powi(-24) };
+/// The part by which roots times `factor` may be off so that they still round as the definition does, for
+/// every result up to `most_result`.
+fn tolerance(factor: f32, scale: Scale, most_result: u32) -> Option<f64> {
     let root = |squares: u64| f64::from(factor) * (squares as f64).sqrt();
-    most_result <= MOST_CHECKED
-        && (1..=most_result).all(|result| {
-            let squares = scale.least_squares(result);
-            // With a large scale one sum of squares may be the least one of several results.
-            let reaches = root(squares) * (1.0 - off) > scale.root(squares) as f64 - 0.5;
-            reaches && root(squares - 1) * (1.0 + off) < f64::from(result) - 0.5
-        })
+    let of_result = |result: u32| {
+        let squares = scale.least_squares(result);
+        // With a large scale one sum of squares may be the least one of several results.
+        let above = 1.0 - (scale.root(squares) as f64 - 0.5) / root(squares);
+        let below = (f64::from(result) - 0.5) / root(squares - 1) - 1.0;
+        above.min(below)
+    };
+    (most_result <= MOST_CHECKED).then(|| (1..=most_result).map(of_result).fold(f64::INFINITY, f64::min))
+}
+
+/// The part by which a root times `factor` is off beside what the root itself is: by the rounding of the
+/// number, half of which is in its root, and of the product.
+fn other_errors(factor: f32) -> f64 {
+    UNIT / 2.0 + if factor == 1.0 { 0.0 } else { UNIT }
 }
 
 /// The root of `squares` times `factor`, rounded to nearest: adding 2^23 leaves no bits for a fraction.
@@ -322,7 +356,7 @@ mod tests {
     fn root(root: &Root, squares: u64) -> u64 {
         let squares = squares.min(root.most);
         match root.method {
-            RootMethod::Single(factor) => single_root(squares as i32, factor) as u64,
+            RootMethod::Single { factor, .. } => single_root(squares as i32, factor) as u64,
             RootMethod::Corrected(correction) => correction.root(squares as i32) as u64,
             RootMethod::Double(factor) => double_root(squares as f64, factor) as u64,
             RootMethod::Integers => root.scale().root(squares),
@@ -349,7 +383,7 @@ mod tests {
             for most in [255, 1023, 4095, 65535, 300, 0] {
                 let found = Root::new(scale, most);
                 ways[match found.method {
-                    RootMethod::Single(_) => 0,
+                    RootMethod::Single { .. } => 0,
                     RootMethod::Corrected(_) => 1,
                     RootMethod::Double(_) => 2,
                     RootMethod::Integers => 3,
@@ -375,7 +409,7 @@ mod tests {
         let way = |scale: f64, most: u32| Root::new(Scale::nearest(scale), most).method;
         for (scale, most) in [(0.5, 255), (1.0, 255), (2.0, 255), (1.0, 1023)] {
             assert!(
-                matches!(way(scale, most), RootMethod::Single(_)),
+                matches!(way(scale, most), RootMethod::Single { .. }),
                 "{scale} {most}"
             );
         }
@@ -455,7 +489,7 @@ mod tests {
                 check(most_sum, most_sum);
                 check(most_sum, 0);
                 check(most_sum, 1);
-                for roots in lengths(OfNumbers(correction), &pairs) {
+                for roots in lengths(OfNumbers(correction), &pairs, f64::INFINITY) {
                     for (&pair, &root) in pairs.iter().zip(&roots) {
                         assert!(
                             is_root(root, pair, scale, most),
@@ -474,12 +508,33 @@ mod tests {
         for (n, d) in [(1, 1), (1, 2), (1, 4), (3, 2), (7, 4), (10, 1)] {
             let scale = Scale::nearest(f64::from(n) / f64::from(d));
             let root = |most: u32, most_sum: i64| Root::new(scale, most).in_words(most_sum);
-            let single = |most: u32| Root::new(scale, most).single_in_words();
+            // What near roots are off with AVX-512, and with AVX2.
+            let errors = [1.1 * UNIT, 4.5 * UNIT];
+            let hold_single = |most: u32, pairs: &[(i32, i32)]| {
+                let found = errors.map(|error| match Root::new(scale, most).single_in_words(error) {
+                    Some(WordRoots::Near(root)) => {
+                        hold(root, pairs, scale, most, error);
+                        "near"
+                    }
+                    Some(WordRoots::Single(root)) => {
+                        hold(root, pairs, scale, most, f64::INFINITY);
+                        "single"
+                    }
+                    Some(WordRoots::Corrected(_)) | None => "none",
+                });
+                match (n, d, most) {
+                    (1, 1, 255) => assert_eq!(found, ["near"; 2]),
+                    (_, _, 255) => assert_eq!(found[0], "near", "{n}/{d}"),
+                    (1, 1, 1023) => assert_eq!(found, ["near", "single"]),
+                    (1, 1, _) => assert_eq!(found, ["none"; 2]),
+                    _ => {}
+                }
+            };
             // All sums of bytes that do not only give the largest sample, up to their signs and order.
             let end = if (n, d) == (1, 1) { 258 } else { 80 };
             let pairs: Vec<(i32, i32)> = (0..end).flat_map(|a| (0..=a).map(move |b| (a, -b))).collect();
-            hold(root(255, 1020).expect("fits"), &pairs, scale, 255);
-            hold(single(255).expect("is exact"), &pairs, scale, 255);
+            hold(root(255, 1020).expect("fits"), &pairs, scale, 255, f64::INFINITY);
+            hold_single(255, &pairs);
             for (most, most_sum) in [(1023, 4092), (4095, 16380), (8000, 16380)] {
                 // About where results change.
                 let mut pairs = vec![(most_sum, most_sum), (0, 0), (-most_sum, 0)];
@@ -493,22 +548,19 @@ mod tests {
                 }
                 pairs.retain(|&(a, b)| a.abs().max(b.abs()) <= most_sum);
                 match root(most, i64::from(most_sum)) {
-                    Some(correction) => hold(correction, &pairs, scale, most),
+                    Some(correction) => hold(correction, &pairs, scale, most, f64::INFINITY),
                     None => assert!(d > 1 || n == 10, "{n}/{d} {most}"),
                 }
-                match single(most) {
-                    Some(single) => hold(single, &pairs, scale, most),
-                    None => assert!(most > 1023 || (n, d) != (1, 1), "{n}/{d} {most}"),
-                }
+                hold_single(most, &pairs);
             }
         }
     }
 
     /// Checks the roots of pairs of sums, each in both halves of a vector: these may have different methods.
-    fn hold(root: impl VectorRoot, pairs: &[(i32, i32)], scale: Scale, most: u32) {
+    fn hold(root: impl VectorRoot, pairs: &[(i32, i32)], scale: Scale, most: u32, near_error: f64) {
         let later: Vec<_> = [&[(0, 0); 2][..], pairs].concat();
         for pairs in [pairs, &later] {
-            for roots in lengths(root, pairs) {
+            for roots in lengths(root, pairs, near_error) {
                 for (&pair, &root) in pairs.iter().zip(&roots) {
                     assert!(
                         is_root(root, pair, scale, most),

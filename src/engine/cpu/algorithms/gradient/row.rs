@@ -119,7 +119,7 @@ fn roots<T: Number>(root: &Root, first: &[T], second: &[T], out: &mut [i32]) {
     let is_narrow = size_of::<T>() == 2;
     match root.method {
         // The squares of two 16-bit sums add up to 32 bits at most.
-        RootMethod::Single(factor) if is_narrow => {
+        RootMethod::Single { factor, .. } if is_narrow => {
             let most = root.most as i32;
             for at in 0..first.len() {
                 let (a, b) = (first[at].narrow(), second[at].narrow());
@@ -142,12 +142,12 @@ fn roots<T: Number>(root: &Root, first: &[T], second: &[T], out: &mut [i32]) {
                 out[at] = double_root(if squares < most { squares } else { most }, factor);
             }
         }
-        RootMethod::Single(_) | RootMethod::Corrected(_) | RootMethod::Integers => {
+        RootMethod::Single { .. } | RootMethod::Corrected(_) | RootMethod::Integers => {
             for at in 0..first.len() {
                 let (a, b) = (first[at].wide(), second[at].wide());
                 let squares = ((a * a + b * b) as u64).min(root.most);
                 out[at] = match root.method {
-                    RootMethod::Single(factor) => single_root(squares as i32, factor),
+                    RootMethod::Single { factor, .. } => single_root(squares as i32, factor),
                     RootMethod::Corrected(correction) => correction.root(squares as i32),
                     RootMethod::Double(_) | RootMethod::Integers => root.scale().root(squares) as i32,
                 };

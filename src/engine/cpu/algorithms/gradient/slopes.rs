@@ -249,7 +249,9 @@ impl<R: WordRoot, const UNIT: bool> Step for SlopeSteps<'_, R, UNIT> {
         let mut made = [simd.splat(0); 4];
         for k in 0..2 {
             let at = x + 2 * L::LANES * k;
-            debug_assert!(at + 2 * L::LANES <= self.differences.len() && self.differences.len() % TILE == 0);
+            debug_assert!(
+                at + 2 * L::LANES <= self.differences.len() && self.differences.len().is_multiple_of(TILE)
+            );
             let [above, smoothed] = &mut self.lines;
             // SAFETY: steps begin within the row, and are a divisor of TILE, of which the slices' length is a
             // multiple: so a step ends within them, too.
