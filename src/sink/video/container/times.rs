@@ -116,9 +116,10 @@ impl Container {
         back.is_none_or(|back| ((back.1 - back.0) - (sound - picture)).abs() < COARSE)
     }
 
-    /// True for containers that have no times of sound, and count its packets or bytes instead.
+    /// True for containers that have no times of sound, or of some kinds of it, and count its packets or
+    /// bytes instead.
     pub(in crate::sink::video) fn counts_packets(&self) -> bool {
-        self.name == "avi"
+        matches!(self.name.as_str(), "avi" | "mov")
     }
 
     /// True if these packets of sound, written and read again, are as far apart as in stream `index` of
@@ -129,19 +130,32 @@ impl Container {
         handling: &StreamHandling,
         packets: &[&Packet],
     ) -> bool {
-        let Some(facts) = demuxer.stream(index) else {
+        let (Some(facts), Some(last)) = (demuxer.stream(index), packets.last()) else {
             return true;
         };
-        let times = packets.iter().filter_map(|p| p.dts().or_else(|| p.pts()));
+        let missing = LEAST_TRIED.saturating_sub(packets.len()) as i64;
+        // AVI's trial needs the packets' own lengths.
+        if missing > 0 && self.name == "avi" {
+            return true;
+        }
+        let lasts = match last.duration() {
+            0 => (SOUND_LASTS / facts.time_base.to_f64()) as i64,
+            known => known,
+        };
+        // Of a short stream, the last packet once more and again.
+        let repeated = (1..missing + 1).map(|number| (*last, number * lasts));
+        let tried = packets.iter().map(|&packet| (packet, 0)).chain(repeated);
+        let times = tried
+            .clone()
+            .filter_map(|(packet, later)| Some(packet.dts().or_else(|| packet.pts())? + later));
         let (Some(first), Some(last)) = (times.clone().min(), times.max()) else {
             return true;
         };
-        let expected = (last - first) as f64 * facts.time_base.to_f64();
-        if packets.len() < LEAST_TRIED || facts.codec.starts_with("pcm_") {
+        if facts.codec.starts_with("pcm_") {
             return true;
         }
-        let as_they_are = packets.iter().map(|&packet| (packet, 0));
-        let found = self.sound_back((demuxer, index), handling, as_they_are);
+        let expected = (last - first) as f64 * facts.time_base.to_f64();
+        let found = self.sound_back((demuxer, index), handling, tried);
         found.is_none_or(|found| (found - expected).abs() < f64::max(SLIGHT, UNEVEN * expected))
     }
 
