@@ -856,6 +856,30 @@ fn captions_are_kept_or_named() {
         // What has failed is not advised.
         assert!(!said.contains("such as libx265"), "{said}");
     }
+    // User data of H.264 is no encoder's own word, unless an encoder's UUID is in front of it.
+    let named = "H.26[45] User Data Unregistered SEI message";
+    let drone = "086f3693-b7b3-4f2c-9653-21492feee5b8+noon";
+    for (uuid, is_named) in [
+        (drone, true),
+        ("dc45e9bd-e6d9-48b7-962c-d820d923eeef+x264", false),
+    ] {
+        let options = format!("-c:v libx264 -bsf:v h264_metadata=sei_user_data={uuid}");
+        let input = clip(
+            folder.path(),
+            "user.mp4",
+            "testsrc2=s=64x64:r=25:d=0.08",
+            &options,
+        );
+        assert!(has_block(&probe(&input), named), "{uuid}");
+        let out = folder.path().join("user.mkv");
+        let said = filtered(&input, &out, "");
+        assert_eq!(warnings(&said).contains(named), is_named, "{uuid}: {said}");
+        assert_eq!(
+            filter(&input, &out, "--strict").status.success(),
+            !is_named,
+            "{uuid}"
+        );
+    }
 }
 
 /// A picture of one colour keeps it through encoders that state a matrix of their own, or that is named.

@@ -263,7 +263,7 @@ impl Picture {
                 }
                 (kind, std::slice::from_raw_parts((*block).data, (*block).size))
             };
-            if let Some(fact) = frame_fact(kind) {
+            if let Some(fact) = frame_fact(kind, data) {
                 found.push((kind, fact, data));
             }
         }

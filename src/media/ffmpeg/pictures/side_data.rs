@@ -80,17 +80,37 @@ const INTERNAL: &[ffi::AVFrameSideDataType] = {
         Kind::AV_FRAME_DATA_AUDIO_SERVICE_TYPE,
         Kind::AV_FRAME_DATA_REGIONS_OF_INTEREST,
         Kind::AV_FRAME_DATA_VIDEO_ENC_PARAMS,
-        // Mostly an encoder's settings in plain words.
-        Kind::AV_FRAME_DATA_SEI_UNREGISTERED,
         Kind::AV_FRAME_DATA_FILM_GRAIN_PARAMS,
         Kind::AV_FRAME_DATA_DETECTION_BBOXES,
     ]
 };
 
+/// UUIDs of the user data of H.264 and HEVC in which encoders state their version and settings.
+const ENCODERS: &[u128] = &[
+    // x264
+    0xdc45e9bd_e6d9_48b7_962c_d820d923eeef,
+    // x265
+    0x2ca2de09_b517_47db_bb55_a4fe7fc2fc4e,
+    // Kvazaar
+    0x32fe466c_9841_4269_ae35_6a91549ef3f1,
+    // FFmpeg's encoders by VA-API and by Vulkan
+    0x59948b28_11ec_45af_9675_19d41feaa94d,
+    0x03fdf20a_5d4c_0548_2098_ca6b0c95301c,
+    // Apple's VideoToolbox: values of its rate control, in every frame
+    0x47564adc_5c4c_433f_94ef_c5113cd143a8,
+];
+
+/// True for user data by which an encoder describes itself, and not the pictures.
+fn is_of_encoder(kind: u32, data: &[u8]) -> bool {
+    let uuid = data.first_chunk().map(|bytes| u128::from_be_bytes(*bytes));
+    kind == ffi::AVFrameSideDataType::AV_FRAME_DATA_SEI_UNREGISTERED as u32
+        && uuid.is_some_and(|uuid| ENCODERS.contains(&uuid))
+}
+
 /// What a block of a frame is about; `None` if it is none of a filter's business. `kind` is a number of
 /// AVFrameSideDataType, which a library newer than our headers may have more of.
-pub(in crate::media::ffmpeg) fn frame_fact(kind: u32) -> Option<Fact> {
-    if INTERNAL.iter().any(|&k| k as u32 == kind) {
+pub(in crate::media::ffmpeg) fn frame_fact(kind: u32, data: &[u8]) -> Option<Fact> {
+    if INTERNAL.iter().any(|&k| k as u32 == kind) || is_of_encoder(kind, data) {
         return None;
     }
     let known = FRAME_SIDE_DATA.iter().find(|(k, _)| *k as u32 == kind);
