@@ -913,6 +913,13 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
         let (expected, found) = (last_time(&input), last_time(&output));
         assert!((found - expected).abs() < 0.09, "{audio}: {found} for {expected}");
     }
+    // MOV counts a packet of such sound as one sample, so that all of it would last for a moment.
+    let (input, output) = (folder.path().join("swf.flv"), folder.path().join("swf.mov"));
+    clip(&input, "adpcm_swf", &[], &["-ar", "22050"]);
+    let said = warnings(&input, &output, &[]).join("\n");
+    assert!(said.contains("is encoded anew by aac, because mov"), "{said}");
+    let lasts = samples(&output).len() as f64 / 48_000.0;
+    assert!(lasts > 0.45, "{lasts}");
     // Packets of Matroska without a length, of which MP4 must not leave out the last.
     let input = folder.path().join("alac.mkv");
     clip(&input, "alac", &[], &[]);
@@ -978,6 +985,72 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
     clip(&aac, "aac", &[], &[]);
     let said = warnings(&aac, &folder.path().join("out.m2ts"), &[]).join("\n");
     assert!(said.contains("anew by ac3, because m2ts cannot"), "{said}");
+}
+
+#[test]
+fn channels_rate_and_bits_of_sound_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let form = |path: &Path| {
+        let found = streams(path);
+        let sound = found.iter().find(|s| s["codec_type"] == "audio").unwrap();
+        let codec = sound["codec_name"].as_str().unwrap().to_owned();
+        (codec, sound["channels"].as_i64().unwrap())
+    };
+    let input = folder.path().join("in.mkv");
+    let deep = ["-af", "volume=0.123456", "-sample_fmt", "s32"];
+    for (forms, more, out, codec, lost) in [
+        (&["-ac", "6"][..], &[][..], "out.ts", ("ac3", 6), None),
+        (&["-ac", "6"], &[], "out.flv", ("aac", 6), None),
+        (
+            &["-ac", "6"],
+            &["--audio-encoder", "mp2"],
+            "out.mkv",
+            ("mp2", 2),
+            Some(" becomes stereo"),
+        ),
+        (
+            &["-ac", "8"],
+            &[],
+            "out.m2ts",
+            ("ac3", 6),
+            Some("7.1 becomes 5.1"),
+        ),
+        (
+            &["-ar", "96000"],
+            &[],
+            "out.ts",
+            ("mp2", 1),
+            Some("96000 Hz become 48000 Hz"),
+        ),
+        (&deep, &[], "out.mxf", ("pcm_s24le", 1), None),
+    ] {
+        clip(&input, "flac", &[], forms);
+        let output = folder.path().join(out);
+        let said = warnings(&input, &output, more).join("\n");
+        assert_eq!(
+            form(&output),
+            (codec.0.to_owned(), codec.1),
+            "{out} {forms:?}: {said}"
+        );
+        assert_eq!(
+            said.contains(" become"),
+            lost.is_some(),
+            "{out} {forms:?}: {said}"
+        );
+        assert!(said.contains(lost.unwrap_or_default()), "{out} {forms:?}: {said}");
+    }
+    // All bits of each sample, and silence behind them in MXF.
+    let decoded = |path: &Path| {
+        let path = path.to_str().unwrap();
+        run(
+            "ffmpeg",
+            &["-v", "error", "-i", path, "-map", "0:a", "-f", "s32le", "-"],
+        )
+        .stdout
+    };
+    let (before, after) = (decoded(&input), decoded(&folder.path().join("out.mxf")));
+    assert!(before.len() >= 4 * 23_040 && after.starts_with(&before));
+    assert!(before.chunks(4).any(|sample| sample[1] != 0));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::frame::Rational;
 use crate::media::ffmpeg::text::{rational, text, timestamp};
 use crate::media::ffmpeg::{AvError, Demuxer, Packet, Received, init, rescale, version};
 use ffmpeg_next::ffi;
-use std::ffi::{CString, c_int};
+use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 
 /// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is
@@ -64,10 +64,37 @@ impl AudioEncoderKind {
 
     /// True if what it writes is not always what it was given.
     fn is_lossy(self) -> bool {
-        // SAFETY: descriptors are static; null means that there is none.
-        let descriptor = unsafe { ffi::avcodec_descriptor_get(self.codec.id).as_ref() };
-        descriptor.is_none_or(|d| d.props & ffi::AV_CODEC_PROP_LOSSLESS as c_int == 0)
+        is_lossy(self.codec.id)
     }
+}
+
+/// True for a codec that does not always keep what it is given.
+fn is_lossy(id: ffi::AVCodecID) -> bool {
+    properties(id).is_none_or(|props| props & ffi::AV_CODEC_PROP_LOSSLESS as c_int == 0)
+}
+
+/// FFmpeg's marks of a codec.
+fn properties(id: ffi::AVCodecID) -> Option<c_int> {
+    // SAFETY: descriptors are static; null means that there is none.
+    unsafe { ffi::avcodec_descriptor_get(id).as_ref() }.map(|descriptor| descriptor.props)
+}
+
+/// Bits of a sample that an open decoder or encoder keeps; `None` if its codec is lossy, or may be and does
+/// not say.
+fn depth(context: &ffi::AVCodecContext) -> Option<c_int> {
+    let properties = properties(context.codec_id).filter(|_| !is_lossy(context.codec_id))?;
+    // SAFETY: pure functions of a codec and a format.
+    let (exact, bytes) = unsafe {
+        (
+            ffi::av_get_exact_bits_per_sample(context.codec_id),
+            ffi::av_get_bytes_per_sample(context.sample_fmt),
+        )
+    };
+    let known = [exact, context.bits_per_raw_sample]
+        .into_iter()
+        .find(|&bits| bits > 0);
+    let is_always_lossless = properties & ffi::AV_CODEC_PROP_LOSSY as c_int == 0;
+    known.or(is_always_lossless.then_some(8 * bytes))
 }
 
 /// A form in which sound can go to an encoder.
@@ -116,6 +143,27 @@ impl Channels {
             }
             layout
         }
+    }
+
+    /// FFmpeg's word for them, such as "5.1(side)".
+    fn word(self) -> String {
+        let mut word = [0 as c_char; 64];
+        // SAFETY: the layout is valid, and the text ends with a zero within the buffer.
+        unsafe { ffi::av_channel_layout_describe(&self.layout(), word.as_mut_ptr(), word.len()) };
+        text(word.as_ptr())
+    }
+
+    /// True if `other` has the same speakers, or as many where they are not named. Those at the sides may be
+    /// called those at the back where there is one pair of them.
+    fn are_in(self, other: Channels) -> bool {
+        const BACK: u64 = 0x30;
+        const SIDE: u64 = 0x600;
+        let named = |mask: u64| match mask & (BACK | SIDE) {
+            SIDE => mask & !SIDE | BACK,
+            _ => mask,
+        };
+        let (own, others) = (named(self.mask), named(other.mask));
+        self.count <= other.count && (own == 0 || others == 0 || own & !others == 0)
     }
 }
 
@@ -314,6 +362,42 @@ impl AudioTranscoder {
             || from.sample_rate != to.sample_rate
             || Channels::read(&from.ch_layout).count != to.ch_layout.nb_channels
             || planar(from.sample_fmt) != planar(to.sample_fmt)
+            || self.lost_bits().is_some()
+    }
+
+    /// Bits of a sample before and after, if fewer come out by an encoder that keeps all it is given.
+    fn lost_bits(&self) -> Option<(c_int, c_int)> {
+        // SAFETY: both contexts are open.
+        let (from, to) = unsafe { (&*self.decoder.0, &*self.encoder.0) };
+        depth(from).zip(depth(to)).filter(|(from, to)| to < from)
+    }
+
+    /// How little comes out of what the source has, to be compared: 0 channels and 0 bits a sample are lost,
+    /// or so many.
+    pub(crate) fn shortfall(&self) -> (c_int, c_int) {
+        // SAFETY: both contexts are open.
+        let [from, to] = unsafe { [&*self.decoder.0, &*self.encoder.0] }.map(|c| c.ch_layout.nb_channels);
+        let bits = self.lost_bits().map_or(0, |(from, to)| from - to);
+        ((from - to).max(0), bits)
+    }
+
+    /// What the form that comes out has less of than the source, in words: channels and rate, and bits of a
+    /// sample if `with_bits`.
+    pub(crate) fn form_losses(&self, with_bits: bool) -> Vec<String> {
+        // SAFETY: both contexts are open.
+        let (from, to) = unsafe { (&*self.decoder.0, &*self.encoder.0) };
+        let [own, out] = [from, to].map(|context| Channels::read(&context.ch_layout));
+        let mut losses = Vec::new();
+        if own.count > 0 && !own.are_in(out) {
+            losses.push(format!("{} becomes {}", own.word(), out.word()));
+        }
+        if to.sample_rate < from.sample_rate {
+            losses.push(format!("{} Hz become {} Hz", from.sample_rate, to.sample_rate));
+        }
+        if let Some((from, to)) = self.lost_bits().filter(|_| with_bits) {
+            losses.push(format!("{from} bits become {to} bits"));
+        }
+        losses
     }
 
     /// Packets that could not be decoded; silence stands for them.

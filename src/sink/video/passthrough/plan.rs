@@ -12,6 +12,7 @@ use crate::media::ffmpeg::{AudioEncoderKind, AudioTranscoder, AvError, Medium, M
 use crate::sink::video::container::{AddVideo, Container, PACKETS_TRIED, StreamHandling, explained};
 use crate::sink::video::passthrough::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::source::video::EditLists;
+use std::collections::VecDeque;
 
 /// Audio encoders to try where FFmpeg's own choice for a container does not do.
 const AUDIO_ENCODERS: &[&str] = &[
@@ -22,7 +23,11 @@ const AUDIO_ENCODERS: &[&str] = &[
     "ac3",
     "mp2",
     "pcm_s16le",
+    "pcm_s24le",
 ];
+
+/// Those to try first for more than two channels: what players of broadcasts and films know.
+const SURROUND_ENCODERS: &[&str] = &["ac3", "aac"];
 
 /// Why streams could not be added.
 pub(in crate::sink::video) enum MapFailure {
@@ -87,9 +92,7 @@ impl Planner<'_> {
             }
         }
         let held = self.those_together(planned);
-        if self.options.audio == AudioEncoding::WhereNeeded {
-            self.report_encoded(&held);
-        }
+        self.report_encoded(&held);
         self.report_edits(&held);
         Ok(held)
     }
@@ -142,21 +145,28 @@ impl Planner<'_> {
         join.has_begun()
     }
 
-    /// Tells what sound is encoded anew, though it was not requested.
+    /// Tells what sound is encoded anew, though it was not requested, and what its form loses.
     fn report_encoded(&mut self, planned: &[Planned]) {
+        let is_requested = self.options.audio != AudioEncoding::WhereNeeded;
         for Planned { index, handling } in planned {
             let (StreamHandling::Encode(transcoder), Some(facts)) =
                 (handling, self.reader.demuxer.stream(*index))
             else {
                 continue;
             };
-            if transcoder.is_lossy() {
-                let sentence = format!(
-                    "{} is encoded anew by {}, because {} cannot hold it as it is",
-                    facts.label(*index),
-                    transcoder.encoder_name(),
+            let (label, encoder) = (facts.label(*index), transcoder.encoder_name());
+            let losses = transcoder.form_losses(!is_requested).join(", ");
+            if is_requested && !losses.is_empty() {
+                let sentence = format!("{label} is encoded by {encoder} in a lesser form: {losses}");
+                self.losses.add(sentence, "choose another --audio-encoder");
+            } else if !is_requested && transcoder.is_lossy() {
+                let mut sentence = format!(
+                    "{label} is encoded anew by {encoder}, because {} cannot hold it as it is",
                     self.container.word()
                 );
+                if !losses.is_empty() {
+                    sentence += &format!(": {losses}");
+                }
                 self.losses.add(
                     sentence,
                     "choose the encoder with --audio-encoder, or leave the sound out with --no-audio",
@@ -223,8 +233,8 @@ impl Planner<'_> {
         if let (true, AudioEncoding::By(name)) = (is_audio, audio) {
             let kind =
                 AudioEncoderKind::find(name).ok_or_else(|| MapFailure::Refused(no_audio_encoder(name)))?;
-            let handling = self.encoded(index, kind);
-            return handling.map(Ok).map_err(|reason| {
+            let encoded = self.encoded(index, kind).map(StreamHandling::Encode);
+            return encoded.map(Ok).map_err(|reason| {
                 MapFailure::Refused(format!(
                     "{} cannot be encoded with {name}: {reason}; choose another --audio-encoder",
                     facts.label(index)
@@ -258,30 +268,54 @@ impl Planner<'_> {
         if !is_audio || *audio == AudioEncoding::Never {
             return Ok(Err(reason));
         }
-        let others = AUDIO_ENCODERS
-            .iter()
-            .filter_map(|name| AudioEncoderKind::find(name));
-        let mut unencoded = None;
-        let of_discs = container
-            .is_disc()
-            .then(|| AudioEncoderKind::find("ac3"))
-            .flatten();
-        let usual = of_discs.or_else(|| self.muxer.default_audio_encoder());
-        for kind in usual.into_iter().chain(others) {
-            match self.encoded(index, kind) {
-                Ok(handling) => return Ok(Ok(handling)),
-                Err(why) => unencoded = unencoded.or(Some(why)),
-            }
-        }
-        Ok(Err(match unencoded {
+        Ok(self.encoded_anew(index).map_err(|why| match why {
             Some(why) => format!("{reason}, and it cannot be encoded anew: {why}"),
             None => reason,
         }))
     }
 
+    /// Sound of stream `index` by the first encoder that the container holds and that keeps its channels and
+    /// bits, or else by the one that keeps most of them; if there is none, the reason, where one is known.
+    fn encoded_anew(&self, index: usize) -> Result<StreamHandling, Option<String>> {
+        let is_disc = self.container.is_disc();
+        let of_discs = is_disc.then(|| AudioEncoderKind::find("ac3")).flatten();
+        let mut kinds: VecDeque<AudioEncoderKind> = AUDIO_ENCODERS
+            .iter()
+            .filter_map(|name| AudioEncoderKind::find(name))
+            .collect();
+        if let Some(usual) = of_discs.or_else(|| self.muxer.default_audio_encoder()) {
+            kinds.push_front(usual);
+        }
+        let mut unencoded = None;
+        let mut best: Option<(_, StreamHandling)> = None;
+        while let Some(kind) = kinds.pop_front() {
+            match self.encoded(index, kind) {
+                Ok(transcoder) => {
+                    let lost = transcoder.shortfall();
+                    let handling = StreamHandling::Encode(transcoder);
+                    // Players of discs know no other.
+                    if lost == (0, 0) || is_disc {
+                        return Ok(handling);
+                    }
+                    if best.is_none() && lost.0 > 0 {
+                        let surround = SURROUND_ENCODERS.iter().rev();
+                        for kind in surround.filter_map(|name| AudioEncoderKind::find(name)) {
+                            kinds.push_front(kind);
+                        }
+                    }
+                    if best.as_ref().is_none_or(|(least, _)| lost < *least) {
+                        best = Some((lost, handling));
+                    }
+                }
+                Err(why) => unencoded = unencoded.or(Some(why)),
+            }
+        }
+        best.map(|(_, handling)| handling).ok_or(unencoded)
+    }
+
     /// Sound of stream `index` by an encoder of `kind`, in the form nearest to the source that encoder and
     /// container take.
-    fn encoded(&self, index: usize, kind: AudioEncoderKind) -> Result<StreamHandling, String> {
+    fn encoded(&self, index: usize, kind: AudioEncoderKind) -> Result<Box<AudioTranscoder>, String> {
         let mut reason = "the form of its samples is unknown".to_owned();
         for form in AudioTranscoder::forms(&self.reader.demuxer, index, kind) {
             let opened = explained(|| {
@@ -297,12 +331,13 @@ impl Planner<'_> {
                 Ok(Some(transcoder)) => {
                     let handling = StreamHandling::Encode(Box::new(transcoder));
                     let source = (&self.reader.demuxer, self.reader.filtered);
-                    match self
+                    let tried = self
                         .container
-                        .try_stream(self.add_video, source, (index, &handling), &[])
-                    {
-                        Ok(()) => return Ok(handling),
-                        Err(why) => reason = why,
+                        .try_stream(self.add_video, source, (index, &handling), &[]);
+                    match (tried, handling) {
+                        (Ok(()), StreamHandling::Encode(transcoder)) => return Ok(transcoder),
+                        (Ok(()), StreamHandling::Copy { .. }) => {}
+                        (Err(why), _) => reason = why,
                     }
                 }
                 Ok(None) => return Err("this FFmpeg has no decoder for it".to_owned()),
