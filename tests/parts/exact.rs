@@ -222,8 +222,27 @@ fn irregular_times_that_the_joined_file_cannot_hold_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in.mkv");
     let video = "testsrc2=s=64x48:r=25:d=1,setpts='if(lt(N,12),PTS,PTS+0.5/TB)'";
-    let encoding = ["-fps_mode", "vfr", "-c:v", "libx264", "-g", "5"];
-    ffmpeg(&[&["-f", "lavfi", "-i", video], &encoding[..], &[text(&input)]].concat());
+    let sources = [
+        "-f",
+        "lavfi",
+        "-i",
+        video,
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=r=48000:d=1.5",
+    ];
+    let encoding = [
+        "-fps_mode",
+        "vfr",
+        "-c:v",
+        "libx264",
+        "-g",
+        "5",
+        "-c:a",
+        "pcm_s16le",
+    ];
+    ffmpeg(&[&sources, &encoding[..], &[text(&input)]].concat());
     for (output, encoder, is_lost) in [("joined.avi", "mpeg4", false), ("joined.mxf", "mpeg2video", true)] {
         let options = ["--filter", "identity", "--encoder", encoder, "--parts", "3"];
         let job = Job::plan(&input, output, &options);
@@ -233,6 +252,12 @@ fn irregular_times_that_the_joined_file_cannot_hold_are_named() {
         assert_eq!(
             said.contains("the timestamps are irregular"),
             is_lost,
+            "{output}: {said}"
+        );
+        let pcm = |path: &Path| ffmpeg(&["-i", text(path), "-map", "0:a", "-t", "1", "-f", "s16le", "-"]);
+        let (sound, expected) = (pcm(&job.output), pcm(&input));
+        assert!(
+            sound.starts_with(&expected[..expected.len() / 2]),
             "{output}: {said}"
         );
     }

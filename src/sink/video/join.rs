@@ -13,7 +13,7 @@
 use super::VideoSink;
 use super::container::{AddVideo, PACKETS_TRIED, Sample, SampleSource, explained, video_of};
 use super::encoding::pacing::Pacing;
-use super::passthrough::Passthrough;
+use super::passthrough::{Passthrough, writes_units};
 use super::settings::choice;
 use super::settings::rehearsal::{trial_step, video_span};
 use crate::frame::{Rational, Remarks, Stopped, is_closed};
@@ -83,10 +83,10 @@ impl PartReader {
         false
     }
 
-    /// The first packets, for trials.
-    fn into_sample(mut self) -> Option<Sample> {
+    /// The first packets, `count` at most, for trials.
+    fn into_sample(mut self, count: usize) -> Option<Sample> {
         let mut packets = Vec::new();
-        while packets.len() < PACKETS_TRIED && self.next() {
+        while packets.len() < count && self.next() {
             packets.push(self.packet.duplicate().ok()?);
         }
         let base = self.demuxer.time_base(self.stream)?;
@@ -196,8 +196,14 @@ impl VideoSink {
         } else {
             self.set_container_options(&encoder, Vec::new())?;
         }
+        // Pictures that the few sounds of a trial do not last for are left out by containers of units.
+        let tried = if writes_units(&self.output.muxer) {
+            1
+        } else {
+            PACKETS_TRIED
+        };
         self.container
-            .set_sample(PartReader::open(&first.path)?.into_sample());
+            .set_sample(PartReader::open(&first.path)?.into_sample(tried));
         let reader = PartReader::open(&first.path)?;
         let headers = reader.demuxer.extradata(reader.stream).to_vec();
         let depth = reader

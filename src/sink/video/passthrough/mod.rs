@@ -32,6 +32,7 @@ use copied::Copied;
 use plan::{Planned, Planner};
 use reading::Reader;
 use selection::StreamOptions;
+pub(super) use sound::writes_units;
 use sound::{Changes, Gaps};
 
 /// The streams of an input that come into the output beside the picture.

@@ -24,6 +24,6 @@ pub(super) const TOO_SHORT_TO_HEAR: f64 = 0.01;
 
 /// True if the muxer writes each picture together with its sound, whatever their times are, and leaves out
 /// pictures without sound, as those of MXF do.
-pub(super) fn writes_units(muxer: &Muxer) -> bool {
+pub(in crate::sink::video) fn writes_units(muxer: &Muxer) -> bool {
     muxer.name().starts_with("mxf")
 }
