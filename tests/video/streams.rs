@@ -926,6 +926,31 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
     let output = folder.path().join("alac.mp4");
     warnings(&input, &output, &[]);
     assert_eq!(packets(&output, "0:a"), packets(&input, "0:a"));
+    // TTA counts its samples, and FFmpeg makes that count of Matroska's duration: FLAC has all of them.
+    let (input, output) = (folder.path().join("tta.mkv"), folder.path().join("flac.mkv"));
+    clip(&input, "tta", &[], &[]);
+    for (more, read) in [
+        (&[][..], 0..23_040),
+        (&["--start", "0.2", "--end", "0.4"], 9_600..19_200),
+    ] {
+        let said = warnings(&input, &output, more);
+        assert!(said.is_empty(), "{said:?}");
+        let pcm = |path: &Path| {
+            let path = path.to_str().unwrap();
+            run(
+                "ffmpeg",
+                &["-v", "error", "-i", path, "-map", "0:a", "-f", "s16le", "-"],
+            )
+            .stdout
+        };
+        let (before, after) = (pcm(&input), pcm(&output));
+        assert_eq!(before.len(), 2 * 23_040);
+        assert!(
+            after == before[2 * read.start..2 * read.end],
+            "{more:?}: {}",
+            after.len()
+        );
+    }
     // MP2 holds back its last samples; 23040 become 20 frames of it and a piece that is held back.
     let output = folder.path().join("mp2.mkv");
     warnings(&input, &output, &["--audio-encoder", "mp2"]);

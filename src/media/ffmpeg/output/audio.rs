@@ -208,6 +208,8 @@ pub(crate) struct AudioTranscoder {
     taken: i64,
     /// Samples at the beginning that are left out.
     trim: i64,
+    /// Where the sound ends at the latest, in samples of the output.
+    end: Option<i64>,
     /// Packets that could not be decoded.
     damaged: u64,
 }
@@ -319,6 +321,7 @@ impl AudioTranscoder {
             filled: 0,
             taken: 0,
             trim: 0,
+            end: None,
             damaged: 0,
         }))
     }
@@ -416,6 +419,11 @@ impl AudioTranscoder {
     /// the first picture on whatever its times are. Called before the first packet.
     pub(crate) fn begin_at(&mut self, time: f64) {
         self.start = Some((time / self.time_base().to_f64()).round() as i64);
+    }
+
+    /// Leaves out what comes after `time`, in seconds.
+    pub(crate) fn end_at(&mut self, time: f64) {
+        self.end = Some((time / self.time_base().to_f64()).round() as i64);
     }
 
     /// Has the sound begin, with up to one `tick` of silence, where its first packet's time is a whole number
@@ -549,7 +557,9 @@ impl AudioTranscoder {
             self.trim -= trimmed;
         }
         loop {
-            let have = self.fifo.size();
+            let at = self.start.unwrap_or(0) + self.taken;
+            let left = self.end.map_or(i64::MAX, |last| (last - at).max(0));
+            let have = left.min(i64::from(self.fifo.size())) as c_int;
             if have < size && !(end && have > 0) {
                 break;
             }

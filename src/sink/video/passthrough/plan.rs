@@ -243,6 +243,7 @@ impl Planner<'_> {
         }
         let packets: Vec<&Packet> = self.reader.waiting(index).take(PACKETS_TRIED).collect();
         let mut reason = String::new();
+        let mut first_choice = None;
         let is_data = facts.medium == Medium::Data;
         // A container's own mark is known to more players than one that came with the input, but it may have
         // none.
@@ -260,6 +261,11 @@ impl Planner<'_> {
                     reason = format!("{} cannot say its times", container.name());
                     break;
                 }
+                Ok(()) if self.states_other_length(facts) => {
+                    reason = format!("{} cannot say how many samples it has", container.name());
+                    first_choice = AudioEncoderKind::find("flac");
+                    break;
+                }
                 Ok(()) => return Ok(Ok(handling)),
                 Err(why) if reason.is_empty() => reason = why,
                 Err(_) => {}
@@ -268,15 +274,27 @@ impl Planner<'_> {
         if !is_audio || *audio == AudioEncoding::Never {
             return Ok(Err(reason));
         }
-        Ok(self.encoded_anew(index).map_err(|why| match why {
+        Ok(self.encoded_anew(index, first_choice).map_err(|why| match why {
             Some(why) => format!("{reason}, and it cannot be encoded anew: {why}"),
             None => reason,
         }))
     }
 
+    /// True for sound whose decoder must know how many samples there are, to tell the last packet from the
+    /// others, where it would learn of another number: FFmpeg takes TTA's from Matroska's duration, which is
+    /// that of the longest stream, and a copied header counts what comes before the part that is read.
+    fn states_other_length(&self, facts: &StreamFacts) -> bool {
+        facts.codec == "tta" && (self.container.name() == "matroska" || self.reader.demuxer.begins_later())
+    }
+
     /// Sound of stream `index` by the first encoder that the container holds and that keeps its channels and
     /// bits, or else by the one that keeps most of them; if there is none, the reason, where one is known.
-    fn encoded_anew(&self, index: usize) -> Result<StreamHandling, Option<String>> {
+    /// `first_choice` is tried before the usual ones.
+    fn encoded_anew(
+        &self,
+        index: usize,
+        first_choice: Option<AudioEncoderKind>,
+    ) -> Result<StreamHandling, Option<String>> {
         let is_disc = self.container.is_disc();
         let of_discs = is_disc.then(|| AudioEncoderKind::find("ac3")).flatten();
         let mut kinds: VecDeque<AudioEncoderKind> = AUDIO_ENCODERS
@@ -285,6 +303,9 @@ impl Planner<'_> {
             .collect();
         if let Some(usual) = of_discs.or_else(|| self.muxer.default_audio_encoder()) {
             kinds.push_front(usual);
+        }
+        if let Some(first) = first_choice {
+            kinds.push_front(first);
         }
         let mut unencoded = None;
         let mut best: Option<(_, StreamHandling)> = None;

@@ -285,8 +285,13 @@ impl Reader {
         Some((end - self.stretch.start) as f64 / 1e9)
     }
 
+    /// The same, where it is no estimate.
+    pub(super) fn exact_length(&self) -> Option<f64> {
+        self.length().filter(|_| !self.stretch.is_counted)
+    }
+
     /// True for a packet of the wanted part of an input whose clock begins later than the input does: sound
-    /// from its start on, subtitles that are still shown then, which begin there, and video from its next key
+    /// from its start on (in long packets, from the one that holds the start), subtitles that are still shown then, which begin there, and video from its next key
     /// frame on.
     fn is_after_start(&mut self, packet: &mut Packet, base: Rational) -> bool {
         let index = packet.stream();
@@ -318,9 +323,18 @@ impl Reader {
                         .or_default()
                         .begins_with(time, packet.is_key())
             }
+            Medium::Audio if has_long_packets(&facts) => {
+                is_after || time + packet.duration() as f64 * base.to_f64() > 0.0
+            }
             _ => is_after,
         }
     }
+}
+
+/// True for sound of which a packet may last for a second, so that it must be cut to begin and end where the
+/// part does that is read.
+pub(super) fn has_long_packets(facts: &StreamFacts) -> bool {
+    facts.codec == "tta"
 }
 
 /// An input of which only a stretch is wanted, near the beginning of that.

@@ -5,6 +5,7 @@ use crate::media::ffmpeg::{Medium, Muxer};
 use crate::sink::video::container::{Container, KEEP_NEGATIVE, StreamHandling};
 use crate::sink::video::passthrough::Passthrough;
 use crate::sink::video::passthrough::copied::Copied;
+use crate::sink::video::passthrough::reading::has_long_packets;
 
 impl Passthrough {
     /// Places the beginning of all sound, beside the first picture, which is shown at `picture` seconds.
@@ -16,6 +17,7 @@ impl Passthrough {
     ) {
         self.place_late_sound(container, picture);
         self.place_early_sound(muxer, container, picture - self.pause);
+        self.cut_long_packets(muxer);
         if writes_units(muxer) {
             self.begin_encoded_sound(picture);
             self.report_moved_sound(container, picture);
@@ -88,6 +90,30 @@ impl Passthrough {
                 }
             } else if let StreamHandling::Encode(transcoder) = &mut copied.handling {
                 transcoder.overlay_priming();
+            }
+        }
+    }
+
+    /// Has sound that is encoded from long packets begin and end with the part that is read.
+    fn cut_long_packets(&mut self, muxer: &Muxer) {
+        for copied in &mut self.copied {
+            let facts = self.reader.demuxer.stream(copied.from);
+            let StreamHandling::Encode(transcoder) = &mut copied.handling else {
+                continue;
+            };
+            if !facts.is_some_and(|facts| has_long_packets(&facts)) {
+                continue;
+            }
+            if self
+                .reader
+                .beginning(copied.from)
+                .is_some_and(|begins| begins < 0.0)
+            {
+                transcoder.begin_at(0.0);
+            }
+            // Containers of units need sound behind the end.
+            if let Some(length) = self.reader.exact_length().filter(|_| !writes_units(muxer)) {
+                transcoder.end_at(length);
             }
         }
     }
