@@ -31,6 +31,8 @@ use crate::frame::{
 };
 #[cfg(feature = "ffmpeg")]
 pub use crate::media::ffmpeg::Access;
+#[cfg(feature = "ffmpeg")]
+use crate::media::ffmpeg::Outline;
 use crate::wording::tidy;
 use crossbeam_channel::Receiver;
 pub use cuts::{CutRequest, Cuts};
@@ -53,6 +55,8 @@ pub struct Origin {
     pub access: Access,
     /// The part that is read.
     pub stretch: ReadRange,
+    /// What an input says that may not be read a second time.
+    pub(crate) outline: Option<Outline>,
 }
 
 /// The part of a media file that frames are read from.

@@ -1526,6 +1526,80 @@ fn chapters_count_by_title_and_beginning() {
 }
 
 #[test]
+fn texts_and_chapters_of_a_pipe_are_those_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let chapters =
+        ";FFMETADATA1\ntitle=T\nartist=A\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=200\ntitle=One\n";
+    std::fs::write(at("words"), chapters).unwrap();
+    let make = |name: &str, more: &str| {
+        let picture = ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=0.2"];
+        let output = text(&at(name));
+        ffmpeg(&[&picture[..], &more.split(' ').collect::<Vec<_>>(), &[&output]].concat());
+        at(name)
+    };
+    let marks = "-metadata:s:v:0 language=ger -disposition:v:0 forced";
+    let words = format!(
+        "-i {} -map_metadata 1 -map_chapters 1 -map 0 {marks}",
+        text(&at("words"))
+    );
+    let from_pipe = |input: &Path, output: &str| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_framepipe"))
+            .args([
+                "filter",
+                "/dev/stdin",
+                &text(&at(output)),
+                "--filter",
+                "identity",
+                "--strict",
+                "-q",
+            ])
+            .stdin(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let bytes = std::fs::read(input).unwrap();
+        // It may refuse the input before it has read all of it.
+        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), &bytes);
+        let done = child.wait_with_output().unwrap();
+        (done.status.success(), String::from_utf8(done.stderr).unwrap())
+    };
+    let film = make("film.mkv", &words);
+    let said_of = |path: &Path| {
+        let shown = "format_tags=title,artist:stream_tags=language:stream_disposition=forced:chapter_tags";
+        probe(path, &["-show_chapters", "-show_entries", shown])
+    };
+    let (done, said) = from_pipe(&film, "piped.mkv");
+    assert!(done && said.is_empty(), "{said}");
+    warnings(&film, &at("whole.mkv"), &["--strict"]);
+    let (piped, whole) = (said_of(&at("piped.mkv")), said_of(&at("whole.mkv")));
+    assert_eq!(piped, whole);
+    assert_eq!(piped["chapters"][0]["tags"]["title"], "One");
+    assert_eq!(piped["streams"][0]["tags"]["language"], "ger");
+    let (done, said) = from_pipe(&film, "piped.avi");
+    assert!(
+        !done && said.contains("language ger, disposition forced"),
+        "{said}"
+    );
+    // How often an animation is shown.
+    let animation = make("in.gif", "-loop 3");
+    let (done, said) = from_pipe(&animation, "out.gif");
+    assert!(done, "{said}");
+    let repeats = |path: &Path| {
+        let bytes = std::fs::read(path).unwrap();
+        let at = bytes
+            .windows(11)
+            .position(|window| window == b"NETSCAPE2.0")
+            .unwrap();
+        bytes[at + 11..at + 16].to_vec()
+    };
+    assert_eq!(repeats(&at("out.gif")), [3, 1, 3, 0, 0]);
+    let (done, said) = from_pipe(&animation, "out.mkv");
+    assert!(!done && said.contains("is shown 4 times"), "{said}");
+}
+
+#[test]
 fn programs_of_a_transport_stream_are_kept_or_named() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (folder.path().join("one.ts"), folder.path().join("two.ts"));

@@ -149,20 +149,21 @@ impl VideoSink {
             .origin
             .as_ref()
             .map(|origin| Passthrough::open(origin, strict));
-        let mut passthrough = match opened {
-            Some(Ok(passthrough)) => Some(passthrough),
+        let warning = match &opened {
+            Some(Ok(passthrough)) => passthrough.unread(&self.options.streams),
             Some(Err(_)) if self.options.streams.streams == Streams::Video => None,
-            Some(Err(warning)) if strict => {
+            Some(Err(warning)) => Some(warning.as_str()),
+            None => None,
+        };
+        if let Some(warning) = warning {
+            if strict {
                 return Err(self.unsupported(format!(
                     "{warning}; give a file, or leave the other streams out with --streams video"
                 )));
             }
-            Some(Err(warning)) => {
-                self.warnings.push(warning);
-                None
-            }
-            None => None,
-        };
+            self.warnings.push(warning.to_owned());
+        }
+        let mut passthrough = opened.and_then(Result::ok);
         let muxer = &mut self.output.muxer;
         let mapped = match &mut passthrough {
             Some(passthrough) => {

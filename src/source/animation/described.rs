@@ -10,13 +10,16 @@
 use crate::annotations::{self, Annotations, FileMetadata};
 use crate::frame::fact::Fact;
 use crate::frame::{Frame, Remarks, SideData};
-use crate::media::ffmpeg::for_frame;
+use crate::media::ffmpeg::{Outline, for_frame};
 use crate::source::images::data_behind;
 use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Cursor};
 use std::path::Path;
 use std::sync::Arc;
+
+/// What a GIF file ends with.
+const GIF_END: u8 = b';';
 
 /// A source whose frames say what their file does.
 struct Described {
@@ -30,25 +33,26 @@ struct Described {
     note: Option<String>,
 }
 
-/// `source`, which reads `path`, with what that file says if it is a picture or an animation; else as it is.
-/// A `strict` one fails where some of that is left out.
+/// `source`, which reads `path`, with what that file says if it is a picture or an animation, or a GIF file in
+/// a pipe; else as it is. A `strict` one fails where some of that is left out.
 pub(super) fn described(
     source: Box<dyn Source>,
     path: &Path,
     strict: bool,
 ) -> Result<Box<dyn Source>, SourceError> {
-    // A pipe cannot be read twice, and what is no file is for FFmpeg to open.
-    if !path.is_file() {
-        return Ok(source);
-    }
     let name = path.display().to_string();
     let failed = |cause| SourceError::Io {
         path: name.clone(),
         cause,
     };
-    let read = File::open(path).and_then(|file| annotations::search(&mut BufReader::new(file)));
-    let metadata = read.map_err(failed)?;
-    let behind = data_behind(path).map_err(failed)?.map(str::to_owned);
+    let (metadata, behind) = if path.is_file() {
+        let read = File::open(path).and_then(|file| annotations::search(&mut BufReader::new(file)));
+        let metadata = read.map_err(failed)?;
+        (metadata, data_behind(path).map_err(failed)?.map(str::to_owned))
+    } else {
+        // A pipe cannot be read twice.
+        (of_pipe(source.info()), None)
+    };
     let said: Vec<String> = metadata.sentence().into_iter().chain(behind).collect();
     let sentence = (!said.is_empty()).then(|| said.join("; "));
     if let (true, Some(sentence)) = (strict, &sentence) {
@@ -77,6 +81,19 @@ pub(super) fn described(
         warning: sentence.map(|sentence| format!("{name}: {sentence}")),
         annotations: (metadata.annotations != Annotations::default()).then(|| Arc::new(metadata.annotations)),
     }))
+}
+
+/// What a GIF file in a pipe says as far as it was read to open it, which is all of it with FFmpeg 5.1, and
+/// how often it is shown in any case.
+fn of_pipe(info: &StreamInfo) -> FileMetadata {
+    let outline = info.origin.as_ref().and_then(|origin| origin.outline.as_ref());
+    let head = outline.map_or(&[][..], Outline::head);
+    let mut metadata = annotations::search(&mut Cursor::new(head)).unwrap_or_default();
+    if head.last() != Some(&GIF_END) {
+        // They count all frames.
+        metadata.changes.clear();
+    }
+    metadata
 }
 
 fn profile_block(profile: Vec<u8>) -> Option<SideData> {

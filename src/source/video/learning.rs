@@ -5,7 +5,7 @@ use super::VideoSource;
 use super::decoding::{Conversion, are_swapped};
 use super::known::{crop, dolby, edits, layers};
 use crate::media::convert::{is_full_range_name, nearest_native};
-use crate::media::ffmpeg::{AvFormat, Medium, picture_facts};
+use crate::media::ffmpeg::{AvFormat, Medium, Outline, picture_facts};
 use crate::source::decoding_cost::DecodingCost;
 use crate::source::{Origin, ReadRange, SourceError};
 use crate::wording::tidy;
@@ -80,19 +80,19 @@ impl VideoSource {
             let (codec, is_baseline) = (self.decoder.codec_name(), self.decoder.is_baseline());
             DecodingCost::new(&codec, is_baseline, pixels, bytes as f64 / frames as f64)
         });
-        // Without a second stream there is nothing that a sink could copy from a pipe.
-        if self.file.path.is_file() || self.input.demuxer.stream_count() > 1 {
-            let (demuxer, stream) = (&self.input.demuxer, self.input.stream);
-            let others = (0..demuxer.stream_count()).filter(|&index| index != stream);
-            let label = |index| Some(demuxer.stream(index)?.label(index));
-            self.info.origin = Some(Origin {
-                path: self.file.path.clone(),
-                stream,
-                others: others.filter_map(label).collect(),
-                access: self.file.access,
-                stretch: ReadRange::default(),
-            });
-        }
+        let (demuxer, stream) = (&self.input.demuxer, self.input.stream);
+        let others = (0..demuxer.stream_count()).filter(|&index| index != stream);
+        let label = |index| Some(demuxer.stream(index)?.label(index));
+        // Without memory for it, nothing of a pipe is kept, which is said.
+        let outline = || Outline::of(demuxer).ok();
+        self.info.origin = Some(Origin {
+            path: self.file.path.clone(),
+            stream,
+            others: others.filter_map(label).collect(),
+            access: self.file.access,
+            stretch: ReadRange::default(),
+            outline: (!self.file.path.is_file()).then(outline).flatten(),
+        });
         let rate = self
             .info
             .frame_rate

@@ -4,7 +4,7 @@
 use super::access::{self, Access, Gate};
 use super::chained::is_chained;
 use super::clock::{Clock, ClockKind, Jumps, Times};
-use super::metadata_limit;
+use super::{metadata_limit, outline};
 use crate::frame::fact::Fact;
 use crate::frame::{METADATA_LIMIT, Rational, SideData, open_without_waiting};
 use crate::media::ffmpeg::io::memory_io::MemoryFile;
@@ -159,7 +159,7 @@ pub(crate) struct Demuxer {
     /// FFmpeg's name of the format.
     format: String,
     /// What the file, or pipe, is read through; dropped after the context is closed.
-    _source: Reading,
+    source: Reading,
     /// What the context asks before it opens files, and while it waits; dropped last.
     gate: Option<Box<Gate>>,
     /// Pixels of the largest picture that may be decoded, if not FFmpeg's own limit.
@@ -182,7 +182,7 @@ enum Reading {
         _file: MemoryFile,
     },
     Pipe {
-        _file: PipeFile,
+        file: PipeFile,
     },
 }
 
@@ -209,7 +209,7 @@ impl Demuxer {
                 Ok(file) => {
                     // SAFETY: the context is not open yet. FFmpeg marks the I/O context as not its own.
                     unsafe { (*context).pb = file.as_ptr() };
-                    reading = Reading::Pipe { _file: file };
+                    reading = Reading::Pipe { file };
                 }
                 Err(e) => {
                     // SAFETY: the context is ours and not open.
@@ -259,6 +259,33 @@ impl Demuxer {
         )
     }
 
+    /// The bytes of a GIF file in a pipe that were read so far; empty for other inputs.
+    pub(super) fn kept(&self) -> &[u8] {
+        match &self.source {
+            Reading::Pipe { file } => file.kept(),
+            Reading::Own | Reading::Memory { .. } => &[],
+        }
+    }
+
+    /// What is known of the input by now, as a demuxer that has no packets and must not be read.
+    pub(super) fn outline(&self) -> Result<Demuxer, AvError> {
+        let outline = Demuxer {
+            context: allocate().map_err(|_| AvError::no_memory())?,
+            clock: Clock::new(ClockKind::Steady, None),
+            format: self.format.clone(),
+            source: Reading::Own,
+            gate: None,
+            max_pixels: None,
+            too_large: Vec::new(),
+            indexed: Vec::new(),
+            complaint: None,
+            wanted: (0, None),
+        };
+        // SAFETY: the context was just made, and nothing else has it.
+        outline::copy(self, unsafe { &mut *outline.context })?;
+        Ok(outline)
+    }
+
     /// Opens `name` with `context` and reads enough of it to know its streams.
     fn begin(
         mut context: *mut ffi::AVFormatContext,
@@ -277,7 +304,7 @@ impl Demuxer {
             indexed: Vec::new(),
             complaint: None,
             format: String::new(),
-            _source: reading,
+            source: reading,
             gate,
             max_pixels,
             too_large: Vec::new(),
@@ -598,6 +625,11 @@ impl Demuxer {
     /// How many chapters there are in what is wanted of it.
     pub(crate) fn chapter_count(&self) -> usize {
         self.chapters().len()
+    }
+
+    /// True for the text track of an MP4 file's chapters, which a muxer writes anew from the chapters.
+    pub(crate) fn is_of_chapters(&self, facts: &StreamFacts) -> bool {
+        facts.medium == Medium::Data && &facts.tag.to_le_bytes() == b"text" && self.chapter_count() > 0
     }
 
     /// The chapters in what is wanted of it.

@@ -17,7 +17,7 @@ use std::{ptr, slice};
 /// An open pipe. FFmpeg's context points into it and must not outlive it.
 pub(in crate::media::ffmpeg) struct PipeFile {
     io: IoContext,
-    _contents: Box<Contents>,
+    contents: Box<Contents>,
 }
 
 /// What GIF files begin with, and the most bytes of one that are kept.
@@ -51,10 +51,12 @@ impl PipeFile {
         let io = IoContext::new(opaque, functions)?;
         // SAFETY: the context was just made. It goes back to what is kept, and nowhere else.
         unsafe { (*io.as_ptr()).seekable = 0 };
-        Ok(PipeFile {
-            io,
-            _contents: contents,
-        })
+        Ok(PipeFile { io, contents })
+    }
+
+    /// The bytes of a GIF file that were read so far; empty for other files.
+    pub(in crate::media::ffmpeg) fn kept(&self) -> &[u8] {
+        self.contents.kept.as_deref().unwrap_or_default()
     }
 
     /// FFmpeg's context of this pipe.

@@ -2,9 +2,10 @@
 #![allow(unsafe_code)]
 
 use crate::frame::{Rational, SideData};
+use crate::media::ffmpeg::input::outline::copy_chapters;
 use crate::media::ffmpeg::io::memory_io::MemoryFile;
 use crate::media::ffmpeg::pictures::side_data::STREAM_SIDE_DATA;
-use crate::media::ffmpeg::text::{c_string, rational, raw_rational, set_option, text};
+use crate::media::ffmpeg::text::{c_string, raw_rational, set_option, text};
 use crate::media::ffmpeg::{
     AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Encoder, EncoderKind, Packet, init, version,
 };
@@ -463,39 +464,8 @@ impl Muxer {
 
     /// Takes over the chapters.
     pub(crate) fn copy_chapters(&mut self, demuxer: &Demuxer) -> Result<(), AvError> {
-        // SAFETY: FFmpeg frees array, chapters and texts with the context, so all are allocated by FFmpeg;
-        // the count grows only after its entry is in place.
-        unsafe {
-            let from = &*demuxer.as_ptr();
-            let count = from.nb_chapters as usize;
-            if count == 0 {
-                return Ok(());
-            }
-            let array = ffi::av_calloc(count, size_of::<*mut ffi::AVChapter>()).cast::<*mut ffi::AVChapter>();
-            if array.is_null() {
-                return Err(AvError::no_memory());
-            }
-            (*self.context).chapters = array;
-            for index in 0..count {
-                let source = &**from.chapters.add(index);
-                let base = rational(source.time_base);
-                let Some((start, end)) = demuxer.chapter((source.start, source.end), base) else {
-                    continue;
-                };
-                let chapter = ffi::av_mallocz(size_of::<ffi::AVChapter>()).cast::<ffi::AVChapter>();
-                if chapter.is_null() {
-                    return Err(AvError::no_memory());
-                }
-                let place = (*self.context).nb_chapters;
-                *array.add(place as usize) = chapter;
-                (*self.context).nb_chapters = place + 1;
-                (*chapter).id = source.id;
-                (*chapter).time_base = source.time_base;
-                ((*chapter).start, (*chapter).end) = (start, end);
-                AvError::check(ffi::av_dict_copy(&mut (*chapter).metadata, source.metadata, 0))?;
-            }
-        }
-        Ok(())
+        // SAFETY: the context is valid, and borrowed mutably with `self`.
+        copy_chapters(demuxer, unsafe { &mut *self.context })
     }
 
     /// Gives each stream of a transport stream a PID of its own: the input's where that is free, else the

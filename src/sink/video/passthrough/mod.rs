@@ -31,7 +31,7 @@ use account::Losses;
 use copied::Copied;
 use plan::{Planned, Planner};
 use reading::Reader;
-use selection::StreamOptions;
+use selection::{StreamOptions, Streams};
 pub(super) use sound::writes_units;
 use sound::{Changes, Gaps};
 
@@ -47,7 +47,8 @@ pub(super) struct Passthrough {
 }
 
 impl Passthrough {
-    /// Opens the input a second time; an error is a warning.
+    /// Opens the input a second time, or takes what is known of it where it can be read only once; an error is
+    /// a warning.
     pub(super) fn open(origin: &Origin, strict: bool) -> Result<Passthrough, String> {
         Ok(Passthrough {
             reader: Reader::open(origin)?,
@@ -56,6 +57,11 @@ impl Passthrough {
             strict,
             losses: Losses::default(),
         })
+    }
+
+    /// Word of streams that are wanted by `options` and not copied, since the input can be read only once.
+    pub(super) fn unread(&self, options: &StreamOptions) -> Option<&str> {
+        self.reader.unread(options)
     }
 
     /// Seconds before picture and sound begin that the output leaves out.
@@ -74,6 +80,11 @@ impl Passthrough {
         options: &StreamOptions,
         picture: f64,
     ) -> Result<usize, MapFailure> {
+        let alone = StreamOptions {
+            streams: Streams::Video,
+            ..StreamOptions::default()
+        };
+        let options = if self.reader.is_outline() { &alone } else { options };
         let planner = Planner {
             reader: &mut self.reader,
             losses: &mut self.losses,

@@ -206,8 +206,7 @@ impl Planner<'_> {
         );
         let tag = facts.tag.to_le_bytes();
         match facts.medium {
-            // The text track of an MP4 file's chapters, which a muxer writes anew from the chapters.
-            Medium::Data if &tag == b"text" && self.reader.demuxer.chapter_count() > 0 => Feasibility::Remade,
+            _ if self.reader.demuxer.is_of_chapters(facts) => Feasibility::Remade,
             // A time code, which the muxer writes anew from the text of that name.
             Medium::Data if &tag == b"tmcd" && is_mov => Feasibility::Remade,
             _ if self.muxer.is_video_only() => {

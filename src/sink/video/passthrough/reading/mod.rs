@@ -54,6 +54,9 @@ pub(super) struct Reader {
     /// Packets that were read but whose time has not come, with that time in seconds.
     pending: VecDeque<(Packet, f64)>,
     ended: bool,
+    /// What to say of other streams if there are no packets, since what the input says was taken from where it
+    /// was read.
+    unread: Option<String>,
     /// Where the filtered video ended, set once the file shows that the input's goes on.
     limit: Option<f64>,
     /// Where copied video streams begin (see `is_after_start`).
@@ -71,35 +74,60 @@ enum Read {
 }
 
 impl Reader {
-    /// Opens the input a second time; an error is a warning.
+    /// Opens the input a second time, or takes what is known of it where it can be read only once; an error is
+    /// a warning.
     pub(super) fn open(origin: &Origin) -> Result<Reader, String> {
         let name = origin.path.display();
-        let once = || {
-            format!("{name} can be read only once, so its sound, subtitles and other streams are not copied")
+        let not_copied = |why: &str| {
+            let lost = |what: &str| format!("{name} {why}, so its {what} are not copied");
+            let mut reader = outlined(origin)
+                .ok_or_else(|| lost("sound, subtitles, other streams, chapters and texts"))?;
+            reader.unread = Some(lost("sound, subtitles and other streams"));
+            Ok(reader)
         };
+        const ONCE: &str = "can be read only once";
         // A pipe under a name would wait for another writer.
         if origin.path.exists() && !origin.path.is_file() {
-            return Err(once());
+            return not_copied(ONCE);
         }
         match Demuxer::open(&origin.path, origin.access, None) {
-            Ok(demuxer) if !origin.path.is_file() && !demuxer.can_seek() => Err(once()),
-            Ok(demuxer) => Ok(Reader {
-                demuxer: begun(demuxer, origin),
-                path: origin.path.clone(),
-                filtered: origin.stream,
-                stretch: origin.stretch,
-                wanted: Vec::new(),
-                pending: VecDeque::new(),
-                ended: false,
-                limit: None,
-                joins: BTreeMap::new(),
-                unforeseen: Unforeseen::none(),
-            }),
-            Err(_) => Err(format!(
-                "{name} cannot be opened a second time, so its sound, subtitles and other streams are not \
-                 copied"
-            )),
+            Ok(demuxer) if !origin.path.is_file() && !demuxer.can_seek() => not_copied(ONCE),
+            Ok(demuxer) => Ok(Reader::of(begun(demuxer, origin), origin)),
+            Err(_) => not_copied("cannot be opened a second time"),
         }
+    }
+
+    fn of(demuxer: Demuxer, origin: &Origin) -> Reader {
+        Reader {
+            demuxer,
+            path: origin.path.clone(),
+            filtered: origin.stream,
+            stretch: origin.stretch,
+            wanted: Vec::new(),
+            pending: VecDeque::new(),
+            ended: false,
+            unread: None,
+            limit: None,
+            joins: BTreeMap::new(),
+            unforeseen: Unforeseen::none(),
+        }
+    }
+
+    /// True if it has no packets: what the input says was taken from where it was read.
+    pub(super) fn is_outline(&self) -> bool {
+        self.unread.is_some()
+    }
+
+    /// Word of streams that are wanted by `options` and not copied, since there are no packets.
+    pub(super) fn unread(&self, options: &StreamOptions) -> Option<&str> {
+        let is_lost = |index: usize| {
+            let facts = self.demuxer.stream(index)?;
+            let is_of_chapters = self.demuxer.is_of_chapters(&facts);
+            Some(index != self.filtered && !is_of_chapters && options.wants(index, facts.medium))
+        };
+        let mut indices = 0..self.demuxer.stream_count();
+        let is_any = indices.any(|index| is_lost(index).unwrap_or(false));
+        self.unread.as_deref().filter(|_| is_any)
     }
 
     /// Reads until each of the `wanted` streams has shown a packet, or as many as a trial of its times takes,
@@ -335,6 +363,16 @@ impl Reader {
 /// part does that is read.
 pub(super) fn has_long_packets(facts: &StreamFacts) -> bool {
     facts.codec == "tta"
+}
+
+/// What is known of an input that can be read only once.
+fn outlined(origin: &Origin) -> Option<Reader> {
+    let mut demuxer = origin.outline.as_ref()?.demuxer().ok()?;
+    demuxer.cut(origin.stretch.start, origin.stretch.end);
+    Some(Reader {
+        ended: true,
+        ..Reader::of(demuxer, origin)
+    })
 }
 
 /// An input of which only a stretch is wanted, near the beginning of that.
