@@ -1544,7 +1544,7 @@ fn texts_and_chapters_of_a_pipe_are_those_of_the_file() {
         "-i {} -map_metadata 1 -map_chapters 1 -map 0 {marks}",
         text(&at("words"))
     );
-    let from_pipe = |input: &Path, output: &str| {
+    let from_pipe = |input: &Path, output: &str, more: &[&str]| {
         let mut child = Command::new(env!("CARGO_BIN_EXE_framepipe"))
             .args([
                 "filter",
@@ -1554,7 +1554,9 @@ fn texts_and_chapters_of_a_pipe_are_those_of_the_file() {
                 "identity",
                 "--strict",
                 "-q",
+                "-y",
             ])
+            .args(more)
             .stdin(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())
             .spawn()
@@ -1570,21 +1572,24 @@ fn texts_and_chapters_of_a_pipe_are_those_of_the_file() {
         let shown = "format_tags=title,artist:stream_tags=language:stream_disposition=forced:chapter_tags";
         probe(path, &["-show_chapters", "-show_entries", shown])
     };
-    let (done, said) = from_pipe(&film, "piped.mkv");
-    assert!(done && said.is_empty(), "{said}");
-    warnings(&film, &at("whole.mkv"), &["--strict"]);
-    let (piped, whole) = (said_of(&at("piped.mkv")), said_of(&at("whole.mkv")));
-    assert_eq!(piped, whole);
-    assert_eq!(piped["chapters"][0]["tags"]["title"], "One");
-    assert_eq!(piped["streams"][0]["tags"]["language"], "ger");
-    let (done, said) = from_pipe(&film, "piped.avi");
+    for (more, end) in [(&[][..], "0.200000"), (&["--frames", "3"], "0.120000")] {
+        let (done, said) = from_pipe(&film, "piped.mkv", more);
+        assert!(done && said.is_empty(), "{said}");
+        warnings(&film, &at("whole.mkv"), &[&["--strict"], more].concat());
+        let (piped, whole) = (said_of(&at("piped.mkv")), said_of(&at("whole.mkv")));
+        assert_eq!(piped, whole);
+        assert_eq!(piped["chapters"][0]["tags"]["title"], "One");
+        assert_eq!(piped["chapters"][0]["end_time"], end);
+        assert_eq!(piped["streams"][0]["tags"]["language"], "ger");
+    }
+    let (done, said) = from_pipe(&film, "piped.avi", &[]);
     assert!(
         !done && said.contains("language ger, disposition forced"),
         "{said}"
     );
     // How often an animation is shown.
     let animation = make("in.gif", "-loop 3");
-    let (done, said) = from_pipe(&animation, "out.gif");
+    let (done, said) = from_pipe(&animation, "out.gif", &[]);
     assert!(done, "{said}");
     let repeats = |path: &Path| {
         let bytes = std::fs::read(path).unwrap();
@@ -1595,7 +1600,7 @@ fn texts_and_chapters_of_a_pipe_are_those_of_the_file() {
         bytes[at + 11..at + 16].to_vec()
     };
     assert_eq!(repeats(&at("out.gif")), [3, 1, 3, 0, 0]);
-    let (done, said) = from_pipe(&animation, "out.mkv");
+    let (done, said) = from_pipe(&animation, "out.mkv", &[]);
     assert!(!done && said.contains("is shown 4 times"), "{said}");
 }
 

@@ -33,8 +33,8 @@ struct Described {
     note: Option<String>,
 }
 
-/// `source`, which reads `path`, with what that file says if it is a picture or an animation, or a GIF file in
-/// a pipe; else as it is. A `strict` one fails where some of that is left out.
+/// `source`, which reads `path`, with what that file says if it is a picture or an animation, or a GIF file
+/// in a pipe; else as it is. A `strict` one fails where some of that is left out.
 pub(super) fn described(
     source: Box<dyn Source>,
     path: &Path,

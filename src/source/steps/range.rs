@@ -96,7 +96,7 @@ impl TimeRange {
         let mut frames = Vec::new();
         match self.end {
             Some(Point::Time(end)) => times.push(end),
-            Some(Point::Frame(number)) => frames.extend(source.time_of(i64::MIN, number)?),
+            Some(Point::Frame(number)) => frames.extend(time_of(source, i64::MIN, number)?),
             None => {}
         }
         let mut most = self.frames;
@@ -106,7 +106,7 @@ impl TimeRange {
             None => {}
         }
         if let Some(most) = most {
-            frames.extend(source.time_of(start, most)?);
+            frames.extend(time_of(source, start, most)?);
         }
         let time = times.into_iter().min();
         let frame = frames.into_iter().map(|tick| nanos(tick, base)).min();
@@ -159,6 +159,24 @@ impl TimeRange {
             None => self.frames,
         }
     }
+}
+
+/// When frame `number` of those that are shown at tick `from` or later is shown: of an input that can be read
+/// only once, by its frame rate.
+#[cfg(feature = "ffmpeg")]
+fn time_of(source: &mut dyn Source, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
+    let known = source.time_of(from, number)?;
+    let info = source.info();
+    let is_read_once = info
+        .origin
+        .as_ref()
+        .is_some_and(|origin| origin.outline.is_some());
+    let estimate = || {
+        let rate = info.frame_rate.filter(|_| is_read_once)?;
+        let ticks = number as f64 / rate.to_f64() / info.time_base.to_f64();
+        Some(from.max(0).saturating_add(ticks as i64))
+    };
+    Ok(known.or_else(estimate))
 }
 
 /// The frames of `source` that are in `range`, on a clock that begins with it.

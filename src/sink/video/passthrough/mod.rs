@@ -47,8 +47,8 @@ pub(super) struct Passthrough {
 }
 
 impl Passthrough {
-    /// Opens the input a second time, or takes what is known of it where it can be read only once; an error is
-    /// a warning.
+    /// Opens the input a second time, or takes what is known of it where it can be read only once; an error
+    /// is a warning.
     pub(super) fn open(origin: &Origin, strict: bool) -> Result<Passthrough, String> {
         Ok(Passthrough {
             reader: Reader::open(origin)?,

@@ -54,8 +54,8 @@ pub(super) struct Reader {
     /// Packets that were read but whose time has not come, with that time in seconds.
     pending: VecDeque<(Packet, f64)>,
     ended: bool,
-    /// What to say of other streams if there are no packets, since what the input says was taken from where it
-    /// was read.
+    /// What to say of other streams if there are no packets, since what the input says was taken from where
+    /// it was read.
     unread: Option<String>,
     /// Where the filtered video ended, set once the file shows that the input's goes on.
     limit: Option<f64>,
@@ -74,8 +74,8 @@ enum Read {
 }
 
 impl Reader {
-    /// Opens the input a second time, or takes what is known of it where it can be read only once; an error is
-    /// a warning.
+    /// Opens the input a second time, or takes what is known of it where it can be read only once; an error
+    /// is a warning.
     pub(super) fn open(origin: &Origin) -> Result<Reader, String> {
         let name = origin.path.display();
         let not_copied = |why: &str| {
@@ -319,8 +319,8 @@ impl Reader {
     }
 
     /// True for a packet of the wanted part of an input whose clock begins later than the input does: sound
-    /// from its start on (in long packets, from the one that holds the start), subtitles that are still shown then, which begin there, and video from its next key
-    /// frame on.
+    /// from its start on (in long packets, from the one that holds the start), subtitles that are still shown
+    /// then, which begin there, and video from its next key frame on.
     fn is_after_start(&mut self, packet: &mut Packet, base: Rational) -> bool {
         let index = packet.stream();
         let Some(facts) = self.demuxer.stream(index) else {
