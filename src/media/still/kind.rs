@@ -195,6 +195,13 @@ const OTHER_PICTURES: &[&str] = &[
     "nef", "arw", "dng", "raf", "orf",
 ];
 
+/// Extensions of more pictures to be named there. How one is read alone depends on its content.
+const FURTHER_PICTURES: &[&str] = &[
+    "sun", "im1", "im8", "im24", "im32", "sunras", "xwd", "jls", "phm", "pix", "pgx", "jpf", "jpx", "jpm",
+    "j2p", "jph", "jhc", "mng", "jng", "pct", "pict", "pic", "fts", "svgz", "heics", "avifs", "hif", "jxr",
+    "wdp", "hdp", "wbmp", "cri", "psb", "cr3", "crw", "rw2", "pef", "srw", "nrw", "3fr", "iiq",
+];
+
 /// A word that names no kind of image file that can be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -335,11 +342,21 @@ impl ImageKind {
         all.join(", ")
     }
 
-    /// True for the name of a picture of a kind that no sequence is read of.
+    /// True for the name of a picture that FFmpeg is asked for, of a kind that no sequence is read of.
     pub fn is_other_picture(path: &Path) -> bool {
-        let extension = path.extension().and_then(OsStr::to_str);
-        extension.is_some_and(|e| OTHER_PICTURES.iter().any(|other| other.eq_ignore_ascii_case(e)))
+        ends_in(path, OTHER_PICTURES)
     }
+
+    /// True for the name of any picture of a kind that no sequence is read of.
+    pub fn is_left_out(path: &Path) -> bool {
+        ends_in(path, OTHER_PICTURES) || ends_in(path, FURTHER_PICTURES)
+    }
+}
+
+/// True for a name with one of the `extensions`.
+fn ends_in(path: &Path, extensions: &[&str]) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    extension.is_some_and(|e| extensions.iter().any(|other| other.eq_ignore_ascii_case(e)))
 }
 
 #[cfg(test)]
@@ -366,5 +383,9 @@ mod tests {
             ImageKind::is_other_picture(Path::new("a.GIF"))
                 && !ImageKind::is_other_picture(Path::new("a.txt"))
         );
+        for extension in OTHER_PICTURES.iter().chain(FURTHER_PICTURES) {
+            let name = format!("a.{extension}");
+            assert!(ImageKind::is_left_out(Path::new(&name)) && ImageKind::named(extension).is_none());
+        }
     }
 }

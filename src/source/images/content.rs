@@ -36,18 +36,35 @@ fn is_jpeg_ls(file: &mut impl BufRead) -> io::Result<bool> {
     Ok(is_ls)
 }
 
+/// What files of pictures begin with that are no kind of these and are read by FFmpeg alone.
+const OTHERS: [&[u8]; 9] = [
+    b"GIF87a",
+    b"GIF89a",
+    b"\xff\xd8\xff",
+    b"\x01\xda\0\x01",
+    b"\x01\xda\x01\x01",
+    b"\x59\xa6\x6a\x95",
+    b"PG ML ",
+    b"PG LM ",
+    b"SIMPLE  =",
+];
+
+/// True for a file that begins as those of a picture do.
+pub(super) fn is_picture(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    let is_other = || OTHERS.iter().any(|magic| head.starts_with(magic));
+    !is_stream(path) && read.is_ok() && (is_other() || kind_in(&head).is_some())
+}
+
 /// Extensions of videos that are JPEG files one behind the other, perhaps a single one.
 const STREAMS: [&str; 2] = ["mjpeg", "mjpg"];
 
 /// The kind of image that a file holds whose name tells none; `None` for several pictures one behind the
 /// other, which are a video.
 pub(super) fn nameless_still(path: &Path) -> Option<ImageKind> {
-    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-    let is_stream = STREAMS
-        .iter()
-        .any(|stream| stream.eq_ignore_ascii_case(extension));
     // Raw files of cameras are TIFF files whose first picture is a preview.
-    if is_stream || ImageKind::is_other_picture(path) {
+    if is_stream(path) || ImageKind::is_other_picture(path) {
         return None;
     }
     let kind = kind_of(path).ok().flatten()?;
@@ -62,6 +79,14 @@ pub(super) fn nameless_still(path: &Path) -> Option<ImageKind> {
         _ => false,
     };
     (!is_other).then_some(kind)
+}
+
+/// True for the name of a video that is JPEG files one behind the other.
+fn is_stream(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    STREAMS
+        .iter()
+        .any(|stream| stream.eq_ignore_ascii_case(extension))
 }
 
 /// The kind of a file that begins with these bytes.

@@ -1,7 +1,7 @@
 //! Which image files an input names: one file, a directory, a numbered pattern or a glob, in the order of the
 //! frames.
 
-use super::content::nameless_still;
+use super::content::{is_picture, nameless_still};
 use super::formats::tiff;
 use crate::media::still::names::as_text;
 use crate::media::still::pattern::Pattern;
@@ -333,10 +333,19 @@ fn left_out(broken: &mut [PathBuf], special: &mut [PathBuf]) -> Vec<String> {
     in_order(broken);
     in_order(special);
     let notes = [
-        note(broken, "links lead nowhere and are left out"),
+        note(
+            broken,
+            [
+                "link leads nowhere and is left out",
+                "links lead nowhere and are left out",
+            ],
+        ),
         note(
             special,
-            "names are of pipes, sockets or devices, and are left out",
+            [
+                "name is of a pipe, socket or device, and is left out",
+                "names are of pipes, sockets or devices, and are left out",
+            ],
         ),
     ];
     notes.into_iter().flatten().collect()
@@ -364,7 +373,7 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
             } else if !path.is_dir() {
                 special.push(path);
             }
-        } else if ImageKind::is_other_picture(&path) && path.is_file() {
+        } else if path.is_file() && (ImageKind::is_left_out(&path) || is_picture(&path)) {
             others.push(path);
         }
     }
@@ -372,7 +381,10 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
     in_order(&mut others);
     let others = note(
         &others,
-        "pictures of other kinds, which are not read in sequences, are left out",
+        [
+            "picture of another kind, which is not read in sequences, is left out",
+            "pictures of other kinds, which are not read in sequences, are left out",
+        ],
     );
     let notes = others.into_iter().chain(left_out(&mut broken, &mut special));
     Ok(Listing {
@@ -384,8 +396,9 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
     })
 }
 
-/// "3 WHAT: a, b and 1 more", if there are any.
-fn note(files: &[PathBuf], what: &str) -> Option<String> {
+/// "3 WHAT: a, b and 1 more", if there are any; `what` is said of one file, and of several.
+fn note(files: &[PathBuf], what: [&str; 2]) -> Option<String> {
+    let what = what[usize::from(files.len() > 1)];
     (!files.is_empty()).then(|| format!("{} {what}: {}", files.len(), names(files)))
 }
 
@@ -612,8 +625,28 @@ mod tests {
         let at = |name: &str| names.iter().position(|n| n == name).unwrap();
         assert!(at("f1.PNG") < at("f2.png") && at("f2.png") < at("f10.png") && at("f10.png") < at("g.jpeg"));
         assert!(names_images(folder.path()));
+        assert!(listing.notes[0].starts_with("1 picture of another kind, which is not read"));
         assert!(listing.notes[0].contains("x.gif") && listing.notes[1].contains("link.png"));
         assert_eq!(listing.notes.len(), 2);
+        // What is read alone is named, whether its name or its content shows a picture.
+        let content: [(&str, &[u8]); 9] = [
+            ("a.sun", b""),
+            ("a.im8", b""),
+            ("a.XWD", b""),
+            ("a.jls", b""),
+            ("a.phm", b""),
+            ("a.pix", b""),
+            ("b", b"\x89PNG\r\n\x1a\n"),
+            ("b.0001", b"GIF89a"),
+            ("b.mjpeg", b"\xff\xd8\xff\xe0"),
+        ];
+        for (name, content) in content {
+            let path = folder.path().join(name);
+            fs::write(&path, content).unwrap();
+            let is_named = listed(folder.path()).notes[0].contains(name);
+            assert_eq!(is_named, name != "b.mjpeg", "{name}");
+            fs::remove_file(path).unwrap();
+        }
         // What is there and no file.
         let _socket = UnixListener::bind(folder.path().join("socket.png")).unwrap();
         for input in [folder.path().to_owned(), folder.path().join("*.png")] {
@@ -664,7 +697,7 @@ mod tests {
         let notes = listed(&pattern).notes;
         assert!(notes[0].contains("f-003.png and 2 more"), "{notes:?}");
         assert!(
-            notes[1].starts_with("1 links lead nowhere") && notes[1].ends_with("f-008.png"),
+            notes[1].starts_with("1 link leads nowhere") && notes[1].ends_with("f-008.png"),
             "{notes:?}"
         );
         assert_eq!(some(Some(1), Some(2), 1).unwrap(), (vec![1, 2], 0));

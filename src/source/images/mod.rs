@@ -113,7 +113,10 @@ pub fn open_listed(
     if options.strict && !notes.is_empty() {
         return Err(invalid(
             input,
-            &format!("{}; without --strict it is read all the same", notes.join("; ")),
+            &format!(
+                "{}; without --strict the rest is read all the same",
+                notes.join("; ")
+            ),
         ));
     }
     let header = |index: usize| {
