@@ -96,6 +96,7 @@ impl Job {
             sink,
         );
         match &self.source {
+            AnySource::Stream(source) if source.info().is_single => budget.at_most(1, sink.1 > 0),
             // What a stream says of its length is a hint only.
             AnySource::Stream(_) => budget,
             AnySource::Indexed(source) => budget.at_most(source.len(), sink.1 > 0),

@@ -109,6 +109,8 @@ pub struct StreamInfo {
     pub late_start: Option<f64>,
     /// How many frames will come, if that is known; a hint for the progress bar.
     pub frames: Option<u64>,
+    /// True if one frame comes and no more: the run then needs no buffers for others.
+    pub is_single: bool,
     /// Colour facts of the stream; a frame's own facts have precedence.
     pub colour: Colour,
     /// Width over height of a pixel; (0, 1) if unknown.
@@ -152,6 +154,7 @@ impl StreamInfo {
             },
             late_start: None,
             frames: None,
+            is_single: false,
             colour: Colour::default(),
             sample_aspect: (0, 1),
             field_order: FieldOrder::Progressive,

@@ -250,10 +250,17 @@ fn damaged_jpegs_are_given_with_a_word_and_refused_if_strict() {
 #[test]
 fn frame_buffers_are_no_more_than_frames() {
     let folder = tempfile::tempdir().unwrap();
-    let (input, report) = (folder.path().join("one.png"), folder.path().join("report.json"));
-    picture(&input, "640x480", &["-pix_fmt", "rgb24"]);
+    let report = folder.path().join("report.json");
     let report_name = report.to_str().unwrap();
-    for workers in ["1", "64"] {
+    // FFmpeg reads the others as videos of one frame.
+    for (name, workers) in [
+        ("one.png", "1"),
+        ("one.png", "64"),
+        ("one.sgi", "64"),
+        ("one.dpx", "64"),
+    ] {
+        let input = folder.path().join(name);
+        picture(&input, "640x480", &["-pix_fmt", "rgb24"]);
         let options = ["--workers", workers, "--report", report_name, "--overwrite"];
         filtered(&input, &folder.path().join("out.png"), &options);
         let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
@@ -272,8 +279,16 @@ fn frame_buffers_are_no_more_than_frames() {
         // Two frames, with padded rows.
         assert!(
             buffers <= 2 * 640 * 480 * 3 + 100_000,
-            "{workers} workers: {buffers} bytes"
+            "{name}, {workers} workers: {buffers} bytes"
         );
+    }
+    // Two pictures in a file are two frames.
+    if has_encoder("qoi") {
+        let (one, two) = (folder.path().join("one.qoi"), folder.path().join("two.qoi"));
+        picture(&one, "16x16", &["-pix_fmt", "rgb24"]);
+        fs::write(&two, fs::read(&one).unwrap().repeat(2)).unwrap();
+        filtered(&two, &folder.path().join("both/"), &[]);
+        assert_eq!(fs::read_dir(folder.path().join("both")).unwrap().count(), 2);
     }
 }
 

@@ -160,6 +160,7 @@ pub fn open_listed(
             den: r.num,
         }),
         frames: Some(count as u64),
+        is_single: count == 1,
         colour,
         description: format!(
             "{count} {what} from {}, the first {width}x{height} {format}",

@@ -49,6 +49,7 @@ pub fn split(source: AnySource) -> Result<AnySource, UnevenFields> {
         brings_memory: false,
         pictures: 0,
         frames: whole.frames.map(|frames| 2 * frames),
+        is_single: false,
         ..whole
     };
     let inner = source.in_order();

@@ -72,7 +72,10 @@ impl VideoSource {
             return Err(self.file.invalid(problem));
         }
         self.info.field_order = facts.field_order;
-        self.info.frames = self.expected_frames();
+        self.info.frames = match self.info.is_single {
+            true => Some(1),
+            false => self.expected_frames(),
+        };
         let length = self.input.demuxer.length();
         let frames = self.info.frames.filter(|&frames| frames > 0);
         self.info.decoding_cost = length.zip(frames).map(|(bytes, frames)| {

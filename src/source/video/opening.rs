@@ -4,6 +4,7 @@ use super::choice::choose_stream;
 use super::decoding::{FrameMaker, InputStream, Progress};
 use super::file::InputFile;
 use super::findings::Findings;
+use super::known::jpeg_xl::JpegXl;
 use super::known::unfit::{Unfit, unfit};
 use super::seeking::Skip;
 use super::{VideoSource, VideoSourceOptions};
@@ -83,6 +84,7 @@ impl VideoSource {
         source.end = source
             .stated_seconds()
             .map(|seconds| seconds + source.input.demuxer.shift());
+        source.look_for_more()?;
         source.learn()?;
         match unfit {
             Some(Unfit::Changed(change)) => source.findings.lose(&source.file, change.to_owned())?,
@@ -91,6 +93,22 @@ impl VideoSource {
         source.find_lost_crop()?;
         source.find_lost_edits()?;
         Ok(source)
+    }
+
+    /// Learns whether the file of a still ends behind its picture. A second one goes to the decoder.
+    fn look_for_more(&mut self) -> Result<(), SourceError> {
+        let format = self.input.demuxer.format_name();
+        let is_still = format.ends_with("_pipe") || matches!(format, "alias_pix" | "brender_pix");
+        if !is_still || !self.file.path.is_file() {
+            return Ok(());
+        }
+        if self.input.state == Progress::Reading && self.findings.damage.read == 1 {
+            self.feed(&|| false)?;
+        }
+        let is_animated = self.maker.jpeg_xl.as_ref().is_some_and(JpegXl::is_animated);
+        self.info.is_single =
+            self.input.state != Progress::Reading && self.findings.damage.read == 1 && !is_animated;
+        Ok(())
     }
 
     /// Why there is no first picture.

@@ -60,7 +60,7 @@ impl InputStream {
 
 impl VideoSource {
     /// Gives the next packet, or the end, to the decoder.
-    pub(super) fn feed(&mut self, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
+    pub(in crate::source::video) fn feed(&mut self, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
         match self.skip.next() {
             Some(packet) => self.input.packet = packet,
             None if self.read_packet(stopped)? => {}

@@ -250,6 +250,7 @@ impl ParallelVideo {
             .description
             .push_str(&format!(", {decoders} on the {place}"));
         front.info.brings_memory = true;
+        front.info.is_single = false;
         front.info.is_on_card = plan.reading.is_on_card();
         front.info.decoders = (0..plan.count).map(|number| plan.reading.name(number)).collect();
         let first = front.metadata();
