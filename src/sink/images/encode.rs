@@ -2,6 +2,7 @@
 
 use super::ImageOptions;
 use super::ffmpeg_encoder;
+use super::radiance;
 use super::stored::{Stored, cannot_hold, stored};
 #[cfg(test)]
 use crate::frame::PixelFormat;
@@ -22,10 +23,6 @@ use tiff::encoder::colortype::{
 };
 use tiff::encoder::{TiffEncoder, TiffValue};
 use tiff::tags::{Tag, Type};
-
-/// The numbers between which Radiance's exponent of 8 bits lies.
-const RADIANCE_LEAST: f32 = 1e-38;
-const RADIANCE_MOST: f32 = 1e38;
 
 /// `frame` as the bytes of a file of `kind`, without anything beside its pixels.
 pub fn encoded(frame: &Frame, kind: ImageKind) -> Result<Vec<u8>, SinkError> {
@@ -106,7 +103,7 @@ impl Picture<'_> {
             ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm => self.netpbm(&mut out)?,
             ImageKind::Pfm => self.pfm(&mut out)?,
             ImageKind::Hdr => HdrEncoder::new(&mut out).write_image(
-                &radiance(&self.pixels),
+                &radiance::nearest(&self.pixels),
                 self.width,
                 self.height,
                 ExtendedColorType::Rgb32F,
@@ -273,17 +270,6 @@ impl Picture<'_> {
         }
         Ok(())
     }
-}
-
-/// Numbers that Radiance's exponent reaches, in the machine's order: what is below 0 or no number becomes 0.
-fn radiance(pixels: &[u8]) -> Vec<u8> {
-    let (numbers, _) = pixels.as_chunks::<4>();
-    let numbers = numbers.iter().map(|&number| match f32::from_le_bytes(number) {
-        value if value > RADIANCE_MOST => RADIANCE_MOST,
-        value if value > RADIANCE_LEAST => value,
-        _ => 0.0,
-    });
-    numbers.flat_map(f32::to_ne_bytes).collect()
 }
 
 /// A colour profile as a TIFF tag of the type that its specification asks for.

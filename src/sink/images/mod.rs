@@ -5,6 +5,7 @@ mod encode;
 mod exr;
 mod ffmpeg_encoder;
 mod naming;
+mod radiance;
 mod stored;
 
 pub use encode::encoded;
@@ -412,6 +413,14 @@ impl Images {
             is_bare: kind == ImageKind::Jp2
                 && !extension.is_some_and(|e| e.eq_ignore_ascii_case(kind.extension())),
         };
+        if kind == ImageKind::Hdr && radiance::has_beyond(&picture.pixels) {
+            self.lose(
+                part,
+                "Radiance HDR has no samples that are no numbers (NaN), which become 0, and none above \
+                 1.69e38, which greater and infinite ones become; OpenEXR and TIFF keep them"
+                    .to_owned(),
+            )?;
+        }
         if frame.format().model() == ColourModel::Gray && frame.metadata.colour.range == Range::Limited {
             self.warn(
                 "image files are full range: gray of limited range was written as it is, black at 16"
