@@ -9,22 +9,34 @@ use crate::annotations::{Annotations, Density, DensityUnit, FileMetadata, be16, 
 
 const HEADER: usize = 26;
 
-/// Where the mode is, and those whose pixels are given otherwise: CMYK, and gray with inks to print it in.
+/// Where the mode is, and those whose pixels are given otherwise: numbers of colours, CMYK, and gray with inks
+/// to print it in.
 const MODE: usize = 24;
+const INDEXED: u16 = 2;
 const CMYK: u16 = 4;
 const DUOTONE: u16 = 8;
+
+/// Bytes of a palette: 256 colours.
+const PALETTE: u32 = 768;
 
 const RESOLUTION: u16 = 0x03ed;
 const IPTC: u16 = 0x0404;
 const PROFILE: u16 = 0x040f;
 const EXIF: u16 = 0x0422;
 const XMP: u16 = 0x0424;
+/// The number of the colour that is transparent.
+const TRANSPARENT: u16 = 0x0417;
 
 /// What a file says beside its pixels. Damaged parts are passed over.
 #[must_use]
 pub fn read(file: &[u8]) -> FileMetadata {
     let mut found = FileMetadata::default();
-    match be16(file, MODE).filter(|_| file.starts_with(b"8BPS")) {
+    let mode = be16(file, MODE).filter(|_| file.starts_with(b"8BPS"));
+    let is_short = mode == Some(INDEXED) && be32(file, HEADER).is_some_and(|length| length < PALETTE);
+    if is_short {
+        found.damaged.push("colours of a palette that ends early");
+    }
+    match mode {
         Some(CMYK) => found
             .changes
             .push("colours of four inks (CMYK) become RGB".to_owned()),
@@ -50,7 +62,15 @@ pub fn read(file: &[u8]) -> FileMetadata {
         found.annotations.take_iptc(records);
     }
     found.icc_profile = get(PROFILE).filter(|p| !p.is_empty()).map(<[u8]>::to_vec);
-    found.damaged = std::mem::take(&mut found.annotations.damaged);
+    found.damaged.append(&mut found.annotations.damaged);
+    if mode == Some(INDEXED)
+        && let Some(number) = get(TRANSPARENT).and_then(|data| be16(data, 0))
+        && u32::from(number) < PALETTE / 3
+    {
+        found
+            .unknown
+            .push(format!("the transparency of colour {number} of its palette"));
+    }
     found
 }
 
@@ -110,5 +130,24 @@ mod tests {
         assert_eq!(said(3), (String::new(), String::new()));
         assert!(said(4).0.contains("CMYK"));
         assert_eq!(said(8).1, "inks of a duotone");
+    }
+
+    #[test]
+    fn palettes_that_are_short_or_transparent_are_named() {
+        let said = |mode: u8, colours: u32, number: [u8; 2]| {
+            let palette = [&colours.to_be_bytes()[..], &vec![1; colours as usize]].concat();
+            let resource = [b"8BIM\x04\x17\0\0\0\0\0\x02", &number[..]].concat();
+            let resources = [&[0, 0, 0, 14][..], &resource].concat();
+            let head = [b"8BPS", &[0; 21][..], &[mode]].concat();
+            let found = read(&[head, palette, resources].concat());
+            (found.damaged.concat(), found.unknown.concat())
+        };
+        let none = String::new();
+        let transparent = "the transparency of colour 5 of its palette".to_owned();
+        let early = "colours of a palette that ends early".to_owned();
+        assert_eq!(said(2, 768, [0, 5]), (none.clone(), transparent.clone()));
+        assert_eq!(said(2, 60, [0, 5]), (early, transparent));
+        assert_eq!(said(2, 768, [0xff, 0xff]), (none.clone(), none.clone()));
+        assert_eq!(said(3, 0, [0, 5]), (none.clone(), none));
     }
 }
