@@ -289,7 +289,7 @@ fn radiance_goes_both_ways() {
     .unwrap();
     let words = filtered(folder.at("a.hdr"), folder.at("b.hdr"), "identity", &[]);
     assert!(
-        words.contains("8 bits for each colour and a common exponent"),
+        words.contains("8 bits for each colour and a common exponent") && !words.contains("NaN"),
         "{words}"
     );
     refused(folder.at("a.hdr"), folder.at("c.hdr"), &["--strict"]);
@@ -307,7 +307,8 @@ fn radiance_goes_both_ways() {
         .concat();
     fs::write(folder.at("wild.raw"), wild).unwrap();
     let wild = format!("raw:2x1:rgbf32le:25:{}", folder.at("wild.raw").display());
-    filtered(wild, folder.at("wild.hdr"), "identity", &[]);
+    let words = filtered(wild, folder.at("wild.hdr"), "identity", &[]);
+    assert!(words.contains("no samples that are no numbers (NaN)"), "{words}");
     filtered(
         folder.at("wild.hdr"),
         format!("raw:{}", folder.at("w.raw").display()),
@@ -316,7 +317,7 @@ fn radiance_goes_both_ways() {
     );
     let numbers = floats(&fs::read(folder.at("w.raw")).unwrap());
     assert!(
-        numbers[0] > 9e37 && numbers[1..].iter().all(|&v| v == 0.0),
+        numbers[0] > 1.69e38 && numbers[1..].iter().all(|&v| v == 0.0),
         "{numbers:?}"
     );
 }
@@ -517,7 +518,26 @@ fn what_knows_integers_alone_says_so() {
         TENT,
         &["--matte", matte.to_str().unwrap()],
     );
+    let mut wild = weights.clone();
+    wild[..12].copy_from_slice(&[f32::NAN.to_le_bytes(); 3].concat());
+    fs::write(folder.at("n.pfm"), [&b"Pf\n32 24\n-1.0\n"[..], &wild].concat()).unwrap();
+    let words = filtered(
+        &exr,
+        folder.at("n.exr"),
+        TENT,
+        &["--matte", folder.at("n.pfm").to_str().unwrap()],
+    );
+    let name = format!(
+        "3 samples in 1 frame of the matte {}",
+        folder.at("n.pfm").display()
+    );
+    assert!(
+        words.contains(&name) && words.matches("NaN)").count() == 1,
+        "{words}"
+    );
     let (whole, mixed) = (numbers(&folder.at("w.exr")), numbers(&folder.at("m.exr")));
+    // NaN counts as 0, as the weights there did: the file begins with the lowest row.
+    assert_eq!(numbers(&folder.at("n.exr")), mixed);
     for (x, y) in places() {
         let (is_same, at) = in_place(&mixed, 1, x, y);
         let weight = 32_768.0 / 65_535.0;

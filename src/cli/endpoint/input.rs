@@ -196,7 +196,10 @@ impl Input {
             },
         };
         Ok(Opened {
-            source: source::floats::watched(source, choice.floats)?,
+            source: match choice.is_matte {
+                true => source,
+                false => source::floats::watched(source, choice.floats)?,
+            },
             files,
             failures,
         })
@@ -266,4 +269,6 @@ pub(crate) struct FileChoice<'a> {
     pub(crate) missing_in: Option<&'a Output>,
     /// The floating-point format that frames are converted to before they are filtered.
     pub(crate) floats: Option<PixelFormat>,
+    /// The frames are mattes, whose samples are watched where they become weights.
+    pub(crate) is_matte: bool,
 }

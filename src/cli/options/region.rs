@@ -240,6 +240,7 @@ impl Run<'_> {
         let choice = FileChoice {
             selection,
             range,
+            is_matte: true,
             ..FileChoice::default()
         };
         let rate = self.info.frame_rate.filter(|_| matte.is_images());
@@ -247,8 +248,8 @@ impl Run<'_> {
         // Weights are counted in levels.
         let levels = Some(source.info().format).filter(|format| format.is_float());
         let source = match levels.map(integers_for) {
-            None => source,
-            Some(Some(levels)) => source::floats::watched(source, Some(levels))?,
+            None => source::floats::watched_matte(source, None, matte.name())?,
+            Some(Some(levels)) => source::floats::watched_matte(source, Some(levels), matte.name())?,
             Some(None) => {
                 return Err(Failure::Usage(format!(
                     "{} holds channels that are no colours; a matte is a picture in gray or RGB",

@@ -13,12 +13,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// `source` with its frames in format `to`, if one is given, and with a warning about samples that are no
 /// numbers at its end.
 pub fn watched(source: AnySource, to: Option<PixelFormat>) -> Result<AnySource, SourceError> {
+    watched_as(source, to, None)
+}
+
+/// The same for mattes, which are weights; the warning names them `name`.
+pub fn watched_matte(
+    source: AnySource,
+    to: Option<PixelFormat>,
+    name: String,
+) -> Result<AnySource, SourceError> {
+    watched_as(source, to, Some(name))
+}
+
+fn watched_as(
+    source: AnySource,
+    to: Option<PixelFormat>,
+    matte: Option<String>,
+) -> Result<AnySource, SourceError> {
     let info = source.info();
     let to = to.filter(|&to| !info.uniform || to != info.format);
     if to.is_none() && info.uniform && !info.format.is_float() {
         return Ok(source);
     }
-    let watch = Watch::new(info, to)?;
+    let watch = Watch {
+        matte,
+        ..Watch::new(info, to)?
+    };
     Ok(match source {
         AnySource::Indexed(inner) => AnySource::indexed(WatchedFiles { inner, watch }),
         AnySource::Stream(inner) => {
@@ -37,6 +57,8 @@ pub fn watched(source: AnySource, to: Option<PixelFormat>) -> Result<AnySource, 
 struct Watch {
     info: StreamInfo,
     to: Option<PixelFormat>,
+    /// The name of the matte that the frames are, if they are one.
+    matte: Option<String>,
     idle: Mutex<Vec<Converter>>,
     samples: AtomicU64,
     frames: AtomicU64,
@@ -66,6 +88,7 @@ impl Watch {
         Ok(Watch {
             info,
             to,
+            matte: None,
             idle: Mutex::default(),
             samples: AtomicU64::new(0),
             frames: AtomicU64::new(0),
@@ -135,10 +158,16 @@ impl Watch {
                 counted(beyond, "sample")
             )
         });
+        let (of, effect) = match &self.matte {
+            None => (
+                "the input".to_owned(),
+                "so is every result whose mask reaches one of them",
+            ),
+            Some(name) => (format!("the matte {name}"), "NaN counts as a weight of 0"),
+        };
         let none = (samples > 0).then(|| {
             format!(
-                "{} in {} of the input, first in frame {}, {} infinite or no numbers (NaN); so is every \
-                 result whose mask reaches one of them",
+                "{} in {} of {of}, first in frame {}, {} infinite or no numbers (NaN); {effect}",
                 counted(samples, "sample"),
                 counted(self.frames.load(Ordering::Relaxed), "frame"),
                 self.first.load(Ordering::Relaxed),

@@ -255,6 +255,7 @@ impl<'a> Single<'a> {
             keep_going: self.keep_going,
             missing_in: self.skip_existing.then_some(&self.output),
             floats: self.encoding.floats(),
+            is_matte: false,
         })
     }
 
