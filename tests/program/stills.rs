@@ -784,6 +784,13 @@ fn what_such_files_cannot_hold_is_refused_or_named() {
         "{said}"
     );
     refused(&path("said.png"), &path("b.tga"), &["--strict"]);
+    // Icons: one picture has no rate, and gray becomes colours that they hold.
+    for (format, samples, written) in [("gray", 1, "bgr24"), ("rgba", 4, "bgra")] {
+        let (input, icon) = (path(&format!("{format}.png")), path(&format!("{format}.ico")));
+        noise(&input, format, (4, 4), samples);
+        filtered(&input, &icon, &["--strict"]);
+        assert!(raw(&icon, written) == raw(&input, written), "{format}");
+    }
     // A folder keeps its names and kinds.
     let shots = path("shots");
     fs::create_dir(&shots).unwrap();

@@ -64,12 +64,14 @@ impl VideoSink {
         })
     }
 
-    /// True if a file that states this rate is read at another one than is meant. Only streams of pictures
-    /// alone are asked: other containers time their blocks, and pictures of a trial are smaller than those.
+    /// True if a file that states this rate is read at another one than is meant. Only streams of several
+    /// pictures alone are asked: other containers time their blocks, and pictures of a trial are smaller than
+    /// those.
     pub(in crate::sink::video) fn is_other_rate(&self, stated: Option<Rational>) -> bool {
         let meant = assumed_rate(&self.info).to_f64();
         let is_other = |stated: Rational| (stated.to_f64() / meant - 1.0).abs() > SAME_RATE;
-        let is_stream = self.output.muxer.is_video_only() && !self.container.is_bare();
+        let is_stream =
+            self.output.muxer.is_video_only() && !self.container.is_bare() && !self.info.is_single;
         is_stream && stated.is_some_and(is_other)
     }
 
