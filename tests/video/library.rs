@@ -1159,6 +1159,26 @@ fn what_is_no_video_is_named() {
         "{}",
         message(&named_video)
     );
+    // FFmpeg's demuxers refuse the first and the last with a number of the system's.
+    for (name, bytes, said) in [
+        ("clip.yuv", &[16; 600][..], "use raw:WxH:FORMAT:FPS:"),
+        ("clip.raw", &[16; 600], "use raw:WxH:FORMAT:FPS:"),
+        ("clip.nv12", &[16; 600], "use raw:WxH:FORMAT:FPS:"),
+        (
+            "large.psb",
+            b"8BPS\0\x02\0\0\0\0",
+            "large Photoshop document (PSB)",
+        ),
+        ("clip.v210", &[16; 600], "use raw:WxH:FORMAT:FPS:"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let message = message(&path);
+        assert!(
+            message.contains(said) && !message.contains("os error"),
+            "{message}"
+        );
+    }
     let empty = folder.path().join("empty.mp4");
     std::fs::write(&empty, "").unwrap();
     assert!(

@@ -2,10 +2,11 @@
 
 use super::known::extent::Extent;
 use crate::frame::StallTimeout;
-use crate::media::ffmpeg::{Access, AvError, Demuxer, OpenFailure};
+use crate::media::ffmpeg::{Access, AvError, AvFormat, Demuxer, OpenFailure};
 #[cfg(feature = "images")]
 use crate::media::still::{Decoding, ImageKind};
 use crate::source::SourceError;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -59,12 +60,14 @@ impl InputFile {
                          into it; get the whole file"
                             .to_owned()
                     }
-                    _ => format!("FFmpeg finds no audio or video in it; {NO_VIDEO}"),
+                    _ => self.unrecognized(),
                 })
             }
             OpenFailure::Open(e) | OpenFailure::Streams(e) if e.is_claim(length(path)) => invalid(
                 "it states more than could be held in memory, and more than it has: it is damaged".to_owned(),
             ),
+            // A demuxer that is chosen by the name takes only what options describe.
+            OpenFailure::Open(e) if e.is_refusal() => invalid(self.unrecognized()),
             OpenFailure::Open(e) => self.lacking(e),
             OpenFailure::Streams(e) => invalid(format!(
                 "its streams cannot be understood ({e}); the file may be damaged or cut off at its start"
@@ -75,6 +78,44 @@ impl InputFile {
             return Err(invalid(format!("it is a text file; {NO_VIDEO}")));
         }
         Ok(demuxer)
+    }
+
+    /// What to say of a file that no demuxer knows.
+    fn unrecognized(&self) -> String {
+        const LARGE_PHOTOSHOP: &[u8] = b"8BPS\0\x02";
+        let mut head = Vec::new();
+        if self.path.is_file()
+            && let Ok(file) = File::open(&self.path)
+            && file.take(6).read_to_end(&mut head).is_ok()
+            && head == LARGE_PHOTOSHOP
+        {
+            return "is a large Photoshop document (PSB), which is not read; write it as PSD or TIFF"
+                .to_owned();
+        }
+        match self.is_raw() {
+            true => self.raw_advice(),
+            false => format!("FFmpeg finds no audio or video in it; {NO_VIDEO}"),
+        }
+    }
+
+    /// True for the name of raw video: an extension that is usual for it, or names a pixel format.
+    pub(super) fn is_raw(&self) -> bool {
+        const USUAL: [&str; 15] = [
+            "yuv", "raw", "rgb", "rgb24", "bgr", "i420", "yv12", "yuy2", "uyvy", "yuyv", "y8", "y16", "v210",
+            "cif", "qcif",
+        ];
+        let extension = self.path.extension().and_then(OsStr::to_str);
+        let extension = extension.unwrap_or_default().to_ascii_lowercase();
+        USUAL.contains(&extension.as_str()) || AvFormat::from_name(&extension).is_some()
+    }
+
+    /// How raw video is read.
+    pub(super) fn raw_advice(&self) -> String {
+        let name = &self.name;
+        format!(
+            "raw video does not state its size; use raw:WxH:FORMAT:FPS:{name}, such as \
+             raw:1920x1080:yuv420p:25:{name}"
+        )
     }
 
     /// The error that says what is wrong with it.

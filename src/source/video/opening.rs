@@ -37,8 +37,12 @@ impl VideoSource {
             check_pixels(&file.name, side(facts.width), side(facts.height), most_pixels)?;
         }
         let codec = facts.as_ref().map_or_else(String::new, |f| f.codec.clone());
-        let decoder =
-            open_decoder(&demuxer, stream, &codec, options).map_err(|problem| file.invalid(problem))?;
+        let decoder = open_decoder(&demuxer, stream, &codec, options).map_err(|problem| {
+            file.invalid(match codec.as_str() {
+                "rawvideo" if file.is_raw() => file.raw_advice(),
+                _ => problem,
+            })
+        })?;
         let packet = Packet::new().map_err(|e| file.lacking(e))?;
         let picture = Picture::new().map_err(|e| file.lacking(e))?;
         let mut source = VideoSource {
