@@ -108,6 +108,32 @@ impl Pattern {
         let number = digits.trim_start().parse().ok()?;
         (self.file_name(number) == file_name).then_some(number)
     }
+
+    /// True for a file's name that the pattern would give for a number that 64 bits do not hold.
+    pub fn is_beyond(&self, file_name: impl AsRef<OsStr>) -> bool {
+        let file_name = as_text(file_name.as_ref());
+        let digits = file_name
+            .strip_prefix(&self.before)
+            .and_then(|rest| rest.strip_suffix(&self.after));
+        let Some(digits) = digits else {
+            return false;
+        };
+        let number = digits.trim_start();
+        let (sign, figures) = match number.strip_prefix('-') {
+            Some(figures) => ("-", figures),
+            None => ("", number),
+        };
+        let bare = figures.trim_start_matches('0');
+        let fill = self.width.saturating_sub(sign.len() + bare.len());
+        let stated = match self.zeros {
+            true => format!("{sign}{}{bare}", "0".repeat(fill)),
+            false => format!("{}{sign}{bare}", " ".repeat(fill)),
+        };
+        !bare.is_empty()
+            && bare.bytes().all(|byte| byte.is_ascii_digit())
+            && number.parse::<i64>().is_err()
+            && stated == digits
+    }
 }
 
 /// A file's name with its percent signs doubled, so that it is no pattern.
@@ -182,7 +208,18 @@ mod tests {
             ("f-.png", None),
         ] {
             assert_eq!(pattern.number(name), number, "{name}");
+            assert!(!pattern.is_beyond(name), "{name}");
         }
+        let most = i64::MAX;
+        let beyond = |pattern: &str, number: &str| {
+            let pattern = Pattern::parse(Path::new(pattern)).unwrap().unwrap();
+            pattern.number(number).is_none() && pattern.is_beyond(number)
+        };
+        assert!(beyond("%d", "9223372036854775808") && !beyond("%d", &most.to_string()));
+        assert!(beyond("%d", "-9223372036854775809") && !beyond("%d", "-9223372036854775808"));
+        assert!(beyond("%020d", "09999999999999999999") && !beyond("%d", "09999999999999999999"));
+        assert!(beyond("%20d", " 9999999999999999999") && !beyond("%d", " 9999999999999999999"));
+        assert!(!beyond("%d", "99999999999999999999x") && !beyond("%d", "-"));
     }
 
     #[test]

@@ -431,17 +431,33 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
         path: folder.display().to_string(),
         cause,
     })?;
-    let mut numbers: Vec<i64> = entries
-        .filter_map(|entry| pattern.number(entry.ok()?.file_name()))
-        .collect();
+    let (mut numbers, mut beyond) = (Vec::new(), Vec::new());
+    for name in entries.flatten().map(|entry| entry.file_name()) {
+        match pattern.number(&name) {
+            Some(number) => numbers.push(number),
+            None if pattern.is_beyond(&name) && folder.join(&name).is_file() => {
+                beyond.push(folder.join(name))
+            }
+            None => {}
+        }
+    }
+    in_order(&mut beyond);
+    let beyond = note(
+        &beyond,
+        [
+            "file has a number that is too large (beyond 64 bits), and is left out",
+            "files have numbers that are too large (beyond 64 bits), and are left out",
+        ],
+    );
     numbers.sort_unstable();
     let mut strangers: Vec<i64> = numbers
         .extract_if(.., |number| !pattern.name(*number).is_file())
         .filter(|&number| !pattern.name(number).is_dir())
         .collect();
     let (Some(&begin), Some(&end)) = (numbers.first(), numbers.last()) else {
+        let beyond = beyond.map_or_else(String::new, |note| format!("; {note}"));
         return Err(invalid(format!(
-            "names no file: there is none such as {} in {}",
+            "names no file: there is none such as {} in {}{beyond}",
             pattern.name(1).display(),
             folder.display()
         )));
@@ -472,6 +488,7 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
         pages: None,
         notes: missing
             .into_iter()
+            .chain(beyond)
             .chain(left_out(&mut broken, &mut special))
             .collect(),
         skipped: 0,
@@ -708,6 +725,14 @@ mod tests {
         assert_eq!((shots.numbers, shots.notes.len()), (Some(vec![1001, 1002]), 0));
         assert!(problem(&folder.path().join("g%d.png")).contains("g1.png in"));
         assert!(problem(&folder.path().join("g%s.png")).contains("begins no number"));
+        let large = "99999999999999999999.png";
+        for before in ["h", "shot."] {
+            fs::write(folder.path().join(format!("{before}{large}")), b"").unwrap();
+        }
+        let note = "1 file has a number that is too large (beyond 64 bits), and is left out";
+        let notes = listed(&folder.path().join("shot.%d.png")).notes;
+        assert_eq!(notes, [format!("{note}: shot.{large}")]);
+        assert!(problem(&folder.path().join("h%d.png")).ends_with(&format!("{note}: h{large}")));
         // A folder's percent sign is only that.
         let odd = folder.path().join("100%");
         fs::create_dir(&odd).unwrap();
