@@ -1486,6 +1486,19 @@ fn what_formats_say_of_the_picture_is_carried_or_named() {
         assert!((120..136).contains(&alpha), "{alpha}");
         fs::write(at("b.webp"), riff(&[&extended[..], b"UNKN\x02\0\0\0hi"].concat())).unwrap();
         read_with_a_word(&at("b.webp"), "left out: chunk UNKN");
+        // Flags of Exif and XMP that are not there.
+        let mut announced = extended.clone();
+        announced[8] = 0x0c;
+        fs::write(at("c.webp"), riff(&announced)).unwrap();
+        read_with_a_word(
+            &at("c.webp"),
+            "its header announces Exif and XMP, and no chunk holds it",
+        );
+        let said = filtered(&at("c.webp"), &at("c.png"), &[]);
+        assert!(
+            samples(&at("c.png"), "rgba") == samples(&at("webp.png"), "rgba"),
+            "{said}"
+        );
     }
 
     // A DPX of two rows that is to be mirrored, of film's logarithm.

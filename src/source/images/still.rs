@@ -4,7 +4,7 @@ use super::ffmpeg_still::FfmpegStill;
 use super::formats::checked_png::CheckedPng;
 use super::formats::tiff::{Problem, Tiff};
 use super::formats::webp_chunks::Missing;
-use super::formats::{bmp_alpha, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_alpha, webp_chunks};
+use super::formats::{bmp_alpha, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_chunks, webp_flags};
 use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
@@ -115,12 +115,14 @@ impl<'a> Still<'a> {
             Decoding::Image(format) => {
                 let budget = ReadBudget::new();
                 let input = BufReader::new(file);
-                let announced = match kind {
-                    ImageKind::WebP => webp_alpha::announced(path).map_err(io)?,
+                let corrected = match kind {
+                    ImageKind::WebP => webp_flags::corrected(path).map_err(io)?,
                     _ => None,
                 };
-                let decoder = if let Some(announced) = announced {
-                    decoder(BudgetedReader::new(Cursor::new(announced), &budget), format)
+                let mut losses = Vec::new();
+                let decoder = if let Some(corrected) = corrected {
+                    losses.extend(corrected.absent);
+                    decoder(BudgetedReader::new(Cursor::new(corrected.file), &budget), format)
                 } else if kind == ImageKind::Png {
                     match CheckedPng::open(BudgetedReader::new(PngPixels::new(input), &budget)) {
                         Some(decoder) => Ok(Box::new(decoder) as Box<dyn ImageDecoder>),
@@ -142,8 +144,9 @@ impl<'a> Still<'a> {
                     ImageKind::WebP => cut_webp(path).map_err(io)?,
                     _ => None,
                 };
+                losses.extend(loss);
                 let mut picture = ByImage {
-                    losses: loss.into_iter().collect(),
+                    losses,
                     ..ByImage::of(decoder)
                 };
                 if kind == ImageKind::Hdr {

@@ -2,10 +2,10 @@
 //!
 //! | decoded here | beside another decoder |
 //! |---|---|
-//! | `dds`, `exr`, `jpeg`, `pfm`, `tga`, `tiff` | `bmp_alpha`, `webp_alpha`: alpha that no header states |
+//! | `dds`, `exr`, `jpeg`, `pfm`, `tga`, `tiff` | `bmp_alpha`: alpha that no header states |
 //! | `checked_png`: PNG with its checksum | `palette`: pixels beyond a palette (PNG, BMP) |
 //! | `ico`: the file of one picture of several | `pnm`, `hdr`: what a head says beside the size |
-//! | | `webp_chunks`: WebP chunks against the file's length |
+//! | | `webp_chunks`, `webp_flags`: WebP chunks against the file's length and its flags |
 
 pub(super) mod bmp_alpha;
 pub(super) mod checked_png;
@@ -19,5 +19,5 @@ pub(super) mod pfm;
 pub(super) mod pnm;
 pub(super) mod tga;
 pub(super) mod tiff;
-pub(super) mod webp_alpha;
 pub(in crate::source) mod webp_chunks;
+pub(super) mod webp_flags;
