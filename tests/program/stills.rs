@@ -1411,7 +1411,29 @@ fn frames_that_an_animated_png_lacks_and_its_default_picture_are_named() {
         &[control(0, 1), frame(1), control(2, 1), frame(3)],
     );
     let said = filtered(&at("lacks.png"), &at("lacks/"), &[]);
-    assert!(said.contains("states 4 frames and holds 2"), "{said}");
+    assert!(
+        said.contains("states 4 frames and holds 2") && !said.contains("what frames clear"),
+        "{said}"
+    );
+    // A frame that is cleared, and one that covers it or lacks a row. What is clear is black to FFmpeg.
+    let cleared = |rows: u8| {
+        let mut first = control(0, 1)[8..34].to_vec();
+        first[24] = 1;
+        let mut second = control(2, 1)[8..34].to_vec();
+        second[11] = rows;
+        [
+            chunk(b"fcTL", &first),
+            frame(1),
+            chunk(b"fcTL", &second),
+            frame(3),
+        ]
+    };
+    for (rows, is_said) in [(8, false), (7, true)] {
+        animated("cleared.png", 2, &cleared(rows));
+        let said = filtered(&at("cleared.png"), &at("cleared/"), &["--overwrite"]);
+        let words = "transparency of what frames clear, which becomes black";
+        assert_eq!(said.contains(words), is_said, "{said}");
+    }
 }
 
 #[test]

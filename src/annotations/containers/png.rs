@@ -143,12 +143,20 @@ pub(in crate::annotations) fn excerpt(input: &mut (impl BufRead + Seek), len: u6
             continue;
         }
         if &name == b"IHDR" && rest == 17 {
-            let Some([_, _, _, _, _, _, _, _, depth, colour, ..]) = take_array::<17>(input)? else {
+            let Some(header) = take_array::<17>(input)? else {
                 break;
             };
+            let [w0, w1, w2, w3, h0, h1, h2, h3, depth, colour, ..] = header;
             is_shallow_gray = depth < 8 && colour == 0;
+            animation.is_opaque = matches!(colour, 0 | 2);
+            animation.cleared = Some(Area {
+                width: u32::from_be_bytes([w0, w1, w2, w3]),
+                height: u32::from_be_bytes([h0, h1, h2, h3]),
+                ..Area::default()
+            });
             continue;
         }
+        animation.is_opaque &= &name != b"tRNS";
         if &name == b"tRNS" && rest == 6 {
             let Some([k0, k1, ..]) = take_array::<6>(input)? else {
                 break;
@@ -188,6 +196,32 @@ struct Animation {
     instant: u32,
     /// The picture of a still comes before the first frame.
     is_begun_by_picture: bool,
+    /// Pixels have no alpha, so that what is cleared becomes black.
+    is_opaque: bool,
+    /// What is transparent before the next frame is drawn.
+    cleared: Option<Area>,
+    /// A frame leaves some of that as it is.
+    shows_cleared: bool,
+}
+
+/// A rectangle of the picture.
+#[derive(Clone, Copy, Default)]
+struct Area {
+    width: u32,
+    height: u32,
+    left: u32,
+    top: u32,
+}
+
+impl Area {
+    /// True if all of `other` lies in it.
+    fn covers(self, other: Area) -> bool {
+        let end = |at: u32, length: u32| u64::from(at) + u64::from(length);
+        self.left <= other.left
+            && self.top <= other.top
+            && end(self.left, self.width) >= end(other.left, other.width)
+            && end(self.top, self.height) >= end(other.top, other.height)
+    }
 }
 
 impl Animation {
@@ -195,8 +229,25 @@ impl Animation {
     const CONTROL: usize = 30;
 
     fn take_control(&mut self, control: &[u8; Animation::CONTROL]) {
+        /// What becomes of the frame's area before the next one: it stays, is cleared, or becomes what it was.
+        const CLEARED: u8 = 1;
+        const RESTORED: u8 = 2;
+        // Number, size, place; then the time as a fraction of a second, and what follows.
+        let word = |at| be32(control, at).unwrap_or_default();
+        let area = Area {
+            width: word(4),
+            height: word(8),
+            left: word(12),
+            top: word(16),
+        };
+        self.shows_cleared |= self.cleared.is_some_and(|cleared| !area.covers(cleared));
+        let is_cleared = match control[24] {
+            CLEARED => true,
+            RESTORED => self.frames == 0,
+            _ => false,
+        };
+        self.cleared = is_cleared.then_some(area);
         self.frames = self.frames.saturating_add(1);
-        // Number, size, place; then the time as a fraction of a second.
         if part(control, 20, 2) == Some(&[0, 0]) {
             self.instant = self.instant.saturating_add(1);
         }
@@ -210,6 +261,9 @@ impl Animation {
             found.frames = Some((stated, self.frames));
         }
         found.has_default_picture = self.is_begun_by_picture && self.frames > 0;
+        if self.is_opaque && self.shows_cleared && self.frames > 1 {
+            found.leave_out("transparency of what frames clear, which becomes black".to_owned());
+        }
         let instant = instant_frames(self.instant.into(), self.frames.into(), "0", "1/15 s");
         found.changes.extend(instant.filter(|_| self.frames > 1));
     }
