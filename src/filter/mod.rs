@@ -4,6 +4,7 @@
 //! chain into the numbers for one pixel format.
 
 mod border;
+mod direction;
 mod language;
 mod masks;
 mod plan;

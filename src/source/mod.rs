@@ -20,9 +20,9 @@ pub mod video;
 #[cfg(feature = "ffmpeg")]
 #[doc(hidden)]
 pub use steps::floats;
-#[doc(hidden)]
-pub use steps::seam;
 pub use steps::{fields, range};
+#[doc(hidden)]
+pub use steps::{seam, turns};
 pub use uncompressed::{raw, y4m};
 
 use crate::frame::{

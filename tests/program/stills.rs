@@ -598,6 +598,17 @@ fn annotations_are_carried_or_named() {
         .output()
         .unwrap();
     assert!(String::from_utf8_lossy(&probed.stdout).contains("rotation=-90"));
+    // Masks that are not the same in all directions lie on both as they are stored.
+    let note = "sobel-y is not the same in all directions, and is applied to pictures as they are stored; \
+                these are shown turned (90 degrees clockwise)";
+    for (input, filter, is_said) in [
+        (&input, "sobel-y", true),
+        (&input, "sobel", false),
+        (&video, "sobel-y", true),
+    ] {
+        let said = filtered(input, Path::new("null:"), &["--filter", filter]);
+        assert_eq!(said.contains(note), is_said, "{said}");
+    }
 }
 
 /// True if FFmpeg has the encoder; a test says so where not.

@@ -4,14 +4,16 @@ use super::words;
 use crate::cli::Failure;
 use clap::Args;
 use framepipe::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Planes};
-use framepipe::frame::Remarks;
+use framepipe::frame::{Remarks, Turn};
+use framepipe::source::turns;
 use std::path::Path;
 
 /// The filters, and how they are applied.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FilteringArguments {
     /// What is done to each frame, such as gaussian:sigma=2 or gaussian:2 (`framepipe masks` lists them);
-    /// several are applied in order, given one by one or with commas between them.
+    /// several are applied in order, given one by one or with commas between them. Masks lie on pictures as
+    /// they are stored, before Exif or a video turns them.
     #[arg(
         short,
         long = "filter",
@@ -94,6 +96,24 @@ impl FilteringArguments {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// What there is to say of pictures that are shown turned, if a filter is not the same in all directions.
+    pub(crate) fn saying_of_turns(&self) -> Option<turns::Saying> {
+        let turns = || (2..=8).filter_map(Turn::from_exif);
+        let mut filters = self.chain().filters;
+        filters.retain(|filter| turns().any(|turn| filter.depends_on(turn)));
+        (!filters.is_empty()).then(|| -> turns::Saying {
+            Box::new(move |turn| {
+                let filter = filters.iter().find(|filter| filter.depends_on(turn))?;
+                Some(format!(
+                    "{} is not the same in all directions, and is applied to pictures as they are stored; \
+                     these are shown turned ({})",
+                    filter.label,
+                    turn.word()
+                ))
+            })
+        })
     }
 
     /// A note about interlaced pictures whose fields a mask mixes, if one does; `whose` says which pictures.

@@ -103,6 +103,13 @@ impl Turn {
         turn(self.a, self.c, self.b, self.d)
     }
 
+    /// Where a pixel that is stored `(across, down)` from another one is shown from that.
+    pub fn shown_offset(self, (across, down): (isize, isize)) -> (isize, isize) {
+        let (a, b, c, d) = (self.a.into(), self.b.into(), self.c.into(), self.d.into());
+        let sum = |p: isize, q: isize| p * across + q * down;
+        (sum(a, c), sum(b, d))
+    }
+
     /// Width and height of what is shown of a picture of `size`.
     pub fn shown_size(self, (width, height): (usize, usize)) -> (usize, usize) {
         if self.swaps_axes() {

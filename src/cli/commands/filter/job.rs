@@ -100,6 +100,9 @@ impl Single<'_> {
         if let Some(files) = &opened.files {
             check_files(files, &self.output)?;
         }
+        if let Some(saying) = self.filtering.saying_of_turns() {
+            opened.source = source::turns::watched(opened.source, saying);
+        }
         let is_interlaced = Arc::new(AtomicBool::new(false));
         let source = if self.filtering.fields {
             let split = source::fields::split(opened.source);

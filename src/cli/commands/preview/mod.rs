@@ -188,6 +188,9 @@ impl PreviewArguments {
             time = tenth(info);
             opened.source = range::within(opened.source, one(time)?)?;
         }
+        if let Some(saying) = self.filtering.saying_of_turns() {
+            opened.source = source::turns::watched(opened.source, saying);
+        }
         Ok((opened, time))
     }
 
