@@ -229,7 +229,8 @@ impl Animation {
     const CONTROL: usize = 30;
 
     fn take_control(&mut self, control: &[u8; Animation::CONTROL]) {
-        /// What becomes of the frame's area before the next one: it stays, is cleared, or becomes what it was.
+        /// What becomes of the frame's area before the next one, unless it stays: it is cleared, or becomes
+        /// what it was.
         const CLEARED: u8 = 1;
         const RESTORED: u8 = 2;
         // Number, size, place; then the time as a fraction of a second, and what follows.

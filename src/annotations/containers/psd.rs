@@ -9,8 +9,8 @@ use crate::annotations::{Annotations, Density, DensityUnit, FileMetadata, be16, 
 
 const HEADER: usize = 26;
 
-/// Where the mode is, and those whose pixels are given otherwise: numbers of colours, CMYK, and gray with inks
-/// to print it in.
+/// Where the mode is, and those whose pixels are given otherwise: numbers of colours, CMYK, and gray with
+/// inks to print it in.
 const MODE: usize = 24;
 const INDEXED: u16 = 2;
 const CMYK: u16 = 4;

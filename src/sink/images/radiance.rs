@@ -19,8 +19,11 @@ pub(super) fn nearest(pixels: &[u8]) -> Vec<u8> {
 }
 
 fn nearest_pixel(pixel: [f32; 3]) -> [f32; 3] {
-    // NaN becomes 0, too.
-    let pixel = pixel.map(|value| f64::from(value.max(0.0).min(MOST)));
+    let pixel = pixel.map(|value| match value {
+        value if value > 0.0 => f64::from(value.min(MOST)),
+        // NaN, too.
+        _ => 0.0,
+    });
     let most = pixel.into_iter().fold(0.0, f64::max);
     if most < f64::from(LEAST) {
         return [0.0; 3];

@@ -436,7 +436,7 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
         match pattern.number(&name) {
             Some(number) => numbers.push(number),
             None if pattern.is_beyond(&name) && folder.join(&name).is_file() => {
-                beyond.push(folder.join(name))
+                beyond.push(folder.join(name));
             }
             None => {}
         }
