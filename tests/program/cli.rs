@@ -617,6 +617,9 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
     let folder = Folder::new();
     let (clip, out) = (sample("clip-odd.mp4"), folder.name("out.mkv"));
     let bare = folder.name("out");
+    let elsewhere = Folder::new();
+    let link = elsewhere.name("link.json");
+    std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
     let cases: &[(&[&str], &str)] = &[
         (&[&clip, &out, "--filter", "blurr"], "'blurr' is no filter"),
         (&[&clip, &out, "--filter", "mask:rows=1 1;1 1"], "2x2"),
@@ -669,6 +672,35 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
             &[&clip, "-", "--frame-hashes", "-"],
             "standard output is the output",
         ),
+        (
+            &[&clip, "raw:/dev/stdout", "--frame-hashes", "-"],
+            "standard output is the output",
+        ),
+        (
+            &[&clip, "-", "--frame-hashes", "/dev/stdout"],
+            "both output and list of hashes",
+        ),
+        (&[&clip, "-", "--report", &link], "both output and report"),
+        (
+            &[&clip, "null:", "--frame-hashes", "-", "--report", &link],
+            "standard output is the report",
+        ),
+        (
+            &[&clip, "null:", "--trace", &link, "--report", &link],
+            "both report and trace",
+        ),
+        (
+            &[&clip, "-", "--progress", "json:1"],
+            "standard output is the output",
+        ),
+        (
+            &[&clip, "raw:/dev/stdout", "--progress", "json:1"],
+            "standard output is the output",
+        ),
+        (
+            &[&clip, "null:", "--report", &link, "--progress", "json:1"],
+            "standard output is the report",
+        ),
         (&[&clip, &out, "--max-pixels", "2^30"], "in digits"),
         (&[&clip, &bare], "out.mp4"),
         (&[&clip, &out, "--encoder-option", "tune"], "key=value"),
@@ -680,6 +712,13 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
         let said = filter(2, arguments);
         assert!(said.to_lowercase().contains(expected), "{arguments:?}: {said}");
     }
+    // Both streams of a shell lead into one pipe, and the differences to where the comparison is printed.
+    let into_one = format!("{PROGRAM} filter {clip} - -q --filter soft --progress json 2>&1");
+    let done = Command::new("sh").args(["-c", &into_one]).output().unwrap();
+    assert_eq!(done.status.code(), Some(2));
+    assert!(text(&done.stdout).contains("--progress json: standard error is the output"));
+    let pictures = run(&["diff", &clip, &clip, "-o", "raw:/dev/stdout"]);
+    assert_eq!(pictures.status.code(), Some(2), "{}", text(&pictures.stderr));
     let missing = run(&["filter", &clip, &out]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("--filter"));

@@ -10,7 +10,7 @@ pub(crate) use files::Files;
 pub(crate) use input::{FileChoice, Input, Opened};
 pub(crate) use output::Output;
 pub(crate) use pair::{check_distinct, check_files, is_file_of_end};
-pub(crate) use path::{identity, names_same_file, parent};
+pub(crate) use path::{identity, names_same_file, open_written_identity, parent, written_identity};
 
 use framepipe::source::raw::RawSpecError;
 use framepipe::source::synthetic::SyntheticSpecError;

@@ -1,7 +1,7 @@
 //! OUTPUT: its names, and the sink that it means.
 
 use super::files::Files;
-use super::path::parent;
+use super::path::{open_written_identity, parent, written_identity};
 use super::{EndpointError, PIPE, is_scheme, is_y4m};
 use crate::cli::Failure;
 use crate::cli::options::encoding::EncodingArguments;
@@ -17,6 +17,7 @@ use framepipe::still::ImageKind;
 use framepipe::wording::counted;
 use std::ffi::OsString;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -229,6 +230,20 @@ impl Output {
     /// True if frames go to standard output.
     pub(crate) fn is_stdout(&self) -> bool {
         self.path() == Some(Path::new(PIPE))
+    }
+
+    /// Device and inode of the file, pipe or socket that frames go to, if it is there already.
+    pub(crate) fn written_identity(&self) -> Option<(u64, u64)> {
+        match self.is_stdout() {
+            true => open_written_identity(io::stdout()),
+            false => written_identity(self.path()?),
+        }
+    }
+
+    /// True if frames go to standard output, by whichever name.
+    pub(crate) fn leads_to_stdout(&self) -> bool {
+        let is_same = |id| open_written_identity(io::stdout()) == Some(id);
+        self.is_stdout() || self.written_identity().is_some_and(is_same)
     }
 
     /// What is left of a run that was abandoned when it had written `frames`: whole image files, and what a

@@ -1,8 +1,8 @@
 //! Paths that may lead to one file.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 /// The folder of a file.
@@ -22,10 +22,30 @@ pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
 
 /// The same of a file that is open.
 pub(crate) fn open_identity(file: impl AsFd) -> Option<(u64, u64)> {
-    let facts = File::from(file.as_fd().try_clone_to_owned().ok()?)
-        .metadata()
-        .ok()?;
+    let facts = facts_of_open(file)?;
     facts.is_file().then(|| (facts.dev(), facts.ino()))
+}
+
+/// Device and inode of what is written to at `path`: a file, a pipe or a socket, behind links. `None` for
+/// terminals and other devices, where nothing written together is lost.
+pub(crate) fn written_identity(path: &Path) -> Option<(u64, u64)> {
+    written(&std::fs::metadata(path).ok()?)
+}
+
+/// The same of a stream that is open.
+pub(crate) fn open_written_identity(stream: impl AsFd) -> Option<(u64, u64)> {
+    written(&facts_of_open(stream)?)
+}
+
+fn facts_of_open(file: impl AsFd) -> Option<Metadata> {
+    let copy = file.as_fd().try_clone_to_owned().ok()?;
+    File::from(copy).metadata().ok()
+}
+
+fn written(facts: &Metadata) -> Option<(u64, u64)> {
+    let kind = facts.file_type();
+    let keeps = kind.is_file() || kind.is_fifo() || kind.is_socket();
+    keeps.then(|| (facts.dev(), facts.ino()))
 }
 
 /// True if both names are, or will be, names of one file: they lead to the same one, or have the same last

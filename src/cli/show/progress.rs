@@ -10,12 +10,14 @@
 //! the fields of the JSON.
 
 use crate::cli::Failure;
+use crate::cli::endpoint::open_written_identity;
 use framepipe::pipeline::{Progress, Stop};
 use framepipe::report::Stage;
 use framepipe::wording::counted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::collections::VecDeque;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::str::FromStr;
@@ -57,6 +59,28 @@ impl FromStr for ProgressFormat {
                 let number = fd.strip_prefix(':').and_then(|fd| fd.parse().ok());
                 number.map(|fd| ProgressFormat::Json(Some(fd))).ok_or_else(wrong)
             }
+        }
+    }
+}
+
+impl ProgressFormat {
+    /// The descriptor that objects are written to.
+    pub(crate) fn descriptor(self) -> u32 {
+        let ProgressFormat::Json(fd) = self;
+        fd.unwrap_or(2)
+    }
+
+    /// Device and inode of the file, pipe or socket that objects are written to.
+    pub(crate) fn written_identity(self) -> Option<(u64, u64)> {
+        open_written_identity(descriptor(self.descriptor()).ok()?)
+    }
+}
+
+impl fmt::Display for ProgressFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProgressFormat::Json(None) => f.write_str("json"),
+            ProgressFormat::Json(Some(fd)) => write!(f, "json:{fd}"),
         }
     }
 }

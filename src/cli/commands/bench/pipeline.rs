@@ -149,7 +149,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     }
     arguments.output.check(&arguments.encoding)?;
     check_distinct(&arguments.input, &arguments.output)?;
-    if arguments.output.is_stdout() {
+    if arguments.output.leads_to_stdout() {
         return Err(Failure::Usage(
             "standard output is for what was measured; choose another output, such as null:".to_owned(),
         ));

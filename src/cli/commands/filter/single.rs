@@ -3,7 +3,8 @@
 use super::{FilterArguments, is_page};
 use crate::cli::Failure;
 use crate::cli::endpoint::{
-    FileChoice, Input, Output, check_distinct, is_file_of_end, names_same_file, parent,
+    FileChoice, Input, Output, check_distinct, is_file_of_end, names_same_file, open_written_identity,
+    parent, written_identity,
 };
 use crate::cli::options::region::Run;
 use crate::cli::process::interrupt::{OnInterrupt, Policy};
@@ -114,11 +115,6 @@ impl<'a> Single<'a> {
                 )));
             }
         }
-        if self.frame_hashes.is_some() && self.hashes_file().is_none() && self.output.is_stdout() {
-            return Err(Failure::Usage(
-                "--frame-hashes -: standard output is the output; name a file".to_owned(),
-            ));
-        }
         let own: Vec<(&str, &Path)> = self.own_files().collect();
         for (n, &(noun, path)) in own.iter().enumerate() {
             self.check_own(noun, path)?;
@@ -128,7 +124,11 @@ impl<'a> Single<'a> {
                     path.display()
                 )));
             }
-            if let Some((first, _)) = own[..n].iter().find(|(_, before)| names_same_file(before, path)) {
+            let is_same = |before: &Path| {
+                let id = written_identity(path);
+                names_same_file(before, path) || id.is_some() && id == written_identity(before)
+            };
+            if let Some((first, _)) = own[..n].iter().find(|(_, before)| is_same(before)) {
                 let path = path.display();
                 return Err(Failure::Usage(match *first == noun {
                     true => format!("{path} is named twice as a {noun}; choose another name"),
@@ -136,7 +136,52 @@ impl<'a> Single<'a> {
                 }));
             }
         }
-        Ok(())
+        self.check_streams()
+    }
+
+    /// Refuses lines of text in the midst of the output or of another file that the run writes.
+    fn check_streams(&self) -> Result<(), Failure> {
+        if self.frame_hashes.is_some() && self.hashes_file().is_none() {
+            let stdout = open_written_identity(io::stdout());
+            let noun = match self.output.is_stdout() {
+                true => Some("output"),
+                false => self.written_as(stdout),
+            };
+            if let Some(noun) = noun {
+                return Err(Failure::Usage(format!(
+                    "--frame-hashes -: standard output is the {noun}; name a file"
+                )));
+            }
+        }
+        let Some(form) = self.progress else {
+            return Ok(());
+        };
+        let noun = match self.output.is_stdout() && form.descriptor() == 1 {
+            true => Some("output"),
+            false => self.written_as(form.written_identity()),
+        };
+        let stream = match form.descriptor() {
+            1 => "standard output",
+            2 => "standard error",
+            _ => "this file descriptor",
+        };
+        match noun {
+            Some(noun) => Err(Failure::Usage(format!(
+                "--progress {form}: {stream} is the {noun}; choose another descriptor, such as json:3 with \
+                 3> progress.jsonl"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// What an open stream, by its device and inode, is written as: the output or another file of the run.
+    fn written_as(&self, stream: Option<(u64, u64)>) -> Option<&'static str> {
+        let stream = stream?;
+        if self.output.written_identity() == Some(stream) {
+            return Some("output");
+        }
+        let mut own = self.own_files();
+        own.find_map(|(noun, path)| (written_identity(path) == Some(stream)).then_some(noun))
     }
 
     /// The files that a run writes beside its output, and what each is.
@@ -179,10 +224,12 @@ impl<'a> Single<'a> {
 
     /// Refuses a file to be written that is the input or the output as well.
     fn check_own(&self, noun: &str, path: &Path) -> Result<(), Failure> {
+        let is_written = |id| self.output.written_identity() == Some(id);
         if self
             .output
             .path()
             .is_some_and(|output| is_file_of_end(output, io::stdout(), path))
+            || written_identity(path).is_some_and(is_written)
         {
             return Err(Failure::Usage(format!(
                 "{} is both output and {noun}; choose another name",
