@@ -989,7 +989,7 @@ const fn whole(extension: &'static str, encoding: &'static [&'static str], varie
     }
 }
 
-const WHOLE: [Whole; 19] = [
+const WHOLE: [Whole; 20] = [
     whole("mp4", H264_AAC, true),
     whole("mov", &["-c:v", "mjpeg", "-c:a", "pcm_s16le"], true),
     whole("mkv", H264_AAC, true),
@@ -1017,6 +1017,23 @@ const WHOLE: [Whole; 19] = [
     ),
     whole("m2v", &["-c:v", "mpeg2video", "-bf", "2", "-an"], false),
     whole("mjpeg", &["-c:v", "mjpeg", "-an"], false),
+    // The sound begins before the pictures, of which all but the first are moved.
+    whole(
+        "m4v",
+        &[
+            "-c:v",
+            "libx264",
+            "-bf",
+            "0",
+            "-c:a",
+            "aac",
+            "-movflags",
+            "frag_keyframe+empty_moov",
+            "-f",
+            "mp4",
+        ],
+        false,
+    ),
 ];
 
 #[test]

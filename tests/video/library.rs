@@ -1108,6 +1108,49 @@ fn what_a_demuxer_cannot_read_is_reported() {
         });
         assert!(frames < 45 && said.contains(sentence), "{frames}: {said}");
     }
+    // An entry of AVI's index, no mark of NUT behind the damage, and FLV that ends with a whole tag.
+    let sound = ["-f", "lavfi", "-i", "sine=d=2:r=48000", "-c:a", "pcm_s16le"];
+    let with_sound = [&sound[..], &["-c:v", "huffyuv"]].concat();
+    let (frames, said) = spoilt("entry.avi", &with_sound, |bytes, _| {
+        let index = bytes.windows(4).rposition(|name| name == b"idx1").unwrap();
+        // No entry's name, flags, place or size.
+        for (place, n) in bytes[index + 414..][..40].iter_mut().zip(0_u8..) {
+            *place = n.wrapping_mul(37).wrapping_add(126);
+        }
+    });
+    assert!(
+        frames == 49 && said.contains("only 49 of its 50 frames are there"),
+        "{frames}: {said}"
+    );
+    let (frames, said) = spoilt("mark.nut", &["-c:v", "mpeg4", "-g", "10"], |bytes, places| {
+        let at = places[41].0;
+        bytes[at - 8..at + 60].fill(0);
+    });
+    assert!(
+        frames < 50 && said.contains("what comes behind is not read"),
+        "{frames}: {said}"
+    );
+    let (frames, said) = spoilt("tag.flv", &["-c:v", "flv"], |bytes, places| {
+        bytes.truncate(places[20].0);
+    });
+    assert!(
+        frames == 20 && said.contains("its header says 2.000 s"),
+        "{frames}: {said}"
+    );
+    // Files that were joined.
+    for (name, options) in [
+        ("joined.mp4", &["-c:v", "mpeg4"][..]),
+        ("fragments.mp4", &fragments),
+        ("joined.flv", &["-c:v", "flv"]),
+        ("joined.wmv", &["-c:v", "wmv2"]),
+        ("joined.apng", &[]),
+    ] {
+        let (frames, said) = spoilt(name, options, |bytes, _| bytes.extend_from_within(..));
+        assert!(
+            frames < 100 && said.contains("another movie begins: not all of both is read"),
+            "{name}: {frames}: {said}"
+        );
+    }
     for (name, more) in [("clip.ts", &[][..]), ("clip.m2ts", &["-mpegts_m2ts_mode", "1"])] {
         let options = [&["-c:v", "mpeg2video"], more].concat();
         let (_, said) = spoilt(name, &options, |bytes, _| bytes.truncate(bytes.len() - 100));

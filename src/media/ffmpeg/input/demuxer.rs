@@ -83,6 +83,8 @@ impl Medium {
 /// What a demuxer says of one of its streams.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamFacts {
+    /// The container's own number for it, such as that of an MP4 file's track.
+    pub(crate) id: i32,
     pub(crate) medium: Medium,
     /// FFmpeg's name of the codec.
     pub(crate) codec: String,
@@ -487,6 +489,7 @@ impl Demuxer {
         // SAFETY: the name is static.
         let codec = text(unsafe { ffi::avcodec_get_name(parameters.codec_id) });
         Some(StreamFacts {
+            id: stream.id,
             medium: Medium::of(parameters.codec_type),
             codec,
             has_codec: !matches!(

@@ -5,6 +5,8 @@ use crate::source::video::VideoSource;
 use crate::source::video::known::extent::{self, Extent};
 use crate::source::video::known::fragments::has_fragments_behind;
 use crate::source::video::known::jpeg_xl::JpegXl;
+use crate::source::video::known::nut::has_frames_behind;
+use crate::source::video::known::{avi, joined};
 
 impl VideoSource {
     /// Looks, at the end, for signs that the input was cut off.
@@ -28,6 +30,10 @@ impl VideoSource {
         {
             extent = Extent::Broken;
         }
+        // FFmpeg looks for the next mark behind damage, and there may be none before the index.
+        if extent == Extent::Whole && format == "nut" && has_frames_behind(&self.file.path, reached) {
+            extent = Extent::Broken;
+        }
         let (rate, stream) = (self.info.frame_rate, self.input.stream);
         self.findings.cut = self.findings.damage.missing_end(
             &self.input.demuxer,
@@ -45,6 +51,13 @@ impl VideoSource {
             // What comes behind is lost, unless the file states that this is its end.
             self.findings.cut = self.findings.cut.take().or(complaint
                 .map(|complaint| format!("its bytes make no sense ({complaint}) where reading ended")));
+        }
+        if self.findings.cut.is_none() {
+            self.findings.cut = self.lost_of_index();
+        }
+        let format = self.input.demuxer.format_name();
+        if self.findings.cut.is_none() && joined::begins_again(&self.file.path, format, reached) {
+            self.findings.cut = Some(joined::SENTENCE.to_owned());
         }
         // Behind a seek, leading pictures belong to what comes before.
         let head = self
@@ -75,5 +88,22 @@ impl VideoSource {
             ))),
             _ => Ok(()),
         }
+    }
+    /// Pictures of an AVI file that its index does not lead to though its header counts them, as a sentence. Those
+    /// behind a lost one come too early.
+    fn lost_of_index(&self) -> Option<String> {
+        let (demuxer, damage) = (&self.input.demuxer, &self.findings.damage);
+        let is_read_by_index = demuxer.indexed_packets(self.input.stream).is_some()
+            && demuxer.jumps().count == 0
+            && !self.skip.has_sought();
+        let facts = demuxer.stream(self.input.stream).filter(|_| is_read_by_index)?;
+        let frames = u64::try_from(facts.frames).ok()?;
+        // A tick is a frame.
+        let ends = (damage.stream_end / facts.time_base.to_f64()).round() as u64;
+        if damage.read >= frames || ends >= frames {
+            return None;
+        }
+        let there = ends + avi::repeats_at_end(&self.file.path, self.input.stream)?;
+        (there < frames).then(|| format!("only {there} of its {frames} frames are there"))
     }
 }

@@ -15,6 +15,7 @@ pub(super) use steps::Steps;
 use super::VideoSource;
 use super::decoding::Progress;
 use super::file::InputFile;
+use super::known::fragments::stated_durations;
 use crate::frame::{Remarks, too_large};
 use crate::media::ffmpeg::AvError;
 use crate::source::{SourceError, late_start_sentence};
@@ -205,8 +206,17 @@ impl VideoSource {
         let is_timed_by_decoding =
             demuxer.format_name() == "mxf" && !self.findings.steps.goes_back() && reorders();
         match demuxer.listed_packets(stream) {
-            None if !is_timed_by_decoding => self.findings.steps.sentence(self.info.time_base),
-            _ => None,
+            None if !is_timed_by_decoding => {}
+            _ => return None,
+        }
+        let (steps, base) = (&self.findings.steps, self.info.time_base);
+        let found = steps.sentence(base, &BTreeSet::new())?;
+        match demuxer.stream(stream) {
+            // Fragments say how long their pictures last, which FFmpeg keeps to itself.
+            Some(facts) if demuxer.format_name().contains("mp4") => {
+                steps.sentence(base, &stated_durations(&self.file.path, facts.id))
+            }
+            _ => Some(found),
         }
     }
 

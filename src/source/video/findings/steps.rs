@@ -11,7 +11,7 @@
 //! packets, which says how long each of them lasts, though in order of decoding.
 
 use crate::frame::Rational;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of steps that are counted; a video with more has no rate.
 const MOST_KINDS: usize = 256;
@@ -31,6 +31,8 @@ pub(in crate::source::video) struct Steps {
     /// Steps that are longer than any before by half, or were: where they begin, how long they are, and how
     /// many steps there were with them.
     long: Vec<(i64, i64, u64)>,
+    /// The step from the first picture to the second.
+    first: Option<i64>,
     count: u64,
     seams: Seams,
     /// A packet is shown before one that came earlier.
@@ -98,6 +100,9 @@ impl Steps {
             return;
         }
         self.count += 1;
+        if self.count == 1 {
+            self.first = Some(step);
+        }
         if self.kinds.len() < MOST_KINDS || self.kinds.contains_key(&step) {
             *self.kinds.entry(step).or_default() += 1;
         }
@@ -122,7 +127,8 @@ impl Steps {
     }
 
     /// Where pictures are missing, and how many would fit there; empty for a stream without a rate.
-    fn holes(&self) -> Vec<(i64, u64)> {
+    /// Steps in `stated` are no holes: a picture was said to last so long.
+    fn holes(&self, stated: &BTreeSet<i64>) -> Vec<(i64, u64)> {
         let Some(usual) = self.usual() else {
             return Vec::new();
         };
@@ -134,26 +140,34 @@ impl Steps {
             .filter(|&(&step, _)| is_usual(step))
             .map(|(_, &count)| count)
             .sum();
-        let holes: Vec<(i64, u64)> = self
-            .long
-            .iter()
+        // A container that brings forward its sound may move all pictures but the first.
+        let is_moved = |step: i64, count: u64| count == 1 && 8 * step < 15 * usual;
+        let long: Vec<_> = (self.long.iter())
             .filter(|&&(_, step, _)| is_long(step, usual))
-            .map(|&(at, step, _)| (at, ((step + usual / 2) / usual - 1).max(1) as u64))
             .collect();
-        let behind = self.long.iter().rev().find(|&&(_, step, _)| is_long(step, usual));
-        let behind = behind.map_or(0, |&(_, _, count)| self.count - count);
+        let holes: Vec<(i64, u64)> = (long.iter())
+            .filter(|&&&(_, step, count)| !is_moved(step, count) && !stated.contains(&step))
+            .map(|&&(at, step, _)| (at, ((step + usual / 2) / usual - 1).max(1) as u64))
+            .collect();
+        let behind = long.last().map_or(0, |&&(_, _, count)| self.count - count);
         if !self.ended && behind < FEWEST {
             // A rate that changes where reading stops looks the same.
             return Vec::new();
         }
-        let explained = regular + holes.len() as u64;
+        let is_odd = |step: i64| !is_usual(step) && !is_long(step, usual);
+        let explained = regular + long.len() as u64 + u64::from(self.first.is_some_and(is_odd));
         let is_fixed = self.count >= FEWEST && regular * 20 >= self.count * 19 && explained == self.count;
         if is_fixed { holes } else { Vec::new() }
     }
 
-    /// The pictures that are missing, as a sentence. `base` is the seconds of a tick.
-    pub(in crate::source::video) fn sentence(&self, base: Rational) -> Option<String> {
-        let holes = self.holes();
+    /// The pictures that are missing, as a sentence. `base` is the seconds of a tick, and `stated` holds the
+    /// ticks that pictures are known to last.
+    pub(in crate::source::video) fn sentence(
+        &self,
+        base: Rational,
+        stated: &BTreeSet<i64>,
+    ) -> Option<String> {
+        let holes = self.holes(stated);
         let &(at, _) = holes.first()?;
         let missing: u64 = holes.iter().map(|&(_, missing)| missing).sum();
         let seconds = at as f64 * base.to_f64();
@@ -190,16 +204,18 @@ mod tests {
     fn holes_of_a_fixed_rate_are_counted() {
         let times = (0..100).filter(|n| !(50..60).contains(n)).map(|n| n * 40);
         let found = steps(times, 40);
-        assert_eq!(found.holes(), [(49 * 40, 10)]);
+        assert_eq!(found.holes(&BTreeSet::new()), [(49 * 40, 10)]);
         assert_eq!(
-            found.sentence(Rational { num: 1, den: 1000 }).as_deref(),
+            found
+                .sentence(Rational { num: 1, den: 1000 }, &BTreeSet::new())
+                .as_deref(),
             Some("10 frames are missing at one place after 1.960 s")
         );
         // 30 frames a second in milliseconds, a hole near the beginning and one of a single frame.
         let times = (0..300)
             .filter(|n| ![2, 3, 100].contains(n))
             .map(|n: i64| (n * 1000 + 15) / 30);
-        let holes = steps(times, 33).holes();
+        let holes = steps(times, 33).holes(&BTreeSet::new());
         assert_eq!(holes.iter().map(|h| h.1).collect::<Vec<_>>(), [2, 1]);
     }
 
@@ -213,11 +229,29 @@ mod tests {
             );
         }
         found.end();
-        assert!(found.holes().is_empty());
+        assert!(found.holes(&BTreeSet::new()).is_empty());
         // Neither is anything in a stream without a rate.
         let times = (0..90).map(|n: i64| n * 40 + (n * n * 7919) % 30 + 200 * (n / 4));
-        assert!(steps(times, 0).holes().is_empty());
-        assert!(steps((0..90).map(|n| n * 40), 40).holes().is_empty());
+        assert!(steps(times, 0).holes(&BTreeSet::new()).is_empty());
+        assert!(
+            steps((0..90).map(|n| n * 40), 40)
+                .holes(&BTreeSet::new())
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn a_first_step_that_is_no_multiple_or_stated_is_no_hole() {
+        // All but the first frame are moved by less than a frame, by one and a half, and by one.
+        for (moved, missing) in [(10, 0), (22, 0), (60, 1), (40, 1)] {
+            let found = steps([0].into_iter().chain((1..60).map(|n| n * 40 + moved)), 0);
+            assert_eq!(found.holes(&BTreeSet::new()).len(), missing, "{moved}");
+            assert!(found.holes(&BTreeSet::from([40 + moved])).is_empty(), "{moved}");
+            // A true hole of another length is found behind it.
+            let times = (1..60).filter(|&n| n != 30 && n != 31).map(|n| n * 40 + moved);
+            let found = steps([0].into_iter().chain(times), 0);
+            assert_eq!(found.holes(&BTreeSet::from([40 + moved])), [(29 * 40 + moved, 2)]);
+        }
     }
 
     #[test]
@@ -232,7 +266,7 @@ mod tests {
                 }
             }
             found.end();
-            assert_eq!(found.holes().len(), missing);
+            assert_eq!(found.holes(&BTreeSet::new()).len(), missing);
         }
     }
 
@@ -240,9 +274,9 @@ mod tests {
     fn a_longer_step_where_reading_stops_is_no_hole() {
         for (behind, missing) in [(1, 0), (7, 0), (8, 1)] {
             let mut found = steps((0..30).chain(35..36 + behind).map(|n| n * 40), 40);
-            assert_eq!(found.holes().len(), 1, "{behind}");
+            assert_eq!(found.holes(&BTreeSet::new()).len(), 1, "{behind}");
             found.ended = false;
-            assert_eq!(found.holes().len(), missing, "{behind}");
+            assert_eq!(found.holes(&BTreeSet::new()).len(), missing, "{behind}");
         }
     }
 }

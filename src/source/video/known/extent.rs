@@ -45,12 +45,16 @@ const BOXES: [&[u8; 4]; 13] = [
 ];
 
 /// How Windows Media files begin, and how their object of file properties does.
-const ASF: [u8; 16] = [
+pub(super) const ASF: [u8; 16] = [
     0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11, 0xA6, 0xD9, 0x00, 0xAA, 0x00, 0x62, 0xCE, 0x6C,
 ];
 const ASF_PROPERTIES: [u8; 16] = [
     0xA1, 0xDC, 0xAB, 0x8C, 0x47, 0xA9, 0xCF, 0x11, 0x8E, 0xE4, 0x00, 0xC0, 0x0C, 0x20, 0x53, 0x65,
 ];
+
+/// The name of the file's length in the metadata of an FLV file, and the bytes in which it is looked for.
+const FLV_SIZE: &[u8] = b"filesize";
+const FLV_SEARCHED: u64 = 4096;
 
 /// Bytes in which that object is looked for; it comes first in all files that FFmpeg writes.
 const ASF_SEARCHED: usize = 4096;
@@ -264,24 +268,24 @@ fn ogg(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
     }))
 }
 
-/// The file's length if it ends with a whole tag, which the size behind it shows.
+/// The file's length if that is the one that its metadata state. A file that ends behind a whole tag may lack the
+/// rest all the same.
 fn flv(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
-    let mut size = [0; 4];
-    file.seek(SeekFrom::End(-4))?;
-    file.read_exact(&mut size)?;
-    let size = u64::from(u32::from_be_bytes(size));
-    let Some(start) = length.checked_sub(size + 4) else {
-        return Ok(None);
-    };
-    let mut tag = [0; 4];
-    file.seek(SeekFrom::Start(start))?;
-    file.read_exact(&mut tag)?;
-    let stated = u64::from(u32::from_be_bytes([0, tag[1], tag[2], tag[3]])) + 11;
-    Ok((size > 11 && stated == size).then_some(length))
+    let mut head = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(FLV_SEARCHED).read_to_end(&mut head)?;
+    // A name, and behind it a number of 64 bits, which is marked by a zero.
+    let named = head.windows(FLV_SIZE.len()).position(|name| name == FLV_SIZE);
+    let number = named.and_then(|at| head.get(at + FLV_SIZE.len()..)?.first_chunk::<9>());
+    let stated = number.filter(|number| number[0] == 0).map(|number| {
+        let [_, number @ ..] = *number;
+        f64::from_be_bytes(number)
+    });
+    Ok((stated == Some(length as f64)).then_some(length))
 }
 
 /// Where a Windows Media file says that it ends: the field of its File Properties object.
-fn asf(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
+pub(super) fn asf(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
     let mut head = vec![0; ASF_SEARCHED];
     file.seek(SeekFrom::Start(0))?;
     let read = file.take(ASF_SEARCHED as u64).read(&mut head)?;

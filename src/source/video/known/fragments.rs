@@ -1,4 +1,4 @@
-//! Fragments of an MP4 file behind a place where its boxes break off.
+//! Fragments of an MP4 file: how long their pictures last, and those behind a place where its boxes break off.
 //!
 //! ```text
 //!   ftyp moov moof mdat moof mdat ?????? moof mdat moof mdat
@@ -9,12 +9,14 @@
 //! place is every byte looked at.
 
 use super::bytes::BoxHead;
+use super::movie::{LARGEST, be, boxes};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Outermost boxes after which the walk gives up: weeks of fragments.
-const MAX_BOXES: u32 = 1_000_000;
+pub(super) const MAX_BOXES: u32 = 1_000_000;
 
 /// What a fragment begins with: the name of its box, and behind 4 bytes the name of the first one inside.
 const FRAGMENT: &[u8; 4] = b"moof";
@@ -86,6 +88,95 @@ fn has_fragment(file: &mut (impl Read + Seek), from: u64) -> io::Result<bool> {
         }
         bytes.drain(..bytes.len().saturating_sub(HEAD - 1));
     }
+}
+
+/// What a fragment says of the samples of one track.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Run {
+    pub(super) track: u64,
+    /// When the first of them is decoded, in the track's ticks.
+    pub(super) begins: Option<u64>,
+    /// How long each of them lasts, as far as that is stated here.
+    lasts: Vec<u64>,
+}
+
+/// What the fragment whose box begins at `at` says of its tracks.
+pub(super) fn runs(file: &mut (impl Read + Seek), at: u64) -> io::Result<Vec<Run>> {
+    file.seek(SeekFrom::Start(at))?;
+    let head = BoxHead::read(file)?;
+    let inside = at + head.size.unwrap_or_default();
+    let Some(bytes) = inside
+        .checked_sub(file.stream_position()?)
+        .filter(|&bytes| bytes <= LARGEST)
+    else {
+        return Ok(Vec::new());
+    };
+    let mut content = vec![0; bytes as usize];
+    file.read_exact(&mut content)?;
+    Ok(boxes(&content, b"traf").filter_map(run).collect())
+}
+
+/// What a fragment's box of a track holds.
+fn run(track: &[u8]) -> Option<Run> {
+    let head = boxes(track, b"tfhd").next()?;
+    let flags = be(head, 1, 3)?;
+    let usual_at = 8 + if flags & 1 != 0 { 8 } else { 0 } + if flags & 2 != 0 { 4 } else { 0 };
+    let usual = if flags & 8 != 0 {
+        be(head, usual_at, 4)
+    } else {
+        None
+    };
+    let begins = boxes(track, b"tfdt").next();
+    let begins = begins.and_then(|time| be(time, 4, if be(time, 0, 1)? == 0 { 4 } else { 8 }));
+    let mut lasts: Vec<u64> = usual.into_iter().collect();
+    for samples in boxes(track, b"trun") {
+        let flags = be(samples, 1, 3)?;
+        if flags & 0x100 == 0 {
+            continue;
+        }
+        let first = 8 + if flags & 1 != 0 { 4 } else { 0 } + if flags & 4 != 0 { 4 } else { 0 };
+        let each = 4 * (flags & 0xF00).count_ones() as usize;
+        let rest = samples.get(first..)?;
+        lasts.extend(rest.chunks_exact(each).filter_map(|sample| be(sample, 0, 4)));
+    }
+    Some(Run {
+        track: be(head, 4, 4)?,
+        begins,
+        lasts,
+    })
+}
+
+/// How long pictures of a track last by the fragments of the MP4 file at `path`, in the track's ticks.
+pub(in crate::source::video) fn stated_durations(path: &Path, track: i32) -> BTreeSet<i64> {
+    let mut found = BTreeSet::new();
+    let mut ask = || -> io::Result<()> {
+        let mut file = path.is_file().then(|| File::open(path)).transpose()?;
+        let Some(file) = &mut file else {
+            return Ok(());
+        };
+        let mut at = 0;
+        for _ in 0..MAX_BOXES {
+            file.seek(SeekFrom::Start(at))?;
+            let head = BoxHead::read(file)?;
+            if &head.name == FRAGMENT {
+                let ours = runs(file, at)?
+                    .into_iter()
+                    .filter(|run| i64::try_from(run.track) == Ok(track.into()));
+                found.extend(
+                    ours.flat_map(|run| run.lasts)
+                        .filter_map(|lasts| i64::try_from(lasts).ok()),
+                );
+            }
+            match head.size.and_then(|size| at.checked_add(size)) {
+                Some(end) if end > at => at = end,
+                _ => break,
+            }
+        }
+        Ok(())
+    };
+    // The walk ends where no box is.
+    let _ = ask();
+    found
 }
 
 #[cfg(test)]

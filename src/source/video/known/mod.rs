@@ -2,23 +2,26 @@
 //!
 //! - `extent`: whether a file is whole, by the sizes that its container states; `nut`: where one of these
 //!   ends; `packets`: where a stream without a container does; `still_end`: where a picture does.
-//! - `fragments`: what of an MP4 file is behind a damaged place.
+//! - `avi`: pictures without bytes at the end of an AVI file. `joined`: a second movie behind the first.
+//! - `fragments`: how long pictures of an MP4 file last, and what of it is behind a damaged place.
 //! - `movie`: the facts of an MP4 file's tracks; `edits`: what of their edit lists is not followed.
 //! - `crop`: the part of the picture that is to be shown. `layers`: alpha and second views that no decoder
 //!   gives.
 //! - `dolby`, `unfit`: pictures that are not what they seem.
 //! - `jpeg_xl`: frames and samples that its decoder passes over.
 
+pub(super) mod avi;
 mod bytes;
 pub(super) mod crop;
 pub(super) mod dolby;
 pub(super) mod edits;
 pub(super) mod extent;
 pub(super) mod fragments;
+pub(super) mod joined;
 pub(super) mod jpeg_xl;
 pub(super) mod layers;
 mod movie;
-mod nut;
+pub(super) mod nut;
 mod packets;
 mod still_end;
 pub(super) mod unfit;

@@ -1,7 +1,9 @@
 //! Where a NUT file ends: behind its index, or else behind its last frame, whose header states its size.
 
 use super::bytes::byte;
+use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::path::Path;
 
 /// How a NUT file begins.
 pub(super) const NAME: &[u8; 25] = b"nut/multimedia container\0";
@@ -48,7 +50,7 @@ struct Header {
 
 /// Where a file of `length` bytes ends by its last frame; its length where it has an index.
 pub(super) fn end(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<Option<u64>> {
-    if has_index(file, length)? {
+    if index_begin(file, length)?.is_some() {
         return Ok(Some(length));
     }
     let mut at = NAME.len() as u64;
@@ -77,19 +79,49 @@ pub(super) fn end(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<O
     Ok(None)
 }
 
-/// True if the file ends with an index, which says at its end how long it is.
-fn has_index(file: &mut (impl Read + Seek), length: u64) -> io::Result<bool> {
+/// Where the index begins that the file ends with, and that says at its end how long it is.
+fn index_begin(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
     let mut eight = [0; 8];
     let Some(at) = length.checked_sub(12) else {
-        return Ok(false);
+        return Ok(None);
     };
     file.seek(SeekFrom::Start(at))?;
     file.read_exact(&mut eight)?;
     let Some(begin) = length.checked_sub(u64::from_be_bytes(eight)) else {
-        return Ok(false);
+        return Ok(None);
     };
     file.seek(SeekFrom::Start(begin))?;
-    Ok(file.read_exact(&mut eight).is_ok() && eight == INDEX)
+    let is_index = file.read_exact(&mut eight).is_ok() && eight == INDEX;
+    Ok(is_index.then_some(begin))
+}
+
+/// True if the NUT file at `path` has frames between byte `reached`, where the last one that was read ends, and
+/// its index.
+pub(in crate::source::video) fn has_frames_behind(path: &Path, reached: u64) -> bool {
+    let ask = || -> io::Result<bool> {
+        let mut file = path.is_file().then(|| File::open(path)).transpose()?;
+        let Some(file) = &mut file else {
+            return Ok(false);
+        };
+        let length = file.metadata()?.len();
+        frames_behind(file, length, reached)
+    };
+    ask().unwrap_or(false)
+}
+
+fn frames_behind(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Result<bool> {
+    // Bytes that frames leave out count as theirs.
+    const LEFT_OUT: u64 = 16;
+    match index_begin(file, length)? {
+        Some(index) if reached < index => {
+            // The headers may be repeated in front of the index.
+            let mut near = Vec::new();
+            file.seek(SeekFrom::Start(reached.saturating_sub(LEFT_OUT)))?;
+            file.take(2 * LEFT_OUT).read_to_end(&mut near)?;
+            Ok(!near.windows(MAIN.len()).any(|code| code == MAIN))
+        }
+        _ => Ok(false),
+    }
 }
 
 /// A file that is read from one place on.
