@@ -1303,6 +1303,36 @@ fn videos_are_held_to_the_pixel_limit_before_a_picture_is_decoded() {
             .status
             .success()
     );
+    // The columns and rows that decoders add do not count.
+    for (name, codec) in [
+        ("a.mp4", "libx264"),
+        ("b.mp4", "libx265"),
+        ("a.mkv", "ffv1"),
+        ("a.mov", "prores_ks"),
+        ("a.avi", "mpeg4"),
+    ] {
+        let path = folder.name(name);
+        let source = ["-f", "lavfi", "-i", "testsrc2=s=150x90", "-frames:v", "1"];
+        ffmpeg(&[&source[..], &["-c:v", codec, &path]].concat());
+        let exact = filter(&[&path, "null:", "--max-pixels", "13500"]);
+        assert!(exact.status.success(), "{codec}: {}", said(&exact));
+        let done = filter(&[&path, "null:", "--max-pixels", "13499"]);
+        assert!(
+            said(&done).contains("150x90, which is 13500 pixels"),
+            "{codec}: {}",
+            said(&done)
+        );
+    }
+    // A decoder finds the size, and refuses to be opened.
+    let path = folder.name("large.mkv");
+    let source = ["-f", "lavfi", "-i", "testsrc2=s=640x480", "-frames:v", "1"];
+    ffmpeg(&[&source[..], &["-c:v", "ffv1", &path]].concat());
+    let done = filter(&[&path, "null:", "--max-pixels", "1000"]);
+    assert!(
+        said(&done).contains("640x480, which is 307200 pixels"),
+        "{}",
+        said(&done)
+    );
     // Of a folder every file is held to it.
     fs::create_dir(folder.at("stills")).unwrap();
     for (name, side) in [("a.pgm", "4 4"), ("b.pgm", "16 16")] {

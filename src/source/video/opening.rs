@@ -38,9 +38,16 @@ impl VideoSource {
         }
         let codec = facts.as_ref().map_or_else(String::new, |f| f.codec.clone());
         let decoder = open_decoder(&demuxer, stream, &codec, options).map_err(|problem| {
-            file.invalid(match codec.as_str() {
-                "rawvideo" if file.is_raw() => file.raw_advice(),
-                _ => problem,
+            // Without a size in front, a decoder refuses the one that it finds.
+            let is_sized = facts.as_ref().is_some_and(|facts| facts.width > 0);
+            let refused = log::too_large().filter(|_| !is_sized);
+            let refused = refused.map(|(w, h)| check_pixels(&file.name, w, h, most_pixels));
+            let too_large = refused.and_then(Result::err);
+            too_large.unwrap_or_else(|| {
+                file.invalid(match codec.as_str() {
+                    "rawvideo" if file.is_raw() => file.raw_advice(),
+                    _ => problem,
+                })
             })
         })?;
         let packet = Packet::new().map_err(|e| file.lacking(e))?;
@@ -78,6 +85,8 @@ impl VideoSource {
         if !source.decode(|| false)? {
             return Err(source.nothing_decoded(most_pixels));
         }
+        let picture = &source.picture;
+        check_pixels(&source.file.name, picture.width(), picture.height(), most_pixels)?;
         let large = source.input.demuxer.large_side_data(stream);
         let words = large.iter().map(|fact| fact.word().to_owned());
         source.findings.leave_out(

@@ -44,6 +44,17 @@ const OF_SEEKING: &str = "read_timestamp failed";
 /// Nanoseconds that a container's milliseconds may be off.
 const ROUNDING: i64 = 2_000_000;
 
+/// The most pixels that a picture of `most` has when its sides are rounded up to whole blocks.
+fn padded(most: u64) -> u64 {
+    // Decoders round up to their largest blocks, and FFmpeg to its widest vectors.
+    const BLOCK: u64 = 64;
+    // The longest side that codecs have.
+    const LONGEST: u64 = 1 << 16;
+    let side = most.clamp(1, LONGEST);
+    let border = BLOCK * (side + most.div_ceil(side) + BLOCK);
+    most.saturating_add(border)
+}
+
 /// What kind of data a stream carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Medium {
@@ -336,7 +347,7 @@ impl Demuxer {
         // Taken by the streams that the header shows; the limit of those that appear later is our decoder's.
         let mut options = vec![ptr::null_mut(); self.stream_count()];
         let limit = self
-            .max_pixels
+            .max_pixels()
             .and_then(|most| CString::new(most.to_string()).ok());
         // SAFETY: the context is open and this thread's own, and there is a dictionary, null at first, for
         // each of its streams; they are freed here.
@@ -365,10 +376,11 @@ impl Demuxer {
         &self.too_large
     }
 
-    /// Pixels of the largest picture that may be decoded, if not FFmpeg's own limit.
+    /// Pixels of the largest picture that FFmpeg may make, if not its own limit. It counts them with the rows and
+    /// columns that are there for the decoder alone; of what comes out, the source counts them.
     pub(in crate::media::ffmpeg) fn max_pixels(&self) -> Option<i64> {
-        self.max_pixels
-            .map(|most| i64::try_from(most).unwrap_or(i64::MAX))
+        let most = self.max_pixels?;
+        Some(i64::try_from(padded(most)).unwrap_or(i64::MAX))
     }
 
     /// From now on waits for input end when `stop` is closed.
