@@ -746,21 +746,32 @@ fn animated_webp_is_composed_as_it_says() {
         said.text
     );
     assert!(!filter(&cut, mkv.to_str().unwrap(), &["--strict"]).succeeded);
-    let mut pipe = Command::new(env!("CARGO_BIN_EXE_framepipe"))
-        .args(["filter", "--filter", "identity", "--overwrite", "/dev/stdin"])
-        .arg(&mkv)
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The pipe holds it all.
-    pipe.stdin.take().unwrap().write_all(&whole).unwrap();
-    let said = pipe.wait_with_output().unwrap().stderr;
-    let said = String::from_utf8_lossy(&said);
-    assert!(
-        said.contains("an animated WebP cannot be read from a pipe; give the file"),
-        "{said}"
-    );
+    let apng = folder.path().join("moving.apng");
+    let source = ["-f", "lavfi", "-i", "testsrc2=s=16x16:r=25:d=0.2"];
+    ffmpeg(&[&source[..], &[apng.to_str().unwrap()]].concat(), b"");
+    for (bytes, refusal) in [
+        (
+            whole,
+            "an animated WebP cannot be read from a pipe; give the file",
+        ),
+        (
+            fs::read(&apng).unwrap(),
+            "such as APNG, cannot be read from a pipe",
+        ),
+    ] {
+        let mut pipe = Command::new(env!("CARGO_BIN_EXE_framepipe"))
+            .args(["filter", "--filter", "identity", "--overwrite", "/dev/stdin"])
+            .arg(&mkv)
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The pipe holds it all.
+        pipe.stdin.take().unwrap().write_all(&bytes).unwrap();
+        let said = pipe.wait_with_output().unwrap().stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains(refusal), "{said}");
+    }
 }
 
 #[test]

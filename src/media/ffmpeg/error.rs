@@ -121,6 +121,11 @@ impl AvError {
         self.0 == ffi::AVERROR(ffi::EAGAIN)
     }
 
+    /// True if a reader wants to go back or forward in what cannot.
+    pub(crate) fn is_of_seeking(self) -> bool {
+        self.0 == ffi::AVERROR(ffi::EPIPE)
+    }
+
     /// True if bytes in the data make no sense.
     pub(crate) fn is_invalid_data(self) -> bool {
         self.0 == ffi::AVERROR_INVALIDDATA

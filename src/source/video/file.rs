@@ -66,6 +66,11 @@ impl InputFile {
             OpenFailure::Open(e) | OpenFailure::Streams(e) if e.is_claim(length(path)) => invalid(
                 "it states more than could be held in memory, and more than it has: it is damaged".to_owned(),
             ),
+            OpenFailure::Open(e) | OpenFailure::Streams(e) if e.is_of_seeking() && is_pipe(path) => invalid(
+                "a file of its kind, such as APNG, cannot be read from a pipe, because its reader must go back; \
+                 give the file"
+                    .to_owned(),
+            ),
             // A demuxer that is chosen by the name takes only what options describe.
             OpenFailure::Open(e) if e.is_refusal() => invalid(self.unrecognized()),
             OpenFailure::Open(e) => self.lacking(e),
@@ -141,6 +146,11 @@ fn length(path: &Path) -> Option<u64> {
         .ok()
         .filter(std::fs::Metadata::is_file)
         .map(|file| file.len())
+}
+
+/// True for a pipe or a device.
+fn is_pipe(path: &Path) -> bool {
+    path.metadata().is_ok_and(|facts| !facts.is_file())
 }
 
 /// True if FFmpeg's error `e` means that the file ends too early. Some demuxers report that as an error of
