@@ -94,6 +94,7 @@ impl Pacing {
         let step = rescale(duration.unwrap_or(self.step), self.from, self.base).max(self.least);
         let wanted = wanted.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
         let mut pts = self.last.map_or(wanted, |last| wanted.max(last + self.least));
+        let mut is_shared = false;
         if let Some(clock) = &mut self.clock {
             let mut tick = rescale(pts, self.base, clock.base);
             match clock.last {
@@ -101,12 +102,16 @@ impl Pacing {
                     tick = last + 1;
                     pts = rescale(tick, clock.base, self.base);
                 }
-                Some(last) if tick <= last => self.shared += 1,
+                Some(last) if tick <= last => {
+                    // One that is moved further than a tick is counted as moved.
+                    is_shared = ((pts - wanted) as f64) * self.base.to_f64() < clock.base.to_f64();
+                    self.shared += u64::from(is_shared);
+                }
                 _ => {}
             }
             clock.last = Some(tick);
         }
-        if pts > wanted {
+        if pts > wanted && !is_shared {
             self.moved += 1;
             self.moved_by = self.moved_by.max((pts - wanted) as f64 * self.base.to_f64());
         }
@@ -141,42 +146,49 @@ impl Pacing {
         let mut sentences = Vec::new();
         if self.rounded > 0 {
             sentences.push(format!(
-                "{} shown up to {:.3} s earlier or later, because {container} counts time in steps of \
-                 {:.3} s, a frame each",
+                "{} shown up to {} s earlier or later, because {container} counts time in steps of {} s, \
+                 a frame each",
                 frames(self.rounded, "is", "are"),
-                self.rounded_by,
-                self.base.to_f64()
+                seconds(self.rounded_by),
+                seconds(self.base.to_f64())
             ));
         }
         if self.moved > 0 && self.least > 1 {
             sentences.push(format!(
-                "{} shown up to {:.3} s later, because viewers of {container} show none for less than \
-                 {:.3} s: they take a shorter time for 0.1 s",
+                "{} shown up to {} s later, because viewers of {container} show none for less than {} s: they \
+                 take a shorter time for 0.1 s",
                 frames(self.moved, "is", "are"),
-                self.moved_by,
-                self.least as f64 * self.base.to_f64()
+                seconds(self.moved_by),
+                seconds(self.least as f64 * self.base.to_f64())
             ));
         } else if self.moved > 0 {
             let counts = match steps > 0.0 {
-                true => format!(", and counts time in steps of {steps:.3} s"),
+                true => format!(", and counts time in steps of {} s", seconds(steps)),
                 false => String::new(),
             };
             sentences.push(format!(
-                "{} shown up to {:.3} s later, because {container} cannot show two frames at one time or one \
+                "{} shown up to {} s later, because {container} cannot show two frames at one time or one \
                  before the last{counts}",
                 frames(self.moved, "is", "are"),
-                self.moved_by
+                seconds(self.moved_by)
             ));
         }
         if self.shared > 0 {
             sentences.push(format!(
-                "{} the same time as the one before, because {container} counts time in steps of \
-                 {steps:.3} s",
-                frames(self.shared, "gets", "get")
+                "{} the same time as the one before, because {container} counts time in steps of {} s",
+                frames(self.shared, "gets", "get"),
+                seconds(steps)
             ));
         }
         sentences
     }
+}
+
+/// Seconds in thousandths, or in the next finer parts of a thousand that do not make them zero.
+fn seconds(seconds: f64) -> String {
+    let shows = |&digits: &usize| seconds * 10_f64.powi(digits as i32) >= 0.5;
+    let digits = [3, 6, 9].into_iter().find(shows).unwrap_or(9);
+    format!("{seconds:.digits$}")
 }
 
 #[cfg(test)]
@@ -195,6 +207,31 @@ mod tests {
         let said = pacing.sentences("x");
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("1 frame is shown up to 0.080 s"), "{said:?}");
+    }
+
+    #[test]
+    fn a_frame_is_in_one_sentence_with_a_figure_that_is_not_zero() {
+        let base = |den| Rational { num: 1, den };
+        let said = |clock: Option<i32>, times: [i64; 3]| {
+            let mut pacing = Pacing::new(base(90_000), base(90_000), 0.0, 3600);
+            pacing.clock = clock.map(|den| Clock {
+                base: base(den),
+                rises: false,
+                last: None,
+            });
+            for time in times {
+                pacing.place(Some(time), None);
+            }
+            pacing.sentences("x").join("; ")
+        };
+        let twice = [0, 3600, 3600];
+        assert_eq!(
+            said(Some(1000), twice),
+            "1 frame gets the same time as the one before, because x counts time in steps of 0.001 s"
+        );
+        assert!(said(None, twice).starts_with("1 frame is shown up to 0.000011 s later, because x cannot"));
+        let back = said(Some(1000), [0, 3600, 1800]);
+        assert!(back.starts_with("1 frame is shown up to 0.020 s later") && !back.contains("; "));
     }
 
     #[test]
