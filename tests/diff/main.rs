@@ -288,6 +288,12 @@ fn one_sample_is_found_at_its_place_in_a_video() {
         "{shown}"
     );
     assert!(said(1, &[&a, &raw.named(&b), "-q"]).is_empty());
+    refused(&[&a, &raw.named(&b), "-q", "--json"], "leave one of them out");
+    let floats = "synthetic:8x4:gbrpf32le:25:1";
+    refused(
+        &[floats, floats],
+        "(framepipe filter IN OUT.png --filter identity)",
+    );
 }
 
 #[test]

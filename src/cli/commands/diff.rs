@@ -56,6 +56,11 @@ pub(crate) struct DiffArguments {
 impl DiffArguments {
     /// Refuses impossible combinations, before anything is opened.
     fn check(&self, output: Option<&Output>) -> Result<(), Failure> {
+        if self.json && self.quiet > 0 {
+            return Err(Failure::Usage(
+                "--json prints the comparison, and -q holds it back; leave one of them out".to_owned(),
+            ));
+        }
         let pipe = Some(Path::new("-"));
         if self.a.path() == pipe && self.b.path() == pipe {
             return Err(Failure::Usage(
@@ -86,7 +91,7 @@ impl DiffArguments {
             };
         };
         output.check(&self.encoding)?;
-        if output.is_stdout() {
+        if output.leads_to_stdout() {
             return Err(Failure::Usage(
                 "standard output is for what was found; choose another output, such as heat.png".to_owned(),
             ));
@@ -116,7 +121,7 @@ impl DiffArguments {
         if info.format.is_float() {
             return Err(Failure::Usage(format!(
                 "{} holds floating-point samples ({}), and diff compares levels; make 16-bit pictures of \
-                 both first (framepipe filter --engine none IN OUT.png), or compare bits by --frame-hashes",
+                 both first (framepipe filter IN OUT.png --filter identity), or compare bits by --frame-hashes",
                 input.name(),
                 info.format
             )));
@@ -158,7 +163,7 @@ impl DiffArguments {
                 let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
             }
         }
-        if self.quiet > 0 && !self.json {
+        if self.quiet > 0 {
             return Ok(());
         }
         let printed = to_stdout(|out| {
