@@ -3,7 +3,7 @@
 use crate::failure::{Failure, in_python};
 use crate::picture::Picture;
 use crate::reader::Reader;
-use framepipe::frame::Remarks;
+use framepipe::frame::{Frame, PixelFormat, Remarks};
 use framepipe::pipeline::Stop;
 use framepipe::sink::video::{VideoOptions, VideoSink};
 use framepipe::sink::{Sink, SinkError};
@@ -14,8 +14,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A file that is being written, and how many frames it has taken.
 struct Open {
     sink: Box<dyn Sink>,
+    /// Of the frames that it takes: width, height and format. `None` where those of the reader differ.
+    shape: Option<(usize, usize, PixelFormat)>,
     frames: u64,
     stop: Stop,
+}
+
+impl Open {
+    /// Refuses a frame that is not as those of the reader.
+    fn accept(&self, frame: &Frame) -> Result<(), Failure> {
+        let layout = frame.layout();
+        let (width, height, format) = (layout.width(), layout.height(), layout.format());
+        match self.shape {
+            Some(shape) if shape != (width, height, format) => Err(Failure::error(format!(
+                "the frame is {width}x{height} {format}, but the file is for frames of {}x{} {}, as those of \
+                 the reader that it is like",
+                shape.0, shape.1, shape.2
+            ))),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A video file that grows by a frame at a time. It gets its name when it is finished.
@@ -63,9 +81,15 @@ impl Writer {
         let stop = Stop::new();
         let mut sink: Box<dyn Sink> = Box::new(sink);
         sink.watch(stop.abandoned());
-        let frames = 0;
+        let shape = info.uniform.then_some((info.width, info.height, info.format));
+        let open = Open {
+            sink,
+            shape,
+            frames: 0,
+            stop,
+        };
         Ok(Writer {
-            open: Mutex::new(Some(Open { sink, frames, stop })),
+            open: Mutex::new(Some(open)),
             process: std::process::id(),
         })
     }
@@ -80,17 +104,13 @@ impl Writer {
                 return Err(closed());
             };
             frame.sequence = file.frames;
-            match file.sink.write(frame) {
-                Ok(_) => {
-                    file.frames += 1;
-                    Ok(())
-                }
-                Err(error) => {
-                    // What came so far is removed.
-                    *open = None;
-                    Err(error.into())
-                }
+            let written = file.accept(&frame).and_then(|()| Ok(file.sink.write(frame)?));
+            match written {
+                Ok(_) => file.frames += 1,
+                // What came so far is removed.
+                Err(_) => *open = None,
             }
+            written.map(drop)
         })
     }
 

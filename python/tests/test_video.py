@@ -135,6 +135,19 @@ def test_what_is_written_is_read_again_with_its_sound(samples, tmp_path):
     assert kinds == ["video", "audio"] == [stream["codec_type"] for stream in streams(source)][:2]
 
 
+def test_a_file_takes_frames_like_those_of_its_reader_alone(samples, tmp_path):
+    with framepipe.open(samples / "still-rgb.png") as reader:
+        foreign = next(reader)
+    with framepipe.open(samples / "clip-odd.mp4") as reader:
+        writer = framepipe.write(tmp_path / "out.mkv", like=reader)
+        sizes = f"is {foreign.width}x{foreign.height} {foreign.format}, .*{reader.width}x{reader.height} "
+        with pytest.raises(framepipe.Error, match=sizes + reader.format):
+            writer.write(foreign)
+    with pytest.raises(framepipe.Error, match="the file is closed"):
+        writer.write(foreign)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_that_is_not_finished_leaves_nothing(samples, tmp_path):
     target = tmp_path / "out.mp4"
     with framepipe.open(samples / "clip-odd.mp4") as reader:
