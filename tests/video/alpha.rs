@@ -747,8 +747,11 @@ fn animated_webp_is_composed_as_it_says() {
     );
     assert!(!filter(&cut, mkv.to_str().unwrap(), &["--strict"]).succeeded);
     let apng = folder.path().join("moving.apng");
-    let source = ["-f", "lavfi", "-i", "testsrc2=s=16x16:r=25:d=0.2"];
-    ffmpeg(&[&source[..], &[apng.to_str().unwrap()]].concat(), b"");
+    let source = ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=0.4"];
+    ffmpeg(
+        &[&source[..], &["-plays", "0", apng.to_str().unwrap()]].concat(),
+        b"",
+    );
     for (bytes, refusal) in [
         (
             whole,

@@ -121,7 +121,8 @@ impl DiffArguments {
         if info.format.is_float() {
             return Err(Failure::Usage(format!(
                 "{} holds floating-point samples ({}), and diff compares levels; make 16-bit pictures of \
-                 both first (framepipe filter IN OUT.png --filter identity), or compare bits by --frame-hashes",
+                 both first (framepipe filter IN OUT.png --filter identity), or compare bits by \
+                 --frame-hashes",
                 input.name(),
                 info.format
             )));

@@ -67,8 +67,8 @@ impl InputFile {
                 "it states more than could be held in memory, and more than it has: it is damaged".to_owned(),
             ),
             OpenFailure::Open(e) | OpenFailure::Streams(e) if e.is_of_seeking() && is_pipe(path) => invalid(
-                "a file of its kind, such as APNG, cannot be read from a pipe, because its reader must go back; \
-                 give the file"
+                "a file of its kind, such as APNG, cannot be read from a pipe, because its reader must go \
+                 back; give the file"
                     .to_owned(),
             ),
             // A demuxer that is chosen by the name takes only what options describe.

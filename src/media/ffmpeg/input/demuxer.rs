@@ -376,8 +376,8 @@ impl Demuxer {
         &self.too_large
     }
 
-    /// Pixels of the largest picture that FFmpeg may make, if not its own limit. It counts them with the rows and
-    /// columns that are there for the decoder alone; of what comes out, the source counts them.
+    /// Pixels of the largest picture that FFmpeg may make, if not its own limit. It counts them with the rows
+    /// and columns that are there for the decoder alone; of what comes out, the source counts them.
     pub(in crate::media::ffmpeg) fn max_pixels(&self) -> Option<i64> {
         let most = self.max_pixels?;
         Some(i64::try_from(padded(most)).unwrap_or(i64::MAX))

@@ -155,8 +155,8 @@ impl Pacing {
         }
         if self.moved > 0 && self.least > 1 {
             sentences.push(format!(
-                "{} shown up to {} s later, because viewers of {container} show none for less than {} s: they \
-                 take a shorter time for 0.1 s",
+                "{} shown up to {} s later, because viewers of {container} show none for less than {} s: \
+                 they take a shorter time for 0.1 s",
                 frames(self.moved, "is", "are"),
                 seconds(self.moved_by),
                 seconds(self.least as f64 * self.base.to_f64())

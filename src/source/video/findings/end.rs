@@ -89,8 +89,8 @@ impl VideoSource {
             _ => Ok(()),
         }
     }
-    /// Pictures of an AVI file that its index does not lead to though its header counts them, as a sentence. Those
-    /// behind a lost one come too early.
+    /// Pictures of an AVI file that its index does not lead to though its header counts them, as a sentence.
+    /// Those behind a lost one come too early.
     fn lost_of_index(&self) -> Option<String> {
         let (demuxer, damage) = (&self.input.demuxer, &self.findings.damage);
         let is_read_by_index = demuxer.indexed_packets(self.input.stream).is_some()

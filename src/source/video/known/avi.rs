@@ -8,8 +8,8 @@ use std::path::Path;
 /// Chunks after which the search for the index gives up.
 const MOST_CHUNKS: u32 = 10_000;
 
-/// How many entries without bytes of stream `stream` the index at the end of the file at `path` ends with. `None`
-/// where there is no such index, or where it is one of several parts.
+/// How many entries without bytes of stream `stream` the index at the end of the file at `path` ends with.
+/// `None` where there is no such index, or where it is one of several parts.
 pub(in crate::source::video) fn repeats_at_end(path: &Path, stream: usize) -> Option<u64> {
     let mut file = path.is_file().then(|| File::open(path).ok())??;
     let length = file.metadata().ok()?.len();

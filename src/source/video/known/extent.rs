@@ -268,8 +268,8 @@ fn ogg(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
     }))
 }
 
-/// The file's length if that is the one that its metadata state. A file that ends behind a whole tag may lack the
-/// rest all the same.
+/// The file's length if that is the one that its metadata state. A file that ends behind a whole tag may lack
+/// the rest all the same.
 fn flv(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(0))?;

@@ -1,4 +1,5 @@
-//! Fragments of an MP4 file: how long their pictures last, and those behind a place where its boxes break off.
+//! Fragments of an MP4 file: how long their pictures last, and those behind a place where its boxes break
+//! off.
 //!
 //! ```text
 //!   ftyp moov moof mdat moof mdat ?????? moof mdat moof mdat

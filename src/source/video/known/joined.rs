@@ -1,5 +1,5 @@
-//! A second movie behind the end of the first, as in files that were joined byte by byte: FFmpeg reads the first
-//! one alone, or takes fragments of the second for newer ones of the first.
+//! A second movie behind the end of the first, as in files that were joined byte by byte: FFmpeg reads the
+//! first one alone, or takes fragments of the second for newer ones of the first.
 
 use super::bytes::BoxHead;
 use super::extent::{ASF, asf};
@@ -74,8 +74,8 @@ fn second_png(file: &mut (impl Read + Seek)) -> io::Result<bool> {
     }
 }
 
-/// A second movie box, with nothing read behind it, or with fragments in the place of earlier ones. Segments of
-/// one stream may each have a movie box in front, too: their times go on.
+/// A second movie box, with nothing read behind it, or with fragments in the place of earlier ones. Segments
+/// of one stream may each have a movie box in front, too: their times go on.
 fn second_mp4(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Result<bool> {
     let (mut at, mut fragments, mut is_second) = (0, Vec::new(), None);
     for _ in 0..MAX_BOXES {

@@ -95,8 +95,8 @@ fn index_begin(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<
     Ok(is_index.then_some(begin))
 }
 
-/// True if the NUT file at `path` has frames between byte `reached`, where the last one that was read ends, and
-/// its index.
+/// True if the NUT file at `path` has frames between byte `reached`, where the last one that was read ends,
+/// and its index.
 pub(in crate::source::video) fn has_frames_behind(path: &Path, reached: u64) -> bool {
     let ask = || -> io::Result<bool> {
         let mut file = path.is_file().then(|| File::open(path)).transpose()?;
