@@ -1043,6 +1043,70 @@ fn errors_of_decoders_are_counted_as_damage() {
     }
 }
 
+/// An MP4 file of five fragments.
+const FRAGMENTS: [&str; 10] = [
+    "-c:v",
+    "libx264",
+    "-preset",
+    "ultrafast",
+    "-bf",
+    "0",
+    "-g",
+    "10",
+    "-movflags",
+    "frag_keyframe+empty_moov+default_base_moof",
+];
+
+#[test]
+fn frames_that_containers_count_are_missed() {
+    // An entry of AVI's index, no mark of NUT behind the damage, and FLV that ends with a whole tag.
+    let sound = ["-f", "lavfi", "-i", "sine=d=2:r=48000", "-c:a", "pcm_s16le"];
+    let with_sound = [&sound[..], &["-c:v", "huffyuv"]].concat();
+    let (frames, said) = spoilt("entry.avi", &with_sound, |bytes, _| {
+        let index = bytes.windows(4).rposition(|name| name == b"idx1").unwrap();
+        // No entry's name, flags, place or size.
+        for (place, n) in bytes[index + 414..][..40].iter_mut().zip(0_u8..) {
+            *place = n.wrapping_mul(37).wrapping_add(126);
+        }
+    });
+    assert!(
+        frames == 49 && said.contains("only 49 of its 50 frames are there"),
+        "{frames}: {said}"
+    );
+    let mpeg4 = ["-c:v", "mpeg4", "-g", "10"];
+    for options in [&mpeg4[..], &[&mpeg4[..], &["-write_index", "0"]].concat()] {
+        let (frames, said) = spoilt("mark.nut", options, |bytes, places| {
+            let at = places[41].0;
+            bytes[at - 8..at + 60].fill(0);
+        });
+        assert!(
+            frames < 50 && said.contains("what comes behind is not read"),
+            "{frames}: {said}"
+        );
+    }
+    let (frames, said) = spoilt("tag.flv", &["-c:v", "flv"], |bytes, places| {
+        bytes.truncate(places[20].0);
+    });
+    assert!(
+        frames == 20 && said.contains("its header says 2.000 s"),
+        "{frames}: {said}"
+    );
+    // Files that were joined.
+    for (name, options) in [
+        ("joined.mp4", &["-c:v", "mpeg4"][..]),
+        ("fragments.mp4", &FRAGMENTS),
+        ("joined.flv", &["-c:v", "flv"]),
+        ("joined.wmv", &["-c:v", "wmv2"]),
+        ("joined.apng", &[]),
+    ] {
+        let (frames, said) = spoilt(name, options, |bytes, _| bytes.extend_from_within(..));
+        assert!(
+            frames < 100 && said.contains("another movie begins: not all of both is read"),
+            "{name}: {frames}: {said}"
+        );
+    }
+}
+
 /// Demuxers that stop, or skip bytes, without a word in what they return.
 #[test]
 fn what_a_demuxer_cannot_read_is_reported() {
@@ -1061,18 +1125,6 @@ fn what_a_demuxer_cannot_read_is_reported() {
     }
     // Foreign and zero bytes between the fragments of MP4, a stretch of zeros in AVI, with its index and
     // without, and ends in the middle of a packet.
-    let fragments = [
-        "-c:v",
-        "libx264",
-        "-preset",
-        "ultrafast",
-        "-bf",
-        "0",
-        "-g",
-        "10",
-        "-movflags",
-        "frag_keyframe+empty_moov+default_base_moof",
-    ];
     let places_of = |bytes: &[u8], name: &[u8]| -> Vec<usize> {
         let is_there = |&at: &usize| bytes[at + 4..].starts_with(name);
         (0..bytes.len() - 4).filter(is_there).collect()
@@ -1081,12 +1133,12 @@ fn what_a_demuxer_cannot_read_is_reported() {
         let third = places_of(bytes, b"moof")[2];
         bytes.splice(third..third, 1..=200);
     };
-    let (frames, said) = spoilt("foreign.mp4", &fragments, foreign);
+    let (frames, said) = spoilt("foreign.mp4", &FRAGMENTS, foreign);
     assert!(
         frames == 20 && said.contains("what comes behind is not read"),
         "{frames}: {said}"
     );
-    let (frames, said) = spoilt("zero.mp4", &fragments, |bytes, _| {
+    let (frames, said) = spoilt("zero.mp4", &FRAGMENTS, |bytes, _| {
         let begin = places_of(bytes, b"moof");
         bytes[begin[2]..begin[3]].fill(0);
     });
@@ -1107,49 +1159,6 @@ fn what_a_demuxer_cannot_read_is_reported() {
             }
         });
         assert!(frames < 45 && said.contains(sentence), "{frames}: {said}");
-    }
-    // An entry of AVI's index, no mark of NUT behind the damage, and FLV that ends with a whole tag.
-    let sound = ["-f", "lavfi", "-i", "sine=d=2:r=48000", "-c:a", "pcm_s16le"];
-    let with_sound = [&sound[..], &["-c:v", "huffyuv"]].concat();
-    let (frames, said) = spoilt("entry.avi", &with_sound, |bytes, _| {
-        let index = bytes.windows(4).rposition(|name| name == b"idx1").unwrap();
-        // No entry's name, flags, place or size.
-        for (place, n) in bytes[index + 414..][..40].iter_mut().zip(0_u8..) {
-            *place = n.wrapping_mul(37).wrapping_add(126);
-        }
-    });
-    assert!(
-        frames == 49 && said.contains("only 49 of its 50 frames are there"),
-        "{frames}: {said}"
-    );
-    let (frames, said) = spoilt("mark.nut", &["-c:v", "mpeg4", "-g", "10"], |bytes, places| {
-        let at = places[41].0;
-        bytes[at - 8..at + 60].fill(0);
-    });
-    assert!(
-        frames < 50 && said.contains("what comes behind is not read"),
-        "{frames}: {said}"
-    );
-    let (frames, said) = spoilt("tag.flv", &["-c:v", "flv"], |bytes, places| {
-        bytes.truncate(places[20].0);
-    });
-    assert!(
-        frames == 20 && said.contains("its header says 2.000 s"),
-        "{frames}: {said}"
-    );
-    // Files that were joined.
-    for (name, options) in [
-        ("joined.mp4", &["-c:v", "mpeg4"][..]),
-        ("fragments.mp4", &fragments),
-        ("joined.flv", &["-c:v", "flv"]),
-        ("joined.wmv", &["-c:v", "wmv2"]),
-        ("joined.apng", &[]),
-    ] {
-        let (frames, said) = spoilt(name, options, |bytes, _| bytes.extend_from_within(..));
-        assert!(
-            frames < 100 && said.contains("another movie begins: not all of both is read"),
-            "{name}: {frames}: {said}"
-        );
     }
     for (name, more) in [("clip.ts", &[][..]), ("clip.m2ts", &["-mpegts_m2ts_mode", "1"])] {
         let options = [&["-c:v", "mpeg2video"], more].concat();

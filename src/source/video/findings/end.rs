@@ -30,8 +30,9 @@ impl VideoSource {
         {
             extent = Extent::Broken;
         }
-        // FFmpeg looks for the next mark behind damage, and there may be none before the index.
-        if extent == Extent::Whole && format == "nut" && has_frames_behind(&self.file.path, reached) {
+        // FFmpeg looks for the next mark behind damage, and there may be none any more.
+        let may_lack = format == "nut" && matches!(extent, Extent::Whole | Extent::Unknown);
+        if may_lack && has_frames_behind(&self.file.path, reached) {
             extent = Extent::Broken;
         }
         let (rate, stream) = (self.info.frame_rate, self.input.stream);

@@ -214,7 +214,12 @@ impl VideoSource {
         match demuxer.stream(stream) {
             // Fragments say how long their pictures last, which FFmpeg keeps to itself.
             Some(facts) if demuxer.format_name().contains("mp4") => {
-                steps.sentence(base, &stated_durations(&self.file.path, facts.id))
+                let stated = match self.file.path.is_file() {
+                    true => stated_durations(&self.file.path, facts.id),
+                    // Of a pipe they are not there any more; the first picture is where they matter.
+                    false => steps.first().into_iter().collect(),
+                };
+                steps.sentence(base, &stated)
             }
             _ => Some(found),
         }

@@ -120,6 +120,11 @@ impl Steps {
         self.ended = true;
     }
 
+    /// The step from the first picture to the second.
+    pub(in crate::source::video) fn first(&self) -> Option<i64> {
+        self.first
+    }
+
     /// The step that most pictures take.
     fn usual(&self) -> Option<i64> {
         let most = self.kinds.iter().max_by_key(|&(_, &count)| count);

@@ -96,7 +96,7 @@ fn index_begin(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<
 }
 
 /// True if the NUT file at `path` has frames between byte `reached`, where the last one that was read ends,
-/// and its index.
+/// and its index or else its end.
 pub(in crate::source::video) fn has_frames_behind(path: &Path, reached: u64) -> bool {
     let ask = || -> io::Result<bool> {
         let mut file = path.is_file().then(|| File::open(path)).transpose()?;
@@ -112,16 +112,14 @@ pub(in crate::source::video) fn has_frames_behind(path: &Path, reached: u64) -> 
 fn frames_behind(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Result<bool> {
     // Bytes that frames leave out count as theirs.
     const LEFT_OUT: u64 = 16;
-    match index_begin(file, length)? {
-        Some(index) if reached < index => {
-            // The headers may be repeated in front of the index.
-            let mut near = Vec::new();
-            file.seek(SeekFrom::Start(reached.saturating_sub(LEFT_OUT)))?;
-            file.take(2 * LEFT_OUT).read_to_end(&mut near)?;
-            Ok(!near.windows(MAIN.len()).any(|code| code == MAIN))
-        }
-        _ => Ok(false),
+    if reached >= index_begin(file, length)?.unwrap_or(length) {
+        return Ok(false);
     }
+    // The headers may be repeated behind the last frame.
+    let mut near = Vec::new();
+    file.seek(SeekFrom::Start(reached.saturating_sub(LEFT_OUT)))?;
+    file.take(2 * LEFT_OUT).read_to_end(&mut near)?;
+    Ok(!near.windows(MAIN.len()).any(|code| code == MAIN))
 }
 
 /// A file that is read from one place on.
