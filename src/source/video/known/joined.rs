@@ -74,31 +74,30 @@ fn second_png(file: &mut (impl Read + Seek)) -> io::Result<bool> {
     }
 }
 
-/// A second movie box, with nothing read behind it, or with fragments in the place of earlier ones. Segments
-/// of one stream may each have a movie box in front, too: their times go on.
+/// A second movie box, with data of which nothing was read, or with fragments in the place of earlier ones.
+/// Segments of one stream may each have a movie box in front, too: their times go on.
 fn second_mp4(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Result<bool> {
-    let (mut at, mut fragments, mut is_second) = (0, Vec::new(), None);
+    let (mut at, mut movies, mut fragments, mut is_unread) = (0, 0, Vec::new(), false);
     for _ in 0..MAX_BOXES {
         if at + 8 > length {
             break;
         }
         file.seek(SeekFrom::Start(at))?;
         let head = BoxHead::read(file)?;
-        let end = head.size.and_then(|size| at.checked_add(size));
+        let end = head.size.map_or(Some(length), |size| at.checked_add(size));
         let Some(end) = end.filter(|&end| end >= at + 8 && end <= length) else {
             break;
         };
         match &head.name {
-            b"moov" if is_second.is_none() => is_second = Some(false),
-            b"moov" if reached <= at => return Ok(true),
-            b"moov" => is_second = Some(true),
-            b"moof" => fragments.push((at, is_second == Some(true))),
+            b"moov" => movies += 1,
+            b"moof" => fragments.push((at, movies > 1)),
+            b"mdat" => is_unread |= at >= reached,
             _ => {}
         }
         at = end;
     }
-    if is_second != Some(true) {
-        return Ok(false);
+    if movies < 2 || is_unread {
+        return Ok(movies > 1);
     }
     let mut latest: BTreeMap<u64, u64> = BTreeMap::new();
     for (at, is_second) in fragments {
@@ -134,14 +133,13 @@ mod tests {
             let file = parts.concat();
             second_mp4(&mut Cursor::new(&file), file.len() as u64, reached).unwrap_or(false)
         };
-        let (first, next) = (fragment(0), fragment(512));
-        let end = (init.len() * 2 + first.len() * 2) as u64;
-        assert!(!ask(&[&init, &first, &init, &next], end));
-        assert!(ask(&[&init, &first, &init, &first], end));
-        assert!(ask(
-            &[&init, &first, &init, &next],
-            (init.len() + first.len()) as u64
-        ));
-        assert!(!ask(&[&init, &first, &next], end));
+        let (first, next, data) = (fragment(0), fragment(512), boxed(b"mdat", b"data"));
+        let half = (init.len() + first.len() + data.len()) as u64;
+        assert!(!ask(&[&init, &first, &data, &init, &next, &data], 2 * half));
+        assert!(ask(&[&init, &first, &data, &init, &first, &data], 2 * half));
+        assert!(ask(&[&init, &first, &data, &init, &next, &data], half));
+        assert!(!ask(&[&init, &first, &data, &next, &data], half));
+        // A movie box that was written anew.
+        assert!(!ask(&[&data, &init, &init], data.len() as u64));
     }
 }
