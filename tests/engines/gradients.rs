@@ -185,6 +185,40 @@ fn every_format_border_and_size_is_exact() {
     assert!(within > 10_000, "{within}");
 }
 
+/// Black and white samples, whose sums are as large as any: where the largest just fit a loop's integers, all
+/// of them do.
+#[test]
+fn the_largest_sums_are_exact() {
+    let mut random = Random::new(8);
+    let (rules, mut within) = (rules(), 0);
+    for name in ["gray", "gray9le", "gray10le", "gray12le", "gray14le", "gray16le"] {
+        let format = PixelFormat::from_name(name).unwrap();
+        for (spec, rule) in &rules {
+            let border = Border::ALL[random.below(Border::ALL.len() as u64) as usize];
+            // Within the masks' reach of each other, flat areas and lines of one and two samples.
+            let mut before = 0;
+            let input = frame_of(format, 211, 9, 1, |_, _, _, _| {
+                if random.below(3) > 0 {
+                    before = format.max_value() - before;
+                }
+                before
+            });
+            let chain = Chain::parse(spec).unwrap().with_border(border);
+            let what = format!("{format} {spec} {border}");
+            let reference = run(&mut Reference::new(chain.clone()), &input, 1);
+            within += hold(&reference, &input, border, (rule, 0), &what);
+            for set in InstructionSet::available() {
+                let mut cpu = Cpu::with_instruction_set(chain.clone(), 1, set).unwrap();
+                assert_eq!(
+                    first_difference(&run(&mut cpu, &input, 1), &reference),
+                    None,
+                    "{what} {set}"
+                );
+            }
+        }
+    }
+}
+
 /// Differences along both diagonals that lie about where a root's rounding changes, perfect squares and the
 /// largest ones: each in a square of 2x2 samples, `a b` above `0 0`, at whose lower right the root is of
 /// `a^2 + b^2`. Of 8 bits all pairs are tried.

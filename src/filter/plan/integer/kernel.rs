@@ -53,10 +53,15 @@ impl CombinedKernel {
         -i64::from(level) * self.masks.get(k).map_or(0, |weights| sum(weights))
     }
 
-    /// No sum over the signal of samples of up to `max` is further from 0 than this.
+    /// No sum over the signal of samples of up to `max` is further from 0 than this, whatever level the
+    /// signal is counted from: samples under weights of one sign are as far above it as they can be, and
+    /// those under weights of the other sign as far below.
     pub fn most_sum(&self, max: u32) -> i64 {
-        let size = |weights: &Vec<i32>| weights.iter().map(|&q| i64::from(q).abs()).sum::<i64>();
-        self.masks.iter().map(size).max().unwrap_or(0) * i64::from(max)
+        let of_sign = |weights: &[i32], sign: i64| -> i64 {
+            weights.iter().map(|&q| (sign * i64::from(q)).max(0)).sum()
+        };
+        let most = |weights: &Vec<i32>| of_sign(weights, 1).max(of_sign(weights, -1));
+        self.masks.iter().map(most).max().unwrap_or(0) * i64::from(max)
     }
 
     /// The number that is made of the sums, one a mask.
