@@ -217,6 +217,7 @@ fn the_largest_sums_are_exact() {
             }
         }
     }
+    assert!(within > 20_000, "{within}");
 }
 
 /// Differences along both diagonals that lie about where a root's rounding changes, perfect squares and the
