@@ -13,7 +13,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Density, DensityUnit, array, overwrite, part, text};
+use super::bytes::{array, overwrite, part, text};
+use super::{Density, DensityUnit};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 
 pub(super) mod tag {
@@ -672,6 +673,14 @@ pub(super) fn compose<'t>(
         return (None, rest);
     }
     (editor.finish(), rest)
+}
+
+/// An Exif block without the words that go before it in a JPEG segment, and in some WebP and PNG files.
+pub(super) fn without_prefix(block: &[u8]) -> &[u8] {
+    match block.strip_prefix(b"Exif\0") {
+        Some([_, block @ ..]) => block,
+        _ => block,
+    }
 }
 
 #[cfg(test)]

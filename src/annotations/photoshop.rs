@@ -4,7 +4,7 @@
 //!  "8BIM" | id, 16 bits | name: length, bytes, even together | size, 32 bits | data, padded to even | ...
 //! ```
 
-use super::{be16, be32, part};
+use super::bytes::{be16, be32, part};
 
 const IPTC: u16 = 0x0404;
 

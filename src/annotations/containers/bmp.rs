@@ -9,10 +9,10 @@
 //!  126  place of the profile   from byte 14 on, then its length; of a header of 124 bytes
 //! ```
 
-use crate::annotations::{
-    Annotations, Density, DensityUnit, Excerpt, all_lost, latin1, le32, once, overwrite, part, take_exactly,
-    word,
-};
+use crate::annotations::bytes::{latin1, le32, overwrite, part, take_exactly};
+use crate::annotations::insert::all_lost;
+use crate::annotations::read::Excerpt;
+use crate::annotations::{Annotations, Density, DensityUnit, once, word};
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 const X: usize = 38;

@@ -10,10 +10,10 @@
 //! ```
 
 use super::jpeg_xl::CodestreamHeader;
-use crate::annotations::{
-    Density, DensityUnit, FileMetadata, METADATA_LIMIT, array, be16, be32, once, part, with_density_of_exif,
-    word,
-};
+use crate::annotations::bytes::{array, be16, be32, part};
+use crate::annotations::read::with_density_of_exif;
+use crate::annotations::{Density, DensityUnit, FileMetadata, once, word};
+use crate::messages::metadata_limit::METADATA_LIMIT;
 
 const XMP_UUID: &[u8] = b"\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac";
 const EXIF_UUID: &[u8] = b"JpgTiffExif->JP2";

@@ -5,7 +5,8 @@
 //!  460 copyright, 200 | 768 orientation, 16 bits | 801 transfer of the first element, 8 bits
 //! ```
 
-use crate::annotations::{FileMetadata, array, part, text};
+use crate::annotations::FileMetadata;
+use crate::annotations::bytes::{array, part, text};
 
 /// Bytes of the part of the header that is read.
 pub(in crate::annotations) const HEADER: u64 = 2048;

@@ -14,9 +14,8 @@
 //! An XMP packet stands where sub-blocks would, and behind it 258 bytes that lead any reader of sub-blocks to
 //! their end.
 
-use crate::annotations::{
-    FileMetadata, array, instant_frames, once, pass, take_array, take_exactly, text, word,
-};
+use crate::annotations::bytes::{array, pass, take_array, take_exactly, text};
+use crate::annotations::{FileMetadata, instant_frames, once, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 use std::io::{self, BufRead, Seek};
 

@@ -7,10 +7,11 @@
 //!
 //! A segment holds 65533 bytes. What is longer is lost, an Exif block but for the orientation.
 
-use crate::annotations::{
-    Annotations, Density, DensityUnit, Excerpt, all_lost, be16, exif, identifier, once, overwrite, photoshop,
-    take_exactly, text, without_prefix, word,
-};
+use crate::annotations::bytes::{be16, identifier, overwrite, take_exactly, text};
+use crate::annotations::exif::without_prefix;
+use crate::annotations::insert::all_lost;
+use crate::annotations::read::Excerpt;
+use crate::annotations::{Annotations, Density, DensityUnit, exif, once, photoshop, word};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 

@@ -4,7 +4,8 @@
 //!  0: 10, version, packing, bits | 4: left, top, right, bottom | 12: pixels an inch across, down | .. 128
 //! ```
 
-use crate::annotations::{Annotations, Density, DensityUnit, FileMetadata, array};
+use crate::annotations::bytes::array;
+use crate::annotations::{Annotations, Density, DensityUnit, FileMetadata};
 
 /// What a file says beside its pixels: its resolution.
 #[must_use]

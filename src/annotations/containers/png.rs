@@ -16,10 +16,11 @@ use flate2::Compression;
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 
 use super::jpeg;
-use crate::annotations::{
-    Annotations, Density, DensityUnit, Excerpt, all_lost, array, be32, exif, instant_frames, latin1, once,
-    part, pass, photoshop, take_array, take_exactly, without_prefix, word,
-};
+use crate::annotations::bytes::{array, be32, latin1, part, pass, take_array, take_exactly};
+use crate::annotations::exif::without_prefix;
+use crate::annotations::insert::all_lost;
+use crate::annotations::read::Excerpt;
+use crate::annotations::{Annotations, Density, DensityUnit, exif, instant_frames, once, photoshop, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";

@@ -6,7 +6,8 @@
 //!  P7         lines up to ENDHDR; one that begins with # is a comment
 //! ```
 
-use crate::annotations::{FileMetadata, once, text, word};
+use crate::annotations::bytes::text;
+use crate::annotations::{FileMetadata, once, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 use std::io::{self, BufRead, Read};
 

@@ -5,7 +5,8 @@
 //!  "8BPS", version .. 26 bytes | colour table: length, 32 bits, data | resources: length, 32 bits, data | ..
 //! ```
 
-use crate::annotations::{Annotations, Density, DensityUnit, FileMetadata, be16, be32, part, photoshop};
+use crate::annotations::bytes::{be16, be32, part};
+use crate::annotations::{Annotations, Density, DensityUnit, FileMetadata, photoshop};
 
 const HEADER: usize = 26;
 

@@ -10,7 +10,8 @@
 //!              494 kind of alpha
 //! ```
 
-use crate::annotations::{FileMetadata, array, le32, part, text};
+use crate::annotations::FileMetadata;
+use crate::annotations::bytes::{array, le32, part, text};
 
 /// What ends a file of the second version.
 pub(crate) const FOOTER: &[u8] = b"TRUEVISION-XFILE.\0";

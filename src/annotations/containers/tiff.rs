@@ -9,10 +9,11 @@
 //! A file grows at its end only; pixels stay where they are. Exif comes as a directory below IFD0 and as
 //! entries in it, so reading makes a block of them and writing parses a block.
 
+use crate::annotations::bytes::{overwrite, take_array, take_exactly, text};
 use crate::annotations::exif::{Editor, Order, Reader, TEXTS, is_bare, tag, value_size};
-use crate::annotations::{
-    Annotations, Excerpt, all_lost, once, overwrite, photoshop, take_array, take_exactly, text, word,
-};
+use crate::annotations::insert::all_lost;
+use crate::annotations::read::Excerpt;
+use crate::annotations::{Annotations, once, photoshop, word};
 use std::io::{self, BufRead, Seek, SeekFrom};
 
 const XMP: u16 = 700;

@@ -37,7 +37,7 @@ impl Outline {
     }
 
     /// The beginning of a GIF file, or all of it; empty for other inputs.
-    #[cfg(feature = "images")]
+    #[cfg_attr(not(feature = "images"), expect(dead_code, reason = "animations ask for it"))]
     pub(crate) fn head(&self) -> &[u8] {
         &self.head
     }
