@@ -117,6 +117,11 @@ inline u32 larger_halves(u32 a, u32 b)
     return (high & 0xffff0000) | (low & 0xffff);
 }
 
+inline u32 smaller_halves(u32 a, u32 b)
+{
+    return a ^ b ^ larger_halves(a, b);
+}
+
 inline u32 pack_4(i32 a, i32 b, i32 c, i32 d)
 {
     const i32 values[4] = {a, b, c, d};
