@@ -27,7 +27,7 @@ pub use uncompressed::{raw, y4m};
 
 use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
-    Remarks, SideData, Stopped, is_closed,
+    Remarks, SideData, Stopped, Turn, is_closed,
 };
 #[cfg(feature = "ffmpeg")]
 pub use crate::media::ffmpeg::Access;
@@ -117,6 +117,9 @@ pub struct StreamInfo {
     pub sample_aspect: (i32, i32),
     /// Field order.
     pub field_order: FieldOrder,
+    /// How frames say that they are shown, which counts where the stream says nothing: of image files if it
+    /// is known of all frames, of a video what the first says. `None` if it is not known.
+    pub turn: Option<Turn>,
     /// How many times an animation is shown, 0 for ever; `None` where nothing says so.
     pub plays: Option<u32>,
     /// Blocks that belong to the whole stream (display matrix, mastering display, content light level).
@@ -158,6 +161,7 @@ impl StreamInfo {
             colour: Colour::default(),
             sample_aspect: (0, 1),
             field_order: FieldOrder::Progressive,
+            turn: None,
             plays: None,
             side_data: Vec::new(),
             #[cfg(feature = "ffmpeg")]

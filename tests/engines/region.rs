@@ -407,7 +407,7 @@ fn regions_and_mattes_lie_on_the_picture_as_it_is_shown() {
                 frame.metadata.orientation = Some(orientation);
             }
             let inner = Box::new(Reference::new(chain.clone()));
-            let mut engine = region::around(inner, wanted, &chain, CLOCK, Some((37, 23))).unwrap();
+            let mut engine = region::around(inner, wanted, &chain, CLOCK, Some((width, height))).unwrap();
             let got = filter(&mut *engine, &frame, 1).unwrap();
             let case = format!("orientation {orientation}, {lines:?}, outside {outside}");
             check(&turn.apply(&got).unwrap(), &expected, &case);

@@ -297,6 +297,49 @@ fn regions_of_turned_videos_are_where_players_show_them() {
     assert!(changed.len() > 2 * 30 * 20 / 3, "{} changed", changed.len());
 }
 
+/// A single still, too, is checked as it is shown: 64x96 here, which is stored as 96x64.
+#[test]
+fn regions_of_a_turned_still_are_within_what_is_shown() {
+    let folder = Folder::new();
+    let stills = folder.noise("stills", 1);
+    let input = folder.path("turned.jpg");
+    ffmpeg(&["-i", &format!("{stills}/001.png"), "-q:v", "2", &input]);
+    let mut bytes = fs::read(&input).unwrap();
+    let exif = b"\xff\xe1\x00\x22Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+    bytes.splice(2..2, exif.iter().copied());
+    fs::write(&input, bytes).unwrap();
+    let stored = |path: &str| {
+        let output = ["-f", "rawvideo", "-pix_fmt", "gray", "-"];
+        ffmpeg(&[&["-noautorotate", "-i", path][..], &output].concat())
+    };
+    let (plain, out) = (folder.path("plain.png"), folder.path("out.png"));
+    filtered(&[&input, &plain, "-f", "identity"]);
+    let plain = stored(&plain);
+    for (option, is_inside) in [(&[][..], true), (&["--outside"], false)] {
+        let region = ["-f", BOX, "--region", "20x10+5+75"];
+        filtered(&[&[&input[..], &out], &region[..], option].concat());
+        let out = stored(&out);
+        assert_eq!(out.len(), WIDTH * HEIGHT);
+        let pairs = plain.iter().zip(&out).enumerate();
+        // Orientation 6 is a quarter clockwise.
+        let changed: Vec<(usize, usize)> = pairs
+            .filter(|(_, (a, b))| a != b)
+            .map(|(at, _)| (HEIGHT - 1 - at / WIDTH, at % WIDTH))
+            .collect();
+        let inside = |&(x, y): &(usize, usize)| (5..25).contains(&x) && (75..85).contains(&y);
+        assert!(changed.iter().all(|at| inside(at) == is_inside), "{changed:?}");
+        assert!(changed.len() > 20 * 10 / 2, "{} changed", changed.len());
+    }
+    for output in [out, folder.path("out.mkv")] {
+        let (code, text) = refused(&[&input, &output, "-f", BOX, "--region", "10x10+70+5"]);
+        assert_eq!(code, 2, "{text}");
+        assert!(
+            text.contains("lies outside of the picture, which is 64x96"),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn ffmpegs_convolution_of_a_crop_is_the_same() {
     let folder = Folder::new();

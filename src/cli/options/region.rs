@@ -183,7 +183,11 @@ impl RegionArguments {
             time_base: info.time_base,
             frame_rate: info.frame_rate.or(assumed),
         };
-        let size = info.uniform.then_some((info.width, info.height));
+        let turn = Turn::of_blocks(&info.side_data).or(info.turn);
+        // Pages of one size may be turned each by itself.
+        let turn = turn.or((!run.input.is_images()).then_some(Turn::UPRIGHT));
+        let size = turn.filter(|_| info.uniform);
+        let size = size.map(|turn| turn.shown_size((info.width, info.height)));
         let mut parts = self.parts(run)?;
         parts.threads = threads;
         region::around(engine, parts, chain, clock, size).map_err(|error| match error {

@@ -9,7 +9,7 @@
 
 use crate::annotations::{self, Annotations, FileMetadata};
 use crate::frame::fact::Fact;
-use crate::frame::{Frame, Remarks, SideData};
+use crate::frame::{Frame, Remarks, SideData, Turn};
 use crate::media::ffmpeg::{Outline, for_frame};
 use crate::source::images::data_behind;
 use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
@@ -67,8 +67,10 @@ pub(super) fn described(
     let orientation = metadata.orientation().filter(|o| (2..=8).contains(o));
     // What turns a sequence stands in its track, and a decoder of JPEG XL turns the picture itself.
     let is_turned = metadata.is_sequence || metadata.is_turned_by_decoder;
+    let orientation = orientation.filter(|_| !is_turned);
     let info = StreamInfo {
         plays: metadata.plays,
+        turn: source.info().turn.or_else(|| Turn::from_exif(orientation?)),
         ..source.info().clone()
     };
     let note = metadata.note().map(|note| format!("{name}: {note}"));
@@ -76,7 +78,7 @@ pub(super) fn described(
         source,
         info,
         profile: metadata.icc_profile.and_then(profile_block),
-        orientation: orientation.filter(|_| !is_turned),
+        orientation,
         note,
         warning: sentence.map(|sentence| format!("{name}: {sentence}")),
         annotations: (metadata.annotations != Annotations::default()).then(|| Arc::new(metadata.annotations)),

@@ -8,7 +8,7 @@ use super::picture::PictureNotes;
 use super::still::{invalid, io_error};
 use crate::annotations::{self, FileMetadata};
 use crate::frame::fact::Fact;
-use crate::frame::{Channel, Colour, Frame, FramePool, METADATA_LIMIT, Pageable, too_large};
+use crate::frame::{Channel, Colour, Frame, FramePool, METADATA_LIMIT, Pageable, Turn, too_large};
 use crate::media::still::ImageKind;
 use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{Access, Source, SourceError, Supply};
@@ -71,6 +71,21 @@ impl FfmpegStill {
 
     pub(super) fn colour(&self) -> Colour {
         self.frame.metadata.colour
+    }
+
+    /// How the picture is shown by what [`FfmpegStill::read`] gives.
+    pub(super) fn turn(&self) -> Turn {
+        let described = &self.metadata;
+        let block = match described.orientation {
+            None => Turn::of_blocks(&self.frame.metadata.side_data),
+            Some(_) => None,
+        };
+        let orientation = match described.is_turned_by_decoder {
+            true => Some(1),
+            false => described.orientation(),
+        };
+        let turn = block.or_else(|| Turn::from_exif(orientation?));
+        turn.unwrap_or(Turn::UPRIGHT)
     }
 
     pub(super) fn metadata(&self) -> FileMetadata {

@@ -119,6 +119,7 @@ pub fn open_listed(
             ),
         ));
     }
+    let count = files.len();
     let header = |index: usize| {
         let file = &files[index];
         let page = pages.as_ref().map(|pages| pages[index]);
@@ -129,7 +130,12 @@ pub fn open_listed(
             path: file.display().to_string(),
             cause,
         })?;
-        Ok::<_, SourceError>((layout, first.colour()))
+        // Files of a sequence are each turned by themselves.
+        let turn = match count == 1 || page.is_some() {
+            true => Some(first.turn()?),
+            false => None,
+        };
+        Ok::<_, SourceError>((layout, first.colour(), turn))
     };
     // Files that are passed over have no say in what the stream is.
     let passed_over = (0..files.len())
@@ -139,11 +145,17 @@ pub fn open_listed(
         return Err(invalid(input, "names no file"));
     }
     let first = if passed_over < files.len() { passed_over } else { 0 };
-    let (layout, colour) = header(first)?;
+    let (layout, colour, mut turn) = header(first)?;
     let (width, height, format) = (layout.width(), layout.height(), layout.format());
-    let count = files.len();
     if let Some(pages) = &pages {
-        let others = (first + 1..pages.len()).map(|index| (index, header(index).map(|header| header.0)));
+        let first_turn = turn;
+        let others = (first + 1..pages.len()).map(|index| {
+            let page = header(index).map(|(layout, _, own)| {
+                turn = turn.filter(|_| own == first_turn);
+                layout
+            });
+            (index, page)
+        });
         check_pages(input, pages, (first, &layout), options.keep_going, others)?;
     }
     let what = match (pages.is_some(), count) {
@@ -162,6 +174,7 @@ pub fn open_listed(
         frames: Some(count as u64),
         is_single: count == 1,
         colour,
+        turn,
         description: format!(
             "{count} {what} from {}, the first {width}x{height} {format}",
             input.display()

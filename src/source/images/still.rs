@@ -10,7 +10,7 @@ use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
 use super::{Rules, behind, content};
 use crate::annotations::{self, Container, FileMetadata};
-use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range};
+use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range, Turn};
 use crate::media::still::{Decoding, ImageKind};
 use crate::source::SourceError;
 use crate::wording::shortened_to;
@@ -284,6 +284,20 @@ impl<'a> Still<'a> {
             page: None,
             decoder: StillDecoder::Ffmpeg(Box::new(still)),
         })
+    }
+
+    /// How the picture says that it is shown.
+    pub(super) fn turn(&self) -> Result<Turn, SourceError> {
+        let own = match &self.decoder {
+            StillDecoder::Ffmpeg(still) => return Ok(still.turn()),
+            StillDecoder::Tiff(tiff) => tiff.facts().orientation.filter(|o| (2..=8).contains(o)),
+            StillDecoder::Image(_) | StillDecoder::Open(_) => None,
+        };
+        let orientation = match own {
+            Some(orientation) => Some(orientation),
+            None => self.metadata()?.annotations.orientation(),
+        };
+        Ok(orientation.and_then(Turn::from_exif).unwrap_or(Turn::UPRIGHT))
     }
 
     /// The colour facts of the pixels, as far as they are known before they are decoded.

@@ -4,6 +4,7 @@
 use super::VideoSource;
 use super::decoding::{Conversion, are_swapped};
 use super::known::{crop, dolby, edits, layers};
+use crate::frame::Turn;
 use crate::media::convert::{is_full_range_name, nearest_native};
 use crate::media::ffmpeg::{AvFormat, Medium, Outline, picture_facts};
 use crate::source::decoding_cost::DecodingCost;
@@ -72,6 +73,7 @@ impl VideoSource {
             return Err(self.file.invalid(problem));
         }
         self.info.field_order = facts.field_order;
+        self.info.turn = Turn::of_blocks(&facts.side_data);
         self.info.frames = match self.info.is_single {
             true => Some(1),
             false => self.expected_frames(),

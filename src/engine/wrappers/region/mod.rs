@@ -59,7 +59,7 @@ impl Parts {
 }
 
 /// Lets `engine`, which applies `chain`, filter only `parts` of each picture. `size` is the width and height
-/// of the frames as they are stored, if all have the same.
+/// of the frames as they are shown, if all have the same.
 ///
 /// ```
 /// use framepipe::Chain;
@@ -90,8 +90,7 @@ pub fn around(
     if parts.is_all() {
         return Ok(engine);
     }
-    if let Some(size) = size {
-        let (width, height) = parts.stream_turn.unwrap_or(Turn::UPRIGHT).shown_size(size);
+    if let Some((width, height)) = size {
         let outside = |r: &&Region| r.first.hull(&r.last).within(width, height).is_none();
         if let Some(region) = parts.regions.iter().find(outside) {
             return Err(EngineError::Region(RegionError::Outside {
