@@ -552,7 +552,6 @@ impl PlainLedger {
         judge: impl Fn(Fact, &str, Samples) -> Outcome,
     ) -> Result<(), String> {
         let facts = fact::said(metadata, samples);
-        let mut is_new = false;
         for (&fact, value) in &facts {
             let outcome = match judge(fact, value, samples) {
                 Outcome::Lost if fact::is_usual(fact, value, samples) => Outcome::Carried,
@@ -561,13 +560,10 @@ impl PlainLedger {
             let known = self.ledger.outcomes.get(&fact);
             if known.is_none_or(|(_, known)| *known != outcome && *known == Outcome::Carried) {
                 self.ledger.account(fact, value, outcome);
-                is_new = true;
             }
         }
-        match self.ledger.refusal() {
-            Some(refusal) if is_new => Err(refusal),
-            _ => Ok(()),
-        }
+        // Files are made by several threads: once one is refused, no other is written.
+        self.ledger.refusal().map_or(Ok(()), Err)
     }
 
     /// The stream's facts.
@@ -659,6 +655,29 @@ mod tests {
         assert_eq!(ledger.sentences(), [sentence]);
         assert!(ledger.refusal().is_some_and(|r| r.starts_with(sentence)));
         assert_eq!(ledger.see(&metadata, SAMPLES), NewFacts::default());
+    }
+
+    #[cfg(feature = "images")]
+    #[test]
+    fn files_are_refused_from_the_first_loss_on() {
+        let rules = Rules {
+            strict: true,
+            ..Rules::default()
+        };
+        let info = StreamInfo::new(crate::frame::PixelFormat::RGB24, 8, 8);
+        let mut ledger = PlainLedger::new("out/ (PNG files)".to_owned(), "", rules, &info).unwrap();
+        let plain = Metadata::default();
+        let mut linear = plain.clone();
+        linear.colour.transfer = 8;
+        let mut is_refused = |metadata: &Metadata| {
+            let seen = ledger.see_alone(metadata, SAMPLES, |fact, _, _| match fact {
+                Fact::Transfer => Outcome::Lost,
+                _ => Outcome::Carried,
+            });
+            seen.is_err()
+        };
+        let files = [&plain, &linear, &linear, &plain];
+        assert_eq!(files.map(&mut is_refused), [false, true, true, true]);
     }
 
     #[test]

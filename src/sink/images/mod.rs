@@ -422,10 +422,11 @@ impl Images {
             )?;
         }
         if frame.format().model() == ColourModel::Gray && frame.metadata.colour.range == Range::Limited {
-            self.warn(
+            self.lose(
+                part,
                 "image files are full range: gray of limited range was written as it is, black at 16"
                     .to_owned(),
-            );
+            )?;
         }
         let refused = |e| match e {
             ImageError::IoError(cause) => part.failed(cause),
