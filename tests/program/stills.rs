@@ -802,6 +802,31 @@ fn what_such_files_cannot_hold_is_refused_or_named() {
         filtered(&input, &icon, &["--strict"]);
         assert!(raw(&icon, written) == raw(&input, written), "{format}");
     }
+    // A single still that is read as a video is a still of WebP, too.
+    for kind in ["qoi", "sgi", "sun", "xwd", "fits"] {
+        if kind == "qoi" && !has_encoder("qoi") {
+            continue;
+        }
+        let (format, rules) = match kind {
+            "fits" => ("gray", &[][..]),
+            _ => ("rgb24", &["--strict"][..]),
+        };
+        let (input, output) = (path(&format!("lone.{kind}")), path(&format!("{kind}.webp")));
+        picture(&input, "8x8", &["-pix_fmt", format]);
+        filtered(&input, &output, rules);
+        assert_eq!(
+            fs::read(&output).unwrap().get(12..16),
+            Some(&b"VP8L"[..]),
+            "{kind}"
+        );
+        assert!(kind == "fits" || rgb(&input) == rgb(&output), "{kind}");
+    }
+    picture(&path("deep.sgi"), "8x8", &["-pix_fmt", "rgb48be"]);
+    let error = refused(&path("deep.sgi"), &path("deep.webp"), &[]);
+    assert!(
+        error.contains("without losing depth") && !path("deep.webp").exists(),
+        "{error}"
+    );
     // A folder keeps its names and kinds.
     let shots = path("shots");
     fs::create_dir(&shots).unwrap();

@@ -313,6 +313,9 @@ impl Output {
         start: Option<i64>,
     ) -> Result<AnySink, Failure> {
         let encoding = stream.encoding;
+        if let Some(still) = self.as_still(stream) {
+            return still.open_held(stream, files, start);
+        }
         match self {
             Output::Null => Ok(AnySink::Stream(sink::null::create())),
             Output::Video(path) if stream.info.format.is_float() || encoding.floats().is_some() => {
@@ -338,6 +341,18 @@ impl Output {
                 self.image_sink(path, stream, options)
             }
         }
+    }
+
+    /// The file of a still for a WebP video of a single picture. Options of encoders choose the video.
+    fn as_still(&self, stream: &Stream<'_>) -> Option<Output> {
+        let Output::Video(path) = self else {
+            return None;
+        };
+        let is_still = stream.info.is_single
+            && stream.encoding.quality.is_none()
+            && ImageKind::of(path) == Some(ImageKind::WebP);
+        let still = is_still.then(|| Output::Images(path.clone()))?;
+        still.check(stream.encoding).is_ok().then_some(still)
     }
 
     /// A video of floating-point frames, or one whose pixel format the user chose to be such.

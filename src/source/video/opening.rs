@@ -111,7 +111,7 @@ impl VideoSource {
     /// Learns whether the file of a still ends behind its picture. A second one goes to the decoder.
     fn look_for_more(&mut self) -> Result<(), SourceError> {
         let format = self.input.demuxer.format_name();
-        let is_still = format.ends_with("_pipe") || matches!(format, "alias_pix" | "brender_pix");
+        let is_still = format.ends_with("_pipe") || matches!(format, "alias_pix" | "brender_pix" | "fits");
         if !is_still || !self.file.path.is_file() {
             return Ok(());
         }
