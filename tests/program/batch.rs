@@ -164,6 +164,23 @@ fn stills_give_a_file_each() {
     }
     said(0, &[&a, &b, &folder.name("tiff/"), "--format", "tif"]);
     assert_eq!(folder.names("tiff"), ["100%.tif", "a.tif"]);
+    // Stills that FFmpeg decodes are frames of a glob, and inputs of a list.
+    let shots = ["shots/s.1.dpx", "shots/s.2.dpx"].map(|name| folder.still(name));
+    said(0, &[&folder.name("shots"), &folder.name("whole/")]);
+    said(0, &[&folder.name("shots/s.*.dpx"), &folder.name("glob/")]);
+    said(0, &[&shots[0], &shots[1], &folder.name("list/")]);
+    for name in ["s.1.dpx", "s.2.dpx"] {
+        let file = |inner: &str| fs::read(folder.name(&format!("{inner}/{name}"))).unwrap();
+        assert!(
+            file("glob") == file("whole") && file("list") == file("whole"),
+            "{name}"
+        );
+    }
+    said(
+        0,
+        &[&shots[0], &shots[1], &folder.name("png/"), "--format", "png"],
+    );
+    assert_eq!(folder.names("png"), ["s.1.png", "s.2.png"]);
 }
 
 #[test]

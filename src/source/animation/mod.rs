@@ -6,6 +6,8 @@ pub mod webp;
 
 use super::video::{self, VideoSourceOptions};
 use super::{MOST_PIXELS, Source, SourceError};
+use crate::annotations::jpeg_xl::CodestreamHeader;
+use crate::media::ffmpeg::{Codestream, codestream};
 use webp::WebpSource;
 
 use std::fs::File;
@@ -28,6 +30,25 @@ pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<Box<dyn Source>
 pub fn is_animated(path: &Path) -> bool {
     png_frames(path).is_ok_and(|frames| frames > 1) || is_animated_webp(path) || is_avif_sequence(path)
 }
+
+/// True if `path` is a JPEG XL file whose header announces more than one frame.
+pub fn is_animated_jpeg_xl(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(JPEG_XL_HEAD).read_to_end(&mut head));
+    let held = match codestream(&head) {
+        Codestream::Bare => head,
+        Codestream::Boxed(held) => held,
+        Codestream::Missing => return false,
+    };
+    let contents = CodestreamHeader::begin(&held).and_then(CodestreamHeader::contents);
+    read.is_ok() && contents.is_some_and(|contents| contents.is_animated)
+}
+
+/// Bytes of a JPEG XL file in which its header is searched.
+const JPEG_XL_HEAD: u64 = 1 << 16;
 
 /// True if `path` is an AVIF file that calls itself a sequence.
 fn is_avif_sequence(path: &Path) -> bool {

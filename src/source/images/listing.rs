@@ -7,7 +7,7 @@ use crate::media::still::names::as_text;
 use crate::media::still::pattern::Pattern;
 use crate::media::still::{Decoding, ImageKind};
 use crate::source::SourceError;
-use crate::source::animation::is_animated;
+use crate::source::animation::{is_animated, is_animated_jpeg_xl};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -137,6 +137,13 @@ pub fn names_images(input: &Path) -> bool {
         return false;
     }
     named.is_some_and(is_own) || is_glob(input) || matches!(Pattern::parse(input), Ok(Some(_)))
+}
+
+/// True for a file that is a frame of the sequence that a glob of such files names: an image file, and a still
+/// by its extension that is read as a video of one picture when it is given alone.
+pub fn is_frame(file: &Path) -> bool {
+    let is_named = || ImageKind::read(file).is_some() && file.is_file();
+    names_images(file) || is_named() && !is_animated(file) && !is_animated_jpeg_xl(file)
 }
 
 fn is_glob(input: &Path) -> bool {
@@ -796,6 +803,21 @@ mod tests {
         for (name, is_image) in [("upload", true), ("photo.bin", true), ("raw.dng", false)] {
             fs::write(empty.path().join(name), b"II*\0\x08\0\0\0").unwrap();
             assert_eq!(names_images(&empty.path().join(name)), is_image, "{name}");
+        }
+        // Alone these are videos, and frames of a glob but for animations.
+        for (name, bytes, is_one) in [
+            ("a.dpx", &b"SDPX"[..], true),
+            ("a.jxl", b"\xff\x0a\x41\x02", true),
+            (
+                "b.jxl",
+                b"\xff\x0a\x83\x05\x4d\x00\x20\x26\x08\x04\x01\x00",
+                false,
+            ),
+            ("a.mkv", b"", false),
+        ] {
+            let path = empty.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            assert_eq!((names_images(&path), is_frame(&path)), (false, is_one), "{name}");
         }
         fs::write(empty.path().join("clip"), b"\0\0\0\x1cftypisom").unwrap();
         assert!(!names_images(&empty.path().join("clip")));

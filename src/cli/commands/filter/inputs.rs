@@ -82,7 +82,7 @@ pub(super) fn gather(names: &[OsString], output: &OsStr, alone: Alone) -> Result
     if inputs.len() == 1 && !alone.as_several(&inputs[0], output) {
         let input = inputs.remove(0);
         return match group(&input) {
-            Ok(Some(Group::Files(files))) if !files.iter().all(|file| listing::names_images(file)) => {
+            Ok(Some(Group::Files(files))) if !files.iter().all(|file| listing::is_frame(file)) => {
                 let held = format!(
                     "{} stands for {}",
                     input.name(),
@@ -225,12 +225,13 @@ fn is_video(path: &Path) -> bool {
 pub(super) fn output_of(input: &Input, folder: &Path, format: Option<&str>) -> Result<Output, Failure> {
     let shown = input.name();
     let refuse = |problem: &str| Err(Failure::Usage(format!("{shown}: {problem}")));
+    let is_still = input.is_still();
     let Some(name) = input.path().and_then(Path::file_name) else {
         return refuse("this has no name for an output; filter it by itself");
     };
     let mut name = Path::new(name).to_owned();
     if let Some(format) = format {
-        let image = format.parse::<ImageKind>().ok().filter(|_| input.is_images());
+        let image = format.parse::<ImageKind>().ok().filter(|_| is_still);
         let extension = match image {
             Some(_) => Some(format.to_lowercase()),
             None => extension_of(format),
@@ -256,7 +257,7 @@ pub(super) fn output_of(input: &Input, folder: &Path, format: Option<&str>) -> R
         None => name,
     };
     let output = Output::named(folder.join(escaped)).for_input(input);
-    match (&output, input.is_images()) {
+    match (&output, is_still) {
         _ if extension.is_empty() => refuse(
             "its name has no extension to tell how the output is to be written; name a container with \
              --format, such as --format mkv",
