@@ -139,8 +139,8 @@ pub fn names_images(input: &Path) -> bool {
     named.is_some_and(is_own) || is_glob(input) || matches!(Pattern::parse(input), Ok(Some(_)))
 }
 
-/// True for a file that is a frame of the sequence that a glob of such files names: an image file, and a still
-/// by its extension that is read as a video of one picture when it is given alone.
+/// True for a file that is a frame of the sequence that a glob of such files names: an image file, and one
+/// with the extension of a still that is read as a video of one picture when it is given alone.
 pub fn is_frame(file: &Path) -> bool {
     let is_named = || ImageKind::read(file).is_some() && file.is_file();
     names_images(file) || is_named() && !is_animated(file) && !is_animated_jpeg_xl(file)
