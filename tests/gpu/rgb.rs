@@ -79,13 +79,18 @@ fn rgb_of_frames_on_the_card_has_the_references_bits() {
                 ..Colour::default()
             };
             let frame = noise(format, size, colour);
-            let expected = to_rgb(&frame).unwrap();
+            let expected = to_rgb(&frame);
             let (layout, memory) = on_card(&mut engine, frame);
-            let (rgb, result) = converter.convert(&memory, &layout, &colour).unwrap();
+            let made = converter.convert(&memory, &layout, &colour);
+            // The matrix of RGB itself makes none of luma and chroma.
+            let (Ok(expected), Ok((rgb, result))) = (&expected, &made) else {
+                assert!(expected.is_err() && made.is_err(), "{format} {colour:?}");
+                continue;
+            };
             assert_eq!((rgb.width(), rgb.height()), size);
             assert!(rgb.is_tight());
             let found = samples(&rgb, &result.fetch().unwrap()[..rgb.size()]);
-            assert!(found == expected, "{format} {size:?} {colour:?}");
+            assert!(found == *expected, "{format} {size:?} {colour:?}");
         }
     }
 }
