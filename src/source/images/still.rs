@@ -128,6 +128,8 @@ impl<'a> Still<'a> {
                         Some(decoder) => Ok(Box::new(decoder) as Box<dyn ImageDecoder>),
                         None => unchecked_png(path, &budget).map_err(io)?,
                     }
+                } else if format == ImageFormat::Pnm {
+                    pnm::decoder(BudgetedReader::new(input, &budget))
                 } else {
                     decoder(BudgetedReader::new(input, &budget), format)
                 };

@@ -1,5 +1,5 @@
-//! What the decoder of PNM files (PBM, PGM, PPM, PAM) says nothing about: data behind the first picture, and
-//! samples above the greatest that the head states.
+//! PNM files (PBM, PGM, PPM, PAM): their samples brought to 8 or 16 bits in integers, and what the decoder says
+//! nothing about: data behind the first picture, and samples above the greatest that the head states.
 //!
 //! ```text
 //!   P1 P2 P3       numbers as text; of P1 one digit each
@@ -8,10 +8,112 @@
 //! ```
 
 use crate::source::images::behind::Further;
-use std::io::{self, BufRead, Read, Seek};
+use image::codecs::pnm::{ArbitraryTuplType, PnmDecoder, PnmHeader, PnmSubtype, SampleEncoding};
+use image::{ColorType, ImageDecoder, ImageError};
+use std::io::{self, BufRead, Cursor, Read, Seek};
 
 /// Bytes in which the head ends.
 const LONGEST_HEAD: u64 = 1 << 16;
+
+/// The decoder of a file. The image crate scales samples in 32-bit floating point, which is off by one for some:
+/// here it reads them as they are stored, and they are scaled in integers.
+pub(in crate::source::images) fn decoder<'a>(
+    input: impl Read + 'a,
+) -> Result<Box<dyn ImageDecoder + 'a>, ImageError> {
+    let (input, header) = PnmDecoder::new(input)?.into_inner();
+    let greatest = header.maximal_sample();
+    let is_bilevel =
+        greatest == 1 && !matches!(header.subtype(), PnmSubtype::Graymap(_) | PnmSubtype::Pixmap(_));
+    // Two levels become 0 and 255 exactly.
+    let full = match greatest {
+        1 if is_bilevel => 1,
+        0..=255 => 255,
+        _ => 65_535,
+    };
+    let decoder = PnmDecoder::new(Cursor::new(head_of(&header, full)).chain(input))?;
+    Ok(match full == greatest {
+        true => Box::new(decoder),
+        false => Box::new(Exact {
+            decoder,
+            greatest,
+            full,
+        }),
+    })
+}
+
+/// The head of a file like one with `header`, whose greatest sample is `full`.
+fn head_of(header: &PnmHeader, full: u32) -> Vec<u8> {
+    let (width, height) = (header.width(), header.height());
+    let magic = match header.subtype() {
+        PnmSubtype::Bitmap(SampleEncoding::Ascii) => return format!("P1\n{width} {height}\n").into_bytes(),
+        PnmSubtype::Bitmap(SampleEncoding::Binary) => return format!("P4\n{width} {height}\n").into_bytes(),
+        PnmSubtype::Graymap(SampleEncoding::Ascii) => "P2",
+        PnmSubtype::Pixmap(SampleEncoding::Ascii) => "P3",
+        PnmSubtype::Graymap(SampleEncoding::Binary) => "P5",
+        PnmSubtype::Pixmap(SampleEncoding::Binary) => "P6",
+        PnmSubtype::ArbitraryMap => "P7",
+    };
+    let Some(arbitrary) = header.as_arbitrary() else {
+        return format!("{magic}\n{width} {height}\n{full}\n").into_bytes();
+    };
+    let kind = match (&arbitrary.tupltype, arbitrary.depth) {
+        (Some(ArbitraryTuplType::BlackAndWhite), _) => "BLACKANDWHITE",
+        (Some(ArbitraryTuplType::BlackAndWhiteAlpha), _) => "BLACKANDWHITE_ALPHA",
+        (Some(ArbitraryTuplType::Grayscale), _) | (None, 1) => "GRAYSCALE",
+        (Some(ArbitraryTuplType::GrayscaleAlpha), _) | (None, 2) => "GRAYSCALE_ALPHA",
+        (Some(ArbitraryTuplType::RGB), _) | (None, 3) => "RGB",
+        _ => "RGB_ALPHA",
+    };
+    format!(
+        "{magic}\nWIDTH {width}\nHEIGHT {height}\nDEPTH {}\nMAXVAL {full}\nTUPLTYPE {kind}\nENDHDR\n",
+        arbitrary.depth
+    )
+    .into_bytes()
+}
+
+/// A decoder of samples up to `greatest`, which are brought to the range up to `full`.
+struct Exact<R> {
+    decoder: PnmDecoder<R>,
+    greatest: u32,
+    full: u32,
+}
+
+impl<R: Read> ImageDecoder for Exact<R> {
+    fn dimensions(&self) -> (u32, u32) {
+        self.decoder.dimensions()
+    }
+
+    fn color_type(&self) -> ColorType {
+        self.decoder.color_type()
+    }
+
+    fn read_image(self, pixels: &mut [u8]) -> Result<(), ImageError> {
+        let Exact {
+            decoder,
+            greatest,
+            full,
+        } = self;
+        decoder.read_image(pixels)?;
+        // The product is below 2 to the power of 32. Samples above the greatest are counted elsewhere.
+        let scaled = |sample: u32| (sample.min(greatest) * full + greatest / 2) / greatest;
+        if full == 255 {
+            let table: Vec<u8> = (0..=full).map(|sample| scaled(sample) as u8).collect();
+            for sample in pixels {
+                *sample = table[usize::from(*sample)];
+            }
+        } else {
+            let table: Vec<u16> = (0..=full).map(|sample| scaled(sample) as u16).collect();
+            for sample in pixels.as_chunks_mut::<2>().0 {
+                *sample = table[usize::from(u16::from_ne_bytes(*sample))].to_ne_bytes();
+            }
+        }
+        Ok(())
+    }
+
+    fn read_image_boxed(self: Box<Self>, pixels: &mut [u8]) -> Result<(), ImageError> {
+        (*self).read_image(pixels)
+    }
+}
 
 /// What of the file is left out or is not as it should be, a sentence each. A head that is not understood is
 /// the decoder's business.
@@ -228,7 +330,7 @@ mod tests {
     use super::*;
 
     fn said(file: &[u8]) -> String {
-        losses(io::Cursor::new(file)).unwrap().join("; ")
+        losses(Cursor::new(file)).unwrap().join("; ")
     }
 
     #[test]
@@ -254,6 +356,69 @@ mod tests {
         }
         assert_eq!(said(b"P5 3 2 255\nab"), "");
         assert_eq!(said(b"no picture"), "");
+    }
+
+    #[test]
+    fn samples_are_scaled_in_integers() {
+        let read = |file: &[u8]| -> Vec<u32> {
+            let decoder = decoder(Cursor::new(file.to_vec())).unwrap();
+            let is_deep = decoder.color_type().bytes_per_pixel() / decoder.color_type().channel_count() == 2;
+            let mut pixels = vec![0; decoder.total_bytes() as usize];
+            decoder.read_image(&mut pixels).unwrap();
+            match is_deep {
+                true => pixels
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|&b| u16::from_ne_bytes(b).into())
+                    .collect(),
+                false => pixels.into_iter().map(u32::from).collect(),
+            }
+        };
+        let deep = [256, 511, 1000, 1023, 8191, 16_383, 32_767, 65_534, 65_535];
+        for greatest in (1..=255_u32).chain(deep) {
+            let full: u64 = if greatest > 255 { 65_535 } else { 255 };
+            // Halves go up.
+            let wanted: Vec<u32> = (0..=u64::from(greatest))
+                .map(|v| ((2 * v * full + u64::from(greatest)) / (2 * u64::from(greatest))) as u32)
+                .collect();
+            let size = format!("{} 1", greatest + 1);
+            let bytes: Vec<u8> = (0..=greatest)
+                .flat_map(|v| {
+                    (v as u16)
+                        .to_be_bytes()
+                        .into_iter()
+                        .skip(usize::from(full == 255))
+                })
+                .collect();
+            let pgm = [format!("P5 {size} {greatest}\n").as_bytes(), &bytes].concat();
+            assert_eq!(read(&pgm), wanted, "{greatest}");
+            for kind in ["", "TUPLTYPE GRAYSCALE\n"] {
+                let head = format!(
+                    "P7\nWIDTH {}\nHEIGHT 1\nDEPTH 1\nMAXVAL {greatest}\n{kind}ENDHDR\n",
+                    greatest + 1
+                );
+                assert_eq!(
+                    read(&[head.as_bytes(), &bytes].concat()),
+                    wanted,
+                    "{greatest} {kind}"
+                );
+            }
+            let words: String = (0..=greatest).map(|v| format!("{v}\n")).collect();
+            assert_eq!(
+                read(format!("P2 {size} {greatest}\n{words}").as_bytes()),
+                wanted,
+                "{greatest}"
+            );
+        }
+        assert_eq!(read(b"P3 1 1 511 171 340 511\n"), [21_930, 43_605, 65_535]);
+        assert_eq!(read(b"P6 1 1 1 \x01\x00\x07"), [255, 0, 255]);
+        assert_eq!(read(b"P1 2 1\n1 0"), [0, 255]);
+        assert_eq!(read(b"P4 2 1\n\x40"), [255, 0]);
+        let bilevel =
+            b"P7\nWIDTH 1\nHEIGHT 1\nDEPTH 2\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE_ALPHA\nENDHDR\n\x01\x00";
+        assert_eq!(read(bilevel), [255, 0]);
+        assert!(decoder(&b"P5 1 1 0 1"[..]).is_err());
     }
 
     #[test]
