@@ -168,6 +168,10 @@ pub(super) struct Ledger {
     advice: &'static str,
     /// What to do about it if it is one of these facts.
     special: (fn(Fact) -> bool, &'static str),
+    /// Which facts an example of another output holds, and its name.
+    examples: Vec<(fn(Fact) -> bool, &'static str)>,
+    /// What the samples lose, a sentence each.
+    of_samples: Vec<String>,
     strict: bool,
     time_base: Rational,
     outcomes: BTreeMap<Fact, (String, Outcome)>,
@@ -187,6 +191,8 @@ impl Ledger {
             place,
             advice,
             special: (|_| false, ""),
+            examples: Vec::new(),
+            of_samples: Vec::new(),
             strict: rules.strict,
             time_base,
             outcomes: BTreeMap::new(),
@@ -199,9 +205,22 @@ impl Ledger {
     }
 
     /// Gives other `advice` where a fact is lost that `is_special`.
-    #[cfg(any(feature = "ffmpeg", feature = "images"))]
+    #[cfg(feature = "images")]
     pub(super) fn advise_on(&mut self, is_special: fn(Fact) -> bool, advice: &'static str) {
         self.special = (is_special, advice);
+    }
+
+    /// Adds the name of another output, which `is_held` tells the facts of, to the advice where it holds all
+    /// that is lost. Of several the first is named.
+    #[cfg(feature = "ffmpeg")]
+    pub(super) fn give_example(&mut self, is_held: fn(Fact) -> bool, example: &'static str) {
+        self.examples.push((is_held, example));
+    }
+
+    /// Enters a `sentence` about what the samples lose.
+    #[cfg(feature = "ffmpeg")]
+    pub(super) fn lose_of_samples(&mut self, sentence: String) {
+        self.of_samples.push(sentence);
     }
 
     /// Counts a frame, and returns what it brings that must be accounted for.
@@ -319,10 +338,10 @@ impl Ledger {
                 value => format!("{} ({value})", fact.word()),
             })
             .collect();
-        let mut sentences = Vec::new();
+        let mut sentences = self.of_samples.clone();
         if !lost.is_empty() {
             sentences.push(format!(
-                "not kept in {}: {}; {}",
+                "not kept in {}: {}; {}{}",
                 self.place,
                 lost.join(", "),
                 if self.is_of_stills() {
@@ -331,6 +350,10 @@ impl Ledger {
                     self.special.1
                 } else {
                     self.advice
+                },
+                match self.is_of_stills() {
+                    true => String::new(),
+                    false => self.example(),
                 }
             ));
         }
@@ -354,6 +377,16 @@ impl Ledger {
             ));
         }
         sentences
+    }
+
+    /// What holds all that is lost, as an addition to the advice; nothing if no example does.
+    fn example(&self) -> String {
+        let holds_all = |is_held: fn(Fact) -> bool| {
+            let mut outcomes = self.outcomes.iter();
+            outcomes.all(|(fact, (_, outcome))| *outcome != Outcome::Lost || is_held(*fact))
+        };
+        let found = self.examples.iter().find(|(is_held, _)| holds_all(*is_held));
+        found.map_or_else(String::new, |(_, example)| format!(", such as {example}"))
     }
 
     /// True if all that is lost is what files of stills alone can say.
@@ -678,6 +711,36 @@ mod tests {
         };
         let files = [&plain, &linear, &linear, &plain];
         assert_eq!(files.map(&mut is_refused), [false, true, true, true]);
+    }
+
+    #[cfg(feature = "ffmpeg")]
+    #[test]
+    fn an_example_is_given_if_it_holds_all_that_is_lost() {
+        let said = |lost: &[Fact]| {
+            let mut ledger = ledger(true);
+            ledger.give_example(|fact| fact == Fact::Transfer, "x");
+            ledger.give_example(|fact| matches!(fact, Fact::Transfer | Fact::Captions), "y");
+            for &fact in lost {
+                ledger.account(fact, "", Outcome::Lost);
+            }
+            ledger.account(Fact::Spherical, "", Outcome::Carried);
+            ledger.sentences().join("")
+        };
+        assert!(said(&[Fact::Transfer]).ends_with("; choose another, such as x"));
+        assert!(said(&[Fact::Captions]).ends_with("; choose another, such as y"));
+        assert!(said(&[Fact::Captions, Fact::Transfer]).ends_with(", such as y"));
+        for lost in [&[Fact::IccProfile][..], &[Fact::IccProfile, Fact::Transfer]] {
+            assert!(said(lost).ends_with("; choose another"), "{lost:?}");
+        }
+        assert!(said(&[Fact::Annotations]).ends_with(OF_STILLS));
+        let mut ledger = ledger(true);
+        ledger.lose_of_samples("depth".to_owned());
+        assert_eq!(ledger.sentences(), ["depth"]);
+        assert!(
+            ledger
+                .refusal()
+                .is_some_and(|refusal| refusal.starts_with("depth; without"))
+        );
     }
 
     #[test]

@@ -305,6 +305,8 @@ fn tags_of_hdr_are_kept_or_named() {
     let said = warnings(&filtered(&input, &out, ""));
     for word in [
         "(mpeg4 in avi)",
+        "depth (samples of 10 bits become samples of 8 bits in yuv420p)",
+        "such as libx265 in .mkv",
         "matrix (bt2020nc)",
         "primaries (bt2020)",
         "transfer (smpte2084)",
@@ -316,6 +318,28 @@ fn tags_of_hdr_are_kept_or_named() {
     let error = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(1), "{error}");
     assert!(error.contains("smpte2084") && !strict.exists(), "{error}");
+    // Samples that become shallower are lost, unless the format is asked for.
+    let still = clip(
+        folder.path(),
+        "still.png",
+        "testsrc2=s=64x64:d=0.04",
+        "-pix_fmt gray16be",
+    );
+    for (end, encoder, bits, format) in [
+        ("gif", "gif", 8, "pal8"),
+        ("ico", "bmp", 8, "bgr24"),
+        ("avi", "mpeg4", 8, "yuv420p"),
+    ] {
+        let out = folder.path().join(format!("shallow.{end}"));
+        let words = format!("depth (samples of 16 bits become samples of {bits} bits in {format})");
+        let refused = filter(&still, &out, "--strict");
+        let error = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{error}");
+        assert!(error.contains(&words) && !out.exists(), "{error}");
+        let options = format!("--encoder {encoder} --pixel-format {format}");
+        let said = warnings(&filtered(&still, &out, &options));
+        assert!(!said.contains("depth ("), "{said}");
+    }
     let kept = filter(
         &input,
         &folder.path().join("strict.mkv"),

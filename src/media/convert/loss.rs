@@ -100,6 +100,12 @@ pub(crate) fn loss(from: &FormatFacts, to: &FormatFacts) -> Loss {
     ])
 }
 
+/// The bits of a sample of `from` and of `to`, if going from one to the other costs depth.
+pub(crate) fn lost_depth(from: &FormatFacts, to: &FormatFacts) -> Option<(u32, u32)> {
+    let Loss([_, _, lost, ..]) = loss(from, to);
+    (lost > 0).then(|| (depth(from), depth(to)))
+}
+
 /// The native format that loses least of `format`, and whether nothing is lost; `None` for pixels in a
 /// device's memory or of an unknown kind.
 pub(crate) fn nearest_native(format: AvFormat) -> Option<(PixelFormat, bool)> {

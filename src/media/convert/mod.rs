@@ -10,7 +10,7 @@ mod ycgco;
 
 pub(crate) use depth::{before_scaling, rescaled};
 pub use float::{CutSamples, integers_for};
-pub(crate) use loss::{divides, is_full_range_name, loss, nearest_native};
+pub(crate) use loss::{divides, is_full_range_name, loss, lost_depth, nearest_native};
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
 
 use depth::DepthConversion;

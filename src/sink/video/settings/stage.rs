@@ -49,6 +49,50 @@ pub(in crate::sink::video) struct Staged {
     pub(in crate::sink::video) misreadings: Vec<String>,
 }
 
+/// An encoder, the facts that it keeps in Matroska, and both in words.
+type Example = (&'static str, fn(Fact) -> bool, &'static str);
+
+/// Encoders that are named where another one loses something.
+const EXAMPLES: &[Example] = &[
+    ("libx265", is_of_hevc, "libx265 in .mkv"),
+    (
+        "libx264",
+        |fact| is_of_hevc(fact) || matches!(fact, Fact::FieldOrder | Fact::Captions),
+        "libx264 in .mkv",
+    ),
+];
+
+/// True for facts that HEVC and Matroska state, whatever the version of the encoder.
+fn is_of_hevc(fact: Fact) -> bool {
+    match fact {
+        Fact::Range
+        | Fact::Matrix
+        | Fact::Primaries
+        | Fact::Transfer
+        | Fact::ChromaLocation
+        | Fact::PixelAspect
+        | Fact::Rotation
+        | Fact::MasteringDisplay
+        | Fact::ContentLight
+        | Fact::Stereo
+        | Fact::Spherical => true,
+        Fact::FieldOrder
+        | Fact::Hdr10Plus
+        | Fact::DolbyVision
+        | Fact::HdrVivid
+        | Fact::Captions
+        | Fact::ActiveFormat
+        | Fact::PanScan
+        | Fact::Timecode
+        | Fact::GopTimecode
+        | Fact::IccProfile
+        | Fact::Annotations
+        | Fact::Exr
+        | Fact::AssociatedAlpha
+        | Fact::Other(_) => false,
+    }
+}
+
 /// Settings, what the file is meant to say with them, and what was read back.
 struct Rehearsed {
     staged: Staged,
@@ -71,22 +115,19 @@ impl VideoSink {
             self.kind.name(),
             self.output.muxer.name()
         );
-        let (encoder, is_matroska) = (self.kind.name(), self.container.name() == "matroska");
-        // None that has just failed.
-        let offered = |name: &str, advice| match is_matroska && encoder == name {
-            true => "another encoder or container may hold it",
-            false => advice,
-        };
-        let advice = offered(
-            "libx265",
-            "another encoder or container may hold it, such as libx265 in .mkv",
-        );
+        let advice = "another encoder or container may hold it";
+        let loss_of_depth = VideoSink::loss_of_depth(&staged.choice, &place);
         let mut ledger = Ledger::new(place, advice, rules, self.info.time_base);
-        let of_x264 = offered(
-            "libx264",
-            "another encoder or container may hold it, such as libx264 in .mkv",
-        );
-        ledger.advise_on(|fact| matches!(fact, Fact::FieldOrder | Fact::Captions), of_x264);
+        // None that has just failed.
+        let (encoder, is_matroska) = (self.kind.name(), self.container.name() == "matroska");
+        for (name, is_held, example) in EXAMPLES {
+            if !(is_matroska && encoder == *name) {
+                ledger.give_example(*is_held, example);
+            }
+        }
+        if let Some(loss) = loss_of_depth {
+            ledger.lose_of_samples(loss);
+        }
         let said = ledger.see(&staged.first, staged.input).facts;
         let Rehearsed {
             mut staged,
@@ -130,6 +171,20 @@ impl VideoSink {
             Some(problem) => Err(self.unsupported(problem)),
             None => Ok((staged, ledger, sample)),
         }
+    }
+
+    /// Says that samples become shallower at `place`, if the user has not asked for it.
+    fn loss_of_depth(choice: &FormatChoice, place: &str) -> Option<String> {
+        let (from, to) = choice.lost_depth?;
+        let format = choice.format.name();
+        let advice = match from {
+            ..=16 => "PNG, TIFF and ffv1 in .mkv keep it",
+            _ => "TIFF and OpenEXR keep it",
+        };
+        Some(format!(
+            "not kept in {place}: depth (samples of {from} bits become samples of {to} bits in {format}); \
+             {advice}, and --pixel-format {format} accepts the loss"
+        ))
     }
 
     /// Settings as they are before any rehearsal.

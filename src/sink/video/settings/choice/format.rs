@@ -2,7 +2,7 @@
 
 use crate::frame::fact::Samples;
 use crate::frame::{Colour, ColourModel, PixelFormat, Range};
-use crate::media::convert::{self, divides, is_full_range_name, loss};
+use crate::media::convert::{self, divides, is_full_range_name, loss, lost_depth};
 use crate::media::ffmpeg::{AvFormat, EncoderKind, FormatFacts};
 
 /// Containers that are made for players. Most players, those of browsers, phones and QuickTime among them,
@@ -26,6 +26,9 @@ pub(in crate::sink::video) struct FormatChoice {
     pub(in crate::sink::video) colour: Colour,
     /// The samples are brought to the range in `colour`, since the output cannot say the frames' own.
     pub(in crate::sink::video) range_is_changed: bool,
+    /// Bits of the frames' samples and of those that are encoded, if they become fewer and the user has not
+    /// named the format.
+    pub(in crate::sink::video) lost_depth: Option<(u32, u32)>,
     /// What to tell the user, if anything.
     pub(in crate::sink::video) note: Option<String>,
 }
@@ -171,12 +174,16 @@ pub(in crate::sink::video) fn choose_format(
     } else {
         Reason::Taken
     };
+    let lost_depth = (converts && reason != Reason::Requested)
+        .then(|| lost_depth(&own_facts, &facts))
+        .flatten();
     let note = converts.then(|| conversion(format, (&own_facts, &facts), reason));
     Ok(FormatChoice {
         format: chosen,
         converts,
         colour,
         range_is_changed: false,
+        lost_depth,
         note,
     })
 }
@@ -366,18 +373,32 @@ mod tests {
     #[test]
     fn what_is_lost_is_named() {
         let mpeg = chosen("mpeg4", "rgba", Range::Full, (33, 17));
-        let note = mpeg.note.unwrap();
+        let note = mpeg.note.as_deref().unwrap();
         assert!(
             note.ends_with("not without loss of alpha, exact colour and chroma resolution)"),
             "{note}"
         );
-        let palette = chosen("gif", "gray16le", Range::Full, (32, 32)).note.unwrap();
+        assert_eq!(mpeg.lost_depth, None);
+        let palette = chosen("gif", "gray16le", Range::Full, (32, 32));
+        assert_eq!(palette.lost_depth, Some((16, 8)));
+        let palette = palette.note.unwrap();
         let words = "to pal8 (which the encoder takes, a palette for each frame, not without loss of depth)";
         assert!(palette.ends_with(words), "{palette}");
         let shallow = chosen("gif", "rgb24", Range::Full, (32, 32)).note.unwrap();
         assert!(shallow.ends_with("a palette for each frame)"), "{shallow}");
         let deep = chosen("libvpx", "yuva444p10le", Range::Limited, (33, 17));
-        assert_eq!(deep.format.name(), "yuva420p");
+        assert_eq!(
+            (deep.format.name().as_str(), deep.lost_depth),
+            ("yuva420p", Some((10, 8)))
+        );
+        let requested = choose_format(
+            (EncoderKind::find("ffv1").unwrap(), "matroska"),
+            (format("gray16le"), Colour::default()),
+            (32, 32),
+            Some("gray"),
+            true,
+        );
+        assert_eq!(requested.unwrap().lost_depth, None);
         assert!(deep.note.unwrap().contains("loss of depth and chroma resolution"));
     }
 
