@@ -243,8 +243,7 @@ pub(in crate::annotations) fn read(file: &[u8]) -> Annotations {
 
 /// The name of a segment that nothing is taken from, if it says something.
 fn unknown(marker: u8, data: &[u8]) -> Option<String> {
-    const NAMES: [(&[u8], &str); 6] = [
-        (b"JFXX\0", "JFXX thumbnail"),
+    const NAMES: [(&[u8], &str); 5] = [
         (b"FLIR\0", "FLIR data"),
         (b"FPXR\0", "FlashPix data"),
         (b"_JPSJPS_", "stereo mark (JPS)"),
@@ -252,15 +251,11 @@ fn unknown(marker: u8, data: &[u8]) -> Option<String> {
         (b"HDR_RI", "HDR residual"),
     ];
     let is_known = match marker {
-        APP0 => match data.strip_prefix(JFIF) {
-            // Width and height of a preview follow version and density.
-            Some(rest) if rest.get(7..9).is_some_and(|size| !size.contains(&0)) => {
-                return Some("JFIF thumbnail".to_owned());
-            }
-            Some(_) => true,
-            // Which field of a video's picture it is.
-            None => data.starts_with(b"AVI1"),
-        },
+        // A preview may follow the density or stand alone, as those of Exif and MPF it is passed over; AVI1 says
+        // which field of a video's picture it is.
+        APP0 => [JFIF, b"JFXX\0", b"AVI1"]
+            .iter()
+            .any(|&known| data.starts_with(known)),
         APP1 => [&b"Exif\0"[..], XMP, EXTENDED_XMP]
             .iter()
             .any(|&known| data.starts_with(known)),
@@ -523,6 +518,8 @@ pub(in crate::annotations) mod tests {
             left_out(&[
                 (APP0, b"JFIF\0\x01\x02\0\0\x01\0\x01\0\0"),
                 (APP0, b"AVI1\0\0\0\0"),
+                (APP0, b"JFIF\0\x01\x02\0\0\x01\0\x01\x01\x01rgb"),
+                (APP0, b"JFXX\0\x10"),
                 (APP2, b"MPF\0"),
                 (APP12, b"Ducky\0"),
                 (APP13, &harmless),
@@ -534,8 +531,6 @@ pub(in crate::annotations) mod tests {
         );
         assert_eq!(
             left_out(&[
-                (APP0, b"JFIF\0\x01\x02\0\0\x01\0\x01\x01\x01rgb"),
-                (APP0, b"JFXX\0\x10"),
                 (APP1, b"FLIR\0\x01"),
                 (APP3, b"_JPSJPS_\0"),
                 (0xeb, b"JP\0\x01"),
@@ -543,8 +538,6 @@ pub(in crate::annotations) mod tests {
                 (APP13, &more),
             ]),
             [
-                "JFIF thumbnail",
-                "JFXX thumbnail (APP0)",
                 "FLIR data (APP1)",
                 "stereo mark (JPS) (APP3)",
                 "JUMBF boxes (APP11)",

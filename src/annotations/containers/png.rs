@@ -119,6 +119,16 @@ pub(in crate::annotations) fn excerpt(input: &mut (impl BufRead + Seek), len: u6
             break;
         }
         let is_profile = &name == b"iCCP" && found.icc_profile.is_none();
+        // ImageMagick's chunk of the page: width, height and a byte for the unit, all 0 without a page.
+        if &name == b"vpAg" && rest == 13 {
+            let Some([page @ .., _, _, _, _]) = take_array::<13>(input)? else {
+                break;
+            };
+            if page != [0; 9] {
+                found.leave_out("size of the page (vpAg)".to_owned());
+            }
+            continue;
+        }
         if let Some((_, hint)) = HINTS.iter().find(|(hint, _)| **hint == name) {
             once(&mut found.hints, hint);
         } else if !(KNOWN.contains(&&name) || STORAGE.contains(&&name) || &name == b"iCCP") {
@@ -886,6 +896,18 @@ pub(in crate::annotations) mod tests {
                 "languages and translated names of texts",
             ]
         );
+        for (page, expected) in [
+            ([0; 9], &[][..]),
+            ([0, 0, 0, 9, 0, 0, 0, 9, 0], &["size of the page (vpAg)"]),
+        ] {
+            let mut new = Chunks::default();
+            new.push(b"vpAg", &page);
+            new.push(b"tEXt", b"Title\0a cat");
+            let whole = [&base[..33], &new.bytes, &base[33..]].concat();
+            let found = read_from(Container::Png, &mut io::Cursor::new(&whole), None).unwrap();
+            assert_eq!(found.unknown, expected);
+            assert_eq!(found.annotations.texts.len(), 1);
+        }
         assert_eq!(found.hints, ["background (bKGD)", "palette (sPLT)"]);
         assert_eq!(
             found.annotations.texts,

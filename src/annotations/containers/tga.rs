@@ -117,12 +117,12 @@ fn read_extension(area: &[u8], found: &mut FileMetadata) {
     if let (gamma @ 1.., over @ 1..) = (word(area, 478), word(area, 480)) {
         annotations.gamma = Some((100_000 * u32::from(over)).div_ceil(gamma.into()));
     }
+    // A preview at 486 is passed over, as in other files.
     let is_set = |at, length| part(area, at, length).is_some_and(|field| field.iter().any(|&byte| byte != 0));
     for (name, at, length) in [
         ("time of the job", 420, 6),
         ("key colour", 470, 4),
         ("table of colour correction", 482, 4),
-        ("preview", 486, 4),
     ] {
         if is_set(at, length) {
             found.unknown.push(name.to_owned());
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(texts, ["name", "somebody", "one line\nand one", "a job"]);
         assert_eq!(found.annotations.time, Some([7, 0xe4, 2, 3, 4, 5, 6]));
         assert_eq!(found.annotations.gamma, Some(45455));
-        assert_eq!(found.unknown, ["developer's area", "preview"]);
+        assert_eq!(found.unknown, ["developer's area"]);
         let said = extension_of(&file);
         assert_eq!((said.alpha_kind, said.pixel_aspect), (Some(4), (2, 1)));
         for end in 0..file.len() {
