@@ -300,6 +300,20 @@ fn options_without_effect_are_refused_and_what_is_left_out_is_named() {
         "{said}"
     );
     assert!(filter(1, &[&stills, &to_folder, "-y", "--strict"]).contains("b.mkv"));
+    // An animation among stills is named once.
+    fs::write(format!("{stills}/c.gif"), "GIF89a").unwrap();
+    let said = filter(0, &[&stills, &to_folder, "-y"]);
+    assert_eq!(said.matches("c.gif").count(), 1, "{said}");
+    // Kinds of still are no containers.
+    for (output, options, words) in [
+        ("a.pbm", &[][..], "stills end in .png, .tif, .pgm"),
+        ("new/", &["--format", "png"], "new/%04d.png' for such files"),
+        ("n%d.png", &["--format", "png"], "end the name in .png"),
+    ] {
+        let output = format!("{stills}/{output}");
+        let said = filter(1, &[&[&stills[..], &output, "-y"][..], options].concat());
+        assert!(said.contains(words), "{said}");
+    }
     // The card's options without a card; where there is one, it works.
     let output = framepipe(&["filter", CLIP, "null:", "--filter", "soft", "--devices", "all"]);
     let said = text(&output.stderr);

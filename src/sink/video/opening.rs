@@ -7,11 +7,35 @@ use super::settings::choice;
 use super::{Output, VideoOptions, VideoSink, is_same_file};
 use crate::frame::PixelFormat;
 use crate::media::ffmpeg::{AudioEncoderKind, AvFormat, Muxer, MuxerFailure};
+use crate::media::still::ImageKind;
 use crate::sink::SinkError;
 use crate::sink::atomic_file::AtomicFile;
 use crate::source::StreamInfo;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+
+/// Says how stills are written, if `--format` names a kind of still and no container.
+fn stills_wanted(options: &VideoOptions) -> Option<String> {
+    let name = options.muxer.as_deref()?;
+    let is_still = name.parse::<ImageKind>().is_ok();
+    let is_no_container = match Muxer::in_memory(Some(name), &options.path) {
+        Err(MuxerFailure::NoFile(muxer)) => muxer.starts_with("image2"),
+        Err(MuxerFailure::Unknown) => is_still,
+        Err(MuxerFailure::Open(_)) | Ok(_) => false,
+    };
+    is_no_container.then(|| {
+        let is_folder = options.path.is_dir() || options.path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        let advice = match is_folder {
+            true => {
+                let ending = if is_still { name } else { "png" };
+                let pattern = options.path.join(format!("%04d.{ending}"));
+                format!("write '{}' for such files in the folder", pattern.display())
+            }
+            false => "end the name in .png, .tif, .pgm or .jpg for stills".to_owned(),
+        };
+        format!("--format is for containers, and {name} is a kind of still; {advice}, without --format")
+    })
+}
 
 impl VideoSink {
     /// Prepares the output: container, encoder and temporary file. What can be known to fail before the first
@@ -29,6 +53,9 @@ impl VideoSink {
                 "is the input itself; write to another file, and rename it afterwards".to_owned(),
             ));
         }
+        if let Some(problem) = stills_wanted(&options) {
+            return Err(unsupported(problem));
+        }
         let part = AtomicFile::by_rules(&options.path, options.rules())?;
         let mut muxer =
             Muxer::create(options.muxer.as_deref(), &options.path, part.path()).map_err(|failure| {
@@ -42,13 +69,11 @@ impl VideoSink {
                         .avi, or name one with --format; pictures are .png, .jpg or .tif"
                             .to_owned(),
                     }),
-                    MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => unsupported(format!(
-                        "is the name of a single picture, and a video is written here; {}",
-                        match &options.muxer {
-                            Some(_) => "stills go to .png, .jpg or .tif, without --format",
-                            None => "end it in .mp4, .mov, .mkv, .webm or .avi",
-                        }
-                    )),
+                    MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => unsupported(
+                        "is the name of a still of a kind that framepipe does not write; stills end in .png, \
+                         .tif, .pgm or .jpg, videos in .mp4, .mov, .mkv, .webm or .avi"
+                            .to_owned(),
+                    ),
                     MuxerFailure::NoFile(muxer) => unsupported(format!(
                         "{muxer} does not write into one file; choose another container"
                     )),

@@ -193,7 +193,9 @@ fn videos_in(folder: &Path) -> Vec<PathBuf> {
 /// What to say of videos that lie among the image files of a folder, which alone are its frames.
 pub(super) fn passed_over(input: &Input) -> Option<String> {
     let folder = input.path().filter(|path| input.is_images() && path.is_dir())?;
-    let videos = videos_in(folder);
+    let mut videos = videos_in(folder);
+    // The listing names animations itself, as pictures of another kind.
+    videos.retain(|file| !ImageKind::is_left_out(file));
     let first = videos.first()?;
     let more = match videos.len() {
         1 => String::new(),
