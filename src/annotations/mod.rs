@@ -25,6 +25,7 @@ mod kind;
 mod metadata;
 mod photoshop;
 mod read;
+mod structure;
 mod xmp;
 
 #[cfg(feature = "images")]
@@ -38,6 +39,8 @@ pub use insert::insert;
 pub use kind::Container;
 pub use metadata::{FileMetadata, instant_frames};
 pub use read::{read, read_from, search};
+#[cfg(feature = "images")]
+pub(crate) use structure::Arrangement;
 
 use crate::messages::metadata_limit::METADATA_LIMIT;
 use exif::without_prefix;
@@ -214,6 +217,18 @@ impl Annotations {
     pub fn words(&self) -> String {
         // A kind of file that holds nothing loses all of it.
         insert(Container::Pnm, self, None, Vec::new()).1.join(", ")
+    }
+
+    /// Takes out descriptions of a file's structure that is not that of `picture`, alone in its file. The
+    /// programs that state it so are given.
+    #[cfg(feature = "images")]
+    pub(crate) fn drop_other_structures(&mut self, picture: &Arrangement) -> Vec<&'static str> {
+        let mut programs = Vec::new();
+        self.texts.retain(|(_, text)| {
+            let other = structure::kind(text).filter(|_| !structure::is_true_of(text, picture));
+            other.inspect(|program| once(&mut programs, program)).is_none()
+        });
+        programs
     }
 
     /// The annotations but for texts that stand in the container's metadata as well.

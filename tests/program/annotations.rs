@@ -558,6 +558,34 @@ fn damaged_profiles_and_blocks_of_tiff_are_named() {
     }
 }
 
+/// Programs of science state pages, size and channels in a description, which is not true of every picture.
+#[test]
+fn a_description_of_another_structure_is_left_out_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("a.tif");
+    let find = |file: &[u8], text: &[u8]| file.windows(text.len()).position(|bytes| bytes == text);
+    for (text, is_true) in [(b"shape=(5,2,)", false), (b"ImageJ=1.5\n\n", true)] {
+        tiff(&input, false);
+        let mut file = fs::read(&input).unwrap();
+        let at = find(&file, b"text-mark \xc2\xa9").unwrap();
+        file[at..at + text.len()].copy_from_slice(text);
+        fs::write(&input, file).unwrap();
+        for name in ["b.tif", "b.png"] {
+            let output = folder.path().join(name);
+            let strict = framepipe(&input, &output, &["--strict", "--overwrite"]);
+            assert_eq!(strict.status.success(), is_true, "{name}: {}", said(&strict));
+            let words = said(&framepipe(&input, &output, &["--overwrite"]));
+            let is_named = words.contains("warning: a description of the file's structure (tifffile)");
+            assert_eq!(is_named, !is_true, "{name}: {words}");
+            assert_eq!(
+                find(&fs::read(&output).unwrap(), &text[..10]).is_some(),
+                is_true,
+                "{name}"
+            );
+        }
+    }
+}
+
 /// Of a sequence, a later still may be the first to say something, or may say something else: outputs that
 /// hold no such thing, or hold it once for all frames, name that.
 #[test]

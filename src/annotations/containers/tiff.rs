@@ -13,7 +13,7 @@ use crate::annotations::bytes::{overwrite, take_array, take_exactly, text};
 use crate::annotations::exif::{Editor, Order, Reader, TEXTS, is_bare, tag, value_size};
 use crate::annotations::insert::all_lost;
 use crate::annotations::read::Excerpt;
-use crate::annotations::{Annotations, once, photoshop, word};
+use crate::annotations::{Annotations, once, photoshop, structure, word};
 use std::io::{self, BufRead, Seek, SeekFrom};
 
 const XMP: u16 = 700;
@@ -429,7 +429,10 @@ pub(in crate::annotations) fn read(file: &[u8]) -> Annotations {
     let says_more = |t| is_of_the_shot(t) && !TEXTS.iter().any(|&(text, _)| text == t);
     if first.entries.iter().any(|e| says_more(e.tag)) {
         let mut editor = Editor::empty(reader.order);
-        let wanted = |t| is_of_the_shot(t) || t == tag::ORIENTATION;
+        // A description of the structure is a text alone, which is left out where it is not true.
+        let description = data(tag::DESCRIPTION).and_then(|bytes| structure::kind(&text(bytes)));
+        let is_structure = |t| t == tag::DESCRIPTION && description.is_some();
+        let wanted = |t| (is_of_the_shot(t) || t == tag::ORIENTATION) && !is_structure(t);
         if editor.copy(&reader, wanted).is_some()
             && let Some(block) = editor.finish()
         {

@@ -15,7 +15,7 @@ pub use stored::{accepts, nearest};
 use super::atomic_file::{AtomicFile, remove_left_overs};
 use super::ledger::{Outcome, PlainLedger, stated};
 use super::{IndexedSink, Rules, SinkError, Written};
-use crate::annotations::{self, Annotations};
+use crate::annotations::{self, Annotations, Arrangement};
 use crate::frame::Channel;
 use crate::frame::fact::{Fact, Samples};
 use crate::frame::{ColourModel, Frame, Range, Remarks, Turn};
@@ -438,7 +438,26 @@ impl Images {
         };
         let mut file = Cursor::new(Vec::new());
         picture.encode(kind, &self.options, &mut file).map_err(refused)?;
-        let annotations = fitting(annotations, stored);
+        let mut annotations = fitting(annotations, stored);
+        let programs = annotations.drop_other_structures(&Arrangement {
+            width,
+            height,
+            channels: stored.channels.len() as u32,
+            samples: match (stored.float, stored.deep) {
+                (true, _) => "float",
+                (false, true) => "uint16",
+                (false, false) => "uint8",
+            },
+        });
+        for program in programs {
+            self.lose(
+                part,
+                format!(
+                    "a description of the file's structure ({program}) is left out: pages, size, channels or type \
+                     are others"
+                ),
+            )?;
+        }
         let (file, lost) =
             annotations::insert(container, &annotations, picture.orientation, file.into_inner());
         for word in lost {
