@@ -106,9 +106,7 @@ mod tests {
     #[test]
     fn descriptions_are_true_of_the_same_pages_size_and_channels() {
         let ome = |sizes: &str, kind: &str| {
-            format!(
-                "<?xml version=\"1.0\"?><OME><Pixels ID='a' {sizes} Type=\"{kind}\"><TiffData/></Pixels></OME>"
-            )
+            format!("<?xml?><OME><Pixels ID='a' {sizes} Type=\"{kind}\"><TiffData/></Pixels></OME>")
         };
         let sizes = "SizeX=\"50\" SizeY=\"40\" SizeC=\"3\" SizeZ=\"1\" SizeT=\"1\"";
         let picture = Arrangement {

@@ -160,6 +160,9 @@ pub(super) struct NewFacts {
     pub(super) changes: BTreeSet<Fact>,
 }
 
+/// Which facts another output holds, and its name.
+type Example = (fn(Fact) -> bool, &'static str);
+
 /// The account of one output.
 pub(super) struct Ledger {
     /// The output and what holds it, such as "out.avi (mpeg4 in avi)".
@@ -168,8 +171,8 @@ pub(super) struct Ledger {
     advice: &'static str,
     /// What to do about it if it is one of these facts.
     special: (fn(Fact) -> bool, &'static str),
-    /// Which facts an example of another output holds, and its name.
-    examples: Vec<(fn(Fact) -> bool, &'static str)>,
+    /// Outputs to be named where they hold what is lost.
+    examples: Vec<Example>,
     /// What the samples lose, a sentence each.
     of_samples: Vec<String>,
     strict: bool,

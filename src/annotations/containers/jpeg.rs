@@ -251,8 +251,8 @@ fn unknown(marker: u8, data: &[u8]) -> Option<String> {
         (b"HDR_RI", "HDR residual"),
     ];
     let is_known = match marker {
-        // A preview may follow the density or stand alone, as those of Exif and MPF it is passed over; AVI1 says
-        // which field of a video's picture it is.
+        // A preview, behind the density or in JFXX, is passed over as those of Exif and MPF. AVI1 says which
+        // field of a video's picture it is.
         APP0 => [JFIF, b"JFXX\0", b"AVI1"]
             .iter()
             .any(|&known| data.starts_with(known)),

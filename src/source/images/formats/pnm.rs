@@ -1,5 +1,5 @@
-//! PNM files (PBM, PGM, PPM, PAM): their samples brought to 8 or 16 bits in integers, and what the decoder says
-//! nothing about: data behind the first picture, and samples above the greatest that the head states.
+//! PNM files (PBM, PGM, PPM, PAM): their samples brought to 8 or 16 bits in integers, and what the decoder
+//! says nothing about: data behind the first picture, and samples above the greatest that the head states.
 //!
 //! ```text
 //!   P1 P2 P3       numbers as text; of P1 one digit each
@@ -15,8 +15,8 @@ use std::io::{self, BufRead, Cursor, Read, Seek};
 /// Bytes in which the head ends.
 const LONGEST_HEAD: u64 = 1 << 16;
 
-/// The decoder of a file. The image crate scales samples in 32-bit floating point, which is off by one for some:
-/// here it reads them as they are stored, and they are scaled in integers.
+/// The decoder of a file. The image crate scales samples in 32-bit floating point, which is off by one for
+/// some: here it reads them as they are stored, and they are scaled in integers.
 pub(in crate::source::images) fn decoder<'a>(
     input: impl Read + 'a,
 ) -> Result<Box<dyn ImageDecoder + 'a>, ImageError> {
