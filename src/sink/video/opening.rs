@@ -7,7 +7,6 @@ use super::settings::choice;
 use super::{Output, VideoOptions, VideoSink, is_same_file};
 use crate::frame::PixelFormat;
 use crate::media::ffmpeg::{AudioEncoderKind, AvFormat, Muxer, MuxerFailure};
-use crate::media::still::ImageKind;
 use crate::sink::SinkError;
 use crate::sink::atomic_file::AtomicFile;
 use crate::source::StreamInfo;
@@ -17,17 +16,15 @@ use std::path::Path;
 /// Says how stills are written, if `--format` names a kind of still and no container.
 fn stills_wanted(options: &VideoOptions) -> Option<String> {
     let name = options.muxer.as_deref()?;
-    let is_still = name.parse::<ImageKind>().is_ok();
     let is_no_container = match Muxer::in_memory(Some(name), &options.path) {
         Err(MuxerFailure::NoFile(muxer)) => muxer.starts_with("image2"),
-        Err(MuxerFailure::Unknown) => is_still,
-        Err(MuxerFailure::Open(_)) | Ok(_) => false,
+        Err(MuxerFailure::Unknown | MuxerFailure::Open(_)) | Ok(_) => false,
     };
     is_no_container.then(|| {
         let is_folder = options.path.is_dir() || options.path.as_os_str().as_encoded_bytes().ends_with(b"/");
         let advice = match is_folder {
             true => {
-                let ending = if is_still { name } else { "png" };
+                let ending = if name == "image2" { "png" } else { name };
                 let pattern = options.path.join(format!("%04d.{ending}"));
                 format!("write '{}' for such files in the folder", pattern.display())
             }
