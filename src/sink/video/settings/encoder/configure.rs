@@ -2,7 +2,7 @@
 
 use super::hdr::Hdr;
 use super::quality::{QUALITY_KEYS, Quality, check_preset, check_quality, quality_of};
-use crate::frame::Rational;
+use crate::frame::{FieldOrder, Rational};
 use crate::media::ffmpeg::Encoder;
 
 /// What the user asked of the encoder.
@@ -13,6 +13,7 @@ pub(in crate::sink::video) struct RequestedSettings<'a> {
     pub(in crate::sink::video) options: &'a [(String, String)],
     pub(in crate::sink::video) frame_rate: Option<Rational>,
     pub(in crate::sink::video) size: (usize, usize),
+    pub(in crate::sink::video) field_order: FieldOrder,
     /// Blocks of the stream and of its first frame that the encoder writes into its stream.
     pub(in crate::sink::video) hdr: Hdr,
 }
@@ -93,7 +94,7 @@ pub(in crate::sink::video) fn configure(
         }
     }
     let mut left = Vec::new();
-    let mut extra = hdr_options(name, requested);
+    let mut extra = library_options(name, requested);
     for (key, value) in requested.options {
         if let Some((_, ours)) = extra.iter_mut().find(|(k, _)| k == key) {
             // The user's come last and so have the last word.
@@ -126,7 +127,7 @@ fn plain(value: f64) -> String {
 }
 
 /// Options that carry facts which FFmpeg's wrapper does not hand to the encoder's library by itself.
-fn hdr_options(name: &str, requested: &RequestedSettings<'_>) -> Vec<(String, String)> {
+fn library_options(name: &str, requested: &RequestedSettings<'_>) -> Vec<(String, String)> {
     let mut parts = Vec::new();
     match name {
         "libx265" => {
@@ -155,6 +156,10 @@ fn hdr_options(name: &str, requested: &RequestedSettings<'_>) -> Vec<(String, St
             vec![("x265-params".to_owned(), parts.join(":"))]
         }
         "libx264" => {
+            if requested.field_order.shows_top_first() == Some(false) {
+                // Else its pictures state the top field first, whatever the frames say.
+                parts.push("bff=1".to_owned());
+            }
             parts.extend(
                 requested
                     .hdr

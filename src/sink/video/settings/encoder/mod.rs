@@ -97,6 +97,7 @@ impl VideoSink {
             options: &options,
             frame_rate: self.info.frame_rate,
             size: (setup.width, setup.height),
+            field_order: setup.field_order,
             hdr: hdr.clone(),
         };
         let (settings, left) = configure(&mut encoder, &encoder_name, &requested)
