@@ -811,11 +811,12 @@ fn a_field_order_that_only_the_container_states_is_kept() {
                 let found = probe(&out);
                 assert_eq!(field_order(&found), stated, "{encoder} to {output}: {said}");
                 // H.264's pictures say it themselves, and nothing of the lines' order.
-                if output == "libx264" {
+                if output == "libx264" && encoder == "utvideo" {
                     // 3: top field, bottom field; 4: bottom field, top field.
-                    let structure = if stated == "top field first" { "3" } else { "4" };
+                    let structure = if stated == "tt" { "3" } else { "4" };
                     assert_eq!(picture_structures(&out), [structure], "{order}: {said}");
-                } else {
+                }
+                if output != "libx264" {
                     let order = |probed: &Value| value(probed, "field_order");
                     assert_eq!(order(&found), order(&written), "{encoder} to {output}: {said}");
                 }
