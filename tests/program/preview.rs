@@ -395,11 +395,13 @@ fn a_preview_shows_the_frame_of_that_time_in_the_colours_of_stills() {
             (Some("00:00:03.96"), "3.96"),
             (Some("37f"), "37f"),
             (Some("0"), "0"),
+            // Within the last picture, which is shown from 3.96 to 4 seconds.
+            (Some("3.99"), "99f"),
             // A tenth of a hundred frames.
             (None, "10f"),
         ];
         // All of them of the first input, the outermost ones of the others.
-        for (time, start) in times.into_iter().step_by(if number == 0 { 1 } else { 4 }) {
+        for (time, start) in times.into_iter().step_by(if number == 0 { 1 } else { 5 }) {
             let preview = |layout: &str| {
                 let words = [
                     "preview", input, "--filter", BOX, "--layout", layout, "-o", &out, "-y",

@@ -63,9 +63,9 @@ pub(crate) struct PreviewArguments {
     /// raw:WxH:FORMAT:FPS:PATH or synthetic:WxH:FORMAT:FPS:FRAMES.
     #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
     input: Input,
-    /// Which frame: the first that is shown at this time or after it, as seconds or [HH:]MM:SS.mmm, or 120f
-    /// for the frame behind the first 120 [default: a tenth into a video whose length is known, else the
-    /// first].
+    /// Which frame: the first that is shown at this time or after it, or the last one while it is shown, as
+    /// seconds or [HH:]MM:SS.mmm, or 120f for the frame behind the first 120 [default: a tenth into a video
+    /// whose length is known, else the first].
     #[arg(value_name = "T")]
     time: Option<Point>,
     #[command(flatten)]
@@ -169,8 +169,8 @@ impl PreviewArguments {
         let one =
             |start: Option<Point>| TimeRange::new(start, None, None, Some(1)).map_err(|e| Failure::usage(&e));
         self.check_glob()?;
-        // The length that the default depends on is known once the input is open.
-        let is_open = self.time.is_none() && !self.input.is_images();
+        // The length that the default and the last frame depend on is known once the input is open.
+        let is_open = !matches!(self.time, Some(Point::Frame(_))) && !self.input.is_images();
         let choice = FileChoice {
             range: if is_open {
                 TimeRange::default()
@@ -185,7 +185,10 @@ impl PreviewArguments {
         self.reading.check_size(&self.input.name(), info)?;
         let mut time = self.time;
         if is_open {
-            time = tenth(info);
+            time = match time {
+                Some(Point::Time(time)) => Some(on_screen(&mut opened.source, time)?),
+                _ => tenth(info),
+            };
             opened.source = range::within(opened.source, one(time)?)?;
         }
         if let Some(saying) = self.filtering.saying_of_turns() {
@@ -294,6 +297,30 @@ fn tenth(info: &StreamInfo) -> Option<Point> {
     let frame = i64::try_from(frames / 10).ok().filter(|&frame| frame > 0)?;
     let nanos = i128::from(frame) * i128::from(rate.den) * 1_000_000_000 / i128::from(rate.num.max(1));
     i64::try_from(nanos).ok().map(Point::Time)
+}
+
+/// The time in nanoseconds as it is, or, if no frame is shown at it or after it and the last one is still on
+/// the screen, that frame.
+fn on_screen(source: &mut AnySource, time: i64) -> Result<Point, Failure> {
+    let info = source.info();
+    let (frames, base) = (info.frames, info.time_base);
+    let Some(rate) = info.frame_rate.filter(|rate| rate.num > 0) else {
+        return Ok(Point::Time(time));
+    };
+    if let AnySource::Stream(source) = source {
+        let lasts = (1e9 / rate.to_f64()) as i64;
+        if source.time_of(range::tick_at(time, base), 0)?.is_some() {
+            return Ok(Point::Time(time));
+        }
+        // A frame that began a whole frame ago is no longer shown.
+        if let Some(tick) = source.time_of(range::tick_at(time - lasts + 1, base), 0)? {
+            return Ok(Point::Time(range::nanos(tick, base)));
+        }
+    }
+    let at = time as f64 * rate.to_f64() / 1e9;
+    let last = frames.and_then(|frames| frames.checked_sub(1));
+    let is_on = |last: &u64| at > *last as f64 && at < (*last + 1) as f64;
+    Ok(last.filter(is_on).map_or(Point::Time(time), Point::Frame))
 }
 
 /// Which frame that is.
