@@ -92,6 +92,15 @@ impl Copied {
         )
     }
 
+    /// Word of sound of which the container leaves out `cut` seconds before the picture.
+    pub(super) fn cut_head(&self, cut: f64, container: &Container) -> String {
+        format!(
+            "{} begins {cut:.3} s before the picture, and {} leaves out what comes before it",
+            self.label,
+            container.name()
+        )
+    }
+
     /// Word of packets that came too late to be written, if some did.
     pub(super) fn late_sentence(&self) -> Option<String> {
         (self.late > 0).then(|| {

@@ -7,6 +7,9 @@ use crate::sink::video::passthrough::Passthrough;
 use crate::sink::video::passthrough::copied::Copied;
 use crate::sink::video::passthrough::reading::has_long_packets;
 
+/// Seconds from the beginning of a range to its first picture, up to which sound before that is not missed.
+const WITHIN_A_PICTURE: f64 = 0.05;
+
 impl Passthrough {
     /// Places the beginning of all sound, beside the first picture, which is shown at `picture` seconds.
     pub(in crate::sink::video) fn place_sound(
@@ -137,15 +140,32 @@ impl Passthrough {
         }
     }
 
-    /// Names sound that is copied and does not begin with the picture, at `picture` seconds, in a container
-    /// that has both begin at once.
+    /// Names sound that does not begin with the picture, at `picture` seconds, in a container that has both
+    /// begin at once: copied sound is off by that, and of encoded sound the part before the picture is cut.
     fn report_moved_sound(&mut self, container: &Container, picture: f64) {
+        let is_range = self.reader.demuxer.begins_later();
         let moved = self.copied.iter().filter_map(|copied| {
             let facts = self.reader.demuxer.stream(copied.from)?;
-            let off = self.reader.beginning(copied.from)? - picture;
-            let counts =
-                facts.medium == Medium::Audio && matches!(copied.handling, StreamHandling::Copy { .. });
-            (counts && off.abs() > TOO_SHORT_TO_HEAR).then(|| copied.moved(off, container))
+            if facts.medium != Medium::Audio {
+                return None;
+            }
+            let begins = self.reader.beginning(copied.from)?;
+            match copied.handling {
+                StreamHandling::Copy { .. } => {
+                    let off = begins - picture;
+                    (off.abs() > TOO_SHORT_TO_HEAR).then(|| copied.moved(off, container))
+                }
+                StreamHandling::Encode(_) => {
+                    // A range may begin within a picture, whose sound is not wanted.
+                    let least = if is_range {
+                        WITHIN_A_PICTURE
+                    } else {
+                        TOO_SHORT_TO_HEAR
+                    };
+                    let cut = picture - (begins + facts.priming).max(0.0);
+                    (cut > least).then(|| copied.cut_head(cut, container))
+                }
+            }
         });
         self.losses.extend(moved.collect());
     }
