@@ -133,13 +133,20 @@ impl Container {
             "Could not find tag for codec",
             "patches welcome",
             "are supported for WebM",
+            "Subtitle codec",
         ];
-        let facts = demuxer
-            .stream(index)
-            .filter(|facts| facts.medium == Medium::Subtitle);
-        match facts.filter(|_| OF_CODEC.iter().any(|words| reason.contains(words))) {
-            Some(facts) => format!("{} holds no subtitles as {}", self.name, facts.codec),
-            None => format!("{} cannot hold it: {reason}", self.name),
+        let facts = demuxer.stream(index);
+        let kind = facts.as_ref().and_then(|facts| match facts.medium {
+            Medium::Subtitle => Some("subtitles"),
+            Medium::Attachment => Some("attachments"),
+            _ => None,
+        });
+        let is_of_codec = OF_CODEC.iter().any(|words| reason.contains(words));
+        match facts.zip(kind) {
+            Some((facts, kind)) if is_of_codec && facts.codec != "none" => {
+                format!("{} holds no {kind} as {}", self.name, facts.codec)
+            }
+            _ => format!("{} cannot hold it: {reason}", self.name),
         }
     }
 

@@ -162,7 +162,9 @@ fn advice(container: &Container) -> String {
         .filter_map(|name| EncoderKind::find(name))
         .find(keeps);
     let others = "write a .webm, .mov or .mkv file to keep it";
+    let is_one = matches!(container.name(), "webm" | "mov" | "matroska");
     match found {
+        Some(kind) if is_one => format!("take --encoder {} to keep it", kind.name()),
         Some(kind) => format!("{others}, or take --encoder {}", kind.name()),
         None => others.to_owned(),
     }
