@@ -11,6 +11,7 @@
 //! `depth` is the most places by which a packet comes earlier in decoding than its frame is shown.
 
 use super::VideoSink;
+use super::container::kept::Finished;
 use super::container::{AddVideo, PACKETS_TRIED, Sample, SampleSource, explained, video_of};
 use super::encoding::pacing::Pacing;
 use super::passthrough::{Passthrough, writes_units};
@@ -393,7 +394,7 @@ impl VideoSink {
         let container = self.container.name();
         self.warnings.append(&mut passthrough.lost(container));
         if self.part.path() != self.options.path {
-            let open = || Demuxer::open(self.part.path(), Access::default(), None).ok();
+            let open = || Finished::open(self.part.path());
             self.warnings.append(&mut passthrough.not_kept(open, container));
         }
         self.warnings.append(&mut passthrough.take_warnings());

@@ -25,7 +25,7 @@ mod seeking;
 pub use file::is_url_like;
 #[doc(hidden)]
 pub use findings::Concealed;
-pub(crate) use known::edits::EditLists;
+pub(crate) use known::edits::{EditLists, track_names};
 pub use parallel::{Consent, Decoders, Place, open};
 
 #[doc(hidden)]

@@ -462,6 +462,15 @@ impl Muxer {
         AvError::check(code).map(|_| ())
     }
 
+    /// Gives stream `index` a text, or another one under that name.
+    pub(crate) fn set_stream_text(&mut self, index: usize, name: &str, value: &str) -> Result<(), AvError> {
+        let (name, value) = (c_string(name.as_bytes())?, c_string(value.as_bytes())?);
+        let stream = self.stream_ptr(index).ok_or(AvError(ffi::AVERROR(ffi::EINVAL)))?;
+        // SAFETY: the stream belongs to this context, which is borrowed mutably; FFmpeg copies both strings.
+        let code = unsafe { ffi::av_dict_set(&mut (*stream).metadata, name.as_ptr(), value.as_ptr(), 0) };
+        AvError::check(code).map(|_| ())
+    }
+
     /// Takes over the chapters.
     pub(crate) fn copy_chapters(&mut self, demuxer: &Demuxer) -> Result<(), AvError> {
         // SAFETY: the context is valid, and borrowed mutably with `self`.

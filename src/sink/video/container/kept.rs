@@ -1,7 +1,9 @@
 //! Texts, marks, chapters and programs that are in the input and not in the finished file.
 
 use super::STALE_TEXTS;
-use crate::media::ffmpeg::{Chapter, Demuxer, Medium};
+use crate::media::ffmpeg::{Access, Chapter, Demuxer, Medium};
+use crate::source::video::track_names;
+use std::path::Path;
 
 /// Names of texts that each file has of its own, for what wrote it and how it is laid out; in lower case.
 const OWN_TEXTS: &[&str] = &[
@@ -86,6 +88,10 @@ const LANGUAGES: &[(&str, &str)] = &[
     ("wel", "cym"),
 ];
 
+/// Those of them that FFmpeg's MOV knows by their second code. It knows the others by their first one, if at
+/// all.
+const SECOND_IN_MOV: &[&str] = &["ces", "fra", "ron", "slk"];
+
 /// Seconds that the beginning of a chapter may be off beside the ticks of both files.
 const CHAPTER_OFF: f64 = 0.001;
 
@@ -149,15 +155,34 @@ impl Said {
     }
 }
 
-/// The language of a stream, by the first of its codes; `None` if it is not stated.
+/// The code of a stream's language; `None` if it is not stated.
 fn language(texts: &[Text]) -> Option<String> {
     let (_, code) = texts
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case("language"))?;
     let code = code.to_lowercase();
-    let first = LANGUAGES.iter().find(|(_, second)| *second == code);
-    let code = first.map_or(code, |(first, _)| (*first).to_owned());
     (!matches!(code.as_str(), "" | "und" | "unk")).then_some(code)
+}
+
+/// The first code of a language that has two.
+fn first_code(code: &str) -> &str {
+    let pair = LANGUAGES.iter().find(|(_, second)| *second == code);
+    pair.map_or(code, |(first, _)| first)
+}
+
+/// The code by which `container` knows the language of a stream with these texts, if it knows it by another
+/// one than that.
+pub(in crate::sink::video) fn code_in(container: &str, texts: &[Text]) -> Option<&'static str> {
+    let code = language(texts).filter(|_| container == "mov")?;
+    let (first, second) = LANGUAGES
+        .iter()
+        .find(|(first, second)| *first == code || *second == code)?;
+    let known = if SECOND_IN_MOV.contains(second) {
+        second
+    } else {
+        first
+    };
+    (*known != code).then_some(known)
 }
 
 /// The name without the language that FFmpeg adds to it, if it does: "title-eng".
@@ -178,6 +203,34 @@ fn wanted(texts: &[Text]) -> Vec<Text> {
     found
 }
 
+/// A finished file.
+pub(in crate::sink::video) struct Finished {
+    demuxer: Demuxer,
+    /// Names of its streams that FFmpeg may not read, which versions up to 5.1 do not.
+    names: Vec<Option<String>>,
+}
+
+impl Finished {
+    /// The one at `path`; `None` if it cannot be read.
+    pub(in crate::sink::video) fn open(path: &Path) -> Option<Finished> {
+        let demuxer = Demuxer::open(path, Access::default(), None).ok()?;
+        let is_mp4 = demuxer.format_name().contains("mp4");
+        let names = is_mp4.then(|| track_names(path)).unwrap_or_default();
+        Some(Finished { demuxer, names })
+    }
+
+    /// The texts of stream `index`.
+    fn stream_texts(&self, index: usize) -> Vec<Text> {
+        let mut texts = self.demuxer.stream_texts(index);
+        if let Some(Some(name)) = self.names.get(index)
+            && !texts.iter().any(|(key, _)| key == "title")
+        {
+            texts.push(("title".to_owned(), name.clone()));
+        }
+        texts
+    }
+}
+
 /// Texts of the finished file, each of which accounts for one of the input's.
 struct Found(Vec<Option<(Place, Text)>>);
 
@@ -192,10 +245,11 @@ enum Place {
 }
 
 impl Found {
-    fn of(after: &Demuxer) -> Found {
-        let of_file = after.texts().into_iter();
-        let of_file = of_file.chain(after.program_texts().into_iter().flatten());
-        let of_streams = (0..after.stream_count()).flat_map(|index| {
+    fn of(after: &Finished) -> Found {
+        let demuxer = &after.demuxer;
+        let of_file = demuxer.texts().into_iter();
+        let of_file = of_file.chain(demuxer.program_texts().into_iter().flatten());
+        let of_streams = (0..demuxer.stream_count()).flat_map(|index| {
             let texts = after.stream_texts(index).into_iter();
             texts.map(move |text| (Place::Stream(index), text))
         });
@@ -267,7 +321,7 @@ fn says_same(a: &str, b: &str) -> bool {
 pub(in crate::sink::video) fn losses(
     before: &Demuxer,
     (carried, ignored): (&[Carried], &[&str]),
-    open: impl FnOnce() -> Option<Demuxer>,
+    open: impl FnOnce() -> Option<Finished>,
     container: &str,
 ) -> Vec<String> {
     let mut texts = wanted(&before.texts());
@@ -283,6 +337,7 @@ pub(in crate::sink::video) fn losses(
     }
     let after = open();
     let mut found = after.as_ref().map_or(Found(Vec::new()), Found::of);
+    let after = after.map(|finished| finished.demuxer);
     let mut sentences = Vec::new();
     let lost = found.missing(&texts, &[&|place| place == Place::File, &|_| true]);
     if !lost.is_empty() {
@@ -301,7 +356,7 @@ pub(in crate::sink::video) fn losses(
         let back = after.as_ref().zip(at);
         let found_language = back.and_then(|(after, at)| language(&after.stream_texts(at)));
         if let Some(language) = &said.language
-            && found_language.as_ref() != Some(language)
+            && found_language.as_deref().map(first_code) != Some(first_code(language))
         {
             lost.push(format!("language {language}"));
         }

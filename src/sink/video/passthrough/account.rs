@@ -3,9 +3,8 @@
 use super::Passthrough;
 use super::copied::Copied;
 use super::texts;
-use crate::media::ffmpeg::Demuxer;
 use crate::sink::video::container::StreamHandling;
-use crate::sink::video::container::kept::{self, Carried};
+use crate::sink::video::container::kept::{self, Carried, Finished};
 
 /// What could not be carried over, a sentence each.
 #[derive(Default)]
@@ -49,7 +48,7 @@ impl Passthrough {
     /// Texts, marks and chapters that the finished file, which `open` opens, does not have, a sentence each.
     pub(in crate::sink::video) fn not_kept(
         &self,
-        open: impl FnOnce() -> Option<Demuxer>,
+        open: impl FnOnce() -> Option<Finished>,
         container: &str,
     ) -> Vec<String> {
         let others = self.copied.iter().map(|copied| Carried {

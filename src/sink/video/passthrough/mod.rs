@@ -119,6 +119,7 @@ impl Passthrough {
         let add_described = |reader: &Reader, muxer: &mut Muxer| {
             let to = add_video(muxer)?;
             texts::describe_video(reader, muxer, to)?;
+            texts::name_language(reader, muxer, (reader.filtered, to))?;
             Ok::<usize, AvError>(to)
         };
         let mut planned = planned.into_iter().peekable();
@@ -141,6 +142,7 @@ impl Passthrough {
                 continue;
             };
             let to = handling.add(muxer, &self.reader.demuxer, index)?;
+            texts::name_language(&self.reader, muxer, (index, to))?;
             let gaps = Gaps::of_counted(&self.reader, muxer, container, &handling, (index, &facts));
             let changes = match (facts.medium, &handling) {
                 (Medium::Audio, StreamHandling::Copy { .. }) => {

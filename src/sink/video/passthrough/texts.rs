@@ -39,6 +39,18 @@ pub(super) fn describe_video(reader: &Reader, muxer: &mut Muxer, to: usize) -> R
     Ok(())
 }
 
+/// Has stream `to` name the language of stream `from` of the input by the code that the container knows.
+pub(super) fn name_language(
+    reader: &Reader,
+    muxer: &mut Muxer,
+    (from, to): (usize, usize),
+) -> Result<(), AvError> {
+    match kept::code_in(&muxer.name(), &reader.demuxer.stream_texts(from)) {
+        Some(code) => muxer.set_stream_text(to, "language", code),
+        None => Ok(()),
+    }
+}
+
 /// Takes over the file's texts and chapters.
 pub(super) fn copy(reader: &Reader, muxer: &mut Muxer) -> Result<(), AvError> {
     let stale = [STALE_FILE_TEXTS, stale_timecode(reader)].concat();

@@ -73,6 +73,17 @@ impl EditLists {
     }
 }
 
+/// The names of an MP4 or QuickTime file's tracks, by the boxes of user data that FFmpeg's muxer writes for
+/// titles; empty if the file has no movie box.
+pub(crate) fn track_names(path: &Path) -> Vec<Option<String>> {
+    let name = |track| {
+        let name = boxes(boxes(track, b"udta").next()?, b"name").next()?;
+        Some(String::from_utf8_lossy(name).into_owned())
+    };
+    let movie = EditLists::read(path).map_or_else(Vec::new, |lists| lists.movie);
+    boxes(&movie, b"trak").map(name).collect()
+}
+
 fn of_movie(movie: &[u8], index: usize) -> Option<EditList> {
     // FFmpeg makes a stream of each track, in their order.
     let track = boxes(movie, b"trak").nth(index)?;
