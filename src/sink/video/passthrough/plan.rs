@@ -120,7 +120,7 @@ impl Planner<'_> {
             if !self.options.wants(index, facts.medium) {
                 continue;
             }
-            match self.feasibility(&facts) {
+            match self.feasibility(index, &facts) {
                 Feasibility::Candidate => candidates.push((index, facts)),
                 Feasibility::Remade => {}
                 Feasibility::Hopeless(reason) => self.leave_out(index, &facts, &reason),
@@ -198,7 +198,7 @@ impl Planner<'_> {
     }
 
     /// What can be said of a stream before the container is tried.
-    fn feasibility(&self, facts: &StreamFacts) -> Feasibility {
+    fn feasibility(&self, index: usize, facts: &StreamFacts) -> Feasibility {
         let container = self.muxer.name();
         let is_mov = matches!(
             container.as_str(),
@@ -207,8 +207,11 @@ impl Planner<'_> {
         let tag = facts.tag.to_le_bytes();
         match facts.medium {
             _ if self.reader.demuxer.is_of_chapters(facts) => Feasibility::Remade,
-            // A time code, which the muxer writes anew from the text of that name.
-            Medium::Data if &tag == b"tmcd" && is_mov => Feasibility::Remade,
+            // A time code, which the muxer writes anew from the text of that name. Whether the container
+            // holds that text is found out at the end.
+            Medium::Data if &tag == b"tmcd" && (is_mov || self.is_stated_by_picture(index)) => {
+                Feasibility::Remade
+            }
             _ if self.muxer.is_video_only() => {
                 Feasibility::Hopeless(format!("{container} holds one video stream and nothing else"))
             }
@@ -227,6 +230,20 @@ impl Planner<'_> {
         &self,
         (index, facts): (usize, &StreamFacts),
     ) -> Result<Result<StreamHandling, String>, MapFailure> {
+    /// True if the filtered stream or the file states the time code of stream `index`.
+    fn is_stated_by_picture(&self, index: usize) -> bool {
+        let demuxer = &self.reader.demuxer;
+        let code = |texts: Vec<(String, String)>| {
+            let mut texts = texts.into_iter();
+            texts
+                .find(|(name, _)| name.eq_ignore_ascii_case("timecode"))
+                .map(|(_, code)| code)
+        };
+        let own = code(demuxer.stream_texts(index));
+        let picture = code(demuxer.stream_texts(self.reader.filtered)).or_else(|| code(demuxer.texts()));
+        own.is_some() && own == picture
+    }
+
         let (container, audio) = (self.container, &self.options.audio);
         let is_audio = facts.medium == Medium::Audio;
         if let (true, AudioEncoding::By(name)) = (is_audio, audio) {
@@ -404,10 +421,15 @@ impl Planner<'_> {
             Medium::Subtitle => "--no-subtitles",
             _ => "--streams",
         };
-        self.losses.add(
-            sentence,
-            &format!("choose another container, such as .mkv, or leave it out with {advice}"),
-        );
+        let is_matroska = self.container.name() == "matroska";
+        let other = match facts.medium {
+            // Matroska holds no data.
+            Medium::Data | Medium::Other => "",
+            _ if is_matroska => "",
+            _ => "choose another container, such as .mkv, or ",
+        };
+        self.losses
+            .add(sentence, &format!("{other}leave it out with {advice}"));
     }
 }
 

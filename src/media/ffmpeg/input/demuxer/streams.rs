@@ -83,7 +83,12 @@ pub(crate) struct StreamFacts {
 impl StreamFacts {
     /// Stream `index`, whose facts these are, in messages.
     pub(crate) fn label(&self, index: usize) -> String {
-        format!("stream {index} ({}, {})", self.medium.word(), self.codec)
+        let codec = match &self.tag.to_le_bytes() {
+            // FFmpeg has no codec for time codes.
+            b"tmcd" => "tmcd",
+            _ => &self.codec,
+        };
+        format!("stream {index} ({}, {codec})", self.medium.word())
     }
 
     /// When it begins, in seconds of the container's clock; 0 if that is not known.
