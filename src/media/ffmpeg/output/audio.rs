@@ -63,7 +63,7 @@ impl AudioEncoderKind {
     }
 
     /// True if what it writes is not always what it was given.
-    fn is_lossy(self) -> bool {
+    pub(crate) fn is_lossy(self) -> bool {
         is_lossy(self.codec.id)
     }
 }
@@ -71,6 +71,17 @@ impl AudioEncoderKind {
 /// True for a codec that does not always keep what it is given.
 fn is_lossy(id: ffi::AVCodecID) -> bool {
     properties(id).is_none_or(|props| props & ffi::AV_CODEC_PROP_LOSSLESS as c_int == 0)
+}
+
+/// True for the name of a codec that always keeps what it is given.
+pub(crate) fn is_lossless(codec: &str) -> bool {
+    let Ok(name) = CString::new(codec) else {
+        return false;
+    };
+    // SAFETY: descriptors are static; null means that none has that name.
+    let found = unsafe { ffi::avcodec_descriptor_get_by_name(name.as_ptr()).as_ref() };
+    let marks = (ffi::AV_CODEC_PROP_LOSSLESS | ffi::AV_CODEC_PROP_LOSSY) as c_int;
+    found.is_some_and(|codec| codec.props & marks == ffi::AV_CODEC_PROP_LOSSLESS as c_int)
 }
 
 /// FFmpeg's marks of a codec.

@@ -8,7 +8,9 @@
 
 use super::account::Losses;
 use super::reading::Reader;
-use crate::media::ffmpeg::{AudioEncoderKind, AudioTranscoder, AvError, Medium, Muxer, Packet, StreamFacts};
+use crate::media::ffmpeg::{
+    AudioEncoderKind, AudioTranscoder, AvError, Medium, Muxer, Packet, StreamFacts, is_lossless,
+};
 use crate::sink::video::container::{AddVideo, Container, PACKETS_TRIED, StreamHandling, explained};
 use crate::sink::video::passthrough::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::source::video::EditLists;
@@ -25,6 +27,9 @@ const AUDIO_ENCODERS: &[&str] = &[
     "pcm_s16le",
     "pcm_s24le",
 ];
+
+/// Those to try first for sound that its own codec keeps whole. ALAC is known to more players of MP4.
+const LOSSLESS_ENCODERS: &[&str] = &["alac", "flac", "pcm_s16le", "pcm_s24le", "pcm_s32le"];
 
 /// Those to try first for more than two channels: what players of broadcasts and films know.
 const SURROUND_ENCODERS: &[&str] = &["ac3", "aac"];
@@ -225,11 +230,6 @@ impl Planner<'_> {
         }
     }
 
-    /// How a stream can come into the output, or the reason why it cannot.
-    fn handling(
-        &self,
-        (index, facts): (usize, &StreamFacts),
-    ) -> Result<Result<StreamHandling, String>, MapFailure> {
     /// True if the filtered stream or the file states the time code of stream `index`.
     fn is_stated_by_picture(&self, index: usize) -> bool {
         let demuxer = &self.reader.demuxer;
@@ -244,6 +244,11 @@ impl Planner<'_> {
         own.is_some() && own == picture
     }
 
+    /// How a stream can come into the output, or the reason why it cannot.
+    fn handling(
+        &self,
+        (index, facts): (usize, &StreamFacts),
+    ) -> Result<Result<StreamHandling, String>, MapFailure> {
         let (container, audio) = (self.container, &self.options.audio);
         let is_audio = facts.medium == Medium::Audio;
         if let (true, AudioEncoding::By(name)) = (is_audio, audio) {
@@ -305,13 +310,20 @@ impl Planner<'_> {
 
     /// Sound of stream `index` by the first encoder that the container holds and that keeps its channels and
     /// bits, or else by the one that keeps most of them; if there is none, the reason, where one is known.
-    /// `first_choice` is tried before the usual ones.
+    /// `first_choice` is tried before the usual ones; else those that lose nothing are, if the source
+    /// lost nothing.
     fn encoded_anew(
         &self,
         index: usize,
         first_choice: Option<AudioEncoderKind>,
     ) -> Result<StreamHandling, Option<String>> {
         let is_disc = self.container.is_disc();
+        if first_choice.is_none()
+            && !is_disc
+            && let Some(whole) = self.kept_whole(index)
+        {
+            return Ok(StreamHandling::Encode(whole));
+        }
         let of_discs = is_disc.then(|| AudioEncoderKind::find("ac3")).flatten();
         let mut kinds: VecDeque<AudioEncoderKind> = AUDIO_ENCODERS
             .iter()
@@ -348,6 +360,24 @@ impl Planner<'_> {
             }
         }
         best.map(|(_, handling)| handling).ok_or(unencoded)
+    }
+
+    /// Sound of stream `index`, if it was kept whole so far, by an encoder that keeps it so in this container.
+    fn kept_whole(&self, index: usize) -> Option<Box<AudioTranscoder>> {
+        let facts = self.reader.demuxer.stream(index)?;
+        if !is_lossless(&facts.codec) {
+            return None;
+        }
+        // AVI counts packets, and those of ALAC and FLAC may be of any length.
+        let fits = |name: &&&str| self.container.name() != "avi" || name.starts_with("pcm_");
+        let named = LOSSLESS_ENCODERS.iter().filter(fits);
+        let named = named.filter_map(|name| AudioEncoderKind::find(name));
+        let usual = self.muxer.default_audio_encoder().filter(|kind| !kind.is_lossy());
+        let mut encoded = usual
+            .into_iter()
+            .chain(named)
+            .filter_map(|kind| self.encoded(index, kind).ok());
+        encoded.find(|transcoder| !transcoder.is_lossy())
     }
 
     /// Sound of stream `index` by an encoder of `kind`, in the form nearest to the source that encoder and
