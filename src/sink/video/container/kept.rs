@@ -215,7 +215,7 @@ impl Finished {
     pub(in crate::sink::video) fn open(path: &Path) -> Option<Finished> {
         let demuxer = Demuxer::open(path, Access::default(), None).ok()?;
         let is_mp4 = demuxer.format_name().contains("mp4");
-        let names = is_mp4.then(|| track_names(path)).unwrap_or_default();
+        let names = if is_mp4 { track_names(path) } else { Vec::new() };
         Some(Finished { demuxer, names })
     }
 
