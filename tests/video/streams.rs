@@ -616,7 +616,11 @@ fn languages_and_dispositions_are_those_of_a_copy() {
             }
             if into == "mov" {
                 // A copy leaves out "fre" and "deu", for which MOV has no number.
+                let stated = marks(&input);
                 for (at, known) in [(0, "fra"), (1, "ger")] {
+                    if stated[at].0 == "und" {
+                        continue;
+                    }
                     let copied = std::mem::replace(&mut expected[at].0, known.to_owned());
                     assert!(copied == "und" || copied == known, "{from}: {copied}");
                 }
