@@ -89,7 +89,7 @@ fn rgb_of_frames_on_the_card_has_the_references_bits() {
             };
             assert_eq!((rgb.width(), rgb.height()), size);
             assert!(rgb.is_tight());
-            let found = samples(&rgb, &result.fetch().unwrap()[..rgb.size()]);
+            let found = samples(rgb, &result.fetch().unwrap()[..rgb.size()]);
             assert!(found == *expected, "{format} {size:?} {colour:?}");
         }
     }
