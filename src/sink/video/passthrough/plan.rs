@@ -310,8 +310,8 @@ impl Planner<'_> {
 
     /// Sound of stream `index` by the first encoder that the container holds and that keeps its channels and
     /// bits, or else by the one that keeps most of them; if there is none, the reason, where one is known.
-    /// `first_choice` is tried before the usual ones; else those that lose nothing are, if the source
-    /// lost nothing.
+    /// `first_choice` is tried before the usual ones; without it, those that lose nothing are, if the
+    /// codec of the source loses nothing.
     fn encoded_anew(
         &self,
         index: usize,
@@ -362,7 +362,8 @@ impl Planner<'_> {
         best.map(|(_, handling)| handling).ok_or(unencoded)
     }
 
-    /// Sound of stream `index`, if it was kept whole so far, by an encoder that keeps it so in this container.
+    /// Sound of stream `index`, if its codec loses nothing, by an encoder of this container that loses
+    /// nothing, either.
     fn kept_whole(&self, index: usize) -> Option<Box<AudioTranscoder>> {
         let facts = self.reader.demuxer.stream(index)?;
         if !is_lossless(&facts.codec) {
