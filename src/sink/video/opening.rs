@@ -13,6 +13,17 @@ use crate::source::StreamInfo;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+/// True for the name of a still that the sinks of images write.
+fn is_written_still(path: &Path) -> bool {
+    #[cfg(feature = "images")]
+    return crate::media::still::ImageKind::of(path).is_some();
+    #[cfg(not(feature = "images"))]
+    {
+        let _ = path;
+        false
+    }
+}
+
 /// Says how stills are written, if `--format` names a kind of still and no container.
 fn stills_wanted(options: &VideoOptions) -> Option<String> {
     let name = options.muxer.as_deref()?;
@@ -66,11 +77,16 @@ impl VideoSink {
                         .avi, or name one with --format; pictures are .png, .jpg or .tif"
                             .to_owned(),
                     }),
-                    MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => unsupported(
-                        "is the name of a still of a kind that framepipe does not write; stills end in .png, \
-                         .tif, .pgm or .jpg, videos in .mp4, .mov, .mkv, .webm or .avi"
-                            .to_owned(),
-                    ),
+                    MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => {
+                        let problem = match is_written_still(&options.path) {
+                            true => "is the name of a single picture, and a video is written here; end it in",
+                            false => {
+                                "is the name of a still of a kind that framepipe does not write; stills end \
+                                 in .png, .tif, .pgm or .jpg, videos in"
+                            }
+                        };
+                        unsupported(format!("{problem} .mp4, .mov, .mkv, .webm or .avi"))
+                    }
                     MuxerFailure::NoFile(muxer) => unsupported(format!(
                         "{muxer} does not write into one file; choose another container"
                     )),
