@@ -29,10 +29,10 @@ use super::Width;
 use super::lanes::{Lanes, Numbers, Words};
 use super::root::{CORRECTED, Correction, Root, WordRoot, WordRoots};
 use super::slopes::{SlopeLoop, SlopeRows, Slopes};
-use super::store::{Levels, Step, store_row};
+use super::store::{Levels, Step, StoreRow};
 use super::sums::{Centred, Places, Sample, Tap, TapOffset};
 use crate::engine::cpu::rows::store::prefetch::NextRows;
-use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
+use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{CombinedKernel, Combining, Compass, Convolve, RING};
 use crate::frame::PixelFormat;
@@ -260,7 +260,7 @@ impl<M: Make<N, R>, const N: usize, const R: usize> Rows<M::Line> for Loop<M, N,
         let under = self
             .places
             .map(|place| lines.under(place, 0, samples.next_multiple_of(TILE)));
-        let row = MakeRow {
+        let row = StoreRow {
             steps: RowSteps {
                 make: self.make,
                 under,
@@ -474,22 +474,7 @@ impl<W: Lanes, const N: usize> Make<N, 1> for Absolute<W, N> {
     }
 }
 
-/// The loop that makes a row.
-struct MakeRow<'a, M: Make<N, R>, const N: usize, const R: usize> {
-    steps: RowSteps<'a, M, N, R>,
-    levels: Levels,
-    out: &'a mut [u8],
-    next: NextRows<'a>,
-}
-
-impl<M: Make<N, R>, const N: usize, const R: usize> IntLoop for MakeRow<'_, M, N, R> {
-    #[inline(always)]
-    fn run<L: Simd>(self, simd: L) {
-        store_row(simd, self.steps, self.levels, self.out, self.next);
-    }
-}
-
-/// Its steps.
+/// The steps of a row.
 struct RowSteps<'a, M: Make<N, R>, const N: usize, const R: usize> {
     make: M,
     /// The samples under each weight, rounded up to a multiple of [`TILE`].
@@ -525,6 +510,7 @@ impl<M: Make<N, R>, const N: usize, const R: usize> Step for RowSteps<'_, M, N, 
 pub(super) mod tests {
     use super::*;
     use crate::engine::cpu::simd::InstructionSet;
+    use crate::engine::cpu::simd::vector::IntLoop;
 
     /// A method of roots in vectors.
     pub(in super::super) trait VectorRoot: Copy {

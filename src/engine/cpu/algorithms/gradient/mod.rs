@@ -336,7 +336,7 @@ impl Gradient {
         let row = lead..2 * origin - lead + count;
         for (k, [differences, smoothed]) in [&mut above, &mut level].into_iter().enumerate() {
             source.widen(k, samples);
-            slopes.pass(&samples[row.clone()], plane.channels, [differences, smoothed]);
+            slopes.pass((&samples[row.clone()], plane.channels), [differences, smoothed]);
         }
         for y in 0..strip.rows {
             let place = y * plane.stride;

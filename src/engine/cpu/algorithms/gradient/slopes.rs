@@ -25,7 +25,7 @@
 use super::in_registers::{NumberSums, Pairs};
 use super::lanes::{Lanes, Numbers, Words};
 use super::root::WordRoot;
-use super::store::{Levels, Step, store_row};
+use super::store::{Levels, Step, StoreRow};
 use crate::engine::cpu::rows::store::prefetch::NextRows;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
@@ -101,7 +101,7 @@ pub(super) type SlopeLines<'a> = [&'a mut [i16]; 2];
 /// have as many samples between as lines have. Both are passed as a pair.
 pub(super) trait SlopeRows: Send + Sync {
     /// Makes the lines of a row.
-    fn pass(&self, samples: &[i16], step: usize, lines: SlopeLines<'_>);
+    fn pass(&self, samples: (&[i16], usize), lines: SlopeLines<'_>);
 
     /// Makes the result `out` of a row, and prefetches the rows of `next`. `samples` are of the row below,
     /// and `differences` of the row itself; `lines` are of the row above, and become those of the row below.
@@ -127,7 +127,7 @@ pub(super) struct SlopeLoop<R, const UNIT: bool> {
 }
 
 impl<R: WordRoot, const UNIT: bool> SlopeRows for SlopeLoop<R, UNIT> {
-    fn pass(&self, samples: &[i16], step: usize, lines: SlopeLines<'_>) {
+    fn pass(&self, (samples, step): (&[i16], usize), lines: SlopeLines<'_>) {
         let row = PassRow {
             slopes: self.slopes,
             samples: beside(samples, step, lines[0].len()),
@@ -157,7 +157,7 @@ impl<R: WordRoot, const UNIT: bool> SlopeRows for SlopeLoop<R, UNIT> {
             lines: [&mut above[..count], &mut smoothed[..count]],
             differences,
         };
-        let row = MakeRow {
+        let row = StoreRow {
             steps,
             levels: self.levels,
             out,
@@ -216,22 +216,7 @@ impl<const UNIT: bool> IntLoop for PassRow<'_, UNIT> {
     }
 }
 
-/// The loop that makes a row of the result.
-struct MakeRow<'a, R, const UNIT: bool> {
-    steps: SlopeSteps<'a, R, UNIT>,
-    levels: Levels,
-    out: &'a mut [u8],
-    next: NextRows<'a>,
-}
-
-impl<R: WordRoot, const UNIT: bool> IntLoop for MakeRow<'_, R, UNIT> {
-    #[inline(always)]
-    fn run<L: Simd>(self, simd: L) {
-        store_row(simd, self.steps, self.levels, self.out, self.next);
-    }
-}
-
-/// Its steps. All slices have the same length, a multiple of [`TILE`] that is no less than a row.
+/// The steps of a row of the result. All slices have the same length, a multiple of [`TILE`] that is no less than a row.
 struct SlopeSteps<'a, R, const UNIT: bool> {
     slopes: Slopes<UNIT>,
     root: R,

@@ -6,7 +6,7 @@
 
 use super::lanes::Lanes;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
-use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
+use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
 use crate::frame::PixelFormat;
 
 /// What a loop makes in a step, of four times [`Simd::LANES`] results.
@@ -21,51 +21,56 @@ pub(super) trait Step {
     fn make<L: Simd>(&mut self, simd: L, x: usize) -> [L::V; 4];
 }
 
-/// Makes and stores a row, and prefetches the rows of `next`.
-#[inline(always)]
-pub(super) fn store_row<S: Step, L: Simd>(
-    simd: L,
-    steps: S,
-    levels: Levels,
-    out: &mut [u8],
-    next: NextRows<'_>,
-) {
-    if levels.are_plain_bytes() {
-        store_steps::<S, L, true>(simd, steps, levels, out, next);
-    } else {
-        store_steps::<S, L, false>(simd, steps, levels, out, next);
+/// The loop that makes and stores a row, and prefetches the rows of `next`.
+pub(super) struct StoreRow<'a, S> {
+    pub(super) steps: S,
+    pub(super) levels: Levels,
+    pub(super) out: &'a mut [u8],
+    pub(super) next: NextRows<'a>,
+}
+
+impl<S: Step> IntLoop for StoreRow<'_, S> {
+    #[inline(always)]
+    fn run<L: Simd>(self, simd: L) {
+        if self.levels.are_plain_bytes() {
+            self.store::<L, true>(simd);
+        } else {
+            self.store::<L, false>(simd);
+        }
     }
 }
 
-/// The steps of a row. With `PLAIN_BYTES`, of [`Levels::are_plain_bytes`], the loop has no branches.
-#[inline(always)]
-fn store_steps<S: Step, L: Simd, const PLAIN_BYTES: bool>(
-    simd: L,
-    mut steps: S,
-    mut levels: Levels,
-    out: &mut [u8],
-    next: NextRows<'_>,
-) {
-    if PLAIN_BYTES {
-        (levels.high, levels.bytes) = (0, 1);
+impl<S: Step> StoreRow<'_, S> {
+    /// The loop. With `PLAIN_BYTES`, of [`Levels::are_plain_bytes`], it has no branches.
+    #[inline(always)]
+    fn store<L: Simd, const PLAIN_BYTES: bool>(self, simd: L) {
+        let StoreRow {
+            mut steps,
+            mut levels,
+            out,
+            next,
+        } = self;
+        if PLAIN_BYTES {
+            (levels.high, levels.bytes) = (0, 1);
+        }
+        let (samples, step) = (out.len() / levels.bytes, 4 * L::LANES);
+        let mut last = [0_u8; 2 * TILE];
+        let row = out.as_mut_ptr();
+        for x in (0..samples).step_by(step) {
+            let made = steps.make(simd, x);
+            let at = x * levels.bytes;
+            let to = match x + step <= samples {
+                true => row.wrapping_add(at),
+                false => last.as_mut_ptr(),
+            };
+            // SAFETY: the step ends within the row, or `last` has room for TILE samples of two bytes, which is
+            // no less than a step.
+            unsafe { levels.store::<S::Lanes, L>(simd, made, S::ORDER, to) };
+            prefetch(simd, next, at, step * levels.bytes);
+        }
+        let rest = &mut out[samples / step * step * levels.bytes..];
+        rest.copy_from_slice(&last[..rest.len()]);
     }
-    let (samples, step) = (out.len() / levels.bytes, 4 * L::LANES);
-    let mut last = [0_u8; 2 * TILE];
-    let row = out.as_mut_ptr();
-    for x in (0..samples).step_by(step) {
-        let made = steps.make(simd, x);
-        let at = x * levels.bytes;
-        let to = match x + step <= samples {
-            true => row.wrapping_add(at),
-            false => last.as_mut_ptr(),
-        };
-        // SAFETY: the step ends within the row, or `last` has room for TILE samples of two bytes, which is no
-        // less than a step.
-        unsafe { levels.store::<S::Lanes, L>(simd, made, S::ORDER, to) };
-        prefetch(simd, next, at, step * levels.bytes);
-    }
-    let rest = &mut out[samples / step * step * levels.bytes..];
-    rest.copy_from_slice(&last[..rest.len()]);
 }
 
 /// Converts integers to stored samples.
