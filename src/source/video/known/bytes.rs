@@ -1,6 +1,6 @@
 //! Bytes of a file, one after another, and the heads of boxes of MP4.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 /// The next byte.
 pub(super) fn byte(file: &mut impl Read) -> io::Result<u8> {
@@ -31,6 +31,12 @@ pub(super) struct BoxHead {
 }
 
 impl BoxHead {
+    /// The head of the box that begins at byte `at`; `file` is then behind it.
+    pub(super) fn at(file: &mut (impl Read + Seek), at: u64) -> io::Result<BoxHead> {
+        file.seek(SeekFrom::Start(at))?;
+        BoxHead::read(file)
+    }
+
     pub(super) fn read(file: &mut impl Read) -> io::Result<BoxHead> {
         let (mut short, mut name) = ([0; 4], [0; 4]);
         file.read_exact(&mut short)?;

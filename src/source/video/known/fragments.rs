@@ -51,8 +51,7 @@ fn break_of(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64
         if length - at < 8 {
             return Ok(None);
         }
-        file.seek(SeekFrom::Start(at))?;
-        let head = BoxHead::read(file)?;
+        let head = BoxHead::at(file, at)?;
         let size = match head.size {
             None if &head.name == b"mdat" => return Ok(None),
             size => size.unwrap_or_default(),
@@ -103,8 +102,7 @@ pub(super) struct Run {
 
 /// What the fragment whose box begins at `at` says of its tracks.
 pub(super) fn runs(file: &mut (impl Read + Seek), at: u64) -> io::Result<Vec<Run>> {
-    file.seek(SeekFrom::Start(at))?;
-    let head = BoxHead::read(file)?;
+    let head = BoxHead::at(file, at)?;
     let inside = at + head.size.unwrap_or_default();
     let Some(bytes) = inside
         .checked_sub(file.stream_position()?)
@@ -157,8 +155,7 @@ pub(in crate::source::video) fn stated_durations(path: &Path, track: i32) -> BTr
         };
         let mut at = 0;
         for _ in 0..MAX_BOXES {
-            file.seek(SeekFrom::Start(at))?;
-            let head = BoxHead::read(file)?;
+            let head = BoxHead::at(file, at)?;
             if &head.name == FRAGMENT {
                 let ours = runs(file, at)?
                     .into_iter()

@@ -82,8 +82,7 @@ fn second_mp4(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::R
         if at + 8 > length {
             break;
         }
-        file.seek(SeekFrom::Start(at))?;
-        let head = BoxHead::read(file)?;
+        let head = BoxHead::at(file, at)?;
         let end = head.size.map_or(Some(length), |size| at.checked_add(size));
         let Some(end) = end.filter(|&end| end >= at + 8 && end <= length) else {
             break;

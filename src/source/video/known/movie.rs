@@ -1,7 +1,7 @@
 //! The box of an MP4 or QuickTime file that holds the facts of its tracks (`moov`), and the boxes in it.
 
 use super::bytes::BoxHead;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek};
 
 /// Bytes of the largest list of tracks that is read.
 pub(super) const LARGEST: u64 = 64 << 20;
@@ -16,8 +16,7 @@ const HEAD: usize = 8;
 pub(super) fn movie(file: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>> {
     let mut at = 0_u64;
     for _ in 0..MOST {
-        file.seek(SeekFrom::Start(at))?;
-        let head = BoxHead::read(file)?;
+        let head = BoxHead::at(file, at)?;
         let end = head.size.and_then(|size| at.checked_add(size));
         let Some(end) = end.filter(|&end| end >= at + HEAD as u64) else {
             return Ok(None);
