@@ -63,8 +63,8 @@ impl<S: Step> StoreRow<'_, S> {
                 true => row.wrapping_add(at),
                 false => last.as_mut_ptr(),
             };
-            // SAFETY: the step ends within the row, or `last` has room for TILE samples of two bytes, which is
-            // no less than a step.
+            // SAFETY: the step ends within the row, or `last` has room for TILE samples of two bytes, which
+            // is no less than a step.
             unsafe { levels.store::<S::Lanes, L>(simd, made, S::ORDER, to) };
             prefetch(simd, next, at, step * levels.bytes);
         }
