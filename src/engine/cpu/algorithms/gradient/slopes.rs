@@ -216,7 +216,8 @@ impl<const UNIT: bool> IntLoop for PassRow<'_, UNIT> {
     }
 }
 
-/// The steps of a row of the result. All slices have the same length, a multiple of [`TILE`] that is no less than a row.
+/// The steps of a row of the result. All slices have the same length, a multiple of [`TILE`] that is no less
+/// than a row.
 struct SlopeSteps<'a, R, const UNIT: bool> {
     slopes: Slopes<UNIT>,
     root: R,
