@@ -237,9 +237,11 @@ fn progress_is_json_for_programs() {
         lines.starts_with("first\n") && lines.contains("\nsecond\n"),
         "{lines}"
     );
-    let command = format!("exec {run} 3<{file}");
-    let done = Command::new("sh").args(["-c", &command]).output().unwrap();
-    assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
+    // Neither one that is open for reading alone nor one that only the program itself has opened.
+    for command in [format!("exec {run} 3<{file}"), format!("exec {run} 3>&-")] {
+        let done = Command::new("sh").args(["-c", &command]).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
+    }
     // A socket, as parents other than shells hand over.
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     let arguments = [

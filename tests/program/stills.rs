@@ -769,6 +769,96 @@ fn dpx_keeps_ten_and_twelve_bits() {
         let written = folder.path().join(format!("{format}-0.dpx"));
         assert!(raw(&clip, format) == raw(&written, format), "{format}");
     }
+    // A time code of 0 is a field that nobody filled in.
+    let input = folder.path().join("coded.dpx");
+    picture(&input, "8x8", &["-pix_fmt", "rgb24"]);
+    for (code, is_lost) in [([0; 4], false), ([1, 2, 3, 4], true)] {
+        let mut file = fs::read(&input).unwrap();
+        file[1920..1924].copy_from_slice(&code);
+        fs::write(&input, file).unwrap();
+        let said = filtered(&input, &folder.path().join("coded.png"), &["-y"]);
+        assert_eq!(said.contains("SMPTE time code"), is_lost, "{said}");
+    }
+}
+
+#[test]
+fn significant_bits_are_stated_while_they_are_true() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for (format, bits) in [("gray", 5), ("gray16le", 10)] {
+        let bytes = if format == "gray" { 1 } else { 2 };
+        let mut samples = noise(&path("any.png"), format, (9, 7), bytes);
+        // Zeros below, as cameras write them.
+        let lower = 8 * bytes as u32 - bits;
+        for sample in samples.chunks_exact_mut(bytes) {
+            let value = sample
+                .iter()
+                .rev()
+                .fold(0, |all, &byte| all << 8 | u32::from(byte));
+            sample.copy_from_slice(&(value >> lower << lower).to_le_bytes()[..bytes]);
+        }
+        fs::write(path("any.raw"), samples).unwrap();
+        let (raw, input) = (path("any.raw"), path("in.png"));
+        let head = [
+            "-f",
+            "rawvideo",
+            "-pix_fmt",
+            format,
+            "-s",
+            "9x7",
+            "-i",
+            raw.to_str().unwrap(),
+        ];
+        ffmpeg(&[&head[..], &[input.to_str().unwrap()]].concat());
+        let mut file = fs::read(&input).unwrap();
+        file.splice(33..33, chunk(b"sBIT", &[bits as u8]));
+        fs::write(&input, file).unwrap();
+        for (filter, is_kept) in [("mask:rows=1", true), ("box:size=3", false)] {
+            filtered(&input, &path("out.png"), &["-y", "--strict", "--filter", filter]);
+            let written = fs::read(path("out.png")).unwrap();
+            let stated = written
+                .windows(5)
+                .any(|w| w[..4] == *b"sBIT" && w[4] == bits as u8);
+            assert_eq!(stated, is_kept, "{format} {filter}");
+        }
+    }
+}
+
+#[test]
+fn gray_with_alpha_stays_so_in_tiff() {
+    use tiff::ColorType::GrayA;
+    let folder = tempfile::tempdir().unwrap();
+    for (format, bits) in [("ya8", 8), ("ya16le", 16)] {
+        let (input, output) = (folder.path().join("in.png"), folder.path().join("out.tif"));
+        noise(&input, format, (9, 7), usize::from(bits) / 4);
+        filtered(&input, &output, &["--strict"]);
+        let mut decoder = tiff::decoder::Decoder::new(fs::File::open(&output).unwrap()).unwrap();
+        let extra = decoder.get_tag_u32_vec(tiff::tags::Tag::ExtraSamples).unwrap();
+        assert!(decoder.colortype().unwrap() == GrayA(bits) && extra == [2]);
+        assert!(raw(&input, format) == raw(&output, format), "{format}");
+        // And is read as what it is.
+        let again = folder.path().join("again.png");
+        filtered(&output, &again, &["--strict"]);
+        assert!(raw(&input, format) == raw(&again, format), "{format}");
+        fs::remove_file(output).unwrap();
+        fs::remove_file(again).unwrap();
+    }
+}
+
+#[test]
+fn samples_of_unstated_kind_are_taken_for_alpha_with_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.tif");
+    for (kind, is_presumed) in [(0_u16, true), (2, false)] {
+        let mut encoder = tiff::encoder::TiffEncoder::new(fs::File::create(&input).unwrap()).unwrap();
+        let image = encoder.new_image::<tiff::encoder::colortype::RGBA8>(2, 1);
+        let mut image = image.unwrap();
+        let tag = tiff::tags::Tag::ExtraSamples;
+        image.encoder().write_tag(tag, &[kind][..]).unwrap();
+        image.write_data(&[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+        let said = filtered(&input, Path::new("null:"), &[]);
+        assert_eq!(said.contains("is taken for alpha"), is_presumed, "{said}");
+    }
 }
 
 #[test]
@@ -802,6 +892,11 @@ fn what_such_files_cannot_hold_is_refused_or_named() {
         filtered(&input, &icon, &["--strict"]);
         assert!(raw(&icon, written) == raw(&input, written), "{format}");
     }
+    noise(&path("large.png"), "gray", (300, 4), 1);
+    let error = refused(&path("large.png"), &path("large.ico"), &[]);
+    assert!(error.contains("256") && !path("large.ico").exists(), "{error}");
+    let error = refused(&path("gray.png"), &path("gray.cur"), &[]);
+    assert!(!path("gray.cur").exists(), "{error}");
     // A single still that is read as a video is a still of WebP, too.
     for kind in ["qoi", "sgi", "sun", "xwd", "fits"] {
         if kind == "qoi" && !has_encoder("qoi") {

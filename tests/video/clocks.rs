@@ -589,6 +589,39 @@ fn streams_that_begin_after_the_others_stay_late() {
 }
 
 #[test]
+fn pictures_of_encoders_that_count_frames_keep_their_distance_from_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = clip(folder.path(), "base.mkv", MPEG2_MP2);
+    let path = folder.path().join("between.mkv");
+    let (base, between) = (base.to_str().unwrap(), path.to_str().unwrap());
+    // Less and more than half a frame.
+    for late in ["0.017", "0.031"] {
+        let inputs = ["-itsoffset", late, "-i", base, "-i", base];
+        let maps = ["-map", "0:v", "-map", "1:a", "-c", "copy", between];
+        ffmpeg(&[&inputs[..], &maps].concat());
+        let before = distances(&path);
+        for (output, encoder) in [
+            ("out.ts", "mpeg2video"),
+            ("out.mkv", "mpeg1video"),
+            ("out.mpg", "mpeg2video"),
+            ("out.mp4", "mpeg2video"),
+            ("theora.mkv", "libtheora"),
+        ] {
+            let output = folder.path().join(output);
+            let run = identity(&path, &output, &["--encoder", encoder]);
+            assert!(run.ok && run.warnings().is_empty(), "{output:?}: {:?}", run.words);
+            let after = distances(&output);
+            let moved = before.iter().zip(&after).map(|(b, a)| (b - a).abs());
+            assert_eq!(before.len(), after.len(), "{output:?}");
+            assert!(
+                moved.fold(0.0, f64::max) <= TOGETHER,
+                "{late} {output:?}: {before:?} {after:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_first_picture_that_a_container_moves_to_its_beginning_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let base = clip(folder.path(), "base.mkv", H264_AAC);

@@ -1369,6 +1369,19 @@ fn chapters_texts_and_covers_are_kept_or_named() {
                 "{to}"
             );
         }
+        // Matroska has it as an attached file, which it still is after another run, as MP4's cover too.
+        if to == "mkv" {
+            let again = folder.path().join("again.mkv");
+            let back = folder.path().join("back.mp4");
+            assert_eq!(said, warnings(&output, &again, &["--strict"]), "{to}");
+            assert!(warnings(&again, &back, &["--strict"]).is_empty());
+            for path in [&output, &again, &back] {
+                let streams = probe(path, &["-show_streams"]);
+                let streams = streams["streams"].as_array().unwrap().iter();
+                let covers = streams.filter(|s| s["disposition"]["attached_pic"] == 1);
+                assert_eq!(covers.count(), 1, "{path:?}");
+            }
+        }
     }
 }
 

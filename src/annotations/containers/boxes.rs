@@ -14,6 +14,7 @@ use crate::annotations::bytes::{array, be16, be32, part};
 use crate::annotations::read::with_density_of_exif;
 use crate::annotations::{Density, DensityUnit, FileMetadata, once, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
+use std::io::Read;
 
 const XMP_UUID: &[u8] = b"\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac";
 const EXIF_UUID: &[u8] = b"JpgTiffExif->JP2";
@@ -87,11 +88,7 @@ pub fn read(file: &[u8]) -> FileMetadata {
             }
             b"xml " if find(file, b"JXL ").is_some() => found.annotations.take_xmp(data),
             b"xml " => leave_out("XML box", &mut found),
-            b"brob" => match data.get(..4) {
-                Some(b"Exif") => once(&mut found.annotations.left_out, word::EXIF),
-                Some(b"xml ") => once(&mut found.annotations.left_out, word::XMP),
-                _ => {}
-            },
+            b"brob" => take_compressed(data, &mut found),
             _ => {}
         }
     }
@@ -113,6 +110,29 @@ fn take_exif(data: &[u8], found: &mut FileMetadata) {
     match skipped.and_then(|skipped| data.get(skipped..)) {
         Some(block) => found.annotations.take_exif(block),
         None => once(&mut found.annotations.damaged, word::EXIF),
+    }
+}
+
+/// A box that is compressed by Brotli, behind its name.
+fn take_compressed(data: &[u8], found: &mut FileMetadata) {
+    let Some((name, packed)) = data.split_first_chunk::<4>() else {
+        return;
+    };
+    let kind = match name {
+        b"Exif" => word::EXIF,
+        b"xml " => word::XMP,
+        _ => return,
+    };
+    let mut plain = Vec::new();
+    let most = METADATA_LIMIT as u64;
+    let unpacked = brotli_decompressor::Decompressor::new(packed, 1 << 12)
+        .take(most + 1)
+        .read_to_end(&mut plain);
+    match (unpacked, name) {
+        (Err(_), _) => once(&mut found.annotations.damaged, kind),
+        (Ok(length), _) if length as u64 > most => once(&mut found.annotations.left_out, kind),
+        (Ok(_), b"Exif") => take_exif(&plain, found),
+        (Ok(_), _) => found.annotations.take_xmp(&plain),
     }
 }
 
@@ -455,12 +475,26 @@ mod tests {
     }
 
     #[test]
-    fn boxes_of_jpeg_xl_are_read_and_compressed_ones_named() {
+    fn boxes_of_jpeg_xl_are_read_compressed_ones_too() {
+        const PACKET: &[u8] = b"<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"/>";
+        // As the reference encoder of Brotli makes them.
+        const PACKED: &[u8] = b"\x0b\x12\x80<x:xmpmeta xmlns:x=\x22adobe:ns:meta/\x22/>\x03";
+        const PACKED_EXIF: &[u8] =
+            b"\x1b\x1d\0\xf8\x8f\xd4Q\x8d\xcb\xdd\x107\xb6#\x88\xd9\xda\x1f*1Q ph\xe1$o\x10\x0b";
         let signature = boxed(b"JXL ", b"\r\n\x87\n");
-        let exif = boxed(b"Exif", &[&[0; 4], EXIF].concat());
-        let found = read(&[&signature[..], &exif, &boxed(b"brob", b"xml \0")].concat());
-        assert_eq!(found.annotations.exif.as_deref(), Some(EXIF));
-        assert_eq!(found.annotations.left_out, [word::XMP]);
-        assert!(found.is_turned_by_decoder);
+        let packed = |name: &[u8; 4], data: &[u8]| boxed(b"brob", &[name, data].concat());
+        let plain = boxed(b"Exif", &[&[0; 4], EXIF].concat());
+        for exif in [plain, packed(b"Exif", PACKED_EXIF)] {
+            let found = read(&[&signature[..], &exif, &packed(b"xml ", PACKED)].concat());
+            assert_eq!(found.annotations.exif.as_deref(), Some(EXIF));
+            assert_eq!(found.annotations.xmp.as_deref(), Some(PACKET));
+            assert!(found.is_turned_by_decoder);
+        }
+        let broken = read(&[&signature[..], &packed(b"xml ", &PACKED[..9])].concat());
+        assert_eq!(broken.damaged, [word::XMP]);
+        // 64 MiB of zeros, more than a file may say.
+        let large = packed(b"Exif", b"\xcb\xff\xff?\xf8'\0\xe2\xb1@ \xf7\xfe\x8f\xff\xff\x7f\xf0O\0\xc4a\x11\x80\xee\xfd\x1f\xff\xff\xff\xe0\x9f\0\x88\xc3\x02\0\xdd\xfb?\xfe\xff\xff\xc1?\x01\x10\x87\x05\0\xba\xf7\x7f\xfc\xff\xff\x83\x7f\x02 \x0e\x0b\0t\xef\xff\xf8\xff\xff\x07\xff\x04@\x1c\x16\0\xe8\xde\xff\xf1\xff\xff\x0f\xfe\x09\x808,\0\xd0\xbd\xff\xe3\xff\xff\x1f\xfc\x13\0qX\0\xa0{\xff7");
+        let found = read(&[&signature[..], &large].concat());
+        assert!(found.annotations.exif.is_none() && found.annotations.left_out == [word::EXIF]);
     }
 }

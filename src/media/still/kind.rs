@@ -50,7 +50,8 @@ pub enum ImageKind {
     Psd,
     /// DDS, textures of games, read only: the first and largest picture.
     Dds,
-    /// Icons and cursors of Windows, read only: the largest picture.
+    /// Icons and cursors of Windows, of which the largest picture is read; icons are written as one picture:
+    /// RGB and RGBA, 8 bits, up to 256x256.
     Ico,
     /// PCX, read only.
     Pcx,
@@ -119,6 +120,9 @@ const fn row(
     }
 }
 
+/// The extension of cursors, which are icons with the point that they point with. No frame has that.
+const CURSOR: &str = "cur";
+
 const ROWS: [Row; 22] = {
     use Decoding::{Dds, Exr, Ffmpeg, Ico, Image, Jpeg, Pfm, Tga, Tiff};
     use Encoding::{None, Own};
@@ -184,7 +188,7 @@ const ROWS: [Row; 22] = {
         ),
         row(ImageKind::Psd, "PSD", &["psd"], Ffmpeg, (None, DEEP)),
         row(ImageKind::Dds, "DDS", &["dds"], Dds, (None, DEEP)),
-        row(ImageKind::Ico, "ICO", &["ico", "cur"], Ico, (None, false)),
+        row(ImageKind::Ico, "ICO", &["ico", CURSOR], Ico, (Own, false)),
         row(ImageKind::Pcx, "PCX", &["pcx"], Ffmpeg, (None, false)),
     ]
 };
@@ -245,7 +249,8 @@ impl ImageKind {
 
     /// The kind that a file name's extension stands for, if files of it can be written.
     pub fn of(path: &Path) -> Option<ImageKind> {
-        ImageKind::read(path).filter(|kind| kind.is_written())
+        let is_cursor = || path.extension().is_some_and(|e| e.eq_ignore_ascii_case(CURSOR));
+        ImageKind::read(path).filter(|kind| kind.is_written() && !is_cursor())
     }
 
     /// The kind of files that the image crate recognised by their content.

@@ -12,17 +12,19 @@ use crate::sink::SinkError;
 use half::f16;
 use image::codecs::bmp::BmpEncoder;
 use image::codecs::hdr::HdrEncoder;
+use image::codecs::ico::IcoEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
 use image::{ExtendedColorType, ImageEncoder, ImageError};
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Cursor, Seek, Write};
+use std::marker::PhantomData;
 use std::sync::Arc;
 use tiff::encoder::colortype::{
-    Gray8, Gray16, Gray32Float, RGB8, RGB16, RGB32Float, RGBA8, RGBA16, RGBA32Float,
+    ColorType, Gray8, Gray16, Gray32Float, RGB8, RGB16, RGB32Float, RGBA8, RGBA16, RGBA32Float,
 };
 use tiff::encoder::{TiffEncoder, TiffValue};
-use tiff::tags::{Tag, Type};
+use tiff::tags::{PhotometricInterpretation, SampleFormat, Tag, Type};
 
 /// `frame` as the bytes of a file of `kind`, without anything beside its pixels.
 pub fn encoded(frame: &Frame, kind: ImageKind) -> Result<Vec<u8>, SinkError> {
@@ -91,6 +93,12 @@ impl Picture<'_> {
             }
             ImageKind::WebP => self.annotated(WebPEncoder::new_lossless(&mut out))?,
             ImageKind::Bmp => BmpEncoder::new(&mut out).write_image(
+                &self.pixels,
+                self.width,
+                self.height,
+                self.stored.color_type(),
+            )?,
+            ImageKind::Ico => IcoEncoder::new(&mut out).write_image(
                 &self.pixels,
                 self.width,
                 self.height,
@@ -195,8 +203,8 @@ impl Picture<'_> {
                         .encoder()
                         .write_tag(Tag::IccProfile, Profile(profile))?;
                 }
-                if self.stored.channels.len() == 4 {
-                    // The fourth sample is alpha, which is multiplied into the colours or is not.
+                if self.stored.channels.contains(&Channel::Alpha) {
+                    // The last sample is alpha, which is multiplied into the colours or is not.
                     let kind = match self.colour.alpha {
                         AlphaKind::Associated => 1_u16,
                         AlphaKind::Straight => 2,
@@ -213,12 +221,15 @@ impl Picture<'_> {
         }
         match (self.stored.channels.len(), self.stored.deep) {
             (1, _) if self.stored.float => write!(Gray32Float, &floats()),
+            (2, _) if self.stored.float => write!(GrayAlpha<f32>, &floats()),
             (3, _) if self.stored.float => write!(RGB32Float, &floats()),
             (_, _) if self.stored.float => write!(RGBA32Float, &floats()),
             (1, false) => write!(Gray8, &self.pixels),
+            (2, false) => write!(GrayAlpha<u8>, &self.pixels),
             (3, false) => write!(RGB8, &self.pixels),
             (_, false) => write!(RGBA8, &self.pixels),
             (1, true) => write!(Gray16, &samples()),
+            (2, true) => write!(GrayAlpha<u16>, &samples()),
             (3, true) => write!(RGB16, &samples()),
             (_, true) => write!(RGBA16, &samples()),
         }
@@ -287,6 +298,29 @@ impl TiffValue for Profile<'_> {
         Cow::Borrowed(self.0)
     }
 }
+
+/// Gray with alpha, which the encoder's own kinds of samples lack.
+struct GrayAlpha<T>(PhantomData<T>);
+
+macro_rules! gray_alpha {
+    ($sample:ty, $bits:literal, $format:ident) => {
+        impl ColorType for GrayAlpha<$sample> {
+            type Inner = $sample;
+            const TIFF_VALUE: PhotometricInterpretation = PhotometricInterpretation::BlackIsZero;
+            const BITS_PER_SAMPLE: &'static [u16] = &[$bits; 2];
+            const SAMPLE_FORMAT: &'static [SampleFormat] = &[SampleFormat::$format; 2];
+
+            // No predictor is asked for.
+            fn horizontal_predict(row: &[$sample], result: &mut Vec<$sample>) {
+                result.extend_from_slice(row);
+            }
+        }
+    };
+}
+
+gray_alpha!(u8, 8, Uint);
+gray_alpha!(u16, 16, Uint);
+gray_alpha!(f32, 32, IEEEFP);
 
 /// Appends a segment of a JPEG file: a marker, and its length with the data.
 fn segment(to: &mut Vec<u8>, marker: u8, data: &[u8]) {

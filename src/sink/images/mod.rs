@@ -438,7 +438,7 @@ impl Images {
         };
         let mut file = Cursor::new(Vec::new());
         picture.encode(kind, &self.options, &mut file).map_err(refused)?;
-        let mut annotations = fitting(annotations, stored);
+        let mut annotations = fitting(annotations, stored, &picture.pixels);
         let programs = annotations.drop_other_structures(&Arrangement {
             width,
             height,
@@ -606,8 +606,8 @@ fn hidden(pixels: u64) -> String {
     )
 }
 
-/// The annotations that are true of samples that are stored so.
-fn fitting(annotations: &Annotations, stored: Stored) -> Annotations {
+/// The annotations that are true of `pixels`, which are stored so.
+fn fitting(annotations: &Annotations, stored: Stored, pixels: &[u8]) -> Annotations {
     let most = if stored.deep { 16 } else { 8 };
     let mut fitting = annotations.clone();
     let channels = stored.channels.len();
@@ -622,8 +622,41 @@ fn fitting(annotations: &Annotations, stored: Stored) -> Annotations {
             }
             bits
         })
-        .filter(|bits| fits(bits) && bits.iter().all(|&bits| bits <= most));
+        .filter(|bits| fits(bits) && bits.iter().all(|&bits| bits <= most))
+        // A filter's results have more.
+        .filter(|bits| stored.float || have_only(pixels, stored, bits));
     fitting
+}
+
+/// True if so many bits of each channel's samples say what the samples are: those below are zero, repeat
+/// them, or are what scaling them to the whole range makes.
+fn have_only(pixels: &[u8], stored: Stored, bits: &[u8]) -> bool {
+    let (depth, bytes) = if stored.deep { (16, 2) } else { (8, 1) };
+    let most = (1_u32 << depth) - 1;
+    let said = |sample: u32, bits: u32| {
+        let lower = depth - bits;
+        let value = sample >> lower;
+        let least = (1_u32 << bits) - 1;
+        let scaled = (value * most + least / 2) / least;
+        let mut repeated = value << lower;
+        let mut filled = bits;
+        while filled < depth {
+            repeated |= repeated >> filled;
+            filled *= 2;
+        }
+        [value << lower, scaled, repeated].contains(&sample)
+    };
+    let mut channels = stored.channels.iter().zip(bits).enumerate();
+    channels.all(|(slot, (_, &bits))| {
+        let bits = u32::from(bits);
+        // Sixteen bits are little-endian here.
+        let samples = pixels
+            .chunks_exact(bytes)
+            .skip(slot)
+            .step_by(stored.channels.len());
+        let mut samples = samples.map(|s| s.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte)));
+        bits >= depth || samples.all(|sample| said(sample, bits))
+    })
 }
 
 impl IndexedSink for Images {

@@ -7,15 +7,15 @@ use image::ExtendedColorType;
 
 /// What is stored for samples of such colours; `None` if the kind cannot hold them.
 fn stored_channels(kind: ImageKind, gray: bool, alpha: bool, deep: bool) -> Option<&'static [Channel]> {
-    use ImageKind::{Bmp, Dpx, Hdr, Jpeg, Pfm, Pgm, Ppm, Qoi, Tga, Tiff};
+    use ImageKind::{Bmp, Dpx, Hdr, Ico, Jpeg, Pfm, Pgm, Ppm, Qoi, Tga};
     if !kind.is_written() || deep && !kind.is_deep() {
         return None;
     }
     let channels = match (kind, gray, alpha) {
-        (Ppm | Qoi | Hdr, true, false) => RGB,
+        (Ppm | Qoi | Hdr | Ico, true, false) => RGB,
         (Pgm, false, _) | (Pgm | Ppm | Pfm | Jpeg | Hdr, _, true) => return None,
         // None has gray with alpha: the gray goes to all three.
-        (Tiff | Bmp | Dpx | Tga | Qoi, true, true) => RGBA,
+        (Bmp | Dpx | Tga | Qoi | Ico, true, true) => RGBA,
         (_, true, true) => LA,
         (_, true, false) => L,
         (_, false, false) => RGB,

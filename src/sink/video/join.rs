@@ -162,17 +162,19 @@ impl Times {
 struct Joining {
     stream: usize,
     passthrough: Option<Passthrough>,
-    base: Rational,
+    pacing: Pacing,
 }
 
 impl Joining {
     /// Writes a packet, and before it those of other streams whose time has come.
     fn deliver(&mut self, muxer: &mut Muxer, packet: &mut Packet) -> Result<(), AvError> {
-        let seconds = packet.dts().unwrap_or(0) as f64 * self.base.to_f64();
+        let seconds = packet.dts().unwrap_or(0) as f64 * self.pacing.base().to_f64();
         if let Some(passthrough) = &mut self.passthrough {
             passthrough.copy_until(muxer, seconds)?;
         }
-        if let Err(e) = muxer.write(packet, self.stream, self.base) {
+        let tick = muxer.time_base(self.stream);
+        self.pacing.stamp(packet, tick);
+        if let Err(e) = muxer.write(packet, self.stream, tick) {
             match &mut self.passthrough {
                 Some(passthrough) => passthrough.absorb(muxer, Some(self.stream), e, seconds),
                 None => Err(e),
@@ -252,14 +254,14 @@ impl VideoSink {
         let mut joining = Joining {
             stream,
             passthrough,
-            base,
+            pacing,
         };
         let mut before = 0;
         for part in parts {
             self.copy_part(part, &headers, (&times, before), &mut joining, stop)?;
             before += part.frames.len();
         }
-        self.warnings.extend(pacing.sentences(&container));
+        self.warnings.extend(joining.pacing.sentences(&container));
         let end = times.frames.iter().map(|(pts, step)| pts + step).max();
         let end = end.unwrap_or(0) as f64 * base.to_f64();
         let mut shown_end = end;

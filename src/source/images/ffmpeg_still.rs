@@ -116,6 +116,11 @@ impl FfmpegStill {
                 icc_profile.get_or_insert_with(|| block.data.to_vec());
                 false
             }
+            // A header field that nobody filled in.
+            Fact::Timecode => block
+                .data
+                .get(4..)
+                .is_some_and(|codes| codes.iter().any(|&byte| byte != 0)),
             // Newer versions of FFmpeg tell it, too.
             Fact::Rotation => described.orientation.is_none(),
             _ => true,

@@ -87,15 +87,28 @@ impl InputFile {
 
     /// What to say of a file that no demuxer knows.
     fn unrecognized(&self) -> String {
-        const LARGE_PHOTOSHOP: &[u8] = b"8BPS\0\x02";
         let mut head = Vec::new();
         if self.path.is_file()
             && let Ok(file) = File::open(&self.path)
-            && file.take(6).read_to_end(&mut head).is_ok()
-            && head == LARGE_PHOTOSHOP
+            && file.take(12).read_to_end(&mut head).is_ok()
         {
-            return "is a large Photoshop document (PSB), which is not read; write it as PSD or TIFF"
-                .to_owned();
+            match &head[..] {
+                [b'8', b'B', b'P', b'S', 0, 2, ..] => {
+                    return "is a large Photoshop document (PSB), which is not read; write it as PSD or TIFF"
+                        .to_owned();
+                }
+                [_, _, _, _, b'f', b't', b'y', b'p', brand @ ..]
+                    if [
+                        b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1",
+                    ]
+                    .iter()
+                    .any(|known| brand == &known[..]) =>
+                {
+                    return "is a HEIF picture (HEIC), which is not read; write it as JPEG, PNG or AVIF"
+                        .to_owned();
+                }
+                _ => {}
+            }
         }
         match self.is_raw() {
             true => self.raw_advice(),

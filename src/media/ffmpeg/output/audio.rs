@@ -90,6 +90,26 @@ fn properties(id: ffi::AVCodecID) -> Option<c_int> {
     unsafe { ffi::avcodec_descriptor_get(id).as_ref() }.map(|descriptor| descriptor.props)
 }
 
+/// True if every sample of format `from` has its own in format `to`: of the same kind, or a wider integer.
+fn holds(to: ffi::AVSampleFormat, from: ffi::AVSampleFormat) -> bool {
+    use ffi::AVSampleFormat as F;
+    // SAFETY: pure functions of a format.
+    let kind = |format| unsafe {
+        (
+            ffi::av_get_packed_sample_fmt(format),
+            ffi::av_get_bytes_per_sample(format),
+        )
+    };
+    let ((from, narrow), (to, wide)) = (kind(from), kind(to));
+    let is_integer = |format| {
+        matches!(
+            format,
+            F::AV_SAMPLE_FMT_U8 | F::AV_SAMPLE_FMT_S16 | F::AV_SAMPLE_FMT_S32 | F::AV_SAMPLE_FMT_S64
+        )
+    };
+    from == to || is_integer(from) && is_integer(to) && narrow < wide
+}
+
 /// Bits of a sample that an open decoder or encoder keeps; `None` if its codec is lossy, or may be and does
 /// not say.
 fn depth(context: &ffi::AVCodecContext) -> Option<c_int> {
@@ -370,12 +390,10 @@ impl AudioTranscoder {
     pub(crate) fn is_lossy(&self) -> bool {
         // SAFETY: both contexts are open.
         let (from, to) = unsafe { (&*self.decoder.0, &*self.encoder.0) };
-        // SAFETY: pure functions of a format.
-        let planar = |format| unsafe { ffi::av_get_planar_sample_fmt(format) };
         self.kind.is_lossy()
             || from.sample_rate != to.sample_rate
             || Channels::read(&from.ch_layout).count != to.ch_layout.nb_channels
-            || planar(from.sample_fmt) != planar(to.sample_fmt)
+            || !holds(to.sample_fmt, from.sample_fmt)
             || self.lost_bits().is_some()
     }
 

@@ -274,8 +274,7 @@ impl Muxer {
     pub(crate) fn add_presumed(&mut self, kind: EncoderKind, extradata: &[u8]) -> Result<usize, AvError> {
         let (index, stream) = self.new_stream()?;
         let format = kind.formats().first().map_or(0, |format| format.0);
-        // SAFETY: the parameters are valid; FFmpeg frees the block, which has the padding that it wants, with
-        // them.
+        // SAFETY: the parameters are valid.
         unsafe {
             let parameters = &mut *(*stream).codecpar;
             parameters.codec_type = ffi::AVMediaType::AVMEDIA_TYPE_VIDEO;
@@ -286,14 +285,7 @@ impl Muxer {
             (*stream).time_base = ffi::AVRational { num: 1, den: 25 };
             (*stream).avg_frame_rate = ffi::AVRational { num: 25, den: 1 };
             if !extradata.is_empty() {
-                let size = extradata.len() + ffi::AV_INPUT_BUFFER_PADDING_SIZE as usize;
-                let block = ffi::av_mallocz(size).cast::<u8>();
-                if block.is_null() {
-                    return Err(AvError::no_memory());
-                }
-                ptr::copy_nonoverlapping(extradata.as_ptr(), block, extradata.len());
-                parameters.extradata = block;
-                parameters.extradata_size = extradata.len() as c_int;
+                set_extradata(parameters, extradata)?;
             }
         }
         Ok(index)
@@ -350,10 +342,48 @@ impl Muxer {
             (*stream).sample_aspect_ratio = (*from).sample_aspect_ratio;
         }
         self.describe(new, demuxer, index, &[])?;
+        if self.name() == "matroska" {
+            self.attach_cover(new, demuxer.cover(index))?;
+        }
         for block in demuxer.stream_side_data(index) {
             self.add_side_data(new, &block)?;
         }
         Ok(new)
+    }
+
+    /// Makes stream `index` a file that is attached, as Matroska has its covers: `picture` is that file.
+    fn attach_cover(&mut self, index: usize, picture: Option<&[u8]>) -> Result<(), AvError> {
+        let (Some(stream), Some(picture)) = (self.stream_ptr(index), picture) else {
+            return Ok(());
+        };
+        // SAFETY: a stream and its parameters live as long as the context.
+        let parameters = unsafe { &mut *(*stream).codecpar };
+        // The pictures that FFmpeg reads as covers again.
+        let (kind, ending) = match parameters.codec_id {
+            ffi::AVCodecID::AV_CODEC_ID_MJPEG => ("image/jpeg", "jpg"),
+            ffi::AVCodecID::AV_CODEC_ID_PNG => ("image/png", "png"),
+            ffi::AVCodecID::AV_CODEC_ID_GIF => ("image/gif", "gif"),
+            ffi::AVCodecID::AV_CODEC_ID_TIFF => ("image/tiff", "tif"),
+            _ => return Ok(()),
+        };
+        parameters.codec_type = ffi::AVMediaType::AVMEDIA_TYPE_ATTACHMENT;
+        set_extradata(parameters, picture)?;
+        self.set_stream_text(index, "mimetype", kind)?;
+        // SAFETY: the stream is valid; FFmpeg copies both strings.
+        let code = unsafe {
+            let (key, name) = (c"filename", c_string(format!("cover.{ending}").as_bytes())?);
+            let flags = ffi::AV_DICT_DONT_OVERWRITE as c_int;
+            ffi::av_dict_set(&mut (*stream).metadata, key.as_ptr(), name.as_ptr(), flags)
+        };
+        AvError::check(code).map(|_| ())
+    }
+
+    /// True if stream `index` is a file that the head holds, so that it takes no packets.
+    pub(crate) fn is_attachment(&self, index: usize) -> bool {
+        // SAFETY: a stream and its parameters live as long as the context.
+        self.stream_ptr(index).is_some_and(|stream| unsafe {
+            (*(*stream).codecpar).codec_type == ffi::AVMediaType::AVMEDIA_TYPE_ATTACHMENT
+        })
     }
 
     /// Adds the stream of a part that was encoded by itself, under the mark `tag`, else under its own, with
@@ -676,6 +706,25 @@ impl Drop for Muxer {
             ffi::avformat_free_context(self.context);
         }
     }
+}
+
+/// Gives `parameters` these bytes for what a decoder must know before the first packet.
+fn set_extradata(parameters: &mut ffi::AVCodecParameters, bytes: &[u8]) -> Result<(), AvError> {
+    let size = c_int::try_from(bytes.len()).map_err(|_| AvError::no_memory())?;
+    let padded = bytes.len() + ffi::AV_INPUT_BUFFER_PADDING_SIZE as usize;
+    // SAFETY: the block has room for the bytes and the padding that FFmpeg wants; the parameters own the one
+    // that they had, and from now on this one.
+    unsafe {
+        let block = ffi::av_mallocz(padded).cast::<u8>();
+        if block.is_null() {
+            return Err(AvError::no_memory());
+        }
+        ptr::copy_nonoverlapping(bytes.as_ptr(), block, bytes.len());
+        ffi::av_freep((&raw mut parameters.extradata).cast());
+        parameters.extradata = block;
+    }
+    parameters.extradata_size = size;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -56,6 +56,8 @@ const OWN_STREAM_TEXTS: &[&str] = &[
     "rotate",
     "alpha_mode",
     "stereo_mode",
+    "filename",
+    "mimetype",
 ];
 
 /// What FFmpeg calls a program that has no name, and its maker.

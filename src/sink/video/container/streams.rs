@@ -184,7 +184,7 @@ impl Container {
         };
         let to = handling.add(&mut muxer, demuxer, index).ok()?;
         muxer.begin().ok()?;
-        if facts.medium != Medium::Attachment {
+        if !muxer.is_attachment(to) {
             match (handling, packets) {
                 (StreamHandling::Copy { .. }, [_, ..]) => {
                     write_all(&mut muxer, to, facts.time_base, packets.iter().copied())?;

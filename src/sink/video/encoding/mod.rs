@@ -132,7 +132,9 @@ impl Running {
             passthrough.copy_until(muxer, seconds)?;
         }
         log::forget();
-        if let Err(e) = muxer.write(packet, self.stream, base) {
+        let tick = muxer.time_base(self.stream);
+        self.timing.pacing.stamp(packet, tick);
+        if let Err(e) = muxer.write(packet, self.stream, tick) {
             match &mut self.passthrough {
                 Some(passthrough) => {
                     passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())

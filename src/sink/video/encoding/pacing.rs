@@ -1,7 +1,7 @@
 //! When each frame is shown in the output: the source's times in the encoder's time base, which rise.
 
 use crate::frame::Rational;
-use crate::media::ffmpeg::{Muxer, rescale};
+use crate::media::ffmpeg::{Muxer, Packet, rescale};
 
 /// The shortest time, in hundredths of a second, that a GIF frame is shown by FFmpeg and by browsers.
 const GIF_LEAST: i64 = 2;
@@ -11,8 +11,8 @@ pub(in crate::sink::video) struct Pacing {
     /// The source's time base, and the encoder's.
     from: Rational,
     base: Rational,
-    /// Ticks of the encoder's before picture and sound begin that are left out.
-    pause: i64,
+    /// Seconds before picture and sound begin that are left out.
+    pause: f64,
     /// How long a frame lasts that does not say, in the source's ticks.
     step: i64,
     /// Ticks from one frame to the next at least.
@@ -50,7 +50,7 @@ impl Pacing {
         Pacing {
             from,
             base,
-            pause: (pause / base.to_f64()).round() as i64,
+            pause,
             step: step.max(1),
             least: 1,
             first: None,
@@ -90,7 +90,8 @@ impl Pacing {
     /// When the next frame is shown and how long, in the encoder's ticks, by what it says in the source's.
     pub(in crate::sink::video) fn place(&mut self, pts: Option<i64>, duration: Option<i64>) -> (i64, i64) {
         let source = pts;
-        let wanted = pts.map(|pts| rescale(pts, self.from, self.base) - self.pause);
+        let pause = (self.pause / self.base.to_f64()).round() as i64;
+        let wanted = pts.map(|pts| rescale(pts, self.from, self.base) - pause);
         let step = rescale(duration.unwrap_or(self.step), self.from, self.base).max(self.least);
         let wanted = wanted.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
         let mut pts = self.last.map_or(wanted, |last| wanted.max(last + self.least));
@@ -120,7 +121,7 @@ impl Pacing {
             let own = own - *self.first_pts.get_or_insert(own);
             let by = ((wanted - first) as f64 * self.base.to_f64() - own as f64 * self.from.to_f64()).abs();
             // A tick of the source's, or a millisecond of what it was made from, is no more than rounding.
-            if by > self.from.to_f64().max(1e-3) && rescale(self.step, self.from, self.base) <= 1 {
+            if by > self.from.to_f64().max(1e-3) && self.counts_frames() {
                 self.rounded += 1;
                 self.rounded_by = self.rounded_by.max(by);
             }
@@ -128,6 +129,25 @@ impl Pacing {
         self.last = Some(pts);
         self.last_step = step;
         (pts, step)
+    }
+
+    /// True if the encoder's ticks are as long as frames.
+    fn counts_frames(&self) -> bool {
+        rescale(self.step, self.from, self.base) <= 1
+    }
+
+    /// Brings an encoder's packet into ticks of the container's, `tick` seconds each. Where the encoder counts
+    /// frames and the container does not, the first frame is shown when the source shows it, between two of
+    /// the encoder's ticks, and the others as far from it as the encoder has them.
+    pub(in crate::sink::video) fn stamp(&self, packet: &mut Packet, tick: Rational) {
+        packet.rescale(self.base, tick);
+        if let (Some(first), Some(pts), true) = (self.first, self.first_pts, self.counts_frames())
+            && tick.to_f64() < self.base.to_f64()
+        {
+            let begins = pts as f64 * self.from.to_f64() - self.pause;
+            let late = begins - first as f64 * self.base.to_f64();
+            packet.shift((late / tick.to_f64()).round() as i64);
+        }
     }
 
     /// When the first frame and the last one are shown, and the end of the last one; `None` without frames.

@@ -104,6 +104,10 @@ impl Passthrough {
             return Ok(());
         }
         let to = copied.to;
+        // A cover that the head holds.
+        if muxer.is_attachment(to) {
+            return Ok(());
+        }
         if matches!(copied.handling, StreamHandling::Encode(_)) {
             return self.transcode(muxer, position, Some(&packet), time);
         }

@@ -306,6 +306,17 @@ impl Demuxer {
         }
     }
 
+    /// The file of the cover that stream `index` is; `None` if it is no cover, or one that is not known yet.
+    pub(crate) fn cover(&self, index: usize) -> Option<&[u8]> {
+        let stream = self.stream_ptr(index)?;
+        // SAFETY: a stream and its cover's packet, which holds `size` bytes, live as long as the context.
+        unsafe {
+            let cover = &(*stream).attached_pic;
+            let size = usize::try_from(cover.size).unwrap_or(0);
+            (!cover.data.is_null()).then(|| std::slice::from_raw_parts(cover.data, size))
+        }
+    }
+
     /// The blocks of stream `index` that describe its pictures; `kind` is a number of AVPacketSideDataType.
     pub(crate) fn stream_side_data(&self, index: usize) -> Vec<SideData> {
         let Some(stream) = self.stream_ptr(index) else {

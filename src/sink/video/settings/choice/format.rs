@@ -81,15 +81,6 @@ fn is_garbled(encoder: &str, format: AvFormat) -> bool {
     encoder == "jpeg2000" && format.facts().is_some_and(|facts| facts.depth > 8)
 }
 
-/// True for formats that the container holds of what the encoder writes: icons have BMP of few kinds.
-fn is_held(container: &str, encoder: &str, format: AvFormat) -> bool {
-    match (container, encoder) {
-        ("ico", "bmp") => ["bgr24", "bgra"].contains(&format.name().as_str()),
-        ("ico", "png") => format.name() == "rgba",
-        _ => true,
-    }
-}
-
 /// The frame's own format if the encoder takes it, else the one that loses least, or the one that the user
 /// wants. RGB pictures become 4:2:0 where the container is for players that know nothing else.
 pub(in crate::sink::video) fn choose_format(
@@ -104,7 +95,7 @@ pub(in crate::sink::video) fn choose_format(
     let own = AvFormat::from_name(format.name()).ok_or_else(|| unknown(format.name()))?;
     let own_facts = own.facts().ok_or_else(|| unknown(format.name()))?;
     let mut taken = kind.formats();
-    taken.retain(|&format| !is_garbled(&encoder, format) && is_held(container, &encoder, format));
+    taken.retain(|&format| !is_garbled(&encoder, format));
     let list = |formats: &[AvFormat]| -> String {
         let names: Vec<String> = formats.iter().map(|f| f.name()).collect();
         names.join(", ")
@@ -350,22 +341,6 @@ mod tests {
         assert!(!own.converts && own.note.is_none());
         let gif = chosen("gif", "yuv420p", Range::Limited, (32, 32));
         assert!(gif.converts && gif.format.name() == "pal8");
-        let icon = |encoder: &str, from: &str| {
-            let kind = (EncoderKind::find(encoder).unwrap(), "ico");
-            let from = (format(from), Colour::default());
-            choose_format(kind, from, (32, 32), None, true)
-                .unwrap()
-                .format
-                .name()
-        };
-        let pairs = [
-            ("gray", "bgr24"),
-            ("ya8", "bgra"),
-            ("rgb24", "bgr24"),
-            ("gray16le", "bgr24"),
-        ];
-        assert!(pairs.into_iter().all(|(from, to)| icon("bmp", from) == to));
-        assert_eq!(icon("png", "gray"), "rgba");
         let png = chosen("png", "rgba", Range::Full, (32, 32));
         assert_eq!((png.format.name().as_str(), png.converts), ("rgba", false));
     }

@@ -32,6 +32,8 @@ pub(super) struct Page {
     pub(super) wanted: Vec<usize>,
     /// The last wanted sample is alpha.
     pub(super) alpha: bool,
+    /// The file does not say that it is.
+    presumes_alpha: bool,
     /// The colours are multiplied by alpha ("associated alpha").
     pub(super) premultiplied: bool,
     /// Samples of a pixel that are not read.
@@ -64,13 +66,14 @@ pub(super) struct Page {
     pub(super) orientation: Option<u8>,
 }
 
-/// Which of the `extra` samples after the colours is alpha, and whether colours are premultiplied by it.
+/// Which of the `extra` samples after the colours is alpha, whether the file says so, and whether colours are
+/// premultiplied by it.
 fn alpha_of(
     input: &mut Input,
     directory: &[Entry],
     extra: usize,
     model: &Model,
-) -> Result<(Option<usize>, bool)> {
+) -> Result<(Option<usize>, bool, bool)> {
     let extra_kinds = match find(directory, EXTRA_SAMPLES) {
         Some(entry) => input.integers(entry, 65_535)?,
         None => Vec::new(),
@@ -83,7 +86,7 @@ fn alpha_of(
     let alpha = named.or((extra == 1).then_some(0));
     let premultiplied =
         alpha.is_some_and(|at| extra_kinds.get(at) == Some(&1)) && !matches!(model, Model::Palette(_));
-    Ok((alpha, premultiplied))
+    Ok((alpha, named.is_some(), premultiplied))
 }
 
 /// True if other values of black and white are stated than the whole range, for colours that are given out
@@ -199,7 +202,7 @@ impl Page {
                 "a pixel of {samples} samples, which is too few for its colours"
             ));
         };
-        let (alpha, premultiplied) = alpha_of(input, directory, extra, &model)?;
+        let (alpha, is_named, premultiplied) = alpha_of(input, directory, extra, &model)?;
         let mut wanted: Vec<usize> = (0..colours).collect();
         wanted.extend(alpha.map(|at| colours + at));
 
@@ -231,6 +234,7 @@ impl Page {
             has_reference,
             wanted,
             alpha: alpha.is_some(),
+            presumes_alpha: alpha.is_some() && !is_named,
             premultiplied,
             planar,
             chunk_width,
@@ -306,7 +310,13 @@ impl Page {
 
     /// How samples are converted on the way out.
     pub(super) fn conversion(&self) -> Option<String> {
-        matches!(self.model, Model::Cmyk).then(|| "CMYK is brought to RGB without its colour profile".into())
+        let inks =
+            matches!(self.model, Model::Cmyk).then_some("CMYK is brought to RGB without its colour profile");
+        let alpha = self.presumes_alpha.then_some(
+            "the sample behind the colours, whose kind the file does not state, is taken for alpha",
+        );
+        let both: Vec<&str> = inks.into_iter().chain(alpha).collect();
+        (!both.is_empty()).then(|| both.join("; "))
     }
 
     /// The ICC profile of the samples given out.
