@@ -175,6 +175,11 @@ fn every_frame_of_a_real_run_is_there_once() {
     let trace = read(&run_program(&[&format!("{root}/samples/clip-720p.mp4"), "null:"]));
     let frames = trace.facts["frames"].as_u64().unwrap();
     assert!(frames > 50);
+    let command = trace.facts["command"].as_str().unwrap();
+    assert!(
+        command.contains("--filter soft") && command.contains("--trace"),
+        "{command}"
+    );
     trace.check(frames, false).unwrap();
     let names: Vec<&str> = trace.tracks.keys().map(String::as_str).collect();
     assert_eq!(

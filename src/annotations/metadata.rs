@@ -28,6 +28,8 @@ pub struct FileMetadata {
     pub is_unsearched: bool,
     /// The pictures are a track, and all this speaks of a still that stands for it.
     pub is_sequence: bool,
+    /// The picture is made of several that lie side by side.
+    pub is_grid: bool,
     /// Decoders of this kind give pictures as they are to be shown, already turned.
     pub is_turned_by_decoder: bool,
     /// How many times an animation is shown, 0 for ever.

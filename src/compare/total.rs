@@ -2,7 +2,7 @@
 
 use super::component::name;
 use super::{Component, ComponentFigures, Place, compare};
-use crate::frame::{Channel, Frame};
+use crate::frame::{Channel, Frame, Layout};
 
 /// Which of the two inputs ended first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Lengths {
 pub struct Total {
     /// Pairs taken, those of which nothing could be compared included.
     pub(super) frames: u64,
-    /// Pairs that differ in a sample, in size or in pixel format.
+    /// Pairs that differ in a sample, in size or in their components.
     pub(super) differing: u64,
     /// In the order y, u, v, r, g, b, a.
     pub(super) components: Vec<ComponentTotal>,
@@ -33,6 +33,8 @@ pub struct Total {
     pub(super) worst: Option<Worst>,
     pub(super) sizes: Option<Mismatch>,
     pub(super) formats: Option<Mismatch>,
+    /// The formats of the first pair that has the same components in other places.
+    storage: Option<(String, String)>,
 }
 
 /// Sums of one component.
@@ -150,15 +152,32 @@ impl Total {
             Mismatch::count(&mut self.sizes, frame, sizes, &compared);
             differs = true;
         }
+        // The same components of the same size and depth may be stored in another order or in other planes.
+        let is_whole = |layout: &Layout| {
+            let planes = layout.format().planes().iter();
+            planes.map(|plane| plane.channels.len()).sum::<usize>() == figures.len()
+        };
         if formats.0 != formats.1 {
-            Mismatch::count(&mut self.formats, frame, formats, &compared);
-            differs = true;
+            if is_whole(one) && is_whole(other) {
+                self.storage.get_or_insert(formats);
+            } else {
+                Mismatch::count(&mut self.formats, frame, formats, &compared);
+                differs = true;
+            }
         }
         self.differing += u64::from(differs);
         for figures in &figures {
             self.add_component(frame, figures);
         }
         self.add_all(frame, &figures);
+    }
+
+    /// Word of formats that differ, though both have the same components.
+    pub fn other_storage(&self) -> Option<String> {
+        let (a, b) = self.storage.as_ref()?;
+        Some(format!(
+            "components are stored in other orders or planes, {a} and {b}"
+        ))
     }
 
     /// True once a sample was compared.

@@ -77,13 +77,13 @@ pub struct Measurements {
 /// The sizes of the frame pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct PoolMemory {
-    /// Buffers between source and engine.
+    /// Buffers between source and engine, at most.
     pub input_buffers: usize,
-    /// Their bytes.
+    /// Bytes of those that were needed.
     pub input_bytes: usize,
-    /// Buffers between engine and sink.
+    /// Buffers between engine and sink, at most.
     pub output_buffers: usize,
-    /// Their bytes.
+    /// Bytes of those that were needed.
     pub output_bytes: usize,
 }
 

@@ -314,6 +314,21 @@ fn other_sizes_formats_and_lengths_differ_and_say_what_was_compared() {
         formats,
         "the pixel formats differ: yuv420p and yuv444p; y was compared"
     );
+    // The same components in another order are compared, and equal.
+    let folder = Folder::new();
+    let (packed, planar) = (folder.name("packed.mkv"), folder.name("planar.mkv"));
+    let source = ["-f", "lavfi", "-i", "testsrc2=s=16x16", "-frames:v", "2"];
+    ffmpeg(&[&source[..], &["-c:v", "utvideo", "-pix_fmt", "gbrp", &planar]].concat());
+    ffmpeg(&["-i", &planar, "-c:v", "png", "-pix_fmt", "rgb24", &packed]);
+    let same = json(0, &[&packed, &planar]);
+    assert_eq!(
+        (&same["equal"], &same["mismatches"]),
+        (&true.into(), &Value::Array(Vec::new()))
+    );
+    assert!(
+        same["notes"].to_string().contains("stored in other orders"),
+        "{same}"
+    );
     let depths = mismatch(2, &spec("64x48", "gray", 3), &spec("64x48", "gray10le", 3));
     assert!(depths.ends_with("no component can be compared"), "{depths}");
     // Where the text of the comparison has the reason, the error does not repeat it.

@@ -323,6 +323,41 @@ fn radiance_goes_both_ways() {
 }
 
 #[test]
+fn ids_of_cryptomatte_are_not_filtered() {
+    use exr::image::{AnyChannel, AnyChannels};
+    use exr::meta::attribute::AttributeValue;
+    use exr::prelude::WritableImage;
+    let folder = Folder::new();
+    let mut image = exr(LAYERS);
+    // Hashes, whose bits are no numbers to add.
+    let ids: Vec<f32> = (0..20_u32)
+        .map(|at| f32::from_bits(0x3f80_1234 ^ at.wrapping_mul(0x0123_4567)))
+        .collect();
+    let layer = &mut image.layer_data[0];
+    let mut list = layer.channel_data.list.clone();
+    for name in ["Ids00.r", "Ids00.g", "Ids.r"] {
+        list.push(AnyChannel::new(name, FlatSamples::F32(ids.clone())));
+    }
+    layer.channel_data = AnyChannels::sort(list);
+    layer.attributes.other.insert(
+        "cryptomatte/0a1b2c3/name".into(),
+        AttributeValue::Text("Ids".into()),
+    );
+    let (input, output) = (folder.at("ids.exr"), folder.at("out.exr"));
+    image.write().to_file(&input).unwrap();
+    filtered(&input, &output, "soft", &["--strict"]);
+    let (before, after) = (exr(&input), exr(&output));
+    for (name, is_kept) in [
+        ("Ids00.r", true),
+        ("Ids00.g", true),
+        ("Ids.r", false),
+        ("R", false),
+    ] {
+        assert_eq!(channel(&before, name) == channel(&after, name), is_kept, "{name}");
+    }
+}
+
+#[test]
 fn integers_are_made_with_a_word_about_what_is_cut() {
     let folder = Folder::new();
     let numbers = [-0.5_f32, 0.5, 1.0, 1.5, f32::NAN, 0.25]
@@ -366,7 +401,7 @@ fn integers_are_made_with_a_word_about_what_is_cut() {
     );
     for word in [
         "channel names",
-        "channels of integers (id)",
+        "channels that are not filtered (id)",
         "data window",
         "chromaticities",
         "owner",

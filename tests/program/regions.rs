@@ -461,6 +461,78 @@ fn mattes_are_a_picture_a_folder_or_a_video() {
 }
 
 #[test]
+fn a_folder_of_mattes_may_hold_integers_and_floats() {
+    let folder = Folder::new();
+    let (pictures, mattes, out) = (folder.path("in"), folder.path("mattes"), folder.path("out"));
+    for name in [&pictures, &mattes] {
+        fs::create_dir(name).unwrap();
+    }
+    let source = [
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48",
+        "-frames:v",
+        "2",
+        "-pix_fmt",
+        "rgb24",
+    ];
+    ffmpeg(&[&source[..], &[&format!("{pictures}/%d.png")]].concat());
+    let black = [
+        "-f",
+        "lavfi",
+        "-i",
+        "color=black:s=64x48",
+        "-frames:v",
+        "1",
+        "-pix_fmt",
+        "gray",
+    ];
+    ffmpeg(&[&black[..], &[&format!("{mattes}/1.png")]].concat());
+    let ramp = format!("{mattes}/2.tif");
+    let numbers: Vec<f32> = (0..64 * 48).map(|at| (at % 64) as f32 / 63.0).collect();
+    let mut encoder = tiff::encoder::TiffEncoder::new(fs::File::create(&ramp).unwrap()).unwrap();
+    let image = encoder.write_image::<tiff::encoder::colortype::Gray32Float>(64, 48, &numbers);
+    image.unwrap();
+    filtered(&[&pictures, &format!("{out}/"), "-f", BOX, "--matte", &mattes]);
+    let alone = folder.path("alone.png");
+    filtered(&[&format!("{pictures}/2.png"), &alone, "-f", BOX, "--matte", &ramp]);
+    let size = 3 * 64 * 48;
+    let pixels = |path: &str| raw(path, "rgb24", size).concat();
+    assert!(pixels(&format!("{out}/2.png")) == pixels(&alone));
+    assert!(pixels(&format!("{out}/1.png")) == pixels(&format!("{pictures}/1.png")));
+    // What is no weight is cut with a word.
+    let wide: Vec<f32> = numbers.iter().map(|number| 3.0 * number - 1.0).collect();
+    let beyond = wide
+        .iter()
+        .filter(|number| !(0.0..=1.0).contains(*number))
+        .count();
+    let file = folder.path("wide.tif");
+    let mut encoder = tiff::encoder::TiffEncoder::new(fs::File::create(&file).unwrap()).unwrap();
+    let image = encoder.write_image::<tiff::encoder::colortype::Gray32Float>(64, 48, &wide);
+    image.unwrap();
+    let run = [&format!("{pictures}/2.png"), "null:", "-f", BOX, "--matte", &file];
+    let words = said(&framepipe(&run));
+    assert!(
+        words.contains(&format!("{beyond} samples of the matte")) && words.contains("count as 0 or 1"),
+        "{words}"
+    );
+    // Half of the way is a weight of a half.
+    let whole = folder.path("whole.png");
+    filtered(&[&format!("{pictures}/2.png"), &whole, "-f", BOX]);
+    let (before, after, mixed) = (
+        pixels(&format!("{pictures}/2.png")),
+        pixels(&whole),
+        pixels(&alone),
+    );
+    for ((at, &mixed), (before, after)) in mixed.iter().enumerate().zip(before.iter().zip(&after)) {
+        let weight = (at / 3 % 64) as f64 / 63.0;
+        let real = f64::from(*before) * (1.0 - weight) + f64::from(*after) * weight;
+        assert!((f64::from(mixed) - real).abs() < 0.51, "{at}");
+    }
+}
+
+#[test]
 fn a_matte_lies_on_a_turned_video_as_it_is_shown() {
     // Stored as 320x240.
     let portrait = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/clip-rotated.mp4");

@@ -211,6 +211,7 @@ fn read_meta(file: &[u8], meta: &[u8], found: &mut FileMetadata) {
     }
     for (kind, item) in described_items(meta) {
         match (kind, item_data(file, meta, item)) {
+            (Item::Grid, _) => found.is_grid |= primary.is_some_and(|(primary, _)| primary == item),
             (Item::Exif, Some(data)) => take_exif(&data, found),
             (Item::Xmp, Some(data)) => found.annotations.take_xmp(&data),
             (Item::Exif, None) => once(&mut found.annotations.left_out, word::EXIF),
@@ -248,6 +249,18 @@ fn read_properties(meta: &[u8], primary: u32, found: &mut FileMetadata) {
                 // 0: the upper half becomes the lower one.
                 orientation = after(orientation, [4, 2][usize::from(axis & 1)]);
             }
+            // The shape of a pixel: its width over its height.
+            Some((b"pasp", data)) => match be32(data, 0).zip(be32(data, 4)) {
+                Some((wide, high)) if wide != high && wide > 0 && high > 0 => {
+                    found.annotations.density = Some(Density {
+                        x: high.into(),
+                        y: wide.into(),
+                        unit: DensityUnit::None,
+                    });
+                }
+                _ => {}
+            },
+            Some((b"clap", _)) => leave_out("clean aperture", found),
             Some((b"colr", data)) if found.icc_profile.is_none() => {
                 found.icc_profile = profile(data);
             }
@@ -303,11 +316,13 @@ fn after(first: u8, second: u8) -> u8 {
     (1..=8).find(|&o| shown(o) == both).unwrap_or(1)
 }
 
-/// What an item holds that is no picture.
+/// What an item is that is no coded picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Item {
     Exif,
     Xmp,
+    /// Pictures side by side.
+    Grid,
 }
 
 fn described_items(meta: &[u8]) -> Vec<(Item, u32)> {
@@ -321,6 +336,7 @@ fn described_items(meta: &[u8]) -> Vec<(Item, u32)> {
         // Two bytes of protection; then the kind, a name, and the type of the content.
         let kind = match part(data, at + 2, 4)? {
             b"Exif" => Item::Exif,
+            b"grid" => Item::Grid,
             b"mime" => {
                 let mut texts = data.get(at + 6..)?.split(|&byte| byte == 0);
                 (texts.nth(1)? == b"application/rdf+xml").then_some(Item::Xmp)?
@@ -433,6 +449,19 @@ mod tests {
         }
         let found = read(&avif(&[(b"colr", b"nclx\0\x01"), (b"colr", b"profICC")]));
         assert_eq!(found.icc_profile.as_deref(), Some(&b"ICC"[..]));
+        // Pixels twice as wide as high; a square one is worth no word.
+        let shape = read(&avif(&[(b"pasp", &[0, 0, 0, 2, 0, 0, 0, 1])]))
+            .annotations
+            .density
+            .unwrap();
+        assert_eq!((shape.x, shape.y, shape.unit), (1.0, 2.0, DensityUnit::None));
+        assert!(
+            read(&avif(&[(b"pasp", &[0, 0, 0, 1, 0, 0, 0, 1])]))
+                .annotations
+                .density
+                .is_none()
+        );
+        assert_eq!(read(&avif(&[(b"clap", &[0; 32])])).unknown, ["clean aperture"]);
         let whole = avif(&[(b"irot", &[1]), (b"colr", b"profICC")]);
         for end in 0..whole.len() {
             let _ = read(&whole[..end]);

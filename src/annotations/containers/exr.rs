@@ -1,5 +1,5 @@
 //! What an OpenEXR file says beside the samples that are filtered, so that it can be said again: windows,
-//! attributes, the names and kinds of channels, and the channels of integers, which nobody filters.
+//! attributes, the names and kinds of channels, and the channels that are not filtered.
 //!
 //! ```text
 //!   channels of the file    A  B  G  R  Z  id        (sorted by name)
@@ -49,18 +49,18 @@ const PRIMARIES: [(u8, [(f32, f32); 4]); 6] = {
 pub struct ExrPart {
     header: Header,
     samples: Vec<usize>,
-    integers: Vec<(usize, Vec<u8>)>,
+    unfiltered: Vec<(usize, Vec<u8>)>,
     words: String,
 }
 
 impl ExrPart {
     /// The part of `header`. `samples` are the channels that the frame's samples come from, in the order of
-    /// the frame; `integers` are others with their samples, row by row, 32 bits each in the machine's order.
-    pub(crate) fn new(header: Header, samples: Vec<usize>, integers: Vec<(usize, Vec<u8>)>) -> ExrPart {
+    /// the frame; `unfiltered` are others with their samples, row by row, 32 bits each in the machine's order.
+    pub(crate) fn new(header: Header, samples: Vec<usize>, unfiltered: Vec<(usize, Vec<u8>)>) -> ExrPart {
         let mut part = ExrPart {
             header,
             samples,
-            integers,
+            unfiltered,
             words: String::new(),
         };
         part.words = part.described();
@@ -77,9 +77,9 @@ impl ExrPart {
         &self.samples
     }
 
-    /// The samples of channel `index` of the header, if it holds integers.
-    pub(crate) fn integers(&self, index: usize) -> Option<&[u8]> {
-        let found = self.integers.iter().find(|(channel, _)| *channel == index);
+    /// The samples of channel `index` of the header, if it is not filtered.
+    pub(crate) fn unfiltered(&self, index: usize) -> Option<&[u8]> {
+        let found = self.unfiltered.iter().find(|(channel, _)| *channel == index);
         found.map(|(_, samples)| &samples[..])
     }
 
@@ -99,9 +99,12 @@ impl ExrPart {
         {
             words.push(format!("channel names ({})", listed(names)));
         }
-        if !self.integers.is_empty() {
-            let names = self.integers.iter().map(|(index, _)| self.name(*index));
-            words.push(format!("channels of integers ({})", listed(names.collect())));
+        if !self.unfiltered.is_empty() {
+            let names = self.unfiltered.iter().map(|(index, _)| self.name(*index));
+            words.push(format!(
+                "channels that are not filtered ({})",
+                listed(names.collect())
+            ));
         }
         if header.data_window() != header.shared_attributes.display_window
             || header.own_attributes.layer_position != Vec2(0, 0)

@@ -11,7 +11,7 @@ use crate::cli::show::progress::{self, Form, Watched};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::compare::{Heat, InputSummary, Lengths, Summary, Total};
-use framepipe::frame::{Frame, Rational, Remarks, Turn};
+use framepipe::frame::{Frame, PixelFormat, Rational, Remarks, Turn};
 use framepipe::pipeline::{InStep, PipelineError, Progress, Stop, Verdict, in_step};
 use framepipe::report::Stage;
 use framepipe::sink::atomic_file::remove_left_overs;
@@ -120,11 +120,9 @@ impl DiffArguments {
         self.reading.check_size(&input.name(), info)?;
         if info.format.is_float() {
             return Err(Failure::Usage(format!(
-                "{} holds floating-point samples ({}), and diff compares levels; make 16-bit pictures of \
-                 both first (framepipe filter IN OUT.png --filter identity), or compare bits by \
-                 --frame-hashes",
+                "{} {}",
                 input.name(),
-                info.format
+                of_floats(info.format)
             )));
         }
         if let (Some(files), Some(output)) = (&opened.files, output) {
@@ -183,8 +181,18 @@ impl DiffArguments {
     }
 }
 
+/// Why frames of this format are not compared.
+fn of_floats(format: PixelFormat) -> String {
+    format!(
+        "holds floating-point samples ({format}), and diff compares levels; make 16-bit pictures of both \
+         first (framepipe filter IN OUT.png --filter identity), or compare bits by --frame-hashes"
+    )
+}
+
 /// Facts of both inputs, known before the first frame.
 struct Known {
+    /// As they were given.
+    names: [String; 2],
     a: StreamInfo,
     b: StreamInfo,
     /// Both inputs say when their frames are shown: neither is image files.
@@ -304,6 +312,14 @@ impl Walk {
             };
             return Ok(Verdict::Break(()));
         };
+        for (frame, name) in [a, b].into_iter().zip(&self.known.names) {
+            if frame.format().is_float() {
+                return Err(SinkError::Unsupported {
+                    path: name.clone(),
+                    problem: of_floats(frame.format()),
+                });
+            }
+        }
         self.orientations.visit(&self.known, self.pairs, a, b);
         self.times.visit(&self.known, self.pairs, a, b);
         self.pairs += 1;
@@ -357,6 +373,7 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
         .map(|output| arguments.open_output(output, &a))
         .transpose()?;
     let known = Known {
+        names: [&arguments.a, &arguments.b].map(Input::name),
         a: a.source.info().clone(),
         b: b.source.info().clone(),
         has_times: !arguments.a.is_images() && !arguments.b.is_images(),
@@ -418,6 +435,7 @@ fn conclude(
     } = walk;
     let mut remarks = Remarks::default();
     remarks.notes.extend(known.notes());
+    remarks.notes.extend(total.other_storage());
     remarks.notes.extend(orientations.note(pairs));
     remarks.notes.extend(times.note(&known));
     for of_source in outcome.remarks {

@@ -14,6 +14,7 @@ use framepipe::sink::{self, AnySink, Rules};
 use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Listing;
 use framepipe::still::ImageKind;
+use framepipe::still::pattern::Pattern;
 use framepipe::wording::counted;
 use std::ffi::OsString;
 use std::fmt;
@@ -122,7 +123,14 @@ impl Output {
 
     /// Refuses encoding options that do not apply to this output.
     pub(crate) fn check(&self, encoding: &EncodingArguments) -> Result<(), Failure> {
-        if matches!(self, Output::Video(_)) {
+        if let Output::Video(path) = self {
+            if matches!(Pattern::parse(path), Ok(Some(_))) && !path.exists() {
+                return Err(Failure::Usage(format!(
+                    "{} has a number in its name, as image files of a sequence have, and would be a video of \
+                     that name; name one file, or a kind of image that framepipe writes",
+                    path.display()
+                )));
+            }
             return encoding.check_together();
         }
         if *self == Output::Null && encoding.pixel_format.is_some() && encoding.floats().is_none() {

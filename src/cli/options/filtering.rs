@@ -24,7 +24,8 @@ pub(crate) struct FilteringArguments {
     #[arg(value_parser = words::filters(Chain::parse))]
     filters: Vec<Chain>,
     /// The pixels outside the frame: replicate (aaa|abcd|ddd), zero, constant:V, reflect (cba|abcd|dcb),
-    /// mirror (dcb|abcd|cba) or wrap (bcd|abcd|abc); OpenCV's, NumPy's and SciPy's names are known, too.
+    /// mirror (dcb|abcd|cba) or wrap (bcd|abcd|abc); the names of OpenCV and SciPy are known, too, and those
+    /// of NumPy, whose reflect is called mirror here.
     #[arg(long, value_name = "MODE", default_value_t, hide_possible_values = true)]
     #[arg(value_parser = words::borders(str::parse::<Border>))]
     pub(crate) border: Border,

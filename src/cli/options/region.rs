@@ -5,7 +5,6 @@ use crate::cli::Failure;
 use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use framepipe::convert::integers_for;
 use framepipe::engine::region::{self, Clock, Parts, Period, Region, RegionError};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::Chain;
@@ -249,18 +248,7 @@ impl Run<'_> {
         };
         let rate = self.info.frame_rate.filter(|_| matte.is_images());
         let source = matte.open(rate, &options, &choice)?.source;
-        // Weights are counted in levels.
-        let levels = Some(source.info().format).filter(|format| format.is_float());
-        let source = match levels.map(integers_for) {
-            None => source::floats::watched_matte(source, None, matte.name())?,
-            Some(Some(levels)) => source::floats::watched_matte(source, Some(levels), matte.name())?,
-            Some(None) => {
-                return Err(Failure::Usage(format!(
-                    "{} holds channels that are no colours; a matte is a picture in gray or RGB",
-                    matte.name()
-                )));
-            }
-        };
+        let source = source::floats::watched_matte(source, matte.name())?;
         let info = source.info();
         self.reading.check_size(&matte.name(), info)?;
         // Image files state their turn with each frame, and only then can sizes be compared.

@@ -185,7 +185,7 @@ fn descriptor(fd: u32) -> io::Result<File> {
     use rustix::fs::{OFlags, fcntl_getfl};
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
     let number = i32::try_from(fd).map_err(|_| rustix::io::Errno::BADF)?;
-    if is_own(fd) {
+    if !is_inherited(fd) {
         return Err(rustix::io::Errno::BADF.into());
     }
     let own = pidfd_open(getpid(), PidfdFlags::empty())?;
@@ -200,15 +200,19 @@ fn descriptor(fd: u32) -> io::Result<File> {
     }
 }
 
-/// True for a descriptor that this process opened itself, such as the socket that signals wake it by: it is
-/// closed where another program is started, which one that came from the program that started this one is not.
+/// True for a descriptor that the program that started this one handed over. One that this process opened
+/// itself, such as the socket that signals wake it by, is closed where another program is started.
 #[cfg(target_os = "linux")]
-fn is_own(fd: u32) -> bool {
+fn is_inherited(fd: u32) -> bool {
     const CLOSED_ON_START: u32 = 0o2_000_000;
-    let facts = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap_or_default();
+    let folder = std::path::Path::new("/proc/self/fdinfo");
+    let Ok(facts) = std::fs::read_to_string(folder.join(fd.to_string())) else {
+        // Open or not, nothing is said of it where there is no such folder.
+        return !folder.is_dir();
+    };
     let flags = facts.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-    flags.is_some_and(|flags| flags & CLOSED_ON_START != 0)
+    flags.is_none_or(|flags| flags & CLOSED_ON_START == 0)
 }
 
 /// Elsewhere an opening by number is a copy of the descriptor.

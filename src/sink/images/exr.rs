@@ -181,7 +181,9 @@ fn plan(frame: &Frame) -> Plan<'_> {
     if let Some(part) = same {
         let list = part.header().channels.list.iter().enumerate();
         channels.extend(
-            list.filter_map(|(index, channel)| Some((channel.clone(), Samples::Kept(part.integers(index)?)))),
+            list.filter_map(|(index, channel)| {
+                Some((channel.clone(), Samples::Kept(part.unfiltered(index)?)))
+            }),
         );
     }
     // Readers look for them by bisection.
@@ -199,7 +201,7 @@ fn plan(frame: &Frame) -> Plan<'_> {
     if let (Some(_), None) = (part, same) {
         notes
             .losses
-            .push("windows and channels of integers of a picture of another size are left out".to_owned());
+            .push("windows and unfiltered channels of a picture of another size are left out".to_owned());
     }
     Plan {
         samples: channels.iter().map(|(_, samples)| *samples).collect(),
@@ -292,9 +294,9 @@ impl<'a> Rows<'a> {
         let y = line.location.position.y();
         let stored = line.value;
         let (plane, at, is_alpha) = match samples {
-            Samples::Kept(integers) => {
+            Samples::Kept(kept) => {
                 let start = y * stored.len();
-                stored.copy_from_slice(&integers[start..start + stored.len()]);
+                stored.copy_from_slice(&kept[start..start + stored.len()]);
                 return;
             }
             Samples::Frame { plane, at, is_alpha } => (plane, at, is_alpha),

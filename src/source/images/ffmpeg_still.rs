@@ -30,6 +30,16 @@ pub(super) struct FfmpegStill {
 impl FfmpegStill {
     /// Decodes the first picture.
     pub(super) fn open(path: &Path, kind: ImageKind, rules: Rules) -> Result<FfmpegStill, SourceError> {
+        let mut metadata = match kind {
+            ImageKind::Pcx => pcx_metadata(path),
+            _ => File::open(path).and_then(|file| annotations::search(&mut BufReader::new(file))),
+        }
+        .map_err(|cause| io_error(path, cause))?;
+        if metadata.is_grid {
+            let problem = "is a picture made of several side by side (a grid), which is not read; write it as \
+                           one picture, or as JPEG or PNG";
+            return Err(invalid(path, problem));
+        }
         let options = VideoSourceOptions {
             strict: rules.strict,
             threads: Some(1),
@@ -48,11 +58,6 @@ impl FfmpegStill {
         let Some(frame) = source.next(&supply)? else {
             return Err(invalid(path, "holds no picture"));
         };
-        let mut metadata = match kind {
-            ImageKind::Pcx => pcx_metadata(path),
-            _ => File::open(path).and_then(|file| annotations::search(&mut BufReader::new(file))),
-        }
-        .map_err(|cause| io_error(path, cause))?;
         let is_large = |profile: &mut Vec<u8>| profile.len() > METADATA_LIMIT;
         let mut notes = Vec::new();
         if metadata.icc_profile.take_if(is_large).is_some() {

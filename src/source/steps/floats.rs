@@ -5,7 +5,7 @@
 //! reaches. Nobody changes them here; the run says at its end how many came in.
 
 use crate::frame::{Buffer, Frame, FramePool, Pageable, PixelFormat, Remarks};
-use crate::media::convert::Converter;
+use crate::media::convert::{Converter, integers_for};
 use crate::source::{AnySource, CutRequest, Cuts, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,31 +13,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// `source` with its frames in format `to`, if one is given, and with a warning about samples that are no
 /// numbers at its end.
 pub fn watched(source: AnySource, to: Option<PixelFormat>) -> Result<AnySource, SourceError> {
-    watched_as(source, to, None)
-}
-
-/// The same for mattes, which are weights; the warning names them `name`.
-pub fn watched_matte(
-    source: AnySource,
-    to: Option<PixelFormat>,
-    name: String,
-) -> Result<AnySource, SourceError> {
-    watched_as(source, to, Some(name))
-}
-
-fn watched_as(
-    source: AnySource,
-    to: Option<PixelFormat>,
-    matte: Option<String>,
-) -> Result<AnySource, SourceError> {
     let info = source.info();
     let to = to.filter(|&to| !info.uniform || to != info.format);
-    if to.is_none() && info.uniform && !info.format.is_float() {
+    watched_as(source, to.map_or(Goal::Same, Goal::Format), None)
+}
+
+/// The same for mattes, which are weights in levels: each frame of floating-point samples becomes one of
+/// integers. The warning names them `name`.
+pub fn watched_matte(source: AnySource, name: String) -> Result<AnySource, SourceError> {
+    watched_as(source, Goal::Levels, Some(name))
+}
+
+fn watched_as(source: AnySource, goal: Goal, matte: Option<String>) -> Result<AnySource, SourceError> {
+    let info = source.info();
+    if !matches!(goal, Goal::Format(_)) && info.uniform && !info.format.is_float() {
         return Ok(source);
     }
     let watch = Watch {
         matte,
-        ..Watch::new(info, to)?
+        ..Watch::new(info, goal)?
     };
     Ok(match source {
         AnySource::Indexed(inner) => AnySource::indexed(WatchedFiles { inner, watch }),
@@ -53,10 +47,35 @@ fn watched_as(
     })
 }
 
+/// What frames become.
+#[derive(Debug, Clone, Copy)]
+enum Goal {
+    /// They stay.
+    Same,
+    /// All have this format.
+    Format(PixelFormat),
+    /// Floating-point samples become integers, others stay.
+    Levels,
+}
+
+impl Goal {
+    /// The format that frames of `format` get.
+    fn of(self, format: PixelFormat, path: &str) -> Result<PixelFormat, SourceError> {
+        match self {
+            Goal::Format(to) => Ok(to),
+            Goal::Levels if format.is_float() => integers_for(format).ok_or_else(|| SourceError::Invalid {
+                path: path.to_owned(),
+                problem: "holds channels that are no colours; a matte is a picture in gray or RGB".to_owned(),
+            }),
+            Goal::Same | Goal::Levels => Ok(format),
+        }
+    }
+}
+
 /// What is done with each frame.
 struct Watch {
     info: StreamInfo,
-    to: Option<PixelFormat>,
+    goal: Goal,
     /// The name of the matte that the frames are, if they are one.
     matte: Option<String>,
     idle: Mutex<Vec<Converter>>,
@@ -66,12 +85,15 @@ struct Watch {
     first: AtomicU64,
     /// Samples that became infinite when they were brought to 16 bits.
     beyond_half: AtomicU64,
+    /// Samples below 0 or above 1 that became the least or the largest level.
+    outside: AtomicU64,
 }
 
 impl Watch {
-    fn new(info: &StreamInfo, to: Option<PixelFormat>) -> Result<Watch, SourceError> {
+    fn new(info: &StreamInfo, goal: Goal) -> Result<Watch, SourceError> {
         let mut info = info.clone();
-        if let Some(to) = to.filter(|&to| to != info.format) {
+        let to = goal.of(info.format, &info.description)?;
+        if to != info.format {
             let converter = converter(
                 &info.description,
                 (info.format, info.colour),
@@ -87,19 +109,20 @@ impl Watch {
         }
         Ok(Watch {
             info,
-            to,
+            goal,
             matte: None,
             idle: Mutex::default(),
             samples: AtomicU64::new(0),
             frames: AtomicU64::new(0),
             first: AtomicU64::new(u64::MAX),
             beyond_half: AtomicU64::new(0),
+            outside: AtomicU64::new(0),
         })
     }
 
-    /// True if frames of the source are converted.
+    /// True if all frames of the source are converted.
     fn converts(&self) -> bool {
-        self.to.is_some()
+        matches!(self.goal, Goal::Format(_))
     }
 
     /// Counts what of the frame, which is number `number`, is no number.
@@ -112,15 +135,25 @@ impl Watch {
         }
     }
 
+    /// A frame where not all are converted: in memory of its own if this one is.
+    fn settled(&self, frame: Frame) -> Result<Frame, SourceError> {
+        match self.goal {
+            Goal::Levels if frame.format().is_float() => {
+                self.converted(frame, Buffer::unpooled(Box::new(Vec::new())))
+            }
+            _ => Ok(frame),
+        }
+    }
+
     /// The frame in the format that is wanted, in `buffer`.
     fn converted(&self, frame: Frame, buffer: Buffer) -> Result<Frame, SourceError> {
-        let Some(to) = self.to else { return Ok(frame) };
         let (format, layout) = (frame.format(), frame.layout());
         let size = (layout.width(), layout.height());
         let path = || match &frame.metadata.file {
             Some(file) => file.display().to_string(),
             None => self.info.description.clone(),
         };
+        let to = self.goal.of(format, &path())?;
         let is_fit =
             |converter: &Converter| converter.input() == (format, frame.metadata.colour, size.0, size.1);
         let idle = {
@@ -136,8 +169,9 @@ impl Watch {
             .convert_into(&frame, buffer, 64)
             .map_err(|error| invalid(path(), &error))?;
         converted.decoded = frame.decoded;
-        let beyond = converter.take_cut().beyond_half;
-        self.beyond_half.fetch_add(beyond, Ordering::Relaxed);
+        let cut = converter.take_cut();
+        self.beyond_half.fetch_add(cut.beyond_half, Ordering::Relaxed);
+        self.outside.fetch_add(cut.below + cut.above, Ordering::Relaxed);
         self.idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -158,6 +192,14 @@ impl Watch {
                 counted(beyond, "sample")
             )
         });
+        let outside = self.outside.load(Ordering::Relaxed);
+        let outside = self.matte.as_ref().filter(|_| outside > 0).map(|name| {
+            format!(
+                "{} of the matte {name} below 0 or above 1 {} as 0 or 1",
+                counted(outside, "sample"),
+                if outside == 1 { "counts" } else { "count" }
+            )
+        });
         let (of, effect) = match &self.matte {
             None => (
                 "the input".to_owned(),
@@ -174,7 +216,7 @@ impl Watch {
                 if samples == 1 { "is" } else { "are" }
             )
         });
-        none.into_iter().chain(beyond).collect()
+        none.into_iter().chain(beyond).chain(outside).collect()
     }
 }
 
@@ -245,7 +287,7 @@ impl IndexedSource for WatchedFiles {
         if !self.watch.converts() {
             let frame = self.inner.read(index, buffer)?;
             self.watch.see(&frame, index);
-            return Ok(frame);
+            return self.watch.settled(frame);
         }
         let frame = self.inner.read(index, Buffer::unpooled(Box::new(Vec::new())))?;
         self.watch.see(&frame, index);
@@ -282,7 +324,7 @@ impl Source for WatchedStream {
         self.watch.see(&frame, self.seen);
         self.seen += 1;
         if !converts {
-            return Ok(Some(frame));
+            return self.watch.settled(frame).map(Some);
         }
         self.watch.converted(frame, supply.take()?).map(Some)
     }

@@ -47,6 +47,9 @@ pub(crate) struct Common {
     cache_mib: Option<NonZeroU32>,
     #[command(flatten)]
     output: output::OutputArguments,
+    /// Replace files that exist.
+    #[arg(short = 'y', long)]
+    overwrite: bool,
 }
 
 /// Measures, and prints what was found.

@@ -67,12 +67,13 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Creates the file under a temporary name; `-` is standard output.
-    pub(super) fn open(path: &Path) -> Result<Place, Failure> {
+    /// Creates the file under a temporary name; `-` is standard output. One that exists is an error unless
+    /// it is to be replaced.
+    pub(super) fn open(path: &Path, overwrite: bool) -> Result<Place, Failure> {
         if path == Path::new("-") {
             return Ok(Place::Stdout);
         }
-        Ok(Place::File(AtomicFile::create(path, true)?))
+        Ok(Place::File(AtomicFile::create(path, overwrite)?))
     }
 
     /// Fills the file with `text`, or gives it back for standard output.
@@ -106,8 +107,8 @@ impl OutputArguments {
         self.html.is_some()
     }
 
-    /// Creates the files under temporary names.
-    pub(super) fn open(&self) -> Result<Outputs, Failure> {
+    /// Creates the files under temporary names. One that exists is an error unless it is to be replaced.
+    pub(super) fn open(&self, overwrite: bool) -> Result<Outputs, Failure> {
         let files = [
             ("--json", &self.json),
             ("--csv", &self.csv),
@@ -131,14 +132,17 @@ impl OutputArguments {
                 html.display()
             )));
         }
-        let place = |path: &Option<PathBuf>| path.as_deref().map(Place::open).transpose();
+        let place = |path: &Option<PathBuf>| {
+            let path = path.as_deref();
+            path.map(|path| Place::open(path, overwrite)).transpose()
+        };
         Ok(Outputs {
             json: place(&self.json)?,
             csv: place(&self.csv)?,
             html: self
                 .html
                 .as_deref()
-                .map(|path| AtomicFile::create(path, true))
+                .map(|path| AtomicFile::create(path, overwrite))
                 .transpose()?,
         })
     }

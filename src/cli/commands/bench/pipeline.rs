@@ -166,7 +166,9 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         check_files(files, &arguments.output)?;
     }
     let engine = arguments.engine.start(arguments.chain(), &info)?;
-    let (files, trace_file) = (arguments.files.open()?, arguments.trace.open(true)?);
+    let overwrite = arguments.encoding.overwrite;
+    let files = arguments.files.open(overwrite)?;
+    let trace_file = arguments.trace.open(overwrite)?;
     let wants_page = arguments.files.wants_page();
     let sink = arguments
         .output

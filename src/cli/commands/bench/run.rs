@@ -78,7 +78,7 @@ pub(super) struct Run {
 impl Run {
     /// Inspects the machine and creates the output files.
     pub(super) fn start(common: &Common) -> Result<Run, Failure> {
-        let outputs = common.output.open()?;
+        let outputs = common.output.open(common.overwrite)?;
         let effort = if common.quick { Effort::QUICK } else { Effort::FULL };
         let (mut bench, why_no_card) = Bench::new(common.device, effort);
         if let Some(mib) = common.cache_mib {

@@ -500,7 +500,8 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
 /// Filters the only input of an accepted run.
 fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), Failure> {
     let arguments: &FilterArguments = single;
-    let origin = (!arguments.reports.is_empty()).then(origin::here);
+    let is_wanted = !arguments.reports.is_empty() || arguments.trace.trace.is_some();
+    let origin = is_wanted.then(origin::here);
     let opened = match single.open() {
         Err(Failure::NothingToDo) => return single.write_of_nothing(remarks, origin),
         opened => opened?,

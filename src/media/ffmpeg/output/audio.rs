@@ -198,6 +198,30 @@ impl Channels {
     }
 }
 
+/// The channels of stream `index`, where there are more than two and the input names them.
+fn surround(demuxer: &Demuxer, index: usize) -> Option<Channels> {
+    let stream = demuxer.stream_ptr(index)?;
+    // SAFETY: a stream and its parameters live as long as the demuxer.
+    let channels = Channels::read(unsafe { &(*(*stream).codecpar).ch_layout });
+    (channels.count > 2 && channels.mask != 0).then_some(channels)
+}
+
+/// True if stream `index` is sound of more than two channels that are named.
+pub(crate) fn names_channels(demuxer: &Demuxer, index: usize) -> bool {
+    surround(demuxer, index).is_some()
+}
+
+/// Word of the channels of stream `index` of `before`, if readers of the finished file `after` take them, in
+/// stream `at`, for others.
+pub(crate) fn renamed_channels(
+    (before, index): (&Demuxer, usize),
+    (after, at): (&Demuxer, usize),
+) -> Option<String> {
+    let own = surround(before, index)?;
+    let back = surround(after, at).unwrap_or_else(|| Channels::usual(own.count));
+    (!own.are_in(back)).then(|| format!("channels {} (read as {})", own.word(), back.word()))
+}
+
 /// Seconds of the coarsest tick that counts time.
 const COARSEST_TICK: f64 = 0.002;
 
@@ -393,8 +417,23 @@ impl AudioTranscoder {
         self.kind.is_lossy()
             || from.sample_rate != to.sample_rate
             || Channels::read(&from.ch_layout).count != to.ch_layout.nb_channels
+            || self.mixed().is_some()
             || !holds(to.sample_fmt, from.sample_fmt)
             || self.lost_bits().is_some()
+    }
+
+    /// The channels before and after, if some are mixed into others or left out on the way.
+    fn mixed(&self) -> Option<(Channels, Channels)> {
+        // SAFETY: both contexts are open.
+        let [own, out] =
+            unsafe { [&*self.decoder.0, &*self.encoder.0] }.map(|c| Channels::read(&c.ch_layout));
+        // The resampler takes channels that are not named for the usual ones.
+        let named = |channels: Channels| match channels.mask {
+            0 => Channels::usual(channels.count),
+            _ => channels,
+        };
+        let (own, out) = (named(own), named(out));
+        (own.count > 0 && !own.are_in(out)).then_some((own, out))
     }
 
     /// Bits of a sample before and after, if fewer come out by an encoder that keeps all it is given.
@@ -405,12 +444,12 @@ impl AudioTranscoder {
     }
 
     /// How little comes out of what the source has, to be compared: 0 channels and 0 bits a sample are lost,
-    /// or so many.
+    /// or so many. Channels that are mixed into others are one lost at least.
     pub(crate) fn shortfall(&self) -> (c_int, c_int) {
         // SAFETY: both contexts are open.
         let [from, to] = unsafe { [&*self.decoder.0, &*self.encoder.0] }.map(|c| c.ch_layout.nb_channels);
         let bits = self.lost_bits().map_or(0, |(from, to)| from - to);
-        ((from - to).max(0), bits)
+        ((from - to).max(c_int::from(self.mixed().is_some())), bits)
     }
 
     /// What the form that comes out has less of than the source, in words: channels and rate, and bits of a
@@ -418,9 +457,8 @@ impl AudioTranscoder {
     pub(crate) fn form_losses(&self, with_bits: bool) -> Vec<String> {
         // SAFETY: both contexts are open.
         let (from, to) = unsafe { (&*self.decoder.0, &*self.encoder.0) };
-        let [own, out] = [from, to].map(|context| Channels::read(&context.ch_layout));
         let mut losses = Vec::new();
-        if own.count > 0 && !own.are_in(out) {
+        if let Some((own, out)) = self.mixed() {
             losses.push(format!("{} becomes {}", own.word(), out.word()));
         }
         if to.sample_rate < from.sample_rate {

@@ -248,7 +248,7 @@ fn run_words(page: &mut Document, report: &Report) {
         (
             "frame buffers",
             format!(
-                "{} of {} between source and engine, {} of {} between engine and sink",
+                "{} at most between source and engine ({} needed), {} between engine and sink ({} needed)",
                 memory.input_buffers,
                 mebibytes(memory.input_bytes),
                 memory.output_buffers,

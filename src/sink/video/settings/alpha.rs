@@ -46,6 +46,12 @@ impl AlphaWatch {
         has_alpha: bool,
     ) -> AlphaWatch {
         let facts = format.facts().unwrap_or_default();
+        let has_such = |format: AvFormat| format.facts().is_some_and(|facts| facts.alpha);
+        // The encoder takes alpha, too, and the container holds it: the format is the user's choice.
+        let is_wished = has_alpha
+            && !has_such(format)
+            && kind.formats().into_iter().any(has_such)
+            && is_held(container, kind);
         AlphaWatch {
             handling: match (facts.palette, facts.alpha) {
                 (true, _) => AlphaHandling::Cut,
@@ -54,12 +60,15 @@ impl AlphaWatch {
             },
             frames: 0,
             was_used: false,
-            advice: if has_alpha {
-                advice(container)
-            } else {
-                String::new()
+            advice: match (has_alpha, is_wished) {
+                (_, true) => "choose a --pixel-format with alpha to keep it".to_owned(),
+                (true, false) => advice(container),
+                (false, false) => String::new(),
             },
-            place: format!("{} in {}", kind.name(), container.name()),
+            place: match is_wished {
+                true => format!("{} of {} in {}", format.name(), kind.name(), container.name()),
+                false => format!("{} in {}", kind.name(), container.name()),
+            },
         }
     }
 

@@ -21,7 +21,7 @@ use ::exr::block::{self, BlockIndex, UncompressedBlock};
 use ::exr::error::Error;
 use ::exr::math::Vec2;
 use ::exr::meta::BlockDescription;
-use ::exr::meta::attribute::{LevelMode, SampleType};
+use ::exr::meta::attribute::{AttributeValue, LevelMode, SampleType};
 use ::exr::meta::header::Header;
 use half::f16;
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ const LINEAR: u8 = 8;
 /// Bytes of a tile that are plausible in any picture.
 const USUAL_TILE: u64 = 64 << 20;
 
-/// Bytes of channels of integers that are plausible in any file, and how many a byte of a file can stand for.
+/// Bytes of unfiltered channels that are plausible in any file, and how many a byte of a file can stand for.
 const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
 const MOST_PACKED: u64 = 20_000;
 
@@ -62,9 +62,9 @@ pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn 
     let reader = block::read(input, false).map_err(reason)?;
     let header = reader.headers().first().ok_or("it has no part")?;
     check(header, most)?;
-    let integers = integer_bytes(header);
-    if integers > ALWAYS_PLAUSIBLE && integers / MOST_PACKED > length {
-        return Err("it claims to hold more integers than its bytes can; the file is damaged".into());
+    let unfiltered = unfiltered_bytes(header);
+    if unfiltered > ALWAYS_PLAUSIBLE && unfiltered / MOST_PACKED > length {
+        return Err("it claims to hold more samples than its bytes can; the file is damaged".into());
     }
     let (format, samples) = arranged(header)?;
     Ok(Box::new(Exr {
@@ -111,14 +111,46 @@ fn check(header: &Header, most: u64) -> Result<(), Reason> {
     Ok(())
 }
 
+/// The channels that are filtered: those of floating-point numbers, but for the IDs of objects that
+/// Cryptomatte keeps in such and their coverages, in channels such as `name00.r` that its attributes name.
+fn filtered(header: &Header) -> Vec<usize> {
+    let attributes = header.own_attributes.other.iter();
+    let attributes = attributes.chain(&header.shared_attributes.other);
+    let names: Vec<String> = attributes
+        .filter(|(key, _)| {
+            let key = key.to_string();
+            key.starts_with("cryptomatte/") && key.ends_with("/name")
+        })
+        .filter_map(|(_, value)| match value {
+            AttributeValue::Text(name) => Some(name.to_string()),
+            _ => None,
+        })
+        .collect();
+    let is_id = |channel: &str| {
+        names.iter().any(|name| {
+            let rank = channel
+                .strip_prefix(&name[..])
+                .and_then(|rest| rest.split_once('.'));
+            rank.is_some_and(|(rank, _)| !rank.is_empty() && rank.bytes().all(|b| b.is_ascii_digit()))
+        })
+    };
+    let list = header.channels.list.iter().enumerate();
+    list.filter(|(_, channel)| {
+        let kind = channel.sample_type;
+        is_float(kind) && !(kind == SampleType::F32 && is_id(&channel.name.to_string()))
+    })
+    .map(|(index, _)| index)
+    .collect()
+}
+
 /// The format of the frame, and the channels that its samples come from.
 fn arranged(header: &Header) -> Result<(PixelFormat, Vec<usize>), Reason> {
     let channels = &header.channels.list;
-    let floats: Vec<usize> = (0..channels.len())
-        .filter(|&index| is_float(channels[index].sample_type))
-        .collect();
+    let floats = filtered(header);
     if floats.is_empty() {
-        return Err("it holds integers alone (UINT), which are numbers of things and not filtered".into());
+        return Err(
+            "it holds numbers of things alone (UINT, or IDs of Cryptomatte), which are not filtered".into(),
+        );
     }
     let bits = match floats
         .iter()
@@ -206,7 +238,8 @@ impl OpenPicture for Exr {
         if header.blocks != BlockDescription::ScanLines {
             tracing::debug!("an OpenEXR file in tiles; what is made of it has rows");
         }
-        self.budget.extend(samples.len() as u64 + integer_bytes(&header));
+        self.budget
+            .extend(samples.len() as u64 + unfiltered_bytes(&header));
         let mut target = Target::new(&header, self.format, &self.samples, samples)?;
         let chunks = self.reader.filter_chunks(false, |_, tile, block| {
             block.layer == 0 && tile.is_largest_resolution_level()
@@ -236,8 +269,8 @@ impl OpenPicture for Exr {
         if target.missing > 0 {
             return Err("blocks are missing, and the file may be cut off".into());
         }
-        let integers = target.integers;
-        let part = ExrPart::new(header, self.samples, integers);
+        let unfiltered = target.unfiltered;
+        let part = ExrPart::new(header, self.samples, unfiltered);
         Ok(PictureNotes {
             sample_aspect: aspect(part.header().shared_attributes.pixel_aspect),
             exr: Some(Arc::new(part)),
@@ -254,10 +287,9 @@ impl Exr {
     }
 }
 
-/// Bytes of the channels of integers.
-fn integer_bytes(header: &Header) -> u64 {
-    let channels = header.channels.list.iter();
-    let count = channels.filter(|channel| !is_float(channel.sample_type)).count();
+/// Bytes of the channels that are not filtered.
+fn unfiltered_bytes(header: &Header) -> u64 {
+    let count = header.channels.list.len() - filtered(header).len();
     (4 * count as u64).saturating_mul(header.layer_size.area() as u64)
 }
 
@@ -305,7 +337,7 @@ struct Target<'a> {
     count: usize,
     bytes: usize,
     samples: &'a mut [u8],
-    integers: Vec<(usize, Vec<u8>)>,
+    unfiltered: Vec<(usize, Vec<u8>)>,
     /// Pixels that no block has given.
     missing: usize,
 }
@@ -314,8 +346,8 @@ struct Target<'a> {
 enum Place {
     /// So many samples behind the first of a pixel.
     Sample(usize),
-    /// A list of integers.
-    Integers(usize),
+    /// A list of samples that are not filtered.
+    Unfiltered(usize),
 }
 
 impl<'a> Target<'a> {
@@ -326,7 +358,7 @@ impl<'a> Target<'a> {
         samples: &'a mut [u8],
     ) -> Result<Target<'a>, Reason> {
         let area = header.layer_size.area();
-        let (mut integers, mut places) = (Vec::new(), Vec::new());
+        let (mut unfiltered, mut places) = (Vec::new(), Vec::new());
         let list = &header.channels.list;
         for index in 0..list.len() {
             if let Some(slot) = channels.iter().position(|&channel| channel == index) {
@@ -336,11 +368,11 @@ impl<'a> Target<'a> {
             let mut room = Vec::new();
             let bytes = 4 * area;
             if room.try_reserve_exact(bytes).is_err() {
-                return Err("there is no memory for its channels of integers".into());
+                return Err("there is no memory for its unfiltered channels".into());
             }
             room.resize(bytes, 0);
-            places.push(Place::Integers(integers.len()));
-            integers.push((index, room));
+            places.push(Place::Unfiltered(unfiltered.len()));
+            unfiltered.push((index, room));
         }
         Ok(Target {
             places,
@@ -349,7 +381,7 @@ impl<'a> Target<'a> {
             count: channels.len(),
             bytes: format.bytes_per_sample(),
             samples,
-            integers,
+            unfiltered,
             missing: area,
         })
     }
@@ -363,8 +395,11 @@ impl<'a> Target<'a> {
             return Err(BEYOND.into());
         }
         match self.places[line.channel] {
-            Place::Integers(index) => {
-                let row = self.integers[index].1.get_mut(4 * first..4 * end).ok_or(BEYOND)?;
+            Place::Unfiltered(index) => {
+                let row = self.unfiltered[index]
+                    .1
+                    .get_mut(4 * first..4 * end)
+                    .ok_or(BEYOND)?;
                 row.copy_from_slice(stored);
             }
             Place::Sample(slot) => {

@@ -39,6 +39,9 @@ pub(crate) struct TuneArguments {
     /// output, instead of the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Replace the file if it exists.
+    #[arg(short = 'y', long)]
+    overwrite: bool,
 }
 
 impl TuneArguments {
@@ -63,7 +66,10 @@ impl TuneArguments {
 
 /// Measures, keeps the table if it is whole, and prints what won.
 pub(super) fn run(arguments: &TuneArguments) -> Result<(), Failure> {
-    let json = arguments.json.as_deref().map(Place::open).transpose()?;
+    let json = arguments.json.as_deref();
+    let json = json
+        .map(|path| Place::open(path, arguments.overwrite))
+        .transpose()?;
     let effort = if arguments.quick {
         Effort::QUICK
     } else {

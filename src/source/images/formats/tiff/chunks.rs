@@ -13,7 +13,9 @@
 //!             +-----------+              +---+---+---+
 //! ```
 
-use super::compression::{Packing, Shape, jpeg_size, unpack, unpack_old_lzw, unpack_webp, with_tables};
+use super::compression::{
+    Packing, Shape, jpeg_size, unpack, unpack_jpeg, unpack_old_lzw, unpack_webp, with_tables,
+};
 use super::directory::Input;
 use super::fax::{self, Rows};
 use super::page::Page;
@@ -217,6 +219,10 @@ impl Page {
         if self.packing == Packing::Lzw && data.first() == Some(&0) && data.get(1).is_some_and(|b| b & 1 == 1)
         {
             unpack_old_lzw(&data, raw)?;
+            return Ok(stride);
+        }
+        if self.packing == Packing::Jpeg {
+            unpack_jpeg(&data, &shape, raw)?;
             return Ok(stride);
         }
         if self.packing == Packing::WebP {

@@ -191,6 +191,75 @@ pub(super) fn unpack_webp(
     Ok(())
 }
 
+/// Decompresses JPEG data, the components as they are stored and those of fewer samples interpolated, as
+/// libtiff does: what they mean is for the page to say.
+pub(super) fn unpack_jpeg(data: &[u8], shape: &Shape, raw: &mut [u8]) -> Result<()> {
+    let broken = |e: turbojpeg::Error| Problem::Damaged(format!("its JPEG data: {e}"));
+    let Some(plain) = without_colour_transform(data) else {
+        return damaged("its JPEG data ends early");
+    };
+    let mut decoder = turbojpeg::Decompressor::new().map_err(broken)?;
+    let header = decoder.read_header(&plain).map_err(broken)?;
+    let (pitch, height) = (shape.width * shape.samples, header.height);
+    if header.width != shape.width || height < shape.height {
+        return damaged("its JPEG data has another size");
+    }
+    // A strip may have more rows than the page takes of it.
+    let mut all = vec![0; if height > shape.height { pitch * height } else { 0 }];
+    let decoded = decoder.decompress(
+        &plain,
+        turbojpeg::Image {
+            pixels: if all.is_empty() { &mut *raw } else { &mut all[..] },
+            width: shape.width,
+            pitch,
+            height,
+            format: match shape.samples {
+                1 => turbojpeg::PixelFormat::GRAY,
+                3 => turbojpeg::PixelFormat::RGB,
+                _ => turbojpeg::PixelFormat::CMYK,
+            },
+        },
+    );
+    match decoded {
+        // Padding in front of the end loses nothing.
+        Err(e) if !e.to_string().contains("extraneous bytes before marker 0xd9") => return Err(broken(e)),
+        _ => {}
+    }
+    if !all.is_empty() {
+        let rows = raw.len();
+        raw.copy_from_slice(&all[..rows]);
+    }
+    Ok(())
+}
+
+/// JPEG data whose header says, in place of all that it says of colours, that components are not to be
+/// converted (Adobe's segment with a transform of 0); `None` if its first scan is not found.
+fn without_colour_transform(data: &[u8]) -> Option<Vec<u8>> {
+    const NO_TRANSFORM: &[u8] = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00";
+    let mut plain = data.get(..2)?.to_vec();
+    let mut rest = data.get(2..)?;
+    loop {
+        let &[0xff, marker] = rest.first_chunk()? else {
+            return None;
+        };
+        let length = match marker {
+            0xff => 1,
+            0x01 | 0xd0..=0xd8 => 2,
+            0xda => {
+                plain.extend_from_slice(NO_TRANSFORM);
+                plain.extend_from_slice(rest);
+                return Some(plain);
+            }
+            _ => 2 + usize::from(u16::from_be_bytes(*rest.get(2..)?.first_chunk()?)).max(2),
+        };
+        let segment = rest.get(..length)?;
+        if !matches!(marker, 0xe0..=0xef | 0xff) {
+            plain.extend_from_slice(segment);
+        }
+        rest = &rest[length..];
+    }
+}
+
 /// Two slices read as one file, so that neither is copied.
 struct Joined<'a> {
     parts: [Cursor<&'a [u8]>; 2],
@@ -312,6 +381,70 @@ pub(super) fn jpeg_size(data: &[u8]) -> Result<(usize, usize, usize)> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn jpeg_data_is_decoded_as_libjpeg_decodes_it() {
+        use super::super::fixtures::{file, read};
+        let (width, height) = (37, 21);
+        let samples: Vec<u8> = (0..3 * width * height)
+            .map(|at| (at * at / 7 % 251) as u8)
+            .collect();
+        let image = turbojpeg::Image {
+            pixels: &samples[..],
+            width,
+            pitch: 3 * width,
+            height,
+            format: turbojpeg::PixelFormat::RGB,
+        };
+        for sampling in [
+            turbojpeg::Subsamp::Sub2x2,
+            turbojpeg::Subsamp::Sub2x1,
+            turbojpeg::Subsamp::None,
+        ] {
+            let jpeg = turbojpeg::compress(image, 90, sampling).unwrap().to_vec();
+            let expected = turbojpeg::decompress(&jpeg, turbojpeg::PixelFormat::RGB).unwrap();
+            let entries: &[(u16, &[u32])] = &[
+                (BITS, &[8; 3]),
+                (COMPRESSION, &[7]),
+                (PHOTOMETRIC, &[6]),
+                (SAMPLES, &[3]),
+            ];
+            let bytes = file(width as u32, height as u32, entries, &[&jpeg]);
+            let (facts, out) = read(&bytes).unwrap();
+            assert!(!facts.gray && out.len() == samples.len());
+            // The colours are converted here without its tables of 16 bits.
+            let off = out.iter().zip(&expected.pixels).map(|(a, b)| a.abs_diff(*b));
+            assert!(off.max() <= Some(1), "{sampling:?}");
+            // The same components as colours of their own.
+            let colours: &[(u16, &[u32])] = &[
+                (BITS, &[8; 3]),
+                (COMPRESSION, &[7]),
+                (PHOTOMETRIC, &[2]),
+                (SAMPLES, &[3]),
+            ];
+            let (_, plain) = read(&file(width as u32, height as u32, colours, &[&jpeg])).unwrap();
+            let luma = |pixel: &[u8]| {
+                (299 * u32::from(pixel[0]) + 587 * u32::from(pixel[1]) + 114 * u32::from(pixel[2])) / 1000
+            };
+            let (pixels, _) = expected.pixels.as_chunks::<3>();
+            let mut both = plain.chunks_exact(3).zip(pixels);
+            assert!(
+                both.all(|(raw, rgb)| rgb.iter().any(|&c| c == 0 || c == 255)
+                    || luma(rgb).abs_diff(raw[0].into()) <= 2),
+                "{sampling:?}"
+            );
+            // And with what ends it cut off.
+            assert!(
+                read(&file(
+                    width as u32,
+                    height as u32,
+                    entries,
+                    &[&jpeg[..jpeg.len() / 2]]
+                ))
+                .is_err()
+            );
+        }
+    }
 
     #[test]
     fn jpeg_of_other_components_than_the_decoder_takes_is_refused() {
