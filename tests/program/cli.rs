@@ -1525,3 +1525,20 @@ fn field_orders_of_frames_survive_from_a_file_and_a_pipe() {
         assert!(said(&done).contains(words), "{header}: {}", said(&done));
     }
 }
+
+#[test]
+fn a_run_that_hangs_ends_after_one_signal() {
+    let folder = Folder::new();
+    let (input, pipe) = (folder.name("in.png"), folder.name("out.png"));
+    ffmpeg(&["-f", "lavfi", "-i", "testsrc2=s=16x16", "-frames:v", "1", &input]);
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Nobody reads the pipe, so that it cannot be opened.
+    let mut child = Command::new(PROGRAM)
+        .args(["filter", &input, &pipe, "--filter", "soft", "--overwrite", "-q"])
+        .spawn()
+        .unwrap();
+    sleep(Duration::from_secs(1));
+    send("TERM", &child);
+    let ended = child.wait().unwrap();
+    assert_eq!(ended.code(), Some(130), "{ended:?}");
+}

@@ -510,6 +510,13 @@ mod tests {
         const PACKED: &[u8] = b"\x0b\x12\x80<x:xmpmeta xmlns:x=\x22adobe:ns:meta/\x22/>\x03";
         const PACKED_EXIF: &[u8] =
             b"\x1b\x1d\0\xf8\x8f\xd4Q\x8d\xcb\xdd\x107\xb6#\x88\xd9\xda\x1f*1Q ph\xe1$o\x10\x0b";
+        // 64 MiB of zeros, more than a file may say.
+        const LARGE: &[u8] = b"\
+            \xcb\xff\xff?\xf8'\0\xe2\xb1@ \xf7\xfe\x8f\xff\xff\x7f\xf0O\0\xc4a\x11\x80\xee\xfd\x1f\
+            \xff\xff\xff\xe0\x9f\0\x88\xc3\x02\0\xdd\xfb?\xfe\xff\xff\xc1?\x01\x10\x87\x05\0\xba\xf7\
+            \x7f\xfc\xff\xff\x83\x7f\x02 \x0e\x0b\0t\xef\xff\xf8\xff\xff\x07\xff\x04@\x1c\x16\0\xe8\
+            \xde\xff\xf1\xff\xff\x0f\xfe\x09\x808,\0\xd0\xbd\xff\xe3\xff\xff\x1f\xfc\x13\0qX\0\xa0{\
+            \xff7";
         let signature = boxed(b"JXL ", b"\r\n\x87\n");
         let packed = |name: &[u8; 4], data: &[u8]| boxed(b"brob", &[name, data].concat());
         let plain = boxed(b"Exif", &[&[0; 4], EXIF].concat());
@@ -521,8 +528,7 @@ mod tests {
         }
         let broken = read(&[&signature[..], &packed(b"xml ", &PACKED[..9])].concat());
         assert_eq!(broken.damaged, [word::XMP]);
-        // 64 MiB of zeros, more than a file may say.
-        let large = packed(b"Exif", b"\xcb\xff\xff?\xf8'\0\xe2\xb1@ \xf7\xfe\x8f\xff\xff\x7f\xf0O\0\xc4a\x11\x80\xee\xfd\x1f\xff\xff\xff\xe0\x9f\0\x88\xc3\x02\0\xdd\xfb?\xfe\xff\xff\xc1?\x01\x10\x87\x05\0\xba\xf7\x7f\xfc\xff\xff\x83\x7f\x02 \x0e\x0b\0t\xef\xff\xf8\xff\xff\x07\xff\x04@\x1c\x16\0\xe8\xde\xff\xf1\xff\xff\x0f\xfe\x09\x808,\0\xd0\xbd\xff\xe3\xff\xff\x1f\xfc\x13\0qX\0\xa0{\xff7");
+        let large = packed(b"Exif", LARGE);
         let found = read(&[&signature[..], &large].concat());
         assert!(found.annotations.exif.is_none() && found.annotations.left_out == [word::EXIF]);
     }

@@ -55,7 +55,8 @@ pub struct ExrPart {
 
 impl ExrPart {
     /// The part of `header`. `samples` are the channels that the frame's samples come from, in the order of
-    /// the frame; `unfiltered` are others with their samples, row by row, 32 bits each in the machine's order.
+    /// the frame; `unfiltered` are others with their samples, row by row, 32 bits each in the machine's
+    /// order.
     pub(crate) fn new(header: Header, samples: Vec<usize>, unfiltered: Vec<(usize, Vec<u8>)>) -> ExrPart {
         let mut part = ExrPart {
             header,

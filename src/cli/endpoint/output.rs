@@ -124,7 +124,8 @@ impl Output {
     /// Refuses encoding options that do not apply to this output.
     pub(crate) fn check(&self, encoding: &EncodingArguments) -> Result<(), Failure> {
         if let Output::Video(path) = self {
-            if matches!(Pattern::parse(path), Ok(Some(_))) && !path.exists() {
+            let is_numbered = || matches!(Pattern::parse(path), Ok(Some(_))) && !path.exists();
+            if encoding.format.is_none() && is_numbered() {
                 return Err(Failure::Usage(format!(
                     "{} has a number in its name, as image files of a sequence have, and would be a video of \
                      that name; name one file, or a kind of image that framepipe writes",

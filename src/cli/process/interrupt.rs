@@ -1,5 +1,5 @@
 //! Signals: the first ends the run, gracefully or at once, the second abandons it, the third ends the program
-//! immediately. The limit of a file's size is an error of the write.
+//! immediately, as half a minute without an end does. The limit of a file's size is an error of the write.
 
 use crate::cli::Failure;
 use clap::ValueEnum;
@@ -9,6 +9,14 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The exit code where a stage hangs in a system call, such as the opening of a pipe that nobody reads.
+/// Temporary files remain; nothing has a final name.
+const HANGS: i32 = 130;
+
+/// How long an abandoned run may take to end: longer than any frame.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The fate of the output when the run is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,9 +108,9 @@ pub(crate) fn watch_by(
                 0 | 1 => {
                     say("abandoning the run");
                     abandon();
+                    end_after(PATIENCE);
                 }
-                // A stage hangs in a system call. Temporary files remain; nothing has a final name.
-                _ => std::process::exit(130),
+                _ => std::process::exit(HANGS),
             }
         }
     };
@@ -111,6 +119,18 @@ pub(crate) fn watch_by(
         .spawn(handle)
         .map_err(thread_error)?;
     Ok(())
+}
+
+/// Ends the program if it is still there after `patience`: whoever sends one signal sends no third one.
+fn end_after(patience: Duration) {
+    let wait = move || {
+        std::thread::sleep(patience);
+        std::process::exit(HANGS)
+    };
+    // Without memory for a thread a third signal ends it all the same.
+    let _ = std::thread::Builder::new()
+        .name("patience".to_owned())
+        .spawn(wait);
 }
 
 /// Lets a write beyond the limit of a file's size (`ulimit -f`) fail as on a full disk, where SIGXFSZ would

@@ -336,8 +336,12 @@ fn block_value(block: &SideData) -> Option<String> {
         }
         Fact::Stereo => (number(0)? != 0).then(String::new),
         Fact::Timecode => {
-            // How many there are, then up to three of 32 bits.
-            Some(format!("{:#010x}", number(1)?))
+            // How many there are, then up to three of 32 bits. 0 is a header's field that nobody filled in,
+            // or the first of a stream's, whose others are missed.
+            match number(1)? {
+                0 => None,
+                code => Some(format!("{code:#010x}")),
+            }
         }
         Fact::GopTimecode => {
             let bits = i64::from_ne_bytes(block.data.get(..8)?.try_into().ok()?);

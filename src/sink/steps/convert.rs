@@ -213,8 +213,8 @@ impl Step for Conversion {
         };
         written.remarks.warnings.extend(frames.map(|frames| {
             format!(
-                "the alpha of {frames} is not kept: what is written to {} has none; PNG files and .mov keep it, \
-                 in a --pixel-format with alpha",
+                "the alpha of {frames} is not kept: what is written to {} has none; PNG files and .mov keep \
+                 it, in a --pixel-format with alpha",
                 self.path
             )
         }));

@@ -36,8 +36,8 @@ impl FfmpegStill {
         }
         .map_err(|cause| io_error(path, cause))?;
         if metadata.is_grid {
-            let problem = "is a picture made of several side by side (a grid), which is not read; write it as \
-                           one picture, or as JPEG or PNG";
+            let problem = "is a picture made of several side by side (a grid), which is not read; write it \
+                           as one picture, or as JPEG or PNG";
             return Err(invalid(path, problem));
         }
         let options = VideoSourceOptions {
@@ -121,11 +121,6 @@ impl FfmpegStill {
                 icc_profile.get_or_insert_with(|| block.data.to_vec());
                 false
             }
-            // A header field that nobody filled in.
-            Fact::Timecode => block
-                .data
-                .get(4..)
-                .is_some_and(|codes| codes.iter().any(|&byte| byte != 0)),
             // Newer versions of FFmpeg tell it, too.
             Fact::Rotation => described.orientation.is_none(),
             _ => true,

@@ -9,11 +9,12 @@
 //! times, as FFmpeg's encoders do by themselves.
 #![allow(unsafe_code)]
 
+use super::channels::Channels;
 use crate::frame::Rational;
 use crate::media::ffmpeg::text::{rational, text, timestamp};
 use crate::media::ffmpeg::{AvError, Demuxer, Packet, Received, init, rescale, version};
 use ffmpeg_next::ffi;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CString, c_int};
 use std::ptr;
 
 /// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is
@@ -133,93 +134,6 @@ fn depth(context: &ffi::AVCodecContext) -> Option<c_int> {
 pub(crate) struct AudioForm {
     rate: c_int,
     channels: Channels,
-}
-
-/// Which channels there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Channels {
-    count: c_int,
-    /// One bit a speaker, 0 if the speakers are not named.
-    mask: u64,
-}
-
-impl Channels {
-    /// Reads an FFmpeg layout; layouts that a mask cannot say lose the names of their speakers.
-    fn read(layout: &ffi::AVChannelLayout) -> Channels {
-        let is_native = layout.order == ffi::AVChannelOrder::AV_CHANNEL_ORDER_NATIVE;
-        Channels {
-            count: layout.nb_channels,
-            // SAFETY: a layout of the native order holds a mask.
-            mask: if is_native { unsafe { layout.u.mask } } else { 0 },
-        }
-    }
-
-    /// The layout that FFmpeg takes for so many channels.
-    fn usual(count: c_int) -> Channels {
-        let mut channels = Channels { count, mask: 0 };
-        let mut layout = channels.layout();
-        channels = Channels::read(&layout);
-        // SAFETY: the layout is valid.
-        unsafe { ffi::av_channel_layout_uninit(&mut layout) };
-        channels
-    }
-
-    /// The layout for FFmpeg; it has no memory of its own.
-    fn layout(self) -> ffi::AVChannelLayout {
-        // SAFETY: an all-zero layout is valid and empty; both calls fill it.
-        unsafe {
-            let mut layout: ffi::AVChannelLayout = std::mem::zeroed();
-            if self.mask == 0 || ffi::av_channel_layout_from_mask(&mut layout, self.mask) < 0 {
-                ffi::av_channel_layout_default(&mut layout, self.count);
-            }
-            layout
-        }
-    }
-
-    /// FFmpeg's word for them, such as "5.1(side)".
-    fn word(self) -> String {
-        let mut word = [0 as c_char; 64];
-        // SAFETY: the layout is valid, and the text ends with a zero within the buffer.
-        unsafe { ffi::av_channel_layout_describe(&self.layout(), word.as_mut_ptr(), word.len()) };
-        text(word.as_ptr())
-    }
-
-    /// True if `other` has the same speakers, or as many where they are not named. Those at the sides may be
-    /// called those at the back where there is one pair of them.
-    fn are_in(self, other: Channels) -> bool {
-        const BACK: u64 = 0x30;
-        const SIDE: u64 = 0x600;
-        let named = |mask: u64| match mask & (BACK | SIDE) {
-            SIDE => mask & !SIDE | BACK,
-            _ => mask,
-        };
-        let (own, others) = (named(self.mask), named(other.mask));
-        self.count <= other.count && (own == 0 || others == 0 || own & !others == 0)
-    }
-}
-
-/// The channels of stream `index`, where there are more than two and the input names them.
-fn surround(demuxer: &Demuxer, index: usize) -> Option<Channels> {
-    let stream = demuxer.stream_ptr(index)?;
-    // SAFETY: a stream and its parameters live as long as the demuxer.
-    let channels = Channels::read(unsafe { &(*(*stream).codecpar).ch_layout });
-    (channels.count > 2 && channels.mask != 0).then_some(channels)
-}
-
-/// True if stream `index` is sound of more than two channels that are named.
-pub(crate) fn names_channels(demuxer: &Demuxer, index: usize) -> bool {
-    surround(demuxer, index).is_some()
-}
-
-/// Word of the channels of stream `index` of `before`, if readers of the finished file `after` take them, in
-/// stream `at`, for others.
-pub(crate) fn renamed_channels(
-    (before, index): (&Demuxer, usize),
-    (after, at): (&Demuxer, usize),
-) -> Option<String> {
-    let own = surround(before, index)?;
-    let back = surround(after, at).unwrap_or_else(|| Channels::usual(own.count));
-    (!own.are_in(back)).then(|| format!("channels {} (read as {})", own.word(), back.word()))
 }
 
 /// Seconds of the coarsest tick that counts time.
@@ -426,13 +340,7 @@ impl AudioTranscoder {
     fn mixed(&self) -> Option<(Channels, Channels)> {
         // SAFETY: both contexts are open.
         let [own, out] =
-            unsafe { [&*self.decoder.0, &*self.encoder.0] }.map(|c| Channels::read(&c.ch_layout));
-        // The resampler takes channels that are not named for the usual ones.
-        let named = |channels: Channels| match channels.mask {
-            0 => Channels::usual(channels.count),
-            _ => channels,
-        };
-        let (own, out) = (named(own), named(out));
+            unsafe { [&*self.decoder.0, &*self.encoder.0] }.map(|c| Channels::read(&c.ch_layout).named());
         (own.count > 0 && !own.are_in(out)).then_some((own, out))
     }
 

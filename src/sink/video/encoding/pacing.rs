@@ -136,9 +136,9 @@ impl Pacing {
         rescale(self.step, self.from, self.base) <= 1
     }
 
-    /// Brings an encoder's packet into ticks of the container's, `tick` seconds each. Where the encoder counts
-    /// frames and the container does not, the first frame is shown when the source shows it, between two of
-    /// the encoder's ticks, and the others as far from it as the encoder has them.
+    /// Brings an encoder's packet into ticks of the container's, `tick` seconds each. Where the encoder
+    /// counts frames and the container does not, the first frame is shown when the source shows it, between
+    /// two of the encoder's ticks, and the others as far from it as the encoder has them.
     pub(in crate::sink::video) fn stamp(&self, packet: &mut Packet, tick: Rational) {
         packet.rescale(self.base, tick);
         if let (Some(first), Some(pts), true) = (self.first, self.first_pts, self.counts_frames())
