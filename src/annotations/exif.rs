@@ -9,7 +9,10 @@
 //! ```
 //!
 //! Places count from the block's begin, so nothing is ever moved: [`Editor`] puts what is new at the end, and
-//! a directory that grows is written anew there. What it does not know, maker's notes above all, stays whole.
+//! a directory that grows is written anew there. What it does not know stays whole.
+//!
+//! A TIFF file has the pixels in between, so [`Editor::copy`] stores values at other places. That is no good
+//! for a maker's note whose own offsets count from the begin of the block: it is left out, and to be named.
 
 use std::collections::BTreeMap;
 
@@ -31,6 +34,7 @@ pub(super) mod tag {
     pub(in super::super) const COPYRIGHT: u16 = 33432;
     pub(in super::super) const EXIF: u16 = 34665;
     pub(in super::super) const GPS: u16 = 34853;
+    pub(in super::super) const MAKER_NOTE: u16 = 37500;
     pub(in super::super) const INTEROPERABILITY: u16 = 40965;
 }
 
@@ -298,6 +302,51 @@ pub(super) fn is_bare(block: &[u8]) -> bool {
     directory.is_none_or(|d| d.entries.iter().all(|e| BARE.contains(&e.tag)))
 }
 
+/// True if the maker's note of a block cannot be copied to another place.
+pub(super) fn has_fixed_note(block: &[u8]) -> bool {
+    let note = Reader::open(block).and_then(|reader| {
+        let exif = reader.below(&reader.first()?, tag::EXIF)?;
+        exif.get(tag::MAKER_NOTE).map(|note| note.data)
+    });
+    note.is_some_and(is_fixed)
+}
+
+/// True if a maker's note leads to places that count from the begin of its block, as far as that is known.
+pub(super) fn is_fixed(note: &[u8]) -> bool {
+    // Their places count from the begin of the note, or of a TIFF head in it.
+    const FREE: [&[u8]; 10] = [
+        b"Nikon\0\x02",
+        b"FUJIFILM",
+        b"GENERALE",
+        b"OLYMPUS\0",
+        b"OM SYSTEM",
+        b"Apple iOS\0",
+        b"PENTAX \0",
+        b"RICOH\0II",
+        b"RICOH\0MM",
+        b"MOT\0",
+    ];
+    // Words of the maker may stand before the directory.
+    const LONGEST_HEAD: usize = 32;
+    // What is longer is none, but read at the wrong place.
+    const LONGEST_VALUE: usize = 1 << 16;
+    let leads = |order: Order, at: usize| {
+        let count = usize::from(order.read16(note, at)?);
+        let records = part(note, at.checked_add(2)?, count.checked_mul(12)?)?;
+        let len = |record: &[u8]| {
+            let size = value_size(order.read16(record, 2)?)?;
+            usize::try_from(order.read32(record, 4)?).ok()?.checked_mul(size)
+        };
+        // Some makers have a few entries of types that there are not.
+        let sound: Vec<usize> = records.chunks_exact(12).filter_map(len).collect();
+        let leads = sound.iter().any(|len| (5..=LONGEST_VALUE).contains(len));
+        Some(leads && sound.len() * 2 > count)
+    };
+    let is_free = FREE.iter().any(|start| note.starts_with(start));
+    let mut places = (0..=LONGEST_HEAD).flat_map(|at| [(Order::Little, at), (Order::Big, at)]);
+    !is_free && places.any(|(order, at)| leads(order, at) == Some(true))
+}
+
 /// Changes IFD0 of a block or a TIFF file.
 #[derive(Debug)]
 pub(super) struct Editor {
@@ -501,7 +550,8 @@ impl Editor {
         self.set_text(tag, value).is_some()
     }
 
-    /// Copies the entries that `wanted` names from IFD0 of another block, with the directories below.
+    /// Copies the entries that `wanted` names from IFD0 of another block, with the directories below, but for
+    /// a maker's note that [`is_fixed`].
     pub(super) fn copy(&mut self, from: &Reader<'_>, wanted: impl Fn(u16) -> bool) -> Option<()> {
         let directory = from.first()?;
         // Entries of a hostile file may all have one and the same long value.
@@ -534,10 +584,11 @@ impl Editor {
         directory: &Directory<'_>,
         budget: &mut usize,
     ) -> BTreeMap<u16, [u8; 12]> {
+        let is_fixed = |e: &Entry<'_>| e.tag == tag::MAKER_NOTE && is_fixed(e.data);
         let plain = directory
             .entries
             .iter()
-            .filter(|e| e.tag != tag::INTEROPERABILITY);
+            .filter(|e| e.tag != tag::INTEROPERABILITY && !is_fixed(e));
         plain
             .filter_map(|entry| Some((entry.tag, self.copied(from, entry, budget)?)))
             .collect()
@@ -776,6 +827,26 @@ pub(super) mod tests {
         assert_eq!(orientation(&block), Some(5));
         assert!(is_bare(&block));
         assert!(!is_bare(&sample(Order::Little)));
+    }
+
+    #[test]
+    fn notes_that_lead_elsewhere_are_known() {
+        for order in [Order::Little, Order::Big] {
+            let text = |len: u32| [&order.write16(2)[..], &order.write32(len), &order.write32(900)].concat();
+            let note = |head: &[u8], len: u32| {
+                let entry = [&order.write16(6)[..], &text(len)].concat();
+                [head, &order.write16(1), &entry, &[0; 4], b"owner"].concat()
+            };
+            for head in [&b""[..], b"AOC\0II", b"Panasonic\0\0\0", b"SONY DSC \0\0\0"] {
+                assert!(is_fixed(&note(head, 9)) && !is_fixed(&note(head, 4)), "{head:?}");
+            }
+            for head in [&b"Nikon\0\x02\x10\0\0II*\0\x08\0\0\0"[..], b"Apple iOS\0\0\x01MM"] {
+                assert!(!is_fixed(&note(head, 9)), "{head:?}");
+            }
+        }
+        assert!(!is_fixed(
+            b"a maker's note of nothing but words, longer than any head is"
+        ));
     }
 
     #[test]

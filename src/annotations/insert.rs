@@ -1,6 +1,6 @@
 //! Annotations put into a finished file.
 
-use super::containers::{bmp, jpeg, png, tiff, webp};
+use super::containers::{bmp, jpeg, png, pnm, tiff, webp};
 use super::kind::Container;
 use super::{Annotations, DATE_TIME, Density, DensityUnit, exif, once, word, xmp};
 
@@ -14,7 +14,7 @@ pub fn insert(
     container: Container,
     annotations: &Annotations,
     orientation: Option<u8>,
-    encoded: Vec<u8>,
+    mut encoded: Vec<u8>,
 ) -> (Vec<u8>, Vec<&'static str>) {
     let orientation = orientation.filter(|o| (1..=8).contains(o));
     let mut lost = annotations.left_out.clone();
@@ -63,6 +63,9 @@ pub fn insert(
                 miss(false, true, word::TIME);
             }
         }
+    }
+    if container == Container::Pnm {
+        encoded = pnm::insert(&mut rest.texts, encoded);
     }
     if !miss(holds.text, !rest.texts.is_empty(), word::TEXT) {
         rest.texts.clear();

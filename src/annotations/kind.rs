@@ -55,6 +55,7 @@ impl Container {
             Self::WebP => row([Y, Y, N], [Y, N], Y, N),
             Self::Tiff => row([Y, Y, Y], [Y, Y], Y, N),
             Self::Bmp => row([N, N, N], [Y, N], N, N),
+            // Comments hold texts that are lines.
             Self::Pnm => row([N, N, N], [N, N], N, N),
         }
     }

@@ -40,6 +40,8 @@ pub struct FileMetadata {
     pub has_default_picture: bool,
     /// A gray other than black of a PNG file of fewer than 8 bits is transparent, which FFmpeg does not find.
     pub has_shallow_key: bool,
+    /// The channel behind the colours of a PSD file is a saved selection of this name, and no alpha.
+    pub selection: Option<String>,
     /// Colours are multiplied by alpha.
     pub is_premultiplied: bool,
     /// Sentences about what is given otherwise than the file states it.

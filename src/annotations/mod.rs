@@ -73,6 +73,8 @@ mod word {
     pub(super) const ORIENTATION: &str = "orientation";
     pub(super) const TIME: &str = "time of change";
     pub(super) const RESOURCES: &str = "Photoshop's resources";
+    pub(super) const LAYERS: &str = "Photoshop's layers";
+    pub(super) const MAKER_NOTE: &str = "MakerNote (JPEG, PNG and WebP alone keep its offsets right)";
     pub(super) const LANGUAGE: &str = "languages and translated names of texts";
 }
 
@@ -215,7 +217,7 @@ impl Annotations {
     /// What there is, in words, as far as its loss would be named: "Exif, XMP".
     #[must_use]
     pub fn words(&self) -> String {
-        // A kind of file that holds nothing loses all of it.
+        // A kind of file that holds nothing but comments loses all of it where there is no file.
         insert(Container::Pnm, self, None, Vec::new()).1.join(", ")
     }
 

@@ -245,33 +245,49 @@ fn tiff(path: &Path, is_cmyk: bool) {
     fs::write(path, [head, values, directory].concat()).unwrap();
 }
 
+/// One of Photoshop's resources.
+fn resource(id: u16, data: &[u8]) -> Vec<u8> {
+    let padding = vec![0; data.len() % 2];
+    [
+        b"8BIM",
+        &id.to_be_bytes()[..],
+        &[0, 0],
+        &be(data.len()),
+        data,
+        &padding,
+    ]
+    .concat()
+}
+
 /// A PSD file of 2x2 RGB pixels.
 fn psd(path: &Path) {
-    let resource = |id: u16, data: &[u8]| {
-        let padding = vec![0; data.len() % 2];
-        [
-            b"8BIM",
-            &id.to_be_bytes()[..],
-            &[0, 0],
-            &be(data.len()),
-            data,
-            &padding,
-        ]
-        .concat()
-    };
     let resources = [
         resource(0x03ed, b"\0\xfe\0\0\0\x01\0\x01\0\xfe\0\0\0\x01\0\x01"),
         resource(0x040f, &profile(b"RGB ")),
         resource(0x0422, &exif()),
         resource(0x0424, &xmp()),
-    ]
-    .concat();
+    ];
+    psd_of(path, 3, &resources.concat(), 0);
+}
+
+/// A PSD file of 2x2 pixels of RGB, and of a fourth channel if there are as many, with these resources and,
+/// where it is not 0, this number of layers.
+fn psd_of(path: &Path, channels: u8, resources: &[u8], layers: i16) {
+    let list = match layers {
+        0 => Vec::new(),
+        _ => [&be(2)[..], &layers.to_be_bytes(), &be(0)].concat(),
+    };
+    let samples = [7, 80, 9, 120, 50, 4, 77, 130, 8, 200, 31, 99, 0, 255, 128, 3];
     let file = [
-        &b"8BPS\0\x01\0\0\0\0\0\0\0\x03\0\0\0\x02\0\0\0\x02\0\x08\0\x03\0\0\0\0"[..],
+        &b"8BPS\0\x01\0\0\0\0\0\0\0"[..],
+        &[channels],
+        b"\0\0\0\x02\0\0\0\x02\0\x08\0\x03\0\0\0\0",
         &be(resources.len()),
-        &resources,
-        &[0; 6],
-        &[7, 80, 9, 120, 50, 4, 77, 130, 8, 200, 31, 99],
+        resources,
+        &be(list.len()),
+        &list,
+        &[0; 2],
+        &samples[..4 * usize::from(channels)],
     ]
     .concat();
     fs::write(path, file).unwrap();
@@ -673,4 +689,282 @@ fn a_profile_of_gray_is_for_gray_alone() {
         let strict = framepipe(&at("a.png"), &at(&format!("strict-{output}")), &["--strict"]);
         assert_eq!(strict.status.success(), is_kept, "{output}: {}", said(&strict));
     }
+}
+
+/// What Photoshop writes into every file is no loss; paths, guides, the flag of copyright and layers are.
+#[test]
+fn photoshops_resources_are_named_where_they_say_something() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    pictures(&at("plain.jpg"), "1", &[]);
+    tiff(&at("plain.tif"), false);
+    let plain = fs::read(at("plain.jpg")).unwrap();
+    let write = |resources: &[u8]| {
+        let data = [b"Photoshop 3.0\0", resources].concat();
+        let jpeg = [&plain[..2], &jpeg_segment(0xed, &data), &plain[2..]].concat();
+        fs::write(at("a.jpg"), jpeg).unwrap();
+        // In place of the XMP packet: tag 34377, whose bytes are put behind the file's end.
+        let mut file = fs::read(at("plain.tif")).unwrap();
+        let place = u32::from_le_bytes(file[4..8].try_into().unwrap()) as usize;
+        let xmp = (place + 2..)
+            .step_by(12)
+            .find(|&at| file[at..at + 2] == 700_u16.to_le_bytes());
+        let entry = [
+            &34377_u16.to_le_bytes()[..],
+            &7_u16.to_le_bytes(),
+            &le(resources.len()),
+            &le(file.len()),
+        ]
+        .concat();
+        file[xmp.unwrap()..][..12].copy_from_slice(&entry);
+        file.extend(resources);
+        fs::write(at("a.tif"), file).unwrap();
+        psd_of(&at("a.psd"), 3, resources, 0);
+    };
+    let square = [&[0, 0, 0, 1][..], &1_f64.to_be_bytes()].concat();
+    let wide = [&[0, 0, 0, 1][..], &2_f64.to_be_bytes()].concat();
+    let usual = [
+        resource(0x03ed, b"\0\x48\0\0\0\x01\0\x01\0\x48\0\0\0\x01\0\x01"),
+        resource(1011, &[0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        resource(1030, &[0, 5, 0, 0, 0, 1]),
+        resource(1032, b"\0\0\0\x01\0\0\x02\x40\0\0\x02\x40\0\0\0\0"),
+        resource(1034, &[0]),
+        resource(1037, &[0, 0, 0, 90]),
+        resource(1049, &[0, 0, 0, 30]),
+        resource(1054, &[0; 4]),
+        resource(1057, b"\0\0\0\x01\x01\0\0\0\0\0\0\0\0\0\0\0\x01"),
+        resource(1061, &[7; 16]),
+        resource(1062, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3f, 0x80, 0, 0]),
+        resource(1064, &square),
+        resource(10_000, &[0, 1, 0, 0, 0, 0, 0, 0, 0, 2]),
+    ]
+    .concat();
+    let said_of = |name: &str, is_strict: bool| {
+        let strict: &[&str] = if is_strict { &["--strict"] } else { &[] };
+        framepipe(&at(name), &at("out.png"), &[&["--overwrite"], strict].concat())
+    };
+    let kinds = ["a.jpg", "a.tif", "a.psd"];
+    write(&usual);
+    for name in kinds {
+        let done = said_of(name, true);
+        assert!(done.status.success(), "{name}: {}", said(&done));
+    }
+    for (id, data) in [
+        (2000, &[0; 26][..]),
+        (2999, b"\x04path\0"),
+        (1008, b"\x03cap"),
+        (1032, b"\0\0\0\x01\0\0\x02\x40\0\0\x02\x40\0\0\0\x01\0\0\0\x40\0"),
+        (1034, &[1]),
+        (1035, b"http://example.org"),
+        (1064, &wide),
+    ] {
+        write(&[&usual[..], &resource(id, data)].concat());
+        for name in kinds {
+            let words = said(&said_of(name, false));
+            assert!(
+                words.contains("left out: Photoshop's resources"),
+                "{name} {id}: {words}"
+            );
+            assert_eq!(said_of(name, true).status.code(), Some(1), "{name} {id}");
+        }
+    }
+    psd_of(&at("a.psd"), 3, &usual, 1);
+    let words = said(&said_of("a.psd", false));
+    assert!(words.contains("left out: Photoshop's layers\n"), "{words}");
+    assert_eq!(said_of("a.psd", true).status.code(), Some(1));
+    // Saved without the picture that they make.
+    let version = resource(1057, b"\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\x01");
+    psd_of(&at("a.psd"), 3, &version, 1);
+    let words = said(&said_of("a.psd", false));
+    assert!(words.contains("layers, which alone hold the picture"), "{words}");
+}
+
+/// The channel behind the colours of a PSD file is alpha where the file says so, or says nothing.
+#[test]
+fn saved_selections_are_no_alpha() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (input, output) = (at("a.psd"), at("out.png"));
+    let decoded = |format: &str| {
+        let path = output.to_str().unwrap();
+        ffmpeg(&["-i", path, "-pix_fmt", format, "-f", "rawvideo", "-"])
+    };
+    let colours = [7, 50, 8, 80, 4, 200, 9, 77, 31, 120, 130, 99];
+    let with_alpha = [7, 50, 8, 0, 80, 4, 200, 255, 9, 77, 31, 128, 120, 130, 99, 3];
+    for (name, layers, words, is_alpha) in [
+        (
+            &b""[..],
+            0,
+            "whose kind the file does not state, is taken for alpha",
+            true,
+        ),
+        (b"\x0cTransparency", 0, "", true),
+        (
+            b"\x07Alpha 1",
+            0,
+            "the saved selection 'Alpha 1' of each pixel is left out",
+            false,
+        ),
+        (b"\x0bTransparenz", -1, "Photoshop's layers", true),
+        (
+            b"\x07Alpha 1",
+            2,
+            "the saved selection 'Alpha 1' of each pixel is left out",
+            false,
+        ),
+    ] {
+        psd_of(&input, 4, &resource(1006, name), layers);
+        let done = framepipe(&input, &output, &["--overwrite"]);
+        let all = said(&done);
+        assert!(done.status.success() && all.contains(words), "{all}");
+        assert_eq!(
+            all.contains("is taken for alpha"),
+            words.contains("taken"),
+            "{all}"
+        );
+        let probed = Command::new("ffprobe")
+            .args(["-v", "error", "-show_entries", "stream=pix_fmt"])
+            .arg(&output)
+            .output()
+            .unwrap();
+        let format = if is_alpha { "rgba" } else { "rgb24" };
+        assert!(String::from_utf8_lossy(&probed.stdout).contains(&format!("pix_fmt={format}\n")));
+        assert!(
+            decoded(format) == if is_alpha { &with_alpha[..] } else { &colours },
+            "{all}"
+        );
+        let strict = framepipe(&input, &output, &["--overwrite", "--strict"]);
+        assert_eq!(
+            strict.status.success(),
+            is_alpha && layers == 0,
+            "{}",
+            said(&strict)
+        );
+    }
+}
+
+/// An Exif block with a maker's note behind two directories, at byte 44.
+fn exif_with_note(note: &[u8]) -> Vec<u8> {
+    let entry = |tag: u16, kind: u16, count: usize, value: usize| {
+        let numbers = [[1, 0], tag.to_le_bytes(), kind.to_le_bytes()].concat();
+        [&numbers[..], &le(count), &le(value), &[0; 4]].concat()
+    };
+    let directories = [entry(0x8769, 4, 1, 26), entry(0x927c, 7, note.len(), 44)].concat();
+    [&b"II*\0\x08\0\0\0"[..], &directories, note].concat()
+}
+
+/// A maker's note as Canon's has offsets that count from the begin of the Exif block: it stays at its place,
+/// or is named.
+#[test]
+fn a_makers_note_keeps_its_offsets_or_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    pictures(&at("plain.jpg"), "1", &[]);
+    let plain = fs::read(at("plain.jpg")).unwrap();
+    let write = |note: &[u8]| {
+        let block = [b"Exif\0\0", &exif_with_note(note)[..]].concat();
+        let file = [&plain[..2], &jpeg_segment(0xe1, &block), &plain[2..]].concat();
+        fs::write(at("a.jpg"), file).unwrap();
+    };
+    // One entry, a text of 12 bytes behind it, at byte 62 of the block.
+    let fixed = [
+        &b"\x01\0\x09\0\x02\0"[..],
+        &le(12),
+        &le(62),
+        &le(0),
+        b"owner-mark1\0",
+    ]
+    .concat();
+    // Of the same length, with a TIFF head of its own.
+    let free = [&b"Nikon\0\x02\x10\0\0II*\0\x08\0\0\0"[..], b"owner-mark2\0"].concat();
+    assert_eq!(fixed.len(), free.len());
+    write(&fixed);
+    for name in ["b.jpg", "b.png", "b.webp"] {
+        let done = framepipe(&at("a.jpg"), &at(name), &["--strict"]);
+        assert!(done.status.success(), "{name}: {}", said(&done));
+        let file = fs::read(at(name)).unwrap();
+        let mark = file
+            .windows(11)
+            .position(|bytes| bytes == b"owner-mark1")
+            .unwrap();
+        assert_eq!(&file[mark - 62..mark - 58], b"II*\0", "{name}");
+    }
+    let words = said(&framepipe(&at("a.jpg"), &at("b.tif"), &[]));
+    assert!(
+        words.contains("MakerNote (JPEG, PNG and WebP alone keep"),
+        "{words}"
+    );
+    assert!(!has(&fs::read(at("b.tif")).unwrap(), b"owner-mark1"));
+    let strict = framepipe(&at("a.jpg"), &at("strict.tif"), &["--strict"]);
+    assert_eq!(strict.status.code(), Some(1), "{}", said(&strict));
+    write(&free);
+    let done = framepipe(&at("a.jpg"), &at("c.tif"), &["--strict"]);
+    assert!(done.status.success(), "{}", said(&done));
+    let mut file = fs::read(at("c.tif")).unwrap();
+    let place = file.windows(free.len()).position(|bytes| bytes == free).unwrap();
+    // And from TIFF, where the offsets are those of the file.
+    file[place..place + fixed.len()].copy_from_slice(&fixed);
+    fs::write(at("d.tif"), file).unwrap();
+    for (input, is_kept) in [("c.tif", true), ("d.tif", false)] {
+        for output in ["e.png", "e.tif"] {
+            let words = said(&framepipe(&at(input), &at(output), &["--overwrite"]));
+            let is_named = words.contains("left out: MakerNote, whose offsets are those of the whole file");
+            assert_eq!(is_named, !is_kept, "{input} to {output}: {words}");
+            assert_eq!(has(&fs::read(at(output)).unwrap(), b"owner-mark"), is_kept);
+            let strict = framepipe(&at(input), &at(output), &["--overwrite", "--strict"]);
+            assert_eq!(strict.status.success(), is_kept, "{}", said(&strict));
+        }
+    }
+}
+
+/// PNM files hold texts that are lines as comments, which every reader passes over.
+#[test]
+fn comments_of_pnm_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let heads: [(&str, &[u8], &str); 4] = [
+        (
+            "a.ppm",
+            b"P6\n# Created by GIMP\n# caf\xc3\xa9\n2 1\n255\n",
+            "rgb24",
+        ),
+        (
+            "a.pgm",
+            b"P5\n# Created by GIMP\n# caf\xc3\xa9\n6 1\n255\n",
+            "gray",
+        ),
+        (
+            "deep.ppm",
+            b"P6\n# Created by GIMP\n# caf\xc3\xa9\n1 1\n65535\n",
+            "rgb48be",
+        ),
+        (
+            "a.pam",
+            b"P7\n# Created by GIMP\n# caf\xc3\xa9\nWIDTH 3\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nTUPLTYPE \
+              GRAYSCALE_ALPHA\nENDHDR\n",
+            "ya8",
+        ),
+    ];
+    for (name, head, format) in heads {
+        let samples = [35, 10, 200, 0, 255, 32];
+        fs::write(at(name), [head, &samples].concat()).unwrap();
+        let output = at(&format!("out-{name}"));
+        let done = framepipe(&at(name), &output, &["--strict"]);
+        assert!(done.status.success(), "{name}: {}", said(&done));
+        let file = fs::read(&output).unwrap();
+        assert!(has(&file, b"\n# Created by GIMP\n# caf\xc3\xa9\n"), "{name}");
+        let path = output.to_str().unwrap();
+        let decoded = ffmpeg(&["-i", path, "-pix_fmt", format, "-f", "rawvideo", "-"]);
+        assert_eq!(decoded, samples, "{name}");
+    }
+    // What is no line is named as before.
+    pictures(&at("a.png"), "1", &["-pix_fmt", "rgb24"]);
+    let plain = fs::read(at("a.png")).unwrap();
+    let text = png_chunk(b"tEXt", b"Comment\0one \n\n two");
+    fs::write(at("a.png"), [&plain[..33], &text, &plain[33..]].concat()).unwrap();
+    let words = said(&framepipe(&at("a.png"), &at("b.ppm"), &[]));
+    assert!(
+        words.contains("PPM cannot hold") && words.contains("text dropped"),
+        "{words}"
+    );
 }

@@ -1,4 +1,4 @@
-//! PBM, PGM, PPM and PAM: comments in the head. Read only.
+//! PBM, PGM, PPM and PAM: comments in the head.
 //!
 //! ```text
 //!  P1 .. P6   numbers: width, height, and the greatest sample but for P1 and P4; a comment is from # to the
@@ -34,6 +34,33 @@ pub(in crate::annotations) fn read(input: &mut impl BufRead) -> io::Result<FileM
         .collect();
     found.annotations.take_text("Comment", lines.join("\n"));
     Ok(found)
+}
+
+/// Puts texts into the head of a file whose first line is its magic number alone, if they are lines of a
+/// comment. Those that are not stay in `texts`.
+pub(in crate::annotations) fn insert(texts: &mut Vec<(String, String)>, file: Vec<u8>) -> Vec<u8> {
+    let (Some([b'P', _, b'\n']), Some((first, rest))) = (file.get(..3), file.split_at_checked(3)) else {
+        return file;
+    };
+    let mut out = first.to_vec();
+    texts.retain(|(name, text)| {
+        // Readers do not tell space at the ends of a line, nor lines without a word.
+        let is_line = |line: &str| {
+            !line.is_empty() && line.trim() == line && !line.chars().any(|c| c.is_control() && c != '\t')
+        };
+        // As in JPEG, a name other than Comment stands in front of the text.
+        let lines = match &name[..] {
+            "Comment" => text.clone(),
+            name => format!("{name}: {text}"),
+        };
+        let fits = lines.split('\n').all(is_line);
+        for line in lines.split('\n').filter(|_| fits) {
+            out.extend([b"# ", line.as_bytes(), b"\n"].concat());
+        }
+        !fits
+    });
+    out.extend_from_slice(rest);
+    out
 }
 
 /// The comments before the last of so many numbers ends.
@@ -95,6 +122,24 @@ mod tests {
             (b"#", ""),
         ] {
             assert_eq!(said(file), comments, "{}", file.escape_ascii());
+        }
+        let texts = |texts: &[(&str, &str)]| -> Vec<(String, String)> {
+            let owned = texts
+                .iter()
+                .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+            owned.collect()
+        };
+        for file in [&b"P6\n1 1\n255\nabc"[..], b"P7\nWIDTH 1\nENDHDR\n"] {
+            let mut given = texts(&[
+                ("Comment", "caf\u{e9}\n# two"),
+                ("a", "b\n"),
+                ("Title", "c"),
+                ("d", "e\rf"),
+            ]);
+            let out = insert(&mut given, file.to_vec());
+            assert_eq!(said(&out), "caf\u{e9}\n# two\nTitle: c");
+            assert_eq!(given, texts(&[("a", "b\n"), ("d", "e\rf")]));
+            assert!(out.ends_with(&file[3..]));
         }
         let long = [&b"P5 #"[..], &vec![b'a'; METADATA_LIMIT]].concat();
         assert_eq!(read(&mut io::Cursor::new(long)).unwrap().too_large, [word::TEXT]);

@@ -2,18 +2,21 @@
 //! only.
 //!
 //! ```text
-//!  "8BPS", version .. 26 bytes | colour table: length, 32 bits, data | resources: length, 32 bits, data | ..
+//!  "8BPS", version .. 26 bytes | colour table: length, 32 bits, data | resources: length, 32 bits, data |
+//!  layers: length, 32 bits, data | the picture that all layers make
 //! ```
 
-use crate::annotations::bytes::{be16, be32, part};
-use crate::annotations::{Annotations, Density, DensityUnit, FileMetadata, photoshop};
+use crate::annotations::bytes::{array, be16, be32, part, text};
+use crate::annotations::{Annotations, Density, DensityUnit, FileMetadata, photoshop, word};
 
 const HEADER: usize = 26;
 
 /// Where the mode is, and those whose pixels are given otherwise: numbers of colours, CMYK, and gray with
 /// inks to print it in.
 const MODE: usize = 24;
+const GRAY: u16 = 1;
 const INDEXED: u16 = 2;
+const RGB: u16 = 3;
 const CMYK: u16 = 4;
 const DUOTONE: u16 = 8;
 
@@ -25,6 +28,12 @@ const IPTC: u16 = 0x0404;
 const PROFILE: u16 = 0x040f;
 const EXIF: u16 = 0x0422;
 const XMP: u16 = 0x0424;
+/// The names of channels behind the colours.
+const NAMES: u16 = 1006;
+/// Whether the picture behind the layers is what they make, behind a version.
+const VERSION: u16 = 1057;
+/// Where the number of channels is.
+const CHANNELS: usize = 12;
 /// The number of the colour that is transparent.
 const TRANSPARENT: u16 = 0x0417;
 
@@ -44,7 +53,7 @@ pub fn read(file: &[u8]) -> FileMetadata {
         Some(DUOTONE) => found.unknown.push("inks of a duotone".to_owned()),
         _ => {}
     }
-    let Some(resources) = resources(file) else {
+    let Some((resources, behind)) = resources(file) else {
         return found;
     };
     let get = |id| photoshop::resource(resources, id);
@@ -72,16 +81,82 @@ pub fn read(file: &[u8]) -> FileMetadata {
             .unknown
             .push(format!("the transparency of colour {number} of its palette"));
     }
+    if photoshop::says_more(resources) {
+        found.unknown.push(word::RESOURCES.to_owned());
+    }
+    let layers = layers(file, behind).unwrap_or_default();
+    if layers != 0 {
+        let alone = match get(VERSION).and_then(|data| data.get(4)) {
+            Some(0) => ", which alone hold the picture (saved without \"Maximize Compatibility\")",
+            _ => "",
+        };
+        found.unknown.push(format!("{}{alone}", word::LAYERS));
+    }
+    let colours = match mode {
+        Some(RGB) => Some(3),
+        Some(GRAY | DUOTONE) => Some(1),
+        _ => None,
+    };
+    let has_extra = colours.is_some_and(|colours| be16(file, CHANNELS) == Some(colours + 1));
+    // Of layers a number below 0 says that the channel behind the colours is their transparency.
+    if has_extra && layers >= 0 {
+        match get(NAMES).map(first_name).filter(|name| !name.is_empty()) {
+            Some(name) if name.eq_ignore_ascii_case("transparency") => {}
+            Some(name) => found.selection = Some(name),
+            None => found.changes.push(
+                "the channel behind the colours, whose kind the file does not state, is taken for alpha"
+                    .to_owned(),
+            ),
+        }
+    }
     found
 }
 
-fn resources(file: &[u8]) -> Option<&[u8]> {
+/// The resources, and where the layers follow.
+fn resources(file: &[u8]) -> Option<(&[u8], usize)> {
     if !file.starts_with(b"8BPS") {
         return None;
     }
     let table = usize::try_from(be32(file, HEADER)?).ok()?;
-    let at = table.checked_add(HEADER + 4)?;
-    part(file, at.checked_add(4)?, usize::try_from(be32(file, at)?).ok()?)
+    let at = table.checked_add(HEADER + 4)?.checked_add(4)?;
+    let len = usize::try_from(be32(file, at.checked_sub(4)?)?).ok()?;
+    Some((part(file, at, len)?, at.checked_add(len)?))
+}
+
+/// How many layers the part at `at` has. Those of 16 and 32 bits stand behind an empty list and masks, in a
+/// block of their own.
+fn layers(file: &[u8], at: usize) -> Option<i16> {
+    let part = part(file, at.checked_add(4)?, usize::try_from(be32(file, at)?).ok()?)?;
+    let count = |at: usize| array(part, at).map(i16::from_be_bytes);
+    let list = usize::try_from(be32(part, 0)?).ok()?;
+    if list >= 2 {
+        return count(4);
+    }
+    let masks = list.checked_add(4)?;
+    let mut at = usize::try_from(be32(part, masks)?)
+        .ok()?
+        .checked_add(masks)?
+        .checked_add(4)?;
+    while part.get(at..at.checked_add(4)?)? == b"8BIM" {
+        let data = at.checked_add(12)?;
+        let len = usize::try_from(be32(part, at.checked_add(8)?)?).ok()?;
+        if matches!(
+            part.get(at.checked_add(4)?..at.checked_add(8)?)?,
+            b"Lr16" | b"Lr32"
+        ) {
+            return count(data).filter(|_| len >= 2);
+        }
+        at = data.checked_add(len.checked_next_multiple_of(4)?)?;
+    }
+    None
+}
+
+/// The first of names that each have their length in front.
+fn first_name(names: &[u8]) -> String {
+    let name = names
+        .split_first()
+        .and_then(|(&len, rest)| rest.get(..len.into()));
+    text(name.unwrap_or_default())
 }
 
 /// Pixels an inch, with 16 bits behind the point: across and down, each with two units of display behind it.

@@ -10,7 +10,9 @@
 //! entries in it, so reading makes a block of them and writing parses a block.
 
 use crate::annotations::bytes::{overwrite, take_array, take_exactly, text};
-use crate::annotations::exif::{Editor, Order, Reader, TEXTS, is_bare, tag, value_size};
+use crate::annotations::exif::{
+    Editor, Order, Reader, TEXTS, has_fixed_note, is_bare, is_fixed, tag, value_size,
+};
 use crate::annotations::insert::all_lost;
 use crate::annotations::read::Excerpt;
 use crate::annotations::{Annotations, once, photoshop, structure, word};
@@ -87,7 +89,7 @@ fn name(tag: u16) -> String {
         WHITE_POINT | PRIMARIES => "white point and primaries",
         SUB_DIRECTORIES => "pictures below the page",
         PHOTOSHOP => word::RESOURCES,
-        37724 => "Photoshop's layers",
+        37724 => word::LAYERS,
         tag => return format!("tag {tag}"),
     }
     .to_owned()
@@ -278,6 +280,11 @@ impl<R: BufRead + Seek> Copier<'_, R> {
             let Some(data) = self.bytes(from, size)? else {
                 return Ok(None);
             };
+            if (depth, tag) == (1, tag::MAKER_NOTE) && is_fixed(&data) {
+                self.found
+                    .leave_out("MakerNote, whose offsets are those of the whole file".to_owned());
+                return Ok(None);
+            }
             let place = self.align();
             self.found.bytes.extend_from_slice(&data);
             place
@@ -475,6 +482,7 @@ pub(in crate::annotations) fn insert(
     if let Some(block) = given.exif.as_deref().filter(|b| !is_bare(b)) {
         let copied = Reader::open(block).and_then(|reader| editor.copy(&reader, is_of_the_shot));
         hold(copied, word::EXIF);
+        hold((!has_fixed_note(block)).then_some(()), word::MAKER_NOTE);
     }
     if let Some(packet) = &given.xmp {
         hold(editor.set_bytes(XMP, BYTE, packet), word::XMP);

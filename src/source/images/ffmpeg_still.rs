@@ -4,18 +4,24 @@
 use super::Rules;
 use super::behind::Further;
 use super::formats::tiff::divided;
-use super::picture::PictureNotes;
+use super::picture::{PictureNotes, unused_sentence};
 use super::still::{invalid, io_error};
 use crate::annotations::{self, FileMetadata};
 use crate::frame::fact::Fact;
-use crate::frame::{Channel, Colour, Frame, FramePool, METADATA_LIMIT, Pageable, Turn, too_large};
+use crate::frame::{
+    Buffer, Channel, Colour, Frame, FramePool, Layout, METADATA_LIMIT, Pageable, PixelFormat, Turn, too_large,
+};
 use crate::media::still::ImageKind;
 use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{Access, Source, SourceError, Supply};
+use crate::wording::shortened_to;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Characters of a channel's name that are shown.
+const MOST_OF_NAME: usize = 60;
 
 /// Buffers of a decoder of FFmpeg's for one picture.
 const BUFFERS: usize = 4;
@@ -55,7 +61,7 @@ impl FfmpegStill {
             pool: FramePool::new(BUFFERS, Arc::new(Pageable)),
             stop,
         };
-        let Some(frame) = source.next(&supply)? else {
+        let Some(mut frame) = source.next(&supply)? else {
             return Err(invalid(path, "holds no picture"));
         };
         let is_large = |profile: &mut Vec<u8>| profile.len() > METADATA_LIMIT;
@@ -67,6 +73,15 @@ impl FfmpegStill {
             notes.push(Further::Pictures.sentence().to_owned());
         }
         notes.append(&mut source.findings().warnings);
+        if let Some(name) = metadata.selection.take()
+            && let Some(flat) = without_alpha(&frame)
+        {
+            frame = flat;
+            notes.push(unused_sentence(&format!(
+                "saved selection '{}'",
+                shortened_to(MOST_OF_NAME, &name)
+            )));
+        }
         Ok(FfmpegStill {
             frame,
             notes,
@@ -146,6 +161,39 @@ fn pcx_metadata(path: &Path) -> io::Result<FileMetadata> {
     Ok(annotations::pcx::read(&header))
 }
 
+/// The picture without its alpha; `None` if it has none that FFmpeg gives of PSD files.
+fn without_alpha(frame: &Frame) -> Option<Frame> {
+    let format = frame.format();
+    let to = PixelFormat::from_name(match format.name() {
+        "rgba" => "rgb24",
+        "rgba64le" => "rgb48le",
+        "gbrap" => "gbrp",
+        "gbrap16le" => "gbrp16le",
+        "ya8" => "gray",
+        "ya16le" => "gray16le",
+        _ => return None,
+    })?;
+    let (width, height) = (frame.layout().width(), frame.layout().height());
+    let layout = Layout::new(to, width, height, 1).ok()?;
+    let mut flat = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new()))).ok()?;
+    let bytes = format.bytes_per_sample();
+    for (plane, description) in to.planes().iter().enumerate() {
+        for (at, &channel) in description.channels.iter().enumerate() {
+            let (source, first) = format.place(channel)?;
+            let step = bytes * format.planes()[source].channels.len();
+            for y in 0..height {
+                let samples = frame.row(source, y)[bytes * first..].chunks(step);
+                let row = flat.row_mut(plane, y)[bytes * at..].chunks_mut(bytes * description.channels.len());
+                for (to, from) in row.zip(samples) {
+                    to[..bytes].copy_from_slice(&from[..bytes]);
+                }
+            }
+        }
+    }
+    flat.metadata = frame.metadata.clone();
+    Some(flat)
+}
+
 /// Divides the colours by their alpha; false if they do not lie with it in one plane.
 fn divide_by_alpha(frame: &mut Frame) -> bool {
     let format = frame.format();
@@ -187,7 +235,6 @@ fn divide_by_alpha(frame: &mut Frame) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::frame::{Buffer, Layout, PixelFormat};
 
     #[test]
     fn premultiplied_colours_are_divided_by_their_alpha() {
