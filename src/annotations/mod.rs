@@ -264,6 +264,18 @@ impl Annotations {
         cicp && (srgb || (gamma && chromaticities))
     }
 
+    /// H.273's number of the primaries that PNG's chunks state, of which cICP goes first and sRGB next.
+    pub(crate) fn primaries(&self) -> Option<u8> {
+        const UNSPECIFIED: u8 = 2;
+        let cicp = self.cicp.map(|[primaries, ..]| primaries);
+        let srgb = self.srgb_intent.map(|_| 1);
+        let stated = cicp.filter(|&primaries| primaries != UNSPECIFIED).or(srgb);
+        #[cfg(feature = "images")]
+        let stated =
+            stated.or_else(|| exr::primaries_of(&self.chromaticities?.map(|c| c as f32 / 100_000.0)));
+        stated
+    }
+
     fn has_hdr(&self) -> bool {
         self.mastering_display.is_some() || self.content_light.is_some()
     }

@@ -17,7 +17,7 @@ pub use decoded::Decoded;
 #[cfg(feature = "ffmpeg")]
 pub(crate) use facts::usual_matrix;
 pub use facts::{AlphaKind, Colour, Range, Turn, TurnError, UnknownMatrix, fact};
-pub(crate) use facts::{RangeChange, YCGCO, luma_weights};
+pub(crate) use facts::{RangeChange, YCGCO, luma_of_rgb, luma_weights};
 pub use format::{
     Channel, ColourModel, Layout, LayoutError, MAX_CHANNELS, MAX_PLANES, PixelFormat, Plane, PlaneFormat,
     SampleKind, UnknownPixelFormat, float,
@@ -119,6 +119,19 @@ pub struct Metadata {
     pub side_data: Vec<SideData>,
     /// The frame only keeps the place of an image file that could not be read; nothing is written for it.
     pub stands_in: bool,
+}
+
+impl Metadata {
+    /// H.273's number of the primaries: those of the colour facts, else those that a PNG file states.
+    pub(crate) fn primaries(&self) -> u8 {
+        #[cfg(feature = "ffmpeg")]
+        if self.colour.primaries == Colour::default().primaries
+            && let Some(primaries) = self.annotations.as_ref().and_then(|said| said.primaries())
+        {
+            return primaries;
+        }
+        self.colour.primaries
+    }
 }
 
 /// One picture on its way through the pipeline.

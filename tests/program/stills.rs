@@ -493,6 +493,103 @@ fn rgb_that_is_written_as_gray_keeps_black_and_white() {
     }
 }
 
+/// The luma of these samples, red, green and blue in turn, as docs/arithmetic.md defines it.
+fn luma(samples: &[u64], (red, blue): (f64, f64), most: u64, most_after: u64) -> Vec<u64> {
+    let whole = |weight: f64| (weight * 65536.0).round() as u64;
+    let (red, blue) = (whole(red), whole(blue));
+    let unit = most << 16;
+    let of = |rgb: &[u64]| {
+        let sum = red * rgb[0] + (65536 - red - blue) * rgb[1] + blue * rgb[2];
+        (2 * sum * most_after + unit) / (2 * unit)
+    };
+    samples.chunks_exact(3).map(of).collect()
+}
+
+fn wide(bytes: &[u8]) -> Vec<u64> {
+    bytes.iter().map(|&byte| byte.into()).collect()
+}
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    let pairs = bytes.as_chunks::<2>().0.iter();
+    pairs.map(|&pair| u16::from_le_bytes(pair).into()).collect()
+}
+
+#[test]
+fn gray_of_rgb_is_its_luma_wherever_it_is_made() {
+    const BT709: (f64, f64) = (0.2126, 0.0722);
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let samples = wide(&noise(&at("in.png"), "rgb24", (40, 30), 3));
+    let expected = luma(&samples, BT709, 255, 255);
+    for (name, options) in [
+        ("a.png", &["--pixel-format", "gray"][..]),
+        ("a.y4m", &["--pixel-format", "gray", "--fps", "1"]),
+        ("a.tif", &["--planes", "gray"]),
+    ] {
+        filtered(&at("in.png"), &at(name), &[options, &["--strict"]].concat());
+        let found = match name {
+            "a.tif" => wide(&rgb(&at(name))).into_iter().step_by(3).collect(),
+            _ => wide(&raw(&at(name), "gray")),
+        };
+        assert!(found == expected, "{name}");
+    }
+    filtered(
+        &at("in.png"),
+        &at("b.png"),
+        &["--pixel-format", "gray16le", "--strict"],
+    );
+    assert!(words(&raw(&at("b.png"), "gray16le")) == luma(&samples, BT709, 255, 65535));
+    let deep = words(&noise(&at("deep.png"), "rgb48le", (20, 30), 6));
+    filtered(
+        &at("deep.png"),
+        &at("c.png"),
+        &["--pixel-format", "gray16le", "--strict"],
+    );
+    assert!(words(&raw(&at("c.png"), "gray16le")) == luma(&deep, BT709, 65535, 65535));
+    filtered(&at("deep.png"), &at("d.png"), &["--pixel-format", "gray"]);
+    assert!(wide(&raw(&at("d.png"), "gray")) == luma(&deep, BT709, 65535, 255));
+}
+
+/// cICP and cHRM of PNG are primaries as any others, and stay in the file.
+#[test]
+fn primaries_of_png_choose_the_weights_of_luma() {
+    const BT709: (f64, f64) = (0.2126, 0.0722);
+    const BT2020: (f64, f64) = (0.2627, 0.0593);
+    const P3: (f64, f64) = (0.228_975, 0.079_287);
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let samples = wide(&noise(&at("plain.png"), "rgb24", (40, 30), 3));
+    let plain = fs::read(at("plain.png")).unwrap();
+    let points = |numbers: [u32; 8]| numbers.map(u32::to_be_bytes).concat();
+    let srgb = points([31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000]);
+    let p3 = points([31270, 32900, 68000, 32000, 26500, 69000, 15000, 6000]);
+    let bt2020 = points([31271, 32899, 70800, 29200, 17000, 79700, 13100, 4600]);
+    for (kind, data, weights) in [
+        (b"cICP", &[1, 13, 0, 1][..], BT709),
+        (b"cICP", &[9, 16, 0, 1], BT2020),
+        (b"cICP", &[12, 13, 0, 1], P3),
+        (b"cHRM", &srgb, BT709),
+        (b"cHRM", &p3, P3),
+        (b"cHRM", &bt2020, BT2020),
+    ] {
+        let file = [&plain[..33], &chunk(kind, data), &plain[33..]].concat();
+        fs::write(at("in.png"), file).unwrap();
+        let expected = luma(&samples, weights, 255, 255);
+        for options in [["--planes", "gray"], ["--pixel-format", "gray"]] {
+            let options = [&options[..], &["--strict", "--overwrite"]].concat();
+            filtered(&at("in.png"), &at("out.png"), &options);
+            let red = wide(&rgb(&at("out.png"))).into_iter().step_by(3);
+            assert!(red.eq(expected.iter().copied()), "{kind:?} {data:?} {options:?}");
+            let file = fs::read(at("out.png")).unwrap();
+            assert!(file.windows(data.len()).any(|bytes| bytes == data));
+        }
+    }
+    // One word of what TIFF does not hold.
+    let said = filtered(&at("in.png"), &at("out.tif"), &["--planes", "gray"]);
+    let warnings = said.lines().filter(|line| line.starts_with("warning: ")).count();
+    assert!(warnings == 1 && said.contains("chromaticities dropped"), "{said}");
+}
+
 #[test]
 fn alpha_is_laid_over_a_colour() {
     let folder = tempfile::tempdir().unwrap();

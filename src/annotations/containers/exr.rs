@@ -140,6 +140,17 @@ pub(crate) fn primaries(of: &Chromaticities) -> Option<u8> {
     found.map(|(number, _)| *number)
 }
 
+/// H.273's number of primaries by x and y of white, red, green and blue, if it has one.
+pub(crate) fn primaries_of(points: &[f32; 8]) -> Option<u8> {
+    let [wx, wy, rx, ry, gx, gy, bx, by] = *points;
+    primaries(&Chromaticities {
+        red: Vec2(rx, ry),
+        green: Vec2(gx, gy),
+        blue: Vec2(bx, by),
+        white: Vec2(wx, wy),
+    })
+}
+
 /// The primaries of H.273's number, as OpenEXR states them.
 pub(crate) fn chromaticities(number: u8) -> Option<Chromaticities> {
     let (_, points) = PRIMARIES.iter().find(|(known, _)| *known == number)?;

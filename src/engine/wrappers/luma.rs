@@ -14,7 +14,7 @@ use crate::engine::{Engine, EngineError};
 use crate::filter::Planes;
 use crate::frame::{
     Allocator, Buffer, Channel, Colour, ColourModel, Frame, FramePool, Layout, LayoutError, Pageable,
-    PixelFormat, Range, luma_weights,
+    PixelFormat, Range, luma_of_rgb,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -272,34 +272,10 @@ fn put_back(threads: &Threads, (from, after): (&Frame, &Frame), change: Change, 
 
 /// The loops for RGB frames of this one's format and colour facts.
 pub(super) fn luma_rows(frame: &Frame) -> LumaRows {
-    LumaRows::new(frame.format(), Weights::of(&frame.metadata.colour).0)
-}
-
-/// The weights of red, green and blue in luma, times 2^16; their sum is 2^16.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Weights([u32; 3]);
-
-impl Weights {
-    /// The weights of the matrix that the colour facts name, else of the primaries' matrix, else of BT.709
-    /// (H.273, tables 2 and 4).
-    fn of(colour: &Colour) -> Weights {
-        let of_primaries = match colour.primaries {
-            5 | 6 => Some(6),
-            7 => Some(7),
-            9 => Some(9),
-            _ => None,
-        };
-        // BT.709's are always known.
-        let matrices = [Some(colour.matrix), of_primaries, Some(1)];
-        let (red, blue) = matrices
-            .into_iter()
-            .flatten()
-            .find_map(luma_weights)
-            .unwrap_or_default();
-        let whole = |weight: f64| (weight * 65536.0).round() as u32;
-        let (red, blue) = (whole(red), whole(blue));
-        Weights([red, 65536 - red - blue, blue])
-    }
+    LumaRows::new(
+        frame.format(),
+        luma_of_rgb(frame.metadata.colour.matrix, frame.metadata.primaries()),
+    )
 }
 
 /// Replaces `samples` by the samples of one channel of row `y`.
@@ -465,18 +441,32 @@ mod tests {
 
     #[test]
     fn weights_follow_the_matrix_then_the_primaries() {
-        let of = |matrix, primaries| {
-            Weights::of(&Colour {
-                matrix,
-                primaries,
-                ..Colour::default()
-            })
-        };
+        let of = luma_of_rgb;
         assert_eq!(of(0, 2), of(1, 9));
         assert_eq!(of(0, 9), of(9, 1));
         assert_eq!(of(2, 6), of(5, 1));
+        // A part of one is the light of a primary of P3, as its points and those of the white make it.
+        for (primaries, white) in [(11, [0.314, 0.351]), (12, [0.3127, 0.329])] {
+            let found = of(0, primaries).map(|weight| f64::from(weight) / 65536.0);
+            for k in 0..2 {
+                let points = [[0.68, 0.32], [0.265, 0.69], [0.15, 0.06]];
+                // With the light of each, x / y, 1 and z / y add up to those of the white.
+                let sum = |of: &dyn Fn([f64; 2]) -> f64| -> f64 {
+                    points
+                        .iter()
+                        .zip(found)
+                        .map(|(&point, light)| light * of(point))
+                        .sum()
+                };
+                let part: &dyn Fn([f64; 2]) -> f64 = match k {
+                    0 => &|[x, y]| x / y,
+                    _ => &|[x, y]| (1.0 - x - y) / y,
+                };
+                assert!((sum(part) - part(white)).abs() < 1e-3, "{primaries} {found:?}");
+            }
+        }
         for matrix in 0..12 {
-            assert_eq!(of(matrix, 2).0.iter().sum::<u32>(), 65536);
+            assert_eq!(of(matrix, 2).iter().sum::<u32>(), 65536);
         }
     }
 }

@@ -87,6 +87,27 @@ pub(crate) fn luma_weights(matrix: u8) -> Option<(f64, f64)> {
     })
 }
 
+/// The weights of red, green and blue in the luma of RGB, times 2^16, whose sum is 2^16: those of the matrix,
+/// else of the primaries' matrix, else of BT.709 (H.273, tables 2 and 4).
+pub(crate) fn luma_of_rgb(matrix: u8, primaries: u8) -> [u32; 3] {
+    let of_primaries = match primaries {
+        5 | 6 => luma_weights(6),
+        7 | 9 => luma_weights(primaries),
+        // As the matrix 12 derives them from DCI-P3's points, with its own white and with D65.
+        11 => Some((0.209_492, 0.068_913)),
+        12 => Some((0.228_975, 0.079_287)),
+        _ => None,
+    };
+    // BT.709's are always known.
+    let (red, blue) = luma_weights(matrix)
+        .or(of_primaries)
+        .or(luma_weights(1))
+        .unwrap_or_default();
+    let whole = |weight: f64| (weight * 65536.0).round() as u32;
+    let (red, blue) = (whole(red), whole(blue));
+    [red, 65536 - red - blue, blue]
+}
+
 impl Colour {
     /// The matrix that converts YUV pictures of this height to RGB: the stated one, or else the usual one.
     /// Matrices without luma weights are refused: [`YCGCO`], which has a formula of its own, and 0, which

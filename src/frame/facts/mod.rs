@@ -8,6 +8,6 @@ mod turn;
 #[cfg(feature = "ffmpeg")]
 pub(crate) use colour::usual_matrix;
 pub use colour::{AlphaKind, Colour, Range, UnknownMatrix};
-pub(crate) use colour::{YCGCO, luma_weights};
+pub(crate) use colour::{YCGCO, luma_of_rgb, luma_weights};
 pub(crate) use range::RangeChange;
 pub use turn::{Turn, TurnError};

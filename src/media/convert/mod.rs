@@ -1,10 +1,11 @@
 //! Conversions of pixel formats: what each loses, and how it is carried out (by swscale, except for
-//! floating-point samples and changes of depth alone).
+//! floating-point samples, changes of depth alone, and gray of RGB).
 
 mod depth;
 pub mod flatten;
 mod float;
 mod loss;
+mod luma;
 mod palette;
 mod ycgco;
 
@@ -19,7 +20,7 @@ use float::FloatConversion;
 use crate::frame::fact::matrix_name;
 use crate::frame::{
     AllocationError, AlphaKind, Buffer, Colour, ColourModel, Frame, Layout, LayoutError, Pageable,
-    PixelFormat, Range, UnknownMatrix, YCGCO, usual_matrix,
+    PixelFormat, Range, UnknownMatrix, YCGCO, luma_of_rgb, usual_matrix,
 };
 use crate::media::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 
@@ -72,12 +73,17 @@ pub enum ConvertError {
 pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: usize) -> Colour {
     let mut after = colour;
     match (from.model(), to.model()) {
-        (ColourModel::Rgb, ColourModel::Yuv | ColourModel::Gray) => {
+        (ColourModel::Rgb, ColourModel::Yuv) => {
             after.matrix = written_matrix(colour.matrix, height);
-            after.range = match to.model() {
-                ColourModel::Gray => Range::Full,
-                _ => Range::Limited,
+            after.range = Range::Limited;
+        }
+        (ColourModel::Rgb, ColourModel::Gray) => {
+            // Gray needs none to be read.
+            after.matrix = match colour.matrix {
+                0 => Colour::default().matrix,
+                matrix => matrix,
             };
+            after.range = Range::Full;
         }
         (ColourModel::Yuv | ColourModel::Gray, ColourModel::Rgb) => {
             after.matrix = 0;
@@ -161,6 +167,8 @@ enum Method {
     Float(FloatConversion),
     /// Samples of another depth, in full range.
     Depth(DepthConversion),
+    /// Gray of RGB.
+    Luma,
 }
 
 impl Converter {
@@ -189,6 +197,9 @@ impl Converter {
         let after = colour_after(colour, format, to, height);
         if depth::is_direct((format, colour), to) {
             return Ok(by(Method::Depth(DepthConversion::new(format, to)), after));
+        }
+        if luma::is_luma(format, to) {
+            return Ok(by(Method::Luma, after));
         }
         let failed = |reason: String| ConvertError::Scaler {
             from: format.to_string(),
@@ -302,6 +313,13 @@ impl Converter {
             },
             Method::Float(conversion) => self.cut += conversion.run(frame, converted)?,
             Method::Depth(conversion) => conversion.run(frame, converted),
+            Method::Luma => {
+                let primaries = match self.read.primaries {
+                    2 => frame.metadata.primaries(),
+                    stated => stated,
+                };
+                luma::fill(frame, luma_of_rgb(self.read.matrix, primaries), converted);
+            }
         }
         Ok(())
     }
