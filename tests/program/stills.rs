@@ -591,6 +591,57 @@ fn primaries_of_png_choose_the_weights_of_luma() {
 }
 
 #[test]
+fn a_mixed_folder_is_summed_up_by_its_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("mixed")).unwrap();
+    for name in ["mixed/a.png", "mixed/b.tif", "mixed/c.jpg", "mixed/d.png"] {
+        picture(&at(name), "16x8", &[]);
+    }
+    let said = filtered(&at("mixed"), &at("out/"), &["--strict"]);
+    assert!(said.contains("4 JPEG, PNG and TIFF image files to"), "{said}");
+    let said = filtered(&at("mixed"), &at("same/%02d.png"), &[]);
+    assert!(said.contains("4 PNG image files to"), "{said}");
+}
+
+/// Beside other inputs a kind that is written as a video is refused, with the way to write it.
+#[test]
+fn avif_files_are_written_one_at_a_time() {
+    if !has_encoder("libaom-av1") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    picture(&at("a.png"), "16x8", &[]);
+    let av1 = ["-c:v", "libaom-av1", "-cpu-used", "8", "-pix_fmt", "yuv420p"];
+    picture(&at("b.avif"), "16x8", &av1);
+    let run = |inputs: &[&str], output: &str, options: &[&str]| {
+        Command::new(PROGRAM)
+            .arg("filter")
+            .args(inputs.iter().map(|name| at(name)))
+            .arg(at(output))
+            .args(["--filter", "mask:rows=1", "--engine", "cpu"])
+            .args(options)
+            .output()
+            .unwrap()
+    };
+    let done = run(&["a.png", "b.avif"], "out/", &[]);
+    let said = said(&done);
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("a .avif file is written as a video of one frame, one file at a time"),
+        "{said}"
+    );
+    assert!(run(&["b.avif"], "c.avif", &[]).status.success());
+    assert!(
+        run(&["a.png", "b.avif"], "out/", &["--format", "ico"])
+            .status
+            .success()
+    );
+    assert_eq!(names(&at("out")), ["a.ico", "b.ico"]);
+}
+
+#[test]
 fn alpha_is_laid_over_a_colour() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in.png");

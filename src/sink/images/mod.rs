@@ -211,9 +211,30 @@ struct Shared {
     names: HashSet<PathBuf>,
     notes: BTreeSet<String>,
     warnings: BTreeSet<String>,
+    /// The kinds of the files, each once.
+    kinds: Vec<ImageKind>,
     /// The only file of a single-file target: put in its place at the end, when it is known to be the only
     /// one.
     single: Option<AtomicFile>,
+}
+
+impl Shared {
+    fn note_kind(&mut self, kind: ImageKind) {
+        if !self.kinds.contains(&kind) {
+            self.kinds.push(kind);
+        }
+    }
+
+    /// The names of the kinds, in the order of the alphabet, since threads write in any.
+    fn kinds(&self) -> String {
+        let mut names: Vec<String> = self.kinds.iter().map(ToString::to_string).collect();
+        names.sort_unstable();
+        let last = names.pop().unwrap_or_default();
+        match names.is_empty() {
+            true => last,
+            false => format!("{} and {last}", names.join(", ")),
+        }
+    }
 }
 
 impl Images {
@@ -680,6 +701,7 @@ impl IndexedSink for Images {
         }
         let part = AtomicFile::by_rules(&path, self.options.rules())?;
         self.encode(&frame, kind, path.extension(), &part)?;
+        self.shared().note_kind(kind);
         let length = part.file().metadata().map_err(|e| part.failed(e))?.len();
         if single {
             self.shared().single = Some(part);
@@ -719,8 +741,17 @@ impl IndexedSink for Images {
             let _ = lock.unlock();
         }
         let files = self.files.load(Ordering::Relaxed);
-        let (count, noun) = match files {
+        if self.options.trial || shared.kinds.is_empty() {
             // Of all files one was tried.
+            let sources = self.options.sources.as_deref().unwrap_or_default();
+            for (sequence, source) in (0..).zip(sources) {
+                shared.note_kind(self.naming.name(sequence, Some(source)).1);
+            }
+            if sources.is_empty() {
+                shared.note_kind(self.naming.kind);
+            }
+        }
+        let (count, noun) = match files {
             _ if self.options.trial && !self.naming.is_single() => (String::new(), "files"),
             1 => ("1 ".to_owned(), "file"),
             _ => (format!("{files} "), "files"),
@@ -728,7 +759,7 @@ impl IndexedSink for Images {
         Ok(Written {
             description: format!(
                 "{count}{} image {noun} to {}{}",
-                self.naming.kind,
+                shared.kinds(),
                 self.label,
                 ledger.notes()
             ),

@@ -269,6 +269,10 @@ pub(super) fn output_of(input: &Input, folder: &Path, format: Option<&str>) -> R
             "an animation is not written to a .{extension} file; name another container with --format, such \
              as --format apng"
         )),
+        (Output::Video(path), true) if format.is_none() && can_be_written(path) => refuse(&format!(
+            "a .{extension} file is written as a video of one frame, one file at a time: name a single input \
+             and its output; for all of them name a kind of image with --format, such as --format png"
+        )),
         (_, true) if format.is_none() => refuse(&format!(
             "framepipe writes no .{extension} files; name another kind with --format, such as --format png"
         )),
