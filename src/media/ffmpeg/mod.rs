@@ -34,7 +34,6 @@ pub(crate) use input::demuxer::{Chapter, Demuxer, Medium, OpenFailure, StreamFac
 pub(crate) use input::ebml;
 pub(crate) use input::outline::Outline;
 pub(crate) use output::audio::{AudioEncoderKind, AudioTranscoder, is_lossless};
-pub(crate) use output::channels::{names_channels, renamed_channels};
 pub(crate) use output::encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use output::muxer::{Muxer, MuxerFailure};
 pub(crate) use packet::Packet;

@@ -9,12 +9,11 @@
 //! times, as FFmpeg's encoders do by themselves.
 #![allow(unsafe_code)]
 
-use super::channels::Channels;
 use crate::frame::Rational;
 use crate::media::ffmpeg::text::{rational, text, timestamp};
 use crate::media::ffmpeg::{AvError, Demuxer, Packet, Received, init, rescale, version};
 use ffmpeg_next::ffi;
-use std::ffi::{CString, c_int};
+use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 
 /// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is
@@ -134,6 +133,69 @@ fn depth(context: &ffi::AVCodecContext) -> Option<c_int> {
 pub(crate) struct AudioForm {
     rate: c_int,
     channels: Channels,
+}
+
+/// Which channels there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Channels {
+    count: c_int,
+    /// One bit a speaker, 0 if the speakers are not named.
+    mask: u64,
+}
+
+impl Channels {
+    /// Reads an FFmpeg layout; layouts that a mask cannot say lose the names of their speakers.
+    fn read(layout: &ffi::AVChannelLayout) -> Channels {
+        let is_native = layout.order == ffi::AVChannelOrder::AV_CHANNEL_ORDER_NATIVE;
+        Channels {
+            count: layout.nb_channels,
+            // SAFETY: a layout of the native order holds a mask.
+            mask: if is_native { unsafe { layout.u.mask } } else { 0 },
+        }
+    }
+
+    /// The layout that FFmpeg takes for so many channels.
+    fn usual(count: c_int) -> Channels {
+        let mut channels = Channels { count, mask: 0 };
+        let mut layout = channels.layout();
+        channels = Channels::read(&layout);
+        // SAFETY: the layout is valid.
+        unsafe { ffi::av_channel_layout_uninit(&mut layout) };
+        channels
+    }
+
+    /// The layout for FFmpeg; it has no memory of its own.
+    fn layout(self) -> ffi::AVChannelLayout {
+        // SAFETY: an all-zero layout is valid and empty; both calls fill it.
+        unsafe {
+            let mut layout: ffi::AVChannelLayout = std::mem::zeroed();
+            if self.mask == 0 || ffi::av_channel_layout_from_mask(&mut layout, self.mask) < 0 {
+                ffi::av_channel_layout_default(&mut layout, self.count);
+            }
+            layout
+        }
+    }
+
+    /// FFmpeg's word for them, such as "5.1(side)".
+    fn word(self) -> String {
+        let mut word = [0 as c_char; 64];
+        // SAFETY: the layout is valid, and the text ends with a zero within the buffer.
+        unsafe { ffi::av_channel_layout_describe(&self.layout(), word.as_mut_ptr(), word.len()) };
+        text(word.as_ptr())
+    }
+
+    /// True if `other` has the same speakers, or as many where they are not named. Those at the sides may be
+    /// called those at the back where there is one pair of them.
+    fn are_in(self, other: Channels) -> bool {
+        const BACK: u64 = 0x30;
+        const SIDE: u64 = 0x600;
+        let named = |mask: u64| match mask & (BACK | SIDE) {
+            SIDE => mask & !SIDE | BACK,
+            _ => mask,
+        };
+        let (own, others) = (named(self.mask), named(other.mask));
+        self.count <= other.count && (own == 0 || others == 0 || own & !others == 0)
+    }
 }
 
 /// Seconds of the coarsest tick that counts time.
@@ -331,17 +393,8 @@ impl AudioTranscoder {
         self.kind.is_lossy()
             || from.sample_rate != to.sample_rate
             || Channels::read(&from.ch_layout).count != to.ch_layout.nb_channels
-            || self.mixed().is_some()
             || !holds(to.sample_fmt, from.sample_fmt)
             || self.lost_bits().is_some()
-    }
-
-    /// The channels before and after, if some are mixed into others or left out on the way.
-    fn mixed(&self) -> Option<(Channels, Channels)> {
-        // SAFETY: both contexts are open.
-        let [own, out] =
-            unsafe { [&*self.decoder.0, &*self.encoder.0] }.map(|c| Channels::read(&c.ch_layout).named());
-        (own.count > 0 && !own.are_in(out)).then_some((own, out))
     }
 
     /// Bits of a sample before and after, if fewer come out by an encoder that keeps all it is given.
@@ -352,12 +405,12 @@ impl AudioTranscoder {
     }
 
     /// How little comes out of what the source has, to be compared: 0 channels and 0 bits a sample are lost,
-    /// or so many. Channels that are mixed into others are one lost at least.
+    /// or so many.
     pub(crate) fn shortfall(&self) -> (c_int, c_int) {
         // SAFETY: both contexts are open.
         let [from, to] = unsafe { [&*self.decoder.0, &*self.encoder.0] }.map(|c| c.ch_layout.nb_channels);
         let bits = self.lost_bits().map_or(0, |(from, to)| from - to);
-        ((from - to).max(c_int::from(self.mixed().is_some())), bits)
+        ((from - to).max(0), bits)
     }
 
     /// What the form that comes out has less of than the source, in words: channels and rate, and bits of a
@@ -365,8 +418,9 @@ impl AudioTranscoder {
     pub(crate) fn form_losses(&self, with_bits: bool) -> Vec<String> {
         // SAFETY: both contexts are open.
         let (from, to) = unsafe { (&*self.decoder.0, &*self.encoder.0) };
+        let [own, out] = [from, to].map(|context| Channels::read(&context.ch_layout));
         let mut losses = Vec::new();
-        if let Some((own, out)) = self.mixed() {
+        if own.count > 0 && !own.are_in(out) {
             losses.push(format!("{} becomes {}", own.word(), out.word()));
         }
         if to.sample_rate < from.sample_rate {

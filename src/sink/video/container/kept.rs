@@ -1,7 +1,7 @@
 //! Texts, marks, chapters and programs that are in the input and not in the finished file.
 
 use super::STALE_TEXTS;
-use crate::media::ffmpeg::{Access, Chapter, Demuxer, Medium, names_channels, renamed_channels};
+use crate::media::ffmpeg::{Access, Chapter, Demuxer, Medium};
 use crate::source::video::track_names;
 use std::path::Path;
 
@@ -111,8 +111,6 @@ pub(in crate::sink::video) struct Carried {
     pub(in crate::sink::video) label: String,
     /// Its pictures are new: it is no cover.
     pub(in crate::sink::video) is_filtered: bool,
-    /// What became of its channels is said where it was encoded anew.
-    pub(in crate::sink::video) is_mixed: bool,
 }
 
 /// What the input says of a stream that would be missed.
@@ -336,10 +334,7 @@ pub(in crate::sink::video) fn losses(
         .collect();
     let (chapters, programs) = (before.chapters(), before.program_texts());
     let has_none = texts.is_empty() && chapters.is_empty() && programs.is_empty();
-    let has_surround = carried
-        .iter()
-        .any(|stream| !stream.is_mixed && names_channels(before, stream.from));
-    if has_none && !has_surround && of_streams.iter().all(Said::is_empty) {
+    if has_none && of_streams.iter().all(Said::is_empty) {
         return Vec::new();
     }
     let after = open();
@@ -370,9 +365,6 @@ pub(in crate::sink::video) fn losses(
         let marks = back.map_or_else(Vec::new, |(after, at)| after.marks(at));
         let missing = said.marks.iter().filter(|mark| !marks.contains(mark));
         lost.extend(missing.map(|mark| format!("disposition {mark}")));
-        if let Some(back) = back.filter(|_| !stream.is_mixed) {
-            lost.extend(renamed_channels((before, stream.from), back));
-        }
         if !lost.is_empty() {
             sentences.push(format!(
                 "metadata of {} is not kept: {container} does not hold {}",

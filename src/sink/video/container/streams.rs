@@ -189,9 +189,6 @@ impl Container {
                 (StreamHandling::Copy { .. }, [_, ..]) => {
                     write_all(&mut muxer, to, facts.time_base, packets.iter().copied())?;
                 }
-                (StreamHandling::Encode(transcoder), [_, ..]) => {
-                    write_all(&mut muxer, to, transcoder.time_base(), packets.iter().copied())?;
-                }
                 // Containers that list their streams in passing do so when a packet comes, whatever is in it.
                 _ => {
                     let base = muxer.time_base(to);

@@ -55,10 +55,6 @@ impl Passthrough {
             from: copied.from,
             label: copied.label.clone(),
             is_filtered: false,
-            is_mixed: match &copied.handling {
-                StreamHandling::Encode(transcoder) => !transcoder.form_losses(false).is_empty(),
-                StreamHandling::Copy { .. } => false,
-            },
         });
         let mut carried: Vec<Carried> = others.collect();
         if let Some(facts) = self.reader.demuxer.stream(self.reader.filtered) {
@@ -67,7 +63,6 @@ impl Passthrough {
                 from: self.reader.filtered,
                 label: facts.label(self.reader.filtered),
                 is_filtered: true,
-                is_mixed: false,
             };
             carried.insert(place, video);
         }

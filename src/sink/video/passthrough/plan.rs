@@ -34,9 +34,6 @@ const LOSSLESS_ENCODERS: &[&str] = &["alac", "flac", "pcm_s16le", "pcm_s24le", "
 /// Those to try first for more than two channels: what players of broadcasts and films know.
 const SURROUND_ENCODERS: &[&str] = &["ac3", "aac"];
 
-/// Seconds of silence that are encoded for a trial: some packets of any codec.
-const SILENCE_TRIED: f64 = 0.5;
-
 /// Why streams could not be added.
 pub(in crate::sink::video) enum MapFailure {
     Memory(AvError),
@@ -388,22 +385,23 @@ impl Planner<'_> {
     /// container take.
     fn encoded(&self, index: usize, kind: AudioEncoderKind) -> Result<Box<AudioTranscoder>, String> {
         let mut reason = "the form of its samples is unknown".to_owned();
-        let demuxer = &self.reader.demuxer;
-        let has_global_header = self.muxer.wants_global_header();
-        for form in AudioTranscoder::forms(demuxer, index, kind) {
-            let open = || AudioTranscoder::open(demuxer, index, kind, form, has_global_header);
-            match explained(open) {
+        for form in AudioTranscoder::forms(&self.reader.demuxer, index, kind) {
+            let opened = explained(|| {
+                AudioTranscoder::open(
+                    &self.reader.demuxer,
+                    index,
+                    kind,
+                    form,
+                    self.muxer.wants_global_header(),
+                )
+            });
+            match opened {
                 Ok(Some(transcoder)) => {
-                    // Containers look into the packets of some codecs.
-                    let silence = open().ok().flatten();
-                    let silence = silence.and_then(|mut twin| twin.extend(SILENCE_TRIED).ok());
-                    let silence = silence.unwrap_or_default();
-                    let packets: Vec<&Packet> = silence.iter().take(PACKETS_TRIED).collect();
                     let handling = StreamHandling::Encode(Box::new(transcoder));
-                    let source = (demuxer, self.reader.filtered);
-                    let tried =
-                        self.container
-                            .try_stream(self.add_video, source, (index, &handling), &packets);
+                    let source = (&self.reader.demuxer, self.reader.filtered);
+                    let tried = self
+                        .container
+                        .try_stream(self.add_video, source, (index, &handling), &[]);
                     match (tried, handling) {
                         (Ok(()), StreamHandling::Encode(transcoder)) => return Ok(transcoder),
                         (Ok(()), StreamHandling::Copy { .. }) => {}
