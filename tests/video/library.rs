@@ -1160,6 +1160,12 @@ fn what_a_demuxer_cannot_read_is_reported() {
         });
         assert!(frames < 45 && said.contains(sentence), "{frames}: {said}");
     }
+    let dv = ["-vf", "scale=720:576", "-pix_fmt", "yuv420p", "-c:v", "dvvideo"];
+    let (frames, said) = spoilt("clip.dv", &dv, |bytes, _| bytes.truncate(bytes.len() / 20 * 11));
+    assert!(
+        frames < 50 && said.contains("it ends in the middle of a packet"),
+        "{frames}: {said}"
+    );
     for (name, more) in [("clip.ts", &[][..]), ("clip.m2ts", &["-mpegts_m2ts_mode", "1"])] {
         let options = [&["-c:v", "mpeg2video"], more].concat();
         let (_, said) = spoilt(name, &options, |bytes, _| bytes.truncate(bytes.len() - 100));

@@ -153,6 +153,12 @@ impl Packet {
         (raw.pts, raw.dts, raw.duration) = (pts, dts, duration);
     }
 
+    /// Leaves open when it is shown.
+    pub(crate) fn forget_pts(&mut self) {
+        // SAFETY: the packet is valid and borrowed mutably.
+        unsafe { (*self.packet).pts = ffi::AV_NOPTS_VALUE };
+    }
+
     /// Adds ticks to both of its times.
     pub(crate) fn shift(&mut self, ticks: i64) {
         // SAFETY: the packet is valid and borrowed mutably.

@@ -211,10 +211,13 @@ impl VideoSource {
             return;
         };
         if let Some(at) = self.input.packet.pts().or_else(|| self.input.packet.dts()) {
-            let end = (at + self.input.packet.duration()) as f64 * base.to_f64();
+            let (stream, lasts) = (self.input.packet.stream(), self.input.packet.duration());
+            let end = (at + lasts) as f64 * base.to_f64();
             self.findings.damage.end = self.findings.damage.end.max(end);
-            if self.input.packet.stream() == self.input.stream {
+            if stream == self.input.stream {
                 self.findings.damage.stream_end = self.findings.damage.stream_end.max(end);
+            } else {
+                self.note_sound(stream, at as f64 * base.to_f64(), lasts as f64 * base.to_f64());
             }
         }
     }

@@ -101,6 +101,11 @@ impl Damage {
         self.pictures.max(said.saturating_sub(self.refused))
     }
 
+    /// True if something is known to be damaged.
+    pub(in crate::source::video) fn is_damaged(&self) -> bool {
+        self.packets > 0 || self.damaged_pictures() > 0 || self.complaint.is_some() || self.stopped.is_some()
+    }
+
     /// Counts a packet that the decoder refused.
     pub(in crate::source::video) fn note_refused(&mut self) {
         self.refused += 1;

@@ -35,6 +35,10 @@ impl VideoSource {
         if may_lack && has_frames_behind(&self.file.path, reached) {
             extent = Extent::Broken;
         }
+        // FFmpeg fills up the last frame of bare DV.
+        if format == "dv" && self.input.demuxer.length().is_some_and(|length| length < reached) {
+            extent = Extent::MidPacket;
+        }
         let (rate, stream) = (self.info.frame_rate, self.input.stream);
         self.findings.cut = self.findings.damage.missing_end(
             &self.input.demuxer,
@@ -74,7 +78,7 @@ impl VideoSource {
             )?;
         }
         self.findings.steps.end();
-        let hole = self.hole();
+        let hole = self.hole().and_then(|hole| hole.loss());
         // The last picture may have been marked after it came out.
         let is_patched = self.findings.damage.note_patched(self.decoder.patched());
         if self.findings.strict && is_patched {

@@ -1,12 +1,13 @@
 //! What is found to be wrong with an input, or lost of it: counted or kept as a sentence until the end, or an
 //! error at once if the source is strict.
 //!
-//! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `steps`: pictures that are
-//! missing in the middle. `end`: an input that was cut off.
+//! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `steps`: from picture to
+//! picture; `holes`: whether some are missing in the middle. `end`: an input that was cut off.
 
 mod concealed;
 mod damage;
 mod end;
+mod holes;
 mod steps;
 
 pub use concealed::Concealed;
@@ -15,12 +16,12 @@ pub(super) use steps::Steps;
 use super::VideoSource;
 use super::decoding::Progress;
 use super::file::InputFile;
-use super::known::fragments::stated_durations;
 use crate::frame::{Remarks, too_large};
 use crate::media::ffmpeg::AvError;
 use crate::source::{SourceError, late_start_sentence};
 use crate::wording::counted;
 use damage::{Damage, jumps_sentence};
+use holes::{SoundGaps, Suspicion};
 use std::collections::BTreeSet;
 
 /// FFmpeg's names of kinds of pictures that hold pixels alone.
@@ -34,6 +35,7 @@ pub(super) struct Findings {
     pub(super) damage: Damage,
     /// From picture to picture.
     pub(super) steps: Steps,
+    sound: SoundGaps,
     /// What shows that the input was cut off.
     pub(super) cut: Option<String>,
     /// What the decoder does not give of the stream.
@@ -72,7 +74,7 @@ impl Findings {
 
     /// Forgets what belongs to pictures so far: others come. `patched` is what the decoder said of them.
     pub(super) fn begin_anew(&mut self, patched: u64) {
-        self.steps = Steps::default();
+        (self.steps, self.sound) = (Steps::default(), SoundGaps::default());
         self.damage.begin_anew(patched);
     }
 
@@ -196,37 +198,9 @@ impl VideoSource {
         self.findings.lose(&self.file, lost.to_owned())
     }
 
-    /// Pictures that are missing in the middle, as a sentence. Where a list says of each packet how long it
-    /// lasts, nothing is missing between those that are there; where times are those of decoding, they do not
-    /// show it.
-    fn hole(&self) -> Option<String> {
-        let (demuxer, stream) = (&self.input.demuxer, self.input.stream);
-        // MXF notes when reordered pictures are shown, or not: FFmpeg then takes the order of decoding.
-        let reorders = || demuxer.stream(stream).is_some_and(|facts| facts.reordered > 0);
-        let is_timed_by_decoding =
-            demuxer.format_name() == "mxf" && !self.findings.steps.goes_back() && reorders();
-        match demuxer.listed_packets(stream) {
-            None if !is_timed_by_decoding => {}
-            _ => return None,
-        }
-        let (steps, base) = (&self.findings.steps, self.info.time_base);
-        let found = steps.sentence(base, &BTreeSet::new())?;
-        match demuxer.stream(stream) {
-            // Fragments say how long their pictures last, which FFmpeg keeps to itself.
-            Some(facts) if demuxer.format_name().contains("mp4") => {
-                let stated = match self.file.path.is_file() {
-                    true => stated_durations(&self.file.path, facts.id),
-                    // Of a pipe they are not there any more; the first picture is where they matter.
-                    false => steps.first().into_iter().collect(),
-                };
-                steps.sentence(base, &stated)
-            }
-            _ => Some(found),
-        }
-    }
-
     /// The remarks without the input's name.
     pub(in crate::source) fn findings(&mut self) -> Remarks {
+        let hole = self.hole();
         let cut = self
             .findings
             .cut
@@ -243,7 +217,7 @@ impl VideoSource {
                 .missing_head(&codec, self.input.state == Progress::Ended),
             unimplemented_sentence(std::mem::take(&mut self.findings.unimplemented)),
             self.findings.damage.sentence(),
-            self.hole(),
+            hole.as_ref().and_then(Suspicion::loss),
             cut,
         ];
         let demuxer = &self.input.demuxer;
@@ -253,6 +227,7 @@ impl VideoSource {
                 .map(late_start_sentence)
                 .into_iter()
                 .chain(jumps_sentence(demuxer.jumps()))
+                .chain(hole.as_ref().and_then(Suspicion::note))
                 .chain(self.skip.note())
                 .collect(),
             warnings: signs

@@ -7,10 +7,10 @@
 //!
 //! A container that loses a piece in the middle (zeros in the place of its bytes) goes on behind it as if
 //! nothing were missing. Only where nearly all steps are the same can a longer one be taken for a hole, and
-//! only if the picture before it was not stated to last so long. It is not looked for in MP4 with a list of
-//! packets, which says how long each of them lasts, though in order of decoding.
+//! only if the picture before it was not stated to last so long. Whether it is one, `holes` finds out.
 
 use crate::frame::Rational;
+use crate::wording::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of steps that are counted; a video with more has no rate.
@@ -131,9 +131,9 @@ impl Steps {
         most.map(|(&step, _)| step)
     }
 
-    /// Where pictures are missing, and how many would fit there; empty for a stream without a rate.
-    /// Steps in `stated` are no holes: a picture was said to last so long.
-    fn holes(&self, stated: &BTreeSet<i64>) -> Vec<(i64, u64)> {
+    /// Where pictures seem to be missing; empty for a stream without a rate. Steps in `stated` are no holes:
+    /// a picture was said to last so long.
+    pub(in crate::source::video) fn holes(&self, stated: &BTreeSet<i64>) -> Vec<Hole> {
         let Some(usual) = self.usual() else {
             return Vec::new();
         };
@@ -150,9 +150,13 @@ impl Steps {
         let long: Vec<_> = (self.long.iter())
             .filter(|&&(_, step, _)| is_long(step, usual))
             .collect();
-        let holes: Vec<(i64, u64)> = (long.iter())
+        let holes: Vec<Hole> = (long.iter())
             .filter(|&&&(_, step, count)| !is_moved(step, count) && !stated.contains(&step))
-            .map(|&&(at, step, _)| (at, ((step + usual / 2) / usual - 1).max(1) as u64))
+            .map(|&&(at, step, _)| Hole {
+                at,
+                step,
+                missing: ((step + usual / 2) / usual - 1).max(1) as u64,
+            })
             .collect();
         let behind = long.last().map_or(0, |&&(_, _, count)| self.count - count);
         if !self.ended && behind < FEWEST {
@@ -164,27 +168,46 @@ impl Steps {
         let is_fixed = self.count >= FEWEST && regular * 20 >= self.count * 19 && explained == self.count;
         if is_fixed { holes } else { Vec::new() }
     }
+}
 
-    /// The pictures that are missing, as a sentence. `base` is the seconds of a tick, and `stated` holds the
-    /// ticks that pictures are known to last.
-    pub(in crate::source::video) fn sentence(
-        &self,
-        base: Rational,
-        stated: &BTreeSet<i64>,
-    ) -> Option<String> {
-        let holes = self.holes(stated);
-        let &(at, _) = holes.first()?;
-        let missing: u64 = holes.iter().map(|&(_, missing)| missing).sum();
-        let seconds = at as f64 * base.to_f64();
-        let places = match holes.len() {
-            1 => "at one place".to_owned(),
-            n => format!("at {n} places, first"),
-        };
-        Some(match missing {
-            1 => format!("1 frame is missing {places} after {seconds:.3} s"),
-            n => format!("{n} frames are missing {places} after {seconds:.3} s"),
-        })
-    }
+/// A longer step than the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::source::video) struct Hole {
+    /// When the picture before it is shown, and how long after that the next one is, in ticks.
+    pub(in crate::source::video) at: i64,
+    pub(in crate::source::video) step: i64,
+    /// Pictures that fit in between.
+    missing: u64,
+}
+
+/// The pictures that are missing in `holes`, as a sentence; `base` is the seconds of a tick.
+pub(in crate::source::video) fn missing_sentence(holes: &[Hole], base: Rational) -> Option<String> {
+    let seconds = holes.first()?.at as f64 * base.to_f64();
+    let missing: u64 = holes.iter().map(|hole| hole.missing).sum();
+    let places = match holes.len() {
+        1 => "at one place".to_owned(),
+        n => format!("at {n} places, first"),
+    };
+    Some(match missing {
+        1 => format!("1 frame is missing {places} after {seconds:.3} s"),
+        n => format!("{n} frames are missing {places} after {seconds:.3} s"),
+    })
+}
+
+/// Word of `holes` where nothing shows that pictures are missing.
+pub(in crate::source::video) fn still_sentence(holes: &[Hole], base: Rational) -> Option<String> {
+    let seconds = |ticks: i64| ticks as f64 * base.to_f64();
+    let first = holes.first()?;
+    let others = match holes.len() - 1 {
+        0 => String::new(),
+        n => format!(", and at {}", counted(n as u64, "further place")),
+    };
+    Some(format!(
+        "nothing is shown anew for {:.3} s after {:.3} s{others}: a picture that is held, or frames that \
+         are missing",
+        seconds(first.step),
+        seconds(first.at)
+    ))
 }
 
 /// True for a step that leaves out a picture.
@@ -208,20 +231,23 @@ mod tests {
     #[test]
     fn holes_of_a_fixed_rate_are_counted() {
         let times = (0..100).filter(|n| !(50..60).contains(n)).map(|n| n * 40);
-        let found = steps(times, 40);
-        assert_eq!(found.holes(&BTreeSet::new()), [(49 * 40, 10)]);
+        let hole = |at, step, missing| Hole { at, step, missing };
+        let found = steps(times, 40).holes(&BTreeSet::new());
+        assert_eq!(found, [hole(49 * 40, 440, 10)]);
+        let base = Rational { num: 1, den: 1000 };
         assert_eq!(
-            found
-                .sentence(Rational { num: 1, den: 1000 }, &BTreeSet::new())
-                .as_deref(),
+            missing_sentence(&found, base).as_deref(),
             Some("10 frames are missing at one place after 1.960 s")
         );
+        let said = still_sentence(&[found[0], found[0]], base).unwrap();
+        let words = "nothing is shown anew for 0.440 s after 1.960 s, and at 1 further place:";
+        assert!(said.starts_with(words), "{said}");
         // 30 frames a second in milliseconds, a hole near the beginning and one of a single frame.
         let times = (0..300)
             .filter(|n| ![2, 3, 100].contains(n))
             .map(|n: i64| (n * 1000 + 15) / 30);
         let holes = steps(times, 33).holes(&BTreeSet::new());
-        assert_eq!(holes.iter().map(|h| h.1).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(holes.iter().map(|h| h.missing).collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]
@@ -255,7 +281,9 @@ mod tests {
             // A true hole of another length is found behind it.
             let times = (1..60).filter(|&n| n != 30 && n != 31).map(|n| n * 40 + moved);
             let found = steps([0].into_iter().chain(times), 0);
-            assert_eq!(found.holes(&BTreeSet::from([40 + moved])), [(29 * 40 + moved, 2)]);
+            let holes = found.holes(&BTreeSet::from([40 + moved]));
+            let places: Vec<(i64, u64)> = holes.iter().map(|hole| (hole.at, hole.missing)).collect();
+            assert_eq!(places, [(29 * 40 + moved, 2)]);
         }
     }
 

@@ -52,6 +52,9 @@ const ASF_PROPERTIES: [u8; 16] = [
     0xA1, 0xDC, 0xAB, 0x8C, 0x47, 0xA9, 0xCF, 0x11, 0x8E, 0xE4, 0x00, 0xC0, 0x0C, 0x20, 0x53, 0x65,
 ];
 
+/// How the names of all elements of MXF begin.
+const MXF: [u8; 4] = [0x06, 0x0E, 0x2B, 0x34];
+
 /// The name of the file's length in the metadata of an FLV file, and the bytes in which it is looked for.
 const FLV_SIZE: &[u8] = b"filesize";
 const FLV_SEARCHED: u64 = 4096;
@@ -113,6 +116,10 @@ impl Extent {
                 let length = length(&file)?;
                 packets::transport(&mut file, length).ok()
             }),
+            "mpeg" => open().and_then(|mut file| {
+                let length = length(&file)?;
+                packets::program(&mut file, length).ok()
+            }),
             // FFmpeg's names for the forms without and with sizes in front.
             "obu" | "av1" => open().and_then(|file| {
                 let length = length(&file)?;
@@ -145,6 +152,8 @@ fn stated_end(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
         asf(file)
     } else if head == nut::NAME[..12] {
         nut::end(&mut BufReader::new(file), length)
+    } else if head[..4] == MXF {
+        walk(file, length, mxf_element)
     } else if BOXES.iter().any(|name| head[4..8] == name[..]) {
         walk(file, length, iso_box)
     } else {
@@ -171,6 +180,25 @@ fn walk<R: Read + Seek>(
         }
     }
     Ok(None)
+}
+
+/// Where the element of MXF at `at` ends: a name of 16 bytes, a length in one or in as many as it says, and
+/// the value.
+fn mxf_element(file: &mut (impl Read + Seek), at: u64) -> io::Result<Option<u64>> {
+    let mut head = [0; 17];
+    file.read_exact(&mut head)?;
+    let first = head[16];
+    let bytes = if first < 0x80 { 0 } else { first & 0x7F };
+    if head[..4] != MXF || bytes > 8 {
+        return Ok(None);
+    }
+    let mut length = if bytes == 0 { u64::from(first) } else { 0 };
+    for _ in 0..bytes {
+        length = length << 8 | u64::from(byte(file)?);
+    }
+    Ok(at
+        .checked_add(17 + u64::from(bytes))
+        .and_then(|content| content.checked_add(length)))
 }
 
 /// The file's length if its last `tail` bytes begin with `mark`, which is how it ends; one more if they

@@ -1,5 +1,5 @@
-//! Where streams end that are packets one behind another, without a container around them: transport
-//! streams, and AV1 in open bitstream units (OBUs).
+//! Where streams end that are packets one behind another, without a container around them: transport and
+//! program streams, and AV1 in open bitstream units (OBUs).
 
 use super::bytes::byte;
 use super::extent::Extent;
@@ -7,6 +7,11 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 /// What each packet of a transport stream begins with, behind the time of M2TS.
 const SYNC: u8 = 0x47;
+
+/// The last byte of the mark of a pack, which packets of a program stream are in, and the bytes at its end in
+/// which one is looked for: more than two of the longest packets.
+const PACK: u8 = 0xBA;
+const PROGRAM_TAIL: u64 = 160 << 10;
 
 /// Bytes from one packet to the next, of which so many come before the mark: plain ones, those of M2TS, and
 /// those with codes for correction.
@@ -42,6 +47,49 @@ pub(super) fn transport(file: &mut (impl Read + Seek), length: u64) -> io::Resul
     } else {
         Extent::Unknown
     })
+}
+
+/// What the last packets of a program stream of `length` bytes say of its end, from one of its last packs on.
+pub(super) fn program(file: &mut (impl Read + Seek), length: u64) -> io::Result<Extent> {
+    let begin = length.saturating_sub(PROGRAM_TAIL);
+    file.seek(SeekFrom::Start(begin))?;
+    let mut tail = Vec::new();
+    file.take(PROGRAM_TAIL).read_to_end(&mut tail)?;
+    let packs = (0..tail.len()).filter(|&at| tail[at..].starts_with(&[0, 0, 1, PACK]));
+    let ends = packs.filter_map(|pack| {
+        let (mut at, mut packets) = (pack, 0);
+        while at < tail.len() {
+            at += packet_of_program(&tail[at..])?;
+            packets += 1;
+        }
+        // Bytes of a picture may look like a packet, but not like several.
+        (packets > 2).then_some(at - tail.len())
+    });
+    Ok(match ends.into_iter().next() {
+        Some(0) => Extent::Whole,
+        Some(missing) => Extent::Missing(missing as u64),
+        None => Extent::Unknown,
+    })
+}
+
+/// The length of the packet of a program stream that `bytes` begin with: a pack's head, the end, or one that
+/// states it; `None` if there is none, or it is not stated.
+fn packet_of_program(bytes: &[u8]) -> Option<usize> {
+    match *bytes {
+        // The stuffing of MPEG-2's is in its last byte.
+        [0, 0, 1, PACK, first, ..] if first & 0xC0 == 0x40 => {
+            Some(14 + usize::from(bytes.get(13).copied().unwrap_or(0) & 7))
+        }
+        [0, 0, 1, PACK, ..] => Some(12),
+        _ if bytes.len() < 6 && [0, 0, 1].starts_with(&bytes[..bytes.len().min(3)]) => Some(6),
+        // What comes behind the end is no part of it.
+        [0, 0, 1, 0xB9, ..] => Some(bytes.len()),
+        [0, 0, 1, 0xBB..=0xFF, high, low, ..] => match u16::from_be_bytes([high, low]) {
+            0 => None,
+            length => Some(6 + usize::from(length)),
+        },
+        _ => None,
+    }
 }
 
 /// What the sizes of the units say of a stream of AV1 of `length` bytes. `is_annex_b` is true where groups of
@@ -123,6 +171,28 @@ mod tests {
             }
             assert_eq!(ask(&whole[..2 * size - 1]), Some(Extent::Unknown));
         }
+    }
+
+    #[test]
+    fn program_streams_end_with_whole_packets_or_not() {
+        let pack = [0, 0, 1, PACK, 0x44, 0, 4, 0, 4, 1, 1, 0x89, 0xC3, 0xF9, 7];
+        let packet = [&[0, 0, 1, 0xE0, 0, 40][..], &[7; 40]].concat();
+        let whole = [&pack[..], &packet, &packet, &pack, &packet, &[0, 0, 1, 0xB9]].concat();
+        let ask = |bytes: &[u8]| program(&mut Cursor::new(bytes), bytes.len() as u64).ok();
+        assert_eq!(ask(&whole), Some(Extent::Whole));
+        let end = whole.len() - 4;
+        assert_eq!(ask(&whole[..end]), Some(Extent::Whole));
+        for missing in 1..packet.len() {
+            assert_eq!(
+                ask(&whole[..end - missing]),
+                Some(Extent::Missing(match packet.len() - missing {
+                    // Of the head, less than its length is there.
+                    there @ ..6 => 6 - there as u64,
+                    _ => missing as u64,
+                }))
+            );
+        }
+        assert_eq!(ask(&[7; 100]), Some(Extent::Unknown));
     }
 
     #[test]

@@ -430,6 +430,9 @@ impl Demuxer {
         // SAFETY: context and packet are valid, and the packet is empty.
         AvError::check(unsafe { ffi::av_read_frame(self.context, packet.as_ptr()) })?;
         let index = packet.stream();
+        if self.is_shown_too_soon(packet) {
+            packet.forget_pts();
+        }
         let Some(time) = packet.dts().or_else(|| packet.pts()) else {
             return Ok(());
         };
@@ -452,6 +455,15 @@ impl Demuxer {
         let offset = self.clock.offset(index, leads, times);
         packet.shift(rescale(offset - self.wanted.0, NANOSECOND, base));
         Ok(())
+    }
+
+    /// True for the first packet of bare MPEG-1 where pictures are reordered. FFmpeg does not know that yet
+    /// when it makes up the packet's times, and has it shown at once, a frame too soon.
+    fn is_shown_too_soon(&self, packet: &Packet) -> bool {
+        let is_first = packet.pts() == Some(0) && packet.dts() == Some(0);
+        is_first
+            && self.format == "mpegvideo"
+            && (self.stream(packet.stream())).is_some_and(|facts| facts.reordered > 0)
     }
 
     /// Goes to a packet that is decoded at `tick` of stream `index` or before, on its clock, where decoding
