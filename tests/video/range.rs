@@ -539,6 +539,25 @@ fn described(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
 }
 
 #[test]
+fn the_text_track_of_chapters_is_no_stream_where_the_range_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = described(
+        folder.path(),
+        "in.mp4",
+        &["-c:v", "libx264", "-c:a", "aac", "-t", "4"],
+    );
+    // The chapters end before the video does.
+    let longer = folder.path().join("longer.mp4");
+    let video = ["-f", "lavfi", "-i", "testsrc2=size=96x64:rate=25:duration=4"];
+    let both = ["-i", input.to_str().unwrap(), "-map", "0:v", "-map_chapters", "1"];
+    ffmpeg(&[&video[..], &both, &["-c:v", "libx264", longer.to_str().unwrap()]].concat());
+    for start in ["0", "1.5", "2.5"] {
+        let options = ["--strict", "--start", start, "--duration", "1"];
+        filtered(&longer, &folder.path().join("out.mkv"), &options);
+    }
+}
+
+#[test]
 fn what_comes_beside_the_picture_ends_with_frames_that_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let encoding = ["-c:v", "libx264", "-c:a", "pcm_s16le"];

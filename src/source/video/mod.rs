@@ -26,6 +26,7 @@ pub use file::is_url_like;
 #[doc(hidden)]
 pub use findings::Concealed;
 pub(crate) use known::edits::{EditLists, track_names};
+pub(crate) use known::matroska::Unread;
 pub use parallel::{Consent, Decoders, Place, open};
 
 #[doc(hidden)]

@@ -332,7 +332,8 @@ pub(in crate::sink::video) fn losses(
         .iter()
         .map(|stream| Said::of(before, stream, &texts, ignored))
         .collect();
-    let (chapters, programs) = (before.chapters(), before.program_texts());
+    let streams: Vec<usize> = carried.iter().map(|stream| stream.from).collect();
+    let (chapters, programs) = (before.chapters(), before.program_texts_of(&streams));
     let has_none = texts.is_empty() && chapters.is_empty() && programs.is_empty();
     if has_none && of_streams.iter().all(Said::is_empty) {
         return Vec::new();

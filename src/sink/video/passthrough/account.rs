@@ -72,7 +72,10 @@ impl Passthrough {
         } else {
             &["timecode"]
         };
-        kept::losses(&self.reader.demuxer, (&carried, ignored), open, container)
+        let mut lost = kept::losses(&self.reader.demuxer, (&carried, ignored), open, container);
+        let streams = carried.iter().map(|stream| stream.from);
+        lost.extend(self.reader.unread_of_matroska(streams));
+        lost
     }
 
     /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which

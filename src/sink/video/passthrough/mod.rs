@@ -97,14 +97,15 @@ impl Passthrough {
         texts::choose_form(&self.reader, muxer, &planned);
         let video = self.add(muxer, container, add_video, planned)?;
         self.place_sound(muxer, container, picture);
-        let wanted = self.copied.iter().map(|c| c.from).collect();
+        let wanted: Vec<usize> = self.copied.iter().map(|c| c.from).collect();
+        let streams = [&wanted[..], &[self.reader.filtered]].concat();
         self.reader.settle(wanted, options);
         if texts::loses_timecode(&self.reader) {
             self.losses.extend(vec![
                 "its time code is left out: it is that of the input's first picture".to_owned(),
             ]);
         }
-        texts::copy(&self.reader, muxer)?;
+        texts::copy(&self.reader, muxer, &streams)?;
         Ok(video)
     }
 

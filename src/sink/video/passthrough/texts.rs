@@ -51,12 +51,12 @@ pub(super) fn name_language(
     }
 }
 
-/// Takes over the file's texts and chapters.
-pub(super) fn copy(reader: &Reader, muxer: &mut Muxer) -> Result<(), AvError> {
+/// Takes over the file's texts and chapters, for an output with these `streams` of the input.
+pub(super) fn copy(reader: &Reader, muxer: &mut Muxer, streams: &[usize]) -> Result<(), AvError> {
     let stale = [STALE_FILE_TEXTS, stale_timecode(reader)].concat();
     muxer.copy_metadata(&reader.demuxer, &stale)?;
-    // Of one program, which is the whole file.
-    if let [program] = &reader.demuxer.program_texts()[..] {
+    // Of one program, which is the whole output.
+    if let [program] = &reader.demuxer.program_texts_of(streams)[..] {
         for (name, value) in kept::service(program) {
             muxer.add_text(name, value)?;
         }

@@ -4,22 +4,18 @@
 //! FFmpeg's demuxers say nothing of it before version 7.1, and its decoders apply it from then on, so that it
 //! is read from the file, and counts where pictures come whole.
 
-use super::movie::{LARGEST, MOST, be, boxes, movie};
-use crate::media::ffmpeg::ebml::{Element, SEGMENT, element};
+use super::matroska::{TRACK_ENTRY, TRACK_TYPE, TRACKS, elements, master, number};
+use super::movie::{be, boxes, movie};
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
 /// Bytes of what comes before the entries of `stsd`, and of an entry before its own boxes.
 const BEFORE_ENTRIES: usize = 8;
 const ENTRY: usize = 86;
 
-const TRACKS: u64 = 0x1654_AE6B;
-
-/// Elements of a list of tracks: an entry, its kind, its facts of video, and of those the sizes and what is
-/// cut off at the bottom, the top, the left and the right.
-const TRACK_ENTRY: u64 = 0xAE;
-const TRACK_TYPE: u64 = 0x83;
+/// Elements of a track's entry: its facts of video, and of those the sizes and what is cut off at the bottom,
+/// the top, the left and the right.
 const VIDEO: u64 = 0xE0;
 const PIXEL_WIDTH: u64 = 0xB0;
 const PIXEL_HEIGHT: u64 = 0xBA;
@@ -73,40 +69,10 @@ fn of_movie(movie: &[u8], nth: usize) -> Option<(Size, Size)> {
 
 /// Coded and shown size by the entry of a track.
 fn matroska(file: &mut (impl Read + Seek), nth: usize) -> io::Result<Option<(Size, Size)>> {
-    let mut at = |at: u64| -> io::Result<(Element, Option<u64>)> {
-        file.seek(SeekFrom::Start(at))?;
-        let found = element(file, at)?;
-        let end = found.size.and_then(|size| found.content.checked_add(size));
-        Ok((found, end))
-    };
-    let (_, Some(segment)) = at(0)? else {
-        return Ok(None);
-    };
-    let (segment, _) = at(segment)?;
-    if segment.id != SEGMENT {
-        return Ok(None);
-    }
-    let mut place = segment.content;
-    for _ in 0..MOST {
-        let (child, Some(end)) = at(place)? else {
-            return Ok(None);
-        };
-        if u64::from(child.id) == TRACKS && end - child.content <= LARGEST {
-            let mut tracks = vec![0; (end - child.content) as usize];
-            file.seek(SeekFrom::Start(child.content))?;
-            file.read_exact(&mut tracks)?;
-            return Ok(of_tracks(&tracks, nth));
-        }
-        place = end;
-    }
-    Ok(None)
+    Ok(master(file, TRACKS)?.and_then(|tracks| of_tracks(&tracks, nth)))
 }
 
 fn of_tracks(tracks: &[u8], nth: usize) -> Option<(Size, Size)> {
-    let number = |bytes: &[u8], id: u64| {
-        let content = elements(bytes, id).next()?;
-        be(content, 0, content.len().min(8))
-    };
     let is_video = |entry: &&[u8]| number(entry, TRACK_TYPE) == Some(1);
     let entry = elements(tracks, TRACK_ENTRY).filter(is_video).nth(nth)?;
     let video = elements(entry, VIDEO).next()?;
@@ -117,23 +83,10 @@ fn of_tracks(tracks: &[u8], nth: usize) -> Option<(Size, Size)> {
     Some(((width, height), shown))
 }
 
-/// The contents of the elements with that id among `bytes`.
-fn elements(bytes: &[u8], id: u64) -> impl Iterator<Item = &[u8]> {
-    let mut place = 0;
-    let next = move || -> Option<(u64, &[u8])> {
-        let found = element(&mut Cursor::new(bytes.get(place..)?), place as u64).ok()?;
-        let end = usize::try_from(found.content.checked_add(found.size?)?).ok()?;
-        place = end;
-        Some((u64::from(found.id), bytes.get(found.content as usize..end)?))
-    };
-    std::iter::from_fn(next)
-        .take(MOST)
-        .filter_map(move |(found, content)| (found == id).then_some(content))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Cursor;
 
     /// An element of EBML with a size of two bytes.
     fn ebml(id: &[u8], content: &[u8]) -> Vec<u8> {

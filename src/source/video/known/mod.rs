@@ -7,6 +7,7 @@
 //! - `movie`: the facts of an MP4 file's tracks; `edits`: what of their edit lists is not followed.
 //! - `crop`: the part of the picture that is to be shown. `layers`: alpha and second views that no decoder
 //!   gives.
+//! - `matroska`: what of a file's chapters, languages and title FFmpeg does not pass on.
 //! - `dolby`, `unfit`: pictures that are not what they seem.
 //! - `jpeg_xl`: frames and samples that its decoder passes over.
 
@@ -20,6 +21,7 @@ pub(super) mod fragments;
 pub(super) mod joined;
 pub(super) mod jpeg_xl;
 pub(super) mod layers;
+pub(super) mod matroska;
 mod movie;
 pub(super) mod nut;
 mod packets;

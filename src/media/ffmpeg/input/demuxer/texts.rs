@@ -3,7 +3,8 @@
 
 use super::{Demuxer, Medium, NANOSECOND, StreamFacts};
 use crate::frame::Rational;
-use crate::media::ffmpeg::text::{rational, rescale, text};
+use crate::media::ffmpeg::AvError;
+use crate::media::ffmpeg::text::{c_string, rational, rescale, text};
 use ffmpeg_next::ffi;
 use std::ffi::c_int;
 use std::ptr;
@@ -19,14 +20,11 @@ pub(crate) struct Chapter {
 }
 
 impl Demuxer {
-    /// How many chapters there are in what is wanted of it.
-    pub(crate) fn chapter_count(&self) -> usize {
-        self.chapters().len()
-    }
-
-    /// True for the text track of an MP4 file's chapters, which a muxer writes anew from the chapters.
+    /// True for the text track of an MP4 file's chapters, which a muxer writes anew from the chapters,
+    /// whether any of them is in what is wanted or not.
     pub(crate) fn is_of_chapters(&self, facts: &StreamFacts) -> bool {
-        facts.medium == Medium::Data && &facts.tag.to_le_bytes() == b"text" && self.chapter_count() > 0
+        let has_chapters = self.context().nb_chapters > 0;
+        facts.medium == Medium::Data && &facts.tag.to_le_bytes() == b"text" && has_chapters
     }
 
     /// The chapters in what is wanted of it.
@@ -51,6 +49,23 @@ impl Demuxer {
         entries(self.context().metadata)
     }
 
+    /// Replaces a text that belongs to the whole file.
+    pub(crate) fn set_text(&mut self, name: &str, value: &str) -> Result<(), AvError> {
+        let (name, value) = (c_string(name.as_bytes())?, c_string(value.as_bytes())?);
+        // SAFETY: the dictionary belongs to this context, which is borrowed mutably; FFmpeg copies both
+        // strings.
+        let code = unsafe {
+            let texts = &mut (*self.as_ptr()).metadata;
+            ffi::av_dict_set(texts, name.as_ptr(), value.as_ptr(), 0)
+        };
+        AvError::check(code).map(|_| ())
+    }
+
+    /// True if a chapter that begins and ends at these nanoseconds is in what is wanted.
+    pub(crate) fn wants_chapter(&self, span: (i64, i64)) -> bool {
+        self.chapter(span, NANOSECOND).is_some()
+    }
+
     /// The texts of stream `index`.
     pub(crate) fn stream_texts(&self, index: usize) -> Vec<(String, String)> {
         // SAFETY: the stream is valid.
@@ -64,6 +79,28 @@ impl Demuxer {
         (0..context.nb_programs as usize)
             // SAFETY: `programs` holds `nb_programs` valid pointers.
             .map(|index| entries(unsafe { (**context.programs.add(index)).metadata }))
+            .collect()
+    }
+
+    /// The texts of each program that one of `streams` is in.
+    pub(crate) fn program_texts_of(&self, streams: &[usize]) -> Vec<Vec<(String, String)>> {
+        let context = self.context();
+        let is_wanted = |index: usize| {
+            // SAFETY: `programs` holds `nb_programs` valid pointers, and `stream_index` as many numbers as the
+            // program says.
+            let own = unsafe {
+                let program = &**context.programs.add(index);
+                match program.nb_stream_indexes {
+                    // An outline does not know them.
+                    0 => return true,
+                    count => std::slice::from_raw_parts(program.stream_index, count as usize),
+                }
+            };
+            own.iter().any(|&stream| streams.contains(&(stream as usize)))
+        };
+        let all = self.program_texts().into_iter().enumerate();
+        all.filter(|(index, _)| is_wanted(*index))
+            .map(|(_, texts)| texts)
             .collect()
     }
 

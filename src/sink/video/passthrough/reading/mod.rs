@@ -7,8 +7,11 @@
 //!      ├─ of streams that nobody foresaw                  left out, and named (`unforeseen`)
 //!      └─ of the filtered stream                          show where the input ends
 //! ```
+//!
+//! `matroska`: what such a file says that its demuxer does not.
 
 mod joins;
+mod matroska;
 mod unforeseen;
 
 use super::sound::TOO_SHORT_TO_HEAR;
@@ -18,6 +21,7 @@ use crate::sink::video::container::{Container, PACKETS_TRIED};
 use crate::sink::video::passthrough::selection::StreamOptions;
 use crate::source::{Origin, ReadRange};
 use joins::Join;
+use matroska::OfMatroska;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use unforeseen::Unforeseen;
@@ -57,6 +61,8 @@ pub(super) struct Reader {
     /// What to say of other streams if there are no packets, since what the input says was taken from where
     /// it was read.
     unread: Option<String>,
+    /// What a Matroska file says beside what its demuxer does.
+    pub(super) matroska: Option<OfMatroska>,
     /// Where the filtered video ended, set once the file shows that the input's goes on.
     limit: Option<f64>,
     /// Where copied video streams begin (see `is_after_start`).
@@ -92,7 +98,11 @@ impl Reader {
         }
         match Demuxer::open(&origin.path, origin.access, None) {
             Ok(demuxer) if !origin.path.is_file() && !demuxer.can_seek() => not_copied(ONCE),
-            Ok(demuxer) => Ok(Reader::of(begun(demuxer, origin), origin)),
+            Ok(demuxer) => {
+                let mut reader = Reader::of(begun(demuxer, origin), origin);
+                reader.matroska = OfMatroska::read(&mut reader.demuxer, &origin.path);
+                Ok(reader)
+            }
             Err(_) => not_copied("cannot be opened a second time"),
         }
     }
@@ -107,6 +117,7 @@ impl Reader {
             pending: VecDeque::new(),
             ended: false,
             unread: None,
+            matroska: None,
             limit: None,
             joins: BTreeMap::new(),
             unforeseen: Unforeseen::none(),
