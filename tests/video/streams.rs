@@ -1753,6 +1753,12 @@ fn programs_of_a_transport_stream_are_kept_or_named() {
     assert_eq!(services(&output).len(), 1);
     let word = "the programs are not kept: mpegts does not hold service_name Left, service_name Right";
     assert!(said.iter().any(|w| w.contains(word)), "{said:?}");
+    // Of a program that is left out nothing is missed.
+    assert_eq!(
+        warnings(&two, &output, &["--no-audio", "--strict"]),
+        [] as [String; 0]
+    );
+    assert_eq!(services(&output), ["Left"]);
     let said = warnings(&one, &folder.path().join("out.mp4"), &[]);
     assert!(
         said.len() == 1 && said[0].contains("mp4 does not hold service_name Station"),
@@ -1813,4 +1819,189 @@ fn errors_of_containers_are_no_errors_of_the_disk() {
     let output = at("filtered-cover.mp4");
     warnings(&covered, &output, &["--stream", "2", "--streams", "video"]);
     assert_eq!((codecs(&output), frames(&output)), (vec!["h264".to_owned()], 1));
+}
+
+#[test]
+fn sound_of_mxf_stays_as_long_as_the_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.mxf"), folder.path().join("out.mxf"));
+    let video = ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=1"];
+    let sound = ["-f", "lavfi", "-i", "sine=r=48000:d=1"];
+    let encoding = ["-c:v", "mpeg2video", "-c:a", "pcm_s16le", input.to_str().unwrap()];
+    ffmpeg(&[&video[..], &sound, &encoding].concat());
+    assert_eq!(warnings(&input, &output, &["--strict"]), [] as [String; 0]);
+    assert_eq!(packets(&output, "0:a"), packets(&input, "0:a"));
+    assert_eq!(frames(&output), 25);
+}
+
+/// An element of Matroska.
+fn element(id: &[u8], content: &[u8]) -> Vec<u8> {
+    let size = (content.len() as u16 | 0x4000).to_be_bytes();
+    [id, &size, content].concat()
+}
+
+#[test]
+fn what_ffmpeg_does_not_read_from_matroska_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.mkv"), folder.path().join("out.mkv"));
+    // As into a pipe: no sizes or places of what comes later, so that more can be put in between.
+    let live = run(
+        "ffmpeg",
+        &[
+            &["-v", "error", "-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=2"][..],
+            &[
+                "-f",
+                "lavfi",
+                "-i",
+                "sine=r=48000:d=2",
+                "-c:v",
+                "libx264",
+                "-c:a",
+                "flac",
+            ],
+            &[
+                "-metadata",
+                "title=Film",
+                "-metadata:s:a",
+                "language=ger",
+                "-f",
+                "matroska",
+                "-",
+            ],
+        ]
+        .concat(),
+    );
+    let live = live.stdout;
+    let cluster = live
+        .windows(4)
+        .position(|id| id == [0x1F, 0x43, 0xB6, 0x75])
+        .unwrap();
+    let name = |name: &str, code: &str| {
+        let tag = element(&[0x43, 0x7D], &code.as_bytes()[..2]);
+        let parts = [
+            element(&[0x85], name.as_bytes()),
+            element(&[0x43, 0x7C], code.as_bytes()),
+            tag,
+        ];
+        element(&[0x80], &parts.concat())
+    };
+    let chapter = |uid: u8, (begins, ends): (u32, u32), more: &[u8]| {
+        let [begins, ends] = [begins, ends].map(|ms| (u64::from(ms) * 1_000_000).to_be_bytes());
+        let times = [element(&[0x91], &begins), element(&[0x92], &ends)].concat();
+        element(
+            &[0xB6],
+            &[&element(&[0x73, 0xC4], &[uid])[..], &times, more].concat(),
+        )
+    };
+    let edition = |chapters: &[Vec<u8>]| {
+        let edition = element(&[0x45, 0xB9], &chapters.concat());
+        element(&[0x10, 0x43, 0xA7, 0x70], &edition)
+    };
+    let made = |more: &[u8], is_tagged: bool| {
+        let mut head = live[..cluster].to_vec();
+        let language = head
+            .windows(7)
+            .position(|part| part == b"\x22\xB5\x9C\x83ger")
+            .unwrap();
+        if is_tagged {
+            // The code becomes a tag, of which there is no code.
+            head[language + 2] = 0x9D;
+        }
+        std::fs::write(&input, [&head, more, &live[cluster..]].concat()).unwrap();
+    };
+    let ordinary = edition(&[
+        chapter(1, (0, 1000), &name("One", "eng")),
+        chapter(2, (1000, 2000), &name("Two", "eng")),
+    ]);
+    made(&ordinary, false);
+    assert_eq!(warnings(&input, &output, &["--strict"]), [] as [String; 0]);
+    let nested = chapter(3, (0, 500), &name("Inner", "eng"));
+    let names = [name("One", "eng"), name("Eins", "ger"), nested].concat();
+    let hidden = [name("Two", "eng"), element(&[0x98], &[1])].concat();
+    let chapters = edition(&[chapter(1, (0, 1000), &names), chapter(2, (1000, 2000), &hidden)]);
+    let title = [
+        element(&[0x45, 0xA3], b"TITLE"),
+        element(&[0x44, 0x87], b"Series"),
+    ]
+    .concat();
+    let target = element(&[0x63, 0xC0], &element(&[0x68, 0xCA], &[70]));
+    let tag = [target, element(&[0x67, 0xC8], &title)].concat();
+    let tags = element(&[0x12, 0x54, 0xC3, 0x67], &element(&[0x73, 0x73], &tag));
+    made(&[chapters, tags].concat(), true);
+    let said = warnings(&input, &output, &[]);
+    assert_eq!(said.len(), 1, "{said:?}");
+    for word in [
+        "1 nested chapter, 1 further name of a chapter, that 1 chapter is hidden",
+        "language ger of stream 1 (audio, flac)",
+        "title 'Series' of its tags",
+    ] {
+        assert!(said[0].contains(word), "{said:?}");
+    }
+    assert!(!filter(&input, &output, &["--strict"]).0);
+    let found = probe(&output, &["-show_entries", "format_tags"]);
+    assert_eq!(found["format"]["tags"]["title"], "Film");
+    // Behind a chapter, what it holds is not missed.
+    let said = warnings(&input, &output, &["--start", "1.2"]);
+    assert!(
+        !said[0].contains("nested") && said[0].contains("hidden"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn channels_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let samples = |path: &Path| {
+        let path = path.to_str().unwrap();
+        ffmpeg(&["-i", path, "-map", "0:a", "-c:a", "pcm_s24le", "-f", "md5", "-"])
+    };
+    let layout = |path: &Path| {
+        streams(path)[1]["channel_layout"]
+            .as_str()
+            .unwrap_or("")
+            .to_owned()
+    };
+    let made = |layout: &str, count: usize| {
+        let input = at(&format!("{layout}.mkv"));
+        let tones: Vec<String> = (1..=count)
+            .map(|n| format!("0.1*sin(2*PI*{}*t)", 20 * n))
+            .collect();
+        let sound = format!("aevalsrc={}:c={layout}:s=48000:d=0.48", tones.join("|"));
+        let video = ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=0.48"];
+        let encoding = ["-c:v", "libx264", "-c:a", "flac", input.to_str().unwrap()];
+        ffmpeg(&[&video[..], &["-f", "lavfi", "-i", &sound], &encoding].concat());
+        input
+    };
+    // FFmpeg's ALAC has not all of these, and would mix them.
+    for (name, count) in [("quad", 4), ("2.1", 3), ("hexagonal", 6), ("7.1", 8), ("5.1", 6)] {
+        let (input, output) = (made(name, count), at("out.mov"));
+        let said = warnings(&input, &output, &[]).join("\n");
+        assert_eq!(samples(&output), samples(&input), "{name}: {said}");
+        let found = layout(&output);
+        assert!(
+            found == name || said.contains("are taken for"),
+            "{name}: {found}: {said}"
+        );
+        // MP4 does not say which channels FLAC has.
+        let output = at("out.mp4");
+        let said = warnings(&input, &output, &[]).join("\n");
+        let found = layout(&output);
+        let is_same = found.trim_end_matches("(side)") == name;
+        assert_eq!(
+            is_same,
+            !said.contains(&format!("{name}, are taken for {found}")),
+            "{name}: {said}"
+        );
+    }
+    // Of more bytes a sample than a trial's packet had.
+    let (input, output) = (at("5.1.mkv"), at("deep.mov"));
+    let options = ["--audio-encoder", "pcm_s24le", "--strict"];
+    assert_eq!(warnings(&input, &output, &options), [] as [String; 0]);
+    assert_eq!(samples(&output), samples(&input));
+    // Its muxer takes what it says of AC-3 from a packet.
+    let output = at("ac3.mp4");
+    warnings(&input, &output, &["--audio-encoder", "ac3"]);
+    assert_eq!(codecs(&output), ["h264", "ac3"]);
+    assert!(!packets(&output, "0:a").is_empty());
 }

@@ -33,7 +33,7 @@ pub(crate) use input::clock::Jumps;
 pub(crate) use input::demuxer::{Chapter, Demuxer, Medium, OpenFailure, StreamFacts};
 pub(crate) use input::ebml;
 pub(crate) use input::outline::Outline;
-pub(crate) use output::audio::{AudioEncoderKind, AudioTranscoder, is_lossless};
+pub(crate) use output::audio::{AudioEncoderKind, AudioTranscoder, changed_layout, is_lossless};
 pub(crate) use output::encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use output::muxer::{Muxer, MuxerFailure};
 pub(crate) use packet::Packet;

@@ -11,7 +11,7 @@
 
 use crate::frame::Rational;
 use crate::media::ffmpeg::text::{rational, text, timestamp};
-use crate::media::ffmpeg::{AvError, Demuxer, Packet, Received, init, rescale, version};
+use crate::media::ffmpeg::{AvError, Demuxer, Medium, Packet, Received, init, rescale, version};
 use ffmpeg_next::ffi;
 use std::ffi::{CString, c_char, c_int};
 use std::ptr;
@@ -154,6 +154,21 @@ impl Channels {
         }
     }
 
+    /// Those of stream `index`.
+    fn of(demuxer: &Demuxer, index: usize) -> Option<Channels> {
+        let stream = demuxer.stream_ptr(index)?;
+        // SAFETY: a stream and its parameters live as long as the demuxer.
+        Some(Channels::read(unsafe { &(*(*stream).codecpar).ch_layout }))
+    }
+
+    /// The same with the names that FFmpeg takes for so many, where they have none.
+    fn named(self) -> Channels {
+        match self.mask {
+            0 => Channels::usual(self.count),
+            _ => self,
+        }
+    }
+
     /// The layout that FFmpeg takes for so many channels.
     fn usual(count: c_int) -> Channels {
         let mut channels = Channels { count, mask: 0 };
@@ -197,6 +212,9 @@ impl Channels {
         self.count <= other.count && (own == 0 || others == 0 || own & !others == 0)
     }
 }
+
+/// Frames of silence that an encoder is given for a trial: more than any holds back.
+const SILENT_FRAMES: c_int = 8;
 
 /// Seconds of the coarsest tick that counts time.
 const COARSEST_TICK: f64 = 0.002;
@@ -393,8 +411,17 @@ impl AudioTranscoder {
         self.kind.is_lossy()
             || from.sample_rate != to.sample_rate
             || Channels::read(&from.ch_layout).count != to.ch_layout.nb_channels
+            || self.mixes()
             || !holds(to.sample_fmt, from.sample_fmt)
             || self.lost_bits().is_some()
+    }
+
+    /// True if the source's channels are mixed into others, since the encoder does not have them all.
+    fn mixes(&self) -> bool {
+        // SAFETY: both contexts are open.
+        let [own, out] =
+            unsafe { [&*self.decoder.0, &*self.encoder.0] }.map(|c| Channels::read(&c.ch_layout));
+        own.count > 0 && !own.named().are_in(out)
     }
 
     /// Bits of a sample before and after, if fewer come out by an encoder that keeps all it is given.
@@ -420,7 +447,7 @@ impl AudioTranscoder {
         let (from, to) = unsafe { (&*self.decoder.0, &*self.encoder.0) };
         let [own, out] = [from, to].map(|context| Channels::read(&context.ch_layout));
         let mut losses = Vec::new();
-        if own.count > 0 && !own.are_in(out) {
+        if self.mixes() {
             losses.push(format!("{} becomes {}", own.word(), out.word()));
         }
         if to.sample_rate < from.sample_rate {
@@ -486,6 +513,38 @@ impl AudioTranscoder {
             missing -= i64::from(count);
             self.encode(false, &mut ready)?;
         }
+        Ok(ready)
+    }
+
+    /// Packets of silence by another encoder of the same kind and form, for trials.
+    pub(crate) fn silence(&self) -> Result<Vec<Packet>, AvError> {
+        // SAFETY: the encoder is open.
+        let own = unsafe { &*self.encoder.0 };
+        let form = AudioForm {
+            rate: own.sample_rate,
+            channels: Channels::read(&own.ch_layout),
+        };
+        let bit_rate = self.kind.is_lossy().then_some(own.bit_rate);
+        let is_global = own.flags & ffi::AV_CODEC_FLAG_GLOBAL_HEADER as c_int != 0;
+        let encoder = open_encoder(self.kind, form, own.sample_fmt, bit_rate, is_global)?;
+        let size = match own.frame_size {
+            0 => ANY_FRAME,
+            size => size,
+        };
+        let mut ready = Vec::new();
+        for number in 0..SILENT_FRAMES {
+            let frame = Samples::silent(own.sample_fmt, &own.ch_layout, form.rate, size)?;
+            // SAFETY: the frame is valid, and the encoder takes a reference of its own.
+            let code = unsafe {
+                (*frame.0).pts = i64::from(number * size);
+                ffi::avcodec_send_frame(encoder.0, frame.0)
+            };
+            AvError::check(code)?;
+            encoder.receive(&mut ready)?;
+        }
+        // SAFETY: the encoder is open; null tells it that nothing follows.
+        AvError::check(unsafe { ffi::avcodec_send_frame(encoder.0, ptr::null()) })?;
+        encoder.receive(&mut ready)?;
         Ok(ready)
     }
 
@@ -606,29 +665,35 @@ impl AudioTranscoder {
                 ffi::avcodec_send_frame(self.encoder.0, frame.0)
             };
             AvError::check(code)?;
-            self.receive(ready)?;
+            self.encoder.receive(ready)?;
         }
         if end {
             // SAFETY: the encoder is open; null tells it that nothing follows.
             match AvError::check(unsafe { ffi::avcodec_send_frame(self.encoder.0, ptr::null()) }) {
                 Err(e) if !e.is_eof() => return Err(e),
-                _ => self.receive(ready)?,
+                _ => self.encoder.receive(ready)?,
             }
         }
         Ok(())
     }
+}
 
-    fn receive(&mut self, ready: &mut Vec<Packet>) -> Result<(), AvError> {
-        loop {
-            let packet = Packet::new()?;
-            // SAFETY: encoder and packet are valid.
-            let code = unsafe { ffi::avcodec_receive_packet(self.encoder.0, packet.as_ptr()) };
-            match Received::from_code(code)? {
-                Received::Item => ready.push(packet),
-                Received::Again | Received::End => return Ok(()),
-            }
-        }
-    }
+/// The channels of stream `index` of `before`, or of what `transcoder` makes of them, and those for which
+/// readers take them in `after`, in words, if they are others.
+pub(crate) fn changed_layout(
+    (before, index): (&Demuxer, usize),
+    transcoder: Option<&AudioTranscoder>,
+    after: &Demuxer,
+) -> Option<(String, String)> {
+    let own = match transcoder {
+        // SAFETY: the encoder is open.
+        Some(transcoder) => Channels::read(unsafe { &(*transcoder.encoder.0).ch_layout }),
+        None => Channels::of(before, index)?,
+    };
+    let is_sound = |at: &usize| after.stream(*at).map(|facts| facts.medium) == Some(Medium::Audio);
+    let found = Channels::of(after, (0..after.stream_count()).find(is_sound)?)?;
+    let is_known = own.mask != 0 && found.count == own.count;
+    (is_known && !own.are_in(found.named())).then(|| (own.word(), found.named().word()))
 }
 
 fn open_encoder(
@@ -698,6 +763,19 @@ impl Codec {
             return Err(AvError::no_memory());
         }
         Ok(Codec(context))
+    }
+
+    /// The packets that an encoder has ready.
+    fn receive(&self, ready: &mut Vec<Packet>) -> Result<(), AvError> {
+        loop {
+            let packet = Packet::new()?;
+            // SAFETY: encoder and packet are valid.
+            let code = unsafe { ffi::avcodec_receive_packet(self.0, packet.as_ptr()) };
+            match Received::from_code(code)? {
+                Received::Item => ready.push(packet),
+                Received::Again | Received::End => return Ok(()),
+            }
+        }
     }
 
     fn open(&self, codec: &ffi::AVCodec) -> Result<(), AvError> {

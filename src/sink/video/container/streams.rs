@@ -2,7 +2,10 @@
 
 use super::sample::{Sample, has_all, write_all};
 use super::{AddVideo, Container, explained};
-use crate::media::ffmpeg::{AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet};
+use crate::frame::Rational;
+use crate::media::ffmpeg::{
+    AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, changed_layout,
+};
 use std::ffi::CStr;
 
 /// Packets of a stream that a trial writes.
@@ -32,6 +35,14 @@ pub(in crate::sink::video) enum StreamHandling {
 }
 
 impl StreamHandling {
+    /// What its packets are timed in, of a stream with these facts.
+    fn time_base(&self, facts: &StreamFacts) -> Rational {
+        match self {
+            StreamHandling::Copy { .. } => facts.time_base,
+            StreamHandling::Encode(transcoder) => transcoder.time_base(),
+        }
+    }
+
     /// Adds stream `index` of `demuxer` to `muxer`.
     pub(in crate::sink::video) fn add(
         &self,
@@ -49,6 +60,27 @@ impl StreamHandling {
 }
 
 impl Container {
+    /// The channels of sound, and those for which readers of the container take them, in words, if they are
+    /// others. `packets` are some of stream `index` of `demuxer`, as it is handled.
+    pub(in crate::sink::video) fn changed_layout(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        handling: &StreamHandling,
+        packets: &[&Packet],
+    ) -> Option<(String, String)> {
+        let base = handling.time_base(&demuxer.stream(index)?);
+        let mut muxer = self.in_memory().ok()?;
+        let to = handling.add(&mut muxer, demuxer, index).ok()?;
+        muxer.begin().ok()?;
+        write_all(&mut muxer, to, base, packets.iter().copied())?;
+        let back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()?;
+        let transcoder = match handling {
+            StreamHandling::Copy { .. } => None,
+            StreamHandling::Encode(transcoder) => Some(&**transcoder),
+        };
+        changed_layout((demuxer, index), transcoder, &back)
+    }
+
     /// True for containers that refuse other streams before the video.
     pub(in crate::sink::video) fn wants_video_first(&self) -> bool {
         self.name.starts_with("mxf")
@@ -185,15 +217,13 @@ impl Container {
         let to = handling.add(&mut muxer, demuxer, index).ok()?;
         muxer.begin().ok()?;
         if !muxer.is_attachment(to) {
-            match (handling, packets) {
-                (StreamHandling::Copy { .. }, [_, ..]) => {
-                    write_all(&mut muxer, to, facts.time_base, packets.iter().copied())?;
-                }
+            if packets.is_empty() {
                 // Containers that list their streams in passing do so when a packet comes, whatever is in it.
-                _ => {
-                    let base = muxer.time_base(to);
-                    muxer.write(&mut Packet::zeros(8, 0).ok()?, to, base).ok()?;
-                }
+                let base = muxer.time_base(to);
+                muxer.write(&mut Packet::zeros(8, 0).ok()?, to, base).ok()?;
+            } else {
+                let base = handling.time_base(&facts);
+                write_all(&mut muxer, to, base, packets.iter().copied())?;
             }
         }
         if let Some((sample, to)) = beside {

@@ -98,6 +98,7 @@ impl Planner<'_> {
         }
         let held = self.those_together(planned);
         self.report_encoded(&held);
+        self.report_layouts(&held);
         self.report_edits(&held);
         Ok(held)
     }
@@ -176,6 +177,36 @@ impl Planner<'_> {
                     sentence,
                     "choose the encoder with --audio-encoder, or leave the sound out with --no-audio",
                 );
+            }
+        }
+    }
+
+    /// Names sound whose channels readers of the output take for others, since it does not say which they
+    /// are. Up to two are what they are.
+    fn report_layouts(&mut self, planned: &[Planned]) {
+        for Planned { index, handling } in planned {
+            let demuxer = &self.reader.demuxer;
+            let facts = demuxer.stream(*index);
+            let Some(facts) = facts.filter(|facts| facts.medium == Medium::Audio && facts.channels > 2)
+            else {
+                continue;
+            };
+            let silence = silence(handling);
+            let packets: Vec<&Packet> = match handling {
+                StreamHandling::Copy { .. } => self.reader.waiting(*index).take(PACKETS_TRIED).collect(),
+                StreamHandling::Encode(_) => silence.iter().collect(),
+            };
+            let changed = self
+                .container
+                .changed_layout((demuxer, *index), handling, &packets);
+            if let Some((own, other)) = changed {
+                let sentence = format!(
+                    "the channels of {}, {own}, are taken for {other}, since {} does not say which they are",
+                    facts.label(*index),
+                    self.container.word()
+                );
+                self.losses
+                    .add(sentence, "choose another --audio-encoder or container");
             }
         }
     }
@@ -399,9 +430,19 @@ impl Planner<'_> {
                 Ok(Some(transcoder)) => {
                     let handling = StreamHandling::Encode(Box::new(transcoder));
                     let source = (&self.reader.demuxer, self.reader.filtered);
-                    let tried = self
-                        .container
-                        .try_stream(self.add_video, source, (index, &handling), &[]);
+                    let try_with = |packets: &[&Packet]| {
+                        self.container
+                            .try_stream(self.add_video, source, (index, &handling), packets)
+                    };
+                    // Some muxers look into the packets.
+                    let tried = try_with(&[]).or_else(|why| {
+                        let silence = silence(&handling);
+                        let packets: Vec<&Packet> = silence.iter().collect();
+                        match packets[..] {
+                            [] => Err(why),
+                            _ => try_with(&packets).map_err(|_| why),
+                        }
+                    });
                     match (tried, handling) {
                         (Ok(()), StreamHandling::Encode(transcoder)) => return Ok(transcoder),
                         (Ok(()), StreamHandling::Copy { .. }) => {}
@@ -461,6 +502,15 @@ impl Planner<'_> {
         };
         self.losses
             .add(sentence, &format!("{other}leave it out with {advice}"));
+    }
+}
+
+/// Packets for a trial of sound that is encoded.
+fn silence(handling: &StreamHandling) -> Vec<Packet> {
+    match handling {
+        StreamHandling::Copy { .. } => Vec::new(),
+        // Without them, the trial shows less.
+        StreamHandling::Encode(transcoder) => transcoder.silence().unwrap_or_default(),
     }
 }
 

@@ -74,6 +74,8 @@ pub(crate) struct StreamFacts {
     pub(crate) height: i32,
     /// Pictures that are decoded ahead of their turn at most, as far as headers say.
     pub(crate) reordered: usize,
+    /// Channels of sound.
+    pub(crate) channels: i32,
     /// Its times tell where the input's clock is.
     pub(super) leads: bool,
     /// Seconds of sound at its beginning that are decoded to be thrown away.
@@ -148,6 +150,7 @@ impl Demuxer {
             width: parameters.width,
             height: parameters.height,
             reordered: parameters.video_delay.max(0) as usize,
+            channels: parameters.ch_layout.nb_channels,
             leads: leads(Medium::of(parameters.codec_type), stream.disposition),
             priming: match parameters.sample_rate {
                 rate if rate > 0 => f64::from(parameters.initial_padding) / f64::from(rate),
