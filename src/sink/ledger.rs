@@ -270,8 +270,11 @@ impl Ledger {
                     .as_ref()
                     .and_then(|(_, facts)| facts.get(fact).cloned()),
                 to: Vec::new(),
-                seconds: metadata.pts.map(|pts| pts as f64 * self.time_base.to_f64()),
-                frame: self.frames - 1,
+                // Of the input, of which a range leaves out what comes before it.
+                seconds: metadata
+                    .pts
+                    .map(|pts| (pts + metadata.skipped.ticks) as f64 * self.time_base.to_f64()),
+                frame: self.frames - 1 + metadata.skipped.frames.unwrap_or(0),
                 frames: 0,
             });
             change.count(value);

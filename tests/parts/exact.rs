@@ -1,7 +1,7 @@
 //! Videos: every kind of stream, cut at key frames and anywhere.
 
 use super::common::ffmpeg;
-use super::{Job, done, refused, single_run, text};
+use super::{Job, done, refused, said, single_run, text};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -415,4 +415,55 @@ fn parts_can_be_made_again_by_any_engine_and_compared() {
     std::fs::write(&record, value.to_string()).unwrap();
     let found = refused(&["check", text(&job.folder), "--sample", "1"], 1);
     assert!(found.contains("frame 3 of part 0"), "{found}");
+}
+
+#[test]
+fn changes_are_named_by_the_time_of_the_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mpg");
+    let video = [
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=96x64:r=24000/1001:d=2",
+        "-vf",
+        "telecine",
+    ];
+    let encoding = ["-c:v", "mpeg2video", "-flags", "+ildct", text(&input)];
+    ffmpeg(&[&video[..], &encoding].concat());
+    let options = [
+        "--filter",
+        "box",
+        "--encoder",
+        "ffv1",
+        "--parts",
+        "3",
+        "--cut-anywhere",
+    ];
+    let job = Job::plan(&input, "out.mkv", &options);
+    let plan = std::fs::read(job.folder.join("plan.json")).unwrap();
+    let plan: serde_json::Value = serde_json::from_slice(&plan).unwrap();
+    let shown = [
+        "-show_entries",
+        "frame=best_effort_timestamp_time,top_field_first",
+        "-of",
+        "json",
+    ];
+    let found = ffprobe(&[&shown[..], &[text(&input)]].concat());
+    let found: serde_json::Value = serde_json::from_slice(&found).unwrap();
+    // The last one may have no time.
+    let times = found["frames"].as_array().unwrap().iter().filter_map(|frame| {
+        let time = frame["best_effort_timestamp_time"].as_str()?;
+        Some((time.parse().unwrap(), frame["top_field_first"].as_i64().unwrap()))
+    });
+    let frames: Vec<(f64, i64)> = times.collect();
+    for part in [1, 2] {
+        let begins = plan["parts"][part]["extent"]["ticks"]["begin"].as_f64().unwrap() / 90000.0;
+        let on_clock = frames.iter().map(|&(time, order)| (time - frames[0].0, order));
+        let own: Vec<(f64, i64)> = on_clock.filter(|&(time, _)| time > begins - 1e-4).collect();
+        let changed = own.iter().find(|&&(_, order)| order != own[0].1).unwrap().0;
+        let words = format!("the input changes: from {changed:.3} s on");
+        let made = job.part(part, &[]);
+        assert!(said(&made).contains(&words), "{words}: {}", said(&made));
+    }
 }

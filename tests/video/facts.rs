@@ -356,6 +356,25 @@ fn interlaced_pictures_of_odd_shape_are_kept_or_named() {
     }
 }
 
+#[test]
+fn a_pixel_aspect_that_is_rounded_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = "-vf setsar=16/11 -c:v libx264";
+    let input = clip(folder.path(), "in.mp4", "testsrc2=s=128x96:r=25:d=0.4", options);
+    // WebM states the width at which pictures are shown, in whole pixels.
+    let webm = folder.path().join("out.webm");
+    let said = filtered(&input, &webm, "--encoder libvpx");
+    let became = value(&probe(&webm), "sample_aspect_ratio");
+    assert_ne!(became, "16:11");
+    let words = format!("pixel aspect (16:11, which becomes {became})");
+    assert!(warnings(&said).contains(&words), "{said}");
+    let strict = filter(&input, &webm, "--encoder libvpx --strict");
+    assert_eq!(strict.status.code(), Some(1));
+    let out = folder.path().join("out.mkv");
+    filtered(&input, &out, "--encoder libvpx --strict");
+    assert_eq!(value(&probe(&out), "sample_aspect_ratio"), "16:11");
+}
+
 /// Copies a video with a display matrix, by the option of FFmpeg 6 and newer or by the text of older ones.
 fn rotated(from: &Path, to: &Path, degrees: &str) {
     let (from, to) = (from.to_str().unwrap(), to.to_str().unwrap());

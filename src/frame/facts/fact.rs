@@ -415,9 +415,9 @@ pub fn survives(fact: Fact, value: &str, read: Option<&str>, samples: Samples) -
         // Primaries alone are not what was said of the luminance.
         Some(read) if fact == Fact::MasteringDisplay => value.is_empty() || !read.is_empty(),
         Some(_) if !fact.has_value() => true,
-        // MPEG-4's fractions have 8 bits a part.
+        // No picture has so many pixels a row that this makes one of them.
         Some(read) if fact == Fact::PixelAspect => match (ratio(read), ratio(value)) {
-            (Some(a), Some(b)) => (a / b - 1.0).abs() < 2e-3,
+            (Some(a), Some(b)) => (a / b - 1.0).abs() < 1e-6,
             _ => false,
         },
         Some(read) => canonical(fact, read) == canonical(fact, value),
@@ -596,6 +596,7 @@ mod tests {
         assert!(!survives(Fact::Range, "full", None, SD));
         assert!(survives(Fact::PixelAspect, "1:1", None, SD));
         assert!(survives(Fact::PixelAspect, "64:45", Some("128:90"), SD));
+        assert!(!survives(Fact::PixelAspect, "16:11", Some("93:64"), SD));
         assert!(!survives(Fact::Rotation, "180 degrees", None, SD));
     }
 }

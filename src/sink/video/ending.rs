@@ -18,7 +18,7 @@ impl VideoSink {
         let Some(mut running) = self.output.running.take() else {
             return Err(self.unsupported("no frame was written, and a video needs one".to_owned()));
         };
-        let shown_end = running.timing.shown_end(&self.info);
+        let shown = running.timing.shown(&self.info);
         let muxer = &mut self.output.muxer;
         running.encoder.stop = self.stop.take();
         let mut result = running.encode(muxer, None);
@@ -28,7 +28,7 @@ impl VideoSink {
         if result.is_ok()
             && let Some(passthrough) = &mut running.passthrough
         {
-            let rest = passthrough.copy_rest(muxer, running.timing.end, shown_end);
+            let rest = passthrough.copy_rest(muxer, running.timing.end, shown);
             result = rest.map_err(|e| ("a packet of a copied stream cannot be written", e));
         }
         if result.is_ok() {

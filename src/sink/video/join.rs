@@ -264,17 +264,17 @@ impl VideoSink {
         self.warnings.extend(joining.pacing.sentences(&container));
         let end = times.frames.iter().map(|(pts, step)| pts + step).max();
         let end = end.unwrap_or(0) as f64 * base.to_f64();
+        let begin = times.frames.first().map_or(0, |&(pts, _)| pts) as f64 * base.to_f64();
         let mut shown_end = end;
         if times_are_lost {
             self.warnings.push(irregular(&container));
-            let begin = times.frames.first().map_or(0, |&(pts, _)| pts) as f64 * base.to_f64();
             shown_end = begin + before as f64 / assumed_rate(&self.info).to_f64();
         }
         let encoded = format!(
             "{encoder}{settings} in {container}, {}",
             counted(parts.len() as u64, "part")
         );
-        self.end_join(joining, (end, shown_end), &encoded)
+        self.end_join(joining, (end, (begin, shown_end)), &encoded)
     }
 
     /// True if pictures that come after a gap are shown after it; `None` if that cannot be tried.
@@ -358,17 +358,17 @@ impl VideoSink {
         }
     }
 
-    /// Writes what comes behind the last packet, which ends at `end` seconds, and in the container at
-    /// `shown_end`, and puts the file in its place.
+    /// Writes what comes behind the last packet, which ends at `end` seconds; the container shows the
+    /// video from the first of `shown` to the second. Then puts the file in its place.
     fn end_join(
         mut self,
         mut joining: Joining,
-        (end, shown_end): (f64, f64),
+        (end, shown): (f64, (f64, f64)),
         encoded: &str,
     ) -> Result<Written, SinkError> {
         let muxer = &mut self.output.muxer;
         let rest = match &mut joining.passthrough {
-            Some(passthrough) => passthrough.copy_rest(muxer, end, shown_end),
+            Some(passthrough) => passthrough.copy_rest(muxer, end, shown),
             None => Ok(()),
         };
         let ended = rest.and_then(|()| muxer.end());

@@ -73,15 +73,16 @@ impl Timing {
         Some(milliseconds(end) - milliseconds(first))
     }
 
-    /// When the output's last frame ends, in seconds, as its container has it.
-    pub(in crate::sink::video) fn shown_end(&self, info: &StreamInfo) -> f64 {
-        match self.pacing.span() {
-            Some((first, ..)) if self.is_lost => {
-                let length = self.frames as f64 / assumed_rate(info).to_f64();
-                first as f64 * self.pacing.base().to_f64() + length
-            }
-            _ => self.end,
-        }
+    /// When the output's frames are shown, from the first to the end of the last one, in seconds, as its
+    /// container has it.
+    pub(in crate::sink::video) fn shown(&self, info: &StreamInfo) -> (f64, f64) {
+        let first = self.pacing.span().map_or(0, |(first, ..)| first);
+        let begins = first as f64 * self.pacing.base().to_f64();
+        let ends = match self.is_lost {
+            true => begins + self.frames as f64 / assumed_rate(info).to_f64(),
+            false => self.end,
+        };
+        (begins, ends)
     }
 
     /// Says to the containers of animations how long the last frame is shown, unless the user has: they count

@@ -23,7 +23,8 @@ pub(super) struct Copied {
     pub(super) delay: f64,
     /// Decoding time of the last packet, in the output's time base.
     last: Option<i64>,
-    /// When it ends, in the output's time base.
+    /// When it begins and ends, in the output's time base.
+    pub(super) begins: Option<i64>,
     pub(super) last_end: Option<i64>,
     medium: Medium,
     /// The gaps of its sound, where the container has what follows a gap come at once.
@@ -67,6 +68,7 @@ impl Copied {
             base: facts.time_base,
             delay: 0.0,
             last: None,
+            begins: None,
             last_end: None,
             medium: facts.medium,
             gaps,
@@ -195,6 +197,7 @@ impl Copied {
             packet.set_duration(at - last);
         }
         self.last = packet.dts().or_else(|| packet.pts()).or(self.last);
+        self.begins = self.begins.or(self.last);
         self.last_end = self.last.map(|last| last + packet.duration());
         muxer.write(packet, self.to, base)
     }

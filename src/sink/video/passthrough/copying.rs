@@ -37,12 +37,12 @@ impl Passthrough {
     }
 
     /// Writes the rest: all of it, or up to `end` seconds if the file shows that the video was cut short
-    /// there. The container shows the video until `shown_end`.
+    /// there. The container shows the video from the first of `shown` to the second.
     pub(in crate::sink::video) fn copy_rest(
         &mut self,
         muxer: &mut Muxer,
         end: f64,
-        shown_end: f64,
+        shown: (f64, f64),
     ) -> Result<(), AvError> {
         // Packets past the end wait until it is clear which of the two it is.
         let mut unclear = VecDeque::new();
@@ -70,7 +70,7 @@ impl Passthrough {
             }
         }
         if writes_units(muxer) {
-            self.report_cut_tails(muxer, shown_end);
+            self.report_cut_tails(muxer, shown.1);
         }
         for position in 0..self.copied.len() {
             let copied = &mut self.copied[position];
@@ -79,7 +79,7 @@ impl Passthrough {
                 self.absorb(muxer, Some(to), e, end)?;
             }
             if writes_units(muxer) {
-                self.extend_sound(muxer, position, end)?;
+                self.extend_sound(muxer, position, shown)?;
             }
             if matches!(self.copied[position].handling, StreamHandling::Encode(_)) {
                 self.transcode(muxer, position, None, end)?;

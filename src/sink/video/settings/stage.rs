@@ -17,6 +17,7 @@ use crate::sink::video::VideoSink;
 use crate::sink::video::container::Sample;
 use crate::sink::video::encoding::Running;
 use crate::source::StreamInfo;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// H.273's number for a matrix that is not stated.
@@ -141,7 +142,7 @@ impl VideoSink {
         staged.unverified = staged.undecodable || matches!(read, Read::Untried);
         for (fact, value) in &said {
             let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
-            ledger.account(*fact, value, outcome);
+            ledger.account(*fact, &with_another_aspect(*fact, value, &read), outcome);
         }
         if let (Some(assumed), None) = (meant.get(&Fact::Matrix), said.get(&Fact::Matrix))
             && staged.input.model == ColourModel::Yuv
@@ -412,6 +413,20 @@ fn stated_beside_container(frame: &Metadata, info: &StreamInfo) -> Metadata {
         *annotations = Arc::new(annotations.without_container_texts());
     }
     metadata
+}
+
+/// The words for a fact's value, with the pixel aspect that comes back, where it is lost: some containers
+/// state the whole size at which pictures are shown, which rounds it.
+fn with_another_aspect<'a>(fact: Fact, value: &'a str, read: &Read) -> Cow<'a, str> {
+    let Read::Back(back) = read else {
+        return value.into();
+    };
+    match back.facts.first().map(|metadata| metadata.sample_aspect) {
+        Some((num @ 1.., den @ 1..)) if fact == Fact::PixelAspect => {
+            format!("{value}, which becomes {num}:{den}").into()
+        }
+        _ => value.into(),
+    }
 }
 
 impl Staged {

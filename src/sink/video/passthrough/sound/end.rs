@@ -5,9 +5,12 @@ use crate::sink::video::container::StreamHandling;
 use crate::sink::video::passthrough::Passthrough;
 use crate::sink::video::passthrough::copied::Copied;
 
-/// Seconds by which sound goes on after the last picture of a container that writes units of both, so that
-/// none of the units is without sound, wherever the first one begins.
+/// Seconds by which sound that is filled up goes on after the last picture of a container that writes units
+/// of both, so that none of the units is without sound, wherever the first one begins.
 const UNIT: f64 = 0.1;
+
+/// Seconds that sound may be too short by containers' milliseconds: the muxer fills up the last unit.
+const ROUNDING: f64 = 0.002;
 
 impl Passthrough {
     /// Names sound that goes on after the last picture, at `end` seconds, in a container that then leaves it
@@ -29,14 +32,14 @@ impl Passthrough {
         }
     }
 
-    /// Adds silence to sound that ends too soon behind the last picture, which ends at `end` seconds.
+    /// Adds silence to sound that ends too soon behind the last picture. Pictures are shown from `begins` to
+    /// `end`, in seconds, and the container has both begin at once.
     pub(in crate::sink::video) fn extend_sound(
         &mut self,
         muxer: &mut Muxer,
         position: usize,
-        end: f64,
+        (begins, end): (f64, f64),
     ) -> Result<(), AvError> {
-        let end = end + UNIT;
         let copied = &mut self.copied[position];
         if copied.refusal.is_some() {
             return Ok(());
@@ -44,22 +47,26 @@ impl Passthrough {
         let (to, delay) = (copied.to, copied.delay);
         let (packets, base) = match &mut copied.handling {
             StreamHandling::Encode(transcoder) => {
-                let mut packets = transcoder.extend(end - delay)?;
+                let mut packets = transcoder.extend(end + UNIT - delay)?;
                 let shift = (delay / transcoder.time_base().to_f64()).round() as i64;
                 packets.iter_mut().for_each(|packet| packet.shift(shift));
                 (packets, transcoder.time_base())
             }
             StreamHandling::Copy { .. } => {
                 let base = muxer.time_base(to);
-                let begins = copied.last_end.unwrap_or(0);
-                let missing = (end / base.to_f64()).ceil() as i64 - begins;
-                let silence = self
-                    .reader
-                    .demuxer
-                    .silence(copied.from, missing as f64 * base.to_f64());
+                let behind = copied.last_end.unwrap_or(0);
+                let there = behind - copied.begins.unwrap_or(behind);
+                let short = end - begins - there as f64 * base.to_f64();
+                let missing = ((short + UNIT) / base.to_f64()).ceil() as i64;
+                let length = if short > ROUNDING {
+                    missing as f64 * base.to_f64()
+                } else {
+                    0.0
+                };
+                let silence = self.reader.demuxer.silence(copied.from, length);
                 let mut packets = Vec::new();
                 if let Some(mut silence) = silence {
-                    silence.shift(begins);
+                    silence.shift(behind);
                     silence.set_duration(missing);
                     packets.push(silence);
                 }
