@@ -81,9 +81,10 @@ fn packet_of_program(bytes: &[u8]) -> Option<usize> {
             Some(14 + usize::from(bytes.get(13).copied().unwrap_or(0) & 7))
         }
         [0, 0, 1, PACK, ..] => Some(12),
-        _ if bytes.len() < 6 && [0, 0, 1].starts_with(&bytes[..bytes.len().min(3)]) => Some(6),
         // What comes behind the end is no part of it.
         [0, 0, 1, 0xB9, ..] => Some(bytes.len()),
+        // The head of a packet breaks off.
+        [0, 0, 1] | [0, 0, 1, _] | [0, 0, 1, _, _] => Some(6),
         [0, 0, 1, 0xBB..=0xFF, high, low, ..] => match u16::from_be_bytes([high, low]) {
             0 => None,
             length => Some(6 + usize::from(length)),
@@ -183,14 +184,13 @@ mod tests {
         let end = whole.len() - 4;
         assert_eq!(ask(&whole[..end]), Some(Extent::Whole));
         for missing in 1..packet.len() {
-            assert_eq!(
-                ask(&whole[..end - missing]),
-                Some(Extent::Missing(match packet.len() - missing {
-                    // Of the head, less than its length is there.
-                    there @ ..6 => 6 - there as u64,
-                    _ => missing as u64,
-                }))
-            );
+            let expected = match packet.len() - missing {
+                // So few bytes may be padding; of a head, less than its length is there.
+                1 | 2 => Extent::Unknown,
+                there @ ..6 => Extent::Missing(6 - there as u64),
+                _ => Extent::Missing(missing as u64),
+            };
+            assert_eq!(ask(&whole[..end - missing]), Some(expected), "{missing}");
         }
         assert_eq!(ask(&[7; 100]), Some(Extent::Unknown));
     }
