@@ -86,8 +86,8 @@ impl Demuxer {
     pub(crate) fn program_texts_of(&self, streams: &[usize]) -> Vec<Vec<(String, String)>> {
         let context = self.context();
         let is_wanted = |index: usize| {
-            // SAFETY: `programs` holds `nb_programs` valid pointers, and `stream_index` as many numbers as the
-            // program says.
+            // SAFETY: `programs` holds `nb_programs` valid pointers, and `stream_index` as many numbers as
+            // the program says.
             let own = unsafe {
                 let program = &**context.programs.add(index);
                 match program.nb_stream_indexes {
