@@ -9,11 +9,12 @@
 //! times, as FFmpeg's encoders do by themselves.
 #![allow(unsafe_code)]
 
+use super::channels::{Channels, taken_for};
 use crate::frame::Rational;
 use crate::media::ffmpeg::text::{rational, text, timestamp};
-use crate::media::ffmpeg::{AvError, Demuxer, Medium, Packet, Received, init, rescale, version};
+use crate::media::ffmpeg::{AvError, Demuxer, Packet, Received, init, rescale, version};
 use ffmpeg_next::ffi;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CString, c_int};
 use std::ptr;
 
 /// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is
@@ -133,84 +134,6 @@ fn depth(context: &ffi::AVCodecContext) -> Option<c_int> {
 pub(crate) struct AudioForm {
     rate: c_int,
     channels: Channels,
-}
-
-/// Which channels there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Channels {
-    count: c_int,
-    /// One bit a speaker, 0 if the speakers are not named.
-    mask: u64,
-}
-
-impl Channels {
-    /// Reads an FFmpeg layout; layouts that a mask cannot say lose the names of their speakers.
-    fn read(layout: &ffi::AVChannelLayout) -> Channels {
-        let is_native = layout.order == ffi::AVChannelOrder::AV_CHANNEL_ORDER_NATIVE;
-        Channels {
-            count: layout.nb_channels,
-            // SAFETY: a layout of the native order holds a mask.
-            mask: if is_native { unsafe { layout.u.mask } } else { 0 },
-        }
-    }
-
-    /// Those of stream `index`.
-    fn of(demuxer: &Demuxer, index: usize) -> Option<Channels> {
-        let stream = demuxer.stream_ptr(index)?;
-        // SAFETY: a stream and its parameters live as long as the demuxer.
-        Some(Channels::read(unsafe { &(*(*stream).codecpar).ch_layout }))
-    }
-
-    /// The same with the names that FFmpeg takes for so many, where they have none.
-    fn named(self) -> Channels {
-        match self.mask {
-            0 => Channels::usual(self.count),
-            _ => self,
-        }
-    }
-
-    /// The layout that FFmpeg takes for so many channels.
-    fn usual(count: c_int) -> Channels {
-        let mut channels = Channels { count, mask: 0 };
-        let mut layout = channels.layout();
-        channels = Channels::read(&layout);
-        // SAFETY: the layout is valid.
-        unsafe { ffi::av_channel_layout_uninit(&mut layout) };
-        channels
-    }
-
-    /// The layout for FFmpeg; it has no memory of its own.
-    fn layout(self) -> ffi::AVChannelLayout {
-        // SAFETY: an all-zero layout is valid and empty; both calls fill it.
-        unsafe {
-            let mut layout: ffi::AVChannelLayout = std::mem::zeroed();
-            if self.mask == 0 || ffi::av_channel_layout_from_mask(&mut layout, self.mask) < 0 {
-                ffi::av_channel_layout_default(&mut layout, self.count);
-            }
-            layout
-        }
-    }
-
-    /// FFmpeg's word for them, such as "5.1(side)".
-    fn word(self) -> String {
-        let mut word = [0 as c_char; 64];
-        // SAFETY: the layout is valid, and the text ends with a zero within the buffer.
-        unsafe { ffi::av_channel_layout_describe(&self.layout(), word.as_mut_ptr(), word.len()) };
-        text(word.as_ptr())
-    }
-
-    /// True if `other` has the same speakers, or as many where they are not named. Those at the sides may be
-    /// called those at the back where there is one pair of them.
-    fn are_in(self, other: Channels) -> bool {
-        const BACK: u64 = 0x30;
-        const SIDE: u64 = 0x600;
-        let named = |mask: u64| match mask & (BACK | SIDE) {
-            SIDE => mask & !SIDE | BACK,
-            _ => mask,
-        };
-        let (own, others) = (named(self.mask), named(other.mask));
-        self.count <= other.count && (own == 0 || others == 0 || own & !others == 0)
-    }
 }
 
 /// Frames of silence that an encoder is given for a trial: more than any holds back.
@@ -459,6 +382,13 @@ impl AudioTranscoder {
         losses
     }
 
+    /// The channels that come out, and those for which readers take the sound of the file `after`, in words,
+    /// if they are others.
+    pub(crate) fn taken_for(&self, after: &Demuxer) -> Option<(String, String)> {
+        // SAFETY: the encoder is open.
+        taken_for(Channels::read(unsafe { &(*self.encoder.0).ch_layout }), after)
+    }
+
     /// Packets that could not be decoded; silence stands for them.
     pub(crate) fn damaged(&self) -> u64 {
         self.damaged
@@ -676,24 +606,6 @@ impl AudioTranscoder {
         }
         Ok(())
     }
-}
-
-/// The channels of stream `index` of `before`, or of what `transcoder` makes of them, and those for which
-/// readers take them in `after`, in words, if they are others.
-pub(crate) fn changed_layout(
-    (before, index): (&Demuxer, usize),
-    transcoder: Option<&AudioTranscoder>,
-    after: &Demuxer,
-) -> Option<(String, String)> {
-    let own = match transcoder {
-        // SAFETY: the encoder is open.
-        Some(transcoder) => Channels::read(unsafe { &(*transcoder.encoder.0).ch_layout }),
-        None => Channels::of(before, index)?,
-    };
-    let is_sound = |at: &usize| after.stream(*at).map(|facts| facts.medium) == Some(Medium::Audio);
-    let found = Channels::of(after, (0..after.stream_count()).find(is_sound)?)?;
-    let is_known = own.mask != 0 && found.count == own.count;
-    (is_known && !own.are_in(found.named())).then(|| (own.word(), found.named().word()))
 }
 
 fn open_encoder(

@@ -4,7 +4,7 @@ use super::sample::{Sample, has_all, write_all};
 use super::{AddVideo, Container, explained};
 use crate::frame::Rational;
 use crate::media::ffmpeg::{
-    AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, changed_layout,
+    AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, copied_taken_for,
 };
 use std::ffi::CStr;
 
@@ -74,11 +74,10 @@ impl Container {
         muxer.begin().ok()?;
         write_all(&mut muxer, to, base, packets.iter().copied())?;
         let back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()?;
-        let transcoder = match handling {
-            StreamHandling::Copy { .. } => None,
-            StreamHandling::Encode(transcoder) => Some(&**transcoder),
-        };
-        changed_layout((demuxer, index), transcoder, &back)
+        match handling {
+            StreamHandling::Copy { .. } => copied_taken_for((demuxer, index), &back),
+            StreamHandling::Encode(transcoder) => transcoder.taken_for(&back),
+        }
     }
 
     /// True for containers that refuse other streams before the video.
