@@ -139,14 +139,14 @@ impl Watch {
     fn settled(&self, frame: Frame) -> Result<Frame, SourceError> {
         match self.goal {
             Goal::Levels if frame.format().is_float() => {
-                self.converted(frame, Buffer::unpooled(Box::new(Vec::new())))
+                self.converted(&frame, Buffer::unpooled(Box::new(Vec::new())))
             }
             _ => Ok(frame),
         }
     }
 
     /// The frame in the format that is wanted, in `buffer`.
-    fn converted(&self, frame: Frame, buffer: Buffer) -> Result<Frame, SourceError> {
+    fn converted(&self, frame: &Frame, buffer: Buffer) -> Result<Frame, SourceError> {
         let (format, layout) = (frame.format(), frame.layout());
         let size = (layout.width(), layout.height());
         let path = || match &frame.metadata.file {
@@ -166,7 +166,7 @@ impl Watch {
             None => converter(&path(), (format, frame.metadata.colour), to, size)?,
         };
         let mut converted = converter
-            .convert_into(&frame, buffer, 64)
+            .convert_into(frame, buffer, 64)
             .map_err(|error| invalid(path(), &error))?;
         converted.decoded = frame.decoded;
         let cut = converter.take_cut();
@@ -291,7 +291,7 @@ impl IndexedSource for WatchedFiles {
         }
         let frame = self.inner.read(index, Buffer::unpooled(Box::new(Vec::new())))?;
         self.watch.see(&frame, index);
-        self.watch.converted(frame, buffer)
+        self.watch.converted(&frame, buffer)
     }
 
     fn remarks(&self) -> Remarks {
@@ -326,7 +326,7 @@ impl Source for WatchedStream {
         if !converts {
             return self.watch.settled(frame).map(Some);
         }
-        self.watch.converted(frame, supply.take()?).map(Some)
+        self.watch.converted(&frame, supply.take()?).map(Some)
     }
 
     fn pass_over(&mut self, tick: i64) {
