@@ -60,8 +60,31 @@ fn folders_patterns_and_videos_become_the_same_files() {
     // One in which no part can begin anywhere.
     let whole = root.join("video.ts");
     ffmpeg(&["-i", text(&video), "-c", "copy", text(&whole)]);
+    // Pictures of other kinds of samples than the first.
+    let mixed = root.join("mixed");
+    std::fs::create_dir(&mixed).unwrap();
+    for (name, format) in [
+        ("a", "rgb24"),
+        ("b", "rgba"),
+        ("c", "gray"),
+        ("d", "rgb48be"),
+        ("e", "rgb24"),
+    ] {
+        let source = [
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc2=s=32x24",
+            "-frames:v",
+            "1",
+            "-pix_fmt",
+            format,
+        ];
+        ffmpeg(&[&source[..], &[text(&mixed.join(format!("{name}.png")))]].concat());
+    }
     for (number, (input, output, options)) in [
         (&input, "out/", &[][..]),
+        (&mixed, "m.%02d.png", &[]),
         (&pattern, "p.%05d.tif", &[]),
         (&pattern, "q.%05d.png", &["--frames", "1005-1017:3"]),
         (&input, "r.%03d.png", &[]),

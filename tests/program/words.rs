@@ -308,6 +308,7 @@ fn options_without_effect_are_refused_and_what_is_left_out_is_named() {
     for (output, options, words) in [
         ("a.pbm", &[][..], "stills end in .png, .tif, .pgm"),
         ("new/", &["--format", "png"], "new/%04d.png' for such files"),
+        ("new/", &["--format", "ico"], "new/%04d.ico' for such files"),
         ("n%d.png", &["--format", "png"], "end the name in .png"),
     ] {
         let output = format!("{stills}/{output}");

@@ -1091,6 +1091,25 @@ fn frames_that_containers_count_are_missed() {
         frames == 20 && said.contains("its header says 2.000 s"),
         "{frames}: {said}"
     );
+    // MXF, whose demuxer goes on behind the hole.
+    let mpeg2 = [
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=d=2:r=48000",
+        "-c:v",
+        "mpeg2video",
+        "-c:a",
+        "pcm_s16le",
+    ];
+    let (frames, said) = spoilt("hole.mxf", &mpeg2, |bytes, _| {
+        let (from, to) = (bytes.len() * 45 / 100, bytes.len() * 60 / 100);
+        bytes[from..to].fill(0);
+    });
+    assert!(
+        frames < 50 && said.contains("of its 50 frames are there"),
+        "{frames}: {said}"
+    );
     // Files that were joined.
     for (name, options) in [
         ("joined.mp4", &["-c:v", "mpeg4"][..]),

@@ -2004,4 +2004,70 @@ fn channels_are_kept_or_named() {
     warnings(&input, &output, &["--audio-encoder", "ac3"]);
     assert_eq!(codecs(&output), ["h264", "ac3"]);
     assert!(!packets(&output, "0:a").is_empty());
+    // FFmpeg hands five channels to libopus in another order; each is louder than the one before.
+    let (input, output) = (at("rising.mkv"), at("rising.webm"));
+    let tones: Vec<String> = (1..=5)
+        .map(|n| format!("0.1*{n}*sin(2*PI*{}*t)", 200 * n))
+        .collect();
+    let sound = format!("aevalsrc={}:c=5.0:s=48000:d=1", tones.join("|"));
+    let video = [
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48:r=25:d=1",
+        "-f",
+        "lavfi",
+        "-i",
+        &sound,
+    ];
+    ffmpeg(
+        &[
+            &video[..],
+            &["-c:v", "libx264", "-c:a", "flac", input.to_str().unwrap()],
+        ]
+        .concat(),
+    );
+    let louder = |path: &Path| {
+        let path = path.to_str().unwrap();
+        let run = run(
+            "ffmpeg",
+            &["-v", "error", "-i", path, "-map", "0:a", "-f", "f32le", "-"],
+        );
+        let (numbers, _) = run.stdout.as_chunks::<4>();
+        let mut loudness = [0.0; 5];
+        for (at, &number) in numbers.iter().enumerate() {
+            loudness[at % 5] += f64::from(f32::from_le_bytes(number)).powi(2);
+        }
+        loudness.windows(2).all(|pair| pair[0] < pair[1])
+    };
+    let quick = ["--encoder", "libvpx", "--encoder-option", "deadline=realtime"];
+    warnings(&input, &output, &quick);
+    assert!(louder(&input) && louder(&output), "{:?}", codecs(&output));
+    let output = at("opus.mkv");
+    let said = warnings(&input, &output, &["--audio-encoder", "libopus"]).join("\n");
+    assert!(said.contains("5.0 becomes"), "{said}");
+    // Twelve channels that have no places cannot be mixed.
+    let (input, output) = (at("twelve.mov"), at("twelve.ts"));
+    let tones: Vec<String> = (1..=12)
+        .map(|n| format!("0.05*sin(2*PI*{}*t)", 100 * n))
+        .collect();
+    let sound = format!("aevalsrc={}:s=48000:d=1", tones.join("|"));
+    let video = [
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48:r=25:d=1",
+        "-f",
+        "lavfi",
+        "-i",
+        &sound,
+    ];
+    let end = ["-c:v", "libx264", "-c:a", "pcm_s24le", input.to_str().unwrap()];
+    ffmpeg(&[&video[..], &end].concat());
+    let said = warnings(&input, &output, &[]).join("\n");
+    assert!(
+        said.contains("is left out") && said.contains("12 channels"),
+        "{said}"
+    );
+    assert_eq!(codecs(&output), ["h264"]);
 }

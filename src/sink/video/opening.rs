@@ -29,7 +29,8 @@ fn stills_wanted(options: &VideoOptions) -> Option<String> {
     let name = options.muxer.as_deref()?;
     let is_no_container = match Muxer::in_memory(Some(name), &options.path) {
         Err(MuxerFailure::NoFile(muxer)) => muxer.starts_with("image2"),
-        Err(MuxerFailure::Unknown | MuxerFailure::Open(_)) | Ok(_) => false,
+        // Icons are written as stills: FFmpeg's muxer does not fill up the rows of their masks.
+        Err(MuxerFailure::Unknown | MuxerFailure::Open(_)) | Ok(_) => name == "ico",
     };
     is_no_container.then(|| {
         let is_folder = options.path.is_dir() || options.path.as_os_str().as_encoded_bytes().ends_with(b"/");

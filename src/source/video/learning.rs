@@ -115,6 +115,9 @@ impl VideoSource {
     /// A hint for the progress bar.
     fn expected_frames(&self) -> Option<u64> {
         let facts = self.input.demuxer.stream(self.input.stream)?;
+        if facts.is_cover {
+            return Some(1);
+        }
         if facts.frames > 0 {
             return u64::try_from(facts.frames).ok();
         }

@@ -133,6 +133,10 @@ impl FilterArguments {
     pub(in crate::cli) fn pinned(&self, info: &StreamInfo) -> Result<Vec<PinnedFilter>, Failure> {
         let chain = self.filtering.chain();
         let labels = self.filtering.filters().map(|filter| filter.label.clone());
+        if self.single()?.input.is_images() {
+            // Each picture may have its own format; the version of framepipe decides what is made of it.
+            return Ok(labels.map(|name| PinnedFilter::new(name, "")).collect());
+        }
         let format = luma::filtered_format(info.format, &chain.planes);
         let steps: Vec<String> = if format.is_float() {
             let plan = FloatPlan::new(&chain, format, &info.colour).map_err(EngineError::from)?;

@@ -29,6 +29,9 @@ const LONGEST_SILENCE: i64 = 60;
 /// can tell from the source.
 const BITS_PER_CHANNEL: i64 = 96_000;
 
+/// Layouts whose channels FFmpeg hands to libopus in another order than it says.
+const OPUS_PERMUTES: [&str; 4] = ["5.0", "5.0(side)", "6.1", "6.1(back)"];
+
 /// Samples in a frame of an encoder that takes any number.
 const ANY_FRAME: c_int = 1024;
 
@@ -222,7 +225,9 @@ impl AudioTranscoder {
         }
         let taken = version::channel_layouts(kind.codec);
         let taken: Vec<Channels> = taken.iter().map(Channels::read).collect();
-        let takes = |c: &Channels| taken.is_empty() || taken.contains(c);
+        let is_permuted =
+            |c: &Channels| kind.name() == "libopus" && OPUS_PERMUTES.contains(&c.word().as_str());
+        let takes = |c: &Channels| (taken.is_empty() || taken.contains(c)) && !is_permuted(c);
         let fewer = taken
             .iter()
             .copied()
@@ -230,8 +235,10 @@ impl AudioTranscoder {
             .max_by_key(|c| c.count);
         let mut layouts = Vec::new();
         let usual = [own.count, 2, 1].map(Channels::usual);
+        // Channels of which nobody knows the places cannot be mixed.
+        let reaches = |c: &Channels| c.count == own.count || own.named().is_named();
         for channels in [own].into_iter().chain([usual[0]]).chain(fewer).chain(usual) {
-            if takes(&channels) && !layouts.contains(&channels) {
+            if takes(&channels) && reaches(&channels) && !layouts.contains(&channels) {
                 layouts.push(channels);
             }
         }

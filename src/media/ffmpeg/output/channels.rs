@@ -50,6 +50,11 @@ impl Channels {
         channels
     }
 
+    /// True if it is known which speakers they are for.
+    pub(super) fn is_named(self) -> bool {
+        self.mask != 0
+    }
+
     /// The layout for FFmpeg; it has no memory of its own.
     pub(super) fn layout(self) -> ffi::AVChannelLayout {
         // SAFETY: an all-zero layout is valid and empty; both calls fill it.

@@ -32,6 +32,7 @@ const OWN_TEXTS: &[&str] = &[
     "product_uid",
     "product_name",
     "product_version",
+    "product_version_num",
     "company_name",
     "toolkit_version",
     "toolkit_version_num",

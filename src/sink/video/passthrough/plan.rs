@@ -415,7 +415,15 @@ impl Planner<'_> {
     /// Sound of stream `index` by an encoder of `kind`, in the form nearest to the source that encoder and
     /// container take.
     fn encoded(&self, index: usize, kind: AudioEncoderKind) -> Result<Box<AudioTranscoder>, String> {
-        let mut reason = "the form of its samples is unknown".to_owned();
+        let channels = self
+            .reader
+            .demuxer
+            .stream(index)
+            .map_or(0, |facts| facts.channels);
+        let mut reason = match channels {
+            ..=2 => "the form of its samples is unknown".to_owned(),
+            n => format!("{} has no form for its {n} channels", kind.name()),
+        };
         for form in AudioTranscoder::forms(&self.reader.demuxer, index, kind) {
             let opened = explained(|| {
                 AudioTranscoder::open(

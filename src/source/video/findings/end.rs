@@ -58,7 +58,7 @@ impl VideoSource {
                 .map(|complaint| format!("its bytes make no sense ({complaint}) where reading ended")));
         }
         if self.findings.cut.is_none() {
-            self.findings.cut = self.lost_of_index();
+            self.findings.cut = self.lost_of_index().or_else(|| self.lost_of_mxf());
         }
         let format = self.input.demuxer.format_name();
         if self.findings.cut.is_none() && joined::begins_again(&self.file.path, format, reached) {
@@ -94,6 +94,21 @@ impl VideoSource {
             _ => Ok(()),
         }
     }
+
+    /// Pictures of an MXF file that its track counts and that are not there, as a sentence: FFmpeg goes on
+    /// behind what it cannot read.
+    fn lost_of_mxf(&self) -> Option<String> {
+        let (demuxer, read) = (&self.input.demuxer, self.findings.damage.read);
+        let is_whole =
+            demuxer.format_name() == "mxf" && !self.skip.has_sought() && demuxer.jumps().count == 0;
+        let facts = demuxer.stream(self.input.stream).filter(|_| is_whole)?;
+        // The track's ticks are frames.
+        let (num, den) = facts.mean_rate;
+        let frames = facts.duration.and_then(|ticks| u64::try_from(ticks).ok())?;
+        let counts_frames = (facts.time_base.num, facts.time_base.den) == (den, num);
+        (counts_frames && read < frames).then(|| format!("only {read} of its {frames} frames are there"))
+    }
+
     /// Pictures of an AVI file that its index does not lead to though its header counts them, as a sentence.
     /// Those behind a lost one come too early.
     fn lost_of_index(&self) -> Option<String> {
