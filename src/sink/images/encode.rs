@@ -92,18 +92,8 @@ impl Picture<'_> {
                 out.write_all(&self.jpeg(options.jpeg_quality).map_err(io::Error::other)?)?;
             }
             ImageKind::WebP => self.annotated(WebPEncoder::new_lossless(&mut out))?,
-            ImageKind::Bmp => BmpEncoder::new(&mut out).write_image(
-                &self.pixels,
-                self.width,
-                self.height,
-                self.stored.color_type(),
-            )?,
-            ImageKind::Ico => IcoEncoder::new(&mut out).write_image(
-                &self.pixels,
-                self.width,
-                self.height,
-                self.stored.color_type(),
-            )?,
+            ImageKind::Bmp => self.plain(BmpEncoder::new(&mut out))?,
+            ImageKind::Ico => self.plain(IcoEncoder::new(&mut out))?,
             ImageKind::Tiff => self.tiff(&mut out).map_err(|e| match e {
                 tiff::TiffError::IoError(e) => ImageError::IoError(e),
                 e => ImageError::IoError(io::Error::other(e)),
@@ -139,6 +129,10 @@ impl Picture<'_> {
                 .set_exif_metadata(exif(orientation))
                 .map_err(ImageError::Unsupported)?;
         }
+        self.plain(encoder)
+    }
+
+    fn plain(&self, encoder: impl ImageEncoder) -> Result<(), ImageError> {
         encoder.write_image(&self.pixels, self.width, self.height, self.stored.color_type())
     }
 

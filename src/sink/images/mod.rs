@@ -667,8 +667,7 @@ fn have_only(pixels: &[u8], stored: Stored, bits: &[u8]) -> bool {
         }
         [value << lower, scaled, repeated].contains(&sample)
     };
-    let mut channels = stored.channels.iter().zip(bits).enumerate();
-    channels.all(|(slot, (_, &bits))| {
+    bits.iter().enumerate().all(|(slot, &bits)| {
         let bits = u32::from(bits);
         // Sixteen bits are little-endian here.
         let samples = pixels
