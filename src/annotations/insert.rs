@@ -2,7 +2,7 @@
 
 use super::containers::{bmp, jpeg, png, pnm, tiff, webp};
 use super::kind::Container;
-use super::{Annotations, DATE_TIME, Density, DensityUnit, exif, once, word, xmp};
+use super::{Annotations, DATE_TIME, DensityUnit, exif, once, word, xmp};
 
 /// Puts annotations into `encoded`, a whole file without any but an ICC profile and an orientation, and names
 /// what it cannot hold.
@@ -108,27 +108,4 @@ pub(super) fn time_text([y1, y0, month, day, hour, minute, second]: [u8; 7]) -> 
     let is_time =
         (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
     is_time.then(|| format!("{year:04}:{month:02}:{day:02} {hour:02}:{minute:02}:{second:02}"))
-}
-
-/// Names all of the annotations: the file is none that they could be put into.
-pub(super) fn all_lost(annotations: &Annotations, orientation: Option<u8>, lost: &mut Vec<&'static str>) {
-    let density = annotations.density.map_or(word::RESOLUTION, Density::word);
-    for (there, word) in [
-        (annotations.exif.is_some(), word::EXIF),
-        (annotations.xmp.is_some(), word::XMP),
-        (annotations.iptc.is_some(), word::IPTC),
-        (annotations.density.is_some(), density),
-        (!annotations.texts.is_empty(), word::TEXT),
-        (annotations.gamma.is_some(), word::GAMMA),
-        (annotations.chromaticities.is_some(), word::CHROMATICITIES),
-        (annotations.cicp.is_some(), word::CICP),
-        (annotations.has_hdr(), word::HDR),
-        (annotations.significant_bits.is_some(), word::SIGNIFICANT_BITS),
-        (annotations.time.is_some(), word::TIME),
-        (orientation.is_some_and(|o| o > 1), word::ORIENTATION),
-    ] {
-        if there {
-            once(lost, word);
-        }
-    }
 }

@@ -1,9 +1,11 @@
 //! All that one file says beside its pixels, and the sentences about what is left out of it.
 
 use super::Annotations;
-use super::read::MOST_SEARCHED;
 use crate::messages::metadata_limit::too_large;
 use crate::wording::listed;
+
+/// Bytes of the largest file that is read whole to be searched.
+pub(super) const MOST_SEARCHED: u64 = 256 << 20;
 
 /// All that a file says beside its pixels.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -19,13 +19,16 @@
 
 mod bytes;
 mod containers;
+mod excerpt;
 mod exif;
 mod insert;
 mod kind;
+mod lost;
 mod metadata;
 mod photoshop;
 mod read;
 mod structure;
+mod word;
 mod xmp;
 
 #[cfg(feature = "images")]
@@ -44,6 +47,7 @@ pub(crate) use structure::Arrangement;
 
 use crate::messages::metadata_limit::METADATA_LIMIT;
 use exif::without_prefix;
+use lost::once;
 use std::sync::Arc;
 
 /// The most texts that are carried from one file.
@@ -53,30 +57,6 @@ const TEXT_LIMIT: usize = 4096;
 const DATE_TIME: &str = "DateTime";
 
 const METRES_PER_INCH: f64 = 0.0254;
-
-/// The words for what can be lost.
-mod word {
-    pub(super) const PROFILE: &str = "colour (ICC) profile";
-    pub(super) const EXIF: &str = "Exif";
-    pub(super) const XMP: &str = "XMP";
-    pub(super) const EXTENDED_XMP: &str = "extended XMP";
-    pub(super) const IPTC: &str = "IPTC";
-    pub(super) const RESOLUTION: &str = "resolution (DPI)";
-    pub(super) const ASPECT: &str = "pixel aspect ratio";
-    pub(super) const TEXT: &str = "text";
-    pub(super) const FURTHER_TEXTS: &str = "texts beyond the first 4096";
-    pub(super) const GAMMA: &str = "gamma";
-    pub(super) const CHROMATICITIES: &str = "chromaticities";
-    pub(super) const CICP: &str = "CICP colour";
-    pub(super) const HDR: &str = "HDR mastering data";
-    pub(super) const SIGNIFICANT_BITS: &str = "significant bits";
-    pub(super) const ORIENTATION: &str = "orientation";
-    pub(super) const TIME: &str = "time of change";
-    pub(super) const RESOURCES: &str = "Photoshop's resources";
-    pub(super) const LAYERS: &str = "Photoshop's layers";
-    pub(super) const MAKER_NOTE: &str = "MakerNote (JPEG, PNG and WebP alone keep its offsets right)";
-    pub(super) const LANGUAGE: &str = "languages and translated names of texts";
-}
 
 /// What the numbers of a [`Density`] count pixels by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -276,6 +256,17 @@ impl Annotations {
         stated
     }
 
+    /// The annotations with the resolution that the Exif block states where the file itself states none.
+    fn with_density_of_exif(mut self) -> Self {
+        let inner = self.exif.as_deref().and_then(exif::density);
+        if self.density.is_none_or(|d| d.unit == DensityUnit::None)
+            && let Some(inner) = inner
+        {
+            self.density = Some(inner);
+        }
+        self
+    }
+
     fn has_hdr(&self) -> bool {
         self.mastering_display.is_some() || self.content_light.is_some()
     }
@@ -325,12 +316,6 @@ impl Annotations {
             return;
         }
         self.texts.push((name.to_owned(), text));
-    }
-}
-
-fn once(words: &mut Vec<&'static str>, word: &'static str) {
-    if !words.contains(&word) {
-        words.push(word);
     }
 }
 

@@ -1,70 +1,11 @@
-//! Reading: an excerpt of a file, and what it says.
+//! Reading: what the excerpt of a file says.
 
 use super::bytes::take_array;
 use super::containers::{bmp, boxes, dpx, gif, jpeg, png, pnm, psd, tiff, webp};
 use super::kind::Container;
-use super::metadata::FileMetadata;
-use super::{Annotations, DensityUnit, exif, once, word};
-use crate::messages::metadata_limit::METADATA_LIMIT;
+use super::metadata::{FileMetadata, MOST_SEARCHED};
+use super::{Annotations, once, word};
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
-
-/// The most names of what is left out of one file.
-const UNKNOWN_LIMIT: usize = 4096;
-
-/// The parts of a file that say something, as a small file of the same kind.
-pub(super) struct Excerpt {
-    pub(super) bytes: Vec<u8>,
-    pub(super) icc_profile: Option<Vec<u8>>,
-    pub(super) too_large: Vec<&'static str>,
-    pub(super) damaged: Vec<&'static str>,
-    pub(super) unknown: Vec<String>,
-    pub(super) hints: Vec<&'static str>,
-    pub(super) plays: Option<u32>,
-    pub(super) frames: Option<(u32, u32)>,
-    pub(super) has_default_picture: bool,
-    pub(super) has_shallow_key: bool,
-    pub(super) changes: Vec<String>,
-}
-
-impl Excerpt {
-    pub(super) fn new(head: &[u8]) -> Self {
-        Self {
-            bytes: head.to_vec(),
-            icc_profile: None,
-            too_large: Vec::new(),
-            damaged: Vec::new(),
-            unknown: Vec::new(),
-            hints: Vec::new(),
-            plays: None,
-            frames: None,
-            has_default_picture: false,
-            has_shallow_key: false,
-            changes: Vec::new(),
-        }
-    }
-
-    /// Notes the name of what is left out.
-    pub(super) fn leave_out(&mut self, name: String) {
-        if !self.unknown.contains(&name) && self.unknown.len() < UNKNOWN_LIMIT {
-            self.unknown.push(name);
-        }
-    }
-
-    /// True if `len` more bytes have room; else what they are is named. A profile stands apart from the rest.
-    pub(super) fn has_room(&mut self, len: u64, word: &'static str) -> bool {
-        let taken = if word == word::PROFILE {
-            0
-        } else {
-            self.bytes.len()
-        };
-        let room = METADATA_LIMIT.saturating_sub(taken);
-        let fits = usize::try_from(len).is_ok_and(|len| len <= room);
-        if !fits {
-            once(&mut self.too_large, word);
-        }
-        fits
-    }
-}
 
 /// What a file says beside its pixels. Damaged parts are passed over.
 #[must_use]
@@ -127,9 +68,6 @@ pub fn read_from(
     })
 }
 
-/// Bytes of the largest file that is read whole to be searched.
-pub(super) const MOST_SEARCHED: u64 = 256 << 20;
-
 /// What a file says whose pixels FFmpeg decodes, or which is an animation: GIF, PNG, WebP, PSD, DPX, AVIF,
 /// HEIF, JPEG 2000 and JPEG XL in boxes. Of others nothing is read but the first bytes.
 pub fn search(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
@@ -178,23 +116,13 @@ pub fn search(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
 
 /// What an excerpt says.
 pub(super) fn understood(container: Container, file: &[u8]) -> Annotations {
-    with_density_of_exif(match container {
+    let found = match container {
         Container::Png => png::read(file),
         Container::Jpeg => jpeg::read(file),
         Container::WebP => webp::read(file),
         Container::Tiff => tiff::read(file),
         Container::Bmp => bmp::read(file),
         Container::Pnm => Annotations::default(),
-    })
-}
-
-/// The annotations with the resolution that the Exif block states where the file itself states none.
-pub(super) fn with_density_of_exif(mut found: Annotations) -> Annotations {
-    let inner = found.exif.as_deref().and_then(exif::density);
-    if found.density.is_none_or(|d| d.unit == DensityUnit::None)
-        && let Some(inner) = inner
-    {
-        found.density = Some(inner);
-    }
-    found
+    };
+    found.with_density_of_exif()
 }

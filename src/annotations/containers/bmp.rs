@@ -10,8 +10,8 @@
 //! ```
 
 use crate::annotations::bytes::{latin1, le32, overwrite, part, take_exactly};
-use crate::annotations::insert::all_lost;
-use crate::annotations::read::Excerpt;
+use crate::annotations::excerpt::Excerpt;
+use crate::annotations::lost::all_lost;
 use crate::annotations::{Annotations, Density, DensityUnit, once, word};
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 

@@ -11,7 +11,6 @@
 
 use super::jpeg_xl::CodestreamHeader;
 use crate::annotations::bytes::{array, be16, be32, part};
-use crate::annotations::read::with_density_of_exif;
 use crate::annotations::{Density, DensityUnit, FileMetadata, once, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 use std::io::Read;
@@ -93,7 +92,7 @@ pub fn read(file: &[u8]) -> FileMetadata {
         }
     }
     found.damaged = std::mem::take(&mut found.annotations.damaged);
-    found.annotations = with_density_of_exif(found.annotations);
+    found.annotations = found.annotations.with_density_of_exif();
     found
 }
 

@@ -8,9 +8,9 @@
 //! A segment holds 65533 bytes. What is longer is lost, an Exif block but for the orientation.
 
 use crate::annotations::bytes::{be16, identifier, overwrite, take_exactly, text};
+use crate::annotations::excerpt::Excerpt;
 use crate::annotations::exif::without_prefix;
-use crate::annotations::insert::all_lost;
-use crate::annotations::read::Excerpt;
+use crate::annotations::lost::all_lost;
 use crate::annotations::{Annotations, Density, DensityUnit, exif, once, photoshop, word};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};

@@ -17,9 +17,9 @@ use flate2::read::{ZlibDecoder, ZlibEncoder};
 
 use super::jpeg;
 use crate::annotations::bytes::{array, be32, latin1, part, pass, take_array, take_exactly};
+use crate::annotations::excerpt::Excerpt;
 use crate::annotations::exif::without_prefix;
-use crate::annotations::insert::all_lost;
-use crate::annotations::read::Excerpt;
+use crate::annotations::lost::all_lost;
 use crate::annotations::{Annotations, Density, DensityUnit, exif, instant_frames, once, photoshop, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 

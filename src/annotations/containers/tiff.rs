@@ -10,11 +10,11 @@
 //! entries in it, so reading makes a block of them and writing parses a block.
 
 use crate::annotations::bytes::{overwrite, take_array, take_exactly, text};
+use crate::annotations::excerpt::Excerpt;
 use crate::annotations::exif::{
     Editor, Order, Reader, TEXTS, has_fixed_note, is_bare, is_fixed, tag, value_size,
 };
-use crate::annotations::insert::all_lost;
-use crate::annotations::read::Excerpt;
+use crate::annotations::lost::all_lost;
 use crate::annotations::{Annotations, once, photoshop, structure, word};
 use std::io::{self, BufRead, Seek, SeekFrom};
 

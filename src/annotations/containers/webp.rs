@@ -9,8 +9,8 @@
 //! Resolution and texts go into the Exif block, the only place for them.
 
 use crate::annotations::bytes::{array, latin1, le32, overwrite, part, pass, take_array, take_exactly};
-use crate::annotations::insert::all_lost;
-use crate::annotations::read::Excerpt;
+use crate::annotations::excerpt::Excerpt;
+use crate::annotations::lost::all_lost;
 use crate::annotations::{Annotations, DensityUnit, exif, once, word};
 use std::io::{self, BufRead, Seek};
 
