@@ -48,6 +48,9 @@ const WHITE_POINT: u16 = 318;
 const PRIMARIES: u16 = 319;
 const SUB_DIRECTORIES: u16 = 330;
 const SUBFILE: u16 = 254;
+/// What the least and the greatest sample of a picture are, by which viewers of science stretch contrast. A
+/// filter changes both.
+const SAMPLE_RANGE: [u16; 4] = [280, 281, 340, 341];
 
 /// Tags that say how pixels are stored, which their decoder knows, those of fax machines, printers' screens
 /// and statistics of the samples among them.
@@ -57,7 +60,7 @@ fn is_storage(tag: u16) -> bool {
         SUBFILE..=259
             | 262..=266
             | 273
-            | 277..=281
+            | 277..=279
             | 284
             | 288
             | 289
@@ -67,7 +70,8 @@ fn is_storage(tag: u16) -> bool {
             | 320..=328
             | 332..=334
             | 336
-            | 338..=341
+            | 338
+            | 339
             | 347
             | 512..=521
             | 529..=532
@@ -236,6 +240,10 @@ impl<R: BufRead + Seek> Copier<'_, R> {
                 ICC => false,
                 PAGE_NUMBER | WHITE_POINT | PRIMARIES | SUB_DIRECTORIES => {
                     self.says_more(tag, record, size)?
+                }
+                tag if SAMPLE_RANGE.contains(&tag) => {
+                    once(&mut self.found.hints, "least and greatest sample value");
+                    false
                 }
                 tag => !is_storage(tag),
             };
@@ -572,6 +580,18 @@ mod tests {
         let page = page.map(|_| first as u64);
         let found = read_from(Container::Tiff, &mut io::Cursor::new(file), page);
         found.unwrap().unknown
+    }
+
+    #[test]
+    fn the_range_of_samples_is_a_hint_that_a_filter_makes_untrue() {
+        for tag in SAMPLE_RANGE {
+            let mut editor = Editor::empty(Order::Little);
+            editor.set_short(tag, 7).unwrap();
+            let file = editor.finish().unwrap();
+            let found = read_from(Container::Tiff, &mut io::Cursor::new(file), None).unwrap();
+            assert_eq!(found.hints, ["least and greatest sample value"]);
+            assert!(found.unknown.is_empty());
+        }
     }
 
     fn fractions(order: Order, values: &[u32]) -> Vec<u8> {
