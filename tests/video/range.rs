@@ -384,6 +384,35 @@ fn first_sound(path: &Path) -> f64 {
 }
 
 #[test]
+fn a_range_near_the_beginning_has_its_first_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, sound) in [
+        ("a.avi", "pcm_s16le"),
+        ("b.avi", "aac"),
+        ("c.mkv", "pcm_s16le"),
+        ("d.mov", "pcm_s16le"),
+        ("e.mp4", "aac"),
+    ] {
+        let input = folder.path().join(name);
+        let sine = "sine=f=440:r=48000:d=4,volume=8";
+        let mut options = vec!["-f", "lavfi", "-i", MOVING, "-f", "lavfi", "-i", sine];
+        options.extend(["-c:v", "libx264", "-bf", "0", "-g", "25", "-c:a", sound]);
+        options.push(input.to_str().unwrap());
+        ffmpeg(&options);
+        for start in ["0.5", "1.5"] {
+            let output = folder.path().join("out.mkv");
+            filtered(
+                &input,
+                &output,
+                &["--start", start, "--duration", "0.4", "--strict"],
+            );
+            let first = first_sound(&output);
+            assert!(first < 0.05, "{name} from {start} s: silent for {first} s");
+        }
+    }
+}
+
+#[test]
 fn sound_subtitles_and_chapters_are_cut_to_the_range() {
     let folder = tempfile::tempdir().unwrap();
     let words = folder.path().join("words.srt");

@@ -16,7 +16,7 @@ mod unforeseen;
 
 use super::sound::TOO_SHORT_TO_HEAR;
 use crate::frame::Rational;
-use crate::media::ffmpeg::{AvError, Demuxer, Medium, Packet, StreamFacts};
+use crate::media::ffmpeg::{AvError, Demuxer, Medium, OpenFailure, Packet, StreamFacts};
 use crate::sink::video::container::{Container, PACKETS_TRIED};
 use crate::sink::video::passthrough::selection::StreamOptions;
 use crate::source::{Origin, ReadRange};
@@ -96,10 +96,10 @@ impl Reader {
         if origin.path.exists() && !origin.path.is_file() {
             return not_copied(ONCE);
         }
-        match Demuxer::open(&origin.path, origin.access, None) {
+        match begun(origin) {
             Ok(demuxer) if !origin.path.is_file() && !demuxer.can_seek() => not_copied(ONCE),
             Ok(demuxer) => {
-                let mut reader = Reader::of(begun(demuxer, origin), origin);
+                let mut reader = Reader::of(demuxer, origin);
                 reader.matroska = OfMatroska::read(&mut reader.demuxer, &origin.path);
                 Ok(reader)
             }
@@ -386,15 +386,24 @@ fn outlined(origin: &Origin) -> Option<Reader> {
     })
 }
 
-/// An input of which only a stretch is wanted, near the beginning of that.
-fn begun(mut demuxer: Demuxer, origin: &Origin) -> Demuxer {
-    demuxer.cut(origin.stretch.start, origin.stretch.end);
-    if demuxer.begins_later()
+/// Opens an input near the beginning of the stretch of it that is wanted.
+fn begun(origin: &Origin) -> Result<Demuxer, OpenFailure> {
+    let open = || {
+        let mut demuxer = Demuxer::open(&origin.path, origin.access, None)?;
+        demuxer.cut(origin.stretch.start, origin.stretch.end);
+        Ok(demuxer)
+    };
+    let mut demuxer = open()?;
+    let ahead = origin.stretch.start as f64 / 1e9;
+    if ahead > INTERLEAVED
         && demuxer.has_exact_index()
         && let Some(base) = demuxer.time_base(origin.stream)
+        && demuxer
+            .seek(origin.stream, -(INTERLEAVED / base.to_f64()) as i64)
+            .is_err()
     {
-        // Where it fails the input is read from where it stands, the beginning.
-        let _ = demuxer.seek(origin.stream, -(INTERLEAVED / base.to_f64()) as i64);
+        // A demuxer that failed to seek has dropped the packets that streams were known from.
+        demuxer = open()?;
     }
-    demuxer
+    Ok(demuxer)
 }
