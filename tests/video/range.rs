@@ -831,6 +831,7 @@ fn ranges_of_files_pipes_and_generators() {
         (&y4m, &["--start", "2", "--end", "1"], "holds no frame"),
         (&y4m, &["--start", "abc"], "120f"),
         (&y4m, &["--frames", "3-9"], "--start"),
+        (&y4m, &["--frames", "3-3"], "--start"),
         (&y4m, &["--frames", "0"], "holds no frame"),
     ] {
         // A folder, which image files go into without a rate.

@@ -41,7 +41,15 @@ pub(crate) struct RangeArguments {
     /// numbers in a pattern's names, else by their place, counted from 0: 7, 1001-1100, 1001- (to the end),
     /// -1100 (from the beginning), 0-99:2 (every second).
     #[arg(long, value_name = "N|A-B[:STEP]", value_parser = frames, allow_hyphen_values = true)]
-    frames: Option<Selection>,
+    frames: Option<Frames>,
+}
+
+/// A choice of frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frames {
+    /// The most frames, or the number of an image file.
+    Number(i64),
+    Range(Selection),
 }
 
 /// How they are read, and what is taken for granted of the input.
@@ -91,15 +99,23 @@ fn pixels(text: &str) -> Result<u64, String> {
 impl RangeArguments {
     /// The number of frames that `--frames N` allows, for inputs other than image files.
     fn most_frames(&self, input: &Input) -> Option<u64> {
-        let one = |frames: &Selection| frames.first == frames.last && frames.step == 1;
-        let number = self.frames.filter(one)?.first?;
-        u64::try_from(number).ok().filter(|_| !input.is_images())
+        match self.frames {
+            Some(Frames::Number(number)) if !input.is_images() => u64::try_from(number).ok(),
+            _ => None,
+        }
     }
 
     /// The image files to be read.
     pub(crate) fn selection(&self, input: &Input) -> Selection {
-        let frames = self.frames.filter(|_| self.most_frames(input).is_none());
-        frames.unwrap_or_default()
+        match self.frames {
+            Some(Frames::Number(number)) if input.is_images() => Selection {
+                first: Some(number),
+                last: Some(number),
+                step: 1,
+            },
+            Some(Frames::Range(selection)) => selection,
+            _ => Selection::default(),
+        }
     }
 
     /// The frames to be read, of any input.
@@ -182,8 +198,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "write a number of seconds above 0, such as 10".to_owned())
 }
 
-/// A range of frames such as 1001-1100:2.
-fn frames(text: &str) -> Result<Selection, String> {
+/// A number of frames, or a range such as 1001-1100:2.
+fn frames(text: &str) -> Result<Frames, String> {
     let wrong = || {
         "write N, A-B, A- or -B, with :STEP behind a range for every so many, such as 1001-1100:2".to_owned()
     };
@@ -216,11 +232,12 @@ fn frames(text: &str) -> Result<Selection, String> {
         ),
         None => match range.strip_prefix('-') {
             Some(last) => (None, number(last)?),
+            None if range == text => return number(range)?.map(Frames::Number).ok_or_else(wrong),
             None => (number(range)?, number(range)?),
         },
     };
     if first.zip(last).is_some_and(|(first, last)| last < first) {
         return Err(format!("{range} ends before it begins"));
     }
-    Ok(Selection { first, last, step })
+    Ok(Frames::Range(Selection { first, last, step }))
 }
