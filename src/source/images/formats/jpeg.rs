@@ -381,10 +381,22 @@ impl Jpeg {
             return Err(words(&error));
         }
         let words = words(&error);
-        // Padding in front of the end loses nothing.
-        let is_harmless = words.contains("extraneous bytes before marker 0xd9");
-        Ok(damage.or((!is_harmless).then_some(words)))
+        Ok(damage.or((!is_of_padding(&words, data)).then_some(words)))
     }
+}
+
+/// True for the library's words about bytes between the last block of a picture and its end that are nothing
+/// but padding. Others are of blocks: a decoder that loses its place in damaged data ends too soon.
+pub(super) fn is_of_padding(words: &str, data: &[u8]) -> bool {
+    const WORDS: &str = "extraneous bytes before marker 0xd9";
+    let count = words.contains(WORDS).then(|| words.split_whitespace());
+    let Some(count) = count.and_then(|mut words| words.find_map(|word| word.parse::<usize>().ok())) else {
+        return false;
+    };
+    let behind = behind_end(data, &mut Coverage::default()).map_or(0, <[u8]>::len);
+    let scans = data.get(..(data.len() - behind).saturating_sub(2));
+    let mut last = scans.unwrap_or_default().iter().rev().take(count);
+    last.all(|byte| matches!(byte, 0 | 0xff))
 }
 
 /// The file without what stands between the segments of its header, and without those that decoding does not
@@ -561,6 +573,28 @@ mod tests {
         assert_eq!(same, pixels);
         assert!(read(b"\xff\xd8\xff\xe0 no picture".to_vec()).is_err());
         assert!(read(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn bytes_before_the_end_are_damage_unless_they_are_padding() {
+        let whole = picture();
+        let (pixels, _) = read(whole.clone()).unwrap();
+        let with = |at: usize, bytes: &[u8]| [&whole[..at], bytes, &whole[at..]].concat();
+        let end = whole.len() - 2;
+        for padding in [&[0; 30][..], &[0xff; 5], &[0; 1]] {
+            let (same, damage) = read(with(end, padding)).unwrap();
+            assert_eq!((same == pixels, damage), (true, None), "{padding:?}");
+        }
+        let (same, damage) = read(with(end, b"some words more")).unwrap();
+        assert_eq!(same, pixels);
+        assert!(damage.is_some_and(|words| words.contains("extraneous")));
+        // Here and there a decoder finds its place again, and nothing shows that.
+        let places: Vec<usize> = (end / 2..end - 40).filter(|&at| whole[at - 1] != 0xff).collect();
+        let silent = places.iter().filter(|&&at| {
+            let (other, damage) = read(with(at, &[0x5a, 0x31, 0x07, 0x99, 0x42])).unwrap();
+            other != pixels && damage.is_none()
+        });
+        assert!(silent.count() < places.len() / 10);
     }
 
     #[test]

@@ -111,8 +111,15 @@ impl Decoder {
             if strict {
                 // Not AV_EF_EXPLODE: with frame threads it makes FFmpeg 5.1 abort on an assertion of its own.
                 // Pictures that were patched are marked, and the source fails at the mark.
-                (*context).err_recognition |=
-                    (ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER) as c_int;
+                let mut looked_for = ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER;
+                // The zeros that fill up streams of constant rate would be errors.
+                if matches!(
+                    (*codec).id,
+                    ffi::AVCodecID::AV_CODEC_ID_MPEG1VIDEO | ffi::AVCodecID::AV_CODEC_ID_MPEG2VIDEO
+                ) {
+                    looked_for &= !ffi::AV_EF_BITSTREAM;
+                }
+                (*context).err_recognition |= looked_for as c_int;
             }
             let open = || ffi::avcodec_open2(context, codec, ptr::null_mut());
             AvError::check_opening(|| match (*codec).id {

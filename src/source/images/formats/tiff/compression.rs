@@ -13,6 +13,7 @@ use super::directory::{
     BITS, COMPRESSION, HEIGHT, PHOTOMETRIC, ROWS_PER_STRIP, SAMPLES, STRIP_COUNTS, STRIP_OFFSETS, WIDTH,
 };
 use super::{Problem, Result, damaged, unsupported};
+use crate::source::images::formats::jpeg::is_of_padding;
 use crate::source::images::formats::webp_chunks::{self, Missing};
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, ImageDecoder};
@@ -221,8 +222,7 @@ pub(super) fn unpack_jpeg(data: &[u8], shape: &Shape, raw: &mut [u8]) -> Result<
         },
     );
     match decoded {
-        // Padding in front of the end loses nothing.
-        Err(e) if !e.to_string().contains("extraneous bytes before marker 0xd9") => return Err(broken(e)),
+        Err(e) if !is_of_padding(&e.to_string(), &plain) => return Err(broken(e)),
         _ => {}
     }
     if !all.is_empty() {

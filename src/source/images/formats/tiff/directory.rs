@@ -218,20 +218,25 @@ impl Input {
     }
 
     /// The directories of the pages. Thumbnails (reduced copies of a page) and masks do not count, but for
-    /// the first.
-    pub(super) fn pages(&mut self, first: u64, mut next: u64) -> Vec<u64> {
+    /// the first. If one cannot be read, a sentence about that.
+    pub(super) fn pages(&mut self, first: u64, mut next: u64) -> (Vec<u64>, Option<String>) {
         let mut pages = vec![first];
         let mut seen = HashSet::from([first]);
         while next != 0 && seen.len() < MAX_PAGES as usize && seen.insert(next) {
-            let Ok((kind, following)) = self.glance(next) else {
-                break;
+            let (kind, following) = match self.glance(next) {
+                Ok(found) => found,
+                Err(problem) => {
+                    let read = pages.len();
+                    let lost = format!("what follows its page {read} cannot be read: {}", problem.words());
+                    return (pages, Some(lost));
+                }
             };
             if kind & (REDUCED | MASK) == 0 {
                 pages.push(next);
             }
             next = following;
         }
-        pages
+        (pages, None)
     }
 
     /// Whether a mask of a page, and not of its thumbnail, lies before the next page; `next` is the directory
@@ -409,6 +414,30 @@ mod tests {
             let masks = facts.lost.iter().filter(|words| words.contains("mask")).count();
             assert_eq!(masks == 1, named, "{kinds:?}");
         }
+    }
+
+    #[test]
+    fn pages_that_cannot_be_read_are_named() {
+        let whole = followed(&[0, 0, 0]);
+        let sentence = |bytes: &[u8]| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), bytes).unwrap();
+            let (pages, lost) = super::super::pages(file.path());
+            let alone = read(bytes).unwrap().0.lost.join("");
+            (pages.len(), lost.unwrap_or(alone))
+        };
+        assert_eq!(sentence(&whole), (4, String::new()));
+        // A directory has 18 bytes.
+        for (lacking, pages) in [(1, 3), (18, 3), (19, 2), (37, 1), (53, 1)] {
+            let (found, words) = sentence(&whole[..whole.len() - lacking]);
+            assert_eq!(found, pages, "{lacking}");
+            let read = format!("what follows its page {pages} cannot be read: the file ends early");
+            assert_eq!(words, read, "{lacking}");
+        }
+        let mut zeros = whole.clone();
+        let end = zeros.len();
+        zeros[end - 18..].fill(0);
+        assert!(sentence(&zeros).1.contains("its directory has no sensible size"));
     }
 
     #[test]

@@ -55,20 +55,31 @@ fn unsupported<T>(what: impl Into<String>) -> Result<T> {
     Err(Problem::Unsupported(what.into()))
 }
 
-/// Where the directories of a file's pages are, none if it is no TIFF file; and a sentence if it states that
-/// they are more.
+impl Problem {
+    /// What is wrong, without what follows from it.
+    fn words(&self) -> String {
+        match self {
+            Problem::Damaged(what) => what.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Where the directories of a file's pages are, none if it is no TIFF file; and a sentence if there are more
+/// than can be read, or if it states so.
 pub(in crate::source::images) fn pages(path: &Path) -> (Vec<u64>, Option<String>) {
     let found = || -> Result<_> {
         let (mut input, first) = Input::open(path)?;
         let (directory, next) = input.directory(first)?;
-        let pages = input.pages(first, next);
-        // For a single page its reader says so.
+        let (pages, lost) = input.pages(first, next);
         let stated = input
             .stacked(&directory)
-            .filter(|&stated| pages.len() > 1 && stated > pages.len() as u64);
+            .filter(|&stated| stated > pages.len() as u64);
         let lacking =
-            stated.map(|stated| format!("states {stated} pictures and holds {} pages", pages.len()));
-        Ok((pages, lacking))
+            || stated.map(|stated| format!("states {stated} pictures and holds {} pages", pages.len()));
+        // Of a single page its reader says so.
+        let lost = lost.or_else(lacking).filter(|_| pages.len() > 1);
+        Ok((pages, lost))
     };
     found().unwrap_or_default()
 }
@@ -139,9 +150,11 @@ impl Tiff {
     pub(in crate::source::images) fn open(path: &Path) -> Result<Tiff> {
         let (mut input, first) = Input::open(path)?;
         let (directory, next) = input.directory(first)?;
-        let pages = input.pages(first, next).len() as u32;
+        let (pages, lost) = input.pages(first, next);
+        let pages = pages.len() as u32;
         let stacked = input.stacked(&directory).filter(|_| pages == 1);
         let mut tiff = Tiff::of(input, (&directory, next), pages)?;
+        tiff.facts.lost.extend(lost);
         tiff.facts.lost.extend(
             stacked.map(|count| format!("{count} pictures are in the file, of which the first is read")),
         );
