@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 import re
@@ -12,6 +13,8 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from . import _program
 from ._arrays import Filters, specs
@@ -103,11 +106,18 @@ def _words(filters: list[str], options: dict[str, Option | Sequence[Option]]) ->
         option = "--" + name.replace("_", "-")
         each = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
         for one in each:
-            if one is True:
-                words.append(option)
-            elif one is not None and one is not False:
-                words.append(f"{option}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+            if one is None or isinstance(one, (bool, np.bool_)):
+                words += [option] if one else []
+            else:
+                words.append(f"{option}={_word(one)}")
     return words
+
+
+def _word(value: str | float | os.PathLike[str]) -> str:
+    """A value as the program reads it: a number without an exponent."""
+    if isinstance(value, float) and math.isfinite(value):
+        return np.format_float_positional(value, trim="-")
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
 def _keyword(option: str) -> str:
@@ -118,10 +128,11 @@ def _keyword(option: str) -> str:
 
 def _error(said: str, code: int) -> Exception:
     """The program's last word as an exception."""
-    _, found, sentence = said.rpartition("error: ")
+    # Behind notes and warnings, at the beginning of a line; what follows may have several.
+    _, found, sentence = ("\n" + said).rpartition("\nerror: ")
     if not found:
         return Error(f"the program ended with {code}: {said.strip() or 'it said nothing'}")
-    sentence = sentence.partition("\n\nUsage:")[0].strip()
+    sentence = sentence.partition("\n\nUsage:")[0].partition("\n\nFor more information")[0].strip()
     is_there = "exists" in sentence and "pass --overwrite" in sentence
     sentence = _OPTION.sub(lambda option: _keyword(option[1]), sentence)
     if is_there:

@@ -13,7 +13,7 @@ use crate::card::{CardMemory, RgbMaker};
 use crate::failure::Failure;
 use framepipe::convert::{ConvertError, Converter};
 use framepipe::frame::{
-    Buffer, Colour, Frame, Image, ImageMut, Layout, Metadata, PixelFormat, Range, Rational,
+    Buffer, Channel, Colour, Frame, Image, ImageMut, Layout, Metadata, PixelFormat, Range, Rational,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -124,6 +124,21 @@ impl Picture {
             Converter::new(from, to, layout.width(), layout.height())?.convert(frame)
         })
         .map_err(|error: ConvertError| Failure::error(error.to_string()))
+    }
+}
+
+/// Copies component `place.1` of plane `place.0` from a frame into another of the same layout.
+fn copy_component(from: &Frame, to: &mut Frame, place: (usize, usize)) {
+    let (plane, component) = place;
+    let geometry = from.layout().planes()[plane];
+    let size = from.layout().format().bytes_per_sample();
+    let pixel = geometry.channels * size;
+    for y in 0..geometry.height {
+        let (source, target) = (from.row(plane, y), to.row_mut(plane, y));
+        for (target, source) in target.chunks_exact_mut(pixel).zip(source.chunks_exact(pixel)) {
+            let at = component * size..(component + 1) * size;
+            target[at.clone()].copy_from_slice(&source[at]);
+        }
     }
 }
 
@@ -289,7 +304,10 @@ impl Picture {
             return Picture::of(py, &frame, self.time_base);
         }
         frame.metadata.colour.range = Range::Full;
-        let frame = Picture::converted(py, &frame, format)?;
+        let mut frame = Picture::converted(py, &frame, format)?;
+        if let Some(place) = format.place(Channel::Alpha) {
+            copy_component(&self.frame(py, self.index)?, &mut frame, place);
+        }
         Picture::of(py, &frame, self.time_base)
     }
 }

@@ -295,10 +295,10 @@ impl Reader {
         self.info.frame_rate.map(|rate| (rate.num, rate.den))
     }
 
-    /// How many frames will come, as far as the input says.
+    /// About how many frames will come. A range is counted by the rate, which may find none.
     #[getter]
     fn frames(&self) -> Option<u64> {
-        self.info.frames
+        self.info.frames.filter(|&frames| frames > 0)
     }
 
     /// What is read, and how, in words.
@@ -366,6 +366,12 @@ impl Reader {
     }
 
     fn abandon(&self) {
+        if std::process::id() != self.process {
+            // Its threads are another process's. One of them may have been in here.
+            let running = self.running.try_lock();
+            std::mem::forget(running.ok().and_then(|mut running| running.take()));
+            return;
+        }
         let running = self.running().take();
         if let Some(running) = running {
             running.stop.abandon();
@@ -386,12 +392,6 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        if std::process::id() == self.process {
-            self.abandon();
-        } else {
-            // Its threads are another process's. One of them may have been in here.
-            let running = self.running.try_lock();
-            std::mem::forget(running.ok().and_then(|mut running| running.take()));
-        }
+        self.abandon();
     }
 }

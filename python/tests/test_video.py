@@ -70,6 +70,53 @@ def test_ranges_begin_and_end_where_they_should(samples):
         assert [frame.planes[0].tobytes() for frame in reader] == whole[4:7]
 
 
+@pytest.mark.parametrize("name", ["clip-odd.mp4", "clip-vfr.mkv", "clip-rotated.mp4"])
+def test_a_frames_time_finds_it(samples, name):
+    with framepipe.open(samples / name) as reader:
+        whole = [(frame.time, frame.planes[0].tobytes()) for frame in reader]
+    for at in (1, 2, len(whole) // 2, len(whole) - 1):
+        with framepipe.open(samples / name, start=whole[at][0]) as reader:
+            assert reader.frames != 0
+            assert next(reader).planes[0].tobytes() == whole[at][1]
+        with framepipe.open(samples / name, end=whole[at][0]) as reader:
+            assert [frame.planes[0].tobytes() for frame in reader] == [samples for _, samples in whole[:at]]
+
+
+@pytest.mark.parametrize("format", ["rgba", "ya8", "yuva420p", "gbrap", "rgba64le", "yuva444p10le"])
+def test_other_colours_keep_alpha(samples, format):
+    with framepipe.open(samples / "still-rgba.png", format=format) as reader:
+        frame = next(reader)
+    other = frame.with_rgb(np.zeros_like(frame.to_rgb()))
+    alphas = [
+        planes[0][..., -1] if len(planes) == 1 else planes[3] for planes in (frame.planes, other.planes)
+    ]
+    assert len(np.unique(alphas[0])) > 2
+    np.testing.assert_array_equal(*alphas)
+
+
+def test_a_warning_is_the_callers(samples):
+    too_bright = "mask:rows=1 1 1:divisor=2"
+    with pytest.warns(UserWarning) as caught, framepipe.open(samples / "clip-odd.mp4", filters=too_bright):
+        pass
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_reader_is_closed_by_the_process_that_opened_it(samples):
+    with framepipe.open(samples / "clip-odd.mp4") as reader:
+        next(reader)
+        child = os.fork()
+        if child == 0:
+            try:
+                reader.close()
+                os._exit(0)
+            except BaseException:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert next(reader).index == 1
+
+
 def test_colours_are_converted_by_matrix_and_range(samples):
     with framepipe.open(samples / "clip-odd.mp4", end="1f") as reader:
         frame = next(reader)

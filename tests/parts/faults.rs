@@ -212,8 +212,11 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
     std::fs::write(record(3), &text_of).unwrap();
     assert!(!job.output.exists());
     done(&["join", text(&job.folder), "--keep-parts"]);
-    // What is there is not replaced.
-    assert!(refused(&["join", text(&job.folder)], 2).contains("exists"));
+    // What is there is not made again.
+    let status = done(&["status", text(&job.folder), "--json"]);
+    assert!(status.contains("\"joined\":true"), "{status}");
+    let again = done(&["join", text(&job.folder)]);
+    assert!(again.contains("is there already"), "{again}");
 }
 
 #[test]

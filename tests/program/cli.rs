@@ -297,6 +297,9 @@ fn a_dry_run_tells_the_plan_and_makes_nothing() {
     filter(0, &[&clip, &folder.name("deep/sub/"), "--dry-run"]);
     assert!(folder.names().is_empty());
     assert!(filter(1, &["missing.mp4", &out, "--dry-run"]).contains("missing.mp4"));
+    let still = folder.name("nowhere/a.png");
+    let refused = filter(1, &["synthetic:8x8:gray:25:1", &still, "--dry-run"]);
+    assert!(refused.contains("nowhere/a.png: No such file"), "{refused}");
     // What the run itself refuses before it begins is refused in the same words.
     let (there, report) = (folder.name("there.mkv"), folder.name("none/x.json"));
     fs::write(&there, "old").unwrap();

@@ -394,11 +394,18 @@ fn interrupted_jobs_go_on_and_broken_files_are_passed_over() {
         fs::write(input.join(broken), b"no picture").unwrap();
     }
     let fresh = folder.path().join("fresh");
-    let error = refused(&input, &fresh.join(""), &["--keep-going"]);
-    assert!(
-        error.contains("f0001.png") && error.contains("f0003.png"),
-        "{error}"
-    );
+    let list = folder.path().join("list.json");
+    let list = list.to_str().unwrap();
+    let options = ["--keep-going", "--report", list];
+    let error = refused(&input, &fresh.join(""), &options);
+    let found = json(list);
+    for (number, broken) in ["f0001.png", "f0003.png"].iter().enumerate() {
+        assert!(error.contains(broken), "{error}");
+        assert!(
+            found["warnings"][number].as_str().unwrap().contains(broken),
+            "{found}"
+        );
+    }
     assert_eq!(names(&fresh), ["f0002.png", "f0004.png"]);
     assert!(
         error.contains("output  2 PNG image files") && error.contains("\n2 frames in "),

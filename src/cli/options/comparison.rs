@@ -12,7 +12,7 @@ use framepipe::source::StreamInfo;
 pub(crate) enum Comparison {
     /// The left half before, the right half after, a line between them; the size stays.
     Split,
-    /// Both whole, before on the left; the width doubles, rounded up to whole chroma samples.
+    /// Both whole, before on the left, in a width rounded up to whole chroma samples; after is on the right.
     Side,
 }
 

@@ -278,16 +278,10 @@ impl Images {
             if count.is_some_and(|c| c > 1) {
                 return Err(self.several());
             }
-            // A device, such as /dev/null, is written whatever is there.
-            if let Target::Single(path) = &self.naming.place
-                && path.is_file()
-                && !self.options.overwrite
-            {
-                return Err(SinkError::Exists {
-                    path: self.label.clone(),
-                });
-            }
-            return Ok(());
+            return match &self.naming.place {
+                Target::Single(path) => self.look_at(path),
+                _ => Ok(()),
+            };
         }
         if let Some(folder) = self.naming.folder() {
             remove_left_overs(folder);
@@ -322,6 +316,18 @@ impl Images {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a single file that is there, or whose folder is not.
+    fn look_at(&self, path: &Path) -> Result<(), SinkError> {
+        let label = || self.label.clone();
+        // A device, such as /dev/null, is written whatever is there.
+        if path.is_file() && !self.options.overwrite {
+            return Err(SinkError::Exists { path: label() });
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let found = folder.map_or(Ok(()), |folder| folder.metadata().map(|_| ()));
+        found.map_err(|cause| SinkError::Io { path: label(), cause })
     }
 
     /// The first file that is there already of those that `count` frames without files of their own go to.

@@ -288,8 +288,8 @@ impl Single<'_> {
         })
     }
 
-    /// Prints the report, and writes it to its files, if there are any.
-    fn show(&self, report: &Report, finished: &Finished, files: Vec<AtomicFile>) -> Result<(), Failure> {
+    /// Prints the report.
+    fn show(&self, report: &Report, finished: &Finished) {
         if self.stats {
             // Asked for, even of a quiet run.
             let text = report.to_string();
@@ -304,7 +304,6 @@ impl Single<'_> {
                 let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
             }
         }
-        self.write_reports(report, &finished.measured, files)
     }
 
     /// Writes the report to its files.
@@ -543,7 +542,11 @@ fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), F
         })?;
     let measured = &finished.measured;
     let trace = arguments.trace.write(own.trace, &finished.task, measured);
-    single.show(&finished.report(remarks), &finished, own.reports)?;
+    let mut report = finished.report(remarks);
+    single.show(&report, &finished);
+    // Shown as the error that the run ends with.
+    report.warnings.extend(reasons(failures.as_ref()));
+    single.write_reports(&report, measured, own.reports)?;
     single.write_hashes(own.hashes, time_base)?;
     // A trace that cannot be written does not take the report with it.
     trace?;
@@ -552,7 +555,7 @@ fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), F
         return Err(Failure::Interrupted);
     }
     single.accept_ending(&finished)?;
-    passed_over(failures)
+    passed_over(&reasons(failures.as_ref()))
 }
 
 /// Prints the plans of runs, the `caveats` of all of them, and that nothing was done.
@@ -587,12 +590,19 @@ fn write_whole(file: AtomicFile, text: &str) -> Result<(), Failure> {
     Ok(file.commit()?)
 }
 
-/// An error that lists the files that were passed over, if there are any.
-fn passed_over(failures: Option<Failures>) -> Result<(), Failure> {
-    let Some(failures) = failures else { return Ok(()) };
+/// Why files were passed over, in their order.
+fn reasons(failures: Option<&Failures>) -> Vec<String> {
+    let Some(failures) = failures else {
+        return Vec::new();
+    };
     let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
     failures.sort();
-    let lines: Vec<String> = failures.iter().map(|(_, reason)| format!("  {reason}")).collect();
+    failures.iter().map(|(_, reason)| reason.clone()).collect()
+}
+
+/// An error that lists why files were passed over, if some were.
+fn passed_over(reasons: &[String]) -> Result<(), Failure> {
+    let lines: Vec<String> = reasons.iter().map(|reason| format!("  {reason}")).collect();
     match lines.len() {
         0 => Ok(()),
         1 => Err(Failure::Listed("1 file was passed over:".to_owned(), lines)),

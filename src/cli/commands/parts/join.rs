@@ -130,11 +130,13 @@ fn put_together(job: &JobFolder, plan: &Plan, wanted: &JoinArguments, stop: &Sto
     };
     let of_parts = verified.records.iter().flat_map(|record| &record.warnings);
     warn(&merged(of_parts.chain(&warnings).map(String::as_str)));
-    if wanted.layout == Layout::File && !wanted.keep_parts {
+    if wanted.layout == Layout::File {
         let target = target(plan);
         let output = (plan.output_kind != OutputKind::Images).then_some(target.as_path());
         job.set_joined(plan, output).map_err(super::job_failure)?;
-        job.remove_data(&verified.records);
+        if !wanted.keep_parts {
+            job.remove_data(&verified.records);
+        }
     }
     if !wanted.quiet {
         let _ = writeln!(
