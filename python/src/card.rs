@@ -7,8 +7,9 @@
 
 use crate::dlpack::SampleType;
 use crate::failure::Failure;
-use crate::filtering::{Recipe, caveats, channels_of, no_luma_on_card};
 use crate::idle::Idle;
+use crate::recipe::{Recipe, caveats, channels_of, no_luma_on_card};
+use crate::shared_memory::SharedMemory;
 use framepipe::PixelFormat;
 use framepipe::engine::EngineError;
 use framepipe::engine::cuda::{self, CardFilter, CardPicture, CardRgb, keeping_context};
@@ -45,36 +46,6 @@ pub(crate) struct CardMemory {
     is_known: AtomicBool,
 }
 
-/// The same, held by whoever was handed the array. Freed with the thread's own context current again after.
-#[derive(Clone)]
-pub(crate) struct SharedMemory {
-    memory: Option<Arc<cuda::CardMemory>>,
-    /// Bytes that are passed over.
-    offset: u64,
-}
-
-impl Drop for SharedMemory {
-    fn drop(&mut self) {
-        if let Some(memory) = self.memory.take().and_then(Arc::into_inner) {
-            keeping_context(|| drop(memory));
-        }
-    }
-}
-
-impl SharedMemory {
-    fn new(memory: cuda::CardMemory) -> SharedMemory {
-        SharedMemory {
-            memory: Some(Arc::new(memory)),
-            offset: 0,
-        }
-    }
-
-    /// The address of its first byte.
-    pub(crate) fn pointer(&self) -> u64 {
-        self.memory.as_ref().map_or(0, |memory| memory.pointer()) + self.offset
-    }
-}
-
 impl CardMemory {
     fn with(device: usize, memory: SharedMemory) -> CardMemory {
         CardMemory {
@@ -98,7 +69,7 @@ impl CardMemory {
         layout: &Layout,
         colour: &Colour,
     ) -> Result<(Layout, CardMemory), Failure> {
-        let Some(memory) = self.memory.memory.as_ref() else {
+        let Some(memory) = self.memory.memory() else {
             return Err(Failure::error("the frame's memory is gone"));
         };
         let is_known = self.is_known.load(Ordering::Relaxed);
@@ -108,7 +79,7 @@ impl CardMemory {
 
     /// A copy on the host.
     pub(crate) fn fetch(&self) -> Result<Vec<u8>, Failure> {
-        let memory = self.memory.memory.as_ref();
+        let memory = self.memory.memory();
         Ok(memory.map_or(Ok(Vec::new()), |memory| keeping_context(|| memory.fetch()))?)
     }
 
@@ -129,9 +100,7 @@ impl CardMemory {
 
     /// The same memory, from a byte on.
     fn after(&self, offset: u64) -> CardMemory {
-        let mut memory = self.shared();
-        memory.offset += offset;
-        CardMemory::with(self.device, memory)
+        CardMemory::with(self.device, self.shared().after(offset))
     }
 
     /// The address of its first byte.

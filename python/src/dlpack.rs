@@ -9,8 +9,8 @@
 //! that nobody took calls it itself. Here one is only looked at, while its capsule is held.
 #![allow(unsafe_code)]
 
-use crate::card::SharedMemory;
 use crate::failure::Failure;
+use crate::shared_memory::SharedMemory;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{CStr, c_char, c_void};

@@ -4,15 +4,17 @@
 //! ```text
 //!  framepipe/*.py       shapes, dtypes, defaults, documentation; programs use this
 //!       |
-//!  _framepipe (here)    array     where the pictures of an array lie
-//!       |               filtering arrays through an engine
-//!       |               card      arrays that lie on an NVIDIA card, filtered there
-//!       |               dlpack    how other libraries hand over such arrays, and get them
-//!       |               idle      filters of earlier calls, for the next ones
-//!       |               reader    a pipeline on threads of its own, whose sink is the caller's loop
-//!       |               writer    frames into a video file
-//!       |               picture   a frame as Python holds it
-//!       v               failure   errors as exceptions
+//!  _framepipe (here)    array          where the pictures of an array lie
+//!       |               recipe         what a call asks for
+//!       |               filtering      arrays through an engine
+//!       |               card           arrays that lie on an NVIDIA card, filtered there
+//!       |               shared_memory  memory of a card, held by whoever was handed an array in it
+//!       |               dlpack         how other libraries hand over such arrays, and get them
+//!       |               idle           filters of earlier calls, for the next ones
+//!       |               reader         a pipeline on threads of its own, whose sink is the caller's loop
+//!       |               writer         frames into a video file
+//!       |               picture        a frame as Python holds it
+//!       v               failure        errors as exceptions
 //!  framepipe (crate)
 //! ```
 //!
@@ -26,6 +28,8 @@ mod filtering;
 mod idle;
 mod picture;
 mod reader;
+mod recipe;
+mod shared_memory;
 mod writer;
 
 use pyo3::prelude::pymodule;
@@ -46,11 +50,20 @@ mod _framepipe {
     #[pymodule_export]
     use crate::failure::Error;
     #[pymodule_export]
-    use crate::filtering::{channels_of, check_filters, filter_pictures, forget_idle, largest_sample, masks};
+    use crate::filtering::{filter_pictures, masks};
     #[pymodule_export]
     use crate::picture::Picture;
     #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]
+    use crate::recipe::{channels_of, check_filters, largest_sample};
+    #[pymodule_export]
     use crate::writer::Writer;
+
+    /// After a fork.
+    #[pyfunction]
+    fn forget_idle() {
+        crate::filtering::forget_idle();
+        crate::card::forget_idle();
+    }
 }

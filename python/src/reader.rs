@@ -8,8 +8,9 @@
 
 use crate::card::RgbMaker;
 use crate::failure::{Failure, in_python};
-use crate::filtering::{self, Recipe};
+use crate::filtering;
 use crate::picture::Picture;
+use crate::recipe::{Recipe, caveats, no_luma_on_card};
 use framepipe::engine::cuda::{Cuda, CudaOptions, keeping_context};
 use framepipe::engine::none::NoFilter;
 use framepipe::engine::{Engine, luma};
@@ -147,11 +148,11 @@ fn start(
     // Tells now what the engine would tell at the first frame.
     let format = luma::filtered_format(info.format, &chain.planes);
     Plan::new(&chain, format, &info.colour).map_err(framepipe::engine::EngineError::from)?;
-    let caveats = filtering::caveats(&chain);
+    let caveats = caveats(&chain);
     let engine = match place {
         FramePlace::Host { engine } => filtering::engine(engine, chain, recipe.threads())?,
         FramePlace::Card(_) if format != info.format => {
-            return Err(filtering::no_luma_on_card("the frames lie"));
+            return Err(no_luma_on_card("the frames lie"));
         }
         FramePlace::Card(device) => {
             let options = CudaOptions {
