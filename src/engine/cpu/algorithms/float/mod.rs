@@ -23,6 +23,8 @@
 mod finish;
 mod levels;
 mod lines;
+mod masks;
+mod part;
 mod pyramid;
 mod strip;
 
@@ -34,9 +36,10 @@ use crate::engine::cpu::simd::float::{Float, Samples, Singles4};
 use crate::engine::cpu::simd::vector::Simd;
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::engine::cpu::threads::Threads;
-use crate::filter::{FloatCombining, FloatKernel, FloatMask, FloatStep, Step, WeightedKernel};
+use crate::filter::{FloatKernel, FloatMask, FloatStep, Step, WeightedKernel};
 use crate::frame::{Channel, Layout, PixelFormat, Plane};
 use levels::{PlaneLevels, float_step};
+use masks::Masks;
 use pyramid::Pyramid;
 use std::collections::BTreeMap;
 use strip::{FloatScratch, StripWork};
@@ -59,18 +62,6 @@ enum FloatLoops {
     Masks(Masks),
     /// A wide Gaussian.
     Pyramid(Pyramid),
-}
-
-/// The masks of a step.
-struct Masks {
-    /// Weights of the row pass of a separable mask.
-    row: Option<Vec<f32>>,
-    /// The masks, all of one size; for a separable mask its column.
-    masks: Vec<Taps<f32>>,
-    /// How the sums of the masks are combined; `None` for one mask.
-    combining: Option<FloatCombining>,
-    /// Columns and rows of the mask.
-    size: (usize, usize),
 }
 
 impl FloatLoops {
@@ -100,50 +91,6 @@ impl FloatLoops {
             }
             FloatLoops::Pyramid(_) => pyramid::COST,
         }
-    }
-}
-
-impl Masks {
-    /// Number of lines that [`ROWS`] output rows read.
-    fn lines(&self) -> usize {
-        self.size.1 + ROWS - 1
-    }
-
-    /// Width in pixels of the bands that a plane is split into.
-    fn band(&self, plane: &Plane) -> usize {
-        /// Samples of a ring that stays in the second-level cache.
-        const RING: usize = 1 << 16;
-        /// Samples of a ring of direct masks, which compute enough with each sample to load it from the next
-        /// cache.
-        const FAR_RING: usize = 1 << 20;
-        /// Samples of the sums of several masks.
-        const SUMS: usize = 1 << 15;
-        /// Fewest samples of a line that are worth starting the loops.
-        const LEAST: usize = 128;
-        let halo = 2 * (self.size.0 / 2) * plane.channels;
-        let samples = if self.row.is_some() {
-            RING / self.lines()
-        } else {
-            let lines = (FAR_RING / self.lines()).saturating_sub(halo).max(halo);
-            lines.min(SUMS / self.masks.len())
-        };
-        let most = samples.max(LEAST).div_ceil(plane.channels);
-        let bands = plane.width.div_ceil(most);
-        plane.width.div_ceil(bands)
-    }
-
-    /// Describes how a plane is filtered, with `vectors` vectors of `lanes` numbers of a row at once.
-    fn plan(&self, geometry: &Plane, (lanes, vectors): (usize, usize)) -> String {
-        let way = match (&self.row, self.masks.len()) {
-            (Some(_), _) => "separable".to_owned(),
-            (None, 1) => "direct".to_owned(),
-            (None, masks) => format!("{masks} masks"),
-        };
-        let bands = match geometry.width.div_ceil(self.band(geometry)) {
-            1 => String::new(),
-            n => format!(", in {n} bands"),
-        };
-        format!("{way}, {ROWS} rows of {vectors} vectors of {lanes} at once{bands}")
     }
 }
 

@@ -21,7 +21,7 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::strip::{FloatScratch, Part};
+use super::part::{Part, PartMemory};
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::Strip;
 use crate::engine::cpu::rows::sums::decimator::{Decimator, ROWS_AT_ONCE, Target};
@@ -110,14 +110,15 @@ impl Part<'_> {
         pyramid: &Pyramid,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        memory: &mut FloatScratch,
+        memory: &mut PyramidMemory,
+        PartMemory { starts, work }: &mut PartMemory,
     ) {
         let geometry = layout.planes()[strip.plane];
         let (channels, grid) = (geometry.channels, pyramid.kernel.grid);
         let (step, first_row) = (grid.step, self.first_row as i64);
         let samples = geometry.width * channels;
         let len = samples.next_multiple_of(S::LANES);
-        let starts = room(&mut memory.starts, len);
+        let starts = room(starts, len);
         self.starts(&mut starts[..samples]);
         let PyramidMemory {
             rows,
@@ -126,7 +127,7 @@ impl Part<'_> {
             low_rows,
             wide_rows,
             lines,
-        } = &mut memory.pyramid;
+        } = memory;
         let rows = aligned(rows, ROWS * spread(len));
         let mut lines = Lines::new::<S>(pyramid, self, geometry.width, (phases, lines));
         let low_slots = 2 * grid.low_radius + 1;
@@ -151,7 +152,7 @@ impl Part<'_> {
                             part: self,
                             first,
                             rows: &mut *rows,
-                            alphas: &mut memory.work.alphas,
+                            alphas: &mut work.alphas,
                             target,
                         });
                     });
@@ -170,7 +171,7 @@ impl Part<'_> {
             let six = std::array::from_fn(|tap| wide_rows.slot(first + tap));
             let made = &mut rows[..ROWS * len];
             interpolate_rows(s, weights, (wide_rows.all(), six), &starts[..len], made);
-            self.finish(s, layout, strip, k, (made, samples), &mut memory.work);
+            self.finish(s, layout, strip, k, (made, samples), work);
         }
     }
 }
