@@ -16,8 +16,7 @@
 //! absolute      |q0 a + q1 b + ..|             up to nine weights of any mask
 //! ```
 //!
-//! Of x and y that need 32 bits the samples stay words, less 2^15: one multiply-add makes the difference of a
-//! pair with its weight.
+//! Of x and y that need 32 bits the samples stay words, less 2^15 (`pairs.rs`).
 //!
 //! `row.rs` makes all other rows.
 #![allow(unsafe_code)]
@@ -27,6 +26,7 @@
 
 use super::Width;
 use super::lanes::{Lanes, Numbers, Words};
+use super::pairs::{NumberSums, Pairs};
 use super::root::{CORRECTED, Correction, Root, WordRoot, WordRoots};
 use super::slopes::{SlopeLoop, SlopeRows, Slopes};
 use super::store::{Levels, Step, StoreRow};
@@ -290,31 +290,6 @@ trait Make<const N: usize, const R: usize>: Copy + Send + Sync + 'static {
     const ROOTS: Option<&'static str> = None;
 
     fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; R];
-}
-
-/// Two sums of 32 bits, of differences of the samples under `N` weights.
-pub(super) trait NumberSums<const N: usize>: Copy + Send + Sync + 'static {
-    fn sums<L: Simd>(self, simd: L, samples: Pairs<L::V, N>) -> [L::V; 2];
-}
-
-/// The words of the samples under `N` weights, of which the first or the second half of
-/// [`Order::Interleaved`] is combined.
-#[derive(Clone, Copy)]
-pub(super) struct Pairs<V, const N: usize> {
-    words: [V; N],
-    half: usize,
-}
-
-impl<V: Copy, const N: usize> Pairs<V, N> {
-    /// Sample `a` less sample `b`, times a weight of 16 bits.
-    #[inline(always)]
-    pub(super) fn differ<L: Simd<V = V>>(self, simd: L, a: usize, b: usize, weight: i32) -> V {
-        let weights = simd.splat(weight.wrapping_neg() << 16 | weight & 0xFFFF);
-        simd.multiply(
-            simd.interleave_words(self.words[a], self.words[b])[self.half],
-            weights,
-        )
-    }
 }
 
 /// Two masks, each of which subtracts one sample from another.

@@ -19,6 +19,7 @@
 
 mod in_registers;
 mod lanes;
+mod pairs;
 mod root;
 mod row;
 mod slopes;

@@ -22,8 +22,8 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::in_registers::{NumberSums, Pairs};
 use super::lanes::{Lanes, Numbers, Words};
+use super::pairs::{NumberSums, Pairs};
 use super::root::WordRoot;
 use super::store::{Levels, Step, StoreRow};
 use crate::engine::cpu::rows::store::prefetch::NextRows;
