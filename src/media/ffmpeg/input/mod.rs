@@ -6,4 +6,3 @@ pub(in crate::media::ffmpeg) mod clock;
 pub(in crate::media::ffmpeg) mod demuxer;
 pub(crate) mod ebml;
 pub(in crate::media::ffmpeg) mod metadata_limit;
-pub(in crate::media::ffmpeg) mod outline;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::frame::{Rational, SideData};
-use crate::media::ffmpeg::input::outline::copy_chapters;
+use crate::media::ffmpeg::input::demuxer::copy_chapters;
 use crate::media::ffmpeg::io::memory_io::MemoryFile;
 use crate::media::ffmpeg::pictures::side_data::STREAM_SIDE_DATA;
 use crate::media::ffmpeg::text::{c_string, raw_rational, set_option, text};

@@ -1,16 +1,20 @@
-//! Media files: opened, and their packets in the order of the file. `streams` and `texts` is what they say.
+//! Media files: opened, and their packets in the order of the file. `streams` and `texts` is what they say,
+//! `outline` keeps that when a pipe has been read.
 #![allow(unsafe_code)]
 
+mod outline;
 mod streams;
 mod texts;
 
+pub(crate) use outline::Outline;
+pub(in crate::media::ffmpeg) use outline::copy_chapters;
 pub(crate) use streams::{Medium, StreamFacts};
 pub(crate) use texts::Chapter;
 
 use super::access::{self, Access, Gate};
 use super::chained::is_chained;
 use super::clock::{Clock, ClockKind, Jumps, Times};
-use super::{metadata_limit, outline};
+use super::metadata_limit;
 use crate::frame::{Rational, open_without_waiting};
 use crate::media::ffmpeg::io::memory_io::MemoryFile;
 use crate::media::ffmpeg::io::pipe_io::PipeFile;
@@ -181,30 +185,11 @@ impl Demuxer {
     }
 
     /// The bytes of a GIF file in a pipe that were read so far; empty for other inputs.
-    pub(super) fn kept(&self) -> &[u8] {
+    fn kept(&self) -> &[u8] {
         match &self.source {
             Reading::Pipe { file } => file.kept(),
             Reading::Own | Reading::Memory { .. } => &[],
         }
-    }
-
-    /// What is known of the input by now, as a demuxer that has no packets and must not be read.
-    pub(super) fn outline(&self) -> Result<Demuxer, AvError> {
-        let outline = Demuxer {
-            context: allocate().map_err(|_| AvError::no_memory())?,
-            clock: Clock::new(ClockKind::Steady, None),
-            format: self.format.clone(),
-            source: Reading::Own,
-            gate: None,
-            max_pixels: None,
-            too_large: Vec::new(),
-            indexed: Vec::new(),
-            complaint: None,
-            wanted: (0, None),
-        };
-        // SAFETY: the context was just made, and nothing else has it.
-        outline::copy(self, unsafe { &mut *outline.context })?;
-        Ok(outline)
     }
 
     /// Opens `name` with `context` and reads enough of it to know its streams.

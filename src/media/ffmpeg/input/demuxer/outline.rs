@@ -2,8 +2,9 @@
 //! pipe has been read.
 #![allow(unsafe_code)]
 
-use super::demuxer::Demuxer;
+use super::{Demuxer, Reading, allocate};
 use crate::media::ffmpeg::AvError;
+use crate::media::ffmpeg::input::clock::{Clock, ClockKind};
 use crate::media::ffmpeg::text::rational;
 use ffmpeg_next::ffi;
 use std::fmt;
@@ -57,8 +58,29 @@ impl PartialEq for Outline {
 
 impl Eq for Outline {}
 
+impl Demuxer {
+    /// What is known of the input by now, as a demuxer that has no packets and must not be read.
+    fn outline(&self) -> Result<Demuxer, AvError> {
+        let outline = Demuxer {
+            context: allocate().map_err(|_| AvError::no_memory())?,
+            clock: Clock::new(ClockKind::Steady, None),
+            format: self.format.clone(),
+            source: Reading::Own,
+            gate: None,
+            max_pixels: None,
+            too_large: Vec::new(),
+            indexed: Vec::new(),
+            complaint: None,
+            wanted: (0, None),
+        };
+        // SAFETY: the context was just made, and nothing else has it.
+        copy(self, unsafe { &mut *outline.context })?;
+        Ok(outline)
+    }
+}
+
 /// Copies what `from` says into `to`, a context of an input that is empty and never read.
-pub(super) fn copy(from: &Demuxer, to: &mut ffi::AVFormatContext) -> Result<(), AvError> {
+fn copy(from: &Demuxer, to: &mut ffi::AVFormatContext) -> Result<(), AvError> {
     // SAFETY: `from` is open, and its arrays hold as many valid pointers as it says; all that is allocated
     // here by FFmpeg belongs to the new context at once.
     unsafe {
