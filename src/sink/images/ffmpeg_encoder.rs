@@ -1,6 +1,6 @@
 //! Image files that FFmpeg's encoders write: one picture, one packet, one file.
 
-use super::encode::Picture;
+use super::picture::Picture;
 use crate::annotations::exr::chromaticities;
 use crate::frame::{Colour, Range};
 use crate::media::ffmpeg::{self, AvError, AvFormat, Encoder, EncoderKind, EncoderSetup, Packet, Received};

@@ -5,6 +5,7 @@ mod encode;
 mod exr;
 mod ffmpeg_encoder;
 mod naming;
+mod picture;
 mod radiance;
 mod stored;
 
@@ -22,9 +23,9 @@ use crate::frame::{ColourModel, Frame, Range, Remarks, Turn};
 use crate::media::still::ImageKind;
 use crate::source::StreamInfo;
 use crate::wording::counted;
-use encode::{Picture, pixels};
 use image::ImageError;
 use naming::Target;
+use picture::{Picture, pixels};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
