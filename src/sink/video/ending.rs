@@ -47,7 +47,8 @@ impl VideoSink {
             return Ok(self.cut_short());
         }
         let bytes = ended.map_err(|(what, e)| self.failure(what, e))?;
-        let mut losses: Vec<String> = self.check_kept(&mut running).into_iter().collect();
+        let undecodable = self.check_kept(&running.staged, &mut running.ledger);
+        let mut losses: Vec<String> = undecodable.into_iter().collect();
         losses.append(&mut running.ledger.sentences());
         self.check_alpha(&running)?;
         losses.extend(self.unlike_given(&running));

@@ -250,7 +250,7 @@ impl VideoSink {
             return Err(alpha::refused(&self.name, &lost));
         }
         if !is_first {
-            self.account(&mut running, &frame)?;
+            self.account(&running.staged, &mut running.ledger, &frame)?;
         }
         self.check_times(&mut running, &frame)?;
         let written = running.write(&mut self.output.muxer, frame);

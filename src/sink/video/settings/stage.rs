@@ -15,7 +15,6 @@ use crate::sink::SinkError;
 use crate::sink::ledger::{Ledger, Outcome, stated};
 use crate::sink::video::VideoSink;
 use crate::sink::video::container::Sample;
-use crate::sink::video::encoding::Running;
 use crate::source::StreamInfo;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -351,12 +350,12 @@ impl VideoSink {
     /// Accounts for what a frame after the first says.
     pub(in crate::sink::video) fn account(
         &self,
-        running: &mut Running,
+        staged: &Staged,
+        ledger: &mut Ledger,
         frame: &Frame,
     ) -> Result<(), SinkError> {
         let metadata = stated_beside_container(&frame.metadata, &self.info);
-        let staged = &running.staged;
-        let news = running.ledger.see(&metadata, staged.input);
+        let news = ledger.see(&metadata, staged.input);
         if news.facts.is_empty() && news.changes.is_empty() {
             return Ok(());
         }
@@ -365,11 +364,11 @@ impl VideoSink {
             let meant = staged.meant(&metadata);
             for (fact, value) in &news.facts {
                 let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
-                running.ledger.account(*fact, value, outcome);
+                ledger.account(*fact, value, outcome);
             }
         }
         if news.changes.contains(&Fact::Range) {
-            running.ledger.settle_change(Fact::Range);
+            ledger.settle_change(Fact::Range);
         }
         if news.changes.contains(&Fact::FieldOrder) {
             // Encoders that know of fields from the start may mark each frame for itself.
@@ -378,10 +377,10 @@ impl VideoSink {
                 && read.facts.first().map(&said) == Some(said(&staged.first))
                 && read.facts.get(1).map(&said) == Some(said(&metadata))
             {
-                running.ledger.settle_change(Fact::FieldOrder);
+                ledger.settle_change(Fact::FieldOrder);
             }
         }
-        match running.ledger.refusal() {
+        match ledger.refusal() {
             Some(problem) => Err(self.unsupported(problem)),
             None => Ok(()),
         }
@@ -389,18 +388,18 @@ impl VideoSink {
 
     /// Looks into the finished file for what it says, where no rehearsal found out. Gives a sentence if
     /// FFmpeg cannot decode it.
-    pub(in crate::sink::video) fn check_kept(&self, running: &mut Running) -> Option<String> {
-        if !running.staged.unverified || self.part.path() == self.options.path {
+    pub(in crate::sink::video) fn check_kept(&self, staged: &Staged, ledger: &mut Ledger) -> Option<String> {
+        if !staged.unverified || self.part.path() == self.options.path {
             return None;
         }
         let file = Demuxer::open(self.part.path(), Access::default(), None);
         let read = file.map_or(Read::Unknown, |demuxer| read_back(demuxer, 1));
-        let meant = running.staged.meant(&running.staged.first);
+        let meant = staged.meant(&staged.first);
         for (fact, value) in &meant {
-            let outcome = running.staged.outcome(*fact, &meant, &read, &self.kind.name());
-            running.ledger.account(*fact, value, outcome);
+            let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
+            ledger.account(*fact, value, outcome);
         }
-        matches!(read, Read::Undecodable | Read::Unknown).then(|| self.undecodable(&running.staged))
+        matches!(read, Read::Undecodable | Read::Unknown).then(|| self.undecodable(staged))
     }
 }
 
