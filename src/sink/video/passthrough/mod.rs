@@ -94,7 +94,7 @@ impl Passthrough {
             options,
         };
         let planned = planner.plan()?;
-        texts::choose_form(&self.reader, muxer, &planned);
+        texts::choose_form(&self.reader, muxer, planned.iter().map(|p| p.index));
         let video = self.add(muxer, container, add_video, planned)?;
         self.place_sound(muxer, container, picture);
         let wanted: Vec<usize> = self.copied.iter().map(|c| c.from).collect();

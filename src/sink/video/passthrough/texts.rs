@@ -1,6 +1,5 @@
 //! Texts and chapters: those of the whole file, and those of the filtered stream.
 
-use super::plan::Planned;
 use super::reading::Reader;
 use crate::media::ffmpeg::{AvError, Muxer};
 use crate::sink::video::container::STALE_TEXTS;
@@ -20,10 +19,11 @@ const STALE_FILE_TEXTS: &[&CStr] = &[
 const STALE_VIDEO_TEXTS: &[&CStr] = &[c"rotate", c"alpha_mode"];
 
 /// Has MP4 and MOV write all texts under their names, where some are of the kind that they know no place
-/// for. Not where a cover is kept, which cannot be written beside such texts.
-pub(super) fn choose_form(reader: &Reader, muxer: &mut Muxer, planned: &[Planned]) {
-    let is_cover = |p: &Planned| reader.demuxer.stream(p.index).is_some_and(|facts| facts.is_cover);
-    let has_cover = planned.iter().any(is_cover);
+/// for. Not where a cover is among the `streams` of the input that go in: it cannot be written beside such
+/// texts.
+pub(super) fn choose_form(reader: &Reader, muxer: &mut Muxer, mut streams: impl Iterator<Item = usize>) {
+    let is_cover = |index| reader.demuxer.stream(index).is_some_and(|facts| facts.is_cover);
+    let has_cover = streams.any(is_cover);
     let mut texts = reader.demuxer.texts().into_iter();
     if !has_cover && texts.any(|(name, _)| kept::is_reverse_domain(&name)) {
         // Other containers have no such option, and need none.
