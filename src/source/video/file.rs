@@ -1,5 +1,6 @@
 //! The input: its name, what may be opened for it, and errors that name it.
 
+use super::known::containers::extent_of;
 use super::known::extent::Extent;
 use crate::frame::StallTimeout;
 use crate::media::ffmpeg::{Access, AvError, AvFormat, Demuxer, OpenFailure};
@@ -50,7 +51,7 @@ impl InputFile {
             OpenFailure::Refused(problem) => invalid(problem),
             OpenFailure::TimedOut => invalid(StallTimeout::sentence(timeout)),
             OpenFailure::Open(e) if e.is_invalid_data() || ends_early(path, e) => {
-                invalid(match Extent::of(path, "", "") {
+                invalid(match extent_of(path, "", "") {
                     Extent::Missing(bytes) => format!(
                         "it was cut off: by its own account its last {bytes} bytes are missing, and with \
                          them what tells how to read it"

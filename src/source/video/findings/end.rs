@@ -2,7 +2,8 @@
 
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
-use crate::source::video::known::extent::{self, Extent};
+use crate::source::video::known::containers::{extent_of, has_blocks_behind};
+use crate::source::video::known::extent::Extent;
 use crate::source::video::known::fragments::has_fragments_behind;
 use crate::source::video::known::jpeg_xl::JpegXl;
 use crate::source::video::known::nut::has_frames_behind;
@@ -12,12 +13,12 @@ impl VideoSource {
     /// Looks, at the end, for signs that the input was cut off.
     pub(in crate::source::video) fn check_end(&mut self) -> Result<(), SourceError> {
         let format = self.input.demuxer.format_name();
-        let mut extent = Extent::of(&self.file.path, format, &self.decoder.codec_name());
+        let mut extent = extent_of(&self.file.path, format, &self.decoder.codec_name());
         // Where Matroska is damaged, FFmpeg may pass over the rest of a cluster, or of the file.
         let mut has_left = false;
         let is_matroska = format.starts_with("matroska");
         if extent == Extent::Whole && is_matroska {
-            has_left = extent::has_blocks_behind(&self.file.path, self.findings.damage.reached);
+            has_left = has_blocks_behind(&self.file.path, self.findings.damage.reached);
             if has_left || self.findings.damage.complaint.is_some() {
                 extent = Extent::Unknown;
             }

@@ -2,7 +2,7 @@
 //! first one alone, or takes fragments of the second for newer ones of the first.
 
 use super::bytes::BoxHead;
-use super::extent::{ASF, asf};
+use super::containers::{ASF, asf};
 use super::fragments::{MAX_BOXES, runs};
 use std::collections::BTreeMap;
 use std::fs::File;

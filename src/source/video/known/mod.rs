@@ -1,7 +1,7 @@
 //! What is known of files and codecs beside what FFmpeg says of them, read from the files' own bytes.
 //!
-//! - `extent`: whether a file is whole, by the sizes that its container states; `nut`: where one of these
-//!   ends; `packets`: where a stream without a container does; `still_end`: where a picture does.
+//! - `extent`: whether a file is whole. `containers` asks for that: the sizes that a container states (`nut`:
+//!   where one of these ends), or where a stream without one (`packets`) or a picture (`still_end`) ends.
 //! - `avi`: pictures without bytes at the end of an AVI file. `joined`: a second movie behind the first.
 //! - `fragments`: how long pictures of an MP4 file last, and what of it is behind a damaged place.
 //! - `movie`: the facts of an MP4 file's tracks; `edits`: what of their edit lists is not followed.
@@ -13,6 +13,7 @@
 
 pub(super) mod avi;
 mod bytes;
+pub(super) mod containers;
 pub(super) mod crop;
 pub(super) mod dolby;
 pub(super) mod edits;
