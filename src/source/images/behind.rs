@@ -7,8 +7,8 @@
 //!  AVIF, JPEG 2000, JPEG XL      boxes, each kind of picture begins with one
 //! ```
 
-use super::content;
 use super::formats::pnm;
+use super::further::Further;
 use super::read_budget::{BudgetedReader, ReadBudget};
 use crate::media::still::ImageKind;
 use ::exr::meta::{BlockDescription, MetaData};
@@ -19,70 +19,12 @@ use std::path::Path;
 /// Bytes of the head of a Radiance HDR file.
 const LONGEST_HEAD: u64 = 1 << 16;
 
-/// Bytes that are taken for padding if nothing else follows.
-const MOST_PADDING: usize = 1 << 20;
-
 /// Names of boxes that hold pictures.
 const PIXELS: [&[u8; 4]; 4] = [b"mdat", b"jp2c", b"jxlc", b"jxlp"];
-
-/// What follows the first picture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Further {
-    /// Pictures of the same kind.
-    Pictures,
-    /// Something else than padding.
-    Data,
-}
-
-impl Further {
-    pub(super) fn sentence(self) -> &'static str {
-        match self {
-            Further::Pictures => "several pictures are in the file, of which the first is read",
-            Further::Data => "data behind the picture in the file are left out",
-        }
-    }
-
-    /// What these bytes behind a picture are, `None` for padding; files of its kind begin with `magic`.
-    pub(super) fn of(behind: &mut impl BufRead, magic: &[u8]) -> io::Result<Option<Further>> {
-        let mut passed = 0;
-        loop {
-            let bytes = behind.fill_buf()?;
-            let Some(&first) = bytes.first() else {
-                return Ok(None);
-            };
-            // A file of holes has gigabytes of zeros.
-            if passed > MOST_PADDING {
-                return Ok(Some(Further::Data));
-            }
-            if !is_padding(first) {
-                let mut begin = Vec::new();
-                behind.take(magic.len() as u64).read_to_end(&mut begin)?;
-                return Ok(Some(match !magic.is_empty() && begin == magic {
-                    true => Further::Pictures,
-                    false => Further::Data,
-                }));
-            }
-            let padding = bytes.iter().take_while(|&&byte| is_padding(byte)).count();
-            passed += padding;
-            behind.consume(padding);
-        }
-    }
-}
-
-/// True for bytes that mean nothing behind a picture.
-pub(super) fn is_padding(byte: u8) -> bool {
-    matches!(byte, 0 | 0xff) || byte.is_ascii_whitespace()
-}
 
 /// What follows the first picture of a file that is of this kind by its content; `None` where nothing does,
 /// or where that is not known.
 pub(super) fn further(kind: ImageKind, path: &Path) -> io::Result<Option<Further>> {
-    // A name may be wrong.
-    if content::kind_of(path)? != Some(kind)
-        && !matches!(kind, ImageKind::Pgm | ImageKind::Ppm | ImageKind::Pbm)
-    {
-        return Ok(None);
-    }
     let mut input = BufReader::new(File::open(path)?);
     let found = match kind {
         ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm | ImageKind::Pbm => return pnm::further(input),

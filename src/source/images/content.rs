@@ -1,8 +1,9 @@
 //! Which kind of image a file is by its first bytes, whatever its name says. What FFmpeg would be asked for
 //! as well (streams of pictures one behind the other, the raw files of cameras) is none here.
 
-use super::behind::{self, Further};
+use super::behind;
 use super::formats::{jpeg, tiff};
+use super::further::Further;
 use crate::annotations::jpeg::walk;
 use crate::media::still::ImageKind;
 use std::ffi::OsStr;

@@ -2,8 +2,8 @@
 //! picture tells its format; what the decoder does not give is searched for in the file's bytes.
 
 use super::Rules;
-use super::behind::Further;
 use super::formats::tiff::divided;
+use super::further::Further;
 use super::picture::{PictureNotes, unused_sentence};
 use super::still::{invalid, io_error};
 use crate::annotations::{self, FileMetadata};

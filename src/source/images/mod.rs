@@ -5,13 +5,14 @@
 //!    |
 //! still.rs      one of them: its kind (content.rs), its header, its pixels
 //!    |          decoded by formats/, the image crate within read_budget.rs, or ffmpeg_still.rs
-//! picture.rs    what each of these gives; behind.rs: what stands behind the picture
+//! picture.rs    what each of these gives; behind.rs: what stands behind it (further.rs)
 //! ```
 
 mod behind;
 mod content;
 mod ffmpeg_still;
 mod formats;
+mod further;
 pub mod listing;
 mod picture;
 mod read_budget;
@@ -22,6 +23,7 @@ use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
 use crate::annotations::Annotations;
 use crate::frame::{Buffer, Frame, Layout, Rational, Remarks, Skipped};
 pub(in crate::source) use formats::webp_chunks;
+use further::Further;
 use listing::{Listing, Page, Selection, list};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -56,8 +58,8 @@ pub(super) fn data_behind(path: &Path) -> std::io::Result<Option<&'static str>> 
     };
     // Further pictures are frames.
     Ok(further
-        .filter(|further| *further == behind::Further::Data)
-        .map(behind::Further::sentence))
+        .filter(|further| *further == Further::Data)
+        .map(Further::sentence))
 }
 
 /// The files that were passed over, and why.

@@ -5,6 +5,7 @@ use super::formats::checked_png::CheckedPng;
 use super::formats::tiff::{Problem, Tiff};
 use super::formats::webp_chunks::Missing;
 use super::formats::{bmp_alpha, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_chunks, webp_flags};
+use super::further::Further;
 use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
@@ -429,8 +430,15 @@ impl<'a> Still<'a> {
 
 /// What stands behind the picture, in words.
 fn behind(path: &Path, kind: ImageKind) -> Result<Option<&'static str>, SourceError> {
-    let further = behind::further(kind, path).map_err(|cause| io_error(path, cause))?;
-    Ok(further.map(behind::Further::sentence))
+    let io = |cause| io_error(path, cause);
+    // A name may be wrong.
+    if content::kind_of(path).map_err(io)? != Some(kind)
+        && !matches!(kind, ImageKind::Pgm | ImageKind::Ppm | ImageKind::Pbm)
+    {
+        return Ok(None);
+    }
+    let further = behind::further(kind, path).map_err(io)?;
+    Ok(further.map(Further::sentence))
 }
 
 /// The decoder of an image file, its header read.

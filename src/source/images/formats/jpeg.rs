@@ -3,7 +3,7 @@
 
 use crate::annotations::jpeg::{listed_pictures, walk};
 use crate::frame::METADATA_LIMIT;
-use crate::source::images::behind::{Further, is_padding};
+use crate::source::images::further::{Further, is_padding};
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::frame::PixelFormat;
-use crate::source::images::behind::Further;
+use crate::source::images::further::Further;
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};

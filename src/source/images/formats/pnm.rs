@@ -7,7 +7,7 @@
 //!   P5 P6 P7       bytes, or 16 bits with the high byte first where samples go above 255
 //! ```
 
-use crate::source::images::behind::Further;
+use crate::source::images::further::Further;
 use image::codecs::pnm::{ArbitraryTuplType, PnmDecoder, PnmHeader, PnmSubtype, SampleEncoding};
 use image::{ColorType, ImageDecoder, ImageError};
 use std::io::{self, BufRead, Cursor, Read, Seek};

@@ -10,7 +10,7 @@
 use super::tiff::divided;
 use crate::annotations::tga::FOOTER;
 use crate::annotations::{self, FileMetadata};
-use crate::source::images::behind::Further;
+use crate::source::images::further::Further;
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason, unused_sentence};
 use std::fs::File;
 use std::io::{self, Read};

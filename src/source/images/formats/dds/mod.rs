@@ -12,7 +12,7 @@ mod masks;
 use super::tiff::divided;
 use crate::annotations::FileMetadata;
 use crate::frame::{AlphaKind, Colour, Range};
-use crate::source::images::behind::Further;
+use crate::source::images::further::Further;
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
 use dds::header::{AlphaMode, Header, ParseOptions, RawHeader, ResourceDimension};
 use dds::{
