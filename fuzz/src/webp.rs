@@ -2,8 +2,8 @@
 
 use super::common;
 use framepipe::source::Source;
-use framepipe::source::animation::is_animated;
 use framepipe::source::animation::webp::WebpSource;
+use framepipe::source::images::animated::is_animated;
 
 pub fn run(data: &[u8]) {
     let path = common::file_of(data);

@@ -79,8 +79,8 @@ struct Survey {
 }
 
 impl WebpSource {
-    /// Opens `path`, which [`super::is_animated_webp`] knows for an animated WebP. A `strict`
-    /// source fails where the file ends early. Canvases of more than `max_pixels` are refused.
+    /// Opens `path`, an animated WebP file. A `strict` source fails where the file ends early. Canvases of
+    /// more than `max_pixels` are refused.
     pub fn open(path: &Path, strict: bool, max_pixels: u64) -> Result<WebpSource, SourceError> {
         let name = path.display().to_string();
         let io = |cause| SourceError::Io {

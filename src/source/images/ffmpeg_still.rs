@@ -2,10 +2,10 @@
 //! picture tells its format; what the decoder does not give is searched for in the file's bytes.
 
 use super::Rules;
+use super::error::{invalid, io_error};
 use super::formats::tiff::divided;
 use super::further::Further;
 use super::picture::{PictureNotes, unused_sentence};
-use super::still::{invalid, io_error};
 use crate::annotations::{self, FileMetadata};
 use crate::frame::fact::Fact;
 use crate::frame::{

@@ -1,13 +1,13 @@
 //! Which image files an input names: one file, a directory, a numbered pattern or a glob, in the order of the
 //! frames.
 
+use super::animated::{is_animated, is_animated_jpeg_xl};
 use super::content::{is_picture, nameless_still};
 use super::formats::tiff;
 use crate::media::still::names::as_text;
 use crate::media::still::pattern::Pattern;
 use crate::media::still::{Decoding, ImageKind};
 use crate::source::SourceError;
-use crate::source::animation::{is_animated, is_animated_jpeg_xl};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ffi::OsString;

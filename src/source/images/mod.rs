@@ -1,15 +1,18 @@
 //! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
 //!
 //! ```text
-//! listing.rs    which files an input names
+//! listing.rs    which files an input names; animated.rs: which are animations
 //!    |
 //! still.rs      one of them: its kind (content.rs), its header, its pixels
 //!    |          decoded by formats/, the image crate within read_budget.rs, or ffmpeg_still.rs
-//! picture.rs    what each of these gives; behind.rs: what stands behind it (further.rs)
+//! picture.rs    what each of these gives, or error.rs; behind.rs: what stands behind it (further.rs)
 //! ```
 
+#[doc(hidden)]
+pub mod animated;
 mod behind;
 mod content;
+mod error;
 mod ffmpeg_still;
 mod formats;
 mod further;
@@ -18,10 +21,11 @@ mod picture;
 mod read_budget;
 mod still;
 
-use super::animation::is_animated;
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
 use crate::annotations::Annotations;
 use crate::frame::{Buffer, Frame, Layout, Rational, Remarks, Skipped};
+use animated::is_animated;
+use error::invalid;
 pub(in crate::source) use formats::webp_chunks;
 use further::Further;
 use listing::{Listing, Page, Selection, list};
@@ -29,7 +33,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use still::{Still, invalid};
+use still::Still;
 
 /// Pixels across and down of a frame that stands for a file that was passed over.
 const STAND_IN: usize = 2;

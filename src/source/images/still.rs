@@ -1,8 +1,9 @@
 //! One image file: opened by its content, its header read, and then its pixels decoded into a frame's memory.
 
+use super::error::{failed, invalid, io_error, reason_error, tiff_error};
 use super::ffmpeg_still::FfmpegStill;
 use super::formats::checked_png::CheckedPng;
-use super::formats::tiff::{Problem, Tiff};
+use super::formats::tiff::Tiff;
 use super::formats::webp_chunks::Missing;
 use super::formats::{bmp_alpha, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_chunks, webp_flags};
 use super::further::Further;
@@ -14,7 +15,6 @@ use crate::annotations::{self, Container, FileMetadata};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range, Turn};
 use crate::media::still::{Decoding, ImageKind};
 use crate::source::SourceError;
-use crate::wording::shortened_to;
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -25,9 +25,6 @@ const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
 
 /// What is said of a PNG file whose pixels have another checksum than it states.
 const WRONG_CHECKSUM: &str = "the checksum of its pixels is wrong: it is damaged";
-
-/// Characters of a decoder's error that are passed on.
-const MOST_WORDS: usize = 100;
 
 /// An image file whose header has been read.
 pub(super) struct Still<'a> {
@@ -523,37 +520,6 @@ fn check_plausible(
     Ok(())
 }
 
-pub(super) fn invalid(path: &Path, problem: &str) -> SourceError {
-    SourceError::Invalid {
-        path: path.display().to_string(),
-        problem: problem.to_owned(),
-    }
-}
-
-pub(super) fn io_error(path: &Path, cause: io::Error) -> SourceError {
-    if cause.kind() == io::ErrorKind::UnexpectedEof {
-        return invalid(path, "is an image file that ends early; it is truncated");
-    }
-    SourceError::Io {
-        path: path.display().to_string(),
-        cause,
-    }
-}
-
-fn reason_error(path: &Path, reason: Reason) -> SourceError {
-    match reason {
-        Reason::Io(cause) => io_error(path, cause),
-        Reason::Words(words) => invalid(path, &format!("cannot be decoded: {words}")),
-    }
-}
-
-fn tiff_error(path: &Path, problem: Problem) -> SourceError {
-    match problem {
-        Problem::Io(cause) => io_error(path, cause),
-        problem => invalid(path, &problem.to_string()),
-    }
-}
-
 /// Names the page that is to blame.
 fn page_error(page: Page, error: SourceError) -> SourceError {
     match error {
@@ -588,26 +554,4 @@ fn pixel_format(path: &Path, color: ColorType) -> Result<PixelFormat, SourceErro
             ),
         )
     })
-}
-
-fn failed(path: &Path, error: ImageError) -> SourceError {
-    match error {
-        ImageError::IoError(cause) => io_error(path, cause),
-        ImageError::Unsupported(e) => invalid(
-            path,
-            &format!(
-                "is an image of a kind that framepipe does not read: {}",
-                brief(&e)
-            ),
-        ),
-        e => invalid(
-            path,
-            &format!("cannot be decoded, and may be damaged: {}", brief(&e)),
-        ),
-    }
-}
-
-/// A decoder's words, which may quote the file, without what is beyond [`MOST_WORDS`] characters.
-fn brief(error: &dyn std::error::Error) -> String {
-    shortened_to(MOST_WORDS, &error.to_string())
 }
