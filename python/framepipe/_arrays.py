@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
+import numpy.ma as ma
 from numpy.typing import ArrayLike, NDArray
 
 from . import _card, _framepipe
@@ -223,7 +224,7 @@ def _filter_foreign(
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
     """The same memory without what a subclass of arrays adds, such as the file of a `memmap`."""
-    if isinstance(array, np.ma.MaskedArray):
+    if isinstance(array, ma.MaskedArray):
         raise TypeError("masked arrays are not filtered; fill them, or filter their data")
     return np.asarray(array)
 

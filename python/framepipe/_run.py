@@ -52,7 +52,8 @@ def run(
     `progress` is called each second and at the end with a dictionary (docs/schemas.md), such as
     `{"frames": 250, "left_seconds": 3.5, ...}`. What it raises ends the run, and so does Ctrl-C: nothing is
     left under the output's name, unless `on_interrupt="keep"`. What the last call raises, whose `state` is
-    "ended", comes too late: the finished output stays.
+    "ended", comes too late: the finished output stays. The program goes on by itself where this process is
+    killed by a signal that Python does not turn into an exception, such as SIGTERM.
 
     Gives back the report (docs/schemas.md): what was done, and where the time went. Its warnings are
     raised as `UserWarning`; `strict=True` makes them errors.

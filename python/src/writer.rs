@@ -136,6 +136,9 @@ impl Writer {
 
     /// Leaves nothing under the file's name.
     fn abandon(&self, py: Python<'_>) {
+        if self.check_process().is_err() {
+            return self.forget();
+        }
         py.detach(|| {
             if let Some(file) = self.open().take() {
                 file.stop.abandon();
@@ -160,6 +163,12 @@ impl Writer {
         })
     }
 
+    /// Leaves the file to the process that opened it, a thread of which may have been in here.
+    fn forget(&self) {
+        let open = self.open.try_lock();
+        std::mem::forget(open.ok().and_then(|mut open| open.take()));
+    }
+
     fn check_process(&self) -> Result<(), Failure> {
         match std::process::id() == self.process {
             true => Ok(()),
@@ -172,10 +181,8 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if std::process::id() != self.process {
-            // The file is the other process's, a thread of which may have been in here.
-            let open = self.open.try_lock();
-            std::mem::forget(open.ok().and_then(|mut open| open.take()));
+        if self.check_process().is_err() {
+            self.forget();
         }
     }
 }

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -103,18 +104,34 @@ def test_a_warning_is_the_callers(samples):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_reader_is_closed_by_the_process_that_opened_it(samples):
-    with framepipe.open(samples / "clip-odd.mp4") as reader:
-        next(reader)
+def test_a_forked_child_leaves_readers_and_writers_alone(samples, tmp_path):
+    target = tmp_path / "out.mkv"
+    with (
+        framepipe.open(samples / "clip-odd.mp4") as reader,
+        framepipe.write(target, like=reader, encoder="ffv1") as writer,
+    ):
+        writer.write(next(reader))
         child = os.fork()
         if child == 0:
+            signal.alarm(20)
             try:
                 reader.close()
+                writer.abandon()
                 os._exit(0)
             except BaseException:
                 os._exit(1)
         assert os.waitpid(child, 0)[1] == 0
-        assert next(reader).index == 1
+        writer.write(next(reader))
+    with framepipe.open(target) as written:
+        assert len(list(written)) == 2
+
+
+def test_floating_point_pictures_are_filtered(tmp_path):
+    picture = np.random.default_rng(1).random((9, 11), np.float32)
+    (tmp_path / "a.pfm").write_bytes(b"Pf\n11 9\n-1\n" + picture[::-1].tobytes())
+    with framepipe.open(tmp_path / "a.pfm", filters="gaussian:sigma=1") as reader:
+        (frame,) = reader
+    np.testing.assert_array_equal(frame.planes[0], framepipe.filter(picture, "gaussian:sigma=1"))
 
 
 def test_colours_are_converted_by_matrix_and_range(samples):

@@ -30,6 +30,7 @@ esac
 code=0
 "$framepipe" status "$job" --missing --lines \
     | SHELL=$(command -v bash) parallel --jobs "$at_once" --retries 3 --joblog "+$job/parallel.log" "$@" \
-    "$place'$framepipe' part --quiet ${options[*]} ${PART_OPTIONS:-} '$job' {}" || code=$?
+    "$place$(printf %q "$framepipe") part --quiet ${options[*]} ${PART_OPTIONS:-} $(printf %q "$job") {}" ||
+    code=$?
 [ $code = 0 ] || echo "parallel.sh: $code parts failed; the same call tries them again" >&2
 exec "$framepipe" join "$job"

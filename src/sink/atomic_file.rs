@@ -77,10 +77,10 @@ impl AtomicFile {
                 return Err(SinkError::Exists { path: label });
             }
         }
-        // Through a symbolic link the file that it names is replaced, not the link.
+        // Through a symbolic link the file that it names is made or replaced, not the link.
         let place = match &existing {
             Some(_) => fs::canonicalize(target).map_err(failed)?,
-            None => target.to_owned(),
+            None => behind_links(target),
         };
         let Some(name) = place.file_name() else {
             return Err(SinkError::Unsupported {
@@ -280,6 +280,18 @@ fn is_running(process: u32) -> bool {
     !processes.join("self").exists() || processes.join(process.to_string()).exists()
 }
 
+/// The name that is no link behind links to a file that is missing.
+fn behind_links(target: &Path) -> PathBuf {
+    const MOST_LINKS: usize = 40;
+    let mut place = target.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(named) = fs::read_link(&place) else { break };
+        place.set_file_name("");
+        place.push(named);
+    }
+    place
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -391,6 +403,11 @@ mod tests {
         part.file().write_all(b"new").unwrap();
         part.commit().unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let (missing, far) = (folder.path().join("sub/missing"), folder.path().join("far"));
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        std::os::unix::fs::symlink("sub/missing", &far).unwrap();
+        AtomicFile::create(&far, true).unwrap().commit().unwrap();
+        assert!(missing.is_file() && fs::symlink_metadata(&far).unwrap().is_symlink());
         assert_eq!(fs::read(&real).unwrap(), b"new");
     }
 

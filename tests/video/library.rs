@@ -825,7 +825,21 @@ fn whole_inputs_are_not_suspected() {
         ffmpeg(&[&input[..], &sound, &video, options, &[at(name).to_str().unwrap()]].concat());
     }
     std::fs::write(at("joined.ts"), std::fs::read(at("part.ts")).unwrap().repeat(2)).unwrap();
-    for (name, frames) in [("pause.mp4", 50), ("joined.ts", 120)] {
+    // Zeros fill up a stream of constant rate.
+    for name in ["full.vob", "full.m2v", "full.mkv"] {
+        let input = ["-f", "lavfi", "-i", "testsrc2=s=64x64:r=25:d=2"];
+        let rate = ["-b:v", "4M", "-minrate", "4M", "-maxrate", "4M", "-bufsize", "1M"];
+        let path = at(name);
+        let codec = ["-c:v", "mpeg2video", path.to_str().unwrap()];
+        ffmpeg(&[&input[..], &rate, &codec].concat());
+    }
+    for (name, frames) in [
+        ("pause.mp4", 50),
+        ("joined.ts", 120),
+        ("full.vob", 50),
+        ("full.m2v", 50),
+        ("full.mkv", 50),
+    ] {
         let mut source = open_strict(&at(name)).unwrap();
         assert_eq!(drain(&mut source).unwrap(), frames, "{name}");
         assert_eq!(source.remarks().warnings, Vec::<String>::new(), "{name}");
@@ -1031,6 +1045,18 @@ fn errors_of_decoders_are_counted_as_damage() {
         bytes[page + 60] ^= 1;
     });
     assert!(said.contains("1 corrupt packet"), "{said}");
+    let hashes = [
+        "-c:v",
+        "libx265",
+        "-x265-params",
+        "log-level=none:hash=1:pools=none",
+    ];
+    let (frames, said) = spoilt("hashes.mkv", &hashes, |bytes, places| {
+        let (at, size) = places[20];
+        bytes[at + size * 3 / 4] ^= 4;
+    });
+    assert_eq!(frames, 50);
+    assert!(said.contains("damaged frame"), "{said}");
     // References that are missing.
     let options = |codec| ["-c:v", codec, "-preset", "ultrafast", "-bf", "2"];
     let x265 = [&options("libx265")[..], &["-x265-params", "log-level=none"]].concat();

@@ -8,6 +8,7 @@ use crate::media::still::names::as_text;
 use crate::media::still::pattern::Pattern;
 use crate::media::still::{Decoding, ImageKind};
 use crate::source::SourceError;
+use crate::wording::counted;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -520,9 +521,9 @@ fn gaps(pattern: &Pattern, selection: &Selection, numbers: &[i64], first: i64) -
     Some(match missing {
         1 => format!("{} is missing", name.display()),
         n => format!(
-            "{} and {} more files of the sequence are missing",
+            "{} and {} more of the sequence are missing",
             name.display(),
-            n - 1
+            counted(n as u64 - 1, "file")
         ),
     })
 }

@@ -134,9 +134,16 @@ impl VideoSource {
                 "its pictures are {width}x{height}, which is more than FFmpeg decodes"
             ));
         }
+        let codec = self.decoder.codec_name();
+        // FFmpeg finds the end of most kinds of stills in files alone, and takes pieces of a pipe for them.
+        if self.input.demuxer.format_name().ends_with("_pipe") && !self.file.path.is_file() {
+            return self.file.invalid(format!(
+                "no picture of {codec} can be decoded from this pipe, and most kinds are read from files \
+                 alone; give the file"
+            ));
+        }
         let signs = [self.findings.damage.sentence(), self.findings.cut.take()];
         let why: String = signs.iter().flatten().map(|s| format!("; {s}")).collect();
-        let codec = self.decoder.codec_name();
         let stream = self.input.stream;
         self.file.invalid(format!(
             "stream {stream} holds no frame that can be decoded: it is damaged, or of a kind of {codec} that \

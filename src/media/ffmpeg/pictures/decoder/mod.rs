@@ -108,19 +108,20 @@ impl Decoder {
             }
             (*context).thread_count = threads as c_int;
             (*context).thread_type = (ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE) as c_int;
+            // Not AV_EF_EXPLODE: with frame threads it makes FFmpeg 5.1 abort on an assertion of its own.
+            // Pictures that were patched are marked, and a strict source fails at the mark.
+            let mut looked_for = ffi::AV_EF_CRCCHECK;
             if strict {
-                // Not AV_EF_EXPLODE: with frame threads it makes FFmpeg 5.1 abort on an assertion of its own.
-                // Pictures that were patched are marked, and the source fails at the mark.
-                let mut looked_for = ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER;
-                // The zeros that fill up streams of constant rate would be errors.
-                if matches!(
+                looked_for |= ffi::AV_EF_BUFFER;
+                // The zeros that fill up MPEG-1/2 streams of constant rate would be errors.
+                if !matches!(
                     (*codec).id,
                     ffi::AVCodecID::AV_CODEC_ID_MPEG1VIDEO | ffi::AVCodecID::AV_CODEC_ID_MPEG2VIDEO
                 ) {
-                    looked_for &= !ffi::AV_EF_BITSTREAM;
+                    looked_for |= ffi::AV_EF_BITSTREAM;
                 }
-                (*context).err_recognition |= looked_for as c_int;
             }
+            (*context).err_recognition |= looked_for as c_int;
             let open = || ffi::avcodec_open2(context, codec, ptr::null_mut());
             AvError::check_opening(|| match (*codec).id {
                 ffi::AVCodecID::AV_CODEC_ID_DIRAC => without_sse4(open),
