@@ -996,6 +996,16 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
         let (expected, found) = (last_time(&input), last_time(&output));
         assert!((found - expected).abs() < 0.09, "{audio}: {found} for {expected}");
     }
+    // Blu-ray's transport streams have no AAC, and AC-3 is what their players know.
+    let aac = folder.path().join("aac.mkv");
+    clip(&aac, "aac", &[], &[]);
+    let said = warnings(&aac, &folder.path().join("out.m2ts"), &[]).join("\n");
+    assert!(said.contains("anew by ac3, because m2ts cannot"), "{said}");
+}
+
+#[test]
+fn packets_that_containers_count_otherwise_are_all_there() {
+    let folder = tempfile::tempdir().unwrap();
     // MOV counts a packet of such sound as one sample, so that all of it would last for a moment.
     let (input, output) = (folder.path().join("swf.flv"), folder.path().join("swf.mov"));
     clip(&input, "adpcm_swf", &[], &["-ar", "22050"]);
@@ -1009,6 +1019,16 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
     let output = folder.path().join("alac.mp4");
     warnings(&input, &output, &[]);
     assert_eq!(packets(&output, "0:a"), packets(&input, "0:a"));
+    // MP2 holds back its last samples; 23040 become 20 frames of it and a piece that is held back.
+    let (input, output) = (folder.path().join("tta.mkv"), folder.path().join("mp2.mkv"));
+    clip(&input, "tta", &[], &[]);
+    warnings(&input, &output, &["--audio-encoder", "mp2"]);
+    assert!(last_time(&output) > 0.47, "{}", last_time(&output));
+}
+
+#[test]
+fn samples_that_tta_counts_are_all_there() {
+    let folder = tempfile::tempdir().unwrap();
     // TTA counts its samples, and FFmpeg makes that count of Matroska's duration: FLAC has all of them.
     let (input, output) = (folder.path().join("tta.mkv"), folder.path().join("flac.mkv"));
     clip(&input, "tta", &[], &[]);
@@ -1034,27 +1054,32 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
             after.len()
         );
     }
-    // MP2 holds back its last samples; 23040 become 20 frames of it and a piece that is held back.
-    let output = folder.path().join("mp2.mkv");
-    warnings(&input, &output, &["--audio-encoder", "mp2"]);
-    assert!(last_time(&output) > 0.47, "{}", last_time(&output));
-    // Ogg holds sound that begins late, if it lasts for more than one of its pages.
-    let late = folder.path().join("late.mkv");
-    let (picture, sound) = ("testsrc2=s=64x48:r=25:d=0.48", "sine=r=48000:d=2.6");
+}
+
+/// A video of 12 frames and `sound`, coded as `codec`, that begins `late` seconds after it.
+fn late_sound(sound: &str, late: &str, codec: &str, path: &Path) {
     let inputs = [
         "-f",
         "lavfi",
         "-i",
-        picture,
+        "testsrc2=s=64x48:r=25:d=0.48",
         "-itsoffset",
-        "0.3",
+        late,
         "-f",
         "lavfi",
         "-i",
         sound,
     ];
-    let coded = ["-c:v", "ffv1", "-c:a", "pcm_s16le", late.to_str().unwrap()];
+    let coded = ["-c:v", "ffv1", "-c:a", codec, path.to_str().unwrap()];
     ffmpeg(&[&inputs[..], &coded].concat());
+}
+
+#[test]
+fn sound_that_begins_late_is_held_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    // Ogg holds sound that begins late, if it lasts for more than one of its pages.
+    let late = folder.path().join("late.mkv");
+    late_sound("sine=r=48000:d=2.6", "0.3", "pcm_s16le", &late);
     let output = folder.path().join("late.ogv");
     let said = warnings(&late, &output, &["--audio-encoder", "libvorbis"]).join("\n");
     assert!(!said.contains(" begins "), "{said}");
@@ -1063,20 +1088,7 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
     // AVI has sound begin with the picture, however late it is by the packets' ticks.
     for (audio, late) in [("mp2", "0.5"), ("mp2", "0.55"), ("mp2", "0.6"), ("aac", "0.476")] {
         let (input, output) = (folder.path().join("later.mkv"), folder.path().join("later.avi"));
-        let inputs = [
-            "-f",
-            "lavfi",
-            "-i",
-            picture,
-            "-itsoffset",
-            late,
-            "-f",
-            "lavfi",
-            "-i",
-            "sine=d=1",
-        ];
-        let coded = ["-c:v", "ffv1", "-c:a", audio, input.to_str().unwrap()];
-        ffmpeg(&[&inputs[..], &coded].concat());
+        late_sound("sine=d=1", late, audio, &input);
         let said = warnings(&input, &output, &[]).join("\n");
         assert!(
             first_time(&output) < 0.03,
@@ -1088,11 +1100,6 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
             "{audio} {late}: {said}"
         );
     }
-    // Blu-ray's transport streams have no AAC, and AC-3 is what their players know.
-    let aac = folder.path().join("aac.mkv");
-    clip(&aac, "aac", &[], &[]);
-    let said = warnings(&aac, &folder.path().join("out.m2ts"), &[]).join("\n");
-    assert!(said.contains("anew by ac3, because m2ts cannot"), "{said}");
 }
 
 #[test]
@@ -1251,7 +1258,7 @@ fn a_stream_that_the_container_refuses_in_mid_stream_is_cut_off_there() {
 }
 
 #[test]
-fn chapters_texts_and_covers_are_kept_or_named() {
+fn chapters_and_texts_are_kept_or_named() {
     let folder = tempfile::tempdir().unwrap();
     let (input, chapters) = (folder.path().join("in.mov"), folder.path().join("chapters"));
     std::fs::write(
@@ -1321,7 +1328,11 @@ fn chapters_texts_and_covers_are_kept_or_named() {
                 .any(|w| w.contains("the chapters are not kept: mpegts")),
         "{said:?}"
     );
+}
 
+#[test]
+fn covers_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
     let (cover, covered) = (folder.path().join("cover.png"), folder.path().join("covered.mp4"));
     ffmpeg(&[
         "-f",
@@ -1840,11 +1851,36 @@ fn element(id: &[u8], content: &[u8]) -> Vec<u8> {
     [id, &size, content].concat()
 }
 
-#[test]
-fn what_ffmpeg_does_not_read_from_matroska_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("in.mkv"), folder.path().join("out.mkv"));
-    // As into a pipe: no sizes or places of what comes later, so that more can be put in between.
+/// A name of a chapter, in a language.
+fn chapter_name(name: &str, code: &str) -> Vec<u8> {
+    let tag = element(&[0x43, 0x7D], &code.as_bytes()[..2]);
+    let parts = [
+        element(&[0x85], name.as_bytes()),
+        element(&[0x43, 0x7C], code.as_bytes()),
+        tag,
+    ];
+    element(&[0x80], &parts.concat())
+}
+
+/// A chapter with its times in milliseconds, and what else it holds.
+fn chapter(uid: u8, (begins, ends): (u32, u32), more: &[u8]) -> Vec<u8> {
+    let [begins, ends] = [begins, ends].map(|ms| (u64::from(ms) * 1_000_000).to_be_bytes());
+    let times = [element(&[0x91], &begins), element(&[0x92], &ends)].concat();
+    element(
+        &[0xB6],
+        &[&element(&[0x73, 0xC4], &[uid])[..], &times, more].concat(),
+    )
+}
+
+/// The chapters of a file.
+fn edition(chapters: &[Vec<u8>]) -> Vec<u8> {
+    let edition = element(&[0x45, 0xB9], &chapters.concat());
+    element(&[0x10, 0x43, 0xA7, 0x70], &edition)
+}
+
+/// A film with German sound as it is written into a pipe: no sizes or places of what comes later, so that
+/// more can be put in between.
+fn live_film() -> Vec<u8> {
     let live = run(
         "ffmpeg",
         &[
@@ -1871,32 +1907,18 @@ fn what_ffmpeg_does_not_read_from_matroska_is_named() {
         ]
         .concat(),
     );
-    let live = live.stdout;
+    live.stdout
+}
+
+#[test]
+fn what_ffmpeg_does_not_read_from_matroska_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.mkv"), folder.path().join("out.mkv"));
+    let live = live_film();
     let cluster = live
         .windows(4)
         .position(|id| id == [0x1F, 0x43, 0xB6, 0x75])
         .unwrap();
-    let name = |name: &str, code: &str| {
-        let tag = element(&[0x43, 0x7D], &code.as_bytes()[..2]);
-        let parts = [
-            element(&[0x85], name.as_bytes()),
-            element(&[0x43, 0x7C], code.as_bytes()),
-            tag,
-        ];
-        element(&[0x80], &parts.concat())
-    };
-    let chapter = |uid: u8, (begins, ends): (u32, u32), more: &[u8]| {
-        let [begins, ends] = [begins, ends].map(|ms| (u64::from(ms) * 1_000_000).to_be_bytes());
-        let times = [element(&[0x91], &begins), element(&[0x92], &ends)].concat();
-        element(
-            &[0xB6],
-            &[&element(&[0x73, 0xC4], &[uid])[..], &times, more].concat(),
-        )
-    };
-    let edition = |chapters: &[Vec<u8>]| {
-        let edition = element(&[0x45, 0xB9], &chapters.concat());
-        element(&[0x10, 0x43, 0xA7, 0x70], &edition)
-    };
     let made = |more: &[u8], is_tagged: bool| {
         let mut head = live[..cluster].to_vec();
         let language = head
@@ -1910,14 +1932,14 @@ fn what_ffmpeg_does_not_read_from_matroska_is_named() {
         std::fs::write(&input, [&head, more, &live[cluster..]].concat()).unwrap();
     };
     let ordinary = edition(&[
-        chapter(1, (0, 1000), &name("One", "eng")),
-        chapter(2, (1000, 2000), &name("Two", "eng")),
+        chapter(1, (0, 1000), &chapter_name("One", "eng")),
+        chapter(2, (1000, 2000), &chapter_name("Two", "eng")),
     ]);
     made(&ordinary, false);
     assert_eq!(warnings(&input, &output, &["--strict"]), [] as [String; 0]);
-    let nested = chapter(3, (0, 500), &name("Inner", "eng"));
-    let names = [name("One", "eng"), name("Eins", "ger"), nested].concat();
-    let hidden = [name("Two", "eng"), element(&[0x98], &[1])].concat();
+    let nested = chapter(3, (0, 500), &chapter_name("Inner", "eng"));
+    let names = [chapter_name("One", "eng"), chapter_name("Eins", "ger"), nested].concat();
+    let hidden = [chapter_name("Two", "eng"), element(&[0x98], &[1])].concat();
     let chapters = edition(&[chapter(1, (0, 1000), &names), chapter(2, (1000, 2000), &hidden)]);
     let title = [
         element(&[0x45, 0xA3], b"TITLE"),
@@ -1948,6 +1970,19 @@ fn what_ffmpeg_does_not_read_from_matroska_is_named() {
     );
 }
 
+/// A tone for each channel, for FFmpeg's source of sound.
+fn tones(count: usize, tone: impl Fn(usize) -> String) -> String {
+    let tones: Vec<String> = (1..=count).map(tone).collect();
+    tones.join("|")
+}
+
+/// A video with sound that is coded as `codec`, both made by FFmpeg's sources.
+fn with_sound(picture: &str, sound: &str, codec: &str, path: &Path) {
+    let inputs = ["-f", "lavfi", "-i", picture, "-f", "lavfi", "-i", sound];
+    let coded = ["-c:v", "libx264", "-c:a", codec, path.to_str().unwrap()];
+    ffmpeg(&[&inputs[..], &coded].concat());
+}
+
 #[test]
 fn channels_are_kept_or_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -1964,13 +1999,9 @@ fn channels_are_kept_or_named() {
     };
     let made = |layout: &str, count: usize| {
         let input = at(&format!("{layout}.mkv"));
-        let tones: Vec<String> = (1..=count)
-            .map(|n| format!("0.1*sin(2*PI*{}*t)", 20 * n))
-            .collect();
-        let sound = format!("aevalsrc={}:c={layout}:s=48000:d=0.48", tones.join("|"));
-        let video = ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=0.48"];
-        let encoding = ["-c:v", "libx264", "-c:a", "flac", input.to_str().unwrap()];
-        ffmpeg(&[&video[..], &["-f", "lavfi", "-i", &sound], &encoding].concat());
+        let tones = tones(count, |n| format!("0.1*sin(2*PI*{}*t)", 20 * n));
+        let sound = format!("aevalsrc={tones}:c={layout}:s=48000:d=0.48");
+        with_sound("testsrc2=s=64x48:r=25:d=0.48", &sound, "flac", &input);
         input
     };
     // FFmpeg's ALAC has not all of these, and would mix them.
@@ -2004,29 +2035,17 @@ fn channels_are_kept_or_named() {
     warnings(&input, &output, &["--audio-encoder", "ac3"]);
     assert_eq!(codecs(&output), ["h264", "ac3"]);
     assert!(!packets(&output, "0:a").is_empty());
-    // FFmpeg hands five channels to libopus in another order; each is louder than the one before.
+}
+
+#[test]
+fn five_channels_stay_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    // FFmpeg hands them to libopus in another order; each is louder than the one before.
     let (input, output) = (at("rising.mkv"), at("rising.webm"));
-    let tones: Vec<String> = (1..=5)
-        .map(|n| format!("0.1*{n}*sin(2*PI*{}*t)", 200 * n))
-        .collect();
-    let sound = format!("aevalsrc={}:c=5.0:s=48000:d=1", tones.join("|"));
-    let video = [
-        "-f",
-        "lavfi",
-        "-i",
-        "testsrc2=s=64x48:r=25:d=1",
-        "-f",
-        "lavfi",
-        "-i",
-        &sound,
-    ];
-    ffmpeg(
-        &[
-            &video[..],
-            &["-c:v", "libx264", "-c:a", "flac", input.to_str().unwrap()],
-        ]
-        .concat(),
-    );
+    let tones = tones(5, |n| format!("0.1*{n}*sin(2*PI*{}*t)", 200 * n));
+    let sound = format!("aevalsrc={tones}:c=5.0:s=48000:d=1");
+    with_sound("testsrc2=s=64x48:r=25:d=1", &sound, "flac", &input);
     let louder = |path: &Path| {
         let path = path.to_str().unwrap();
         let run = run(
@@ -2046,24 +2065,16 @@ fn channels_are_kept_or_named() {
     let output = at("opus.mkv");
     let said = warnings(&input, &output, &["--audio-encoder", "libopus"]).join("\n");
     assert!(said.contains("5.0 becomes"), "{said}");
-    // Twelve channels that have no places cannot be mixed.
+}
+
+#[test]
+fn channels_without_places_are_not_mixed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
     let (input, output) = (at("twelve.mov"), at("twelve.ts"));
-    let tones: Vec<String> = (1..=12)
-        .map(|n| format!("0.05*sin(2*PI*{}*t)", 100 * n))
-        .collect();
-    let sound = format!("aevalsrc={}:s=48000:d=1", tones.join("|"));
-    let video = [
-        "-f",
-        "lavfi",
-        "-i",
-        "testsrc2=s=64x48:r=25:d=1",
-        "-f",
-        "lavfi",
-        "-i",
-        &sound,
-    ];
-    let end = ["-c:v", "libx264", "-c:a", "pcm_s24le", input.to_str().unwrap()];
-    ffmpeg(&[&video[..], &end].concat());
+    let tones = tones(12, |n| format!("0.05*sin(2*PI*{}*t)", 100 * n));
+    let sound = format!("aevalsrc={tones}:s=48000:d=1");
+    with_sound("testsrc2=s=64x48:r=25:d=1", &sound, "pcm_s24le", &input);
     let said = warnings(&input, &output, &[]).join("\n");
     assert!(
         said.contains("is left out") && said.contains("12 channels"),
