@@ -620,11 +620,7 @@ fn explain_tells_how_the_cpu_makes_each_plane() {
 #[test]
 fn usage_errors_exit_with_2_and_touch_nothing() {
     let folder = Folder::new();
-    let (clip, out) = (sample("clip-odd.mp4"), folder.name("out.mkv"));
-    let bare = folder.name("out");
-    let elsewhere = Folder::new();
-    let link = elsewhere.name("link.json");
-    std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
+    let (clip, out, bare) = (sample("clip-odd.mp4"), folder.name("out.mkv"), folder.name("out"));
     let cases: &[(&[&str], &str)] = &[
         (&[&clip, &out, "--filter", "blurr"], "'blurr' is no filter"),
         (&[&clip, &out, "--filter", "mask:rows=1 1;1 1"], "2x2"),
@@ -633,7 +629,6 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
         (&[&clip, &out, "--border", "wrapp"], "no border mode"),
         (&[&clip, &out, "--planes", "q"], "no choice of planes"),
         (&[&clip, &out, "--algorithm", "fast"], "no algorithm"),
-        (&[&clip, &clip], "both input and output"),
         (&[&clip, &out, "--fps", "0"], "no frame rate"),
         (&[&clip, &out, "--fps", "30"], "--fps"),
         (
@@ -655,6 +650,33 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
         (&[&clip, &out, "--trace", "trace.html"], ".json"),
         (&[&clip, &out, "--trace-frames", "5"], "--trace"),
         (&[&clip, &out, "--trace", "a.json", "--trace-frames", "0"], "1.."),
+        (&[&clip, "-", "--encoder", "libx264"], "--encoder"),
+        (&[&clip, &out, "--max-pixels", "2^30"], "in digits"),
+        (&[&clip, &bare], "out.mp4"),
+        (&[&clip, &out, "--encoder-option", "tune"], "key=value"),
+        (&["raw:clip.yuv", &out], "geometry"),
+        (&["synthetic:0x4:gray:25:1", &out], "empty"),
+        (&[&clip, &out, "--nonsense"], "--nonsense"),
+    ];
+    for (arguments, expected) in cases {
+        let said = filter(2, arguments);
+        assert!(said.to_lowercase().contains(expected), "{arguments:?}: {said}");
+    }
+    let missing = run(&["filter", &clip, &out]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("--filter"));
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn two_things_in_one_place_are_a_usage_error() {
+    let folder = Folder::new();
+    let (clip, out) = (sample("clip-odd.mp4"), folder.name("out.mkv"));
+    let elsewhere = Folder::new();
+    let link = elsewhere.name("link.json");
+    std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (&[&clip, &clip], "both input and output"),
         (
             &[&clip, &out, "--trace", "a.json", "--report", "a.json"],
             "both report and trace",
@@ -672,7 +694,6 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
             "named twice as a report",
         ),
         (&[&clip, "a.json", "--trace", "a.json"], "both output and trace"),
-        (&[&clip, "-", "--encoder", "libx264"], "--encoder"),
         (
             &[&clip, "-", "--frame-hashes", "-"],
             "standard output is the output",
@@ -706,12 +727,6 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
             &[&clip, "null:", "--report", &link, "--progress", "json:1"],
             "standard output is the report",
         ),
-        (&[&clip, &out, "--max-pixels", "2^30"], "in digits"),
-        (&[&clip, &bare], "out.mp4"),
-        (&[&clip, &out, "--encoder-option", "tune"], "key=value"),
-        (&["raw:clip.yuv", &out], "geometry"),
-        (&["synthetic:0x4:gray:25:1", &out], "empty"),
-        (&[&clip, &out, "--nonsense"], "--nonsense"),
     ];
     for (arguments, expected) in cases {
         let said = filter(2, arguments);
@@ -724,9 +739,6 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
     assert!(text(&done.stdout).contains("--progress json: standard error is the output"));
     let pictures = run(&["diff", &clip, &clip, "-o", "raw:/dev/stdout"]);
     assert_eq!(pictures.status.code(), Some(2), "{}", text(&pictures.stderr));
-    let missing = run(&["filter", &clip, &out]);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(text(&missing.stderr).contains("--filter"));
     let frames = sample("frames");
     assert!(filter(2, &[&frames, &format!("{frames}/")]).contains("both input and output"));
     assert!(folder.names().is_empty());

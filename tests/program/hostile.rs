@@ -548,21 +548,12 @@ fn names_need_not_be_text() {
     }
 }
 
-#[test]
-fn each_warning_ends_a_strict_run_and_a_note_does_not() {
-    let folder = Folder::new();
+/// A video of irregular times, and one whose clock jumps.
+fn irregular_and_joined(folder: &Folder) -> (String, String) {
     let at = |name: &str| folder.name(name);
-    let (irregular, joined, repeated) = (at("vfr.mkv"), at("joined.ts"), at("pulldown.y4m"));
-    let made = |arguments: &[&str]| {
-        let done = Command::new("ffmpeg")
-            .args(["-v", "error"])
-            .args(arguments)
-            .status()
-            .unwrap();
-        assert!(done.success(), "{arguments:?}");
-    };
+    let (irregular, joined) = (at("vfr.mkv"), at("joined.ts"));
     let pattern = ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=1"];
-    made(
+    ffmpeg(
         &[
             &pattern[..],
             &[
@@ -577,16 +568,42 @@ fn each_warning_ends_a_strict_run_and_a_note_does_not() {
         ]
         .concat(),
     );
-    made(&[&pattern[..], &["-c:v", "mpeg2video", &at("a.ts")]].concat());
+    ffmpeg(&[&pattern[..], &["-c:v", "mpeg2video", &at("a.ts")]].concat());
     let twice = [fs::read(at("a.ts")).unwrap(), fs::read(at("a.ts")).unwrap()].concat();
     fs::write(&joined, twice).unwrap();
+    (irregular, joined)
+}
+
+/// A video whose frames repeat fields.
+fn with_repeated_fields(folder: &Folder) -> String {
     let mut y4m = b"YUV4MPEG2 W4 H4 F25:1 Im A1:1 C420jpeg\n".to_vec();
     for line in [&b"FRAME Itii\n"[..], b"FRAME ITii\n"] {
         y4m.extend_from_slice(line);
         y4m.extend_from_slice(&[128; 24]);
     }
-    fs::write(&repeated, y4m).unwrap();
-    // 16 bits in words that are said to have 10.
+    folder.write("pulldown.y4m", y4m)
+}
+
+/// A sequence with a gap.
+fn with_a_gap(folder: &Folder) -> String {
+    for name in ["gaps/1.png", "gaps/3.png"] {
+        fs::create_dir_all(folder.at("gaps")).unwrap();
+        ffmpeg(&[
+            "-f",
+            "lavfi",
+            "-i",
+            "color=s=8x8:d=0.04",
+            "-frames:v",
+            "1",
+            &folder.name(name),
+        ]);
+    }
+    folder.name("gaps/%d.png")
+}
+
+/// 16 bits in words that are said to have 10: raw, Y4M and NUT.
+fn above_ten_bits(folder: &Folder) -> [String; 3] {
+    let at = |name: &str| folder.name(name);
     let words: Vec<u8> = [0_u16, 1023, 1024, 65535].map(u16::to_le_bytes).concat();
     fs::write(at("above.raw"), &words).unwrap();
     fs::write(
@@ -594,25 +611,22 @@ fn each_warning_ends_a_strict_run_and_a_note_does_not() {
         [b"YUV4MPEG2 W4 H1 F25:1 Cmono10\nFRAME\n", &words[..]].concat(),
     )
     .unwrap();
-    made(
+    ffmpeg(
         &[
             &["-f", "rawvideo", "-pix_fmt", "gray10le", "-s", "4x1", "-i"][..],
             &[&at("above.raw"), "-c", "copy", &at("above.nut")],
         ]
         .concat(),
     );
-    for name in ["gaps/1.png", "gaps/3.png"] {
-        fs::create_dir_all(folder.at("gaps")).unwrap();
-        made(&[
-            "-f",
-            "lavfi",
-            "-i",
-            "color=s=8x8:d=0.04",
-            "-frames:v",
-            "1",
-            &at(name),
-        ]);
-    }
+    ["above.raw", "above.y4m", "above.nut"].map(at)
+}
+
+#[test]
+fn each_warning_ends_a_strict_run_and_a_note_does_not() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.name(name);
+    let (irregular, joined) = irregular_and_joined(&folder);
+    let [raw, y4m, nut] = above_ten_bits(&folder);
     let empty = || {
         let _ = fs::remove_dir_all(folder.at("out"));
         fs::create_dir(folder.at("out")).unwrap();
@@ -621,22 +635,27 @@ fn each_warning_ends_a_strict_run_and_a_note_does_not() {
     // What is filtered, into what, with which filter, and a word of what is said.
     let warned = [
         (irregular.clone(), at("out/o.y4m"), "identity", "irregular"),
-        (repeated, at("out/o.mkv"), "identity", "repeated fields"),
-        (at("gaps/%d.png"), at("out/o-%d.png"), "identity", "missing"),
         (
-            format!("raw:4x1:gray10le:25:{}", at("above.raw")),
+            with_repeated_fields(&folder),
+            at("out/o.mkv"),
+            "identity",
+            "repeated fields",
+        ),
+        (with_a_gap(&folder), at("out/o-%d.png"), "identity", "missing"),
+        (
+            format!("raw:4x1:gray10le:25:{raw}"),
             at("out/o.y4m"),
             "identity",
             "2 samples in 1 frame are above 1023",
         ),
         (
-            at("above.nut"),
+            nut,
             at("out/o.y4m"),
             "identity",
             "2 samples in 1 frame are above 1023",
         ),
         (
-            at("above.y4m"),
+            y4m,
             at("out/o.y4m"),
             "identity",
             "2 samples in 1 frame are above 1023",
@@ -815,74 +834,96 @@ fn deflated(piece: &[u8], times: usize) -> Vec<u8> {
     packed.finish().unwrap()
 }
 
+/// More than is read of anything beside pictures, and what unpacks to that.
+#[cfg(target_os = "linux")]
+fn large() -> Vec<u8> {
+    vec![b' '; 17 << 20]
+}
+
+#[cfg(target_os = "linux")]
+fn bomb() -> Vec<u8> {
+    [&b"x\0\0"[..], &deflated(&[0; 1 << 20], 300)].concat()
+}
+
+/// A JPEG file with more comments than are read.
+#[cfg(target_os = "linux")]
+fn jpeg_with_comments(folder: &Folder) -> Vec<u8> {
+    let path = folder.name("plain.jpg");
+    ffmpeg(&["-f", "lavfi", "-i", "testsrc=s=64x48", "-frames:v", "1", &path]);
+    let plain = fs::read(&path).unwrap();
+    let comment = [&b"\xff\xfe\xff\xff"[..], &[b'x'; 65_533]].concat();
+    [&plain[..2], &comment.repeat(300), &plain[2..]].concat()
+}
+
+/// A WebP file with a large profile and a large Exif block.
+#[cfg(target_os = "linux")]
+fn webp_with_profile_and_exif(folder: &Folder, large: &[u8]) -> Vec<u8> {
+    let path = folder.name("plain.webp");
+    let done = filter(&["synthetic:16x16:rgb24:1:1", &path]);
+    assert!(done.status.success(), "{}", said(&done));
+    let plain = fs::read(&path).unwrap();
+    let chunk = |name: &[u8], data: &[u8]| [name, &(data.len() as u32).to_le_bytes(), data].concat();
+    let head = chunk(b"VP8X", &[0x28, 0, 0, 0, 15, 0, 0, 15, 0, 0]);
+    let body = [
+        head,
+        chunk(b"ICCP", large),
+        plain[12..].to_vec(),
+        chunk(b"EXIF", large),
+    ]
+    .concat();
+    [
+        b"RIFF",
+        &(body.len() as u32 + 4).to_le_bytes()[..],
+        b"WEBP",
+        &body,
+    ]
+    .concat()
+}
+
+/// A TIFF file with a large profile and a large XMP packet.
+#[cfg(target_os = "linux")]
+fn tiff_with_profile_and_xmp(large: &[u8]) -> Vec<u8> {
+    let entry = |tag: u16, kind: u16, count: usize, value: usize| {
+        [
+            &tag.to_le_bytes()[..],
+            &kind.to_le_bytes(),
+            &(count as u32).to_le_bytes(),
+            &(value as u32).to_le_bytes(),
+        ]
+        .concat()
+    };
+    let entries = [
+        entry(256, 4, 1, 4),
+        entry(257, 4, 1, 4),
+        entry(258, 3, 1, 8),
+        entry(259, 3, 1, 1),
+        entry(262, 3, 1, 1),
+        entry(273, 4, 1, 8),
+        entry(277, 3, 1, 1),
+        entry(278, 4, 1, 4),
+        entry(279, 4, 1, 16),
+        entry(700, 1, large.len(), 24),
+        entry(34675, 7, large.len(), 24),
+    ];
+    let head = [&b"II*\0"[..], &(24 + large.len() as u32).to_le_bytes(), &[7; 16]].concat();
+    [
+        &head,
+        large,
+        &[entries.len() as u8, 0][..],
+        &entries.concat(),
+        &[0; 4],
+    ]
+    .concat()
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn what_stands_beside_pictures_is_held_to_its_limit() {
     let folder = Folder::new();
-    let large = vec![b' '; 17 << 20];
-    let bomb = [&b"x\0\0"[..], &deflated(&[0; 1 << 20], 300)].concat();
-    let jpeg = {
-        let path = folder.name("plain.jpg");
-        ffmpeg(&["-f", "lavfi", "-i", "testsrc=s=64x48", "-frames:v", "1", &path]);
-        let plain = fs::read(&path).unwrap();
-        let comment = [&b"\xff\xfe\xff\xff"[..], &[b'x'; 65_533]].concat();
-        [&plain[..2], &comment.repeat(300), &plain[2..]].concat()
-    };
-    let webp = {
-        let path = folder.name("plain.webp");
-        let done = filter(&["synthetic:16x16:rgb24:1:1", &path]);
-        assert!(done.status.success(), "{}", said(&done));
-        let plain = fs::read(&path).unwrap();
-        let chunk = |name: &[u8], data: &[u8]| [name, &(data.len() as u32).to_le_bytes(), data].concat();
-        let head = chunk(b"VP8X", &[0x28, 0, 0, 0, 15, 0, 0, 15, 0, 0]);
-        let body = [
-            head,
-            chunk(b"ICCP", &large),
-            plain[12..].to_vec(),
-            chunk(b"EXIF", &large),
-        ]
-        .concat();
-        [
-            b"RIFF",
-            &(body.len() as u32 + 4).to_le_bytes()[..],
-            b"WEBP",
-            &body,
-        ]
-        .concat()
-    };
-    let tiff = {
-        let entry = |tag: u16, kind: u16, count: usize, value: usize| {
-            [
-                &tag.to_le_bytes()[..],
-                &kind.to_le_bytes(),
-                &(count as u32).to_le_bytes(),
-                &(value as u32).to_le_bytes(),
-            ]
-            .concat()
-        };
-        let entries = [
-            entry(256, 4, 1, 4),
-            entry(257, 4, 1, 4),
-            entry(258, 3, 1, 8),
-            entry(259, 3, 1, 1),
-            entry(262, 3, 1, 1),
-            entry(273, 4, 1, 8),
-            entry(277, 3, 1, 1),
-            entry(278, 4, 1, 4),
-            entry(279, 4, 1, 16),
-            entry(700, 1, large.len(), 24),
-            entry(34675, 7, large.len(), 24),
-        ];
-        let head = [&b"II*\0"[..], &(24 + large.len() as u32).to_le_bytes(), &[7; 16]].concat();
-        [
-            &head,
-            &large,
-            &[entries.len() as u8, 0][..],
-            &entries.concat(),
-            &[0; 4],
-        ]
-        .concat()
-    };
+    let (large, bomb) = (large(), bomb());
+    let jpeg = jpeg_with_comments(&folder);
+    let webp = webp_with_profile_and_exif(&folder, &large);
+    let tiff = tiff_with_profile_and_xmp(&large);
     let out = folder.name("out.png");
     let cases: [(&str, Vec<u8>, &[&str]); 7] = [
         ("profile.png", png(b"iCCP", &bomb), &["colour (ICC) profile"]),
@@ -911,7 +952,15 @@ fn what_stands_beside_pictures_is_held_to_its_limit() {
         let done = filter(&[&path, &out, "--overwrite", "--strict"]);
         assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
     }
-    // As a video, where FFmpeg unpacks the profile.
+}
+
+/// As a video, where FFmpeg unpacks the profile.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_stands_beside_pictures_of_videos_is_held_to_its_limit() {
+    let folder = Folder::new();
+    let (large, bomb) = (large(), bomb());
+    folder.write("long.png", png(b"iTXt", &[&b"x\0\0\0\0\0"[..], &large].concat()));
     let video = folder.name("profile.mkv");
     ffmpeg(&["-i", &folder.name("long.png"), "-c", "copy", &video]);
     let mut bytes = fs::read(&video).unwrap();
@@ -1303,6 +1352,11 @@ fn videos_are_held_to_the_pixel_limit_before_a_picture_is_decoded() {
             .status
             .success()
     );
+}
+
+#[test]
+fn the_pixel_limit_counts_what_comes_out() {
+    let folder = Folder::new();
     // The columns and rows that decoders add do not count.
     for (name, codec) in [
         ("a.mp4", "libx264"),

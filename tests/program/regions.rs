@@ -185,11 +185,19 @@ fn regions_of_a_file_move_by_the_frames_times() {
         "0.6",
     ]);
     check(&late, shown.iter().position(|&at| at >= 600).unwrap());
-    // Frames are counted from the input's first one, as far as somebody counts them.
+}
+
+/// From the input's first one, as far as somebody counts them.
+#[test]
+fn frames_of_regions_are_counted() {
+    let folder = Folder::new();
+    let clip = folder.clip("yuv444p");
+    let late = folder.path("late.mkv");
+    let clip_frames = raw(&clip, "yuv444p", 3 * WIDTH * HEIGHT);
     let counted = ["--region", "20f..22f 31x17+20+9"];
     let run = [&clip, &late, "-f", BOX, "--encoder", "ffv1"];
     filtered(&[&run[..], &counted, &["--start", "15f"]].concat());
-    let got = raw(&late, "yuv444p", size);
+    let got = raw(&late, "yuv444p", 3 * WIDTH * HEIGHT);
     let changed = (15..).zip(&got).filter(|(n, frame)| **frame != clip_frames[*n]);
     assert_eq!(
         (got.len(), changed.map(|(n, _)| n).collect::<Vec<_>>()),
@@ -200,7 +208,12 @@ fn regions_of_a_file_move_by_the_frames_times() {
         code == 1 && text.contains("write times, or give --start in frames"),
         "{text}"
     );
-    // What no frame meets is named.
+}
+
+#[test]
+fn regions_that_no_frame_meets_are_named() {
+    let folder = Folder::new();
+    let clip = folder.clip("yuv444p");
     let run = [&clip, "null:", "-f", BOX, "--region"];
     let missed = [&run[..], &["0.61..0.62 4x4+0+0"]].concat();
     let word = "no frame was shown in the time of the region 0.61..0.62 4x4+0+0";
@@ -765,7 +778,12 @@ fn what_is_wrong_is_one_sentence() {
         assert_eq!(text.matches("error: ").count(), 1, "{options:?}: {text}");
         assert!(!Path::new(&out).exists(), "{options:?} left an output");
     }
-    // What the output would overwrite.
+}
+
+#[test]
+fn what_the_output_would_overwrite_is_refused() {
+    let folder = Folder::new();
+    let (clip, short) = (folder.clip("yuv420p"), folder.noise("short", 29));
     let lines = folder.write("lines.txt", "4x4+1+1\n");
     let onto = format!("raw:{lines}");
     let (code, text) = refused(&[&clip, &onto, "-f", BOX, "--regions", &lines]);
@@ -776,6 +794,12 @@ fn what_is_wrong_is_one_sentence() {
     let (stills, pattern) = (folder.noise("stills", 2), format!("{short}/%03d.png"));
     let (code, text) = refused(&[&stills, &short, "-f", BOX, "--matte", &pattern]);
     assert!(code == 2 && text.contains("both input and output"), "{text}");
+}
+
+#[test]
+fn what_of_a_part_is_not_used_is_a_warning_and_an_error_where_strict() {
+    let folder = Folder::new();
+    let (clip, out) = (folder.clip("yuv420p"), folder.path("out.mkv"));
     // More mattes than frames, and a region that leaves the picture: warnings, and errors where strict.
     let long = folder.noise("long", 31);
     for (options, part) in [

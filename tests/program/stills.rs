@@ -1801,37 +1801,6 @@ fn what_formats_say_of_the_picture_is_carried_or_named() {
         b"P5\n# Copyright me\n# and you\n2 1\n255\nab"
     );
 
-    // A WebP whose flags do not announce the alpha of its picture, and with a chunk of no known name.
-    if has_encoder("libwebp") {
-        let options = ["-vf", "format=bgra,colorchannelmixer=aa=0.5", "-lossless", "1"];
-        picture(&at("plain.webp"), "8x8", &options);
-        let plain = written("plain.webp");
-        let extended = [&b"VP8X\x0a\0\0\0\0\0\0\0\x07\0\0\x07\0\0"[..], &plain[12..]].concat();
-        let riff = |body: &[u8]| {
-            let size = (body.len() as u32 + 4).to_le_bytes();
-            [b"RIFF", &size[..], b"WEBP", body].concat()
-        };
-        fs::write(at("a.webp"), riff(&extended)).unwrap();
-        filtered(&at("a.webp"), &at("webp.png"), &["--strict"]);
-        let alpha = samples(&at("webp.png"), "rgba")[3];
-        assert!((120..136).contains(&alpha), "{alpha}");
-        fs::write(at("b.webp"), riff(&[&extended[..], b"UNKN\x02\0\0\0hi"].concat())).unwrap();
-        read_with_a_word(&at("b.webp"), "left out: chunk UNKN");
-        // Flags of Exif and XMP that are not there.
-        let mut announced = extended.clone();
-        announced[8] = 0x0c;
-        fs::write(at("c.webp"), riff(&announced)).unwrap();
-        read_with_a_word(
-            &at("c.webp"),
-            "its header announces Exif and XMP, and no chunk holds it",
-        );
-        let said = filtered(&at("c.webp"), &at("c.png"), &[]);
-        assert!(
-            samples(&at("c.png"), "rgba") == samples(&at("webp.png"), "rgba"),
-            "{said}"
-        );
-    }
-
     // A DPX of two rows that is to be mirrored, of film's logarithm.
     picture(&at("a.dpx"), "8x2", &["-pix_fmt", "rgb24"]);
     let mut dpx = written("a.dpx");
@@ -1843,6 +1812,43 @@ fn what_formats_say_of_the_picture_is_carried_or_named() {
     let png = written("b.out.png");
     assert!(has(&png, b"Copyright\0me"));
     assert!(has(&png, b"\x01\x12\0\x03\0\0\0\x01\0\x02") || has(&png, b"\x12\x01\x03\0\x01\0\0\0\x02\0"));
+}
+
+/// A WebP file whose flags do not announce the alpha of its picture, one with a chunk of no known name, and
+/// one whose flags announce Exif and XMP that are not there.
+#[test]
+fn flags_and_chunks_of_webp_are_held_against_the_file() {
+    if !has_encoder("libwebp") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let options = ["-vf", "format=bgra,colorchannelmixer=aa=0.5", "-lossless", "1"];
+    picture(&at("plain.webp"), "8x8", &options);
+    let plain = fs::read(at("plain.webp")).unwrap();
+    let extended = [&b"VP8X\x0a\0\0\0\0\0\0\0\x07\0\0\x07\0\0"[..], &plain[12..]].concat();
+    let riff = |body: &[u8]| {
+        let size = (body.len() as u32 + 4).to_le_bytes();
+        [b"RIFF", &size[..], b"WEBP", body].concat()
+    };
+    fs::write(at("a.webp"), riff(&extended)).unwrap();
+    filtered(&at("a.webp"), &at("webp.png"), &["--strict"]);
+    let alpha = samples(&at("webp.png"), "rgba")[3];
+    assert!((120..136).contains(&alpha), "{alpha}");
+    fs::write(at("b.webp"), riff(&[&extended[..], b"UNKN\x02\0\0\0hi"].concat())).unwrap();
+    read_with_a_word(&at("b.webp"), "left out: chunk UNKN");
+    let mut announced = extended.clone();
+    announced[8] = 0x0c;
+    fs::write(at("c.webp"), riff(&announced)).unwrap();
+    read_with_a_word(
+        &at("c.webp"),
+        "its header announces Exif and XMP, and no chunk holds it",
+    );
+    let said = filtered(&at("c.webp"), &at("c.png"), &[]);
+    assert!(
+        samples(&at("c.png"), "rgba") == samples(&at("webp.png"), "rgba"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::common::{PROGRAM, ffmpeg, text};
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 const CLIP: &str = "synthetic:64x48:yuv420p:25:4";
@@ -202,11 +203,9 @@ fn what_is_wrong_with_an_output_is_said_before_the_engine_starts() {
     }
 }
 
-#[test]
-fn options_without_effect_are_refused_and_what_is_left_out_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (clip, out) = (name("clip.mkv"), name("out.mp4"));
+/// A clip with sound, in a folder.
+fn sounding_clip(folder: &Path) -> String {
+    let clip = folder.join("clip.mkv").to_str().unwrap().to_owned();
     let sources = [
         "-f",
         "lavfi",
@@ -218,7 +217,12 @@ fn options_without_effect_are_refused_and_what_is_left_out_is_named() {
         "sine=d=0.2",
     ];
     ffmpeg(&[&sources[..], &["-c:v", "libx264", "-c:a", "aac", &clip]].concat());
-    let stills = name("stills");
+    clip
+}
+
+/// A folder with a still that states its resolution; the folder, and the still.
+fn folder_of_a_still(folder: &Path) -> (String, String) {
+    let stills = folder.join("stills").to_str().unwrap().to_owned();
     fs::create_dir(&stills).unwrap();
     let still = format!("{stills}/a.png");
     ffmpeg(&[
@@ -232,6 +236,15 @@ fn options_without_effect_are_refused_and_what_is_left_out_is_named() {
         "300",
         &still,
     ]);
+    (stills, still)
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (clip, out) = (sounding_clip(folder.path()), name("out.mp4"));
+    let (stills, _) = folder_of_a_still(folder.path());
     let (to_folder, missing) = (name("to/"), name("nofolder/"));
     for (code, arguments, words) in [
         (
@@ -288,6 +301,26 @@ fn options_without_effect_are_refused_and_what_is_left_out_is_named() {
     }
     let said = filter(0, &[&clip, "null:", "--decoder", "cpu", "--decoders", "3"]);
     assert!(said.contains(", by one decoder: it has one stretch"), "{said}");
+    // The card's options without a card; where there is one, it works.
+    let output = framepipe(&["filter", CLIP, "null:", "--filter", "soft", "--devices", "all"]);
+    let said = text(&output.stderr);
+    assert!(
+        output.status.success() || said.contains("option of the cuda engine"),
+        "{said}"
+    );
+    // A comparison has no output unless it is named.
+    let output = framepipe(&["diff", CLIP, CLIP, "--preset", "foo"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--preset is about the differences as pictures"));
+}
+
+#[test]
+fn what_is_left_out_of_a_folder_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let clip = sounding_clip(folder.path());
+    let (stills, still) = folder_of_a_still(folder.path());
+    let (out, to_folder) = (name("out.mp4"), name("to/"));
     // What no video says, and what is not there.
     let said = filter(0, &[&still, &out, "-y", "--fps", "25", "--background", "red"]);
     assert!(said.contains("files of stills alone hold that"), "{said}");
@@ -315,14 +348,13 @@ fn options_without_effect_are_refused_and_what_is_left_out_is_named() {
         let said = filter(1, &[&[&stills[..], &output, "-y"][..], options].concat());
         assert!(said.contains(words), "{said}");
     }
-    // The card's options without a card; where there is one, it works.
-    let output = framepipe(&["filter", CLIP, "null:", "--filter", "soft", "--devices", "all"]);
-    let said = text(&output.stderr);
-    assert!(
-        output.status.success() || said.contains("option of the cuda engine"),
-        "{said}"
-    );
-    // Outputs of pictures alone have no room for sound.
+}
+
+#[test]
+fn outputs_of_pictures_alone_have_no_room_for_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let clip = sounding_clip(folder.path());
     let raw = format!("raw:{}", name("a.raw"));
     for to in [raw, name("a.y4m"), name("%03d.png")] {
         let run = [clip.as_str(), &to, "--frames", "1", "-y"];
@@ -335,10 +367,6 @@ fn options_without_effect_are_refused_and_what_is_left_out_is_named() {
         let said = filter(0, &[&run[..], &["--strict", "--streams", "video"]].concat());
         assert!(!said.contains("left out of"), "{said}");
     }
-    // A comparison has no output unless it is named.
-    let output = framepipe(&["diff", CLIP, CLIP, "--preset", "foo"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("--preset is about the differences as pictures"));
 }
 
 #[test]
