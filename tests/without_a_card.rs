@@ -309,118 +309,119 @@ enum Shown {
     As(&'static str),
 }
 
-/// Kernels that are wrong, each in its own way: what is altered in their texts, and the variant that is run.
-/// On tensor cores the first two filters share a launch, and the third one's follows it.
+/// Kernels that are wrong, each in its own way: what is altered in their texts, the variant that is run, and
+/// the compute capability of the card (from 9.0 on tensor cores have whole tiles copied). On tensor cores the
+/// first two filters share a launch, and the third one's follows it.
+const WRONG: [(&str, &str, &str, Shown); 23] = [
+    ("__syncthreads();=>;", "tensor", "90", Shown::As("LAUNCH_FAILED")),
+    (
+        "wait_for_earlier_launches();=>;",
+        "tensor",
+        "90",
+        Shown::As("LAUNCH_FAILED"),
+    ),
+    (
+        "if (!tiles.is_ready) {=>if (false) {",
+        "tensor",
+        "90",
+        Shown::OtherBits,
+    ),
+    ("loader.wait(slot, odd);=>;", "tensor", "90", Shown::OtherBits),
+    (
+        "(tile.x - LEFT) / 8=>(tile.x - LEFT) / 8 + 1",
+        "tensor",
+        "90",
+        Shown::OtherBits,
+    ),
+    (
+        "begin_arrivals(arrivals[0]);=>;",
+        "tensor",
+        "90",
+        Shown::As("LAUNCH_FAILED"),
+    ),
+    (
+        "ALIGNED_PITCH * ROWS=>ALIGNED_PITCH * ROWS + 16",
+        "tensor",
+        "90",
+        Shown::As("LAUNCH_FAILED"),
+    ),
+    // The first two masks below share a launch: what is between them has a border of its own.
+    (
+        "if (fill_middle(middle, plane, tile))=>if (false)",
+        "tensor",
+        "90",
+        Shown::OtherBits,
+    ),
+    (
+        "__syncthreads();\n        if (fill_middle(=>if (fill_middle(",
+        "tensor",
+        "90",
+        Shown::OtherBits,
+    ),
+    (
+        "MIDDLE_LEFT - NEXT_START + across=>MIDDLE_LEFT - NEXT_START + 4 + across",
+        "tensor",
+        "80",
+        Shown::OtherBits,
+    ),
+    ("__syncthreads();=>;", "shared", "90", Shown::OtherBits),
+    ("__syncthreads();=>;", "tensor", "80", Shown::OtherBits),
+    ("wait_for_copies();=>;", "tensor", "80", Shown::OtherBits),
+    ("end_of_copies();=>;", "tensor", "80", Shown::OtherBits),
+    ("? 0 : n - 1;=>? 0 : n - 2;", "constant", "90", Shown::OtherBits),
+    (
+        "(float)sample + 0.5f=>(float)sample + 1.5f",
+        "texture",
+        "90",
+        Shown::OtherBits,
+    ),
+    (
+        "(plane.source + (i64)y=>(plane.source + (i64)(y + 9000)",
+        "global",
+        "90",
+        Shown::As("ILLEGAL_ADDRESS"),
+    ),
+    (
+        "(Sample *)(plane.result + (i64)y=>(Sample *)(plane.result + (i64)(y + 9000)",
+        "constant",
+        "90",
+        Shown::As("ILLEGAL_ADDRESS"),
+    ),
+    (
+        "pack_4(values[4 * k], values[4 * k + 1]=>pack_4(values[4 * k + 1], values[4 * k]",
+        "tensor",
+        "80",
+        Shown::OtherBits,
+    ),
+    (
+        "__syncthreads();=>if (threadIdx.x) __syncthreads();",
+        "shared",
+        "90",
+        Shown::As("LAUNCH_FAILED"),
+    ),
+    (
+        "__shfl_xor_sync(=>threadIdx.x % 4 == 3 ? 0 : __shfl_xor_sync(",
+        "tensor",
+        "80",
+        Shown::As("LAUNCH_FAILED"),
+    ),
+    (
+        "*(uint2 *)(out + 4 * k) = =>*(uint2 *)(out + 4 * k + 4) = ",
+        "tensor",
+        "80",
+        Shown::As("MISALIGNED_ADDRESS"),
+    ),
+    (
+        "sum += (Sum)=>sum += 1 << 30, sum += (Sum)",
+        "constant",
+        "90",
+        Shown::As("MISALIGNED_ADDRESS"),
+    ),
+];
+
 #[test]
 fn each_kernel_that_is_wrong_shows() {
     let Some(runs) = Runs::new() else { return };
-    // On cards of these compute capabilities: from 9.0 on tensor cores have whole tiles copied.
-    let wrong = [
-        ("__syncthreads();=>;", "tensor", "90", Shown::As("LAUNCH_FAILED")),
-        (
-            "wait_for_earlier_launches();=>;",
-            "tensor",
-            "90",
-            Shown::As("LAUNCH_FAILED"),
-        ),
-        (
-            "if (!tiles.is_ready) {=>if (false) {",
-            "tensor",
-            "90",
-            Shown::OtherBits,
-        ),
-        ("loader.wait(slot, odd);=>;", "tensor", "90", Shown::OtherBits),
-        (
-            "(tile.x - LEFT) / 8=>(tile.x - LEFT) / 8 + 1",
-            "tensor",
-            "90",
-            Shown::OtherBits,
-        ),
-        (
-            "begin_arrivals(arrivals[0]);=>;",
-            "tensor",
-            "90",
-            Shown::As("LAUNCH_FAILED"),
-        ),
-        (
-            "ALIGNED_PITCH * ROWS=>ALIGNED_PITCH * ROWS + 16",
-            "tensor",
-            "90",
-            Shown::As("LAUNCH_FAILED"),
-        ),
-        // The first two masks below share a launch: what is between them has a border of its own.
-        (
-            "if (fill_middle(middle, plane, tile))=>if (false)",
-            "tensor",
-            "90",
-            Shown::OtherBits,
-        ),
-        (
-            "__syncthreads();\n        if (fill_middle(=>if (fill_middle(",
-            "tensor",
-            "90",
-            Shown::OtherBits,
-        ),
-        (
-            "MIDDLE_LEFT - NEXT_START + across=>MIDDLE_LEFT - NEXT_START + 4 + across",
-            "tensor",
-            "80",
-            Shown::OtherBits,
-        ),
-        ("__syncthreads();=>;", "shared", "90", Shown::OtherBits),
-        ("__syncthreads();=>;", "tensor", "80", Shown::OtherBits),
-        ("wait_for_copies();=>;", "tensor", "80", Shown::OtherBits),
-        ("end_of_copies();=>;", "tensor", "80", Shown::OtherBits),
-        ("? 0 : n - 1;=>? 0 : n - 2;", "constant", "90", Shown::OtherBits),
-        (
-            "(float)sample + 0.5f=>(float)sample + 1.5f",
-            "texture",
-            "90",
-            Shown::OtherBits,
-        ),
-        (
-            "(plane.source + (i64)y=>(plane.source + (i64)(y + 9000)",
-            "global",
-            "90",
-            Shown::As("ILLEGAL_ADDRESS"),
-        ),
-        (
-            "(Sample *)(plane.result + (i64)y=>(Sample *)(plane.result + (i64)(y + 9000)",
-            "constant",
-            "90",
-            Shown::As("ILLEGAL_ADDRESS"),
-        ),
-        (
-            "pack_4(values[4 * k], values[4 * k + 1]=>pack_4(values[4 * k + 1], values[4 * k]",
-            "tensor",
-            "80",
-            Shown::OtherBits,
-        ),
-        (
-            "__syncthreads();=>if (threadIdx.x) __syncthreads();",
-            "shared",
-            "90",
-            Shown::As("LAUNCH_FAILED"),
-        ),
-        (
-            "__shfl_xor_sync(=>threadIdx.x % 4 == 3 ? 0 : __shfl_xor_sync(",
-            "tensor",
-            "80",
-            Shown::As("LAUNCH_FAILED"),
-        ),
-        (
-            "*(uint2 *)(out + 4 * k) = =>*(uint2 *)(out + 4 * k + 4) = ",
-            "tensor",
-            "80",
-            Shown::As("MISALIGNED_ADDRESS"),
-        ),
-        (
-            "sum += (Sum)=>sum += 1 << 30, sum += (Sum)",
-            "constant",
-            "90",
-            Shown::As("MISALIGNED_ADDRESS"),
-        ),
-    ];
     let arguments = [
         "filter",
         "synthetic:208x120:gray:30:2",
@@ -434,7 +435,7 @@ fn each_kernel_that_is_wrong_shows() {
     ];
     let run = |more: &[&str], settings: &[(&str, &str)]| runs.run(&[&arguments, more].concat(), settings);
     let expected = run(&["--engine", "cpu"], &[]).out;
-    for (alter, memory, capability, shown) in wrong {
+    for (alter, memory, capability, shown) in WRONG {
         // Kernels that framepipe has kept are not compiled again.
         let _ = fs::remove_dir_all(runs.folder.path().join("kernels"));
         let ended = run(

@@ -296,6 +296,24 @@ fn value(filter: &Filter, kernel: &FloatKernel, grid: &Grid, (x, y): (i64, i64),
     }
 }
 
+/// The same for all of a component.
+fn values(filter: &Filter, kernel: &FloatKernel, grid: &Grid, bias: f32) -> Vec<f32> {
+    let (width, height) = grid.size;
+    let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
+    if let FloatKernel::Pyramid(kernel) = kernel {
+        let mut passes = Passes {
+            kernel,
+            grid,
+            bias,
+            known: HashMap::new(),
+        };
+        return places.map(|(x, y)| passes.number(6, x, y)).collect();
+    }
+    places
+        .map(|place| value(filter, kernel, grid, place, bias))
+        .collect()
+}
+
 /// A whole chain for a frame; the bits of every sample, component after component.
 fn restated(chain: &Chain, frame: &Frame) -> Vec<Vec<u32>> {
     let format = frame.format();
@@ -333,25 +351,7 @@ fn restated(chain: &Chain, frame: &Frame) -> Vec<Vec<u32>> {
             }
         }
         let weighted = now.clone();
-        let places: Vec<(i64, i64)> = {
-            let (width, height) = now[0].size;
-            (0..height)
-                .flat_map(|y| (0..width).map(move |x| (x, y)))
-                .collect()
-        };
-        let made = |index: usize, bias: f32| -> Vec<f32> {
-            if let FloatKernel::Pyramid(kernel) = &step.kernel {
-                let mut passes = Passes {
-                    kernel,
-                    grid: &weighted[index],
-                    bias,
-                    known: HashMap::new(),
-                };
-                return places.iter().map(|&(x, y)| passes.number(6, x, y)).collect();
-            }
-            let make = |&place| value(filter, &step.kernel, &weighted[index], place, bias);
-            places.iter().map(make).collect()
-        };
+        let made = |index: usize, bias: f32| values(filter, &step.kernel, &weighted[index], bias);
         let average = straight.filter(|_| is_average).map(|a| made(a, 0.0));
         for index in 0..now.len() {
             if !names(now[index].channel) {

@@ -99,9 +99,7 @@ fn long_separable_masks_on_tensor_cores() {
 
 /// Separable masks whose intermediate takes three bytes: all masks on deep samples, and rows of large weights
 /// on others. At sizes below the mask, at primes and around tiles.
-#[test]
-fn wide_separable_masks_on_tensor_cores() {
-    let Some(_card) = card() else { return };
+fn wide_separable_cases() -> Vec<Case> {
     let gains = [
         "mask:rows=30 -75 51;-10 25 -17;20 -50 34:divisor=7:bias=9",
         "mask:rows=25 100 -75:divisor=3",
@@ -166,7 +164,7 @@ fn wide_separable_masks_on_tensor_cores() {
             ("gray16le", "gaussian:size=47:sigma=9"),
             ("rgb48le", "gaussian:size=21:sigma=4"),
         ]);
-    let list: Vec<Case> = works
+    works
         .enumerate()
         .map(|(index, (format, spec))| {
             let border = borders[index % borders.len()];
@@ -183,9 +181,13 @@ fn wide_separable_masks_on_tensor_cores() {
             let turn = index + index / sizes.len();
             case(chain, format, sizes[turn % sizes.len()], index as u64)
         })
-        .collect();
+        .collect()
+}
+
+/// Each case is of the kernel that is meant, and together they are of all its kinds.
+fn check_wide_separable_recipes(list: &[Case]) {
     let mut met = HashSet::new();
-    for case in &list {
+    for case in list {
         let plan = Plan::new(&case.chain, case.format, &Colour::default()).unwrap();
         let terms = SelectContext {
             memory: MemoryVariant::Auto,
@@ -207,6 +209,13 @@ fn wide_separable_masks_on_tensor_cores() {
     }
     assert!(met.contains(&("COLUMN_BYTES", 3)) && met.contains(&("BANDS", 4)));
     assert!(met.contains(&("SPLIT_SUM32", 0)) && met.contains(&("SPLIT_SUM32", 1)));
+}
+
+#[test]
+fn wide_separable_masks_on_tensor_cores() {
+    let Some(_card) = card() else { return };
+    let list = wide_separable_cases();
+    check_wide_separable_recipes(&list);
     // The last two are the longest. The others' formats, borders and sizes take turns, of two lengths each.
     let longest = list.len() - 2;
     let list: Vec<Case> = list

@@ -60,6 +60,30 @@ fn cell(choice: &Choice<'_>, milliseconds: f64) -> Cell {
     }
 }
 
+const FULL_HD: (usize, usize) = (1920, 1080);
+
+/// What the card is given where an axis says nothing else.
+const CARD: Choice<'_> = Choice {
+    engine: "cuda",
+    scope: Scope::Kernel,
+    variant: Some("auto"),
+    algorithm: "direct",
+    block: Some("32x8"),
+    threads: None,
+    mask: 7,
+    format: "gray",
+    size: FULL_HD,
+};
+
+const VARIANTS: [&str; 6] = [
+    "global",
+    "constant",
+    "shared",
+    "constant-shared",
+    "texture",
+    "auto",
+];
+
 /// Masks, variants, blocks, threads, sizes and formats.
 pub(crate) fn sweep() -> Sweep {
     let machine = Machine {
@@ -74,62 +98,56 @@ pub(crate) fn sweep() -> Sweep {
         machine,
         Versions::default(),
     );
-    let full_hd = (1920, 1080);
-    let card = Choice {
-        engine: "cuda",
-        scope: Scope::Kernel,
-        variant: Some("auto"),
-        algorithm: "direct",
-        block: Some("32x8"),
-        threads: None,
-        mask: 7,
-        format: "gray",
-        size: full_hd,
-    };
-    let variants = [
-        "global",
-        "constant",
-        "shared",
-        "constant-shared",
-        "texture",
-        "auto",
-    ];
     for mask in [3, 5, 7, 9, 11, 13, 15] {
-        for (index, variant) in variants.into_iter().enumerate() {
-            for algorithm in ["direct", "separable"] {
-                let taps = if algorithm == "direct" {
-                    mask * mask
-                } else {
-                    2 * mask + 6
-                };
-                let ms = 0.002 + taps as f64 * (1.0 - 0.12 * index as f64) * 2e-4;
-                let choice = Choice {
-                    variant: Some(variant),
-                    algorithm,
-                    mask,
-                    ..card
-                };
-                sweep.cells.push(cell(&choice, ms));
-            }
-        }
-        let on_cpu = Choice {
-            engine: "cpu",
-            variant: None,
-            block: None,
-            threads: Some(16),
-            mask,
-            ..card
-        };
-        sweep
-            .cells
-            .push(cell(&on_cpu, 0.1 + mask as f64 * mask as f64 * 0.003));
-        let plain = Choice {
-            engine: "reference",
-            threads: Some(1),
-            ..on_cpu
-        };
-        sweep.cells.push(cell(&plain, 2.0 * mask as f64 * mask as f64));
+        add_mask(&mut sweep, mask);
     }
+    add_blocks(&mut sweep);
+    add_threads(&mut sweep);
+    add_sizes(&mut sweep);
+    add_ceilings(&mut sweep);
+    sweep.note("a note with <b>&\"");
+    sweep
+}
+
+/// A mask of all variants, on the processor and by the reference.
+fn add_mask(sweep: &mut Sweep, mask: usize) {
+    for (index, variant) in VARIANTS.into_iter().enumerate() {
+        for algorithm in ["direct", "separable"] {
+            let taps = if algorithm == "direct" {
+                mask * mask
+            } else {
+                2 * mask + 6
+            };
+            let ms = 0.002 + taps as f64 * (1.0 - 0.12 * index as f64) * 2e-4;
+            let choice = Choice {
+                variant: Some(variant),
+                algorithm,
+                mask,
+                ..CARD
+            };
+            sweep.cells.push(cell(&choice, ms));
+        }
+    }
+    let on_cpu = Choice {
+        engine: "cpu",
+        variant: None,
+        block: None,
+        threads: Some(16),
+        mask,
+        ..CARD
+    };
+    sweep
+        .cells
+        .push(cell(&on_cpu, 0.1 + mask as f64 * mask as f64 * 0.003));
+    let plain = Choice {
+        engine: "reference",
+        threads: Some(1),
+        ..on_cpu
+    };
+    sweep.cells.push(cell(&plain, 2.0 * mask as f64 * mask as f64));
+}
+
+fn add_blocks(sweep: &mut Sweep) {
     for (x, y) in [
         (8, 8),
         (16, 8),
@@ -142,14 +160,14 @@ pub(crate) fn sweep() -> Sweep {
         (64, 8),
         (128, 2),
     ] {
-        for (index, variant) in variants.into_iter().take(3).enumerate() {
+        for (index, variant) in VARIANTS.into_iter().take(3).enumerate() {
             let block = format!("{x}x{y}");
             let choice = Choice {
                 variant: Some(variant),
                 block: Some(&block),
                 mask: 5,
                 size: (3840, 2160),
-                ..card
+                ..CARD
             };
             sweep.cells.push(cell(
                 &choice,
@@ -157,6 +175,9 @@ pub(crate) fn sweep() -> Sweep {
             ));
         }
     }
+}
+
+fn add_threads(sweep: &mut Sweep) {
     for threads in [1, 2, 4, 8, 16] {
         for (algorithm, ms) in [("direct", 12.0), ("separable", 4.0)] {
             let choice = Choice {
@@ -167,26 +188,30 @@ pub(crate) fn sweep() -> Sweep {
                 algorithm,
                 size: (4096, 2160),
                 mask: 9,
-                ..card
+                ..CARD
             };
             sweep
                 .cells
                 .push(cell(&choice, ms / threads as f64 + 0.08 * threads as f64));
         }
     }
+}
+
+/// Sizes and formats, in memory of the card and through the ring.
+fn add_sizes(sweep: &mut Sweep) {
     for (format, size) in [
         ("gray", (640, 480)),
         ("gray", (3840, 2160)),
         ("gray", (7680, 4320)),
-        ("rgb24", full_hd),
-        ("yuv420p", full_hd),
+        ("rgb24", FULL_HD),
+        ("yuv420p", FULL_HD),
     ] {
         for scope in [Scope::Kernel, Scope::Ring] {
             let choice = Choice {
                 scope,
                 format,
                 size,
-                ..card
+                ..CARD
             };
             let megapixels = (size.0 * size.1) as f64 / 1e6;
             let ms = if scope == Scope::Ring {
@@ -197,6 +222,9 @@ pub(crate) fn sweep() -> Sweep {
             sweep.cells.push(cell(&choice, ms));
         }
     }
+}
+
+fn add_ceilings(sweep: &mut Sweep) {
     for (engine, kind, rate) in [
         ("cuda", CeilingKind::Copy, 3900.0),
         ("cuda", CeilingKind::Link, 92.0),
@@ -213,6 +241,4 @@ pub(crate) fn sweep() -> Sweep {
             method: "made up".to_owned(),
         });
     }
-    sweep.note("a note with <b>&\"");
-    sweep
 }
