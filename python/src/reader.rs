@@ -133,7 +133,7 @@ fn open_source(
     Ok(AnySource::Stream(animation::open(path, &options)?))
 }
 
-/// The engine for frames such as `info` tells of, and what there is to say of the masks.
+/// The engine for frames such as `info` describes, and what there is to say of the masks.
 fn start(
     recipe: &Recipe,
     place: &FramePlace,

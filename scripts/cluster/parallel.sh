@@ -5,7 +5,7 @@
 # usage: parallel.sh JOB --cards 0,1,2,3                    a part a card
 #        parallel.sh JOB --at-once 4 [OPTION OF PARALLEL...]     4 parts on the cores, --sshlogin a,b on hosts
 #
-# JOB/parallel.log tells of each part: when, where, how long, exit code. A part that fails is tried three
+# JOB/parallel.log lists each part: when, where, how long, exit code. A part that fails is tried three
 # times. The same call again makes what is missing. `framepipe run` does the same on one host by itself.
 # FRAMEPIPE names the program, PART_OPTIONS more options of `framepipe part`.
 set -euo pipefail

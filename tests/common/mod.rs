@@ -65,7 +65,7 @@ pub(crate) fn ffmpeg(arguments: &[&str]) -> Vec<u8> {
     done.stdout
 }
 
-/// What ffprobe tells of a file.
+/// What ffprobe says of a file.
 pub(crate) fn probe(path: &Path, arguments: &[&str]) -> Value {
     let done = Command::new("ffprobe")
         .args(["-v", "error", "-of", "json"])

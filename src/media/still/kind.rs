@@ -62,7 +62,7 @@ pub enum ImageKind {
 pub enum Decoding {
     /// The image crate, as the format that it is named by.
     Image(image::ImageFormat),
-    /// libjpeg-turbo, which knows every layout of scans and tells of damage.
+    /// libjpeg-turbo, which knows every layout of scans and reports damage.
     Jpeg,
     /// The tiff crate, below the image crate.
     Tiff,

@@ -138,7 +138,7 @@ impl VideoSink {
     /// The format of floating-point samples that the encoder takes and that holds all of `format`'s; `None`
     /// if there is none.
     pub fn nearest_floats(&self, format: PixelFormat) -> Option<PixelFormat> {
-        // Raw video takes all, but no container tells of floating-point samples in it.
+        // Raw video takes all, but no container states floating-point samples in it.
         let taken = self.kind.formats();
         let knows = |name: &str| AvFormat::from_name(name).is_some_and(|f| taken.contains(&f));
         let holds = |other: PixelFormat| {

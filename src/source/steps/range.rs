@@ -149,7 +149,7 @@ impl TimeRange {
         Some((first, ends.into_iter().min()))
     }
 
-    /// How many frames are in it of an input that `info` tells of, as far as that is known.
+    /// How many frames are in it of an input that `info` describes, as far as that is known.
     pub fn count(&self, info: &StreamInfo) -> Option<u64> {
         match self.numbers(info.frame_rate) {
             Some((first, end)) => {

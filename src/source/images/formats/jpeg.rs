@@ -75,7 +75,7 @@ enum Colours {
 const SLACK: u64 = 1 << 20;
 
 /// The picture of a file as a file of its own: without the segments that say something beside it, and with no
-/// more data than a picture of its size has. The library reads from memory only. A sentence tells of further
+/// more data than a picture of its size has. The library reads from memory only. A sentence names further
 /// pictures in the file.
 fn picture(input: &mut impl BufRead) -> io::Result<Contents> {
     let mut data = Vec::new();

@@ -282,7 +282,7 @@ impl Head {
             }
             match number(input)? {
                 Some(sample) => above += u64::from(sample > self.greatest),
-                // The decoder tells of it.
+                // The decoder reports it.
                 None => break,
             }
         }
