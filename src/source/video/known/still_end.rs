@@ -316,6 +316,8 @@ fn dpx<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
     // Some programs write rows without padding, and say so by the length alone.
     Ok(Some(match stated.filter(|&stated| stated >= unpadded) {
         Some(stated) if stated == unpadded && length <= unpadded => unpadded,
+        // ImageMagick states more than it writes of gray.
+        Some(_) if half(770) == 1 && length >= padded => padded,
         Some(stated) => stated.max(padded),
         None if length == unpadded => unpadded,
         None => padded,
@@ -431,6 +433,12 @@ mod tests {
         dpx[16..20].copy_from_slice(&2056_u32.to_be_bytes());
         dpx[772..780].copy_from_slice(&[0, 0, 0, 1, 0, 0, 0, 2]);
         (dpx[800], dpx[803]) = (50, 8);
+        let mut longer = dpx.clone();
+        longer[16..20].copy_from_slice(&3000_u32.to_be_bytes());
+        assert_eq!(end("dpx", &longer), Some(StillEnd::At(3000)));
+        longer[771] = 1;
+        assert_eq!(end("dpx", &longer), Some(StillEnd::At(2056)));
+        assert_eq!(end("dpx", &longer[..2055]), Some(StillEnd::At(3000)));
         let mut unstated = dpx[..2055].to_vec();
         unstated[16..20].fill(0xff);
         assert_eq!(end("dpx", &unstated), Some(StillEnd::At(2056)));
