@@ -58,11 +58,14 @@ pub(in crate::annotations) fn excerpt(input: &mut (impl BufRead + Seek), len: u6
         let name = [n0, n1, n2, n3];
         let size = u64::from(u32::from_le_bytes(size));
         let padding = size & 1;
+        if name.iter().any(u8::is_ascii_control) {
+            break;
+        }
         if !STORAGE.contains(&&name) && !matches!(&name, b"EXIF" | b"XMP " | b"ICCP") {
             found.leave_out(format!("chunk {}", latin1(&name).trim()));
         }
         at = at.saturating_add(8).saturating_add(size);
-        if at > len || name.iter().any(u8::is_ascii_control) {
+        if at > len {
             break;
         }
         if &name == b"VP8X" && size == 10 {

@@ -76,6 +76,8 @@ struct Survey {
     /// The largest step that divides all times.
     step: u32,
     is_cut: bool,
+    /// Chunks end before the file does.
+    breaks_off: bool,
 }
 
 impl WebpSource {
@@ -123,12 +125,13 @@ impl WebpSource {
             num: 1000,
             den: survey.step.max(1) as i32,
         };
-        let warning = survey.is_cut.then(|| {
-            format!(
-                "{name}: by its own account its last bytes are missing; the input is incomplete, and so \
-                is the output"
-            )
-        });
+        let lost = match (survey.is_cut, survey.breaks_off) {
+            (true, _) => Some("by its own account its last bytes are missing"),
+            (_, true) => Some("its chunks break off, and what comes behind is not read"),
+            _ => None,
+        };
+        let warning =
+            lost.map(|lost| format!("{name}: {lost}; the input is incomplete, and so is the output"));
         let mut source = WebpSource {
             info: StreamInfo {
                 frame_rate: Some(rate),
@@ -360,6 +363,7 @@ fn survey(file: &mut BufReader<File>, len: u64) -> io::Result<Survey> {
     }
     let declared = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
     survey.is_cut |= declared + 8 > len + 1;
+    survey.breaks_off = at + 8 <= len.min(declared + 8);
     // Where nothing is drawn the canvas is transparent.
     survey.has_alpha |= !draws_all;
     Ok(survey)
@@ -501,5 +505,27 @@ mod tests {
         file.rewind().unwrap();
         let found = survey(&mut BufReader::new(file), whole.len() as u64).unwrap();
         assert_eq!((found.frames, found.instant), (3, 2));
+    }
+
+    #[test]
+    fn chunks_that_break_off_are_noticed() {
+        let mut whole = b"RIFF\0\0\0\0WEBP".to_vec();
+        for _ in 0..3 {
+            whole.extend(b"ANMF\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x09\0\0\0");
+        }
+        let end = whole.len();
+        whole[4] = (end - 8) as u8;
+        let found = |bytes: &[u8]| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(bytes).unwrap();
+            file.rewind().unwrap();
+            let found = survey(&mut BufReader::new(file), bytes.len() as u64).unwrap();
+            (found.frames, found.is_cut, found.breaks_off)
+        };
+        assert_eq!(found(&whole), (3, false, false));
+        assert_eq!(found(&[&whole[..], &[0; 40]].concat()), (3, false, false));
+        whole[end - 24..].fill(0);
+        assert_eq!(found(&whole), (2, false, true));
+        assert_eq!(found(&whole[..end - 20]), (2, true, false));
     }
 }

@@ -252,7 +252,13 @@ impl Tga {
             Stored::Words { .. } => "highest bit",
             _ => "fourth byte",
         };
-        Ok((dropped.then(|| unused_sentence(what)), behind(rest)))
+        let overrun = self.is_packed && left > 0;
+        let damage =
+            overrun.then_some("its last packet goes beyond the picture: its packed pixels are damaged");
+        Ok((
+            dropped.then(|| unused_sentence(what)),
+            damage.or_else(|| behind(rest)),
+        ))
     }
 
     /// What is stored for a pixel, which may be a number of a colour in the map.
@@ -404,6 +410,12 @@ mod tests {
         let packed = [0x82, 255, 0, 0, 0x00, 0, 0, 255];
         let (_, out, _) = read(file(10, 24, TOP, none, &packed)).unwrap();
         assert_eq!(out, [0, 0, 255, 0, 0, 255, 0, 0, 255, 255, 0, 0]);
+        for (packet, is_damaged) in [(0x83, false), (0x84, true), (0x04, true)] {
+            let data = [&[packet][..], &[7; 15]].concat();
+            let tga = Tga::open(file(10, 24, TOP, none, &data)).unwrap();
+            let said = tga.read(&mut [0; 12]).unwrap().1.unwrap_or_default();
+            assert_eq!(said.contains("goes beyond"), is_damaged, "{packet}");
+        }
         // Numbers of colours, counted from 5.
         let map = (24, &[10, 20, 30, 40, 50, 60][..]);
         let (_, out, _) = read(file(1, 8, TOP, map, &[5, 6, 6, 5])).unwrap();
