@@ -130,8 +130,8 @@ def filter(
     samples have alpha in the last one, which is copied, and by which colours are weighted; three samples are
     RGB (or BGR).
     Any other number of samples, and `format="gray"` or `"gray16le"` with any number, means pictures that are
-    filtered each by itself. Floats are not clamped; 1.0 is white. `format` may name any of FFmpeg's formats
-    whose components lie side by side, such as "bgr24", or "gray10le" for samples of ten bits.
+    filtered each by itself. Floats are not clamped; 1.0 is white. `format` names a pixel format of the
+    program whose components lie side by side, such as "bgr24", or "gray10le" for samples of ten bits.
 
     `filters` is a filter such as "gaussian:sigma=2", several with commas, a `Mask`, or a sequence of these,
     which are applied in order. `border` says what is outside: replicate, zero, constant:V, reflect, mirror or
@@ -212,7 +212,7 @@ def _filter_foreign(
 ) -> tuple[Any, list[str]]:
     """An array of another library in the host's memory: what comes back is of that library, if it takes
     arrays by DLPack."""
-    target = None if out is None else _as_numpy(out)
+    target = None if out is None else _shared(out)
     result, remarks = _filter(_as_numpy(array), names, settings, target)
     if out is not None:
         return result, remarks
@@ -234,6 +234,14 @@ def _as_numpy(array: Any) -> NDArray[Any]:
     if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
         return np.from_dlpack(array)
     return np.asarray(array)
+
+
+def _shared(out: Any) -> NDArray[Any]:
+    """The memory of `out` as an array of NumPy. That of a file, as h5py's, is a new copy each time."""
+    target = _as_numpy(out)
+    if target.size and not np.may_share_memory(target, _as_numpy(out)):
+        raise TypeError(f"NumPy sees a copy of {type(out).__name__} alone; give an array in memory as out")
+    return target
 
 
 def _check_out(out: NDArray[Any], source: NDArray[Any]) -> None:

@@ -105,8 +105,8 @@ class Frame:
         """Another frame with these colours, in this one's format, and with its alpha, time and facts.
 
         `rgb` is HxWx3 of this frame's size, of the type that `to_rgb` gives, in the host's memory; so is the
-        new frame. FFmpeg's swscale makes YUV of them, which beyond eight bits is up to 0.4 % brighter than
-        what `to_rgb` would give back.
+        new frame. FFmpeg's swscale makes YUV of them, in limited range, which beyond eight bits is up to
+        0.4 % brighter than what `to_rgb` would give back.
 
         Raises `ValueError` for another shape or type, and `TypeError` for an array on a card.
 
@@ -269,7 +269,8 @@ class Writer:
         return self._description
 
     def write(self, frame: Frame) -> None:
-        """Encodes a frame of the size and format of the reader's. Waits while the encoder is busy.
+        """Encodes a frame of the size and format of the reader's, at its own time. Waits while the encoder is
+        busy.
 
         Raises `framepipe.Error` or `OSError` where it cannot be written; nothing is left of the file then.
         """

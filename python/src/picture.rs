@@ -23,7 +23,8 @@ use pyo3::types::PyByteArray;
 pub(crate) struct Picture {
     layout: Layout,
     metadata: Metadata,
-    time_base: Rational,
+    /// Seconds of a tick of its times.
+    pub(crate) time_base: Rational,
     /// The picture's number among those of its reader.
     #[pyo3(get)]
     index: u64,

@@ -99,8 +99,8 @@ pub(crate) fn channels_of(format: &str, sample_bytes: usize, is_float: bool) -> 
     let format: PixelFormat = format.parse()?;
     let [plane] = format.planes() else {
         return Err(Failure::value(format!(
-            "{format} keeps its components in {} planes; filter each component as an array of its own, \
-             such as planes[1][..., 0]",
+            "{format} keeps its components in {} planes; filter each as an array of its own, with \
+             format=\"gray\"",
             format.planes().len()
         )));
     };

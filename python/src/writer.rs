@@ -3,7 +3,7 @@
 use crate::failure::{Failure, in_python};
 use crate::picture::Picture;
 use crate::reader::Reader;
-use framepipe::frame::{Frame, PixelFormat, Remarks};
+use framepipe::frame::{Frame, PixelFormat, Rational, Remarks};
 use framepipe::pipeline::Stop;
 use framepipe::sink::video::{VideoOptions, VideoSink};
 use framepipe::sink::{Sink, SinkError};
@@ -17,6 +17,7 @@ struct Open {
     /// Of the frames that it takes: width, height and format. `None` where those of the reader differ.
     shape: Option<(usize, usize, PixelFormat)>,
     frames: u64,
+    time_base: Rational,
     stop: Stop,
 }
 
@@ -86,6 +87,7 @@ impl Writer {
             sink,
             shape,
             frames: 0,
+            time_base: info.time_base,
             stop,
         };
         Ok(Writer {
@@ -98,12 +100,18 @@ impl Writer {
     fn write(&self, py: Python<'_>, picture: &Bound<'_, Picture>) -> Result<(), Failure> {
         self.check_process()?;
         let mut frame = picture.get().frame(py, 0)?;
+        let ticks = picture.get().time_base;
         py.detach(|| {
             let mut open = self.open();
             let Some(file) = &mut *open else {
                 return Err(closed());
             };
             frame.sequence = file.frames;
+            // The frame may be another reader's.
+            let metadata = &mut frame.metadata;
+            for time in [&mut metadata.pts, &mut metadata.duration] {
+                *time = time.map(|time| rescaled(time, ticks, file.time_base));
+            }
             let written = file.accept(&frame).and_then(|()| Ok(file.sink.write(frame)?));
             match written {
                 Ok(_) => file.frames += 1,
@@ -185,6 +193,17 @@ impl Drop for Writer {
             self.forget();
         }
     }
+}
+
+/// A time in ticks of `from` as one in ticks of `to`, to nearest.
+fn rescaled(time: i64, from: Rational, to: Rational) -> i64 {
+    let over = |a: i32, b: i32| i128::from(a) * i128::from(b);
+    let (above, below) = (over(from.num, to.den), over(from.den, to.num));
+    if above == below || below <= 0 {
+        return time;
+    }
+    let twice = 2 * i128::from(time) * above + below;
+    i64::try_from(twice.div_euclid(2 * below)).unwrap_or(time)
 }
 
 fn closed() -> Failure {

@@ -58,6 +58,13 @@ def test_the_result_may_go_to_one(noise):
     with pytest.raises(ValueError, match="out is of shape"):
         framepipe.filter(Tensor(picture), "sharpen", out=Tensor(out.values[1:]))
 
+    class OnDisk:
+        def __array__(self, dtype=None, copy=None):
+            return out.values.copy()
+
+    with pytest.raises(TypeError, match="sees a copy of OnDisk"):
+        framepipe.filter(Tensor(picture), "sharpen", out=OnDisk())
+
 
 def test_lists_and_pictures_of_other_packages_are_arrays():
     class Picture:

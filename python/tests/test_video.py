@@ -95,6 +95,21 @@ def test_other_colours_keep_alpha(samples, format):
     np.testing.assert_array_equal(*alphas)
 
 
+def test_frames_of_another_reader_keep_their_times(samples, tmp_path):
+    mp4, mkv = samples / "clip-720p.mp4", tmp_path / "clip.mkv"
+    subprocess.run(["ffmpeg", "-v", "error", "-i", mp4, "-c", "copy", mkv], check=True)
+    for frames, like in [(mkv, mp4), (mp4, mkv)]:
+        target = tmp_path / f"{like.stem}-of-{frames.suffix[1:]}.mkv"
+        with framepipe.open(like, end="5f") as model, framepipe.open(frames, end="5f") as reader:
+            with framepipe.write(target, like=model, encoder="ffv1") as writer:
+                expected = []
+                for frame in reader:
+                    expected.append(frame.time)
+                    writer.write(frame)
+        with framepipe.open(target) as written:
+            assert [frame.time for frame in written] == pytest.approx(expected, abs=0.001)
+
+
 def test_a_warning_is_the_callers(samples):
     too_bright = "mask:rows=1 1 1:divisor=2"
     with pytest.warns(UserWarning) as caught, framepipe.open(samples / "clip-odd.mp4", filters=too_bright):
