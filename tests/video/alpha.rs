@@ -282,14 +282,32 @@ fn make(input: &str, frames: &Frames, folder: &Path) -> PathBuf {
     }
 }
 
+/// Makes the alpha of a ProRes file what its 12 bits say: of many FFmpeg's RGBA has one more.
+fn scale_alpha(frames: &mut Frames, file: &Path) {
+    let format = "yuva444p12le";
+    assert_eq!(probe(file, "stream=pix_fmt"), format);
+    let name = file.to_str().unwrap();
+    let samples = ffmpeg(&["-i", name, "-f", "rawvideo", "-pix_fmt", format, "-"], &[]);
+    let planes = samples.chunks_exact(2 * WIDTH * HEIGHT);
+    for (frame, alpha) in frames.iter_mut().zip(planes.skip(3).step_by(4)) {
+        for (pixel, word) in frame.chunks_exact_mut(4).zip(alpha.as_chunks().0) {
+            let exact = f64::from(u16::from_le_bytes(*word)) * 255.0 / 4095.0;
+            pixel[3] = exact.round() as u8;
+        }
+    }
+}
+
 /// Goes from `input` to every container, with alpha kept within what each can hold, or lost with a warning
 /// that names it.
 fn goes_everywhere(input: &str) {
     let folder = tempfile::tempdir().unwrap();
     let from = make(input, &shaded(), folder.path());
-    let want = frames_of(&from);
+    let mut want = frames_of(&from);
     assert_eq!(want.len(), FRAMES);
     let yuv = matches!(input, "vp8" | "vp9" | "prores");
+    if input == "prores" {
+        scale_alpha(&mut want, &from);
+    }
     for to in ["webm", "mkv", "mov", "apng", "webp", "gif", "mp4", "avi"] {
         let name = format!("{input} -> {to}");
         let output = folder.path().join(format!("out.{to}"));
@@ -980,4 +998,219 @@ fn alpha_that_a_pipe_cannot_hold_is_named() {
         "{}",
         strict.text
     );
+}
+
+/// A frame of RGBA of 16x16 with every alpha.
+fn every_alpha() -> Frames {
+    frames(1, (16, 16), |_, x, y| [200, 100, 50, (16 * y + x) as u8])
+}
+
+#[test]
+fn alpha_between_formats_is_that_of_its_depth() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = folder.path().join("in.raw");
+    fs::write(&raw, every_alpha().concat()).unwrap();
+    let input = PathBuf::from(format!("raw:16x16:rgba:25:{}", raw.display()));
+    for (format, bits) in [
+        ("yuva420p", 8),
+        ("yuva422p", 8),
+        ("yuva444p", 8),
+        ("gbrap", 8),
+        ("yuva444p10le", 10),
+        ("gbrap12le", 12),
+        ("yuva444p16le", 16),
+        ("gbrap16le", 16),
+    ] {
+        let file = folder.path().join(format!("{format}.mkv"));
+        filtered(
+            &input,
+            &file,
+            &["--encoder", "ffv1", "--pixel-format", format, "--strict"],
+        );
+        let arguments = [
+            "-i",
+            file.to_str().unwrap(),
+            "-f",
+            "rawvideo",
+            "-pix_fmt",
+            format,
+            "-",
+        ];
+        let samples = ffmpeg(&arguments, &[]);
+        // Alpha is the last plane.
+        let read = &samples[samples.len() - 256 * if bits > 8 { 2 } else { 1 }..];
+        let most = (1_u32 << bits) - 1;
+        let expected: Vec<u32> = (0..256).map(|v| (2 * v * most + 255) / 510).collect();
+        let found: Vec<u32> = match bits {
+            8 => read.iter().map(|&v| v.into()).collect(),
+            _ => read
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&v| u16::from_le_bytes(v).into())
+                .collect(),
+        };
+        assert_eq!(found, expected, "{format}");
+    }
+}
+
+#[test]
+fn opaque_pictures_of_prores_stay_opaque() {
+    let folder = tempfile::tempdir().unwrap();
+    let (video, stills) = (folder.path().join("p.mov"), folder.path().join("%d.png"));
+    let colour = "color=red:s=64x48:d=0.08,format=yuva444p10le";
+    let made = [
+        "-f",
+        "lavfi",
+        "-i",
+        colour,
+        "-c:v",
+        "prores_ks",
+        "-profile:v",
+        "4444",
+    ];
+    ffmpeg(&[&made[..], &[video.to_str().unwrap()]].concat(), &[]);
+    filtered(&video, &stills, &["--strict"]);
+    let first = folder.path().join("1.png");
+    let format = probe(&first, "stream=pix_fmt");
+    let arguments = [
+        "-i",
+        first.to_str().unwrap(),
+        "-f",
+        "rawvideo",
+        "-pix_fmt",
+        &format,
+        "-",
+    ];
+    let samples = ffmpeg(&arguments, &[]);
+    match format.as_str() {
+        // No alpha is left where every pixel is opaque.
+        "rgb48be" | "rgb24" => {}
+        "rgba64be" => assert!(
+            samples
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .all(|pixel| pixel[6..] == [255; 2])
+        ),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn colours_of_one_depth_are_only_rearranged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, out) = (folder.path().join("in.raw"), folder.path().join("out.raw"));
+    let mut state = 1_u32;
+    let mut random = |depth: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as u16 & ((1_u32 << depth) - 1) as u16
+    };
+    // Where a format has green, blue, red and alpha: planes, or places in a pixel of so many.
+    let places = |format: &str| -> (bool, Vec<usize>) {
+        match format {
+            "gbrp12le" | "gbrp16le" => (true, vec![0, 1, 2]),
+            "gbrap12le" | "gbrap16le" => (true, vec![0, 1, 2, 3]),
+            "rgb48le" => (false, vec![1, 2, 0]),
+            "bgr48le" => (false, vec![1, 0, 2]),
+            "rgba64le" => (false, vec![1, 2, 0, 3]),
+            "bgra64le" => (false, vec![1, 0, 2, 3]),
+            other => panic!("{other}"),
+        }
+    };
+    let deep = [
+        "gbrp16le",
+        "gbrap16le",
+        "rgb48le",
+        "bgr48le",
+        "rgba64le",
+        "bgra64le",
+    ];
+    for (depth, formats) in [(12, &["gbrp12le", "gbrap12le"][..]), (16, &deep[..])] {
+        for (from, to) in formats
+            .iter()
+            .flat_map(|from| formats.iter().map(move |to| (from, to)))
+        {
+            let ((from_planar, order), (to_planar, wanted)) = (places(from), places(to));
+            let (count, pixels) = (order.len(), 256);
+            let words: Vec<u16> = (0..count * pixels).map(|_| random(depth)).collect();
+            fs::write(
+                &source,
+                words.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>(),
+            )
+            .unwrap();
+            let input = PathBuf::from(format!("raw:16x16:{from}:25:{}", source.display()));
+            let output = PathBuf::from(format!("raw:{}", out.display()));
+            filtered(&input, &output, &["--pixel-format", to]);
+            let at = |planar: bool, count: usize, pixel: usize, place: usize| match planar {
+                true => place * pixels + pixel,
+                false => pixel * count + place,
+            };
+            let mut expected = vec![((1_u32 << depth) - 1) as u16; wanted.len() * pixels];
+            for pixel in 0..pixels {
+                for (&from, &to) in order.iter().zip(&wanted) {
+                    expected[at(to_planar, wanted.len(), pixel, to)] =
+                        words[at(from_planar, count, pixel, from)];
+                }
+            }
+            let expected: Vec<u8> = expected.iter().flat_map(|v| v.to_le_bytes()).collect();
+            assert!(fs::read(&out).unwrap() == expected, "{from} {to}");
+        }
+    }
+}
+
+#[test]
+fn planes_that_swscale_does_not_read_go_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for (from, planar, (width, height), shift, bytes) in [
+        ("nv16", "yuv422p", (8, 16), 0, 1),
+        ("nv20le", "yuv422p10le", (8, 16), 0, 2),
+        ("p012le", "yuv420p12le", (8, 8), 4, 2),
+        ("nv24", "yuv444p", (16, 16), 0, 1),
+        ("p210le", "yuv422p10le", (8, 16), 6, 2),
+    ] {
+        let most = if bytes == 1 { 255 } else { 1023 };
+        let sample = |at: usize| (at * 7919 % 773 % (most + 1)) as u16;
+        let stored = |value: u16, shift: u32| match bytes {
+            1 => vec![value as u8],
+            _ => (value << shift).to_le_bytes().to_vec(),
+        };
+        let chroma = width * height;
+        let luma = (0..256).map(sample);
+        let pairs = (0..chroma).flat_map(|at| [sample(300 + at), sample(700 + at)]);
+        let mixed: Vec<u8> = luma.clone().chain(pairs).flat_map(|v| stored(v, shift)).collect();
+        let apart = (300..300 + chroma).chain(700..700 + chroma).map(sample);
+        let apart: Vec<u8> = luma.chain(apart).flat_map(|v| stored(v, 0)).collect();
+        fs::write(at("mixed.raw"), mixed).unwrap();
+        fs::write(at("apart.raw"), &apart).unwrap();
+        let input =
+            |format: &str, file: &str| PathBuf::from(format!("raw:16x16:{format}:25:{}", at(file).display()));
+        let (mixed, planes) = (input(from, "mixed.raw"), input(planar, "apart.raw"));
+        let name = at("a.mkv");
+        let said = filter(&mixed, name.to_str().unwrap(), &["--encoder", "ffv1", "--strict"]);
+        // FFmpeg before 6 does not know all of them.
+        if !said.text.contains("this FFmpeg knows no pixel format") {
+            assert!(said.succeeded, "{from}: {}", said.text);
+            let arguments = [
+                "-i",
+                name.to_str().unwrap(),
+                "-f",
+                "rawvideo",
+                "-pix_fmt",
+                planar,
+                "-",
+            ];
+            assert!(ffmpeg(&arguments, &[]) == apart, "{from}");
+        }
+        for kind in ["y4m", "png"] {
+            let (one, other) = (at(&format!("one.{kind}")), at(&format!("other.{kind}")));
+            filtered(&mixed, &one, &[]);
+            filtered(&planes, &other, &[]);
+            assert!(
+                fs::read(one).unwrap() == fs::read(other).unwrap(),
+                "{from} {kind}"
+            );
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Integer samples of one depth into those of another, where white is the greatest sample of either: RGB,
-//! gray in full range, and alpha. swscale shifts them, so that white of 8 bits becomes 65283 of 65535.
+//! gray in full range, and alpha. swscale shifts them, so that white of 8 bits becomes 65283 of 65535, and
+//! changes samples of more than 8 bits where they only go to other places. Planes of YUV that it does not
+//! read are taken apart here.
 //!
 //! ```text
 //!   v * most / most before      rounded to the nearest; up from 8 to 16 bits that is v * 257
@@ -7,7 +9,7 @@
 
 use super::loss::nearest_native;
 use crate::frame::{Channel, Colour, ColourModel, Frame, PixelFormat};
-use crate::media::ffmpeg::AvFormat;
+use crate::media::ffmpeg::{AvFormat, is_scaled_from};
 
 /// The sample on a scale up to `most` for each one of a scale up to `stored`, from 0 on.
 pub(crate) fn rescaled(stored: u32, most: u16) -> Vec<u16> {
@@ -15,7 +17,8 @@ pub(crate) fn rescaled(stored: u32, most: u16) -> Vec<u16> {
     (0..=stored).map(step).collect()
 }
 
-/// True if samples go from one format to the other by a change of depth: no matrix, and full range.
+/// True if samples go from one format to the other by a change of depth or of place: no matrix, and full
+/// range. Those of 8 bits swscale gives as they are.
 pub(super) fn is_direct((from, colour): (PixelFormat, Colour), to: PixelFormat) -> bool {
     let is_integer = !from.is_float() && !to.is_float();
     let is_family = match (from.model(), to.model()) {
@@ -23,11 +26,32 @@ pub(super) fn is_direct((from, colour): (PixelFormat, Colour), to: PixelFormat) 
         (ColourModel::Gray, ColourModel::Gray | ColourModel::Rgb) => !colour.is_limited(from),
         _ => false,
     };
-    is_integer && is_family && from.depth() != to.depth()
+    let is_inexact = from.depth() != to.depth() || from.depth() > 8;
+    is_integer && is_family && is_inexact && from != to
 }
 
-/// The format that frames are to be brought to before swscale makes `target` of them, so that their depth
-/// changes here; `None` where swscale changes no depth, or more than that.
+/// The format of the same samples in a plane for each, if swscale reads that and not `from`.
+pub(crate) fn taken_apart(from: PixelFormat) -> Option<PixelFormat> {
+    let is_read = |format: PixelFormat| AvFormat::from_name(format.name()).is_some_and(is_scaled_from);
+    if from.is_float() || is_read(from) {
+        return None;
+    }
+    PixelFormat::all().find(|to| {
+        let subsampling = |format: PixelFormat| {
+            let chroma = format.place(Channel::Cb)?;
+            let plane = &format.planes()[chroma.0];
+            Some((plane.log2_x, plane.log2_y))
+        };
+        let is_planar = to.planes().iter().all(|plane| plane.channels.len() == 1);
+        (to.model(), to.depth(), to.has_alpha()) == (from.model(), from.depth(), from.has_alpha())
+            && is_planar
+            && subsampling(*to) == subsampling(from)
+            && is_read(*to)
+    })
+}
+
+/// The format that frames are to be brought to before swscale makes `target` of them, so that what it is
+/// inexact in is done here; `None` where there is nothing of that, or more.
 pub(crate) fn before_scaling(from: (PixelFormat, Colour), target: AvFormat) -> Option<PixelFormat> {
     let (to, is_exact) = nearest_native(target)?;
     (is_exact && is_direct(from, to)).then_some(to)
@@ -36,6 +60,8 @@ pub(crate) fn before_scaling(from: (PixelFormat, Colour), target: AvFormat) -> O
 /// A change of depth.
 pub(super) struct DepthConversion {
     table: Vec<u16>,
+    /// Bits below a sample in its word.
+    shift: u32,
 }
 
 /// Where the samples of a component lie in a row.
@@ -51,6 +77,7 @@ impl DepthConversion {
     pub(super) fn new(from: PixelFormat, to: PixelFormat) -> DepthConversion {
         DepthConversion {
             table: rescaled(from.max_value(), to.max_value() as u16),
+            shift: from.shift(),
         }
     }
 
@@ -71,7 +98,7 @@ impl DepthConversion {
                     at,
                     step: from.planes()[plane].channels.len(),
                 });
-                for y in 0..converted.layout().height() {
+                for y in 0..converted.layout().planes()[plane].height {
                     let row = source.map_or(&[][..], |source| frame.row(source.plane, y));
                     let words = match (source, from.bytes_per_sample()) {
                         (None, _) => Words::One(most),
@@ -98,7 +125,14 @@ impl DepthConversion {
         let places = target.iter_mut().skip(at).step_by(step);
         // Words may have bits above their depth.
         let most = self.table.last().copied().unwrap_or_default();
-        let scaled = |v: u16| stored(self.table.get(usize::from(v)).copied().unwrap_or(most));
+        let scaled = |v: u16| {
+            stored(
+                self.table
+                    .get(usize::from(v >> self.shift))
+                    .copied()
+                    .unwrap_or(most),
+            )
+        };
         match words {
             Words::One(word) => places.for_each(|to| *to = stored(word)),
             Words::Bytes(row, Place { at, step, .. }) => {
@@ -171,7 +205,7 @@ mod tests {
             let words = [0, 1, most / 3, most / 2 + 1, most - 1, most];
             for to in formats() {
                 let is_gray_only = to.model() == ColourModel::Gray;
-                if from.depth() == to.depth() || is_gray_only && from.model() != ColourModel::Gray {
+                if from == to || is_gray_only && from.model() != ColourModel::Gray {
                     continue;
                 }
                 let scale = f64::from(to.max_value()) / f64::from(from.max_value());
@@ -197,6 +231,25 @@ mod tests {
     }
 
     #[test]
+    fn opaque_stays_opaque_and_all_alpha_its_share() {
+        let formats = || PixelFormat::all().filter(|f| f.has_alpha());
+        for (from, to) in formats().flat_map(|from| formats().map(move |to| (from, to))) {
+            let (most, new) = (from.max_value(), to.max_value());
+            // No fewer than FFmpeg's vectors hold, and every alpha of 8 bits.
+            let words: Vec<u16> = (0..=255).map(|v| (v * most / 255) as u16).collect();
+            let is_written = from != to && AvFormat::from_name(to.name()).is_some();
+            let to_gray = to.model() == ColourModel::Gray && from.model() != ColourModel::Gray;
+            if !is_written || to_gray {
+                continue;
+            }
+            let found = convert(&words, from.name(), to.name());
+            let share = |&v: &u16| (2 * u32::from(v) * new + most) / (2 * most);
+            let expected: Vec<u32> = words.iter().map(share).collect();
+            assert_eq!(found.last(), Some(&expected), "{from} {to}");
+        }
+    }
+
+    #[test]
     fn limited_range_and_matrices_are_left_to_swscale() {
         let limited = Colour {
             range: Range::Limited,
@@ -206,6 +259,7 @@ mod tests {
             (PixelFormat::GRAY, limited, PixelFormat::GRAY16),
             (PixelFormat::RGB48, Colour::default(), PixelFormat::GRAY),
             (PixelFormat::RGB24, Colour::default(), PixelFormat::BGR24),
+            (PixelFormat::RGB48, Colour::default(), PixelFormat::RGB48),
             (PixelFormat::YUV444P, Colour::default(), PixelFormat::YUV444P10),
         ] {
             assert!(!is_direct((from, colour), to), "{from} {to}");

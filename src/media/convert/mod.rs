@@ -9,7 +9,7 @@ mod luma;
 mod palette;
 mod ycgco;
 
-pub(crate) use depth::{before_scaling, rescaled};
+pub(crate) use depth::{before_scaling, rescaled, taken_apart};
 pub use float::{CutSamples, integers_for};
 pub(crate) use loss::{divides, is_full_range_name, loss, lost_depth, nearest_native};
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
@@ -152,6 +152,8 @@ pub struct Converter {
 
 /// How a converter works.
 enum Method {
+    /// Planes that swscale does not read, taken apart for what follows.
+    Apart(DepthConversion, Option<Box<Converter>>),
     /// swscale, between pictures with FFmpeg's own padding.
     Scale {
         scaler: Scaler,
@@ -200,6 +202,14 @@ impl Converter {
         }
         if luma::is_luma(format, to) {
             return Ok(by(Method::Luma, after));
+        }
+        if let Some(planar) = taken_apart(format) {
+            let next = match planar == to {
+                true => None,
+                false => Some(Converter::new((planar, colour), to, width, height)?),
+            };
+            let method = Method::Apart(DepthConversion::new(format, planar), next.map(Box::new));
+            return Ok(by(method, after));
         }
         let failed = |reason: String| ConvertError::Scaler {
             from: format.to_string(),
@@ -313,6 +323,14 @@ impl Converter {
             },
             Method::Float(conversion) => self.cut += conversion.run(frame, converted)?,
             Method::Depth(conversion) => conversion.run(frame, converted),
+            Method::Apart(conversion, None) => conversion.run(frame, converted),
+            Method::Apart(conversion, Some(next)) => {
+                let layout = Layout::new(next.from, self.width, self.height, 64)?;
+                let mut apart = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
+                conversion.run(frame, &mut apart);
+                apart.metadata = frame.metadata.clone();
+                next.fill(&apart, converted)?;
+            }
             Method::Luma => {
                 let primaries = match self.read.primaries {
                     2 => frame.metadata.primaries(),

@@ -1,6 +1,7 @@
 //! Pixel formats by FFmpeg's numbers and descriptors.
 #![allow(unsafe_code)]
 
+use super::alpha::Place;
 use crate::frame::{PixelFormat, Range};
 use crate::media::ffmpeg::text::text;
 use ffmpeg_next::ffi;
@@ -57,11 +58,15 @@ impl AvFormat {
             .then(|| unsafe { std::mem::transmute::<c_int, ffi::AVPixelFormat>(self.0) })
     }
 
-    /// The descriptor's facts; `None` for a number that is no format.
-    pub(crate) fn facts(self) -> Option<FormatFacts> {
+    fn descriptor(self) -> Option<&'static ffi::AVPixFmtDescriptor> {
         let raw = self.to_raw()?;
         // SAFETY: descriptors are static; a null one is refused.
-        let descriptor = unsafe { ffi::av_pix_fmt_desc_get(raw).as_ref() }?;
+        unsafe { ffi::av_pix_fmt_desc_get(raw).as_ref() }
+    }
+
+    /// The descriptor's facts; `None` for a number that is no format.
+    pub(crate) fn facts(self) -> Option<FormatFacts> {
+        let descriptor = self.descriptor()?;
         let flag = |bit: u32| descriptor.flags & u64::from(bit) != 0;
         let components = usize::from(descriptor.nb_components).min(4);
         let parts = &descriptor.comp[..components];
@@ -83,11 +88,31 @@ impl AvFormat {
 
     /// log2 of the subsampling of planes 1 and 2, down; asked for each row, so without the other facts.
     pub(in crate::media::ffmpeg) fn log2_chroma_height(self) -> u32 {
-        // SAFETY: descriptors are static; a null one is refused.
-        self.to_raw()
-            .and_then(|raw| unsafe { ffi::av_pix_fmt_desc_get(raw).as_ref() })
+        self.descriptor()
             .filter(|d| d.flags & u64::from(ffi::AV_PIX_FMT_FLAG_RGB as u32) == 0)
             .map_or(0, |d| u32::from(d.log2_chroma_h))
+    }
+
+    /// Where alpha lies, if it stands in whole bytes or words of integers.
+    pub(super) fn alpha_place(self) -> Option<Place> {
+        let descriptor = self.descriptor()?;
+        let flag = |bit: u32| descriptor.flags & u64::from(bit) != 0;
+        let others = ffi::AV_PIX_FMT_FLAG_FLOAT | ffi::AV_PIX_FMT_FLAG_PAL | ffi::AV_PIX_FMT_FLAG_HWACCEL;
+        if !flag(ffi::AV_PIX_FMT_FLAG_ALPHA as u32) || flag((others | ffi::AV_PIX_FMT_FLAG_BITSTREAM) as u32)
+        {
+            return None;
+        }
+        // Alpha is the last component.
+        let last = usize::from(descriptor.nb_components).checked_sub(1)?;
+        let part = descriptor.comp.get(last).filter(|part| part.shift == 0)?;
+        let number = |v: c_int| usize::try_from(v).ok();
+        Some(Place {
+            plane: number(part.plane)?,
+            step: number(part.step)?,
+            at: number(part.offset)?,
+            depth: u32::try_from(part.depth).ok()?,
+            big_endian: flag(ffi::AV_PIX_FMT_FLAG_BE as u32),
+        })
     }
 
     /// True if frames have pictures of this format as they are: a native format, or FFmpeg's old name for one

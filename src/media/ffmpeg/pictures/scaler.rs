@@ -1,6 +1,7 @@
-//! swscale: changes of pixel format, range and matrix at one size.
+//! swscale: changes of pixel format, range and matrix at one size. Alpha is not left to it.
 #![allow(unsafe_code)]
 
+use super::alpha::AlphaChange;
 use super::format::chroma_position;
 use crate::media::ffmpeg::{AvError, AvFormat, FormatFacts, Picture};
 use ffmpeg_next::ffi;
@@ -9,6 +10,14 @@ use std::ptr;
 
 /// Exact rounding and full chroma. By their names, because in FFmpeg 8 the numbers became an enumeration.
 const FLAGS: &CStr = c"bicubic+accurate_rnd+full_chroma_int+full_chroma_inp+bitexact";
+
+/// True if swscale reads pictures of `format`.
+pub(crate) fn is_scaled_from(format: AvFormat) -> bool {
+    // SAFETY: the number is one of FFmpeg's formats.
+    format
+        .to_raw()
+        .is_some_and(|raw| unsafe { ffi::sws_isSupportedInput(raw) } > 0)
+}
 
 /// One end of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +36,8 @@ pub(crate) struct ScalerEnd {
 pub(crate) struct Scaler {
     context: *mut ffi::SwsContext,
     height: c_int,
+    /// What becomes of alpha where both ends have it.
+    alpha: Option<AlphaChange>,
 }
 
 // SAFETY: an SwsContext is bound to no thread, and only `&mut self` uses it.
@@ -48,6 +59,7 @@ impl Scaler {
         let scaler = Scaler {
             context,
             height: height as c_int,
+            alpha: AlphaChange::new(from.format, to.format),
         };
         let mut options = vec![
             (c"srcw", width as i64),
@@ -125,10 +137,12 @@ impl Scaler {
                 to.raw().linesize.as_ptr(),
             )
         };
-        if AvError::check(rows)? == self.height {
-            Ok(())
-        } else {
-            Err(AvError(ffi::AVERROR_BUG))
+        if AvError::check(rows)? != self.height {
+            return Err(AvError(ffi::AVERROR_BUG));
+        }
+        match &self.alpha {
+            Some(alpha) => alpha.run(from, to),
+            None => Ok(()),
         }
     }
 }

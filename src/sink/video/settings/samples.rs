@@ -20,6 +20,7 @@ pub(in crate::sink::video) struct SampleSteps {
     range_change: Option<RangeChange>,
     turn: Option<Turn>,
     to_rgb: Option<Converter>,
+    to_planes: Option<Converter>,
     to_depth: Option<Converter>,
 }
 
@@ -47,6 +48,7 @@ impl VideoSink {
             range_change: None,
             turn: staged.turn,
             to_rgb: None,
+            to_planes: None,
             to_depth: None,
         };
         let (width, height) = (staged.setup.width, staged.setup.height);
@@ -65,6 +67,15 @@ impl VideoSink {
         }
         if !choice.converts {
             return Ok((None, steps));
+        }
+        if let Some(planar) = convert::taken_apart(format) {
+            let converter = Converter::new((format, colour), planar, width, height);
+            steps.to_planes = Some(converter.map_err(|e| self.unsupported(e.to_string()))?);
+            format = planar;
+            let is_same_range = colour.is_limited(format) == choice.colour.is_limited(format);
+            if format.name() == choice.format.name() && is_same_range {
+                return Ok((None, steps));
+            }
         }
         let exact = convert::before_scaling((format, colour), scaled_format(choice));
         if let Some(to) = exact.filter(|&to| !choice.colour.is_limited(to)) {
@@ -91,7 +102,10 @@ impl VideoSink {
 impl SampleSteps {
     /// True if [`SampleSteps::run`] changes the frame's samples.
     pub(in crate::sink::video) fn changes(&self, frame: &Frame) -> bool {
-        self.turn.is_some() || self.to_rgb.is_some() || self.to_depth.is_some() || self.changes_range(frame)
+        let converters = [&self.to_rgb, &self.to_planes, &self.to_depth];
+        self.turn.is_some()
+            || converters.iter().any(|converter| converter.is_some())
+            || self.changes_range(frame)
     }
 
     fn changes_range(&self, frame: &Frame) -> bool {
@@ -101,7 +115,7 @@ impl SampleSteps {
     }
 
     /// Brings a frame to the output's range, orientation and, where its matrix is one that swscale lacks, to
-    /// RGB; then to the output's depth, where swscale would only shift samples.
+    /// RGB; then to planes that swscale reads, and to the output's depth, where it would only shift samples.
     pub(in crate::sink::video) fn run(&mut self, mut frame: Frame) -> Result<Frame, AvError> {
         if self.changes_range(&frame) {
             let to = if self.limited { Range::Limited } else { Range::Full };
@@ -113,7 +127,8 @@ impl SampleSteps {
             frame = turn.apply(&frame).map_err(|_| AvError::no_memory())?;
             frame.metadata.side_data.retain(|b| b.fact != Fact::Rotation);
         }
-        for converter in self.to_rgb.iter_mut().chain(&mut self.to_depth) {
+        let converters = [&mut self.to_rgb, &mut self.to_planes, &mut self.to_depth];
+        for converter in converters.into_iter().flatten() {
             frame = converter.convert(&frame).map_err(|_| AvError::no_memory())?;
         }
         Ok(frame)
