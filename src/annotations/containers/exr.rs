@@ -13,7 +13,7 @@ use exr::meta::header::Header;
 use exr::prelude::Vec2;
 
 /// Attributes that say how samples are stored, and those that have facts of their own.
-const STRUCTURE: [&str; 15] = [
+pub(crate) const STRUCTURE: [&str; 15] = [
     "channels",
     "chunkCount",
     "compression",
@@ -82,6 +82,11 @@ impl ExrPart {
     pub(crate) fn unfiltered(&self, index: usize) -> Option<&[u8]> {
         let found = self.unfiltered.iter().find(|(channel, _)| *channel == index);
         found.map(|(_, samples)| &samples[..])
+    }
+
+    /// True if a channel named A is among those that are filtered.
+    pub(crate) fn has_alpha(&self) -> bool {
+        self.samples.iter().any(|&index| self.name(index) == "A")
     }
 
     /// What is lost where only the samples are kept, in words; empty if nothing is.

@@ -10,6 +10,7 @@
 //! Headers may lie: nothing is allocated by them before the file's length was held against what they claim,
 //! and pixels that no block gives are an error.
 
+use super::exr_attributes;
 use crate::annotations::exr::{ExrPart, is_float, primaries};
 use crate::frame::{AlphaKind, Channel, Colour, MAX_CHANNELS, PixelFormat, Range, gcd};
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
@@ -49,6 +50,8 @@ struct Exr {
     format: PixelFormat,
     /// The channels of the frame's samples, in their order.
     samples: Vec<usize>,
+    /// The first part's, with the attributes as they stand in the file.
+    header: Header,
 }
 
 /// Opens a file and reads its header; the picture may have `most` pixels.
@@ -67,10 +70,14 @@ pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn 
         return Err("it claims to hold more samples than its bytes can; the file is damaged".into());
     }
     let (format, samples) = arranged(header)?;
+    let mut header = header.clone();
+    let again = BudgetedReader::new(BufReader::new(File::open(path)?), &budget);
+    exr_attributes::keep(&mut header, &mut { again })?;
     Ok(Box::new(Exr {
         format,
         samples,
         budget,
+        header,
         reader,
     }))
 }
@@ -205,7 +212,7 @@ fn reason(error: Error) -> Reason {
 
 impl OpenPicture for Exr {
     fn size(&self) -> (usize, usize) {
-        let Vec2(width, height) = self.header().layer_size;
+        let Vec2(width, height) = self.header.layer_size;
         (width, height)
     }
 
@@ -214,7 +221,7 @@ impl OpenPicture for Exr {
     }
 
     fn colour(&self) -> Colour {
-        let chromaticities = self.header().shared_attributes.chromaticities;
+        let chromaticities = self.header.shared_attributes.chromaticities;
         let is_picture = self
             .format
             .planes()
@@ -233,7 +240,7 @@ impl OpenPicture for Exr {
     }
 
     fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
-        let header = self.header().clone();
+        let header = self.header.clone();
         let losses = losses(self.reader.headers());
         if header.blocks != BlockDescription::ScanLines {
             tracing::debug!("an OpenEXR file in tiles; what is made of it has rows");
@@ -277,13 +284,6 @@ impl OpenPicture for Exr {
             losses,
             ..PictureNotes::default()
         })
-    }
-}
-
-impl Exr {
-    /// The first part's. That there is one was found out by `open`.
-    fn header(&self) -> &Header {
-        &self.reader.headers()[0]
     }
 }
 
