@@ -9,11 +9,10 @@ use crate::frame::{AlphaKind, Channel, Frame};
 use crate::media::still::{Encoding, ImageKind};
 use crate::sink::SinkError;
 use image::codecs::bmp::BmpEncoder;
-use image::codecs::hdr::HdrEncoder;
 use image::codecs::ico::IcoEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
-use image::{ExtendedColorType, ImageEncoder, ImageError};
+use image::{ImageEncoder, ImageError};
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Cursor, Seek, Write};
 use std::marker::PhantomData;
@@ -81,12 +80,8 @@ impl Picture<'_> {
             })?,
             ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm => self.netpbm(&mut out)?,
             ImageKind::Pfm => self.pfm(&mut out)?,
-            ImageKind::Hdr => HdrEncoder::new(&mut out).write_image(
-                &radiance::nearest(&self.pixels),
-                self.width,
-                self.height,
-                ExtendedColorType::Rgb32F,
-            )?,
+            // The caller has brought them to their nearest numbers.
+            ImageKind::Hdr => radiance::write(&self.pixels, self.width, self.height, &mut out)?,
             kind if matches!(kind.encoding(), Encoding::Ffmpeg(_)) => {
                 out.write_all(&ffmpeg_encoder::encode(self, kind)?)?;
             }

@@ -1,5 +1,9 @@
 //! Samples as Radiance HDR holds them: three mantissas of 8 bits and a common exponent for each pixel.
 
+use image::codecs::hdr::HdrEncoder;
+use image::{ExtendedColorType, ImageEncoder, ImageError};
+use std::io::Write;
+
 /// The greatest number: a mantissa of 255 with the greatest exponent.
 const MOST: f32 = 255.0 * (1_u128 << 119) as f32;
 
@@ -16,6 +20,44 @@ pub(super) fn nearest(pixels: &[u8]) -> Vec<u8> {
         .iter()
         .flat_map(|pixel| nearest_pixel(pixel.map(f32::from_le_bytes)));
     pixels.flat_map(f32::to_ne_bytes).collect()
+}
+
+/// Columns of the widest row that can be packed, since 15 bits say how many there are.
+const MOST_PACKED: u32 = 32_767;
+
+/// Writes pixels that are [`nearest`] ones as a file.
+pub(super) fn write(pixels: &[u8], width: u32, height: u32, mut out: impl Write) -> Result<(), ImageError> {
+    // Wider rows are not packed. The image crate would pack those of one column more.
+    if width <= MOST_PACKED {
+        return HdrEncoder::new(out).write_image(pixels, width, height, ExtendedColorType::Rgb32F);
+    }
+    let head = format!("#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y {height} +X {width}\n");
+    out.write_all(head.as_bytes())?;
+    let (numbers, _) = pixels.as_chunks::<4>();
+    let (pixels, _) = numbers.as_chunks::<3>();
+    let mut bytes = Vec::new();
+    for block in pixels.chunks(1 << 14) {
+        bytes.clear();
+        bytes.extend(
+            block
+                .iter()
+                .flat_map(|pixel| stored(pixel.map(f32::from_ne_bytes))),
+        );
+        out.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
+/// The mantissas and the exponent of a pixel that is a nearest one.
+fn stored(pixel: [f32; 3]) -> [u8; 4] {
+    let most = pixel.into_iter().fold(0.0, f32::max);
+    if most == 0.0 {
+        return [0; 4];
+    }
+    let power = power_of_two_below(most.into());
+    let [red, green, blue] = pixel.map(|value| (f64::from(value) * 128.0 / power) as u8);
+    let exponent = (power.to_bits() >> 52) as i32 - 1023;
+    [red, green, blue, (exponent + 129) as u8]
 }
 
 fn nearest_pixel(pixel: [f32; 3]) -> [f32; 3] {
@@ -57,17 +99,17 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use image::codecs::hdr::HdrEncoder;
-    use image::{ExtendedColorType, ImageEncoder};
 
-    /// The mantissas and the exponent that the encoder writes: rows of fewer than 8 pixels are not packed.
+    /// The mantissas and the exponent that are written: rows of fewer than 8 pixels are not packed, nor are
+    /// those of more than 32767.
     fn written(pixel: [f32; 3]) -> [u8; 4] {
         let mut file = Vec::new();
         let pixels = nearest(&pixel.map(f32::to_le_bytes).concat());
-        HdrEncoder::new(&mut file)
-            .write_image(&pixels, 1, 1, ExtendedColorType::Rgb32F)
-            .unwrap();
-        *file.last_chunk().unwrap()
+        write(&pixels, 1, 1, &mut file).unwrap();
+        let bytes = *file.last_chunk().unwrap();
+        let nearest = pixels.as_chunks().0.iter().copied().map(f32::from_ne_bytes);
+        assert_eq!(stored(nearest.collect::<Vec<f32>>().try_into().unwrap()), bytes);
+        bytes
     }
 
     #[test]

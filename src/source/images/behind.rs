@@ -7,6 +7,7 @@
 //!  AVIF, JPEG 2000, JPEG XL      boxes, each kind of picture begins with one
 //! ```
 
+use super::formats::hdr::{self, Order};
 use super::formats::pnm;
 use super::further::Further;
 use super::read_budget::{BudgetedReader, ReadBudget};
@@ -15,9 +16,6 @@ use ::exr::meta::{BlockDescription, MetaData};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
-
-/// Bytes of the head of a Radiance HDR file.
-const LONGEST_HEAD: u64 = 1 << 16;
 
 /// Names of boxes that hold pictures.
 const PIXELS: [&[u8; 4]; 4] = [b"mdat", b"jp2c", b"jxlc", b"jxlp"];
@@ -135,39 +133,17 @@ fn ico_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
 
 /// Goes to behind the rows.
 fn hdr_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
-    let mut size = None;
-    let mut is_head = true;
-    let mut head = input.by_ref().take(LONGEST_HEAD);
-    while size.is_none() {
-        let mut line = Vec::new();
-        if head.read_until(b'\n', &mut line)? == 0 {
-            return unknown();
-        }
-        let line = String::from_utf8_lossy(&line);
-        if is_head {
-            is_head = !line.trim().is_empty();
-            continue;
-        }
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        match words[..] {
-            ["-Y", height, "+X", width] => size = height.parse::<u32>().ok().zip(width.parse::<u32>().ok()),
-            _ => return unknown(),
-        }
-        if size.is_none() {
-            return unknown();
-        }
-    }
-    let (height, width) = size.unwrap_or_default();
-    for _ in 0..height {
+    let Order { rows, columns, .. } = hdr::read(input.by_ref())?.order().map_or_else(unknown, Ok)?;
+    for _ in 0..rows {
         let first = array::<4>(input)?;
-        let is_packed = first[..2] == [2, 2] && first[2] < 128 && (8..32_768).contains(&width);
+        let is_packed = first[..2] == [2, 2] && first[2] < 128 && (8..32_768).contains(&columns);
         if !is_packed {
-            pass_old_row(input, first, width)?;
+            pass_old_row(input, first, columns)?;
             continue;
         }
         // Red, green, blue and the exponent, each in runs.
         for _ in 0..4 {
-            let mut left = i64::from(width);
+            let mut left = i64::from(columns);
             while left > 0 {
                 let [count] = array(input)?;
                 let (pixels, bytes) = match count {

@@ -124,6 +124,7 @@ fn kind_in(head: &[u8]) -> Option<ImageKind> {
         _ if starts(b"II*\0") || starts(b"MM\0*") || starts(b"II+\0") || starts(b"MM\0+") => {
             Some(ImageKind::Tiff)
         }
+        _ if starts(b"#?RGBE") => Some(ImageKind::Hdr),
         _ if starts(b"8BPS") => Some(ImageKind::Psd),
         _ if starts(b"SDPX") || starts(b"XPDS") => Some(ImageKind::Dpx),
         _ if starts(b"\0\0\0\x0cjP  ") || starts(b"\xff\x4f\xff\x51") => Some(ImageKind::Jp2),

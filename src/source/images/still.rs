@@ -118,6 +118,10 @@ impl<'a> Still<'a> {
                     _ => None,
                 };
                 let mut losses = Vec::new();
+                let head = match kind {
+                    ImageKind::Hdr => hdr::read(BufReader::new(File::open(path).map_err(io)?)).map_err(io)?,
+                    _ => hdr::Head::default(),
+                };
                 let decoder = if let Some(corrected) = corrected {
                     losses.extend(corrected.absent);
                     decoder(BudgetedReader::new(Cursor::new(corrected.file), &budget), format)
@@ -128,6 +132,8 @@ impl<'a> Still<'a> {
                     }
                 } else if format == ImageFormat::Pnm {
                     pnm::decoder(BudgetedReader::new(input, &budget))
+                } else if kind == ImageKind::Hdr {
+                    hdr::decoder(BudgetedReader::new(input, &budget), &head)
                 } else {
                     decoder(BudgetedReader::new(input, &budget), format)
                 };
@@ -150,7 +156,6 @@ impl<'a> Still<'a> {
                     ..ByImage::of(decoder)
                 };
                 if kind == ImageKind::Hdr {
-                    let head = hdr::read(BufReader::new(File::open(path).map_err(io)?)).map_err(io)?;
                     picture.metadata = Some(head.metadata);
                     picture.sample_aspect = head.sample_aspect;
                     picture.primaries = head.primaries;
