@@ -50,6 +50,9 @@ pub struct NoSuchPlane {
 /// What to do about planes that `format` lacks.
 fn advice(format: PixelFormat) -> &'static str {
     match format.is_float() {
+        true if format.model() == ColourModel::Data => {
+            "; channels that are not all of one colour picture are filtered together: leave --planes out"
+        }
         true => "; no luma is made of floating-point RGB: leave --planes out, or name r, g and b",
         false => "",
     }

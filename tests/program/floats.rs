@@ -10,6 +10,7 @@ use framepipe::frame::Buffer;
 use framepipe::source::IndexedSource;
 use framepipe::source::images::{self, ImageSourceOptions};
 use half::f16;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -287,12 +288,15 @@ fn radiance_goes_both_ways() {
         [&head[..], &[128, 64, 32, 128, 128, 0, 64, 140]].concat(),
     )
     .unwrap();
-    let words = filtered(folder.at("a.hdr"), folder.at("b.hdr"), "identity", &[]);
+    // What it held before it holds again.
+    filtered(folder.at("a.hdr"), folder.at("b.hdr"), "identity", &["--strict"]);
+    let words = filtered(folder.at("a.hdr"), folder.at("c.hdr"), TENT, &[]);
     assert!(
         words.contains("8 bits for each colour and a common exponent") && !words.contains("NaN"),
         "{words}"
     );
-    refused(folder.at("a.hdr"), folder.at("c.hdr"), &["--strict"]);
+    let strict = filter(folder.at("a.hdr"), folder.at("d.hdr"), TENT, &["--strict"]);
+    assert!(!strict.status.success() && !folder.at("d.hdr").exists());
     filtered(
         folder.at("b.hdr"),
         format!("raw:{}", folder.at("b.raw").display()),
@@ -693,4 +697,367 @@ fn headers_of_openexr_that_lie_take_no_memory() {
     fs::write(&path, with(&golden, aspect, 0, f32::NAN.to_bits())).unwrap();
     filtered(&path, folder.at("out.exr"), "identity", &[]);
     assert!(exr(folder.at("out.exr")).attributes.pixel_aspect.is_nan());
+}
+
+/// Attributes of a header by name: the type and the bytes. With them the place behind the header.
+fn attributes(file: &[u8]) -> (BTreeMap<String, (String, Vec<u8>)>, usize) {
+    let mut at = 8;
+    let mut word = |at: &mut usize| {
+        let length = file[*at..].iter().position(|&byte| byte == 0).unwrap();
+        let word = String::from_utf8(file[*at..*at + length].to_vec()).unwrap();
+        *at += length + 1;
+        word
+    };
+    let mut found = BTreeMap::new();
+    loop {
+        let name = word(&mut at);
+        if name.is_empty() {
+            return (found, at);
+        }
+        let kind = word(&mut at);
+        let length = u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+        let value = file[at + 4..at + 4 + length].to_vec();
+        at += 4 + length;
+        found.insert(name, (kind, value));
+    }
+}
+
+fn attribute(name: &str, kind: &str, value: &[u8]) -> Vec<u8> {
+    let length = (value.len() as u32).to_le_bytes();
+    [name.as_bytes(), b"\0", kind.as_bytes(), b"\0", &length, value].concat()
+}
+
+/// An OpenEXR file of one gray channel of 32 bits, 3x2 and not packed, with further attributes.
+fn gray_exr(further: &[u8]) -> Vec<u8> {
+    let ints = |numbers: &[i32]| numbers.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    let mut file = [&20_000_630_u32.to_le_bytes()[..], &[2, 0, 0, 0]].concat();
+    let channel = [b"Y\0".to_vec(), ints(&[2, 0, 1, 1]), vec![0]].concat();
+    let window = ints(&[0, 0, 2, 1]);
+    for (name, kind, value) in [
+        ("channels", "chlist", &channel[..]),
+        ("compression", "compression", &[0]),
+        ("dataWindow", "box2i", &window),
+        ("displayWindow", "box2i", &window),
+        ("lineOrder", "lineOrder", &[0]),
+        ("pixelAspectRatio", "float", &1_f32.to_le_bytes()),
+        ("screenWindowCenter", "v2f", &[0; 8]),
+        ("screenWindowWidth", "float", &1_f32.to_le_bytes()),
+    ] {
+        file.extend(attribute(name, kind, value));
+    }
+    file.extend_from_slice(further);
+    file.push(0);
+    let rows = file.len() as u64 + 16;
+    file.extend([rows, rows + 20].iter().flat_map(|place| place.to_le_bytes()));
+    for y in 0..2 {
+        file.extend(ints(&[y, 12]));
+        file.extend((0..3).flat_map(|x| (x as f32 * 0.25 + y as f32).to_le_bytes()));
+    }
+    file
+}
+
+#[test]
+fn attributes_of_openexr_are_written_as_they_stand() {
+    let ints = |numbers: &[i32]| numbers.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    let floats = |count: usize| {
+        let numbers = (0..count).map(|v| v as f32 * 0.5);
+        numbers.flat_map(f32::to_le_bytes).collect::<Vec<u8>>()
+    };
+    let doubles = |count: usize| vec![0x3f; 8 * count];
+    let text = |words: &str| [ints(&[words.len() as i32]), words.as_bytes().to_vec()].concat();
+    let list = [b"Q\0".to_vec(), ints(&[1, 1, 2, 3]), vec![0]].concat();
+    // Every type of the file format, and what real files have in it.
+    let all: Vec<(&str, &str, Vec<u8>)> = vec![
+        ("keyCode", "keycode", ints(&[1, 2, 3, 4, 5, 6, 64])),
+        ("ownKeyCode", "keycode", ints(&[7, 6, 5, 4, 3, 2, 20])),
+        ("timeCode", "timecode", ints(&[0x0102_0304, 5])),
+        ("noTime", "timecode", ints(&[-1, -1])),
+        ("originalDataWindow", "box2i", ints(&[1, 2, 30, 40])),
+        ("crop", "box2i", ints(&[10, 10, 5, 5])),
+        ("area", "box2f", floats(4)),
+        ("framesPerSecond", "rational", ints(&[24_000, 1001])),
+        ("none", "rational", ints(&[-1, 0])),
+        ("imageCounter", "int", ints(&[-5])),
+        ("expTime", "float", floats(1)),
+        ("nan", "float", vec![1, 0, 0xc0, 0x7f]),
+        ("exact", "double", doubles(1)),
+        ("envmap", "envmap", vec![1]),
+        ("packed", "compression", vec![4]),
+        ("order", "lineOrder", vec![2]),
+        ("grid", "tiledesc", [ints(&[64, 32]), vec![0x11]].concat()),
+        ("list", "chlist", list),
+        ("chromaticities", "chromaticities", floats(8)),
+        ("white", "chromaticities", floats(8)),
+        ("many", "floatvector", floats(3)),
+        ("words", "stringvector", [text("abc"), text("")].concat()),
+        (
+            "multiView",
+            "stringvector",
+            [text("left"), text("right")].concat(),
+        ),
+        ("m33", "m33f", floats(9)),
+        ("worldToCamera", "m44f", floats(16)),
+        ("m33d", "m33d", doubles(9)),
+        ("m44d", "m44d", doubles(16)),
+        ("v2i", "v2i", ints(&[1, -2])),
+        ("v2f", "v2f", floats(2)),
+        ("v2d", "v2d", doubles(2)),
+        ("v3i", "v3i", ints(&[1, -2, 3])),
+        ("v3f", "v3f", floats(3)),
+        ("v3d", "v3d", doubles(3)),
+        ("deepImageState", "deepImageState", vec![1]),
+        ("blob", "bytes", [text("kind"), vec![1, 2, 3]].concat()),
+        ("ids", "idmanifest", vec![0; 20]),
+        ("owner", "string", b"me".to_vec()),
+        ("nothing", "string", Vec::new()),
+        ("latin", "string", b"\xe4\0\xff".to_vec()),
+        ("comments", "int", ints(&[3])),
+        ("own", "mytype", b"12345".to_vec()),
+    ];
+    let folder = Folder::new();
+    let (input, output) = (folder.at("in.exr"), folder.at("out.exr"));
+    let mut wanted = BTreeMap::new();
+    let mut bytes = Vec::new();
+    let mut check = |further: &[u8], wanted: &BTreeMap<String, (String, Vec<u8>)>| {
+        fs::write(&input, gray_exr(further)).unwrap();
+        filtered(&input, &output, "identity", &["--strict"]);
+        let written = fs::read(&output).unwrap();
+        let (found, end) = attributes(&written);
+        for (name, value) in wanted {
+            assert_eq!(found.get(name), Some(value), "{name}");
+        }
+        // The table of places follows the header, and the first block the table.
+        let place = u64::from_le_bytes(written[end..end + 8].try_into().unwrap());
+        assert_eq!(place, end as u64 + 16);
+        assert_eq!(planes(&output, "grayf32le"), [0.0, 0.25, 0.5, 1.0, 1.25, 1.5]);
+        found
+    };
+    for (name, kind, value) in all {
+        let one = attribute(name, kind, &value);
+        let value = (kind.to_owned(), value);
+        check(&one, &BTreeMap::from([(name.to_owned(), value.clone())]));
+        wanted.insert(name.to_owned(), value);
+        bytes.extend(one);
+    }
+    check(&bytes, &wanted);
+    // A preview shows the picture before the filter.
+    let preview = [ints(&[1, 1]), vec![9; 4]].concat();
+    let found = check(&attribute("preview", "preview", &preview), &BTreeMap::new());
+    assert!(!found.contains_key("preview"));
+    filtered(&input, folder.at("out.tif"), "identity", &["--strict"]);
+}
+
+#[test]
+fn radiance_of_every_order_is_read_upright() {
+    let folder = Folder::new();
+    let (file, raw) = (folder.at("a.hdr"), folder.at("a.raw"));
+    // A picture of 3x2 pixels, a b c over d e f, as its rows or columns stand in the file.
+    for (order, pixels) in [
+        ("-Y 2 +X 3", "abcdef"),
+        ("-Y 2 -X 3", "cbafed"),
+        ("+Y 2 -X 3", "fedcba"),
+        ("+Y 2 +X 3", "defabc"),
+        ("+X 3 -Y 2", "adbecf"),
+        ("-X 3 -Y 2", "cfbead"),
+        ("-X 3 +Y 2", "fcebda"),
+        ("+X 3 +Y 2", "daebfc"),
+    ] {
+        for magic in ["#?RADIANCE", "#?RGBE"] {
+            let zeros = "PRIMARIES=0 0 0 0 0 0 0 0";
+            let mut bytes = format!("{magic}\n{zeros}\nFORMAT=32-bit_rle_rgbe\n\n{order}\n").into_bytes();
+            bytes.extend(
+                pixels
+                    .bytes()
+                    .flat_map(|letter| [128 + letter - b'a', 128, 0, 129]),
+            );
+            fs::write(&file, bytes).unwrap();
+            let words = filtered(&file, format!("raw:{}", raw.display()), "identity", &["--strict"]);
+            assert!(words.contains("3x2 rgbf32"), "{order}: {words}");
+            let numbers = floats(&fs::read(&raw).unwrap());
+            let expected: Vec<f32> = (0..6)
+                .flat_map(|at| [1.0 + at as f32 / 128.0, 1.0, 0.0])
+                .collect();
+            assert_eq!(numbers, expected, "{order}");
+            let further = [&fs::read(&file).unwrap()[..], b"#?RADIANCE\n"].concat();
+            fs::write(&file, further).unwrap();
+            let words = said(&filter(&file, folder.at("b.exr"), "identity", &[]));
+            assert!(
+                words.contains("several pictures are in the file"),
+                "{order}: {words}"
+            );
+        }
+    }
+    // What is no order is no picture.
+    for order in ["-Y 2 +Y 3", "X 2 Y 3", "-Y 2", "-Y 2 +X many"] {
+        fs::write(&file, format!("#?RGBE\n\n{order}\n")).unwrap();
+        refused(&file, folder.at("c.exr"), &[]);
+    }
+}
+
+/// The pixels of a Radiance HDR file, by the book: rows of 8 to 32767 pixels begin with 2, 2 and their
+/// length, and hold runs of each component; others are plain.
+fn rgbe(file: &[u8], width: usize, height: usize) -> Vec<[u8; 4]> {
+    let order = format!("\n\n-Y {height} +X {width}\n");
+    let head = file
+        .windows(order.len())
+        .position(|bytes| bytes == order.as_bytes());
+    let mut rest = &file[head.unwrap() + order.len()..];
+    let mut pixels = Vec::new();
+    for _ in 0..height {
+        if !(8..=32_767).contains(&width) {
+            let (row, behind) = rest.split_at(4 * width);
+            pixels.extend(row.as_chunks::<4>().0);
+            rest = behind;
+            continue;
+        }
+        assert_eq!(rest[..4], [2, 2, (width >> 8) as u8, width as u8]);
+        rest = &rest[4..];
+        let mut row = vec![[0; 4]; width];
+        for component in 0..4 {
+            let mut at = 0;
+            while at < width {
+                let (count, length) = match rest[0] {
+                    count @ 129.. => (usize::from(count) - 128, 1),
+                    count => (usize::from(count), usize::from(count)),
+                };
+                for step in 0..count {
+                    row[at + step][component] = rest[1 + step.min(length - 1)];
+                }
+                at += count;
+                rest = &rest[1 + length..];
+            }
+            assert_eq!(at, width);
+        }
+        pixels.extend(row);
+    }
+    assert!(rest.is_empty());
+    pixels
+}
+
+#[test]
+fn rows_of_radiance_that_cannot_be_packed_are_plain() {
+    let folder = Folder::new();
+    let (source, file) = (folder.at("in.raw"), folder.at("a.hdr"));
+    for width in [7, 8, 32_767, 32_768, 32_769] {
+        // Numbers that the file holds exactly.
+        let numbers: Vec<f32> = (0..2 * width)
+            .flat_map(|at| [128.0 + (at * 7919 % 127) as f32, (at % 128) as f32, 1.0])
+            .collect();
+        let bytes: Vec<u8> = numbers.iter().flat_map(|v| v.to_le_bytes()).collect();
+        fs::write(&source, bytes).unwrap();
+        let input = format!("raw:{width}x2:rgbf32le:25:{}", source.display());
+        filtered(&input, &file, "identity", &[]);
+        // Mantissas of 8 bits, whose exponent is that of 128 to 255.
+        let expected: Vec<[u8; 4]> = numbers
+            .chunks(3)
+            .map(|pixel| [pixel[0] as u8, pixel[1] as u8, pixel[2] as u8, 136])
+            .collect();
+        let read = rgbe(&fs::read(&file).unwrap(), width, 2);
+        assert!(read == expected, "{width}");
+    }
+}
+
+/// An OpenEXR file of red, green, blue and others of 16 bits, all 0.5, written by the crate.
+fn layers_exr(path: &Path, others: &[&str]) {
+    use exr::image::{AnyChannel, AnyChannels};
+    use exr::prelude::WritableImage;
+    let names = ["R", "G", "B"].iter().chain(others);
+    let list = names.map(|name| AnyChannel::new(*name, FlatSamples::F16(vec![f16::from_f32(0.5); 6])));
+    let channels = AnyChannels::sort(list.collect());
+    let encoding = exr::prelude::Encoding::FAST_LOSSLESS;
+    let layer = exr::prelude::Layer::new((3, 2), Default::default(), encoding, channels);
+    exr::prelude::Image::from_layer(layer)
+        .write()
+        .to_file(path)
+        .unwrap();
+}
+
+#[test]
+fn what_is_refused_of_layers_says_what_to_do() {
+    let folder = Folder::new();
+    let (depth, both) = (folder.at("z.exr"), folder.at("az.exr"));
+    layers_exr(&depth, &["Z"]);
+    layers_exr(&both, &["A", "Z"]);
+    // No promise that it would be written without --strict.
+    for options in [&["--strict"][..], &[]] {
+        for name in ["a.png", "a.tif", "a.jpg", "a.hdr", "a.pfm"] {
+            let words = refused(&depth, folder.at(name), options);
+            assert!(words.contains("write OpenEXR (.exr)"), "{name}: {words}");
+            assert!(!words.contains("without --strict"), "{name}: {words}");
+        }
+        let rgb = [options, &["--pixel-format", "rgb24"]].concat();
+        let words = refused(&depth, folder.at("b.png"), &rgb);
+        assert!(!words.contains("without --strict"), "{words}");
+    }
+    // A colour below is laid under no channel of several.
+    let background = ["--background", "white"];
+    let words = refused(&both, folder.at("c.exr"), &background);
+    assert!(words.contains("leave --background out"), "{words}");
+    filtered(&depth, folder.at("d.exr"), "identity", &background);
+    for planes in ["r", "a", "luma"] {
+        let words = refused(&both, folder.at("e.exr"), &["--planes", planes]);
+        assert!(words.contains("leave --planes out"), "{words}");
+        assert!(!words.contains("name r, g and b"), "{words}");
+    }
+    // Files that differ in their channels are as linear as each other.
+    let (from, to) = (folder.at("in"), folder.at("out"));
+    fs::create_dir(&from).unwrap();
+    layers_exr(&from.join("1.exr"), &[]);
+    layers_exr(&from.join("2.exr"), &["Z"]);
+    filtered(&from, format!("{}/", to.display()), "identity", &["--strict"]);
+    assert_eq!(names(&to).len(), 2);
+}
+
+#[test]
+fn pictures_that_no_pipe_gives_are_named() {
+    let folder = Folder::new();
+    let hdr = folder.at("a.hdr");
+    fs::write(&hdr, b"#?RADIANCE\n\n-Y 1 +X 1\n\x80\x40\x20\x80").unwrap();
+    for (input, kind) in [(Path::new(LAYERS), "OpenEXR"), (&hdr, "Radiance HDR")] {
+        let out = folder.at("out.exr");
+        let script = format!(
+            "cat {} | {PROGRAM} filter /dev/stdin {} --filter identity",
+            input.display(),
+            out.display()
+        );
+        let done = Command::new("sh").args(["-c", &script]).output().unwrap();
+        let words = said(&done);
+        assert!(
+            words.contains(kind) && words.contains("write it into a file"),
+            "{words}"
+        );
+        assert!(!done.status.success() && !out.exists(), "{words}");
+    }
+}
+
+#[test]
+fn absolute_values_of_what_has_no_negative_weight() {
+    let folder = Folder::new();
+    let (source, out) = (folder.at("in.raw"), folder.at("out.raw"));
+    let numbers = raw(&source, (13, 7), 3);
+    let input = format!("raw:13x7:rgbf32le:25:{}", source.display());
+    filtered(&input, format!("raw:{}", out.display()), "mask:rows=1:abs", &[]);
+    let absolute: Vec<f32> = numbers.iter().map(|v| v.abs()).collect();
+    assert_eq!(floats(&fs::read(&out).unwrap()), absolute);
+    // What is below black and below the centre of chroma comes out above it.
+    let samples: Vec<u8> = (0..3 * 64).map(|at| (at * 37 % 251) as u8).collect();
+    fs::write(&source, &samples).unwrap();
+    let input = format!("raw:8x8:yuv444p:25:{}", source.display());
+    for engine in ["reference", "cpu"] {
+        let done = Command::new(PROGRAM)
+            .args(["filter", &input, &format!("raw:{}", out.display()), "--overwrite"])
+            .args(["--filter", "mask:rows=0 0 0;0 1 0;0 0 0:abs", "--engine", engine])
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", said(&done));
+        let expected: Vec<u8> = samples
+            .iter()
+            .enumerate()
+            .map(|(at, &v)| {
+                let level = if at < 64 { 16 } else { 128 };
+                (u16::from(level) + u16::from(v.abs_diff(level))).min(255) as u8
+            })
+            .collect();
+        assert_eq!(fs::read(&out).unwrap(), expected, "{engine}");
+    }
 }

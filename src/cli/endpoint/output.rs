@@ -6,7 +6,7 @@ use super::{EndpointError, PIPE, is_scheme, is_y4m};
 use crate::cli::Failure;
 use crate::cli::options::encoding::EncodingArguments;
 use framepipe::convert::integers_for;
-use framepipe::frame::PixelFormat;
+use framepipe::frame::{ColourModel, PixelFormat};
 use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::images::{ImageOptions, Naming};
 use framepipe::sink::video::Streams;
@@ -302,7 +302,9 @@ impl Output {
         match encoding.background {
             None => self.open_held(&stream(info), files, start),
             // Nothing is laid over anything; image files may differ.
-            Some(_) if info.uniform && !info.format.has_alpha() => {
+            Some(_)
+                if info.uniform && !info.format.has_alpha() && info.format.model() != ColourModel::Data =>
+            {
                 self.open_held(&stream(info), files, start)
             }
             Some(background) => {

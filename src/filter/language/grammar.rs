@@ -84,12 +84,6 @@ pub enum FilterError {
         /// What it may be.
         expected: String,
     },
-    /// Absolute values of what is never negative.
-    #[error("filter '{label}': no weight is negative, so no result is; leave abs out")]
-    NothingNegative {
-        /// The filter as the user wrote it.
-        label: String,
-    },
     /// A scale for a Gaussian that fits no mask.
     #[error(
         "filter '{label}': a Gaussian that wide fits no mask, so that scale= has no weights to multiply; \
@@ -366,11 +360,6 @@ impl Common {
                 (scaled(mask).map_err(wrong)?, Response::Largest { others })
             }
         };
-        if self.abs && mask.weights().iter().all(|&w| w >= 0.0) {
-            return Err(FilterError::NothingNegative {
-                label: label.to_owned(),
-            });
-        }
         let filter = Filter {
             response,
             bias: self.bias.unwrap_or(bias),
@@ -675,7 +664,8 @@ mod tests {
             "sobel:abs",
             &["does not take 'abs'; sobel takes bias, flip, scale"],
         );
-        refused("box:abs", &["no weight is negative", "leave abs out"]);
+        // Floating-point samples and chroma are negative, too.
+        assert_eq!(parse("box:abs").unwrap().response, Response::Absolute);
         refused("sobel:scale=0", &["scale is '0'", "from 0.001 to 1000"]);
         refused("sobel-x:scale=-1", &["from 0.001 to 1000"]);
         refused("sobel-x:abs=maybe", &["true or false"]);

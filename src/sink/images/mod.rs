@@ -26,6 +26,7 @@ use crate::wording::counted;
 use image::ImageError;
 use naming::Target;
 use picture::{Picture, pixels};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -370,7 +371,12 @@ impl Images {
                 (Fact::Rotation, None) => Outcome::Lost,
                 // Gray of limited range has a warning of its own.
                 (Fact::Range, _) => Outcome::Carried,
-                (Fact::Transfer, _) if ffmpeg_encoder::tells_transfer(kind, own.colour.transfer) => {
+                // Without words, as the picture before said it.
+                (Fact::Transfer, _)
+                    if ffmpeg_encoder::tells_transfer(kind, own.colour.transfer)
+                        || kind.is_float_only()
+                            && ffmpeg_encoder::tells_transfer(kind, metadata.colour.transfer) =>
+                {
                     Outcome::Carried
                 }
                 (Fact::Exr | Fact::PixelAspect, _) if kind == ImageKind::Exr => Outcome::Carried,
@@ -406,14 +412,6 @@ impl Images {
         if kind == ImageKind::Exr && frame.format().is_float() {
             return self.encode_exr(frame, part);
         }
-        if kind == ImageKind::Hdr {
-            self.lose(
-                part,
-                "Radiance HDR has 8 bits for each colour and a common exponent: samples are rounded, and \
-                 what is below 0 becomes 0; OpenEXR and TIFF keep them"
-                    .to_owned(),
-            )?;
-        }
         let stored =
             stored(kind, frame.format()).ok_or_else(|| unsupported(cannot_hold(kind, frame.format())))?;
         let (Ok(width), Ok(height)) = (
@@ -429,7 +427,7 @@ impl Images {
                 "{kind} cannot hold {width}x{height} pixels; write PNG or TIFF"
             )));
         }
-        let picture = Picture {
+        let mut picture = Picture {
             pixels: pixels(frame, stored),
             width,
             height,
@@ -441,13 +439,8 @@ impl Images {
             is_bare: kind == ImageKind::Jp2
                 && !extension.is_some_and(|e| e.eq_ignore_ascii_case(kind.extension())),
         };
-        if kind == ImageKind::Hdr && radiance::has_beyond(&picture.pixels) {
-            self.lose(
-                part,
-                "Radiance HDR has no samples that are no numbers (NaN), which become 0, and none above \
-                 1.69e38, which greater and infinite ones become; OpenEXR and TIFF keep them"
-                    .to_owned(),
-            )?;
+        if kind == ImageKind::Hdr {
+            self.bring_to_radiance(&mut picture.pixels, part)?;
         }
         if frame.format().model() == ColourModel::Gray && frame.metadata.colour.range == Range::Limited {
             self.lose(
@@ -495,6 +488,29 @@ impl Images {
             )?;
         }
         part.file().write_all(&file).map_err(|cause| part.failed(cause))
+    }
+
+    /// Brings samples to those that Radiance HDR holds.
+    fn bring_to_radiance(&self, pixels: &mut Cow<'_, [u8]>, part: &AtomicFile) -> Result<(), SinkError> {
+        let nearest = radiance::nearest(pixels);
+        if nearest[..] != pixels[..] {
+            self.lose(
+                part,
+                "Radiance HDR has 8 bits for each colour and a common exponent: samples are rounded, and \
+                 what is below 0 becomes 0; OpenEXR and TIFF keep them"
+                    .to_owned(),
+            )?;
+        }
+        if radiance::has_beyond(pixels) {
+            self.lose(
+                part,
+                "Radiance HDR has no samples that are no numbers (NaN), which become 0, and none above \
+                 1.69e38, which greater and infinite ones become; OpenEXR and TIFF keep them"
+                    .to_owned(),
+            )?;
+        }
+        *pixels = nearest.into();
+        Ok(())
     }
 
     /// Writes all channels of the frame.
@@ -698,6 +714,13 @@ impl IndexedSink for Images {
         let source = frame.metadata.file.clone();
         let source = source.as_ref().map(|f| f.as_path());
         let (path, kind) = self.naming.name(frame.sequence, source);
+        // Before anything that a run without --strict would only warn of.
+        if !(kind == ImageKind::Exr && frame.format().is_float()) && stored(kind, frame.format()).is_none() {
+            return Err(SinkError::Unsupported {
+                path: path.display().to_string(),
+                problem: cannot_hold(kind, frame.format()),
+            });
+        }
         let frame = self.settle(frame, kind)?;
         if source.is_some()
             && matches!(self.naming.place, Target::Directory(_))

@@ -148,6 +148,10 @@ impl Step for Conversion {
         if from == to {
             return Ok(frame);
         }
+        let (width, height) = (frame.layout().width(), frame.layout().height());
+        let kind = (from, frame.metadata.colour, width, height);
+        // Before what a run without --strict would only warn of.
+        let mut converter = self.converter(kind, to)?;
         if from.has_alpha() && !to.has_alpha() && !frame.is_opaque() {
             if self.strict {
                 return Err(SinkError::Unsupported {
@@ -172,9 +176,6 @@ impl Step for Conversion {
                 ),
             });
         }
-        let (width, height) = (frame.layout().width(), frame.layout().height());
-        let kind = (from, frame.metadata.colour, width, height);
-        let mut converter = self.converter(kind, to)?;
         let buffer = self
             .pool
             .try_take()

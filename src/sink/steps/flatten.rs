@@ -1,7 +1,7 @@
 //! Lays frames with alpha over a colour before they reach a sink.
 
 use super::step::{self, Step};
-use crate::frame::Frame;
+use crate::frame::{ColourModel, Frame};
 use crate::media::convert::flatten::{Background, flat_format, flatten};
 use crate::sink::{AnySink, SinkError, Written};
 use crate::source::StreamInfo;
@@ -31,6 +31,15 @@ pub fn flattening(sink: AnySink, path: String, background: Background) -> AnySin
     )
 }
 
+/// True if the frame's channels are not one colour picture, and alpha is among them.
+fn has_unnamed_alpha(frame: &Frame) -> bool {
+    #[cfg(feature = "images")]
+    let has_alpha = frame.metadata.exr.as_ref().is_some_and(|part| part.has_alpha());
+    #[cfg(not(feature = "images"))]
+    let has_alpha = false;
+    frame.format().model() == ColourModel::Data && has_alpha
+}
+
 struct Flattening {
     path: String,
     background: Background,
@@ -39,6 +48,17 @@ struct Flattening {
 
 impl Step for Flattening {
     fn run(&self, frame: Frame) -> Result<Frame, SinkError> {
+        if has_unnamed_alpha(&frame) {
+            return Err(SinkError::Unsupported {
+                path: self.path.clone(),
+                problem: format!(
+                    "frame {} has alpha as one of the channels of {}, which is not laid over a colour; leave \
+                     --background out, or take the other channels out of the file",
+                    frame.sequence,
+                    frame.format()
+                ),
+            });
+        }
         if frame.format().has_alpha() {
             self.has_met_alpha.store(true, Ordering::Relaxed);
         }

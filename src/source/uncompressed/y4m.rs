@@ -212,6 +212,13 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
     stream(reader)
 }
 
+/// What pictures begin with that FFmpeg would take for something else, or for broken packets.
+const NOT_FROM_PIPES: [(&[u8], &str); 3] = [
+    (b"\x76\x2f\x31\x01", "OpenEXR"),
+    (b"#?RADIANCE", "Radiance HDR"),
+    (b"#?RGBE", "Radiance HDR"),
+];
+
 /// What a file or a pipe turned out to be.
 pub enum Recognised {
     /// A stream of mixed interlacing, open.
@@ -232,6 +239,13 @@ pub fn recognised(path: &Path, timeout: Option<Duration>) -> Result<Recognised, 
     let is_enough =
         |start: &[u8]| start.contains(&b'\n') || !start.starts_with(&magic[..magic.len().min(start.len())]);
     let start = reader.peek(LONGEST_LINE, is_enough)?;
+    if !path.is_file()
+        && let Some((_, kind)) = NOT_FROM_PIPES.iter().find(|(magic, _)| start.starts_with(magic))
+    {
+        return Err(reader.invalid(&format!(
+            "is a picture ({kind}) out of a pipe, and such are read from files alone; write it into a file"
+        )));
+    }
     let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
     match Header::is_mixed(line) {
         true => Ok(Recognised::Mixed(stream(reader)?)),
