@@ -1,9 +1,9 @@
-//! Words of raw frames that hold more than the format's samples: bits above the stated depth.
+//! Words of raw frames that hold more than the format's samples: bits above the stated depth, or below it.
 //!
 //! Filters count on samples that fit: a word with its highest bit set would come out as black. So a sample
 //! above the depth becomes the greatest one, and the run says at its end how many there were. Of a frame that
 //! has none, each row is read once, a vector at a time. Bits below a sample that lies in the upper bits of
-//! its word (p010) are padding, which not every writer clears; they stay.
+//! its word (p010) are cleared, since results have none.
 
 use crate::frame::{Frame, PixelFormat};
 use crate::wording::counted;
@@ -28,8 +28,11 @@ impl Excess {
             for y in 0..frame.layout().planes()[plane].height {
                 // Memory that is shared would be copied if it were requested for writing.
                 if has_bits(frame.row(plane, y), unused) {
-                    let most = format.max_value() as u16;
-                    samples += fit(frame.row_mut(plane, y).as_chunks_mut::<2>().0, most);
+                    let row = frame.row_mut(plane, y).as_chunks_mut::<2>().0;
+                    samples += match format.shift() {
+                        0 => fit(row, format.max_value() as u16),
+                        _ => clear(row, unused),
+                    };
                 }
             }
         }
@@ -45,6 +48,15 @@ impl Excess {
         let frames = counted(self.frames.load(Ordering::Relaxed), "frame");
         let are = if samples == 1 { "is" } else { "are" };
         let (samples, most) = (Some(samples).filter(|&n| n > 0)?, format.max_value());
+        if format.shift() > 0 {
+            let has = if samples == 1 { "has" } else { "have" };
+            return Some(format!(
+                "{} in {frames} {has} bits below the {} of {format}, which are cleared; words of 16 bits \
+                 need a format of 16 bits",
+                counted(samples, "sample"),
+                format.depth()
+            ));
+        }
         Some(format!(
             "{} in {frames} {are} above {most}, the most of {format}, and taken for {most}; words of 16 bits \
              need a format of 16 bits",
@@ -53,12 +65,12 @@ impl Excess {
     }
 }
 
-/// The bits above the samples of a format in its words; `None` if there are none.
+/// The bits beside the samples of a format in its words; `None` if there are none.
 fn unused_bits(format: PixelFormat) -> Option<u16> {
-    if format.is_float() || format.bytes_per_sample() != 2 || format.shift() > 0 {
+    if format.is_float() || format.bytes_per_sample() != 2 {
         return None;
     }
-    let unused = !(format.max_value() as u16);
+    let unused = !((format.max_value() << format.shift()) as u16);
     (unused != 0).then_some(unused)
 }
 
@@ -87,6 +99,17 @@ fn fit(row: &mut [[u8; 2]], most: u16) -> u64 {
         *stored = word.min(most).to_le_bytes();
     }
     above
+}
+
+/// Clears the `unused` bits of words. Returns how many had some.
+fn clear(row: &mut [[u8; 2]], unused: u16) -> u64 {
+    let mut changed = 0;
+    for stored in row {
+        let word = u16::from_le_bytes(*stored);
+        changed += u64::from(word & unused != 0);
+        *stored = (word & !unused).to_le_bytes();
+    }
+    changed
 }
 
 #[cfg(test)]
@@ -118,12 +141,13 @@ mod tests {
         let (out, said) = brought(PixelFormat::NV20, [65535, 0, 1023, 5]);
         assert_eq!(out, [1023, 0, 1023, 5]);
         assert!(said.unwrap().starts_with("1 sample in 1 frame is above 1023"));
-        for format in [
-            PixelFormat::GRAY16,
-            PixelFormat::GRAYF16,
-            PixelFormat::P016,
-            PixelFormat::P010,
-        ] {
+        let (out, said) = brought(PixelFormat::P010, [65535, 64, 0, 65]);
+        assert_eq!(out, [65472, 64, 0, 64]);
+        assert!(
+            said.unwrap()
+                .starts_with("2 samples in 1 frame have bits below the 10 of p010le")
+        );
+        for format in [PixelFormat::GRAY16, PixelFormat::GRAYF16, PixelFormat::P016] {
             assert_eq!(brought(format, [65535, 1, 0, 2]), ([65535, 1, 0, 2], None));
         }
     }

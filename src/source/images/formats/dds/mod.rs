@@ -190,7 +190,10 @@ impl Dds {
             && self.decoder.native_color().channels == Channels::Rgba)
             .then_some("its fourth channel is left out, since the file says that it is opaque");
         let copies = (header.mipmap_count().get() > 1).then_some(COPIES);
-        let said: Vec<&str> = [opaque, copies].into_iter().flatten().collect();
+        let is_signed = format!("{:?}", self.decoder.format()).ends_with("SNORM");
+        let signed = is_signed
+            .then_some("its samples are signed numbers, of which 0 is read as the middle of the range");
+        let said: Vec<&str> = [opaque, signed, copies].into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join("; "))
     }
 
