@@ -15,3 +15,4 @@ mod range;
 #[path = "../standin/mod.rs"]
 mod standin;
 mod streams;
+mod transport;

@@ -9,6 +9,7 @@ use crate::media::ffmpeg::pictures::decoder::memory::PictureMemory;
 use ffmpeg_next::ffi;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 use std::sync::{Mutex, Once, PoisonError};
 
 /// How the messages begin of which a decoder writes one for each picture that it patched: concealed errors,
@@ -21,8 +22,19 @@ const HARMLESS: [&[u8]; 1] = [b"unable to decode APP fields"];
 /// How the message of a picture of H.264 begins that releases a reference which is not there.
 const RELEASE: &[u8] = b"mmco: unref short failure";
 
+/// How the reader of transport streams begins what it says, below the level of warnings, where a counter of
+/// packets does not go on, and where it looks for the next packet among bytes that are none.
+const COUNTER: &[u8] = b"Continuity check failed for pid ";
+const SEARCH: &[u8] = b"Probe: %d, score: %d";
+
+/// Faults of transport streams that are kept between two calls of [`take_faults`].
+const MOST_FAULTS: usize = 4096;
+
 /// Parts of FFmpeg whose last errors are kept.
 const MOST_PARTS: usize = 16;
+
+/// What a place is counted from: where one is now.
+const SEEK_CUR: c_int = 1;
 
 /// Longest message that is kept.
 const LINE: usize = 512;
@@ -30,6 +42,8 @@ const LINE: usize = 512;
 thread_local! {
     /// The last error of each part, the latest one last.
     static LAST: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    /// What readers of transport streams said of packets, and of which context's: its address.
+    static FAULTS: RefCell<Vec<(usize, TransportFault)>> = const { RefCell::new(Vec::new()) };
     /// Settings that wrappers of encoders' libraries refused and opened the encoder without.
     static REFUSED: RefCell<Vec<RefusedSetting>> = const { RefCell::new(Vec::new()) };
 }
@@ -41,6 +55,16 @@ pub(crate) struct RefusedSetting {
     pub(crate) key: String,
     /// What FFmpeg said of it.
     pub(crate) line: String,
+}
+
+/// What is wrong with the packets of a transport stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TransportFault {
+    /// Where in the input the reader was then.
+    pub(crate) at: u64,
+    /// The identifier of the packets whose counter does not go on, and the number that it has there; `None`
+    /// where there are bytes that are no packet.
+    pub(crate) counter: Option<(u32, u32)>,
 }
 
 /// The latest picture that was not decoded because it is too large: decoders' threads report it, too.
@@ -80,7 +104,16 @@ fn last_line() -> Option<String> {
 /// Forgets what this thread's calls have reported; called before a call whose failure is to be explained.
 pub(crate) fn forget() {
     LAST.with(|last| last.borrow_mut().clear());
+    FAULTS.with(|faults| faults.borrow_mut().clear());
     REFUSED.with(|refused| refused.borrow_mut().clear());
+}
+
+/// The faults of the transport stream that `context` reads, since this was asked last, or since [`forget`] on
+/// this thread.
+pub(super) fn take_faults(context: *const ffi::AVFormatContext) -> Vec<TransportFault> {
+    let faults = FAULTS.with(RefCell::take);
+    let ours = faults.into_iter().filter(|(of, _)| *of == context.addr());
+    ours.map(|(_, fault)| fault).collect()
 }
 
 /// The settings that were refused on this thread since [`forget`].
@@ -148,18 +181,60 @@ pub(crate) fn explained(problem: &str) -> String {
     }
 }
 
+/// The identifier and the number in what is said where a counter does not go on.
+fn counter(line: &str) -> Option<(u32, u32)> {
+    let mut numbers = line.split_whitespace().filter_map(|word| word.parse().ok());
+    Some((numbers.next()?, numbers.nth(1)?))
+}
+
+/// Keeps what `object` says of the packets of a transport stream.
+///
+/// # Safety
+/// `object` must be null or what FFmpeg logs, and `arguments` those of the format.
+unsafe fn keep_fault(object: *mut c_void, format: &CStr, arguments: Arguments, is_counter: bool) {
+    let mut line = [0 as c_char; LINE];
+    let mut prefix = 0;
+    // SAFETY: what is logged begins with its class (the function's contract); of the class of containers'
+    // contexts it is one, whose I/O context is null or open, and asked for its place alone. At most LINE
+    // bytes are written, the closing zero included.
+    let (at, text) = unsafe {
+        if object.is_null() || !ptr::eq(*object.cast::<*const ffi::AVClass>(), ffi::avformat_get_class()) {
+            return;
+        }
+        let io = (*object.cast::<ffi::AVFormatContext>()).pb;
+        if io.is_null() {
+            return;
+        }
+        let (level, size) = (ffi::AV_LOG_DEBUG as c_int, LINE as c_int);
+        let (text, words) = (line.as_mut_ptr(), format.as_ptr());
+        ffi::av_log_format_line2(ptr::null_mut(), level, words, arguments, text, size, &mut prefix);
+        (ffi::avio_seek(io, 0, SEEK_CUR), CStr::from_ptr(line.as_ptr()))
+    };
+    let counter = counter(&text.to_string_lossy()).filter(|_| is_counter);
+    let fault = u64::try_from(at).ok().map(|at| TransportFault { at, counter });
+    FAULTS.with(|faults| {
+        let mut faults = faults.borrow_mut();
+        if let Some(fault) = fault.filter(|_| faults.len() < MOST_FAULTS) {
+            faults.push((object.addr(), fault));
+        }
+    });
+}
+
 unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_char, arguments: Arguments) {
-    // SAFETY: FFmpeg passes a format, and an object that is null or begins with its class.
+    // SAFETY: FFmpeg passes a format, its arguments, and an object that is null or begins with its class.
     unsafe {
-        let format = CStr::from_ptr(format).to_bytes();
-        let begins = |words: &[&[u8]]| words.iter().any(|begin| format.starts_with(begin));
+        let text = CStr::from_ptr(format);
+        let begins = |words: &[&[u8]]| words.iter().any(|begin| text.to_bytes().starts_with(begin));
         let is_error = level <= ffi::AV_LOG_ERROR as c_int && !begins(&HARMLESS);
         if is_error || begins(&PATCHED) {
             PictureMemory::note_patched(object, begins(&[RELEASE]));
         }
-    }
-    if level > ffi::AV_LOG_WARNING as c_int {
-        return;
+        if level > ffi::AV_LOG_WARNING as c_int {
+            if begins(&[COUNTER, SEARCH]) {
+                keep_fault(object, text, arguments, begins(&[COUNTER]));
+            }
+            return;
+        }
     }
     let mut line = [0 as c_char; LINE];
     let mut prefix = 1;
@@ -244,6 +319,13 @@ mod tests {
     }
 
     #[test]
+    fn counters_that_do_not_go_on_are_read() {
+        let line = "Continuity check failed for pid 257 expected 5 got 11\n";
+        assert_eq!(counter(line), Some((257, 11)));
+        assert_eq!(counter("Continuity check failed for pid 257"), None);
+    }
+
+    #[test]
     fn the_last_error_is_kept_without_addresses_until_it_is_forgotten() {
         capture();
         forget();
@@ -251,12 +333,7 @@ mod tests {
         let log = |level: u32, text: &CStr| {
             // SAFETY: the format has one argument, a zero-terminated string.
             unsafe {
-                ffi::av_log(
-                    std::ptr::null_mut(),
-                    level as c_int,
-                    c"%s\n".as_ptr(),
-                    text.as_ptr(),
-                );
+                ffi::av_log(ptr::null_mut(), level as c_int, c"%s\n".as_ptr(), text.as_ptr());
             }
         };
         log(

@@ -32,6 +32,7 @@ pub(crate) use input::clock::Jump;
 pub(crate) use input::clock::Jumps;
 pub(crate) use input::demuxer::{Chapter, Demuxer, Medium, OpenFailure, Outline, StreamFacts};
 pub(crate) use input::ebml;
+pub(crate) use log::TransportFault;
 pub(crate) use output::audio::{AudioEncoderKind, AudioTranscoder, is_lossless};
 pub(crate) use output::channels::copied_taken_for;
 pub(crate) use output::encoder::{Encoder, EncoderKind, EncoderSetup};

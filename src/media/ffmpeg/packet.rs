@@ -170,10 +170,14 @@ impl Packet {
         }
     }
 
+    /// Where its bytes, or those of their packet in the container, begin in the input, if that is known.
+    pub(crate) fn begin_in_input(&self) -> Option<u64> {
+        u64::try_from(self.raw().pos).ok()
+    }
+
     /// Where its bytes end in the input, if that is known.
     pub(crate) fn end_in_input(&self) -> Option<u64> {
-        let begins = u64::try_from(self.raw().pos).ok()?;
-        Some(begins + self.size() as u64)
+        Some(self.begin_in_input()? + self.size() as u64)
     }
 
     /// Bytes of data.

@@ -135,13 +135,11 @@ impl Clock {
         self.jumps
     }
 
-    /// The epoch that stream `stream` is in: how many jumps of the clock it has gone over.
+    /// The epoch that stream `stream` is in: how many jumps of the clock it has gone over. One that begins no
+    /// epoch, or has not begun, is in the newest.
     pub(in crate::media::ffmpeg) fn epoch(&self, stream: usize) -> usize {
-        self.tracks
-            .get(stream)
-            .copied()
-            .flatten()
-            .map_or(0, |track| track.epoch)
+        let track = self.tracks.get(stream).copied().flatten();
+        track.map_or(self.offsets.len() - 1, |track| track.epoch)
     }
 
     /// What to add to the times of the next packet of stream `stream`. `leads` is true for streams whose

@@ -1,9 +1,10 @@
 //! Packets on their way from the demuxer to the decoder.
 
 use crate::frame::StallTimeout;
-use crate::media::ffmpeg::{Demuxer, Packet};
+use crate::media::ffmpeg::{Demuxer, Packet, TransportFault};
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
+use crate::source::video::findings::Findings;
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
 /// forever.
@@ -158,6 +159,7 @@ impl VideoSource {
                 }
             }
             self.note_end();
+            self.note_continuity()?;
             if self.input.packet.stream() != self.input.stream {
                 continue;
             }
@@ -167,6 +169,7 @@ impl VideoSource {
             self.findings.steps.note_packet(shown, epoch);
             self.settle_mark(Some(epoch))?;
             if self.input.packet.is_corrupt()
+                && !self.findings.continuity.explains(self.input.stream)
                 && let Some(before) = self.findings.damage.mark(epoch, self.place())
             {
                 self.findings.damaged_at(&self.file, MARKED, &before)?;
@@ -193,8 +196,54 @@ impl VideoSource {
         }
     }
 
+    /// Counts packets that are missing in a transport stream, and damaged ones beside the pictures, by what
+    /// is known at the packet that was read.
+    fn note_continuity(&mut self) -> Result<(), SourceError> {
+        let stream = self.input.packet.stream();
+        let epoch = self.input.demuxer.epoch(stream);
+        for fault in self.input.demuxer.transport_faults() {
+            self.note_fault(fault);
+        }
+        let Findings {
+            continuity, damage, ..
+        } = &mut self.findings;
+        let found = continuity.note_packet(stream, self.input.packet.begin_in_input(), epoch, damage.packets);
+        for (what, place) in found {
+            self.findings.damaged_at(&self.file, &what, &place)?;
+        }
+        let is_beside = stream != self.input.stream && self.input.packet.is_corrupt();
+        if is_beside && !self.findings.continuity.explains(stream) {
+            let place = self.place();
+            self.findings.continuity.mark(stream, epoch, place);
+        }
+        Ok(())
+    }
+
+    /// Notes what the demuxer said of the packets of a transport stream.
+    fn note_fault(&mut self, fault: TransportFault) {
+        let mut continuity = std::mem::take(&mut self.findings.continuity);
+        let place = || self.place();
+        let damage = self.findings.damage.packets;
+        match fault.counter {
+            Some(counter) => {
+                let stream = self.input.demuxer.stream_of_packets(counter.0);
+                continuity.note_counter(fault.at, counter, stream, &place);
+            }
+            None => continuity.note_search(fault.at, damage, &place),
+        }
+        self.findings.continuity = continuity;
+    }
+
     pub(in crate::source::video) fn send_end(&mut self) -> Result<(), SourceError> {
         self.settle_mark(None)?;
+        for fault in self.input.demuxer.transport_faults() {
+            self.note_fault(fault);
+        }
+        let ends_anywhere = self.input.demuxer.format_name() == "mpegts";
+        let damage = self.findings.damage.packets;
+        for (what, place) in self.findings.continuity.end(ends_anywhere, damage) {
+            self.findings.damaged_at(&self.file, &what, &place)?;
+        }
         self.input.state = Progress::Draining;
         match self.decoder.send(None) {
             Ok(()) => Ok(()),

@@ -1,10 +1,12 @@
 //! What is found to be wrong with an input, or lost of it: counted or kept as a sentence until the end, or an
 //! error at once if the source is strict.
 //!
-//! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `steps`: from picture to
-//! picture; `holes`: whether some are missing in the middle. `end`: an input that was cut off.
+//! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `continuity`: packets that a
+//! transport stream lacks, and damage beside the pictures. `steps`: from picture to picture; `holes`: whether
+//! some are missing in the middle. `end`: an input that was cut off.
 
 mod concealed;
+mod continuity;
 mod damage;
 mod end;
 mod holes;
@@ -20,6 +22,7 @@ use crate::frame::{Remarks, too_large};
 use crate::media::ffmpeg::AvError;
 use crate::source::{SourceError, late_start_sentence};
 use crate::wording::counted;
+use continuity::Continuity;
 use damage::{Damage, jumps_sentence};
 use holes::{SoundGaps, Suspicion};
 use std::collections::BTreeSet;
@@ -35,6 +38,7 @@ pub(super) struct Findings {
     pub(super) damage: Damage,
     /// From picture to picture.
     pub(super) steps: Steps,
+    pub(super) continuity: Continuity,
     sound: SoundGaps,
     /// What shows that the input was cut off.
     pub(super) cut: Option<String>,
@@ -168,10 +172,13 @@ impl VideoSource {
 
     /// Where the input is now, for an error's sentence.
     pub(super) fn place(&self) -> String {
-        let base = self.info.time_base;
-        let at = self.input.packet.pts().or_else(|| self.input.packet.dts());
-        match at {
-            Some(at) => format!(
+        let packet = &self.input.packet;
+        let base = match packet.stream() == self.input.stream {
+            true => Some(self.info.time_base),
+            false => self.input.demuxer.time_base(packet.stream()),
+        };
+        match packet.pts().or_else(|| packet.dts()).zip(base) {
+            Some((at, base)) => format!(
                 "at {:.3} s (after {})",
                 at as f64 * base.to_f64(),
                 counted(self.maker.made, "frame")

@@ -44,8 +44,10 @@ pub(super) fn transport(file: &mut (impl Read + Seek), length: u64) -> io::Resul
     });
     Ok(if is_cut {
         Extent::MidPacket
-    } else {
+    } else if length < TAIL {
         Extent::Unknown
+    } else {
+        Extent::Broken
     })
 }
 
@@ -169,6 +171,11 @@ mod tests {
             for zeros in [3, 100, 1000] {
                 let padded = [&whole[..], &vec![0; zeros]].concat();
                 assert_ne!(ask(&padded), Some(Extent::MidPacket), "{zeros} behind {size}");
+                assert_eq!(
+                    ask(&padded) == Some(Extent::Broken),
+                    zeros > 2 * size,
+                    "{zeros} behind {size}"
+                );
             }
             assert_eq!(ask(&whole[..2 * size - 1]), Some(Extent::Unknown));
         }

@@ -18,6 +18,7 @@ use super::metadata_limit;
 use crate::frame::{Rational, open_without_waiting};
 use crate::media::ffmpeg::io::memory_io::MemoryFile;
 use crate::media::ffmpeg::io::pipe_io::PipeFile;
+use crate::media::ffmpeg::log::TransportFault;
 use crate::media::ffmpeg::text::{c_string, rational, rescale, text, timestamp};
 use crate::media::ffmpeg::{AvError, Packet, init, log};
 use crossbeam_channel::Receiver;
@@ -95,6 +96,8 @@ pub(crate) struct Demuxer {
     indexed: Vec<u64>,
     /// What was complained of while it was opened.
     complaint: Option<String>,
+    /// What was said of packets of a transport stream that were read while it was opened, and are not again.
+    faults: Vec<TransportFault>,
     /// Where what is wanted of it begins and ends, in nanoseconds of the clock (see [`Demuxer::cut`]).
     wanted: (i64, Option<i64>),
 }
@@ -209,6 +212,7 @@ impl Demuxer {
             clock: Clock::new(ClockKind::Steady, None),
             indexed: Vec::new(),
             complaint: None,
+            faults: Vec::new(),
             format: String::new(),
             source: reading,
             gate,
@@ -223,7 +227,13 @@ impl Demuxer {
                 .map(|index| demuxer.index_entries(index).unwrap_or(0))
                 .collect();
         }
+        log::take_faults(demuxer.context);
         let code = demuxer.probe();
+        // FFmpeg goes back to the beginning, where it can.
+        let faults = log::take_faults(demuxer.context);
+        if !demuxer.can_seek() {
+            demuxer.faults = faults;
+        }
         let gate = demuxer.gate.as_deref();
         AvError::check(code).map_err(|e| refusal(gate).unwrap_or(OpenFailure::Streams(e)))?;
         if let Some(failure) = refusal(gate) {
@@ -388,6 +398,16 @@ impl Demuxer {
     pub(crate) fn complaint(&mut self) -> Option<String> {
         let before = self.complaint.take();
         log::error_of(&self.format).or(before)
+    }
+
+    /// What the demuxer said of the packets of a transport stream while it read the last packet; at first
+    /// also of what was read to know the streams.
+    pub(crate) fn transport_faults(&mut self) -> Vec<TransportFault> {
+        let mut faults = std::mem::take(&mut self.faults);
+        if self.format == "mpegts" {
+            faults.extend(log::take_faults(self.context));
+        }
+        faults
     }
 
     /// The error that stopped reading, where FFmpeg reports it as a mere end of file.

@@ -71,6 +71,7 @@ impl Demuxer {
             too_large: Vec::new(),
             indexed: Vec::new(),
             complaint: None,
+            faults: Vec::new(),
             wanted: (0, None),
         };
         // SAFETY: the context was just made, and nothing else has it.

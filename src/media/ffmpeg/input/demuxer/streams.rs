@@ -117,6 +117,18 @@ impl Demuxer {
         self.context().nb_streams as usize
     }
 
+    /// The stream that packets of a transport stream with identifier `pid` are of, if it is seen, heard or
+    /// read.
+    pub(crate) fn stream_of_packets(&self, pid: u32) -> Option<usize> {
+        (0..self.stream_count()).find(|&index| {
+            let facts = self
+                .stream(index)
+                .filter(|facts| u32::try_from(facts.id) == Ok(pid));
+            facts
+                .is_some_and(|facts| matches!(facts.medium, Medium::Video | Medium::Audio | Medium::Subtitle))
+        })
+    }
+
     /// Seconds that a tick of stream `index` lasts; asked for each packet, so without the other facts.
     pub(crate) fn time_base(&self, index: usize) -> Option<Rational> {
         // SAFETY: a stream lives as long as the context.
