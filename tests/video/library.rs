@@ -996,7 +996,7 @@ fn places(path: &Path) -> Vec<(usize, usize)> {
 
 /// What remains of a clip, made with these options of FFmpeg's, once `spoil` has had its bytes and the places
 /// of its pictures: the frames and the warning. As it was made, nothing may be said of it.
-fn spoilt(
+pub(crate) fn spoilt(
     name: &str,
     options: &[&str],
     spoil: impl FnOnce(&mut Vec<u8>, &[(usize, usize)]),
@@ -1204,6 +1204,65 @@ fn what_a_demuxer_cannot_read_is_reported() {
             }
         });
         assert!(frames < 45 && said.contains(sentence), "{frames}: {said}");
+    }
+    // Zeros from a place on to the end, as in files that were not written to it; or within.
+    let sound = ["-f", "lavfi", "-i", "sine=d=2:r=44100"];
+    let fragments = [&sound[..], &["-c:a", "aac"], &FRAGMENTS].concat();
+    let (frames, said) = spoilt("tail.mp4", &fragments, |bytes, _| {
+        let begin = places_of(bytes, b"moof")[3];
+        // Its index is lost with them.
+        bytes[begin..].fill(0);
+    });
+    assert!(
+        frames == 30 && said.contains("what comes behind is not read"),
+        "{frames}: {said}"
+    );
+    for (name, options, percent, expected) in [
+        (
+            "tail.flv",
+            &["-c:v", "flv", "-c:a", "libmp3lame"],
+            80..100,
+            "what comes behind is not read",
+        ),
+        (
+            "tail.wmv",
+            &["-c:v", "wmv2", "-c:a", "wmav2"],
+            80..100,
+            "are no blocks of Windows Media",
+        ),
+        (
+            "hole.wmv",
+            &["-c:v", "wmv2", "-c:a", "wmav2"],
+            60..80,
+            "are no blocks of Windows Media",
+        ),
+        (
+            "hole.rm",
+            &["-c:v", "rv10", "-c:a", "ac3"],
+            60..80,
+            "its packets break off",
+        ),
+    ] {
+        let options = [&sound[..], options].concat();
+        let (frames, said) = spoilt(name, &options, |bytes, _| {
+            let length = bytes.len();
+            bytes[length * percent.start / 100..length * percent.end / 100].fill(0);
+        });
+        assert!(frames < 50 && said.contains(expected), "{name}: {frames}: {said}");
+    }
+    // FLV that ends in the middle of a tag.
+    for (missing, options) in [
+        (1000, &["-c:a", "aac", "-c:v", "libx264"]),
+        (30, &["-c:a", "libmp3lame", "-c:v", "flv"]),
+    ] {
+        let options = [&sound[..], options].concat();
+        let (_, said) = spoilt("tag.flv", &options, |bytes, _| {
+            bytes.truncate(bytes.len() - missing);
+        });
+        assert!(
+            said.contains(&format!("its last {missing} bytes are missing")),
+            "{missing}: {said}"
+        );
     }
     let dv = ["-vf", "scale=720:576", "-pix_fmt", "yuv420p", "-c:v", "dvvideo"];
     let (frames, said) = spoilt("clip.dv", &dv, |bytes, _| bytes.truncate(bytes.len() / 20 * 11));

@@ -4,10 +4,10 @@ use crate::source::SourceError;
 use crate::source::video::VideoSource;
 use crate::source::video::known::containers::{extent_of, has_blocks_behind};
 use crate::source::video::known::extent::Extent;
-use crate::source::video::known::fragments::has_fragments_behind;
+use crate::source::video::known::fragments::breaks_off;
 use crate::source::video::known::jpeg_xl::JpegXl;
 use crate::source::video::known::nut::has_frames_behind;
-use crate::source::video::known::{avi, joined};
+use crate::source::video::known::{avi, blocks, joined};
 
 impl VideoSource {
     /// Looks, at the end, for signs that the input was cut off.
@@ -25,10 +25,7 @@ impl VideoSource {
         }
         // FFmpeg takes foreign bytes between fragments for a box, and passes over what comes behind.
         let reached = self.findings.damage.reached;
-        if extent == Extent::Unknown
-            && format.contains("mp4")
-            && has_fragments_behind(&self.file.path, reached)
-        {
+        if extent == Extent::Unknown && format.contains("mp4") && breaks_off(&self.file.path, reached) {
             extent = Extent::Broken;
         }
         // FFmpeg looks for the next mark behind damage, and there may be none any more.
@@ -62,6 +59,9 @@ impl VideoSource {
             self.findings.cut = self.lost_of_index().or_else(|| self.lost_of_mxf());
         }
         let format = self.input.demuxer.format_name();
+        if self.findings.cut.is_none() && !self.skip.has_sought() {
+            self.findings.cut = blocks::lost(&self.file.path, format);
+        }
         if self.findings.cut.is_none() && joined::begins_again(&self.file.path, format, reached) {
             self.findings.cut = Some(joined::SENTENCE.to_owned());
         }

@@ -6,6 +6,7 @@
 
 use super::bytes::{BoxHead, byte, skip};
 use super::extent::Extent;
+use super::flv;
 use super::nut;
 use super::packets;
 use super::still_end::{StillEnd, still_end};
@@ -15,7 +16,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Outermost elements after which a walk gives up: weeks of video.
-const MAX_ELEMENTS: u32 = 1_000_000;
+pub(super) const MAX_ELEMENTS: u32 = 1_000_000;
 
 const CLUSTER: u32 = 0x1F43_B675;
 
@@ -49,19 +50,15 @@ const BOXES: [&[u8; 4]; 13] = [
 pub(super) const ASF: [u8; 16] = [
     0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11, 0xA6, 0xD9, 0x00, 0xAA, 0x00, 0x62, 0xCE, 0x6C,
 ];
-const ASF_PROPERTIES: [u8; 16] = [
+pub(super) const ASF_PROPERTIES: [u8; 16] = [
     0xA1, 0xDC, 0xAB, 0x8C, 0x47, 0xA9, 0xCF, 0x11, 0x8E, 0xE4, 0x00, 0xC0, 0x0C, 0x20, 0x53, 0x65,
 ];
 
 /// How the names of all elements of MXF begin.
 const MXF: [u8; 4] = [0x06, 0x0E, 0x2B, 0x34];
 
-/// The name of the file's length in the metadata of an FLV file, and the bytes in which it is looked for.
-const FLV_SIZE: &[u8] = b"filesize";
-const FLV_SEARCHED: u64 = 4096;
-
 /// Bytes in which that object is looked for; it comes first in all files that FFmpeg writes.
-const ASF_SEARCHED: usize = 4096;
+const ASF_SEARCHED: u64 = 4096;
 
 /// What the file at `path` says of its end. `demuxer` reads pictures of `codec` from it, by FFmpeg's names.
 pub(in crate::source::video) fn extent_of(path: &Path, demuxer: &str, codec: &str) -> Extent {
@@ -90,7 +87,7 @@ pub(in crate::source::video) fn extent_of(path: &Path, demuxer: &str, codec: &st
     }
 }
 
-/// The same of a stream without a container; `None` for all others.
+/// The same of a stream without a container, and of one that is a list of tags; `None` for all others.
 fn of_packets(path: &Path, demuxer: &str) -> Option<Extent> {
     let open = || path.is_file().then(|| File::open(path).ok())?;
     let length = |file: &File| Some(file.metadata().ok()?.len());
@@ -102,6 +99,10 @@ fn of_packets(path: &Path, demuxer: &str) -> Option<Extent> {
         "mpeg" => open().and_then(|mut file| {
             let length = length(&file)?;
             packets::program(&mut file, length).ok()
+        }),
+        "flv" | "live_flv" => open().and_then(|mut file| {
+            let length = length(&file)?;
+            flv::extent(&mut file, length).ok()
         }),
         // FFmpeg's names for the forms without and with sizes in front.
         "obu" | "av1" => open().and_then(|file| {
@@ -128,8 +129,6 @@ fn stated_end(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
         ogg(file, length)
     } else if &head[..8] == b"\x89PNG\r\n\x1a\n" {
         Ok(ends_with(file, length, b"IEND", 8))
-    } else if &head[..3] == b"FLV" {
-        flv(file, length)
     } else if head == ASF[..12] {
         asf(file)
     } else if head == nut::NAME[..12] {
@@ -278,34 +277,23 @@ fn ogg(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
     }))
 }
 
-/// The file's length if that is the one that its metadata state. A file that ends behind a whole tag may lack
-/// the rest all the same.
-fn flv(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
-    let mut head = Vec::new();
-    file.seek(SeekFrom::Start(0))?;
-    file.take(FLV_SEARCHED).read_to_end(&mut head)?;
-    // A name, and behind it a number of 64 bits, which is marked by a zero.
-    let named = head.windows(FLV_SIZE.len()).position(|name| name == FLV_SIZE);
-    let number = named.and_then(|at| head.get(at + FLV_SIZE.len()..)?.first_chunk::<9>());
-    let stated = number.filter(|number| number[0] == 0).map(|number| {
-        let [_, number @ ..] = *number;
-        f64::from_be_bytes(number)
-    });
-    Ok((stated == Some(length as f64)).then_some(length))
-}
-
 /// Where a Windows Media file says that it ends: the field of its File Properties object.
 pub(super) fn asf(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
-    let mut head = vec![0; ASF_SEARCHED];
+    let properties = asf_properties(file)?;
+    // The object's name, its size, and the file's name, 16, 8 and 16 bytes, come before.
+    let size = properties.and_then(|object| object.get(40..48)?.try_into().ok());
+    Ok(size.map(u64::from_le_bytes).filter(|&size| size > 0))
+}
+
+/// The File Properties object of a Windows Media file, and what comes behind it.
+pub(super) fn asf_properties(file: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>> {
+    let mut head = Vec::new();
     file.seek(SeekFrom::Start(0))?;
-    let read = file.take(ASF_SEARCHED as u64).read(&mut head)?;
-    let head = &head[..read];
+    file.take(ASF_SEARCHED).read_to_end(&mut head)?;
     let found = head
         .windows(ASF_PROPERTIES.len())
         .position(|bytes| bytes == ASF_PROPERTIES);
-    // The object's name, its size, and the file's name, 16, 8 and 16 bytes, come before.
-    let size = found.and_then(|at| head.get(at + 40..at + 48)?.try_into().ok());
-    Ok(size.map(u64::from_le_bytes).filter(|&size| size > 0))
+    Ok(found.map(|at| head.split_off(at)))
 }
 
 fn iso_box(file: &mut (impl Read + Seek), at: u64) -> io::Result<Option<u64>> {

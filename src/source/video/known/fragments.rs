@@ -23,30 +23,41 @@ pub(super) const MAX_BOXES: u32 = 1_000_000;
 const FRAGMENT: &[u8; 4] = b"moof";
 const FRAGMENT_HEADER: &[u8; 4] = b"mfhd";
 
-/// True if the boxes of the MP4 file at `path` break off, and behind that place a fragment begins at byte
-/// `reached` or later.
-pub(in crate::source::video) fn has_fragments_behind(path: &Path, reached: u64) -> bool {
+/// The box behind all fragments.
+const INDEX: &[u8; 4] = b"mfra";
+
+/// True if the boxes of the MP4 file at `path`, which was read up to byte `reached`, break off, and fragments
+/// are behind that place, or may have been.
+pub(in crate::source::video) fn breaks_off(path: &Path, reached: u64) -> bool {
     let ask = || -> io::Result<bool> {
         let mut file = path.is_file().then(|| File::open(path)).transpose()?;
         let Some(file) = &mut file else {
             return Ok(false);
         };
         let length = file.metadata()?.len();
-        fragments_behind(file, length, reached)
+        lacks_fragments(file, length, reached)
     };
     ask().unwrap_or(false)
 }
 
-fn fragments_behind(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Result<bool> {
+fn lacks_fragments(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Result<bool> {
     match break_of(file, length)? {
-        Some(place) => has_fragment(file, place.max(reached)),
+        Some(end) if reached > end.at => has_fragment(file, reached),
+        Some(end) => Ok(end.is_in_fragments || has_fragment(file, end.at)?),
         None => Ok(false),
     }
 }
 
+/// Where what should be a box is none.
+struct Break {
+    at: u64,
+    /// There are fragments before it, and not yet their index, which is the last box.
+    is_in_fragments: bool,
+}
+
 /// Where what should be a box is none; `None` if all are, or the last one has no size.
-fn break_of(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
-    let mut at = 0;
+fn break_of(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<Break>> {
+    let (mut at, mut is_in_fragments) = (0, false);
     for _ in 0..MAX_BOXES {
         if length - at < 8 {
             return Ok(None);
@@ -60,7 +71,12 @@ fn break_of(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64
         let is_name = head.name.iter().all(|byte| matches!(byte, b' '..=b'~' | 0xA9));
         match end.filter(|_| is_name) {
             Some(end) => at = end,
-            None => return Ok(Some(at)),
+            None => return Ok(Some(Break { at, is_in_fragments })),
+        }
+        match &head.name {
+            FRAGMENT => is_in_fragments = true,
+            INDEX => is_in_fragments = false,
+            _ => {}
         }
     }
     Ok(None)
@@ -183,26 +199,26 @@ mod tests {
     use std::io::Cursor;
 
     #[test]
-    fn fragments_are_found_behind_what_is_no_box_alone() {
-        let fragment = b"\0\0\0\x18moof\0\0\0\x10mfhd\0\0\0\0\0\0\0\x01\0\0\0\x0Cmdatdata";
-        let head = b"\0\0\0\x10ftypisomisom\0\0\0\x08moov";
-        let ask = |between: &[u8], reached: u64| {
-            let file = [&head[..], fragment, between, fragment].concat();
-            fragments_behind(&mut Cursor::new(&file), file.len() as u64, reached).unwrap_or(false)
+    fn fragments_end_where_boxes_do_or_with_their_index() {
+        let fragment = &b"\0\0\0\x18moof\0\0\0\x10mfhd\0\0\0\0\0\0\0\x01\0\0\0\x0Cmdatdata"[..];
+        let head = &b"\0\0\0\x10ftypisomisom\0\0\0\x08moov"[..];
+        let index = b"\0\0\0\x0Cmfra1234";
+        let ask = |parts: &[&[u8]], reached: u64| {
+            let file = parts.concat();
+            lacks_fragments(&mut Cursor::new(&file), file.len() as u64, reached).unwrap_or(false)
         };
-        let reached = (head.len() + fragment.len()) as u64;
-        for foreign in [
-            &[0; 50][..],
-            b"<html>not found</html>",
-            &[1, 2, 3],
-            b"\0\0\0\x02free",
-        ] {
-            assert!(ask(foreign, reached), "{foreign:?}");
+        for foreign in [&[0; 50][..], b"<html>not found</html>", b"\0\0\0\x02free"] {
+            assert!(ask(&[head, fragment, foreign, fragment], 0), "{foreign:?}");
+            assert!(ask(&[head, fragment, foreign], 0), "{foreign:?}");
+            assert!(!ask(&[head, fragment, index, foreign], 0), "{foreign:?}");
+            assert!(!ask(&[head, foreign], 0), "{foreign:?}");
             // What was read is not lost.
-            assert!(!ask(foreign, reached + foreign.len() as u64 + 1), "{foreign:?}");
+            let read = (head.len() + foreign.len()) as u64;
+            assert!(ask(&[head, foreign, fragment], read), "{foreign:?}");
+            assert!(!ask(&[head, foreign, fragment], read + 1), "{foreign:?}");
         }
         for whole in [&b""[..], b"\0\0\0\x0Cprftdata", b"\0\0\0\x08free"] {
-            assert!(!ask(whole, reached), "{whole:?}");
+            assert!(!ask(&[head, fragment, whole, fragment], 0), "{whole:?}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What is known of files and codecs beside what FFmpeg says of them, read from the files' own bytes.
 //!
-//! - `extent`: whether a file is whole. `containers` asks for that: the sizes that a container states (`nut`:
-//!   where one of these ends), or where a stream without one (`packets`) or a picture (`still_end`) ends.
+//! - `extent`: whether a file is whole. `containers` asks for that: the sizes that a container states (`nut`,
+//!   `flv`: where one of these ends), or where a stream without one (`packets`) or a picture (`still_end`)
+//!   ends. `blocks`: what is no block or packet any more in the midst of a file.
 //! - `avi`: pictures without bytes at the end of an AVI file. `joined`: a second movie behind the first.
 //! - `fragments`: how long pictures of an MP4 file last, and what of it is behind a damaged place.
 //! - `movie`: the facts of an MP4 file's tracks; `edits`: what of their edit lists is not followed.
@@ -12,12 +13,14 @@
 //! - `jpeg_xl`: frames and samples that its decoder passes over.
 
 pub(super) mod avi;
+pub(super) mod blocks;
 mod bytes;
 pub(super) mod containers;
 pub(super) mod crop;
 pub(super) mod dolby;
 pub(super) mod edits;
 pub(super) mod extent;
+mod flv;
 pub(super) mod fragments;
 pub(super) mod joined;
 pub(super) mod jpeg_xl;
