@@ -3,8 +3,11 @@
 //! changes samples of more than 8 bits where they only go to other places. Planes of YUV that it does not
 //! read are taken apart here.
 //!
+//! Gray of YUV is its luma, which swscale stretches to full range beyond 8 bits.
+//!
 //! ```text
 //!   v * most / most before      rounded to the nearest; up from 8 to 16 bits that is v * 257
+//!   v * 2^(bits - bits before)  the same of luma in limited range
 //! ```
 
 use super::loss::nearest_native;
@@ -17,13 +20,22 @@ pub(crate) fn rescaled(stored: u32, most: u16) -> Vec<u16> {
     (0..=stored).map(step).collect()
 }
 
+/// The sample of `to` bits of limited range for each one of `from` bits, from 0 on.
+fn shifted(from: u32, to: u32) -> Vec<u16> {
+    let most = (1_u32 << to) - 1;
+    let half = (1 << from.saturating_sub(to)) >> 1;
+    let step = |v: u32| ((((v + half) << to) >> from).min(most)) as u16;
+    (0..1_u32 << from).map(step).collect()
+}
+
 /// True if samples go from one format to the other by a change of depth or of place: no matrix, and full
-/// range. Those of 8 bits swscale gives as they are.
+/// range but for luma. Those of 8 bits swscale gives as they are.
 pub(super) fn is_direct((from, colour): (PixelFormat, Colour), to: PixelFormat) -> bool {
     let is_integer = !from.is_float() && !to.is_float();
     let is_family = match (from.model(), to.model()) {
         (ColourModel::Rgb, ColourModel::Rgb) => true,
         (ColourModel::Gray, ColourModel::Gray | ColourModel::Rgb) => !colour.is_limited(from),
+        (ColourModel::Yuv, ColourModel::Gray) => true,
         _ => false,
     };
     let is_inexact = from.depth() != to.depth() || from.depth() > 8;
@@ -59,7 +71,9 @@ pub(crate) fn before_scaling(from: (PixelFormat, Colour), target: AvFormat) -> O
 
 /// A change of depth.
 pub(super) struct DepthConversion {
-    table: Vec<u16>,
+    /// The sample for each one of a colour, and of alpha.
+    colour: Vec<u16>,
+    alpha: Vec<u16>,
     /// Bits below a sample in its word.
     shift: u32,
 }
@@ -73,10 +87,16 @@ struct Place {
 }
 
 impl DepthConversion {
-    /// Between two formats of integers.
-    pub(super) fn new(from: PixelFormat, to: PixelFormat) -> DepthConversion {
+    /// Between two formats of integers, of frames with these colour facts.
+    pub(super) fn new((from, colour): (PixelFormat, Colour), to: PixelFormat) -> DepthConversion {
+        let alpha = rescaled(from.max_value(), to.max_value() as u16);
+        let is_limited = from.model() == ColourModel::Yuv && colour.is_limited(from);
         DepthConversion {
-            table: rescaled(from.max_value(), to.max_value() as u16),
+            colour: match is_limited {
+                true => shifted(from.depth(), to.depth()),
+                false => alpha.clone(),
+            },
+            alpha,
             shift: from.shift(),
         }
     }
@@ -89,9 +109,12 @@ impl DepthConversion {
         for (plane, description) in to.planes().iter().enumerate() {
             for (at, &channel) in description.channels.iter().enumerate() {
                 let step = description.channels.len();
-                let source = match channel {
-                    Channel::Alpha => from.place(channel),
-                    _ => from.place(channel).or_else(|| from.place(Channel::Luma)),
+                let (source, table) = match channel {
+                    Channel::Alpha => (from.place(channel), &self.alpha),
+                    _ => {
+                        let place = from.place(channel).or_else(|| from.place(Channel::Luma));
+                        (place, &self.colour)
+                    }
                 };
                 let source = source.map(|(plane, at)| Place {
                     plane,
@@ -106,34 +129,41 @@ impl DepthConversion {
                         (Some(place), _) => Words::Pairs(row.as_chunks().0, place),
                     };
                     let target = converted.row_mut(plane, y);
+                    let scaled = (&table[..], self.shift);
                     match to.bytes_per_sample() {
-                        1 => self.put(words, target.as_chunks_mut().0, (at, step), |v| [v as u8]),
-                        _ => self.put(words, target.as_chunks_mut().0, (at, step), u16::to_le_bytes),
+                        1 => words.put(scaled, target.as_chunks_mut().0, (at, step), |v| [v as u8]),
+                        _ => words.put(scaled, target.as_chunks_mut().0, (at, step), u16::to_le_bytes),
                     }
                 }
             }
         }
     }
+}
 
+/// The samples of a component in a row.
+#[derive(Clone, Copy)]
+enum Words<'a> {
+    /// The same everywhere.
+    One(u16),
+    Bytes(&'a [u8], Place),
+    Pairs(&'a [[u8; 2]], Place),
+}
+
+impl Words<'_> {
+    /// Puts the table's samples for words, which are `shift` bits higher, into each `step`-th place from `at`
+    /// on.
     fn put<const N: usize>(
-        &self,
-        words: Words<'_>,
+        self,
+        (table, shift): (&[u16], u32),
         target: &mut [[u8; N]],
         (at, step): (usize, usize),
         stored: impl Fn(u16) -> [u8; N],
     ) {
         let places = target.iter_mut().skip(at).step_by(step);
         // Words may have bits above their depth.
-        let most = self.table.last().copied().unwrap_or_default();
-        let scaled = |v: u16| {
-            stored(
-                self.table
-                    .get(usize::from(v >> self.shift))
-                    .copied()
-                    .unwrap_or(most),
-            )
-        };
-        match words {
+        let most = table.last().copied().unwrap_or_default();
+        let scaled = |v: u16| stored(table.get(usize::from(v >> shift)).copied().unwrap_or(most));
+        match self {
             Words::One(word) => places.for_each(|to| *to = stored(word)),
             Words::Bytes(row, Place { at, step, .. }) => {
                 let row = row.iter().skip(at).step_by(step);
@@ -147,15 +177,6 @@ impl DepthConversion {
             }
         }
     }
-}
-
-/// The samples of a component in a row.
-#[derive(Clone, Copy)]
-enum Words<'a> {
-    /// The same everywhere.
-    One(u16),
-    Bytes(&'a [u8], Place),
-    Pairs(&'a [[u8; 2]], Place),
 }
 
 #[cfg(test)]
@@ -173,7 +194,8 @@ mod tests {
         for (plane, description) in format.planes().iter().enumerate() {
             let count = description.channels.len();
             for (at, sample) in frame.row_mut(plane, 0).chunks_exact_mut(bytes).enumerate() {
-                sample.copy_from_slice(&words[at / count].to_le_bytes()[..bytes]);
+                let word = words[at / count] << format.shift();
+                sample.copy_from_slice(&word.to_le_bytes()[..bytes]);
             }
         }
         frame
@@ -243,9 +265,43 @@ mod tests {
                 continue;
             }
             let found = convert(&words, from.name(), to.name());
-            let share = |&v: &u16| (2 * u32::from(v) * new + most) / (2 * most);
+            let (new, most) = (u64::from(new), u64::from(most));
+            let share = |&v: &u16| ((2 * u64::from(v) * new + most) / (2 * most)) as u32;
             let expected: Vec<u32> = words.iter().map(share).collect();
             assert_eq!(found.last(), Some(&expected), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn gray_of_yuv_is_its_luma_in_its_range() {
+        let of = |model: ColourModel| {
+            PixelFormat::all().filter(move |f| f.model() == model && AvFormat::from_name(f.name()).is_some())
+        };
+        for from in of(ColourModel::Yuv).filter(|format| !format.is_float()) {
+            for to in of(ColourModel::Gray).filter(|format| !format.is_float()) {
+                let most = from.max_value();
+                let words: Vec<u16> = (0..=255).map(|v| (v * most / 255) as u16).collect();
+                for range in [Range::Limited, Range::Full] {
+                    let colour = Colour {
+                        range,
+                        ..Colour::default()
+                    };
+                    let mut converter = Converter::new((from, colour), to, words.len(), 1).unwrap();
+                    let after = converter.convert(&frame(from, &words)).unwrap();
+                    assert_eq!(after.metadata.colour.range, range, "{from} {to}");
+                    let (above, below) = match range {
+                        Range::Limited => (1 << to.depth(), 1 << from.depth()),
+                        _ => (to.max_value(), most),
+                    };
+                    for (x, &v) in words.iter().enumerate() {
+                        let expected =
+                            (2 * u64::from(v) * u64::from(above) + u64::from(below)) / (2 * u64::from(below));
+                        let expected = expected.min(to.max_value().into());
+                        let found = after.sample(0, x, 0, 0);
+                        assert_eq!(u64::from(found), expected, "{from} {to} {range:?}: {v}");
+                    }
+                }
+            }
         }
     }
 

@@ -198,7 +198,8 @@ impl Converter {
         }
         let after = colour_after(colour, format, to, height);
         if depth::is_direct((format, colour), to) {
-            return Ok(by(Method::Depth(DepthConversion::new(format, to)), after));
+            let conversion = DepthConversion::new((format, colour), to);
+            return Ok(by(Method::Depth(conversion), after));
         }
         if luma::is_luma(format, to) {
             return Ok(by(Method::Luma, after));
@@ -208,7 +209,7 @@ impl Converter {
                 true => None,
                 false => Some(Converter::new((planar, colour), to, width, height)?),
             };
-            let method = Method::Apart(DepthConversion::new(format, planar), next.map(Box::new));
+            let method = Method::Apart(DepthConversion::new((format, colour), planar), next.map(Box::new));
             return Ok(by(method, after));
         }
         let failed = |reason: String| ConvertError::Scaler {
