@@ -1015,7 +1015,6 @@ fn alpha_between_formats_is_that_of_its_depth() {
         ("yuva420p", 8),
         ("yuva422p", 8),
         ("yuva444p", 8),
-        ("gbrap", 8),
         ("yuva444p10le", 10),
         ("gbrap12le", 12),
         ("yuva444p16le", 16),

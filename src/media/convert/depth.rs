@@ -265,10 +265,15 @@ mod tests {
                 continue;
             }
             let found = convert(&words, from.name(), to.name());
-            let (new, most) = (u64::from(new), u64::from(most));
-            let share = |&v: &u16| ((2 * u64::from(v) * new + most) / (2 * most)) as u32;
+            let (before, after) = (u64::from(most), u64::from(new));
+            let share = |&v: &u16| ((2 * u64::from(v) * after + before) / (2 * before)) as u32;
             let expected: Vec<u32> = words.iter().map(share).collect();
-            assert_eq!(found.last(), Some(&expected), "{from} {to}");
+            let (plane, at) = to.place(Channel::Alpha).unwrap();
+            let before: usize = to.planes()[..plane]
+                .iter()
+                .map(|plane| plane.channels.len())
+                .sum();
+            assert_eq!(found[before + at], expected, "{from} {to}");
         }
     }
 

@@ -242,7 +242,7 @@ pub fn recognised(path: &Path, timeout: Option<Duration>) -> Result<Recognised, 
     if !path.is_file()
         && let Some((_, kind)) = NOT_FROM_PIPES.iter().find(|(magic, _)| start.starts_with(magic))
     {
-        return Err(reader.invalid(&format!(
+        return Err(reader.invalid(format!(
             "is a picture ({kind}) out of a pipe, and such are read from files alone; write it into a file"
         )));
     }
