@@ -912,23 +912,18 @@ fn rgbe(file: &[u8], width: usize, height: usize) -> Vec<[u8; 4]> {
         }
         assert_eq!(rest[..4], [2, 2, (width >> 8) as u8, width as u8]);
         rest = &rest[4..];
-        let mut row = vec![[0; 4]; width];
-        for component in 0..4 {
-            let mut at = 0;
-            while at < width {
-                let (count, length) = match rest[0] {
-                    count @ 129.. => (usize::from(count) - 128, 1),
-                    count => (usize::from(count), usize::from(count)),
-                };
-                for step in 0..count {
-                    row[at + step][component] = rest[1 + step.min(length - 1)];
-                }
-                at += count;
-                rest = &rest[1 + length..];
-            }
-            assert_eq!(at, width);
+        let mut parts = Vec::new();
+        while parts.len() < 4 * width {
+            let (run, length) = match rest[0] {
+                count @ 129.. => (vec![rest[1]; usize::from(count) - 128], 1),
+                count => (rest[1..=usize::from(count)].to_vec(), usize::from(count)),
+            };
+            // No run goes on in the next component.
+            assert!(parts.len() % width + run.len() <= width);
+            parts.extend(run);
+            rest = &rest[1 + length..];
         }
-        pixels.extend(row);
+        pixels.extend((0..width).map(|x| [0, 1, 2, 3].map(|component| parts[component * width + x])));
     }
     assert!(rest.is_empty());
     pixels

@@ -269,10 +269,7 @@ mod tests {
             let share = |&v: &u16| ((2 * u64::from(v) * after + before) / (2 * before)) as u32;
             let expected: Vec<u32> = words.iter().map(share).collect();
             let (plane, at) = to.place(Channel::Alpha).unwrap();
-            let before: usize = to.planes()[..plane]
-                .iter()
-                .map(|plane| plane.channels.len())
-                .sum();
+            let before: usize = to.planes()[..plane].iter().map(|p| p.channels.len()).sum();
             assert_eq!(found[before + at], expected, "{from} {to}");
         }
     }
