@@ -104,7 +104,15 @@ fn strictly(input: &Path, through_pipe: bool) -> Result<u64, String> {
         input
     };
     let mut child = Command::new(env!("CARGO_BIN_EXE_framepipe"))
-        .args(["filter", "--filter", "mask:rows=1", "--strict", "--overwrite"])
+        .args([
+            "filter",
+            "--filter",
+            "mask:rows=1",
+            "--strict",
+            "--streams",
+            "video",
+            "--overwrite",
+        ])
         .args([name.to_str().unwrap(), &format!("raw:{}", output.display())])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())

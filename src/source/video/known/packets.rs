@@ -42,9 +42,14 @@ pub(super) fn transport(file: &mut (impl Read + Seek), length: u64) -> io::Resul
             begins_at(before_end, size) && !is_padding
         })
     });
+    // What is behind the last packet may be padding, as long as it is short.
+    let is_near = || {
+        let mut sizes = TRANSPORT.iter().map(|&(size, _)| size);
+        sizes.any(|size| (1..=2 * size).any(|before_end| begins_at(before_end, size)))
+    };
     Ok(if is_cut {
         Extent::MidPacket
-    } else if length < TAIL {
+    } else if length < TAIL || is_near() {
         Extent::Unknown
     } else {
         Extent::Broken
