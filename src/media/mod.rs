@@ -5,7 +5,9 @@
 //! | `still` | kinds of image files, and names of sequences of them |
 //! | `convert` | one pixel format into another, by `ffmpeg` or by loops of its own |
 //! | `ffmpeg` | FFmpeg's raw interface: demuxing, decoding, swscale, encoding, muxing |
+//! | `rescale` | samples of one depth as those of another |
 
 pub mod convert;
 pub(crate) mod ffmpeg;
+pub(crate) mod rescale;
 pub mod still;

@@ -13,12 +13,7 @@
 use super::loss::nearest_native;
 use crate::frame::{Channel, Colour, ColourModel, Frame, PixelFormat};
 use crate::media::ffmpeg::{AvFormat, is_scaled_from};
-
-/// The sample on a scale up to `most` for each one of a scale up to `stored`, from 0 on.
-pub(crate) fn rescaled(stored: u32, most: u16) -> Vec<u16> {
-    let step = |v: u32| ((u64::from(v) * u64::from(most) + u64::from(stored / 2)) / u64::from(stored)) as u16;
-    (0..=stored).map(step).collect()
-}
+use crate::media::rescale::rescaled;
 
 /// The sample of `to` bits of limited range for each one of `from` bits, from 0 on.
 fn shifted(from: u32, to: u32) -> Vec<u16> {

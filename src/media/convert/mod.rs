@@ -9,7 +9,7 @@ mod luma;
 mod palette;
 mod ycgco;
 
-pub(crate) use depth::{before_scaling, rescaled, taken_apart};
+pub(crate) use depth::{before_scaling, taken_apart};
 pub use float::{CutSamples, integers_for};
 pub(crate) use loss::{divides, is_full_range_name, loss, lost_depth, nearest_native};
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};

@@ -521,9 +521,9 @@ fn gaps(pattern: &Pattern, selection: &Selection, numbers: &[i64], first: i64) -
     Some(match missing {
         1 => format!("{} is missing", name.display()),
         n => format!(
-            "{} and {} more of the sequence are missing",
+            "{} and {} of the sequence are missing",
             name.display(),
-            counted(n as u64 - 1, "file")
+            counted(n as u64 - 1, "more file")
         ),
     })
 }
@@ -703,7 +703,7 @@ mod tests {
         let listing = listed(&pattern);
         assert_eq!(listing.numbers, Some(vec![1, 2, 4, 7]));
         assert!(
-            listing.notes[0].contains("f-003.png and 2 files more"),
+            listing.notes[0].contains("f-003.png and 2 more files"),
             "{:?}",
             listing.notes
         );
@@ -720,7 +720,7 @@ mod tests {
         // Links that lead nowhere behind the last file.
         std::os::unix::fs::symlink("nowhere", folder.path().join("f-008.png")).unwrap();
         let notes = listed(&pattern).notes;
-        assert!(notes[0].contains("f-003.png and 2 files more"), "{notes:?}");
+        assert!(notes[0].contains("f-003.png and 2 more files"), "{notes:?}");
         assert!(
             notes[1].starts_with("1 link leads nowhere") && notes[1].ends_with("f-008.png"),
             "{notes:?}"

@@ -157,7 +157,15 @@ pub fn open(path: &Path, spec: &RawSpec, timeout: Option<Duration>) -> Result<An
 
 fn remarks(excess: &Excess, label: &str, format: PixelFormat) -> Remarks {
     let sentence = excess.sentence(format);
-    Remarks::warnings(sentence.map(|sentence| format!("{label}: {sentence}")))
+    let sentence = sentence.map(|sentence| format!("{label}: {sentence}"));
+    match format.shift() {
+        0 => Remarks::warnings(sentence),
+        // FFmpeg leaves a copy of the upper ones there where it makes p010 of 8 bits.
+        _ => Remarks {
+            notes: sentence.into_iter().collect(),
+            ..Remarks::default()
+        },
+    }
 }
 
 struct RawFile {

@@ -20,6 +20,7 @@ mod known;
 mod learning;
 mod opening;
 mod parallel;
+mod progress;
 mod seeking;
 
 pub use file::is_url_like;
@@ -35,9 +36,10 @@ pub use crate::media::ffmpeg::version_name as ffmpeg_version;
 use super::{Access, CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Frame, Remarks};
 use crate::media::ffmpeg::{Decoder, Picture};
-use decoding::{FrameMaker, InputStream, Progress};
+use decoding::{FrameMaker, InputStream};
 use file::InputFile;
 use findings::Findings;
+use progress::Progress;
 use seeking::Skip;
 use std::time::Duration;
 

@@ -1,11 +1,12 @@
 //! Opening a video: demuxer, stream, decoder and first picture.
 
 use super::choice::choose_stream;
-use super::decoding::{FrameMaker, InputStream, Progress};
+use super::decoding::{FrameMaker, InputStream};
 use super::file::InputFile;
 use super::findings::Findings;
 use super::known::jpeg_xl::JpegXl;
 use super::known::unfit::{Unfit, unfit};
+use super::progress::Progress;
 use super::seeking::Skip;
 use super::{VideoSource, VideoSourceOptions};
 use crate::frame::{PixelFormat, Rational};

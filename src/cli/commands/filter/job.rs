@@ -437,7 +437,7 @@ struct NewFolders(Vec<PathBuf>);
 impl NewFolders {
     /// Those that are missing and that a run makes: for image files, and for the outputs of several inputs.
     fn beside(single: &Single<'_>) -> Result<NewFolders, Failure> {
-        let makes = single.output.is_images() || single.is_of_several();
+        let makes = single.output.is_numbered() || single.is_of_several();
         let folder = single.output.folder().filter(|_| makes).unwrap_or_default();
         let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
         let made = NewFolders(

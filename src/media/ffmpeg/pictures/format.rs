@@ -1,7 +1,7 @@
 //! Pixel formats by FFmpeg's numbers and descriptors.
 #![allow(unsafe_code)]
 
-use super::alpha::Place;
+use super::place::Place;
 use crate::frame::{PixelFormat, Range};
 use crate::media::ffmpeg::text::text;
 use ffmpeg_next::ffi;

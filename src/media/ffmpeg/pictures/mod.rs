@@ -7,5 +7,6 @@ pub(in crate::media::ffmpeg) mod facts;
 pub(in crate::media::ffmpeg) mod format;
 pub(in crate::media::ffmpeg) mod lend;
 pub(in crate::media::ffmpeg) mod picture;
+mod place;
 pub(in crate::media::ffmpeg) mod scaler;
 pub(in crate::media::ffmpeg) mod side_data;

@@ -7,8 +7,8 @@
 //! ```
 
 use crate::frame::{Channel, Colour, ColourModel, Frame, PixelFormat};
-use crate::media::convert::rescaled;
 use crate::media::ffmpeg::AvFormat;
+use crate::media::rescale::rescaled;
 
 /// What a codestream begins with.
 const BEGIN: &[u8] = b"\xff\x4f\xff\x51";

@@ -20,12 +20,13 @@ pub(super) use conversion::Conversion;
 pub(super) use depths::Depths;
 pub(super) use floats::are_swapped;
 pub(super) use frames::FrameMaker;
-pub(super) use packets::{InputStream, Progress};
+pub(super) use packets::InputStream;
 
 use super::VideoSource;
 use crate::frame::FieldOrder;
 use crate::media::ffmpeg::Received;
 use crate::source::SourceError;
+use crate::source::video::progress::Progress;
 
 impl VideoSource {
     /// Decodes the next picture into `self.picture`; false at the end. `stopped` ends a long search.

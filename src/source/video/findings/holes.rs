@@ -7,8 +7,8 @@
 use super::steps::{Hole, missing_sentence, still_sentence};
 use crate::media::ffmpeg::Medium;
 use crate::source::video::VideoSource;
-use crate::source::video::decoding::Progress;
 use crate::source::video::known::fragments::stated_durations;
+use crate::source::video::progress::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seconds that sound may lie before or behind its picture in a file, and be lost with another one.

@@ -16,8 +16,8 @@ pub use concealed::Concealed;
 pub(super) use steps::Steps;
 
 use super::VideoSource;
-use super::decoding::Progress;
 use super::file::InputFile;
+use super::progress::Progress;
 use crate::frame::{Remarks, too_large};
 use crate::media::ffmpeg::AvError;
 use crate::source::{SourceError, late_start_sentence};

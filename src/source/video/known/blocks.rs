@@ -1,7 +1,8 @@
 //! Blocks of Windows Media and packets of RealMedia files that are not where the file's head says: FFmpeg
 //! looks for the next one and says nothing.
 
-use super::containers::{ASF, ASF_PROPERTIES, MAX_ELEMENTS, asf_properties};
+use super::bytes::MAX_ELEMENTS;
+use super::containers::{ASF, ASF_PROPERTIES, asf_properties};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;

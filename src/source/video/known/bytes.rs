@@ -2,6 +2,9 @@
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
+/// Outermost elements after which a walk gives up: weeks of video.
+pub(super) const MAX_ELEMENTS: u32 = 1_000_000;
+
 /// The next byte.
 pub(super) fn byte(file: &mut impl Read) -> io::Result<u8> {
     let mut one = [0];

@@ -4,7 +4,7 @@
 //! state sizes are walked here by their outermost elements, a few bytes each, so that such a file is known
 //! for what it is.
 
-use super::bytes::{BoxHead, byte, skip};
+use super::bytes::{BoxHead, MAX_ELEMENTS, byte, skip};
 use super::extent::Extent;
 use super::flv;
 use super::nut;
@@ -14,9 +14,6 @@ use crate::media::ffmpeg::ebml::{EBML, Element, SEGMENT, element};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
-
-/// Outermost elements after which a walk gives up: weeks of video.
-pub(super) const MAX_ELEMENTS: u32 = 1_000_000;
 
 const CLUSTER: u32 = 0x1F43_B675;
 

@@ -1,7 +1,6 @@
 //! Where an FLV file ends, by its tags and by the length that its metadata state.
 
-use super::bytes::byte;
-use super::containers::MAX_ELEMENTS;
+use super::bytes::{MAX_ELEMENTS, byte};
 use super::extent::Extent;
 use std::io::{self, Read, Seek, SeekFrom};
 

@@ -13,7 +13,7 @@
 use super::chunks::Band;
 use super::colour::{Conversion, Model};
 use super::page::Page;
-use crate::media::convert::rescaled;
+use crate::media::rescale::rescaled;
 
 /// How stored samples become those that are given out.
 pub(super) struct Pixels<'a> {
