@@ -1045,7 +1045,10 @@ fn errors_of_decoders_are_counted_as_damage() {
         bytes[page + 60] ^= 1;
     });
     assert!(said.contains("1 corrupt packet"), "{said}");
+    // Of pictures of 64x64 x265's hashes are not always those of what is decoded.
     let hashes = [
+        "-s",
+        "80x64",
         "-c:v",
         "libx265",
         "-x265-params",
