@@ -523,6 +523,10 @@ fn recordings_that_begin_late_begin_at_once() {
     let mut problems = Vec::new();
     for (kind, (extension, muxer, base, options)) in inputs.into_iter().enumerate() {
         for (turn, offset) in ["0.5", "1.4", "90000"].into_iter().enumerate() {
+            // Two of the three for each kind, if not all are to be tried.
+            if turn == kind % 3 && !is_whole_matrix() {
+                continue;
+            }
             let path = folder.path().join(format!("late.{extension}"));
             copied(
                 base,
@@ -1322,7 +1326,12 @@ fn files_that_were_cut_off_are_called_incomplete() {
     for kind in WHOLE.iter().filter(|kind| known.contains(&kind.extension)) {
         let path = clip(folder.path(), &format!("cut.{}", kind.extension), kind.encoding);
         let data = bytes(&path);
-        for percent in [50, 90, 93] {
+        let percents: &[usize] = if is_whole_matrix() {
+            &[50, 90, 93]
+        } else {
+            &[50, 93]
+        };
+        for percent in percents {
             fs::write(&path, &data[..data.len() * percent / 100]).unwrap();
             let output = folder.path().join("out.mkv");
             let (lenient, strict) = (

@@ -1,7 +1,7 @@
 //! Several decoders for one file give the frames, times and words of one, whatever the codec refers to, with
 //! little memory, in ranges, and where something is wrong.
 
-use crate::common::{ffmpeg, framepipe, said};
+use crate::common::{ffmpeg, framepipe, is_whole_matrix, said};
 use crate::standin::stand_in;
 use serde_json::Value;
 use std::fs;
@@ -114,6 +114,9 @@ fn several_decoders_give_the_frames_of_one() {
             for count in ["2", "5"] {
                 // With room for many frames, and for a few.
                 for memory in ["1G", "1K"] {
+                    if memory == "1K" && count == "5" && !is_whole_matrix() {
+                        continue;
+                    }
                     let several = [
                         "--decoder",
                         "cpu",
