@@ -49,5 +49,5 @@ pub fn drain(source: &mut dyn Source, most: usize) {
             }
         }
     }
-    std::hint::black_box(source.warnings());
+    std::hint::black_box(source.remarks());
 }

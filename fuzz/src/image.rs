@@ -29,5 +29,5 @@ pub fn run(data: &[u8]) {
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    std::hint::black_box(images.warnings());
+    std::hint::black_box(images.remarks());
 }

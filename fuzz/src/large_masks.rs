@@ -72,5 +72,6 @@ pub fn run(data: &[u8]) {
     }
     let bias = f64::from(shape[4] as i8) / 4.0;
     let label = format!("{mask}, shape {}, divisor {}", shape[2] % 8, shape[3]);
-    case.check_cpu(vec![Filter { label, mask, bias }]);
+    let filter = Filter::of_mask(label, mask);
+    case.check_cpu(vec![Filter { bias, ..filter }]);
 }

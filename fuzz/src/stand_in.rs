@@ -4,7 +4,7 @@
 use super::engine_case::{Case, HEAD, filters, largest_area};
 use framepipe::engine::EngineError;
 use framepipe::engine::cuda::{
-    self, Cuda, CudaOptions, DeviceInfo, MemoryVariant, Overlap, Recipe, Table, Terms,
+    self, Cuda, CudaOptions, DeviceInfo, MemoryVariant, Overlap, Recipe, SelectContext, Table,
 };
 use framepipe::filter::{Chain, Plan};
 use libfuzzer_sys::Corpus;
@@ -97,7 +97,7 @@ fn kernels(card: &DeviceInfo, chain: &Chain, case: &Case, options: &CudaOptions)
     };
     let table = Table::rule();
     let of_size = |size| {
-        let terms = Terms {
+        let context = SelectContext {
             memory: options.memory,
             block: options.block,
             fuse: options.fuse,
@@ -105,7 +105,7 @@ fn kernels(card: &DeviceInfo, chain: &Chain, case: &Case, options: &CudaOptions)
             card,
             table: &table,
         };
-        cuda::recipes(&plan, &terms).unwrap_or_default()
+        cuda::recipes(&plan, &context).unwrap_or_default()
     };
     case.sizes(1).into_iter().flat_map(of_size).collect()
 }
