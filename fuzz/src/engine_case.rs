@@ -193,7 +193,9 @@ impl Case {
             filters,
             border: self.border.parse().unwrap(),
             planes: self.planes.parse().unwrap(),
-            algorithm: self.algorithm, alpha: Default::default(), }
+            algorithm: self.algorithm,
+            alpha: Default::default(),
+        }
     }
 
     /// Holds the CPU engine against the reference.

@@ -55,7 +55,9 @@ fn filter(text: &str, which: u8) {
         filters,
         border,
         planes,
-        algorithm, alpha: Default::default(), };
+        algorithm,
+        alpha: Default::default(),
+    };
     if let Err(error) = Plan::new(&chain, format, &Colour::default()) {
         assert!(!error.to_string().is_empty());
     }
