@@ -1,7 +1,7 @@
 //! Integer samples of one depth into those of another, where white is the greatest sample of either: RGB,
 //! gray in full range, and alpha. swscale shifts them, so that white of 8 bits becomes 65283 of 65535, and
 //! changes samples of more than 8 bits where they only go to other places. Planes of YUV that it does not
-//! read are taken apart here.
+//! read are deinterleaved here.
 //!
 //! Gray of YUV is its luma, which swscale stretches to full range beyond 8 bits.
 //!
@@ -38,7 +38,7 @@ pub(super) fn is_direct((from, colour): (PixelFormat, Colour), to: PixelFormat) 
 }
 
 /// The format of the same samples in a plane for each, if swscale reads that and not `from`.
-pub(crate) fn taken_apart(from: PixelFormat) -> Option<PixelFormat> {
+pub(crate) fn deinterleaved(from: PixelFormat) -> Option<PixelFormat> {
     let is_read = |format: PixelFormat| AvFormat::from_name(format.name()).is_some_and(is_scaled_from);
     if from.is_float() || is_read(from) {
         return None;

@@ -9,7 +9,7 @@ mod luma;
 mod palette;
 mod ycgco;
 
-pub(crate) use depth::{before_scaling, taken_apart};
+pub(crate) use depth::{before_scaling, deinterleaved};
 pub use float::{CutSamples, integers_for};
 pub(crate) use loss::{divides, is_full_range_name, loss, lost_depth, nearest_native};
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
@@ -152,8 +152,8 @@ pub struct Converter {
 
 /// How a converter works.
 enum Method {
-    /// Planes that swscale does not read, taken apart for what follows.
-    Apart(DepthConversion, Option<Box<Converter>>),
+    /// Planes that swscale does not read, deinterleaved for what follows.
+    Deinterleave(DepthConversion, Box<Converter>),
     /// swscale, between pictures with FFmpeg's own padding.
     Scale {
         scaler: Scaler,
@@ -204,12 +204,15 @@ impl Converter {
         if luma::is_luma(format, to) {
             return Ok(by(Method::Luma, after));
         }
-        if let Some(planar) = taken_apart(format) {
-            let next = match planar == to {
-                true => None,
-                false => Some(Converter::new((planar, colour), to, width, height)?),
+        if let Some(planar) = deinterleaved(format) {
+            let conversion = DepthConversion::new((format, colour), planar);
+            let method = match planar == to {
+                true => Method::Depth(conversion),
+                false => {
+                    let next = Converter::new((planar, colour), to, width, height)?;
+                    Method::Deinterleave(conversion, Box::new(next))
+                }
             };
-            let method = Method::Apart(DepthConversion::new((format, colour), planar), next.map(Box::new));
             return Ok(by(method, after));
         }
         let failed = |reason: String| ConvertError::Scaler {
@@ -324,13 +327,12 @@ impl Converter {
             },
             Method::Float(conversion) => self.cut += conversion.run(frame, converted)?,
             Method::Depth(conversion) => conversion.run(frame, converted),
-            Method::Apart(conversion, None) => conversion.run(frame, converted),
-            Method::Apart(conversion, Some(next)) => {
+            Method::Deinterleave(conversion, next) => {
                 let layout = Layout::new(next.from, self.width, self.height, 64)?;
-                let mut apart = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
-                conversion.run(frame, &mut apart);
-                apart.metadata = frame.metadata.clone();
-                next.fill(&apart, converted)?;
+                let mut planes = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
+                conversion.run(frame, &mut planes);
+                planes.metadata = frame.metadata.clone();
+                next.fill(&planes, converted)?;
             }
             Method::Luma => {
                 let primaries = match self.read.primaries {

@@ -545,7 +545,8 @@ fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), F
     let mut report = finished.report(remarks);
     single.show(&report, &finished);
     // Shown as the error that the run ends with.
-    report.warnings.extend(reasons(failures.as_ref()));
+    let reasons = reasons(failures.as_ref());
+    report.warnings.extend(reasons.iter().cloned());
     single.write_reports(&report, measured, own.reports)?;
     single.write_hashes(own.hashes, time_base)?;
     // A trace that cannot be written does not take the report with it.
@@ -555,7 +556,7 @@ fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), F
         return Err(Failure::Interrupted);
     }
     single.accept_ending(&finished)?;
-    passed_over(&reasons(failures.as_ref()))
+    passed_over(&reasons)
 }
 
 /// Prints the plans of runs, the `caveats` of all of them, and that nothing was done.

@@ -68,7 +68,7 @@ impl VideoSink {
         if !choice.converts {
             return Ok((None, steps));
         }
-        if let Some(planar) = convert::taken_apart(format) {
+        if let Some(planar) = convert::deinterleaved(format) {
             let converter = Converter::new((format, colour), planar, width, height);
             steps.to_planes = Some(converter.map_err(|e| self.unsupported(e.to_string()))?);
             format = planar;

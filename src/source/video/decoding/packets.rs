@@ -213,17 +213,17 @@ impl VideoSource {
 
     /// Notes what the demuxer said of the packets of a transport stream.
     fn note_fault(&mut self, fault: TransportFault) {
-        let mut continuity = std::mem::take(&mut self.findings.continuity);
-        let place = || self.place();
-        let damage = self.findings.damage.packets;
+        let place = self.place();
+        let Findings {
+            continuity, damage, ..
+        } = &mut self.findings;
         match fault.counter {
             Some(counter) => {
                 let stream = self.input.demuxer.stream_of_packets(counter.0);
-                continuity.note_counter(fault.at, counter, stream, &place);
+                continuity.note_counter(fault.at, counter, stream, place);
             }
-            None => continuity.note_search(fault.at, damage, &place),
+            None => continuity.note_search(fault.at, damage.packets, place),
         }
-        self.findings.continuity = continuity;
     }
 
     pub(in crate::source::video) fn send_end(&mut self) -> Result<(), SourceError> {

@@ -78,6 +78,11 @@ pub(in crate::source::video) struct Continuity {
 /// What is wrong, and where.
 pub(in crate::source::video) type Found = (String, String);
 
+/// The sentence's beginning for a packet of `stream` that is marked.
+fn marked(stream: usize) -> String {
+    format!("a packet of stream {stream} is marked as damaged")
+}
+
 /// The sentence's beginning for packets that are missing in `stream`.
 fn missing(stream: usize) -> String {
     format!("packets of stream {stream} are missing, by their counters,")
@@ -91,7 +96,7 @@ impl Continuity {
         at: u64,
         (pid, number): (u32, u32),
         stream: Option<usize>,
-        place: &dyn Fn() -> String,
+        place: String,
     ) {
         let heard = self.heard.entry(pid).or_default();
         if at <= *heard {
@@ -116,16 +121,16 @@ impl Continuity {
             before: None,
             age: 0,
             is_restart,
-            place: place(),
+            place,
         });
         gaps.sort_by_key(|gap| gap.at);
     }
 
     /// Notes that the reader looked for the next packet near byte `at`. `damage` is what was counted so far.
-    pub(in crate::source::video) fn note_search(&mut self, at: u64, damage: u64, place: &dyn Fn() -> String) {
-        self.no_packets.get_or_insert_with(|| NoPackets {
+    pub(in crate::source::video) fn note_search(&mut self, at: u64, damage: u64, place: String) {
+        self.no_packets.get_or_insert(NoPackets {
             at,
-            place: place(),
+            place,
             age: 0,
             damage,
         });
@@ -161,10 +166,7 @@ impl Continuity {
             if (jumped || marked.age >= AGE)
                 && let Some(marked) = self.marked.remove(&stream).filter(|_| !jumped)
             {
-                found.push((
-                    format!("a packet of stream {stream} is marked as damaged"),
-                    marked.place,
-                ));
+                found.push((self::marked(stream), marked.place));
             }
         }
         let (Some(gaps), Some(at)) = (self.gaps.get_mut(&stream), at) else {
@@ -214,13 +216,10 @@ impl Continuity {
     /// middle of a packet.
     pub(in crate::source::video) fn end(&mut self, ends_anywhere: bool, damage: u64) -> Vec<Found> {
         let marked = std::mem::take(&mut self.marked).into_iter();
-        let marked = marked.filter(|_| !ends_anywhere).map(|(stream, marked)| {
-            (
-                format!("a packet of stream {stream} is marked as damaged"),
-                marked.place,
-            )
-        });
-        let mut found: Vec<Found> = marked.collect();
+        let marked = marked.filter(|_| !ends_anywhere);
+        let mut found: Vec<Found> = marked
+            .map(|(stream, packet)| (self::marked(stream), packet.place))
+            .collect();
         for (stream, gaps) in std::mem::take(&mut self.gaps) {
             let gap = gaps.into_iter().find(|gap| !gap.is_restart);
             found.extend(gap.map(|gap| (missing(stream), gap.place)));
@@ -256,15 +255,15 @@ mod tests {
         let place = || "here".to_owned();
         assert!(continuity.note_packet(1, Some(0), 0, 0).is_empty());
         if let Some(at) = table {
-            continuity.note_counter(at, (0, 0), None, &place);
+            continuity.note_counter(at, (0, 0), None, place());
         }
-        continuity.note_counter(1188, (256, number), Some(1), &place);
+        continuity.note_counter(1188, (256, number), Some(1), place());
         assert!(continuity.explains(1) && !continuity.explains(0));
         assert!(continuity.note_packet(1, Some(400), 0, 0).is_empty());
         let mut found = 0;
         for &(at, epoch) in behind {
             found += continuity.note_packet(1, Some(at), epoch, 0).len();
-            continuity.note_counter(1188, (256, number), Some(1), &place);
+            continuity.note_counter(1188, (256, number), Some(1), place());
         }
         found + continuity.end(true, 0).len()
     }
@@ -287,14 +286,14 @@ mod tests {
         for (at, counter, expected) in [(90_000, false, 1), (90_000, true, 1), (2000, false, 0)] {
             let mut continuity = Continuity::default();
             if at < 90_000 {
-                continuity.note_search(at, 0, &place);
+                continuity.note_search(at, 0, place());
             }
             assert!(continuity.note_packet(0, Some(188), 0, 0).is_empty());
             if at == 90_000 {
-                continuity.note_search(at, 0, &place);
+                continuity.note_search(at, 0, place());
             }
             if counter {
-                continuity.note_counter(at, (256, 1), Some(1), &place);
+                continuity.note_counter(at, (256, 1), Some(1), place());
             }
             let mut found = 0;
             for packet in 0..40 {
