@@ -105,8 +105,7 @@ class Frame:
         """Another frame with these colours, in this one's format, and with its alpha, time and facts.
 
         `rgb` is HxWx3 of this frame's size, of the type that `to_rgb` gives, in the host's memory; so is the
-        new frame. FFmpeg's swscale makes YUV of them, in limited range, which beyond eight bits is up to
-        0.4 % brighter than what `to_rgb` would give back.
+        new frame.
 
         Raises `ValueError` for another shape or type, and `TypeError` for an array on a card.
 

@@ -118,11 +118,11 @@ impl Picture {
     }
 
     /// Converts `frame`, with the interpreter let go.
-    fn converted(py: Python<'_>, frame: &Frame, to: PixelFormat) -> Result<Frame, Failure> {
+    fn converted(py: Python<'_>, frame: &Frame, to: (PixelFormat, Colour)) -> Result<Frame, Failure> {
         let (layout, colour) = (*frame.layout(), frame.metadata.colour);
         py.detach(|| {
             let from = (layout.format(), colour);
-            Converter::new(from, to, layout.width(), layout.height())?.convert(frame)
+            Converter::between(from, to, layout.width(), layout.height())?.convert(frame)
         })
         .map_err(|error: ConvertError| Failure::error(error.to_string()))
     }
@@ -305,7 +305,7 @@ impl Picture {
             return Picture::of(py, &frame, self.time_base);
         }
         frame.metadata.colour.range = Range::Full;
-        let mut frame = Picture::converted(py, &frame, format)?;
+        let mut frame = Picture::converted(py, &frame, (format, self.metadata.colour))?;
         if let Some(place) = format.place(Channel::Alpha) {
             copy_component(&self.frame(py, self.index)?, &mut frame, place);
         }

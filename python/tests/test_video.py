@@ -167,6 +167,26 @@ def test_colours_are_converted_by_matrix_and_range(samples):
         frame.with_rgb(rgb[1:])
 
 
+@pytest.mark.parametrize("range", ["tv", "pc"])
+@pytest.mark.parametrize("format", ["yuv444p", "yuv444p10le", "yuv444p16le", "yuva444p12le", "gray12le"])
+def test_colours_come_back_in_the_frames_range(tmp_path, format, range):
+    path = tmp_path / "a.nut"
+    source = "testsrc2=size=64x48:duration=0.1"
+    convert = f"format={format},setparams=range={range}:colorspace=bt2020nc"
+    command = ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", source, "-vf", convert]
+    subprocess.run([*command, "-frames:v", "1", "-c:v", "ffv1", "-color_range", range, path], check=True)
+    with framepipe.open(path) as reader:
+        frame = next(reader)
+    back = frame.with_rgb(frame.to_rgb())
+    assert back.colour == frame.colour
+    # RGB of 16 bits holds no fewer levels; colours outside of it are cut.
+    rgb = frame.to_rgb()
+    inside = ((rgb > 0) & (rgb < np.iinfo(rgb.dtype).max)).all(axis=-1)
+    assert inside.mean() > 0.2
+    for before, after in zip(frame.planes, back.planes, strict=True):
+        assert np.abs(after.astype(int) - before)[inside].max() <= 1
+
+
 def test_deep_frames_become_deep_rgb(samples):
     with framepipe.open(samples / "clip-10bit.mkv", end="1f") as reader:
         frame = next(reader)

@@ -2,7 +2,7 @@
 //! kernel (`kernels/scalar/rgb.cu`) must match. It follows docs/arithmetic.md sentence by sentence.
 
 use super::EngineError;
-use crate::frame::{Channel, Colour, ColourModel, Frame, Layout, PixelFormat, YCGCO, luma_weights};
+use crate::frame::{Channel, Colour, ColourModel, Frame, Layout, PixelFormat, YCGCO, rgb_of_yuv};
 
 /// The factors are times two to this power: with it they fit 31 bits whatever the depths.
 pub(crate) const FACTOR_BITS: u32 = 22;
@@ -53,12 +53,7 @@ impl RgbIntegers {
         // Every format has its model's components.
         let places = channels.map(|channel| format.place(channel).unwrap_or_default());
         let factor = |weight: f64, channel: Channel| {
-            let whole = match (colour.is_limited(format), channel.is_chroma()) {
-                (false, _) => format.max_value(),
-                (true, false) => 219 << (format.depth() - 8),
-                (true, true) => 224 << (format.depth() - 8),
-            };
-            let white = f64::from(result.max_value()) / f64::from(whole);
+            let white = f64::from(result.max_value()) / f64::from(colour.span(format, channel));
             (weight * white * f64::from(1 << FACTOR_BITS)).round() as i32
         };
         let weights = weights(format.model(), colour, height)?;
@@ -117,18 +112,13 @@ fn weights(model: ColourModel, colour: &Colour, height: usize) -> Result<[[f64; 
     Ok(match model {
         ColourModel::Rgb => [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         ColourModel::Gray | ColourModel::Data => [[1.0, 0.0, 0.0]; 3],
-        ColourModel::Yuv if colour.matrix == YCGCO => [[1.0, -1.0, 1.0], [1.0, 1.0, 0.0], [1.0, -1.0, -1.0]],
         ColourModel::Yuv => {
-            let matrix = colour.read_matrix(height)?;
-            // Each that is read has them.
-            let (red, blue) = luma_weights(matrix).unwrap_or_default();
-            let green = 1.0 - red - blue;
-            let (of_cr, of_cb) = (2.0 * (1.0 - red), 2.0 * (1.0 - blue));
-            [
-                [1.0, 0.0, of_cr],
-                [1.0, -of_cb * blue / green, -of_cr * red / green],
-                [1.0, of_cb, 0.0],
-            ]
+            let matrix = match colour.matrix {
+                YCGCO => YCGCO,
+                _ => colour.read_matrix(height)?,
+            };
+            // Each that is read has one.
+            rgb_of_yuv(matrix).unwrap_or_default()
         }
     })
 }

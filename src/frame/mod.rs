@@ -14,10 +14,10 @@ pub use crate::messages::metadata_limit::METADATA_LIMIT;
 #[cfg(feature = "ffmpeg")]
 pub(crate) use crate::messages::metadata_limit::too_large;
 pub use decoded::Decoded;
-#[cfg(feature = "ffmpeg")]
-pub(crate) use facts::usual_matrix;
 pub use facts::{AlphaKind, Colour, Range, Turn, TurnError, UnknownMatrix, fact};
-pub(crate) use facts::{RangeChange, YCGCO, luma_of_rgb, luma_weights};
+pub(crate) use facts::{RangeChange, YCGCO, luma_of_rgb, rgb_of_yuv};
+#[cfg(feature = "ffmpeg")]
+pub(crate) use facts::{usual_matrix, yuv_of_rgb};
 pub use format::{
     Channel, ColourModel, Layout, LayoutError, MAX_CHANNELS, MAX_PLANES, PixelFormat, Plane, PlaneFormat,
     SampleKind, UnknownPixelFormat, float,

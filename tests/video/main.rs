@@ -6,6 +6,7 @@ mod card_encoders;
 mod clocks;
 #[path = "../common/mod.rs"]
 mod common;
+mod conversions;
 mod decoders;
 mod decoding;
 mod facts;

@@ -1,10 +1,8 @@
 //! Facts about a picture's colour that pass through a run unchanged.
 
 use super::fact::matrix_name;
+use super::matrix::{UnknownMatrix, usual_matrix};
 use crate::frame::{Channel, ColourModel, PixelFormat};
-
-/// H.273's number of YCgCo.
-pub(crate) const YCGCO: u8 = 8;
 
 /// Which sample values stand for black and white.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -61,56 +59,9 @@ impl Default for Colour {
     }
 }
 
-/// A matrix between RGB and YUV, by FFmpeg's name of it, whose formula is not known here.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "pictures with the matrix {0} cannot be converted to RGB here, and another matrix would give wrong \
-     colours; keep them in YUV (such as ffv1 in .mkv), or bring them to bt709 or bt2020nc first"
-)]
-pub struct UnknownMatrix(pub String);
-
-/// The matrix between RGB and YUV that untagged pictures of this height use: BT.709 from 720 rows on, else
-/// BT.601.
-pub(crate) fn usual_matrix(height: usize) -> u8 {
-    if height >= 720 { 1 } else { 6 }
-}
-
-/// The luma weights of red and blue, KR and KB in H.273; `None` for a matrix without them.
-pub(crate) fn luma_weights(matrix: u8) -> Option<(f64, f64)> {
-    Some(match matrix {
-        1 => (0.2126, 0.0722),
-        4 => (0.30, 0.11),
-        5 | 6 => (0.299, 0.114),
-        7 => (0.212, 0.087),
-        9 | 10 => (0.2627, 0.0593),
-        _ => return None,
-    })
-}
-
-/// The weights of red, green and blue in the luma of RGB, times 2^16, whose sum is 2^16: those of the matrix,
-/// else of the primaries' matrix, else of BT.709 (H.273, tables 2 and 4).
-pub(crate) fn luma_of_rgb(matrix: u8, primaries: u8) -> [u32; 3] {
-    let of_primaries = match primaries {
-        5 | 6 => luma_weights(6),
-        7 | 9 => luma_weights(primaries),
-        // As the matrix 12 derives them from DCI-P3's points, with its own white and with D65.
-        11 => Some((0.209_492, 0.068_913)),
-        12 => Some((0.228_975, 0.079_287)),
-        _ => None,
-    };
-    // BT.709's are always known.
-    let (red, blue) = luma_weights(matrix)
-        .or(of_primaries)
-        .or(luma_weights(1))
-        .unwrap_or_default();
-    let whole = |weight: f64| (weight * 65536.0).round() as u32;
-    let (red, blue) = (whole(red), whole(blue));
-    [red, 65536 - red - blue, blue]
-}
-
 impl Colour {
     /// The matrix that converts YUV pictures of this height to RGB: the stated one, or else the usual one.
-    /// Matrices without luma weights are refused: [`YCGCO`], which has a formula of its own, and 0, which
+    /// Matrices without luma weights are refused: `YCGCO`, which has a formula of its own, and 0, which
     /// says that the components are green, blue and red, though YUV formats are only called so where chroma
     /// is subsampled.
     pub(crate) fn read_matrix(&self, height: usize) -> Result<u8, UnknownMatrix> {
@@ -129,6 +80,17 @@ impl Colour {
             Channel::Cb | Channel::Cr => 1 << (format.depth() - 1),
             Channel::Luma if self.is_limited(format) => 16 << (format.depth() - 8),
             _ => 0,
+        }
+    }
+
+    /// How far it is from the zero level of `channel` to its greatest value: to white for luma, from one end
+    /// to the other for chroma. Of formats of integers, scaled to their depth.
+    pub(crate) fn span(&self, format: PixelFormat, channel: Channel) -> u32 {
+        let unit = 1 << (format.depth() - 8);
+        match channel {
+            Channel::Luma if self.is_limited(format) => 219 * unit,
+            Channel::Cb | Channel::Cr if self.is_limited(format) => 224 * unit,
+            _ => format.max_value(),
         }
     }
 

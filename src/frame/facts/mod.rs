@@ -2,12 +2,14 @@
 
 mod colour;
 pub mod fact;
+mod matrix;
 mod range;
 mod turn;
 
+pub use colour::{AlphaKind, Colour, Range};
+pub use matrix::UnknownMatrix;
+pub(crate) use matrix::{YCGCO, luma_of_rgb, rgb_of_yuv};
 #[cfg(feature = "ffmpeg")]
-pub(crate) use colour::usual_matrix;
-pub use colour::{AlphaKind, Colour, Range, UnknownMatrix};
-pub(crate) use colour::{YCGCO, luma_of_rgb, luma_weights};
+pub(crate) use matrix::{usual_matrix, yuv_of_rgb};
 pub(crate) use range::RangeChange;
 pub use turn::{Turn, TurnError};

@@ -7,8 +7,9 @@
 //!
 //! Values are taken as they are: 1.0 is white, and no tone curve is laid over them. Colour that is multiplied
 //! by its alpha is divided by it on the way to integers, whose colour is straight. YUV goes through RGB of 16
-//! bits, by swscale; swscale itself never sees a floating-point sample.
+//! bits; swscale itself never sees a floating-point sample.
 
+use super::component::Component;
 use super::{ConvertError, Converter, colour_after};
 use crate::frame::{AlphaKind, Channel, Colour, ColourModel, Frame, PixelFormat};
 use half::f16;
@@ -167,31 +168,12 @@ impl FloatConversion {
     }
 }
 
-/// Where a component lies in a format, and how it is stored.
-#[derive(Clone, Copy)]
-struct Place {
-    plane: usize,
-    at: usize,
-    step: usize,
-}
-
-impl Place {
-    fn of(format: PixelFormat, channel: Channel) -> Option<Place> {
-        let (plane, at) = format.place(channel)?;
-        Some(Place {
-            plane,
-            at,
-            step: format.planes()[plane].channels.len(),
-        })
-    }
-}
-
 /// Fills `to` with the samples of `frame`, component by component and row by row.
 fn samples(frame: &Frame, from: PixelFormat, colour: Colour, to: &mut Frame) -> CutSamples {
     let format = to.format();
     let (width, height) = (to.layout().width(), to.layout().height());
     let mut cut = CutSamples::default();
-    let alpha = Place::of(from, Channel::Alpha);
+    let alpha = Component::of(from, Channel::Alpha);
     let divides = colour.alpha == AlphaKind::Associated && from.is_float() && !format.is_float();
     let mut line = vec![0.0_f32; width];
     let mut opacity = vec![1.0_f32; width];
@@ -199,47 +181,41 @@ fn samples(frame: &Frame, from: PixelFormat, colour: Colour, to: &mut Frame) -> 
         if let Some(alpha) = alpha.filter(|_| divides) {
             read(frame, alpha, y, colour, &mut opacity);
         }
-        for (plane, description) in format.planes().iter().enumerate() {
-            for (at, &channel) in description.channels.iter().enumerate() {
-                let place = Place {
-                    plane,
-                    at,
-                    step: description.channels.len(),
-                };
-                let source = match channel {
-                    Channel::Data => Some(place),
-                    Channel::Alpha => alpha,
-                    // Gray goes to every colour.
-                    _ => Place::of(from, channel).or_else(|| Place::of(from, Channel::Luma)),
-                };
-                match source {
-                    Some(source) => read(frame, source, y, colour, &mut line),
-                    None => line.fill(1.0),
-                }
-                if divides && channel != Channel::Alpha {
-                    // Light without opacity has no straight colour; it is kept unchanged.
-                    for (value, &a) in line.iter_mut().zip(&opacity) {
-                        *value = if a > 0.0 { *value / a } else { *value };
-                    }
-                }
-                cut += write(&line, place, y, to);
+        for (channel, target) in Component::all(format) {
+            let source = match channel {
+                Channel::Data => Some(target),
+                Channel::Alpha => alpha,
+                // Gray goes to every colour.
+                _ => Component::of(from, channel).or_else(|| Component::of(from, Channel::Luma)),
+            };
+            match source {
+                Some(source) => read(frame, source, y, colour, &mut line),
+                None => line.fill(1.0),
             }
+            if divides && channel != Channel::Alpha {
+                // Light without opacity has no straight colour; it is kept unchanged.
+                for (value, &a) in line.iter_mut().zip(&opacity) {
+                    *value = if a > 0.0 { *value / a } else { *value };
+                }
+            }
+            cut += write(&line, target, y, to);
         }
     }
     cut
 }
 
 /// Reads a component of row `y`: floating-point numbers as they are, integers as parts of their white.
-fn read(frame: &Frame, place: Place, y: usize, colour: Colour, line: &mut [f32]) {
+fn read(frame: &Frame, place: Component, y: usize, colour: Colour, line: &mut [f32]) {
     let (row, format) = (frame.row(place.plane, y), frame.format());
-    let Place { at, step, .. } = place;
-    let depth = format.depth();
-    let is_luma = format.planes()[place.plane].channels[at] == Channel::Luma;
-    let (black, white) = match is_luma && colour.is_limited(format) && !format.is_float() {
-        true => (16 << (depth - 8), 235 << (depth - 8)),
-        false => (0, format.max_value()),
+    let Component { plane, at, step } = place;
+    let channel = format.planes()[plane].channels[at];
+    let (black, size) = match format.is_float() {
+        true => (0.0, 1.0),
+        false => (
+            colour.zero_level(format, channel) as f32,
+            colour.span(format, channel) as f32,
+        ),
     };
-    let (black, size) = (black as f32, (white - black) as f32);
     let part = |word: u16| (f32::from(word) - black) / size;
     match (format.bytes_per_sample(), format.is_float()) {
         (1, _) => each(line, row, (at, step), |[v]: [u8; 1]| part(v.into())),
@@ -263,9 +239,9 @@ fn each<const N: usize>(
 }
 
 /// Writes a component of row `y`, and counts what integers do not hold.
-fn write(line: &[f32], place: Place, y: usize, to: &mut Frame) -> CutSamples {
+fn write(line: &[f32], place: Component, y: usize, to: &mut Frame) -> CutSamples {
     let format = to.format();
-    let Place { plane, at, step } = place;
+    let Component { plane, at, step } = place;
     let row = to.row_mut(plane, y);
     let mut cut = CutSamples::default();
     match (format.bytes_per_sample(), format.is_float()) {

@@ -1,26 +1,29 @@
-//! Conversions of pixel formats: what each loses, and how it is carried out (by swscale, except for
-//! floating-point samples, changes of depth alone, and gray of RGB).
+//! Conversions of pixel formats: what each loses, and how it is carried out (`route`: by swscale where that
+//! is exact).
 
-mod depth;
+mod component;
 pub mod flatten;
 mod float;
+mod levels;
 mod loss;
 mod luma;
+mod matrix;
 mod palette;
-mod ycgco;
+mod route;
 
-pub(crate) use depth::{before_scaling, deinterleaved};
 pub use float::{CutSamples, integers_for};
 pub(crate) use loss::{divides, is_full_range_name, loss, lost_depth, nearest_native};
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
 
-use depth::DepthConversion;
 use float::FloatConversion;
+use levels::LevelConversion;
+use matrix::MatrixConversion;
+use route::Route;
 
 use crate::frame::fact::matrix_name;
 use crate::frame::{
     AllocationError, AlphaKind, Buffer, Colour, ColourModel, Frame, Layout, LayoutError, Pageable,
-    PixelFormat, Range, UnknownMatrix, YCGCO, luma_of_rgb, usual_matrix,
+    PixelFormat, Range, UnknownMatrix, luma_of_rgb, usual_matrix,
 };
 use crate::media::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 
@@ -124,16 +127,14 @@ pub(crate) fn written_matrix(matrix: u8, height: usize) -> u8 {
     }
 }
 
-/// The RGB format that YCgCo pictures of `format` become without loss of depth.
-pub(crate) fn rgb_for_ycgco(format: PixelFormat) -> Option<PixelFormat> {
-    let depth = match (format.depth(), format.has_alpha()) {
-        (8, _) => String::new(),
-        (9, true) => "10le".to_owned(),
-        (14, true) => "16le".to_owned(),
-        (depth, _) => format!("{depth}le"),
-    };
-    let family = if format.has_alpha() { "gbrap" } else { "gbrp" };
-    PixelFormat::from_name(&format!("{family}{depth}"))
+/// True if swscale alone brings frames of the first format to the second, so that nothing is to be done to
+/// them before it gets them.
+pub(crate) fn is_scaled(
+    from: (PixelFormat, Colour),
+    to: (PixelFormat, Colour),
+    height: usize,
+) -> Result<bool, UnknownMatrix> {
+    Ok(route::route(from, to, height)? == Route::Scale)
 }
 
 /// Converts frames of one size from one native format to another, with exact rounding, the right range and
@@ -152,25 +153,22 @@ pub struct Converter {
 
 /// How a converter works.
 enum Method {
-    /// Planes that swscale does not read, deinterleaved for what follows.
-    Deinterleave(DepthConversion, Box<Converter>),
+    /// One conversion after the other.
+    Chain(Box<[Converter; 2]>),
     /// swscale, between pictures with FFmpeg's own padding.
     Scale {
         scaler: Scaler,
         before: Picture,
         after: Picture,
     },
-    /// YCgCo's formula, after a conversion to planar 4:4:4 where the frames are not that already.
-    YCgCo {
-        first: Option<Box<Converter>>,
-        limited: bool,
-    },
     /// Floating-point samples.
     Float(FloatConversion),
-    /// Samples of another depth, in full range.
-    Depth(DepthConversion),
-    /// Gray of RGB.
-    Luma,
+    /// A change of depth, range or place.
+    Levels(LevelConversion),
+    /// The formulas between RGB and YUV.
+    Matrix(MatrixConversion),
+    /// Gray of RGB, and its alpha.
+    Luma(LevelConversion),
 }
 
 impl Converter {
@@ -181,81 +179,61 @@ impl Converter {
         width: usize,
         height: usize,
     ) -> Result<Converter, ConvertError> {
-        let by = |method: Method, after: Colour| Converter {
-            from: format,
+        let after = match format.is_float() || to.is_float() {
+            // Known when the way is.
+            true => colour,
+            false => colour_after(colour, format, to, height),
+        };
+        Converter::between((format, colour), (to, after), width, height)
+    }
+
+    /// Prepares the conversion of `width` x `height` frames between formats with these colour facts. Results
+    /// have the range, the matrix and the place of chroma of the second; floating-point samples have their
+    /// own range.
+    pub fn between(
+        (from, read): (PixelFormat, Colour),
+        (to, written): (PixelFormat, Colour),
+        width: usize,
+        height: usize,
+    ) -> Result<Converter, ConvertError> {
+        let (mut colour, mut method) = (written, None);
+        if from.is_float() || to.is_float() {
+            let conversion = FloatConversion::new((from, read), to, (width, height))?;
+            colour = conversion.colour();
+            method = Some(Method::Float(conversion));
+        }
+        let levels = || LevelConversion::new((from, read), (to, written));
+        let method = match method {
+            Some(method) => method,
+            None => match route::route((from, read), (to, written), height)? {
+                Route::Levels => Method::Levels(levels()),
+                Route::Luma => Method::Luma(levels()),
+                Route::Matrix(matrix) => MatrixConversion::new((from, read), (to, written), matrix)
+                    .map(Method::Matrix)
+                    .ok_or_else(|| UnknownMatrix(matrix_name(matrix)))?,
+                Route::Through(format) => {
+                    let facts = if format.model() == to.model() {
+                        written
+                    } else {
+                        read
+                    };
+                    let first = Converter::between((from, read), (format, facts), width, height)?;
+                    let second = Converter::between((format, facts), (to, written), width, height)?;
+                    Method::Chain(Box::new([first, second]))
+                }
+                Route::Scale => scaling((from, read), (to, written), width, height)?,
+            },
+        };
+        Ok(Converter {
+            from,
             to,
             width,
             height,
-            read: colour,
-            colour: after,
+            read,
+            colour,
             method,
             cut: CutSamples::default(),
-        };
-        if format.is_float() || to.is_float() {
-            let conversion = FloatConversion::new((format, colour), to, (width, height))?;
-            let after = conversion.colour();
-            return Ok(by(Method::Float(conversion), after));
-        }
-        let after = colour_after(colour, format, to, height);
-        if depth::is_direct((format, colour), to) {
-            let conversion = DepthConversion::new((format, colour), to);
-            return Ok(by(Method::Depth(conversion), after));
-        }
-        if luma::is_luma(format, to) {
-            return Ok(by(Method::Luma, after));
-        }
-        if let Some(planar) = deinterleaved(format) {
-            let conversion = DepthConversion::new((format, colour), planar);
-            let method = match planar == to {
-                true => Method::Depth(conversion),
-                false => {
-                    let next = Converter::new((planar, colour), to, width, height)?;
-                    Method::Deinterleave(conversion, Box::new(next))
-                }
-            };
-            return Ok(by(method, after));
-        }
-        let failed = |reason: String| ConvertError::Scaler {
-            from: format.to_string(),
-            to: to.to_string(),
-            reason,
-        };
-        let known = |format: PixelFormat| {
-            AvFormat::from_name(format.name())
-                .ok_or_else(|| failed(format!("this FFmpeg does not know {format}")))
-        };
-        let (av_from, av_to) = (known(format)?, known(to)?);
-        if (format.model(), to.model()) == (ColourModel::Yuv, ColourModel::Rgb) {
-            if colour.matrix == YCGCO {
-                let method = Method::YCgCo {
-                    first: planar_444(format, colour, width, height)?.map(Box::new),
-                    limited: colour.is_limited(format),
-                };
-                return Ok(by(method, after));
-            }
-            // swscale treats any other matrix as one that it knows. YCgCo has a formula of its own.
-            colour.read_matrix(height)?;
-        }
-        let end = |av: AvFormat, format: PixelFormat, colour: Colour| ScalerEnd {
-            format: av,
-            full_range: !colour.is_limited(format),
-            matrix: written_matrix(colour.matrix, height),
-            chroma_location: colour.chroma_location,
-        };
-        let make = || -> Result<_, AvError> {
-            Ok((
-                Scaler::new(width, height, end(av_from, format, colour), end(av_to, to, after))?,
-                Picture::allocate(av_from, width, height)?,
-                Picture::allocate(av_to, width, height)?,
-            ))
-        };
-        let (scaler, before_picture, after_picture) = make().map_err(|e| failed(e.to_string()))?;
-        let method = Method::Scale {
-            scaler,
-            before: before_picture,
-            after: after_picture,
-        };
-        Ok(by(method, after))
+        })
     }
 
     /// What frames it converts: format, colour facts, width and height.
@@ -321,49 +299,60 @@ impl Converter {
                     reason: e.to_string(),
                 })?;
             }
-            Method::YCgCo { first, limited } => match first {
-                Some(first) => ycgco::to_rgb(&first.convert(frame)?, *limited, converted),
-                None => ycgco::to_rgb(frame, *limited, converted),
-            },
-            Method::Float(conversion) => self.cut += conversion.run(frame, converted)?,
-            Method::Depth(conversion) => conversion.run(frame, converted),
-            Method::Deinterleave(conversion, next) => {
-                let layout = Layout::new(next.from, self.width, self.height, 64)?;
-                let mut planes = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
-                conversion.run(frame, &mut planes);
-                planes.metadata = frame.metadata.clone();
-                next.fill(&planes, converted)?;
+            Method::Chain(steps) => {
+                let [first, second] = &mut **steps;
+                let mut between = first.convert(frame)?;
+                between.metadata.colour = first.colour;
+                second.fill(&between, converted)?;
             }
-            Method::Luma => {
+            Method::Float(conversion) => self.cut += conversion.run(frame, converted)?,
+            Method::Levels(conversion) => conversion.run(frame, converted),
+            Method::Matrix(conversion) => conversion.run(frame, converted),
+            Method::Luma(levels) => {
                 let primaries = match self.read.primaries {
                     2 => frame.metadata.primaries(),
                     stated => stated,
                 };
-                luma::fill(frame, luma_of_rgb(self.read.matrix, primaries), converted);
+                let weights = luma_of_rgb(self.read.matrix, primaries);
+                luma::fill(frame, weights, (converted, self.colour));
+                levels.run_alpha(frame, converted);
             }
         }
         Ok(())
     }
 }
 
-/// A converter to planar 4:4:4 of the same family, depth and range, which uses no matrix; `None` if the
-/// frames are that already.
-fn planar_444(
-    format: PixelFormat,
-    colour: Colour,
+/// swscale between formats with these colour facts.
+fn scaling(
+    (from, read): (PixelFormat, Colour),
+    (to, written): (PixelFormat, Colour),
     width: usize,
     height: usize,
-) -> Result<Option<Converter>, ConvertError> {
-    let depth = match format.depth() {
-        8 => String::new(),
-        depth => format!("{depth}le"),
+) -> Result<Method, ConvertError> {
+    let failed = |reason: String| ConvertError::Scaler {
+        from: from.to_string(),
+        to: to.to_string(),
+        reason,
     };
-    let family = if format.has_alpha() { "yuva444p" } else { "yuv444p" };
-    match PixelFormat::from_name(&format!("{family}{depth}")) {
-        Some(planar) if planar == format => Ok(None),
-        Some(planar) => Converter::new((format, colour), planar, width, height).map(Some),
-        None => Err(UnknownMatrix(matrix_name(YCGCO)).into()),
-    }
+    let known = |format: PixelFormat| {
+        AvFormat::from_name(format.name())
+            .ok_or_else(|| failed(format!("this FFmpeg does not know {format}")))
+    };
+    let (av_from, av_to) = (known(from)?, known(to)?);
+    let end = |av: AvFormat, format: PixelFormat, colour: Colour| ScalerEnd {
+        format: av,
+        full_range: !colour.is_limited(format),
+        matrix: written_matrix(colour.matrix, height),
+        chroma_location: colour.chroma_location,
+    };
+    let make = || -> Result<_, AvError> {
+        Ok(Method::Scale {
+            scaler: Scaler::new(width, height, end(av_from, from, read), end(av_to, to, written))?,
+            before: Picture::allocate(av_from, width, height)?,
+            after: Picture::allocate(av_to, width, height)?,
+        })
+    };
+    make().map_err(|e| failed(e.to_string()))
 }
 
 /// Ordinary memory for one converted frame; for callers without a pool.
@@ -373,146 +362,5 @@ pub fn unpooled(layout: &Layout) -> Result<Buffer, AllocationError> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn frame(name: &str, width: usize, height: usize, fill: impl Fn(usize) -> u8) -> Frame {
-        let layout = Layout::new(PixelFormat::from_name(name).unwrap(), width, height, 1).unwrap();
-        let mut frame = Frame::new(layout, unpooled(&layout).unwrap()).unwrap();
-        for (at, byte) in frame.bytes_mut().iter_mut().enumerate() {
-            *byte = fill(at);
-        }
-        frame
-    }
-
-    fn convert(from: &Frame, colour: Colour, to: &str) -> Frame {
-        let to = PixelFormat::from_name(to).unwrap();
-        let (width, height) = (from.layout().width(), from.layout().height());
-        Converter::new((from.format(), colour), to, width, height)
-            .unwrap()
-            .convert(from)
-            .unwrap()
-    }
-
-    #[test]
-    fn rgb_survives_a_change_of_arrangement() {
-        let before = frame("rgb24", 17, 5, |at| (at * 37 % 251) as u8);
-        let planar = convert(&before, Colour::default(), "gbrp");
-        for y in 0..5 {
-            for x in 0..17 {
-                assert_eq!(planar.sample(2, x, y, 0), before.sample(0, x, y, 0));
-                assert_eq!(planar.sample(0, x, y, 0), before.sample(0, x, y, 1));
-                assert_eq!(planar.sample(1, x, y, 0), before.sample(0, x, y, 2));
-            }
-        }
-    }
-
-    #[test]
-    fn range_decides_what_white_is() {
-        let limited = frame("yuv444p", 8, 4, |at| if at < 32 { 235 } else { 128 });
-        let colour = Colour::default();
-        let rgb = convert(&limited, colour, "rgb24");
-        assert!(rgb.row(0, 2).iter().all(|&v| v >= 254), "{:?}", rgb.row(0, 2));
-        let full = Colour {
-            range: Range::Full,
-            ..colour
-        };
-        let rgb = convert(&limited, full, "rgb24");
-        assert!(
-            rgb.row(0, 2).iter().all(|&v| (234..=236).contains(&v)),
-            "{:?}",
-            rgb.row(0, 2)
-        );
-        let after = convert(&rgb, rgb.metadata.colour, "yuv444p");
-        assert!(
-            after.row(0, 1).iter().all(|&v| v.abs_diff(218) <= 1),
-            "{:?}",
-            after.row(0, 1)
-        );
-        assert_eq!(after.metadata.colour.range, Range::Limited);
-        assert_eq!(after.metadata.colour.matrix, 6);
-    }
-
-    #[test]
-    fn the_matrix_is_the_tagged_one() {
-        let green = frame("rgb24", 8, 4, |at| if at % 3 == 1 { 255 } else { 0 });
-        let luma = |matrix| {
-            let colour = Colour {
-                matrix,
-                ..Colour::default()
-            };
-            convert(&green, colour, "yuv444p").sample(0, 3, 2, 0)
-        };
-        assert!(
-            luma(1).abs_diff(173) <= 1 && luma(6).abs_diff(145) <= 1,
-            "{} {}",
-            luma(1),
-            luma(6)
-        );
-    }
-
-    #[test]
-    fn ycgco_is_four_additions() {
-        let colour = Colour {
-            matrix: YCGCO,
-            range: Range::Full,
-            ..Colour::default()
-        };
-        let planes = |y: u8, cg: u8, co: u8| frame("yuv444p", 4, 1, move |at| [y, cg, co][at / 4]);
-        for (y, cg, co, rgb) in [
-            (128, 255, 128, [1, 255, 1]),
-            (128, 128, 128, [128, 128, 128]),
-            (100, 90, 150, [160, 62, 116]),
-            (250, 200, 60, [110, 255, 246]),
-        ] {
-            let mut before = planes(y, cg, co);
-            before.metadata.colour = colour;
-            assert_eq!(
-                &convert(&before, colour, "rgb24").row(0, 0)[..3],
-                &rgb,
-                "{y} {cg} {co}"
-            );
-        }
-        let limited = Colour {
-            range: Range::Limited,
-            ..colour
-        };
-        let mut before = planes(235, 128, 128);
-        before.metadata.colour = limited;
-        assert_eq!(&convert(&before, limited, "rgb48le").row(0, 0)[..6], &[255; 6]);
-        let mut subsampled = frame("yuv420p", 4, 4, |at| if at < 16 { 128 } else { 140 });
-        subsampled.metadata.colour = colour;
-        assert_eq!(
-            &convert(&subsampled, colour, "rgb24").row(0, 0)[..3],
-            &[128, 140, 104]
-        );
-    }
-
-    #[test]
-    fn matrices_without_a_formula_are_refused() {
-        let before = PixelFormat::from_name("yuv444p").unwrap();
-        let rgb = PixelFormat::from_name("rgb24").unwrap();
-        for matrix in [0, 10, 11, 12, 13, 14, 15, 16, 17] {
-            let colour = Colour {
-                matrix,
-                ..Colour::default()
-            };
-            assert!(matches!(
-                Converter::new((before, colour), rgb, 4, 4),
-                Err(ConvertError::Matrix { .. })
-            ));
-        }
-    }
-
-    #[test]
-    fn a_frame_of_another_size_is_refused() {
-        let gray = PixelFormat::from_name("gray").unwrap();
-        let rgb = PixelFormat::from_name("rgb24").unwrap();
-        let mut converter = Converter::new((gray, Colour::default()), rgb, 4, 4).unwrap();
-        assert!(matches!(
-            converter.convert(&frame("gray", 5, 4, |_| 0)),
-            Err(ConvertError::Mismatch { .. })
-        ));
-    }
-}
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -19,6 +19,14 @@ pub(crate) fn is_scaled_from(format: AvFormat) -> bool {
         .is_some_and(|raw| unsafe { ffi::sws_isSupportedInput(raw) } > 0)
 }
 
+/// True if swscale writes pictures of `format`.
+pub(crate) fn is_scaled_to(format: AvFormat) -> bool {
+    // SAFETY: the number is one of FFmpeg's formats.
+    format
+        .to_raw()
+        .is_some_and(|raw| unsafe { ffi::sws_isSupportedOutput(raw) } > 0)
+}
+
 /// One end of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ScalerEnd {

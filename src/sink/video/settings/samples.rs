@@ -4,7 +4,7 @@
 use super::choice::FormatChoice;
 use super::stage::Staged;
 use crate::frame::fact::Fact;
-use crate::frame::{Colour, ColourModel, Frame, Layout, Range, RangeChange, Turn, YCGCO};
+use crate::frame::{Colour, ColourModel, Frame, Layout, Range, RangeChange, Turn};
 use crate::media::convert::{self, Converter};
 use crate::media::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 use crate::sink::SinkError;
@@ -19,9 +19,8 @@ pub(in crate::sink::video) struct SampleSteps {
     limited: bool,
     range_change: Option<RangeChange>,
     turn: Option<Turn>,
-    to_rgb: Option<Converter>,
-    to_planes: Option<Converter>,
-    to_depth: Option<Converter>,
+    /// To what the encoder takes, or what swscale makes that of.
+    converter: Option<Converter>,
 }
 
 impl VideoSink {
@@ -34,57 +33,32 @@ impl VideoSink {
         let choice = &staged.choice;
         let mut colour = staged.first.colour;
         let mut format = layout.format();
-        let to_rgb = staged.output.model == ColourModel::Rgb;
-        if !to_rgb && format.model() != ColourModel::Rgb && choice.range_is_changed {
+        let is_rgb = [format.model(), staged.output.model].contains(&ColourModel::Rgb);
+        if !is_rgb && choice.range_is_changed {
             colour.range = choice.colour.range;
-        }
-        if choice.converts && format.name() == "ya16le" {
-            // swscale takes it for full range, whatever its options say.
-            colour.range = Range::Full;
         }
         let mut steps = SampleSteps {
             stream_colour: self.info.colour,
             limited: colour.is_limited(format),
             range_change: None,
             turn: staged.turn,
-            to_rgb: None,
-            to_planes: None,
-            to_depth: None,
+            converter: None,
         };
-        let (width, height) = (staged.setup.width, staged.setup.height);
-        if to_rgb && format.model() == ColourModel::Yuv {
-            let problem = |e: convert::ConvertError| self.unsupported(e.to_string());
-            if colour.matrix == YCGCO
-                && let Some(rgb) = convert::rgb_for_ycgco(format)
-            {
-                let converter = Converter::new((format, colour), rgb, width, height).map_err(problem)?;
-                colour = converter.colour();
-                format = rgb;
-                steps.to_rgb = Some(converter);
-            } else {
-                colour.read_matrix(height).map_err(|e| problem(e.into()))?;
-            }
-        }
         if !choice.converts {
             return Ok((None, steps));
         }
-        if let Some(planar) = convert::deinterleaved(format) {
-            let converter = Converter::new((format, colour), planar, width, height);
-            steps.to_planes = Some(converter.map_err(|e| self.unsupported(e.to_string()))?);
-            format = planar;
-            let is_same_range = colour.is_limited(format) == choice.colour.is_limited(format);
-            if format.name() == choice.format.name() && is_same_range {
-                return Ok((None, steps));
+        let (width, height) = (staged.setup.width, staged.setup.height);
+        let problem = |e: convert::ConvertError| self.unsupported(e.to_string());
+        let native = convert::nearest_native(scaled_format(choice)).map(|(native, _)| native);
+        if let Some(native) = native.filter(|native| !native.is_float() && !format.is_float()) {
+            let (from, to) = ((format, colour), (native, choice.colour));
+            if !convert::is_scaled(from, to, height).map_err(|e| problem(e.into()))? {
+                steps.converter = Some(Converter::between(from, to, width, height).map_err(problem)?);
+                if native.name() == choice.format.name() {
+                    return Ok((None, steps));
+                }
+                (format, colour) = to;
             }
-        }
-        let exact = convert::before_scaling((format, colour), scaled_format(choice));
-        if let Some(to) = exact.filter(|&to| !choice.colour.is_limited(to)) {
-            let converter = Converter::new((format, colour), to, width, height);
-            steps.to_depth = Some(converter.map_err(|e| self.unsupported(e.to_string()))?);
-            if to.name() == choice.format.name() {
-                return Ok((None, steps));
-            }
-            (format, colour) = (to, choice.colour);
         }
         let own = AvFormat::from_name(format.name())
             .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {format}")))?;
@@ -102,10 +76,7 @@ impl VideoSink {
 impl SampleSteps {
     /// True if [`SampleSteps::run`] changes the frame's samples.
     pub(in crate::sink::video) fn changes(&self, frame: &Frame) -> bool {
-        let converters = [&self.to_rgb, &self.to_planes, &self.to_depth];
-        self.turn.is_some()
-            || converters.iter().any(|converter| converter.is_some())
-            || self.changes_range(frame)
+        self.turn.is_some() || self.converter.is_some() || self.changes_range(frame)
     }
 
     fn changes_range(&self, frame: &Frame) -> bool {
@@ -114,8 +85,7 @@ impl SampleSteps {
         limited != self.limited && format.model() != ColourModel::Rgb
     }
 
-    /// Brings a frame to the output's range, orientation and, where its matrix is one that swscale lacks, to
-    /// RGB; then to planes that swscale reads, and to the output's depth, where it would only shift samples.
+    /// Brings a frame to the output's range and orientation, and converts it where swscale is inexact.
     pub(in crate::sink::video) fn run(&mut self, mut frame: Frame) -> Result<Frame, AvError> {
         if self.changes_range(&frame) {
             let to = if self.limited { Range::Limited } else { Range::Full };
@@ -127,8 +97,7 @@ impl SampleSteps {
             frame = turn.apply(&frame).map_err(|_| AvError::no_memory())?;
             frame.metadata.side_data.retain(|b| b.fact != Fact::Rotation);
         }
-        let converters = [&mut self.to_rgb, &mut self.to_planes, &mut self.to_depth];
-        for converter in converters.into_iter().flatten() {
+        if let Some(converter) = &mut self.converter {
             frame = converter.convert(&frame).map_err(|_| AvError::no_memory())?;
         }
         Ok(frame)

@@ -1,0 +1,166 @@
+//! Outputs of another pixel format than their inputs: colours against the formulas of H.273, in files that
+//! FFmpeg writes and reads.
+
+use crate::common::{PROGRAM, ffmpeg, said};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Red, green and blue of the pictures, each of one colour.
+const COLOURS: [[f64; 3]; 5] = [
+    [1.0, 1.0, 1.0],
+    [0.0, 0.0, 0.0],
+    [0.25, 0.5, 0.75],
+    [1.0, 0.125, 0.0],
+    [0.0, 0.875, 0.5],
+];
+
+/// Filters with the identity into FFV1 or samples alone of this pixel format.
+fn filter(input: &str, output: &Path, encoder: &str, format: &str) {
+    let done = Command::new(PROGRAM)
+        .args(["filter", input])
+        .arg(output)
+        .args(["--filter", "mask:rows=1", "--overwrite", "--encoder", encoder])
+        .args(["--pixel-format", format])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{input} {format}: {}", said(&done));
+}
+
+/// The first word of each plane of each frame of this pixel format, as FFmpeg reads them.
+fn first_samples(path: &Path, format: &str, sizes: &[usize], bytes: usize) -> Vec<Vec<u16>> {
+    let name = path.to_str().unwrap();
+    let size = ["-f", "rawvideo", "-video_size", "64x48", "-pixel_format", format];
+    let input = if name.ends_with(".yuv") { &size[..] } else { &[] };
+    let output = ["-f", "rawvideo", "-pix_fmt", format, "-"];
+    let raw = ffmpeg(&[input, &["-i", name], &output[..]].concat());
+    let frame = sizes.iter().sum::<usize>() * bytes;
+    let frames = raw.chunks_exact(frame).map(|frame| {
+        let mut at = 0;
+        let plane = |&size: &usize| {
+            let sample = &frame[at * bytes..(at + 1) * bytes];
+            at += size;
+            sample
+                .iter()
+                .rev()
+                .fold(0, |sum, &byte| sum << 8 | u16::from(byte))
+        };
+        sizes.iter().map(plane).collect()
+    });
+    frames.collect()
+}
+
+/// Y, Cb and Cr of a colour by BT.601, as pictures of few rows have it, in limited range.
+fn yuv([red, green, blue]: [f64; 3], depth: u32) -> [f64; 3] {
+    let unit = f64::from(1_u32 << (depth - 8));
+    let luma = 0.299 * red + 0.587 * green + 0.114 * blue;
+    let chroma = |part: f64, weight: f64| (128.0 + 224.0 * part / (2.0 * (1.0 - weight))) * unit;
+    [
+        (16.0 + 219.0 * luma) * unit,
+        chroma(blue - luma, 0.114),
+        chroma(red - luma, 0.299),
+    ]
+}
+
+#[test]
+fn deep_rgb_becomes_yuv_by_the_formulas() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = folder.path().join("rgb.raw");
+    let words = COLOURS.iter().flat_map(|colour| {
+        let pixel: Vec<u8> = colour
+            .iter()
+            .flat_map(|part| ((part * 65535.0).round() as u16).to_le_bytes())
+            .collect();
+        pixel.repeat(64 * 48)
+    });
+    fs::write(&raw, words.collect::<Vec<u8>>()).unwrap();
+    let input = format!("raw:64x48:rgb48le:25:{}", raw.display());
+    for (format, encoder, depth, chroma) in [
+        ("yuv444p10le", "ffv1", 10, 1),
+        ("yuv444p16le", "ffv1", 16, 1),
+        ("yuv420p10le", "ffv1", 10, 4),
+        ("yuv422p12le", "ffv1", 12, 2),
+        ("yuv420p", "ffv1", 8, 4),
+        ("p010le", "rawvideo", 10, 4),
+    ] {
+        let bare = encoder == "rawvideo";
+        let output = folder.path().join(if bare { "out.yuv" } else { "out.nut" });
+        filter(&input, &output, encoder, format);
+        let size = 64 * 48;
+        // Cb and Cr of p010 are one plane.
+        let (cb, cr, shift) = if bare {
+            (1, size / 2 - 1, 6)
+        } else {
+            (size / chroma, size / chroma, 0)
+        };
+        let found = first_samples(&output, format, &[size, cb, cr], if depth == 8 { 1 } else { 2 });
+        assert_eq!(found.len(), COLOURS.len(), "{format}");
+        for (samples, colour) in found.iter().zip(COLOURS) {
+            for (&sample, exact) in samples.iter().zip(yuv(colour, depth)) {
+                let off = (f64::from(sample >> shift) - exact).abs();
+                assert!(off <= 0.52, "{format} {colour:?}: {sample}, not {exact:.2}");
+            }
+        }
+    }
+}
+
+#[test]
+fn white_stays_white_whatever_the_depth_and_range() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.nut");
+    // Samples alone state no range, so that YUV of gray is limited.
+    for (from, white, range, encoder, to, expected) in [
+        ("gray", 255_u16, "pc", "rawvideo", "nv12", [235, 128]),
+        ("gray10le", 1023, "pc", "rawvideo", "p010le", [940 << 6, 512 << 6]),
+        ("yuv420p", 255, "pc", "ffv1", "yuv420p10le", [1023, 512]),
+        ("yuv420p", 235, "tv", "rawvideo", "p016le", [235 << 8, 128 << 8]),
+        ("yuv420p10le", 940, "tv", "ffv1", "gbrp10le", [1023, 1023]),
+        ("yuv444p12le", 4095, "pc", "ffv1", "gbrp16le", [65535, 65535]),
+        ("gray", 235, "tv", "ffv1", "gbrp16le", [65535, 65535]),
+    ] {
+        let (raw, centre) = (folder.path().join("in.raw"), white.next_power_of_two() / 2);
+        let chroma = match from {
+            _ if from.starts_with("gray") => 0,
+            "yuv444p12le" => 2 * 64 * 48,
+            _ => 64 * 48 / 2,
+        };
+        let words = std::iter::repeat_n(white, 64 * 48).chain(std::iter::repeat_n(centre, chroma));
+        let bytes = if white < 256 { 1 } else { 2 };
+        fs::write(
+            &raw,
+            words
+                .flat_map(|v| v.to_le_bytes().into_iter().take(bytes))
+                .collect::<Vec<u8>>(),
+        )
+        .unwrap();
+        let tag = format!("setparams=range={range}");
+        let read = [
+            "-f",
+            "rawvideo",
+            "-video_size",
+            "64x48",
+            "-pixel_format",
+            from,
+            "-i",
+            raw.to_str().unwrap(),
+        ];
+        let made = [
+            "-vf",
+            &tag,
+            "-c:v",
+            "ffv1",
+            "-color_range",
+            range,
+            input.to_str().unwrap(),
+        ];
+        ffmpeg(&[&read[..], &made[..]].concat());
+        let bare = encoder == "rawvideo";
+        let output = folder.path().join(if bare { "out.yuv" } else { "out.nut" });
+        filter(input.to_str().unwrap(), &output, encoder, to);
+        let rest = if bare { 64 * 48 / 2 - 1 } else { 1 };
+        let sizes = [64 * 48, 1, rest];
+        let bytes = if to == "nv12" { 1 } else { 2 };
+        let found = first_samples(&output, to, &sizes, bytes);
+        assert_eq!(found[0][..2], expected, "{from} {range} to {to}");
+    }
+}
