@@ -84,7 +84,7 @@ fn deep_rgb_becomes_yuv_by_the_formulas() {
         ("p010le", "rawvideo", 10, 4),
     ] {
         let bare = encoder == "rawvideo";
-        let output = folder.path().join(if bare { "out.yuv" } else { "out.nut" });
+        let output = folder.path().join(if bare { "out.yuv" } else { "out.mkv" });
         filter(&input, &output, encoder, format);
         let size = 64 * 48;
         // Cb and Cr of p010 are one plane.
@@ -107,7 +107,7 @@ fn deep_rgb_becomes_yuv_by_the_formulas() {
 #[test]
 fn white_stays_white_whatever_the_depth_and_range() {
     let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("in.nut");
+    let input = folder.path().join("in.mkv");
     // Samples alone state no range, so that YUV of gray is limited.
     for (from, white, range, encoder, to, expected) in [
         ("gray", 255_u16, "pc", "rawvideo", "nv12", [235, 128]),
@@ -155,7 +155,7 @@ fn white_stays_white_whatever_the_depth_and_range() {
         ];
         ffmpeg(&[&read[..], &made[..]].concat());
         let bare = encoder == "rawvideo";
-        let output = folder.path().join(if bare { "out.yuv" } else { "out.nut" });
+        let output = folder.path().join(if bare { "out.yuv" } else { "out.mkv" });
         filter(input.to_str().unwrap(), &output, encoder, to);
         let rest = if bare { 64 * 48 / 2 - 1 } else { 1 };
         let sizes = [64 * 48, 1, rest];
