@@ -426,8 +426,8 @@ fn every_kernel_variant_compiles_without_a_warning() {
                 // Hopper has the instructions of all; what differs is what older cards do without and which
                 // shapes a card's memory allows.
                 (true, _) => 7,
-                (false, 90) => 53,
-                (false, _) => 131,
+                (false, 90) => 83,
+                (false, _) => 197,
             };
             let mut chosen = sample(architecture, &all, step, &mut met);
             // What they are held against compiles everywhere too.
