@@ -464,8 +464,8 @@ fn decoded_pictures_are_ffmpegs_whatever_the_codec_the_format_and_the_width() {
     let whole = is_whole_matrix();
     let mut pairs = pairs();
     if !whole {
-        // Pictures that depend on no other show little; every 23rd of them will do. Of the others each encoder
-        // has every fourth format.
+        // Pictures that depend on no other show little; every 23rd of them will do. Of the others each
+        // encoder has every fourth format.
         let (mut intra, mut met) = (0, BTreeMap::<String, usize>::new());
         pairs.retain(|pair| {
             intra += usize::from(pair.intra);

@@ -1,6 +1,6 @@
-//! Transport streams: packets that are missing are named, by their counters, in every stream, and streams
-//! whose counters begin anew, or that are put together otherwise, are whole. FFmpeg's own programs make and
-//! judge them.
+//! Transport streams and Ogg: packets and pages that are missing are named, by their counters, in every
+//! stream, and streams whose counters begin anew, or that are put together otherwise, are whole. FFmpeg's
+//! own programs make and judge them.
 
 use crate::common::{ffmpeg, probe};
 use crate::library::spoilt;
@@ -235,6 +235,49 @@ fn streams_that_are_put_together_are_whole() {
         assert!(
             said.contains("packets of stream 1 are missing"),
             "{through_pipe}: {said}"
+        );
+    }
+}
+
+/// Where pages of Ogg begin, and their streams' serial numbers.
+fn pages(bytes: &[u8]) -> Vec<(usize, [u8; 4])> {
+    let (mut at, mut found) = (0, Vec::new());
+    while let Some(head) = bytes.get(at..at + 27) {
+        assert_eq!(&head[..4], b"OggS");
+        found.push((at, [head[14], head[15], head[16], head[17]]));
+        let parts = &bytes[at + 27..][..usize::from(head[26])];
+        at += 27 + parts.len() + parts.iter().map(|&size| usize::from(size)).sum::<usize>();
+    }
+    found
+}
+
+#[test]
+fn pages_of_ogg_that_are_missing_are_named() {
+    let codecs = [
+        "-c:v",
+        "libtheora",
+        "-c:a",
+        "libvorbis",
+        "-page_duration",
+        "200000",
+    ];
+    let options = [&SOUND_INPUT[..], &codecs].concat();
+    for (of_sound, is_cut) in [(true, true), (true, false), (false, true), (false, false)] {
+        let (_, said) = spoilt("a.ogv", &options, |bytes, _| {
+            let all = pages(bytes);
+            let is_wanted = |page: &&(usize, [u8; 4])| (page.1 != all[0].1) == of_sound;
+            let wanted: Vec<usize> = all.iter().filter(is_wanted).map(|page| page.0).collect();
+            let at = wanted[wanted.len() / 2];
+            let end = all.iter().map(|page| page.0).find(|&next| next > at).unwrap();
+            if is_cut {
+                bytes.drain(at..end);
+            } else {
+                bytes[at..at + 6].fill(0);
+            }
+        });
+        assert!(
+            said.contains("1 page is missing in the midst of it"),
+            "{of_sound}: {said}"
         );
     }
 }

@@ -186,6 +186,21 @@ impl Damage {
         }
     }
 
+    /// Packets of `stream` that an index of the file leads to and that were not read, as a sentence.
+    pub(super) fn short_of_index(&self, demuxer: &Demuxer, stream: usize) -> Option<String> {
+        if let Some(listed) = demuxer.listed_packets(stream) {
+            return (self.read < listed)
+                .then(|| format!("only {} of its {listed} packets are there", self.read));
+        }
+        let indexed = demuxer.indexed_packets(stream)?;
+        (self.read < indexed).then(|| {
+            format!(
+                "only {} of the {indexed} packets in its index are there",
+                self.read
+            )
+        })
+    }
+
     /// Signs that the input was cut off at its end, as a sentence. Packets can be counted only where none was
     /// passed over by seeking (`has_sought`).
     pub(in crate::source::video) fn missing_end(
@@ -215,18 +230,10 @@ impl Damage {
         if extent == Extent::Broken {
             return Some("its blocks break off, and what comes behind is not read".to_owned());
         }
+        let short = self.short_of_index(demuxer, stream).filter(|_| !has_sought);
         // Its list says what is to be read, whatever an edit list makes of the length.
-        if let Some(listed) = demuxer.listed_packets(stream).filter(|_| !has_sought) {
-            return (self.read < listed)
-                .then(|| format!("only {} of its {listed} packets are there", self.read));
-        }
-        if let Some(indexed) = demuxer.indexed_packets(stream).filter(|_| !has_sought)
-            && self.read < indexed
-        {
-            return Some(format!(
-                "only {} of the {indexed} packets in its index are there",
-                self.read
-            ));
+        if short.is_some() || !has_sought && demuxer.listed_packets(stream).is_some() {
+            return short;
         }
         // Fragments, and an AVI file whose index is lost, may lack pieces in the middle.
         let is_indexed = demuxer.indexed_packets(stream).is_some();

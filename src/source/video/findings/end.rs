@@ -88,7 +88,22 @@ impl VideoSource {
                     .to_owned(),
             ));
         }
-        match self.findings.cut.as_ref().or(head.as_ref()).or(hole.as_ref()) {
+        self.judge(head.as_ref().or(hole.as_ref()))
+    }
+
+    /// Looks, behind all stretches of a file that others read, for what none of them can see: whether their
+    /// packets, `read` together, are all that there are.
+    pub(in crate::source::video) fn check_stretches(&mut self, read: u64) -> Result<(), SourceError> {
+        let (demuxer, damage) = (&self.input.demuxer, &mut self.findings.damage);
+        damage.read = read;
+        let short = damage.short_of_index(demuxer, self.input.stream);
+        self.findings.cut = short.or_else(|| blocks::lost(&self.file.path, demuxer.format_name()));
+        self.judge(None)
+    }
+
+    /// An error of what is missing, or of `other`, in a strict run.
+    fn judge(&self, other: Option<&String>) -> Result<(), SourceError> {
+        match self.findings.cut.as_ref().or(other) {
             Some(problem) if self.findings.strict => Err(self.file.invalid(format!(
                 "{problem}; the input is incomplete; without --strict what is there is used"
             ))),

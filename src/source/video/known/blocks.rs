@@ -1,10 +1,11 @@
-//! Blocks of Windows Media and packets of RealMedia files that are not where the file's head says: FFmpeg
-//! looks for the next one and says nothing.
+//! Blocks of Windows Media and packets of RealMedia files that are not where the file's head says, and pages
+//! of Ogg files that are missing by their numbers: FFmpeg looks for the next one and says nothing.
 
 use super::bytes::MAX_ELEMENTS;
 use super::containers::{ASF, ASF_PROPERTIES, asf_properties};
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// What a block of Windows Media begins with, where blocks have codes for correction.
@@ -17,6 +18,12 @@ const DATA_HEAD: u64 = 50;
 const REAL: &[u8; 4] = b".RMF";
 const DATA: &[u8; 4] = b"DATA";
 
+/// How pages of Ogg files begin, the bytes of their heads without the sizes of their parts, and the most
+/// streams whose pages are counted.
+const PAGE: &[u8; 4] = b"OggS";
+const PAGE_HEAD: usize = 27;
+const MOST_STREAMS: usize = 256;
+
 /// Blocks or packets that are not there in the file at `path`, which FFmpeg's `demuxer` reads, as a sentence.
 pub(in crate::source::video) fn lost(path: &Path, demuxer: &str) -> Option<String> {
     let ask = || -> io::Result<Option<String>> {
@@ -25,10 +32,11 @@ pub(in crate::source::video) fn lost(path: &Path, demuxer: &str) -> Option<Strin
         match demuxer {
             "asf" => blocks(&mut file, length),
             "rm" => packets(&mut file),
+            "ogg" => pages(&mut BufReader::new(file)),
             _ => Ok(None),
         }
     };
-    let is_known = matches!(demuxer, "asf" | "rm") && path.is_file();
+    let is_known = matches!(demuxer, "asf" | "rm" | "ogg") && path.is_file();
     is_known.then(|| ask().ok().flatten()).flatten()
 }
 
@@ -119,6 +127,85 @@ fn packets(file: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
     Ok(None)
 }
 
+/// Pages of Ogg files are numbered, in each stream by itself:
+///
+/// ```text
+///   OggS | version, flags | granule position (8) | serial number (4) | number (4) | CRC (4) | parts | sizes
+/// ```
+///
+/// The numbers may jump behind a stream's headers, whose granule position is 0: broadcasts are recorded so.
+fn pages(file: &mut (impl BufRead + Seek)) -> io::Result<Option<String>> {
+    const BEGINS: u8 = 2;
+    // Of each stream the next page's number, and whether samples came.
+    let mut streams = BTreeMap::<[u8; 4], (u32, bool)>::new();
+    let (mut count, mut lost) = (0_u64, 0_u64);
+    while count < MAX_ELEMENTS.into() {
+        let mut head = [0; PAGE_HEAD];
+        if file.read_exact(&mut head).is_err() {
+            break;
+        }
+        if !head.starts_with(PAGE) {
+            file.seek_relative(1 - PAGE_HEAD as i64)?;
+            if !find_page(file)? {
+                break;
+            }
+            continue;
+        }
+        let mut sizes = vec![0; usize::from(head[26])];
+        file.read_exact(&mut sizes)?;
+        let size: i64 = sizes.iter().map(|&size| i64::from(size)).sum();
+        file.seek_relative(size)?;
+        let [.., n0, n1, n2, n3, _, _, _, _, _] = head;
+        let number = u32::from_le_bytes([n0, n1, n2, n3]);
+        let serial = [head[14], head[15], head[16], head[17]];
+        let has_samples = head[6..14] != [0; 8];
+        count += 1;
+        if streams.len() >= MOST_STREAMS && !streams.contains_key(&serial) {
+            continue;
+        }
+        let (next, had_samples) = streams.entry(serial).or_insert((number, false));
+        if *had_samples && head[5] & BEGINS == 0 && number > *next {
+            lost += u64::from(number - *next);
+        }
+        *next = number.wrapping_add(1);
+        *had_samples |= has_samples;
+    }
+    let pages = if lost == 1 {
+        "1 page is".to_owned()
+    } else {
+        format!("{lost} pages are")
+    };
+    Ok((lost > 0).then(|| format!("{pages} missing in the midst of it, by their numbers")))
+}
+
+/// Reads up to where a page begins; false if none comes.
+fn find_page(file: &mut (impl BufRead + Seek)) -> io::Result<bool> {
+    let mut matched = 0;
+    loop {
+        let bytes = file.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(false);
+        }
+        let end = bytes.iter().position(|byte| {
+            // Its first letter comes once.
+            matched = match *byte {
+                byte if byte == PAGE[matched] => matched + 1,
+                byte => usize::from(byte == PAGE[0]),
+            };
+            matched == PAGE.len()
+        });
+        let length = bytes.len();
+        match end {
+            Some(end) => {
+                file.consume(end + 1);
+                file.seek_relative(-(PAGE.len() as i64))?;
+                return Ok(true);
+            }
+            None => file.consume(length),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,5 +249,42 @@ mod tests {
         let length = file.len();
         file[length - 30..length - 10].fill(0);
         assert_eq!(ask(&file).as_deref(), Some("its packets break off behind 2 of 3"));
+    }
+
+    #[test]
+    fn pages_that_are_missing_are_counted() {
+        let page = |serial: u8, number: u8, granule: u8, size: u8| {
+            let head = [
+                &PAGE[..],
+                &[0, u8::from(number == 0) * 2, granule],
+                &[0; 7],
+                &[serial, 0, 0, 0],
+            ];
+            let numbers = [number, 0, 0, 0, 1, 2, 3, 4, 1, size];
+            [&head.concat()[..], &numbers, &vec![b'O'; usize::from(size)]].concat()
+        };
+        // The second stream's number jumps behind its headers.
+        let whole: Vec<Vec<u8>> = vec![
+            page(1, 0, 0, 30),
+            page(2, 0, 0, 7),
+            page(1, 1, 1, 200),
+            page(2, 9, 1, 255),
+            page(1, 2, 2, 0),
+            page(1, 3, 3, 90),
+            page(2, 10, 2, 90),
+            page(1, 4, 4, 90),
+        ];
+        let ask = |file: &[u8]| pages(&mut BufReader::with_capacity(3, Cursor::new(file))).unwrap();
+        assert_eq!(ask(&whole.concat()), None);
+        for lost in [2, 4, 5] {
+            let mut left = whole.clone();
+            left.remove(lost);
+            let found = ask(&left.concat());
+            // What is before the first samples may be missing.
+            assert_eq!(found.is_some(), lost != 2, "{lost}");
+            let mut broken = whole.clone();
+            broken[lost][..6].fill(0);
+            assert_eq!(ask(&broken.concat()), found, "{lost}");
+        }
     }
 }

@@ -23,6 +23,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use stretches::{Cutter, Next, Open, Stretches};
 
 /// Frames of a stretch, at least: at each one's end a decoder may make a picture that is not used.
@@ -221,6 +222,8 @@ struct ParallelVideo {
     fallen_back: Option<String>,
     /// A card decodes that the user did not ask to, and that is still to be said.
     looks_for_no_damage: bool,
+    /// Packets that all readers have read.
+    packets: Arc<AtomicU64>,
 }
 
 /// Who decodes, which is settled with the first frame that is asked for.
@@ -274,6 +277,7 @@ impl ParallelVideo {
             last: None,
             fallen_back: None,
             looks_for_no_damage,
+            packets: Arc::default(),
         }
     }
 
@@ -294,9 +298,10 @@ impl ParallelVideo {
         let readers = (0..self.plan.count).map(|number| {
             let (path, options) = (self.front.file.path.clone(), self.options.clone());
             let (reading, supply) = (self.plan.reading.clone(), supply.clone());
-            let stream = self.front.input.stream;
+            let (stream, packets) = (self.front.input.stream, Arc::clone(&self.packets));
             let open = move || {
-                let reader = VideoReader::open(&path, &options, stream, (&reading, number), &supply)?;
+                let mut reader = VideoReader::open(&path, &options, stream, (&reading, number), &supply)?;
+                reader.count_in(packets);
                 Ok(Box::new(reader) as Box<dyn stretches::Reader>)
             };
             Box::new(open) as Open
@@ -314,10 +319,12 @@ impl ParallelVideo {
     fn fall_back(&mut self, reason: String) -> DecodeState {
         tracing::debug!(path = %self.front.file.name, "one decoder goes on: {reason}");
         match (self.last, self.start) {
+            // From the beginning, so that it counts damage and conceals it as always. Frames that come again
+            // are passed over.
+            (_, None) => self.front.maker.made = 0,
             // It conceals damage as one decoder from the beginning does.
-            (Some(last), _) => self.front.skip = Skip::from_further_back(last + 1),
+            (Some(last), Some(_)) => self.front.skip = Skip::from_further_back(last + 1),
             (None, Some(start)) => self.front.pass_over(start),
-            (None, None) => {}
         }
         self.fallen_back = Some(reason);
         DecodeState::Single
@@ -345,6 +352,9 @@ impl ParallelVideo {
                 Next::End => {
                     self.state = DecodeState::Ended;
                     self.front.findings.steps.end();
+                    if self.start.is_none() {
+                        self.front.check_stretches(self.packets.load(Ordering::Relaxed))?;
+                    }
                     return Ok(None);
                 }
                 Next::Failed(failure) => self.state = self.fall_back(failure.to_string()),

@@ -27,6 +27,7 @@ use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{SourceError, StreamInfo, Supply};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(feature = "cuda")]
 use crate::engine::cuda::decode::{self, Codec, DecoderCard, DecoderStream, Surface};
@@ -40,6 +41,9 @@ const MORE_THAN_ENGINES: usize = 1;
 
 /// Bytes of waiting frames in the host's memory.
 const HOST_MEMORY: u64 = 1 << 30;
+
+/// What is wrong where a stretch does not begin or end where the key frames were found.
+const MOVED: &str = "a key frame is not where it was";
 
 /// Frames of one reader that are on their way at a time, at most; far more than a stretch holds.
 const MOST_FRAMES: usize = 4096;
@@ -226,6 +230,8 @@ pub(super) struct VideoReader {
     span: Span,
     /// The key frame behind the stretch, whose leading pictures still belong to it, was fed.
     behind: Option<i64>,
+    /// Packets of all stretches, each of which begins with a key frame and ends before one.
+    packets: Arc<AtomicU64>,
 }
 
 impl VideoReader {
@@ -275,7 +281,13 @@ impl VideoReader {
                 end: None,
             },
             behind: None,
+            packets: Arc::default(),
         })
+    }
+
+    /// Has packets of its stretches counted in `packets`.
+    pub(super) fn count_in(&mut self, packets: Arc<AtomicU64>) {
+        self.packets = packets;
     }
 
     /// Goes to the first packet of the stretch.
@@ -298,14 +310,17 @@ impl VideoReader {
                 return Ok(());
             }
         }
-        Err(source.file.invalid("a key frame is not where it was".to_owned()))
+        Err(source.file.invalid(MOVED.to_owned()))
     }
 
     /// Feeds the next packet of the stretch, or its end.
     fn feed(&mut self) -> Result<(), SourceError> {
         let source = &mut self.source;
         if !source.read_packet(&|| false)? {
-            return source.send_end();
+            return match self.span.end.is_some() && self.behind.is_none() {
+                true => Err(source.file.invalid(MOVED.to_owned())),
+                false => source.send_end(),
+            };
         }
         let shown = source.input.packet.pts();
         if let Some(key) = self.behind {
@@ -316,6 +331,10 @@ impl VideoReader {
             && shown >= end
             && source.is_key()
         {
+            // Where packets of AVI are lost, those behind them come too early.
+            if shown != end {
+                return Err(source.file.invalid(MOVED.to_owned()));
+            }
             if self.through {
                 source.input.state = Progress::Ended;
                 return Ok(());
@@ -324,6 +343,8 @@ impl VideoReader {
                 return source.send_end();
             }
             self.behind = Some(shown);
+        } else {
+            self.packets.fetch_add(1, Ordering::Relaxed);
         }
         source.send_packet()
     }
@@ -355,6 +376,7 @@ impl Reader for VideoReader {
         self.source.input.state = Progress::Reading;
         (self.span, self.behind) = (span, None);
         self.seek(span)?;
+        self.packets.fetch_add(1, Ordering::Relaxed);
         self.source.send_packet()
     }
 
