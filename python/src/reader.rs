@@ -13,8 +13,7 @@ use crate::picture::Picture;
 use crate::recipe::{Recipe, caveats, no_luma_on_card};
 use framepipe::engine::cuda::{Cuda, CudaOptions, keeping_context};
 use framepipe::engine::none::NoFilter;
-use framepipe::engine::{Engine, EngineError, luma};
-use framepipe::filter::{FloatPlan, Plan};
+use framepipe::engine::{Engine, luma};
 use framepipe::frame::{Frame, Point};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::sink::convert::{Choose, converting, info_after};
@@ -146,16 +145,11 @@ fn start(
         (false, _) => recipe.chain()?,
     };
     // Tells now what the engine would tell at the first frame.
-    let format = luma::filtered_format(info.format, &chain.planes);
-    let planned = match format.is_float() {
-        true => FloatPlan::new(&chain, format, &info.colour).map(drop),
-        false => Plan::new(&chain, format, &info.colour).map(drop),
-    };
-    planned.map_err(EngineError::from)?;
+    luma::integer_plan(&chain, info.format, &info.colour)?;
     let caveats = caveats(&chain);
     let engine = match place {
         FramePlace::Host { engine } => filtering::engine(engine, chain, recipe.threads())?,
-        FramePlace::Card(_) if format != info.format => {
+        FramePlace::Card(_) if luma::filtered_format(info.format, &chain.planes) != info.format => {
             return Err(no_luma_on_card("the frames lie"));
         }
         FramePlace::Card(device) => {

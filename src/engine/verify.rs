@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_cases_hold_components_that_are_taken_apart() {
+    fn quick_cases_hold_components_that_are_deinterleaved() {
         let cases = quick_cases();
         for name in ["rgba", "rgb48le"] {
             let format = PixelFormat::from_name(name).unwrap();

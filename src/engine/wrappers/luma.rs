@@ -11,7 +11,7 @@
 use crate::engine::cpu::Threads;
 use crate::engine::cpu::pixels::luma::{Change, LumaRows, PlaneRows, PlaneRowsMut};
 use crate::engine::{Engine, EngineError};
-use crate::filter::Planes;
+use crate::filter::{Chain, FloatPlan, Plan, Planes};
 use crate::frame::{
     Allocator, Buffer, Channel, Colour, ColourModel, Frame, FramePool, Layout, LayoutError, Pageable,
     PixelFormat, Range, luma_of_rgb,
@@ -36,6 +36,21 @@ pub fn filtered_format(format: PixelFormat, planes: &Planes) -> PixelFormat {
         (true, depth) => format!("yuva444p{depth}le"),
     };
     PixelFormat::from_name(&name).unwrap_or(format)
+}
+
+/// The plan of integers for frames of `format` with these colour facts; `None` for floating-point samples. An
+/// error if the filters cannot be planned for them.
+pub fn integer_plan(
+    chain: &Chain,
+    format: PixelFormat,
+    colour: &Colour,
+) -> Result<Option<Plan>, EngineError> {
+    let format = filtered_format(format, &chain.planes);
+    if format.is_float() {
+        FloatPlan::new(chain, format, colour)?;
+        return Ok(None);
+    }
+    Ok(Some(Plan::new(chain, format, colour)?))
 }
 
 /// `engine`, or that engine behind a [`Luma`] with `threads` threads (0: one per core) if this choice of

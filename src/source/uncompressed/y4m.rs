@@ -236,8 +236,12 @@ pub fn recognised(path: &Path, timeout: Option<Duration>) -> Result<Recognised, 
     let mut reader = ByteReader::open(path)?;
     reader.set_timeout(timeout);
     let magic = MAGIC.as_bytes();
-    let is_enough =
-        |start: &[u8]| start.contains(&b'\n') || !start.starts_with(&magic[..magic.len().min(start.len())]);
+    let may_become = |start: &[u8], magic: &[u8]| start.starts_with(&magic[..magic.len().min(start.len())]);
+    let is_enough = |start: &[u8]| {
+        let mut pictures = NOT_FROM_PIPES.iter().map(|(magic, _)| *magic);
+        let may_be_picture = pictures.any(|magic| start.len() < magic.len() && may_become(start, magic));
+        start.contains(&b'\n') || !may_be_picture && !may_become(start, magic)
+    };
     let start = reader.peek(LONGEST_LINE, is_enough)?;
     if !path.is_file()
         && let Some((_, kind)) = NOT_FROM_PIPES.iter().find(|(magic, _)| start.starts_with(magic))

@@ -1,7 +1,7 @@
 //! `--engine auto`: a card where the run is long enough for it, and the card's start while the input is being
 //! opened.
 
-use super::{EngineArguments, EngineName, SimdName, check_card, integer_plan};
+use super::{EngineArguments, EngineName, SimdName, check_card};
 use crate::cli::process::origin;
 use crate::cli::process::starting::Starting;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
@@ -50,7 +50,7 @@ impl EngineArguments {
             if !(takes_card && verdict.decodes) {
                 return Err(verdict.why);
             }
-            let plan = integer_plan(&chain, info).map_err(|e| e.to_string())?;
+            let plan = luma::integer_plan(&chain, info.format, &info.colour).map_err(|e| e.to_string())?;
             check_card(plan.as_ref()).map_err(|e| e.to_string())?;
             own.begin_card(&chain);
             Ok(())

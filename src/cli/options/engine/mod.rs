@@ -15,7 +15,7 @@ use framepipe::engine::pool::EnginePool;
 use framepipe::engine::reference::Reference;
 use framepipe::engine::several::Several;
 use framepipe::engine::{EXPLAIN_TARGET, Engine, EngineError};
-use framepipe::filter::{Chain, FloatPlan, Plan};
+use framepipe::filter::{Chain, Plan};
 use framepipe::frame::ColourModel;
 use framepipe::source::StreamInfo;
 use std::num::NonZeroUsize;
@@ -355,7 +355,7 @@ impl EngineArguments {
     ) -> Result<Box<dyn Engine>, EngineError> {
         let planes = chain.planes.clone();
         // Reports before anything is written the error that the engine would report at the first frame.
-        let plan = integer_plan(&chain, info)?;
+        let plan = luma::integer_plan(&chain, info.format, &info.colour)?;
         let may_be_rgb = info.format.model() == ColourModel::Rgb || !info.uniform;
         let engine = luma::around(start(chain, plan.as_ref())?, &planes, may_be_rgb, self.threads())?;
         tracing::info!(target: EXPLAIN_TARGET, "{}", engine.description());
@@ -474,16 +474,6 @@ impl EngineArguments {
             .or_else(|| std::thread::available_parallelism().ok())
             .map_or(1, NonZeroUsize::get)
     }
-}
-
-/// The plan of integers for frames as `info` describes them; `None` for floating-point samples.
-pub(crate) fn integer_plan(chain: &Chain, info: &StreamInfo) -> Result<Option<Plan>, EngineError> {
-    let format = luma::filtered_format(info.format, &chain.planes);
-    if format.is_float() {
-        FloatPlan::new(chain, format, &info.colour)?;
-        return Ok(None);
-    }
-    Ok(Some(Plan::new(chain, format, &info.colour)?))
 }
 
 /// Refuses a card that cannot be used, and a plan for which it has no kernel.
