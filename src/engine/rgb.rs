@@ -57,8 +57,7 @@ impl RgbIntegers {
             (weight * white * f64::from(1 << FACTOR_BITS)).round() as i32
         };
         let weights = weights(format.model(), colour, height)?;
-        let subsampled = &format.planes()[places[1].0];
-        let log2 = (u32::from(subsampled.log2_x), u32::from(subsampled.log2_y));
+        let log2 = format.chroma_subsampling();
         Ok(RgbIntegers {
             result,
             count: if format.model() == ColourModel::Gray { 1 } else { 3 },
@@ -66,7 +65,7 @@ impl RgbIntegers {
             zeros: channels.map(|channel| colour.zero_level(format, channel) as i32),
             factors: weights.map(|row| [0, 1, 2].map(|k| factor(row[k], channels[k]))),
             log2,
-            origin: origin(colour.chroma_location, log2),
+            origin: colour.chroma_origin(log2),
         })
     }
 
@@ -121,20 +120,6 @@ fn weights(model: ColourModel, colour: &Colour, height: usize) -> Result<[[f64; 
             rgb_of_yuv(matrix).unwrap_or_default()
         }
     })
-}
-
-/// Where the first chroma sample lies, by FFmpeg's number of the chroma location, in halves of a pixel. Left
-/// is what is taken where nothing is said.
-fn origin(location: u8, (log2_x, log2_y): (u32, u32)) -> (i32, i32) {
-    let [centre_x, centre_y] = [log2_x, log2_y].map(|log2| (1 << log2) - 1);
-    match location {
-        2 => (centre_x, centre_y),
-        3 => (0, 0),
-        4 => (centre_x, 0),
-        5 => (0, 2 * centre_y),
-        6 => (centre_x, 2 * centre_y),
-        _ => (0, centre_y),
-    }
 }
 
 /// Red, green and blue of each pixel of a frame, row by row, of 8 bits for samples of 8 and of 16 for all
@@ -206,9 +191,6 @@ mod tests {
         assert_eq!(between(0, 3, 2, 2), (0, 0, 5));
         assert_eq!(between(2, 3, 2, 2), (0, 1, 1));
         assert_eq!(between(3, 0, 0, 9), (3, 4, 0));
-        assert_eq!(origin(0, (1, 1)), (0, 1));
-        assert_eq!(origin(2, (1, 0)), (1, 0));
-        assert_eq!(origin(6, (1, 1)), (1, 2));
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl DiffArguments {
             )));
         }
         if let (Some(files), Some(output)) = (&opened.files, output) {
-            check_files(files, output)?;
+            check_files(files, output, None)?;
         }
         Ok(opened)
     }

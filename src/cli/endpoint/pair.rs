@@ -111,12 +111,12 @@ pub(crate) fn is_file_of_end(end: &Path, stream: impl AsFd, file: &Path) -> bool
     names_same_file(end, file) || is_open()
 }
 
-/// Refuses numbered names that are also names of the input's files.
-pub(crate) fn check_files(files: &Files, output: &Output) -> Result<(), Failure> {
+/// Refuses numbered names, from `start` on if that is given, that are also names of the input's files.
+pub(crate) fn check_files(files: &Files, output: &Output, start: Option<i64>) -> Result<(), Failure> {
     let Output::Images(target) = output else {
         return Ok(());
     };
-    let options = files.options(None);
+    let options = files.options(start);
     let Ok(naming) = Naming::new(target, &options) else {
         // The sink has the better error for a bad name.
         return Ok(());
@@ -191,7 +191,15 @@ mod tests {
             paths,
             numbers: Some([1, 2].into()),
         };
-        assert!(check_files(&files, &output(&path("%d.png"))).is_err());
-        assert!(check_files(&files, &output(&path("out-%d.png"))).is_ok());
+        assert!(check_files(&files, &output(&path("%d.png")), None).is_err());
+        assert!(check_files(&files, &output(&path("out-%d.png")), None).is_ok());
+        let folder = Files {
+            numbers: None,
+            ..files
+        };
+        for (start, is_refused) in [(None, true), (Some(2), true), (Some(3), false)] {
+            let checked = check_files(&folder, &output(&path("%d.png")), start);
+            assert_eq!(checked.is_err(), is_refused, "{start:?}");
+        }
     }
 }

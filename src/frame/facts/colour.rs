@@ -94,6 +94,20 @@ impl Colour {
         }
     }
 
+    /// Where the first chroma sample lies, in halves of a pixel right of the first pixel and below it, if
+    /// samples stand for so many pixels (log2, across and down). Left is what is taken where nothing is said.
+    pub(crate) fn chroma_origin(&self, (log2_x, log2_y): (u32, u32)) -> (i32, i32) {
+        let [centre_x, centre_y] = [log2_x, log2_y].map(|log2| (1 << log2) - 1);
+        match self.chroma_location {
+            2 => (centre_x, centre_y),
+            3 => (0, 0),
+            4 => (centre_x, 0),
+            5 => (0, 2 * centre_y),
+            6 => (centre_x, 2 * centre_y),
+            _ => (0, centre_y),
+        }
+    }
+
     /// True if `format`'s luma uses limited range under these facts.
     pub fn is_limited(&self, format: PixelFormat) -> bool {
         match self.range {
@@ -101,5 +115,25 @@ impl Colour {
             Range::Full => false,
             Range::Unspecified => format.model() == ColourModel::Yuv,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chroma_lies_where_its_location_says() {
+        let origin = |chroma_location: u8, log2: (u32, u32)| {
+            let colour = Colour {
+                chroma_location,
+                ..Colour::default()
+            };
+            colour.chroma_origin(log2)
+        };
+        assert_eq!(origin(0, (1, 1)), (0, 1));
+        assert_eq!(origin(2, (1, 0)), (1, 0));
+        assert_eq!(origin(2, (2, 2)), (3, 3));
+        assert_eq!(origin(6, (1, 1)), (1, 2));
     }
 }

@@ -367,6 +367,12 @@ impl PixelFormat {
         })
     }
 
+    /// log2 of how many pixels a sample of chroma stands for, across and down; 0 without chroma.
+    pub(crate) fn chroma_subsampling(self) -> (u32, u32) {
+        let plane = self.place(Channel::Cb).map(|(plane, _)| &self.planes()[plane]);
+        plane.map_or((0, 0), |plane| (plane.log2_x.into(), plane.log2_y.into()))
+    }
+
     /// True if some plane holds alpha.
     pub fn has_alpha(self) -> bool {
         self.0.planes.iter().any(|p| p.channels.contains(&Channel::Alpha))

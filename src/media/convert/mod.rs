@@ -1,9 +1,9 @@
-//! Conversions of pixel formats: what each loses, and how it is carried out (`route`: by swscale where that
-//! is exact).
+//! Conversions of pixel formats: what each loses, and how it is carried out (`route`).
 
 mod component;
 pub mod flatten;
 mod float;
+mod grid;
 mod levels;
 mod loss;
 mod luma;
@@ -26,6 +26,9 @@ use crate::frame::{
     PixelFormat, Range, UnknownMatrix, luma_of_rgb, usual_matrix,
 };
 use crate::media::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
+
+/// FFmpeg's number of the place of chroma where it is taken for the place of all that says nothing.
+const LEFT: u8 = 1;
 
 /// A conversion that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +82,9 @@ pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: 
         (ColourModel::Rgb, ColourModel::Yuv) => {
             after.matrix = written_matrix(colour.matrix, height);
             after.range = Range::Limited;
+            if to.chroma_subsampling() != (0, 0) && colour.chroma_location == 0 {
+                after.chroma_location = LEFT;
+            }
         }
         (ColourModel::Rgb, ColourModel::Gray) => {
             // Gray needs none to be read.
@@ -127,14 +133,14 @@ pub(crate) fn written_matrix(matrix: u8, height: usize) -> u8 {
     }
 }
 
-/// True if swscale alone brings frames of the first format to the second, so that nothing is to be done to
-/// them before it gets them.
-pub(crate) fn is_scaled(
-    from: (PixelFormat, Colour),
-    to: (PixelFormat, Colour),
+/// True if nothing is to be done to frames before swscale puts their samples elsewhere.
+pub(crate) fn is_rearranged(
+    (from, before): (PixelFormat, Colour),
+    (to, after): (PixelFormat, Colour),
     height: usize,
 ) -> Result<bool, UnknownMatrix> {
-    Ok(route::route(from, to, height)? == Route::Scale)
+    let is_same = from == to && before.is_limited(from) == after.is_limited(to);
+    Ok(is_same || route::route((from, before), (to, after), height)? == Route::Scale)
 }
 
 /// Converts frames of one size from one native format to another, with exact rounding, the right range and
@@ -153,8 +159,6 @@ pub struct Converter {
 
 /// How a converter works.
 enum Method {
-    /// One conversion after the other.
-    Chain(Box<[Converter; 2]>),
     /// swscale, between pictures with FFmpeg's own padding.
     Scale {
         scaler: Scaler,
@@ -208,18 +212,10 @@ impl Converter {
             None => match route::route((from, read), (to, written), height)? {
                 Route::Levels => Method::Levels(levels()),
                 Route::Luma => Method::Luma(levels()),
-                Route::Matrix(matrix) => MatrixConversion::new((from, read), (to, written), matrix)
-                    .map(Method::Matrix)
-                    .ok_or_else(|| UnknownMatrix(matrix_name(matrix)))?,
-                Route::Through(format) => {
-                    let facts = if format.model() == to.model() {
-                        written
-                    } else {
-                        read
-                    };
-                    let first = Converter::between((from, read), (format, facts), width, height)?;
-                    let second = Converter::between((format, facts), (to, written), width, height)?;
-                    Method::Chain(Box::new([first, second]))
+                Route::Matrix(matrix) => {
+                    let conversion =
+                        MatrixConversion::new((from, read), (to, written), matrix, (width, height));
+                    Method::Matrix(conversion.ok_or_else(|| UnknownMatrix(matrix_name(matrix)))?)
                 }
                 Route::Scale => scaling((from, read), (to, written), width, height)?,
             },
@@ -298,12 +294,6 @@ impl Converter {
                     to: self.to.to_string(),
                     reason: e.to_string(),
                 })?;
-            }
-            Method::Chain(steps) => {
-                let [first, second] = &mut **steps;
-                let mut between = first.convert(frame)?;
-                between.metadata.colour = first.colour;
-                second.fill(&between, converted)?;
             }
             Method::Float(conversion) => self.cut += conversion.run(frame, converted)?,
             Method::Levels(conversion) => conversion.run(frame, converted),

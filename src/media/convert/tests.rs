@@ -222,11 +222,9 @@ fn plain(
 /// How far results may be from the formula before they are rounded.
 fn tolerance(from: PixelFormat, to: PixelFormat) -> f64 {
     match (from.model(), to.model()) {
-        // Dithered.
-        (ColourModel::Yuv, ColourModel::Yuv) if to.depth() < from.depth() => 1.0,
         // Weights of 16 bits.
         (ColourModel::Rgb, ColourModel::Gray) => 0.63,
-        _ => 0.52,
+        _ => 0.501,
     }
 }
 

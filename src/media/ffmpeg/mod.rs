@@ -51,7 +51,7 @@ pub(crate) use pictures::facts::picture_facts;
 pub(crate) use pictures::format::{AvFormat, FormatFacts};
 pub(crate) use pictures::lend::lend;
 pub(crate) use pictures::picture::Picture;
-pub(crate) use pictures::scaler::{Scaler, ScalerEnd, is_scaled_from, is_scaled_to};
+pub(crate) use pictures::scaler::{Scaler, ScalerEnd};
 pub(crate) use pictures::side_data::{for_frame, for_stream};
 pub(crate) use text::rescale;
 pub use version::name as version_name;

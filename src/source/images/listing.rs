@@ -260,6 +260,7 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
     let mut files = Vec::new();
     let (mut broken, mut special) = (Vec::new(), Vec::new());
     for path in matches {
+        check_access(&path)?;
         if path.is_file() {
             files.push(path);
         } else if path.is_symlink() && !path.exists() {
@@ -359,6 +360,17 @@ fn left_out(broken: &mut [PathBuf], special: &mut [PathBuf]) -> Vec<String> {
     notes.into_iter().flatten().collect()
 }
 
+/// Refuses a name in a folder that may be listed, but whose files may not be opened.
+fn check_access(path: &Path) -> Result<(), SourceError> {
+    match fs::metadata(path) {
+        Err(cause) if cause.kind() == ErrorKind::PermissionDenied => Err(SourceError::Io {
+            path: path.display().to_string(),
+            cause,
+        }),
+        _ => Ok(()),
+    }
+}
+
 fn directory(folder: &Path) -> Result<Listing, SourceError> {
     let failed = |cause| SourceError::Io {
         path: folder.display().to_string(),
@@ -374,6 +386,7 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
             continue;
         }
         if ImageKind::read(&path).is_some() {
+            check_access(&path)?;
             if path.is_file() {
                 files.push(path);
             } else if path.is_symlink() && !path.exists() {
@@ -458,6 +471,9 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
         ],
     );
     numbers.sort_unstable();
+    if let Some(&any) = numbers.first() {
+        check_access(&pattern.name(any))?;
+    }
     let mut strangers: Vec<i64> = numbers
         .extract_if(.., |number| !pattern.name(*number).is_file())
         .filter(|&number| !pattern.name(number).is_dir())

@@ -98,7 +98,7 @@ impl Single<'_> {
         let info = opened.source.info().clone();
         self.reading.check_size(&self.input.name(), &info)?;
         if let Some(files) = &opened.files {
-            check_files(files, &self.output)?;
+            check_files(files, &self.output, self.first_written()?)?;
         }
         if let Some(saying) = self.filtering.saying_of_turns() {
             opened.source = source::turns::watched(opened.source, saying);

@@ -11,22 +11,6 @@ use std::ptr;
 /// Exact rounding and full chroma. By their names, because in FFmpeg 8 the numbers became an enumeration.
 const FLAGS: &CStr = c"bicubic+accurate_rnd+full_chroma_int+full_chroma_inp+bitexact";
 
-/// True if swscale reads pictures of `format`.
-pub(crate) fn is_scaled_from(format: AvFormat) -> bool {
-    // SAFETY: the number is one of FFmpeg's formats.
-    format
-        .to_raw()
-        .is_some_and(|raw| unsafe { ffi::sws_isSupportedInput(raw) } > 0)
-}
-
-/// True if swscale writes pictures of `format`.
-pub(crate) fn is_scaled_to(format: AvFormat) -> bool {
-    // SAFETY: the number is one of FFmpeg's formats.
-    format
-        .to_raw()
-        .is_some_and(|raw| unsafe { ffi::sws_isSupportedOutput(raw) } > 0)
-}
-
 /// One end of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ScalerEnd {

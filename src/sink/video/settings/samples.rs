@@ -51,8 +51,12 @@ impl VideoSink {
         let problem = |e: convert::ConvertError| self.unsupported(e.to_string());
         let native = convert::nearest_native(scaled_format(choice)).map(|(native, _)| native);
         if let Some(native) = native.filter(|native| !native.is_float() && !format.is_float()) {
-            let (from, to) = ((format, colour), (native, choice.colour));
-            if !convert::is_scaled(from, to, height).map_err(|e| problem(e.into()))? {
+            let mut written = choice.colour;
+            if written.chroma_location == 0 {
+                written.chroma_location = location_of(&self.kind.codec_name());
+            }
+            let (from, to) = ((format, colour), (native, written));
+            if !convert::is_rearranged(from, to, height).map_err(|e| problem(e.into()))? {
                 steps.converter = Some(Converter::between(from, to, width, height).map_err(problem)?);
                 if native.name() == choice.format.name() {
                     return Ok((None, steps));
@@ -101,6 +105,17 @@ impl SampleSteps {
             frame = converter.convert(&frame).map_err(|_| AvError::no_memory())?;
         }
         Ok(frame)
+    }
+}
+
+/// FFmpeg's number of the place of chroma that pictures of a codec have where nothing is said: the middle in
+/// those before MPEG-2 and in JPEG, else the left.
+fn location_of(codec: &str) -> u8 {
+    const LEFT: u8 = 1;
+    const CENTRE: u8 = 2;
+    match codec {
+        "mjpeg" | "mpeg1video" | "h261" | "h263" | "h263p" | "flv1" => CENTRE,
+        _ => LEFT,
     }
 }
 

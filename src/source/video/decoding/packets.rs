@@ -128,6 +128,7 @@ impl VideoSource {
                 }
                 Err(e) => {
                     if self.findings.damage.errors_in_a_row + 1 == INDEX_BEHIND
+                        && self.findings.damage.read == 0
                         && self.input.demuxer.needs_index()
                     {
                         return Err(self.file.invalid(
