@@ -467,3 +467,87 @@ fn changes_are_named_by_the_time_of_the_input() {
         assert!(said(&made).contains(&words), "{words}: {}", said(&made));
     }
 }
+
+/// What only the container says of the picture: the shape of pixels, and that packets have alpha.
+#[test]
+fn facts_of_the_container_alone_outlive_the_join() {
+    let folder = tempfile::tempdir().unwrap();
+    let oblong = ["-vf", "setsar=8/9", "-c:v", "prores_ks", "-c:a", "pcm_s16le"];
+    let alpha = "format=yuva420p,geq=lum='p(X,Y)':a='X*2'";
+    let alpha = [
+        "-vf",
+        alpha,
+        "-c:v",
+        "libvpx-vp9",
+        "-g",
+        "12",
+        "-deadline",
+        "realtime",
+        "-c:a",
+        "libopus",
+    ];
+    for (name, options, encoder) in [
+        ("oblong.mov", &oblong[..], "prores_ks"),
+        ("alpha.webm", &alpha, "libvpx-vp9"),
+    ] {
+        let input = clip(folder.path(), name, options);
+        let filter = ["--filter", "box:size=3", "--encoder", encoder, "--strict"];
+        let whole = folder.path().join(format!("whole-{name}"));
+        single_run(&input, &whole, &filter);
+        let job = Job::plan(&input, name, &[&filter[..], &["--parts", "3"]].concat());
+        job.make_shuffled();
+        job.join();
+        let facts = |path: &Path| {
+            let shown = "stream=sample_aspect_ratio,codec_name:stream_tags=alpha_mode";
+            let words = [
+                "-select_streams",
+                "v",
+                "-show_entries",
+                shown,
+                "-of",
+                "csv=p=0",
+                text(path),
+            ];
+            String::from_utf8(ffprobe(&words)).unwrap()
+        };
+        let joined = facts(&job.output);
+        assert_eq!(joined, facts(&whole), "{name}");
+        assert!(
+            joined.contains("8:9") || joined.trim().ends_with(",1"),
+            "{name}: {joined}"
+        );
+    }
+}
+
+/// A range that begins between two pictures, of a video that begins behind its sound.
+#[test]
+fn a_range_counts_by_the_clock_of_the_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["-c:v", "libx264", "-g", "12", "-bf", "2", "-c:a", "aac"];
+    let near = clip(folder.path(), "near.mkv", &options);
+    let far = folder.path().join("far.mkv");
+    let tone = ["-f", "lavfi", "-i", "sine=duration=8", "-itsoffset", "5"];
+    let maps = ["-map", "1:v", "-map", "0:a", "-c:v", "copy", "-c:a", "aac"];
+    ffmpeg(&[&tone[..], &["-i", text(&near)], &maps, &[text(&far)]].concat());
+    for (input, range) in [
+        (&near, &["--start", "1", "--part-frames", "10"][..]),
+        (&near, &["--start", "2.97"]),
+        (&near, &["--end", "2", "--part-frames", "25", "--cut-anywhere"]),
+        (&far, &["--start", "6.01", "--part-frames", "12"]),
+        (&far, &["--start", "7.9"]),
+    ] {
+        let filter = ["--filter", "box:size=3", "--encoder", "ffv1"];
+        let limits: Vec<&str> = range.iter().take(2).copied().collect();
+        let whole = folder.path().join("whole.mkv");
+        let expected = single_run(input, &whole, &[&filter[..], &limits, &["--overwrite"]].concat());
+        let job = Job::plan(input, "joined.mkv", &[&filter[..], range].concat());
+        job.make_shuffled();
+        job.join();
+        assert_eq!(job.hashes(), expected, "{range:?}");
+        if range.contains(&"25") {
+            assert_eq!(job.parts, 2);
+        }
+        std::fs::remove_file(&job.output).unwrap();
+        std::fs::remove_dir_all(&job.folder).unwrap();
+    }
+}

@@ -1,7 +1,7 @@
 //! Outputs of another pixel format than their inputs: colours against the formulas of H.273, in files that
 //! FFmpeg writes and reads.
 
-use crate::common::{PROGRAM, ffmpeg, said};
+use crate::common::{PROGRAM, ffmpeg, probe, said};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -163,4 +163,102 @@ fn white_stays_white_whatever_the_depth_and_range() {
         let found = first_samples(&output, to, &sizes, bytes);
         assert_eq!(found[0][..2], expected, "{from} {range} to {to}");
     }
+}
+
+#[test]
+fn gray_whose_range_is_not_stated_keeps_its_levels() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = folder.path().join("gray.raw");
+    let levels = [0_u8, 60, 128, 200, 255];
+    let frames = levels.iter().flat_map(|&level| vec![level; 64 * 48]);
+    fs::write(&raw, frames.collect::<Vec<u8>>()).unwrap();
+    let input = format!("raw:64x48:gray:25:{}", raw.display());
+    for (name, encoder) in [
+        ("a.mp4", "libx264"),
+        ("a.mkv", "libx265"),
+        ("b.mkv", "mpeg4"),
+        ("c.mkv", "ffv1"),
+    ] {
+        let output = folder.path().join(name);
+        let done = Command::new(PROGRAM)
+            .args(["filter", &input])
+            .arg(&output)
+            .args(["--filter", "mask:rows=1", "--encoder", encoder])
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", said(&done));
+        let rgb = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-"];
+        let shown = ffmpeg(&[&["-i", output.to_str().unwrap()], &rgb[..]].concat());
+        let shown: Vec<u8> = shown.chunks(64 * 48 * 3).map(|frame| frame[3000]).collect();
+        assert_eq!(shown.len(), levels.len(), "{encoder}");
+        assert!(
+            shown.iter().zip(levels).all(|(a, b)| a.abs_diff(b) <= 2),
+            "{encoder}: {shown:?}"
+        );
+    }
+}
+
+/// Chroma that grows from left to right is where it was, whatever the size and the subsampling.
+#[test]
+fn chroma_stays_at_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    for (width, height) in [(64_usize, 48_usize), (63, 47)] {
+        let raw = folder.path().join("in.raw");
+        let pixels = (0..height)
+            .flat_map(|_| 0..width)
+            .flat_map(|x| [60 + x as u8, 90, 190 - x as u8]);
+        fs::write(&raw, pixels.collect::<Vec<u8>>()).unwrap();
+        let input = format!("raw:{width}x{height}:rgb24:25:{}", raw.display());
+        for (format, (log2_x, log2_y)) in [
+            ("yuv420p", (1, 1)),
+            ("yuv422p", (1, 0)),
+            ("yuv420p10le", (1, 1)),
+            ("yuv411p", (2, 0)),
+        ] {
+            let output = folder.path().join("out.mkv");
+            filter(&input, &output, "ffv1", format);
+            let planes = ["-f", "rawvideo", "-pix_fmt", format, "-"];
+            let found = ffmpeg(&[&["-i", output.to_str().unwrap()], &planes[..]].concat());
+            let bytes = if format.ends_with("10le") { 2 } else { 1 };
+            let (step, rows) = (1 << log2_x, height.div_ceil(1 << log2_y));
+            let columns = width.div_ceil(step);
+            // Left of the middle of the rows, where no end counts.
+            for column in 2..columns - 2 {
+                let at = (width * height + rows / 2 * columns + column) * bytes;
+                let sample = found[at..at + bytes]
+                    .iter()
+                    .rev()
+                    .fold(0, |sum, &byte| sum << 8 | u16::from(byte));
+                let x = (column * step) as f64;
+                let [_, exact, _] = yuv(
+                    [60.0 + x, 90.0, 190.0 - x].map(|v| v / 255.0),
+                    if bytes == 2 { 10 } else { 8 },
+                );
+                let off = (f64::from(sample) - exact).abs();
+                assert!(off <= 0.52, "{format} {width} {column}: {sample}, not {exact:.2}");
+            }
+        }
+    }
+}
+
+#[test]
+fn gray_of_rgb_is_the_luma_of_the_matrix_that_is_stated() {
+    let folder = tempfile::tempdir().unwrap();
+    let (raw, output) = (folder.path().join("red.raw"), folder.path().join("red.mkv"));
+    fs::write(&raw, [255, 0, 0].repeat(64 * 48)).unwrap();
+    filter(
+        &format!("raw:64x48:rgb24:25:{}", raw.display()),
+        &output,
+        "ffv1",
+        "gray",
+    );
+    let probed = probe(&output, &["-show_entries", "stream=color_space,color_range"]);
+    let stream = &probed["streams"][0];
+    assert_eq!(stream["color_space"], "smpte170m");
+    let luma = match stream["color_range"].as_str() {
+        Some("pc") => 76,
+        _ => 81,
+    };
+    let found = first_samples(&output, "gray", &[64 * 48], 1);
+    assert_eq!(found, [[luma]]);
 }

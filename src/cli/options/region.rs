@@ -2,7 +2,7 @@
 
 use super::reading::{RangeArguments, ReadingArguments};
 use crate::cli::Failure;
-use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct};
+use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_files};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::engine::region::{self, Clock, Parts, Period, Region, RegionError};
@@ -208,6 +208,8 @@ fn begin(region: &Region) -> Option<Point> {
 /// The run that a matte belongs to.
 pub(crate) struct Run<'a> {
     pub(crate) input: &'a Input,
+    /// What is written, and the first number in its names, if that is chosen.
+    pub(crate) output: (&'a Output, Option<i64>),
     pub(crate) info: &'a StreamInfo,
     pub(crate) range: &'a RangeArguments,
     pub(crate) reading: &'a ReadingArguments,
@@ -247,8 +249,11 @@ impl Run<'_> {
             ..FileChoice::default()
         };
         let rate = self.info.frame_rate.filter(|_| matte.is_images());
-        let source = matte.open(rate, &options, &choice)?.source;
-        let source = source::floats::watched_matte(source, matte.name())?;
+        let opened = matte.open(rate, &options, &choice)?;
+        if let Some(files) = &opened.files {
+            check_files(files, self.output.0, self.output.1)?;
+        }
+        let source = source::floats::watched_matte(opened.source, matte.name())?;
         let info = source.info();
         self.reading.check_size(&matte.name(), info)?;
         // Image files state their turn with each frame, and only then can sizes be compared.

@@ -303,7 +303,12 @@ impl Converter {
                     2 => frame.metadata.primaries(),
                     stated => stated,
                 };
-                let weights = luma_of_rgb(self.read.matrix, primaries);
+                // What is stated of the gray is true of it.
+                let matrix = match self.colour.matrix {
+                    0 | 2 | 3 => self.read.matrix,
+                    stated => stated,
+                };
+                let weights = luma_of_rgb(matrix, primaries);
                 luma::fill(frame, weights, (converted, self.colour));
                 levels.run_alpha(frame, converted);
             }

@@ -213,10 +213,12 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
 }
 
 /// What pictures begin with that FFmpeg would take for something else, or for broken packets.
-const NOT_FROM_PIPES: [(&[u8], &str); 3] = [
+const NOT_FROM_PIPES: [(&[u8], &str); 5] = [
     (b"\x76\x2f\x31\x01", "OpenEXR"),
     (b"#?RADIANCE", "Radiance HDR"),
     (b"#?RGBE", "Radiance HDR"),
+    (b"PF\n", "PFM"),
+    (b"Pf\n", "PFM"),
 ];
 
 /// What a file or a pipe turned out to be.

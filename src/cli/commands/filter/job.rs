@@ -176,12 +176,6 @@ impl Single<'_> {
         stop: &Stop,
     ) -> Result<String, Failure> {
         let info = &opened.info;
-        if info.frames == Some(0) {
-            return Err(Failure::Failed(format!(
-                "{}: no frame lies in the range",
-                self.input.name()
-            )));
-        }
         let _folders = NewFolders::beside(self)?;
         let exists = self.output.path().is_some_and(Path::is_file);
         let sink = self.open_sink(info, opened.files)?;

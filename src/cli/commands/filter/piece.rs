@@ -5,7 +5,7 @@ use super::FilterArguments;
 use super::job::JobContext;
 use super::single::Single;
 use crate::cli::Failure;
-use crate::cli::endpoint::{FileChoice, Files, Input, Output, PIPE};
+use crate::cli::endpoint::{FileChoice, Files, Input, Output, PIPE, check_files};
 use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::engine::{EngineArguments, EngineName};
 use crate::cli::process::limits::MemoryBudget;
@@ -170,6 +170,9 @@ pub(in crate::cli) fn survey(
     let opened = single.input.open(rate, &options, &choice)?;
     let info = opened.source.info().clone();
     single.reading.check_size(&single.input.name(), &info)?;
+    if let Some(files) = &opened.files {
+        check_files(files, &single.output, single.first_written()?)?;
+    }
     let (kind, encoder) = output_kind(&single, &info, opened.files.clone())?;
     let range = single.range.times(&single.input)?;
     let wanted = |frames: Option<u64>| match kind {
@@ -197,7 +200,7 @@ pub(in crate::cli) fn survey(
         AnySource::Stream(mut source) => {
             span = ticks_of(&range, info.time_base)?;
             Places::Times(source.cuts(CutRequest {
-                parts: wanted(info.frames)?,
+                parts: wanted(range.count(&info))?,
                 start: span.0,
                 end: span.1,
                 anywhere,

@@ -258,6 +258,7 @@ impl<'a> Single<'a> {
     pub(super) fn matte_run<'b>(&'b self, info: &'b StreamInfo, stop: &'b Stop) -> Run<'b> {
         Run {
             input: &self.input,
+            output: (&self.output, self.start_number),
             info,
             range: &self.range,
             reading: &self.reading,

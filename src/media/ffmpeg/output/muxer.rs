@@ -340,6 +340,10 @@ impl Muxer {
             (*stream).time_base = (*from).time_base;
             (*stream).avg_frame_rate = (*from).avg_frame_rate;
             (*stream).sample_aspect_ratio = (*from).sample_aspect_ratio;
+            // MOV's muxer looks at the parameters, which its demuxer leaves.
+            if (*from).sample_aspect_ratio.num > 0 {
+                parameters.sample_aspect_ratio = (*from).sample_aspect_ratio;
+            }
         }
         self.describe(new, demuxer, index, &[])?;
         if self.name() == "matroska" {
@@ -407,6 +411,10 @@ impl Muxer {
             (*stream).avg_frame_rate = raw_rational(rate.unwrap_or(Rational { num: 0, den: 1 }));
             if let Some(tag) = tag {
                 (*(*stream).codecpar).codec_tag = u32::from_le_bytes(tag);
+            }
+            // By this format Matroska's muxer says that packets have alpha beside them.
+            if demuxer.claims_alpha(index) {
+                (*(*stream).codecpar).format = ffi::AVPixelFormat::AV_PIX_FMT_YUVA420P as c_int;
             }
         }
         Ok(new)

@@ -8,7 +8,7 @@ use super::choice::{self, FormatChoice};
 use super::encoder::Hdr;
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
 use crate::frame::fact::{self, Fact, Facts, Samples};
-use crate::frame::{ColourModel, FieldOrder, Frame, Metadata, SideData, Turn};
+use crate::frame::{ColourModel, FieldOrder, Frame, Metadata, Range, SideData, Turn};
 use crate::media::convert::written_matrix;
 use crate::media::ffmpeg::{Access, Demuxer, EncoderSetup, for_stream};
 use crate::sink::SinkError;
@@ -191,7 +191,12 @@ impl VideoSink {
     fn planned(&self, frame: &Frame) -> Result<Staged, SinkError> {
         let layout = *frame.layout();
         let (width, height) = (layout.width(), layout.height());
-        let first = stated_beside_container(&frame.metadata, &self.info);
+        let mut first = stated_beside_container(&frame.metadata, &self.info);
+        // Full range is what gray has if nothing is said; decoders take gray of H.264 for YUV, of which they
+        // assume limited range.
+        if layout.format().model() == ColourModel::Gray && first.colour.range == Range::Unspecified {
+            first.colour.range = Range::Full;
+        }
         let choice = choice::choose_format(
             (self.kind, self.container.name()),
             (layout.format(), first.colour),

@@ -23,7 +23,19 @@ impl VideoSource {
         // The first part holds the first picture, wherever the container's clock stands then.
         let first = self.picture.timestamp().filter(|_| self.held).unwrap_or(0);
         let start = request.start.map_or(first, |start| start.max(first));
-        let end = request.end.map_or(length, |end| end.min(length));
+        // Of the stream its length is stated, of the file when it ends.
+        let last = if stated.is_some() {
+            first.saturating_add(length)
+        } else {
+            length
+        };
+        let end = request.end.map_or(last, |end| end.min(last));
+        // A range may begin between two pictures, and its first part has one at least.
+        let frame = self
+            .info
+            .frame_rate
+            .map_or(0.0, |rate| 1.0 / rate.to_f64() / base.to_f64());
+        let least = start.saturating_add(frame.ceil() as i64);
         let parts = request.parts.max(1);
         let place = |k: u32| {
             let through = i128::from(end - start) * i128::from(k) / i128::from(parts);
@@ -42,9 +54,9 @@ impl VideoSource {
         }
         let mut ticks: Vec<i64> = Vec::new();
         for (index, &tick) in wanted.iter().enumerate() {
-            let after = *ticks.last().unwrap_or(&start);
+            let after = ticks.last().map_or(least, |&cut| cut + 1);
             let next = wanted.get(index + 1).copied().unwrap_or(end);
-            let found = keys.first_from(tick, (after + 1, next));
+            let found = keys.first_from(tick, (after, next));
             ticks.extend(found.filter(|&found| found < end));
         }
         match ticks.is_empty() && parts > 1 {

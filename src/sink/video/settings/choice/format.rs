@@ -303,6 +303,12 @@ fn colour_for(
         after.matrix = 0;
         after.range = Range::Full;
         after.chroma_location = 0;
+    } else if !from_rgb && (facts.components <= 2) != (format.model() == ColourModel::Gray) {
+        // Said aloud, since gray and YUV differ in what "unspecified" means.
+        after.range = match colour.is_limited(format) {
+            true => Range::Limited,
+            false => Range::Full,
+        };
     }
     if is_full_range_name(chosen) {
         after.range = Range::Full;
