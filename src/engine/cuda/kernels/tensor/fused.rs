@@ -158,6 +158,7 @@ impl<'a> Pair<'a> {
             fragments: weights.concat(),
             between: Between::masks(self.masks[0].division),
             lower: Vec::new(),
+            narrow: None,
         };
         shape.finish_as(&extent, self.steps[0], self.format, PLAIN, limits)
     }

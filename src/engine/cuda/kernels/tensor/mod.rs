@@ -366,6 +366,23 @@ mod tests {
     }
 
     #[test]
+    fn gradients_with_few_rounds_of_tiles_get_narrow_ones() {
+        let tile = |spec, format, size| tile_in(format, spec, Algorithm::Direct, size);
+        for spec in ["sobel", "scharr", "roberts"] {
+            // 8 x 135 tiles of 512 x 16 are 2.7 times as many as the card holds, 8 x 68 are 1.4 times.
+            assert_eq!(tile(spec, "gray", (3840, 2160)), (256, 16), "{spec}");
+            assert_eq!(tile(spec, "nv12", (3840, 1080)), (256, 16), "{spec}");
+            // These fit at once, or are many, or have pixels of more components.
+            assert_eq!(tile(spec, "gray", (1920, 1080)), (512, 12), "{spec}");
+            assert_eq!(tile(spec, "gray", (7680, 4320)), (512, 16), "{spec}");
+            assert_eq!(tile(spec, "rgb24", (3 * 1920, 1080)), (512, 16), "{spec}");
+        }
+        for spec in ["sobel-x", "laplacian8:abs"] {
+            assert_eq!(tile(spec, "gray", (3840, 2160)), (512, 16), "{spec}");
+        }
+    }
+
+    #[test]
     fn large_frames_get_high_tiles_for_separable_masks() {
         for spec in ["gaussian:size=5", "gaussian:size=15"] {
             let tile = |format, bytes, (width, height): (usize, usize)| {

@@ -167,5 +167,6 @@ pub(super) fn separable(
         fragments: fragments::separable(row, column, passes),
         between: Between::passes(&kernel.row),
         lower: lower.to_vec(),
+        narrow: None,
     })
 }

@@ -81,6 +81,8 @@ pub(crate) struct TensorKernel {
     pub(super) block: Block,
     /// Smaller blocks for frames with few tiles, largest first.
     pub(super) lower: Vec<Block>,
+    /// A narrower block for frames with somewhat more tiles than the card holds at a time.
+    pub(super) narrow: Option<Block>,
     /// Rows that are loaded of a tile besides its own.
     pub(super) halo: usize,
 }
@@ -221,6 +223,8 @@ pub(super) struct Shape {
     pub(super) between: Between,
     /// Smaller blocks for frames with few tiles, largest first.
     pub(super) lower: Vec<Block>,
+    /// A narrower block for frames with somewhat more tiles than the card holds at a time.
+    pub(super) narrow: Option<Block>,
 }
 
 /// Sizes of the whole kernel, which differ from those of one pass where two masks are fused.
@@ -393,6 +397,7 @@ impl Shape {
             is_deinterleaved,
             block: self.block,
             lower: self.lower,
+            narrow: self.narrow,
             halo: extent.mask.1 - 1 + self.rows_below,
         })
     }

@@ -25,6 +25,10 @@ const MANY: usize = 4;
 /// A tile's shape is changed if that is predicted to save at least this many percent of the time.
 const LEAST_GAIN: usize = 5;
 
+/// Narrow tiles are faster from this many percent of the tiles on that the card holds at a time, up to
+/// [`MANY`] times as many: the last ones leave less of it idle.
+const LEAST_FOR_NARROW: usize = 125;
+
 /// `kernel` with lower tiles, or also half as wide ones, if they keep more of the card busy; `None` if its
 /// own tiles are best. `sizes` are the planes' bytes across and rows.
 pub(crate) fn fitted(
@@ -36,6 +40,13 @@ pub(crate) fn fitted(
     let shaped = |block| shaped(step, format, planes, limits, Some(&[block])).ok();
     let are_few =
         |kernel: &TensorKernel| kernel.tiles(sizes.iter().copied()) < MANY * kernel.resident(limits);
+    let tiles = kernel.tiles(sizes.iter().copied());
+    if let Some(block) = kernel.narrow
+        && 100 * tiles >= LEAST_FOR_NARROW * kernel.resident(limits)
+        && are_few(kernel)
+    {
+        return shaped(block);
+    }
     let mut low = None;
     for &block in &kernel.lower {
         let high = low.as_ref().unwrap_or(kernel);
