@@ -454,6 +454,55 @@ fn each_kernel_that_is_wrong_shows() {
     }
 }
 
+/// A picture of cells of 3x3 samples of two bytes: two rows of cells, with those beside the centre by which
+/// `roberts` makes b^2 of it. Of b^2 and b it makes the root of b^4 + b^2, just below (b^2 + 1/2)^2, and of
+/// b^2 - 1 and b that of a number just above (b^2 - 1/2)^2.
+fn edges(sides: &[u16]) -> Vec<u8> {
+    let width = 3 * sides.len();
+    let mut samples = vec![0; 6 * width];
+    for (cell, &side) in sides.iter().enumerate() {
+        for (row, across) in [side * side, side * side - 1].into_iter().enumerate() {
+            let corner = 3 * (row * width + cell);
+            samples[corner] = across;
+            samples[corner + 1] = side;
+        }
+    }
+    samples.into_iter().flat_map(u16::to_le_bytes).collect()
+}
+
+#[test]
+fn roots_are_exact_next_to_where_results_change() {
+    let Some(runs) = Runs::new() else { return };
+    let [input, output] = ["edges", "roots"].map(|name| runs.folder.path().join(name));
+    for (format, most) in [("gray12le", 63), ("gray16le", 255)] {
+        let sides: Vec<u16> = (1..=most).collect();
+        let width = 3 * sides.len();
+        fs::write(&input, edges(&sides)).unwrap();
+        let source = format!("raw:{width}x6:{format}:1:{}", input.display());
+        let result = format!("raw:{}", output.display());
+        let are_exact = |memory: &str, settings: &[(&str, &str)]| {
+            let _ = fs::remove_dir_all(runs.folder.path().join("kernels"));
+            let filter = ["filter", &source, &result, "--overwrite", "--filter", "roberts"];
+            let engine = ["--engine", "cuda", "--memory", memory];
+            let ended = runs.run(&[&filter[..], &engine[..]].concat(), settings);
+            assert_eq!(ended.code, Some(0), "{format} {memory}: {}", ended.said);
+            let made = fs::read(&output).unwrap();
+            let centre = |row: usize, cell: usize| 2 * ((3 * row + 1) * width + 3 * cell + 1);
+            let is = |at: usize, side: u16| made[at..at + 2] == (side * side).to_le_bytes();
+            let mut cells = sides.iter().enumerate();
+            cells.all(|(cell, &side)| is(centre(0, cell), side) && is(centre(1, cell), side))
+        };
+        for memory in ["tensor", "constant"] {
+            assert!(are_exact(memory, &[]), "{format} {memory}");
+            let uncorrected = (
+                "ALTER",
+                "return near + (i32)((before=>return near + 0 * (i32)((before",
+            );
+            assert!(!are_exact(memory, &[uncorrected]), "{format} {memory}");
+        }
+    }
+}
+
 /// Short runs that together make every call of the engine's: to OUT, which is replaced by a file's name.
 const SHORT: [&[&str]; 3] = [
     &[
