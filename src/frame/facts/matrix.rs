@@ -94,12 +94,10 @@ mod tests {
                 assert!(yuv_of_rgb(matrix).is_none() && rgb_of_yuv(matrix).is_none());
                 continue;
             };
-            for (i, row) in back.iter().enumerate() {
-                for j in 0..3 {
-                    let sum: f64 = (0..3).map(|k| row[k] * to[k][j]).sum();
-                    let one = if i == j { 1.0 } else { 0.0 };
-                    assert!((sum - one).abs() < 1e-14, "{matrix}: {i} {j} {sum}");
-                }
+            for (i, j) in (0..3).flat_map(|i| (0..3).map(move |j| (i, j))) {
+                let sum: f64 = (0..3).map(|k| back[i][k] * to[k][j]).sum();
+                let one = if i == j { 1.0 } else { 0.0 };
+                assert!((sum - one).abs() < 1e-14, "{matrix}: {i} {j} {sum}");
             }
         }
     }
