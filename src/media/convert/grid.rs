@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   pixels            0   1   2   3   4
-//!   chroma, left      c0      c1      c2      up:   at 1 (c0 + c1) / 2
-//!   chroma, centre      c0      c1            up:   at 1 (3 c0 + c1) / 4
-//!                                             down: left (p1 + 2 p2 + p3) / 4, centre (p1 + 3 p2 + 3 p3 + p4) / 8
+//!   chroma, left      c0      c1      c2      pixel 1 = (c0 + c1) / 2
+//!                                             c1 = (p1 + 2 p2 + p3) / 4
+//!   chroma, centre      c0      c1            pixel 1 = (3 c0 + c1) / 4
+//!                                             c1 = (p1 + 3 p2 + 3 p3 + p4) / 8
 //! ```
 //!
 //! Upwards samples are interpolated linearly; downwards they are weighted by the same triangle, so that each
