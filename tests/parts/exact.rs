@@ -494,7 +494,11 @@ fn facts_of_the_container_alone_outlive_the_join() {
         let filter = ["--filter", "box:size=3", "--encoder", encoder, "--strict"];
         let whole = folder.path().join(format!("whole-{name}"));
         single_run(&input, &whole, &filter);
-        let job = Job::plan(&input, name, &[&filter[..], &["--parts", "3"]].concat());
+        let job = Job::plan(
+            &input,
+            &format!("joined-{name}"),
+            &[&filter[..], &["--parts", "3"]].concat(),
+        );
         job.make_shuffled();
         job.join();
         let facts = |path: &Path| {
@@ -539,7 +543,7 @@ fn a_range_counts_by_the_clock_of_the_input() {
         let filter = ["--filter", "box:size=3", "--encoder", "ffv1"];
         let limits: Vec<&str> = range.iter().take(2).copied().collect();
         let whole = folder.path().join("whole.mkv");
-        let expected = single_run(input, &whole, &[&filter[..], &limits, &["--overwrite"]].concat());
+        let expected = single_run(input, &whole, &[&filter[..], &limits].concat());
         let job = Job::plan(input, "joined.mkv", &[&filter[..], range].concat());
         job.make_shuffled();
         job.join();
