@@ -150,7 +150,7 @@ fn large_direct_masks_give_the_references_bits() {
         "gray", "rgb24", "rgba", "yuv420p", "gray10le", "gray16le", "nv12", "p010le", "ya8", "rgb48le",
     ];
     let mut compared = 0;
-    for k in 0..10 {
+    for k in 0..6 {
         let (columns, rows) = sizes[k % sizes.len()];
         let low = [1, -20][k / 2 % 2];
         let weights: Vec<i64> = (0..columns * rows)
@@ -177,7 +177,7 @@ fn large_direct_masks_give_the_references_bits() {
         }
         compared += usize::from(agrees(&chain, &frame, 1 + k % 3));
     }
-    assert!(compared > 6, "{compared}");
+    assert!(compared > 3, "{compared}");
 }
 
 /// A separable or direct mask from integers that a border, a format and a size are then put to.

@@ -174,9 +174,12 @@ fn damage_is_left_to_one_decoder() {
     damaged[middle..middle + 3000].fill(0x55);
     fs::write(&broken, damaged).unwrap();
     for input in [short, broken, holed] {
-        let (expected, said_of_one) = frames(&input, &[]);
+        // With several threads FFmpeg marks now one frame more, now one less.
+        let threads = ["--decoder-threads", "1"];
+        let (expected, said_of_one) = frames(&input, &threads);
         assert!(!warnings(&said_of_one).is_empty(), "{said_of_one}");
-        let (found, said) = frames(&input, &["--decoder", "cpu", "--decoders", "4"]);
+        let several = ["--decoder", "cpu", "--decoders", "4"];
+        let (found, said) = frames(&input, &[&several[..], &threads].concat());
         assert_eq!(found, expected, "{input:?}");
         assert!(said.contains("took over"), "{said}");
         assert_eq!(warnings(&said), warnings(&said_of_one), "{said}");

@@ -13,6 +13,9 @@ use super::component::Component;
 use super::grid::Grid;
 use super::levels::LevelConversion;
 use crate::frame::{Channel, Colour, ColourModel, Frame, PixelFormat, rgb_of_yuv, yuv_of_rgb};
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::thread;
 
 /// RGB into YUV, the other way round, or YUV into YUV.
 pub(super) struct MatrixConversion {
@@ -22,6 +25,7 @@ pub(super) struct MatrixConversion {
     groups: Vec<Group>,
     /// Of alpha.
     levels: LevelConversion,
+    threads: usize,
 }
 
 /// Components that are written at the same places.
@@ -38,6 +42,10 @@ struct Written {
     weights: [f64; 3],
     offset: f64,
 }
+
+/// Rows that are worth a thread, and the most threads of a frame, beside which others may be converted.
+const FEWEST_ROWS: usize = 64;
+const MOST_THREADS: usize = 8;
 
 const RGB: [Channel; 3] = [Channel::Red, Channel::Green, Channel::Blue];
 const YUV: [Channel; 3] = [Channel::Luma, Channel::Cb, Channel::Cr];
@@ -90,37 +98,138 @@ impl MatrixConversion {
             read,
             groups,
             levels: LevelConversion::new((from, before), (to, after)),
+            threads: thread::available_parallelism()
+                .map_or(1, NonZeroUsize::get)
+                .min(MOST_THREADS),
         })
     }
 
-    /// Fills `converted` from `frame`, which has its size.
+    /// Fills `converted` from `frame`, which has its size, on all cores.
     pub(super) fn run(&self, frame: &Frame, converted: &mut Frame) {
-        let (from, to) = (frame.format(), converted.format());
-        let most = f64::from(to.max_value());
-        let sources = self.read.map(|channel| Component::of(from, channel));
-        let (mut read, mut sums) = (Vec::new(), Vec::new());
+        let most = f64::from(converted.format().max_value());
         for group in &self.groups {
             let size = converted.layout().planes()[group.written[0].component.plane];
-            let mut rows = [vec![0_i32; size.width], vec![0; size.width], vec![0; size.width]];
-            let mut line = vec![0_u16; size.width];
-            for y in 0..size.height {
-                for ((grid, source), row) in group.grids.iter().zip(sources).zip(&mut rows) {
-                    if let (Some(grid), Some(source)) = (grid, source) {
-                        grid.row((frame, source), y, &mut read, &mut sums, row);
-                    }
-                }
-                let [first, second, third] = &rows;
-                for written in &group.written {
-                    let ([a, b, c], offset) = (written.weights, written.offset);
-                    let components = first.iter().zip(second).zip(third);
-                    for (to, ((&x, &y), &z)) in line.iter_mut().zip(components) {
-                        let level = a * f64::from(x) + b * f64::from(y) + c * f64::from(z) + offset;
-                        *to = (level.clamp(0.0, most) + 0.5) as u16;
-                    }
-                    written.component.write(&line, converted, y);
+            for first in (0..size.height).step_by(FEWEST_ROWS * self.threads) {
+                let band = first..size.height.min(first + FEWEST_ROWS * self.threads);
+                let shares = self.band(frame, group, band.clone(), size.width, most);
+                let lines = shares.iter().flat_map(|share| share.chunks_exact(size.width));
+                let places = band.flat_map(|y| group.written.iter().map(move |w| (y, w.component)));
+                for ((y, component), line) in places.zip(lines) {
+                    component.write(line, converted, y);
                 }
             }
         }
         self.levels.run_alpha(frame, converted);
+    }
+
+    /// The rows of a band of what a group writes, a share of them from each thread.
+    fn band(
+        &self,
+        frame: &Frame,
+        group: &Group,
+        band: Range<usize>,
+        width: usize,
+        most: f64,
+    ) -> Vec<Vec<u16>> {
+        let count = self.threads.min(band.len() / FEWEST_ROWS).max(1);
+        let rows = band.len().div_ceil(count);
+        let share = |k: usize| {
+            let mut buffers = Rows::default();
+            let mut lines = Vec::new();
+            for y in (band.start + k * rows..band.end).take(rows) {
+                self.row(frame, group, (y, width), most, &mut buffers, &mut lines);
+            }
+            lines
+        };
+        let share = &share;
+        thread::scope(|scope| {
+            let start = |k: usize| thread::Builder::new().spawn_scoped(scope, move || share(k));
+            let started: Vec<_> = (1..count).map(start).collect();
+            let mut shares = vec![share(0)];
+            for (k, thread) in (1..).zip(started) {
+                // Where no thread can be had, this one does it.
+                let done = thread.ok().and_then(|thread| thread.join().ok());
+                shares.push(done.unwrap_or_else(|| share(k)));
+            }
+            shares
+        })
+    }
+
+    /// Appends row `y` of what a group writes, one component after the other.
+    fn row(
+        &self,
+        frame: &Frame,
+        group: &Group,
+        (y, width): (usize, usize),
+        most: f64,
+        rows: &mut Rows,
+        lines: &mut Vec<u16>,
+    ) {
+        for ((grid, channel), row) in group.grids.iter().zip(self.read).zip(&mut rows.sums) {
+            row.resize(width, 0);
+            if let (Some(grid), Some(source)) = (grid, Component::of(frame.format(), channel)) {
+                grid.row((frame, source), y, &mut rows.read, &mut rows.columns, row);
+            }
+        }
+        let [first, second, third] = &rows.sums;
+        for written in &group.written {
+            let ([a, b, c], offset) = (written.weights, written.offset);
+            let components = first.iter().zip(second).zip(third);
+            lines.extend(components.map(|((&x, &y), &z)| {
+                let level = a * f64::from(x) + b * f64::from(y) + c * f64::from(z) + offset;
+                (level.clamp(0.0, most) + 0.5) as u16
+            }));
+        }
+    }
+}
+
+/// Rows that a thread works on.
+#[derive(Default)]
+struct Rows {
+    /// Samples as they are read, and summed down.
+    read: Vec<u16>,
+    columns: Vec<i32>,
+    /// Those of the three components at the places of what is written.
+    sums: [Vec<i32>; 3],
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::frame::Layout;
+    use crate::media::convert::unpooled;
+
+    #[test]
+    fn threads_and_bands_change_nothing() {
+        let (width, height) = (13, 301);
+        let colour = Colour::default();
+        let made = |format: PixelFormat| {
+            let layout = Layout::new(format, width, height, 64).unwrap();
+            Frame::new(layout, unpooled(&layout).unwrap()).unwrap()
+        };
+        let mut frame = made(PixelFormat::RGB24);
+        for (at, byte) in frame.bytes_mut().iter_mut().enumerate() {
+            *byte = (at * 7919 % 251) as u8;
+        }
+        let to = PixelFormat::YUV420P;
+        let (from, to) = ((PixelFormat::RGB24, colour), (to, colour));
+        let mut conversion = MatrixConversion::new(from, to, 6, (width, height)).unwrap();
+        let expected: Vec<Vec<u8>> = [1, 2, 3, 8]
+            .map(|threads| {
+                conversion.threads = threads;
+                let mut converted = made(to.0);
+                conversion.run(&frame, &mut converted);
+                let planes = (0..3).flat_map(|plane| {
+                    let rows = converted.layout().planes()[plane].height;
+                    (0..rows)
+                        .flat_map(|y| converted.row(plane, y).to_vec())
+                        .collect::<Vec<u8>>()
+                });
+                planes.collect()
+            })
+            .to_vec();
+        assert!(expected[0].iter().any(|&byte| byte != 0));
+        assert!(expected.iter().all(|bytes| *bytes == expected[0]));
     }
 }
