@@ -15,16 +15,21 @@ const COLOURS: [[f64; 3]; 5] = [
     [0.0, 0.875, 0.5],
 ];
 
-/// Filters with the identity into FFV1 or samples alone of this pixel format.
-fn filter(input: &str, output: &Path, encoder: &str, format: &str) {
+/// Filters with the identity.
+fn filter(input: &str, output: &Path, options: &[&str]) {
     let done = Command::new(PROGRAM)
         .args(["filter", input])
         .arg(output)
-        .args(["--filter", "mask:rows=1", "--overwrite", "--encoder", encoder])
-        .args(["--pixel-format", format])
+        .args(["--filter", "mask:rows=1", "--overwrite"])
+        .args(options)
         .output()
         .unwrap();
-    assert!(done.status.success(), "{input} {format}: {}", said(&done));
+    assert!(done.status.success(), "{input} {options:?}: {}", said(&done));
+}
+
+/// The same into FFV1 or samples alone of this pixel format.
+fn convert(input: &str, output: &Path, encoder: &str, format: &str) {
+    filter(input, output, &["--encoder", encoder, "--pixel-format", format]);
 }
 
 /// The first word of each plane of each frame of this pixel format, as FFmpeg reads them.
@@ -85,7 +90,7 @@ fn deep_rgb_becomes_yuv_by_the_formulas() {
     ] {
         let bare = encoder == "rawvideo";
         let output = folder.path().join(if bare { "out.yuv" } else { "out.mkv" });
-        filter(&input, &output, encoder, format);
+        convert(&input, &output, encoder, format);
         let size = 64 * 48;
         // Cb and Cr of p010 are one plane.
         let (cb, cr, shift) = if bare {
@@ -156,7 +161,7 @@ fn white_stays_white_whatever_the_depth_and_range() {
         ffmpeg(&[&read[..], &made[..]].concat());
         let bare = encoder == "rawvideo";
         let output = folder.path().join(if bare { "out.yuv" } else { "out.mkv" });
-        filter(input.to_str().unwrap(), &output, encoder, to);
+        convert(input.to_str().unwrap(), &output, encoder, to);
         let rest = if bare { 64 * 48 / 2 - 1 } else { 1 };
         let sizes = [64 * 48, 1, rest];
         let bytes = if to == "nv12" { 1 } else { 2 };
@@ -180,13 +185,7 @@ fn gray_whose_range_is_not_stated_keeps_its_levels() {
         ("c.mkv", "ffv1"),
     ] {
         let output = folder.path().join(name);
-        let done = Command::new(PROGRAM)
-            .args(["filter", &input])
-            .arg(&output)
-            .args(["--filter", "mask:rows=1", "--encoder", encoder])
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{}", said(&done));
+        filter(&input, &output, &["--encoder", encoder]);
         let rgb = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-"];
         let shown = ffmpeg(&[&["-i", output.to_str().unwrap()], &rgb[..]].concat());
         let shown: Vec<u8> = shown.chunks(64 * 48 * 3).map(|frame| frame[3000]).collect();
@@ -216,7 +215,7 @@ fn chroma_stays_at_its_place() {
             ("yuv411p", (2, 0)),
         ] {
             let output = folder.path().join("out.mkv");
-            filter(&input, &output, "ffv1", format);
+            convert(&input, &output, "ffv1", format);
             let planes = ["-f", "rawvideo", "-pix_fmt", format, "-"];
             let found = ffmpeg(&[&["-i", output.to_str().unwrap()], &planes[..]].concat());
             let bytes = if format.ends_with("10le") { 2 } else { 1 };
@@ -246,12 +245,8 @@ fn gray_of_rgb_is_the_luma_of_the_matrix_that_is_stated() {
     let folder = tempfile::tempdir().unwrap();
     let (raw, output) = (folder.path().join("red.raw"), folder.path().join("red.mkv"));
     fs::write(&raw, [255, 0, 0].repeat(64 * 48)).unwrap();
-    filter(
-        &format!("raw:64x48:rgb24:25:{}", raw.display()),
-        &output,
-        "ffv1",
-        "gray",
-    );
+    let input = format!("raw:64x48:rgb24:25:{}", raw.display());
+    convert(&input, &output, "ffv1", "gray");
     let probed = probe(&output, &["-show_entries", "stream=color_space,color_range"]);
     let stream = &probed["streams"][0];
     assert_eq!(stream["color_space"], "smpte170m");

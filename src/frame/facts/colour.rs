@@ -4,6 +4,11 @@ use super::fact::matrix_name;
 use super::matrix::{UnknownMatrix, usual_matrix};
 use crate::frame::{Channel, ColourModel, PixelFormat};
 
+/// FFmpeg's numbers of the places of chroma: left, where it is taken to be if nothing is said, and centre.
+#[cfg(feature = "ffmpeg")]
+pub(crate) const CHROMA_LEFT: u8 = 1;
+pub(crate) const CHROMA_CENTRE: u8 = 2;
+
 /// Which sample values stand for black and white.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Range {
@@ -99,12 +104,21 @@ impl Colour {
     pub(crate) fn chroma_origin(&self, (log2_x, log2_y): (u32, u32)) -> (i32, i32) {
         let [centre_x, centre_y] = [log2_x, log2_y].map(|log2| (1 << log2) - 1);
         match self.chroma_location {
-            2 => (centre_x, centre_y),
+            CHROMA_CENTRE => (centre_x, centre_y),
             3 => (0, 0),
             4 => (centre_x, 0),
             5 => (0, 2 * centre_y),
             6 => (centre_x, 2 * centre_y),
             _ => (0, centre_y),
+        }
+    }
+
+    /// The range that is stated, or else the one that it is taken for in `format`.
+    #[cfg(feature = "ffmpeg")]
+    pub(crate) fn assumed_range(&self, format: PixelFormat) -> Range {
+        match self.is_limited(format) {
+            true => Range::Limited,
+            false => Range::Full,
         }
     }
 

@@ -7,6 +7,8 @@ mod range;
 mod turn;
 
 pub use colour::{AlphaKind, Colour, Range};
+#[cfg(feature = "ffmpeg")]
+pub(crate) use colour::{CHROMA_CENTRE, CHROMA_LEFT};
 pub use matrix::UnknownMatrix;
 pub(crate) use matrix::{YCGCO, luma_of_rgb, rgb_of_yuv};
 #[cfg(feature = "ffmpeg")]

@@ -126,7 +126,8 @@ impl Grid {
         let is_alone = self.x.taps == 1;
         sums.clear();
         sums.resize(width, 0);
-        for &(line, weight) in self.y.of(y) {
+        // On a row of chroma the next one counts nothing.
+        for &(line, weight) in self.y.of(y).iter().filter(|(_, weight)| *weight != 0) {
             component.read(frame, line as usize, read);
             let all = sums.iter_mut().zip(&*read);
             all.for_each(|(sum, &sample)| *sum += weight * i32::from(sample));

@@ -18,84 +18,96 @@ use crate::frame::{Channel, Colour, Frame, PixelFormat};
 
 /// Samples of one format and range into those of another, without a matrix.
 pub(super) struct LevelConversion {
-    /// What becomes of each sample of luma or a colour, of chroma and of alpha.
+    /// What becomes of each sample of luma or a colour, and of chroma.
     colour: Vec<u16>,
     chroma: Vec<u16>,
-    alpha: Vec<u16>,
     /// Chroma of gray.
     neutral: u16,
+    alpha: AlphaConversion,
 }
 
 impl LevelConversion {
     /// Between two formats of integers with these colour facts.
-    pub(super) fn new(
-        (from, read): (PixelFormat, Colour),
-        (to, written): (PixelFormat, Colour),
-    ) -> LevelConversion {
-        // A colour of RGB has the levels of luma in full range.
-        let table = |channel: Channel| {
-            let [before, after] = [(read, from), (written, to)].map(|(colour, format)| {
-                let black = colour.zero_level(format, channel);
-                (i64::from(black), i64::from(colour.span(format, channel)))
-            });
-            scaled(from.max_value(), before, to.max_value(), after)
-        };
+    pub(super) fn new(from: (PixelFormat, Colour), to: (PixelFormat, Colour)) -> LevelConversion {
         LevelConversion {
-            colour: table(Channel::Luma),
-            chroma: table(Channel::Cb),
-            alpha: table(Channel::Alpha),
-            neutral: written.zero_level(to, Channel::Cb) as u16,
+            // A colour of RGB has the levels of luma in full range.
+            colour: table(from, to, Channel::Luma),
+            chroma: table(from, to, Channel::Cb),
+            neutral: to.1.zero_level(to.0, Channel::Cb) as u16,
+            alpha: AlphaConversion::new(from, to),
         }
     }
 
     /// Fills `converted` from `frame`, which has its size. Gray goes to every colour, and alpha that `frame`
     /// lacks is opaque.
     pub(super) fn run(&self, frame: &Frame, converted: &mut Frame) {
+        let luma = Component::of(frame.format(), Channel::Luma);
         for (channel, target) in Component::all(converted.format()) {
-            self.component(frame, (channel, target), converted);
-        }
-    }
-
-    /// Fills nothing but alpha.
-    pub(super) fn run_alpha(&self, frame: &Frame, converted: &mut Frame) {
-        if let Some(target) = Component::of(converted.format(), Channel::Alpha) {
-            self.component(frame, (Channel::Alpha, target), converted);
-        }
-    }
-
-    fn component(&self, frame: &Frame, (channel, target): (Channel, Component), converted: &mut Frame) {
-        let source = Component::of(frame.format(), channel);
-        let (source, table, constant) = match channel {
-            Channel::Alpha => (source, &self.alpha, converted.format().max_value() as u16),
-            Channel::Cb | Channel::Cr => (source, &self.chroma, self.neutral),
-            _ => {
-                let luma = || Component::of(frame.format(), Channel::Luma);
-                (source.or_else(luma), &self.colour, 0)
-            }
-        };
-        let size = converted.layout().planes()[target.plane];
-        let mut line = vec![constant; size.width];
-        for y in 0..size.height {
-            if let Some(source) = source {
-                source.read(frame, y, &mut line);
-                for sample in &mut line {
-                    *sample = table.get(usize::from(*sample)).copied().unwrap_or_default();
+            let source = Component::of(frame.format(), channel);
+            match channel {
+                Channel::Alpha => {}
+                Channel::Cb | Channel::Cr => {
+                    fill((frame, source), &self.chroma, self.neutral, (converted, target));
                 }
+                _ => fill((frame, source.or(luma)), &self.colour, 0, (converted, target)),
             }
-            target.write(&line, converted, y);
+        }
+        self.alpha.run(frame, converted);
+    }
+}
+
+/// Alpha of one depth into that of another.
+pub(super) struct AlphaConversion(Vec<u16>);
+
+impl AlphaConversion {
+    /// Between two formats of integers with these colour facts.
+    pub(super) fn new(from: (PixelFormat, Colour), to: (PixelFormat, Colour)) -> AlphaConversion {
+        AlphaConversion(table(from, to, Channel::Alpha))
+    }
+
+    /// Fills the alpha of `converted`, if it has one, from `frame`; what lacks alpha is opaque.
+    pub(super) fn run(&self, frame: &Frame, converted: &mut Frame) {
+        if let Some(target) = Component::of(converted.format(), Channel::Alpha) {
+            let source = Component::of(frame.format(), Channel::Alpha);
+            let opaque = converted.format().max_value() as u16;
+            fill((frame, source), &self.0, opaque, (converted, target));
         }
     }
 }
 
-/// What becomes of each sample up to `most_before`, with black and span before and after.
-fn scaled(most_before: u32, before: (i64, i64), most: u32, after: (i64, i64)) -> Vec<u16> {
-    let ((black, span), (new_black, new_span)) = (before, after);
+/// Fills a component from another by what `table` makes of each sample, or with a constant.
+fn fill(
+    (frame, source): (&Frame, Option<Component>),
+    table: &[u16],
+    constant: u16,
+    (converted, target): (&mut Frame, Component),
+) {
+    let size = converted.layout().planes()[target.plane];
+    let mut line = vec![constant; size.width];
+    for y in 0..size.height {
+        if let Some(source) = source {
+            source.read(frame, y, &mut line);
+            for sample in &mut line {
+                *sample = table.get(usize::from(*sample)).copied().unwrap_or_default();
+            }
+        }
+        target.write(&line, converted, y);
+    }
+}
+
+/// What becomes of each sample of `channel`, from 0 on.
+fn table(from: (PixelFormat, Colour), to: (PixelFormat, Colour), channel: Channel) -> Vec<u16> {
+    let [(black, span), (new_black, new_span)] = [from, to].map(|(format, colour)| {
+        let black = colour.zero_level(format, channel);
+        (i64::from(black), i64::from(colour.span(format, channel)))
+    });
+    let most = i64::from(to.0.max_value());
     let level = |v: i64| {
         // Rounded to the nearest, halves up.
         let share = (2 * (v - black) * new_span + span).div_euclid(2 * span);
-        (share + new_black).clamp(0, most.into()) as u16
+        (share + new_black).clamp(0, most) as u16
     };
-    (0..=most_before.into()).map(level).collect()
+    (0..=from.0.max_value().into()).map(level).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 
 use super::component::Component;
 use super::grid::Grid;
-use super::levels::LevelConversion;
+use super::levels::AlphaConversion;
 use crate::frame::{Channel, Colour, ColourModel, Frame, PixelFormat, rgb_of_yuv, yuv_of_rgb};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -23,8 +23,7 @@ pub(super) struct MatrixConversion {
     read: [Channel; 3],
     /// Those that are written, as many at a time as lie at the same places.
     groups: Vec<Group>,
-    /// Of alpha.
-    levels: LevelConversion,
+    alpha: AlphaConversion,
     threads: usize,
 }
 
@@ -97,7 +96,7 @@ impl MatrixConversion {
         Some(MatrixConversion {
             read,
             groups,
-            levels: LevelConversion::new((from, before), (to, after)),
+            alpha: AlphaConversion::new((from, before), (to, after)),
             threads: thread::available_parallelism()
                 .map_or(1, NonZeroUsize::get)
                 .min(MOST_THREADS),
@@ -119,7 +118,7 @@ impl MatrixConversion {
                 }
             }
         }
-        self.levels.run_alpha(frame, converted);
+        self.alpha.run(frame, converted);
     }
 
     /// The rows of a band of what a group writes, a share of them from each thread.

@@ -16,19 +16,16 @@ pub(crate) use loss::{divides, is_full_range_name, loss, lost_depth, nearest_nat
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
 
 use float::FloatConversion;
-use levels::LevelConversion;
+use levels::{AlphaConversion, LevelConversion};
 use matrix::MatrixConversion;
 use route::Route;
 
 use crate::frame::fact::matrix_name;
 use crate::frame::{
-    AllocationError, AlphaKind, Buffer, Colour, ColourModel, Frame, Layout, LayoutError, Pageable,
-    PixelFormat, Range, UnknownMatrix, luma_of_rgb, usual_matrix,
+    AllocationError, AlphaKind, Buffer, CHROMA_LEFT, Colour, ColourModel, Frame, Layout, LayoutError,
+    Pageable, PixelFormat, Range, UnknownMatrix, luma_of_rgb, usual_matrix,
 };
 use crate::media::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
-
-/// FFmpeg's number of the place of chroma where it is taken for the place of all that says nothing.
-const LEFT: u8 = 1;
 
 /// A conversion that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +80,7 @@ pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: 
             after.matrix = written_matrix(colour.matrix, height);
             after.range = Range::Limited;
             if to.chroma_subsampling() != (0, 0) && colour.chroma_location == 0 {
-                after.chroma_location = LEFT;
+                after.chroma_location = CHROMA_LEFT;
             }
         }
         (ColourModel::Rgb, ColourModel::Gray) => {
@@ -101,11 +98,7 @@ pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: 
         }
         // Said aloud, since the two families differ in what "unspecified" means.
         (ColourModel::Yuv, ColourModel::Gray) | (ColourModel::Gray, ColourModel::Yuv) => {
-            after.range = if colour.is_limited(from) {
-                Range::Limited
-            } else {
-                Range::Full
-            };
+            after.range = colour.assumed_range(from);
             if to.model() == ColourModel::Gray {
                 after.chroma_location = 0;
             } else if colour.matrix == 0 {
@@ -172,7 +165,7 @@ enum Method {
     /// The formulas between RGB and YUV.
     Matrix(MatrixConversion),
     /// Gray of RGB, and its alpha.
-    Luma(LevelConversion),
+    Luma(AlphaConversion),
 }
 
 impl Converter {
@@ -183,11 +176,7 @@ impl Converter {
         width: usize,
         height: usize,
     ) -> Result<Converter, ConvertError> {
-        let after = match format.is_float() || to.is_float() {
-            // Known when the way is.
-            true => colour,
-            false => colour_after(colour, format, to, height),
-        };
+        let after = colour_after(colour, format, to, height);
         Converter::between((format, colour), (to, after), width, height)
     }
 
@@ -200,25 +189,12 @@ impl Converter {
         width: usize,
         height: usize,
     ) -> Result<Converter, ConvertError> {
-        let (mut colour, mut method) = (written, None);
-        if from.is_float() || to.is_float() {
+        let (method, colour) = if from.is_float() || to.is_float() {
             let conversion = FloatConversion::new((from, read), to, (width, height))?;
-            colour = conversion.colour();
-            method = Some(Method::Float(conversion));
-        }
-        let levels = || LevelConversion::new((from, read), (to, written));
-        let method = match method {
-            Some(method) => method,
-            None => match route::route((from, read), (to, written), height)? {
-                Route::Levels => Method::Levels(levels()),
-                Route::Luma => Method::Luma(levels()),
-                Route::Matrix(matrix) => {
-                    let conversion =
-                        MatrixConversion::new((from, read), (to, written), matrix, (width, height));
-                    Method::Matrix(conversion.ok_or_else(|| UnknownMatrix(matrix_name(matrix)))?)
-                }
-                Route::Scale => scaling((from, read), (to, written), width, height)?,
-            },
+            let colour = conversion.colour();
+            (Method::Float(conversion), colour)
+        } else {
+            (of_integers((from, read), (to, written), width, height)?, written)
         };
         Ok(Converter {
             from,
@@ -298,7 +274,7 @@ impl Converter {
             Method::Float(conversion) => self.cut += conversion.run(frame, converted)?,
             Method::Levels(conversion) => conversion.run(frame, converted),
             Method::Matrix(conversion) => conversion.run(frame, converted),
-            Method::Luma(levels) => {
+            Method::Luma(alpha) => {
                 let primaries = match self.read.primaries {
                     2 => frame.metadata.primaries(),
                     stated => stated,
@@ -310,11 +286,29 @@ impl Converter {
                 };
                 let weights = luma_of_rgb(matrix, primaries);
                 luma::fill(frame, weights, (converted, self.colour));
-                levels.run_alpha(frame, converted);
+                alpha.run(frame, converted);
             }
         }
         Ok(())
     }
+}
+
+/// How integers are converted between formats with these colour facts.
+fn of_integers(
+    from: (PixelFormat, Colour),
+    to: (PixelFormat, Colour),
+    width: usize,
+    height: usize,
+) -> Result<Method, ConvertError> {
+    Ok(match route::route(from, to, height)? {
+        Route::Levels => Method::Levels(LevelConversion::new(from, to)),
+        Route::Luma => Method::Luma(AlphaConversion::new(from, to)),
+        Route::Matrix(matrix) => {
+            let conversion = MatrixConversion::new(from, to, matrix, (width, height));
+            Method::Matrix(conversion.ok_or_else(|| UnknownMatrix(matrix_name(matrix)))?)
+        }
+        Route::Scale => scaling(from, to, width, height)?,
+    })
 }
 
 /// swscale between formats with these colour facts.

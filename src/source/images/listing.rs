@@ -260,10 +260,12 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
     let mut files = Vec::new();
     let (mut broken, mut special) = (Vec::new(), Vec::new());
     for path in matches {
-        check_access(&path)?;
         if path.is_file() {
             files.push(path);
-        } else if path.is_symlink() && !path.exists() {
+            continue;
+        }
+        check_access(&path)?;
+        if path.is_symlink() && !path.exists() {
             broken.push(path);
         } else if path.exists() && !path.is_dir() {
             special.push(path);
@@ -386,10 +388,12 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
             continue;
         }
         if ImageKind::read(&path).is_some() {
-            check_access(&path)?;
             if path.is_file() {
                 files.push(path);
-            } else if path.is_symlink() && !path.exists() {
+                continue;
+            }
+            check_access(&path)?;
+            if path.is_symlink() && !path.exists() {
                 broken.push(path);
             } else if !path.is_dir() {
                 special.push(path);

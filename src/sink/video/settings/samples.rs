@@ -4,7 +4,9 @@
 use super::choice::FormatChoice;
 use super::stage::Staged;
 use crate::frame::fact::Fact;
-use crate::frame::{Colour, ColourModel, Frame, Layout, Range, RangeChange, Turn};
+use crate::frame::{
+    CHROMA_CENTRE, CHROMA_LEFT, Colour, ColourModel, Frame, Layout, Range, RangeChange, Turn,
+};
 use crate::media::convert::{self, Converter};
 use crate::media::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 use crate::sink::SinkError;
@@ -111,11 +113,9 @@ impl SampleSteps {
 /// FFmpeg's number of the place of chroma that pictures of a codec have where nothing is said: the middle in
 /// those before MPEG-2 and in JPEG, else the left.
 fn location_of(codec: &str) -> u8 {
-    const LEFT: u8 = 1;
-    const CENTRE: u8 = 2;
     match codec {
-        "mjpeg" | "mpeg1video" | "h261" | "h263" | "h263p" | "flv1" => CENTRE,
-        _ => LEFT,
+        "mjpeg" | "mpeg1video" | "h261" | "h263" | "h263p" | "flv1" => CHROMA_CENTRE,
+        _ => CHROMA_LEFT,
     }
 }
 

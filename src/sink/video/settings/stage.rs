@@ -8,7 +8,7 @@ use super::choice::{self, FormatChoice};
 use super::encoder::Hdr;
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
 use crate::frame::fact::{self, Fact, Facts, Samples};
-use crate::frame::{ColourModel, FieldOrder, Frame, Metadata, Range, SideData, Turn};
+use crate::frame::{ColourModel, FieldOrder, Frame, Metadata, SideData, Turn};
 use crate::media::convert::written_matrix;
 use crate::media::ffmpeg::{Access, Demuxer, EncoderSetup, for_stream};
 use crate::sink::SinkError;
@@ -194,8 +194,8 @@ impl VideoSink {
         let mut first = stated_beside_container(&frame.metadata, &self.info);
         // Full range is what gray has if nothing is said; decoders take gray of H.264 for YUV, of which they
         // assume limited range.
-        if layout.format().model() == ColourModel::Gray && first.colour.range == Range::Unspecified {
-            first.colour.range = Range::Full;
+        if layout.format().model() == ColourModel::Gray {
+            first.colour.range = first.colour.assumed_range(layout.format());
         }
         let choice = choice::choose_format(
             (self.kind, self.container.name()),

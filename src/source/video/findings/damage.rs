@@ -230,10 +230,12 @@ impl Damage {
         if extent == Extent::Broken {
             return Some("its blocks break off, and what comes behind is not read".to_owned());
         }
-        let short = self.short_of_index(demuxer, stream).filter(|_| !has_sought);
-        // Its list says what is to be read, whatever an edit list makes of the length.
-        if short.is_some() || !has_sought && demuxer.listed_packets(stream).is_some() {
-            return short;
+        if !has_sought {
+            let short = self.short_of_index(demuxer, stream);
+            // Its list says what is to be read, whatever an edit list makes of the length.
+            if short.is_some() || demuxer.listed_packets(stream).is_some() {
+                return short;
+            }
         }
         // Fragments, and an AVI file whose index is lost, may lack pieces in the middle.
         let is_indexed = demuxer.indexed_packets(stream).is_some();

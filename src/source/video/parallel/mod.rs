@@ -300,8 +300,8 @@ impl ParallelVideo {
             let (reading, supply) = (self.plan.reading.clone(), supply.clone());
             let (stream, packets) = (self.front.input.stream, Arc::clone(&self.packets));
             let open = move || {
-                let mut reader = VideoReader::open(&path, &options, stream, (&reading, number), &supply)?;
-                reader.count_in(packets);
+                let reader =
+                    VideoReader::open(&path, &options, stream, (&reading, number), &supply, packets)?;
                 Ok(Box::new(reader) as Box<dyn stretches::Reader>)
             };
             Box::new(open) as Open

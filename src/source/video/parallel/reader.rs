@@ -235,6 +235,7 @@ pub(super) struct VideoReader {
 }
 
 impl VideoReader {
+    /// Opens a reader of `stream`, which counts the packets of its stretches in `packets`.
     #[cfg_attr(
         not(feature = "cuda"),
         expect(unused_variables, reason = "only cards take turns")
@@ -245,6 +246,7 @@ impl VideoReader {
         stream: usize,
         (reading, number): (&Reading, usize),
         supply: &Supply,
+        packets: Arc<AtomicU64>,
     ) -> Result<VideoReader, SourceError> {
         let options = VideoSourceOptions {
             stream: Some(stream),
@@ -281,13 +283,8 @@ impl VideoReader {
                 end: None,
             },
             behind: None,
-            packets: Arc::default(),
+            packets,
         })
-    }
-
-    /// Has packets of its stretches counted in `packets`.
-    pub(super) fn count_in(&mut self, packets: Arc<AtomicU64>) {
-        self.packets = packets;
     }
 
     /// Goes to the first packet of the stretch.

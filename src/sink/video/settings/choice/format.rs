@@ -305,10 +305,7 @@ fn colour_for(
         after.chroma_location = 0;
     } else if !from_rgb && (facts.components <= 2) != (format.model() == ColourModel::Gray) {
         // Said aloud, since gray and YUV differ in what "unspecified" means.
-        after.range = match colour.is_limited(format) {
-            true => Range::Limited,
-            false => Range::Full,
-        };
+        after.range = colour.assumed_range(format);
     }
     if is_full_range_name(chosen) {
         after.range = Range::Full;
