@@ -8,11 +8,16 @@ use std::rc::Rc;
 /// Bytes that a header may take.
 pub(super) const HEADER: u64 = 1 << 20;
 
-/// A reader that ends when its budget is used up.
-pub(super) struct BudgetedReader<R> {
-    input: R,
+/// A reader that ends when its budget is used up. It is the same type for every input, so that decoders are
+/// compiled once.
+pub(super) struct BudgetedReader<'a> {
+    input: Box<dyn BufReadSeek + 'a>,
     left: ReadBudget,
 }
+
+trait BufReadSeek: BufRead + Seek {}
+
+impl<R: BufRead + Seek> BufReadSeek for R {}
 
 /// The bytes that a [`BudgetedReader`] reader may still read.
 #[derive(Clone)]
@@ -35,16 +40,16 @@ impl ReadBudget {
     }
 }
 
-impl<R: BufRead> BudgetedReader<R> {
-    pub(super) fn new(input: R, budget: &ReadBudget) -> BudgetedReader<R> {
+impl<'a> BudgetedReader<'a> {
+    pub(super) fn new(input: impl BufRead + Seek + 'a, budget: &ReadBudget) -> BudgetedReader<'a> {
         BudgetedReader {
-            input,
+            input: Box::new(input),
             left: budget.clone(),
         }
     }
 }
 
-impl<R: BufRead> BufRead for BudgetedReader<R> {
+impl BufRead for BudgetedReader<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let left = usize::try_from(self.left.0.get()).unwrap_or(usize::MAX);
         if left == 0 {
@@ -60,7 +65,7 @@ impl<R: BufRead> BufRead for BudgetedReader<R> {
     }
 }
 
-impl<R: BufRead> Read for BudgetedReader<R> {
+impl Read for BudgetedReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut there = self.fill_buf()?;
         let read = there.read(into)?;
@@ -69,7 +74,7 @@ impl<R: BufRead> Read for BudgetedReader<R> {
     }
 }
 
-impl<R: Seek> Seek for BudgetedReader<R> {
+impl Seek for BudgetedReader<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.input.seek(to)
     }

@@ -193,7 +193,7 @@ impl<S: Stored, const P: usize, const C: usize> Plain for Make<'_, S, P, C> {
     fn run(self) {
         let rows = self.from.rows.map(|row| &row[..self.luma.len()]);
         for (x, luma) in self.luma.iter_mut().enumerate() {
-            *luma = weighted_sum(&rows.map(|row| row[x]), &self.from.weights) as u16;
+            *luma = weighted_sum(&std::array::from_fn(|plane| rows[plane][x]), &self.from.weights) as u16;
         }
     }
 }
@@ -239,7 +239,7 @@ impl<S: Stored, const P: usize, const C: usize> Plain for PutDifference<'_, S, P
             .weights
             .map(|weights| weights.map(|weight| if weight == 0 { 0 } else { -1 }));
         for (x, &after) in after.iter().enumerate() {
-            let pixel = rows.map(|row| row[x]);
+            let pixel = std::array::from_fn(|plane| rows[plane][x]);
             let change = i32::from(after) - weighted_sum(&pixel, &from.weights) as i32;
             for ((to, samples), masks) in to.iter_mut().zip(pixel).zip(masks) {
                 to[x] = std::array::from_fn(|at| {

@@ -87,7 +87,8 @@ struct Integers(u32);
 impl<S: Stored> Arithmetic<S> for Integers {
     #[inline(always)]
     fn mixed(self, to: S, from: S, weight: f64, whole: f64) -> S {
-        let [to, from] = [to, from].map(|sample| f64::from((sample.level() >> self.0) as i32));
+        let to = f64::from((to.level() >> self.0) as i32);
+        let from = f64::from((from.level() >> self.0) as i32);
         let numerator = 2.0 * (to * (whole - weight) + from * weight) + whole;
         let quotient = (numerator + 0.5) * (0.5 / whole);
         S::of(floor_bits(quotient) << self.0)
@@ -101,7 +102,10 @@ struct Singles;
 impl Arithmetic<[u8; 4]> for Singles {
     #[inline(always)]
     fn mixed(self, to: [u8; 4], from: [u8; 4], weight: f64, whole: f64) -> [u8; 4] {
-        let [to, from] = [to, from].map(|sample| f64::from(f32::from_le_bytes(sample)));
+        let (to, from) = (
+            f64::from(f32::from_le_bytes(to)),
+            f64::from(f32::from_le_bytes(from)),
+        );
         let value = (to * (whole - weight) + from * weight) / whole;
         (value as f32).to_le_bytes()
     }

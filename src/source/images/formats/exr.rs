@@ -45,7 +45,7 @@ const MOST_PACKED: u64 = 20_000;
 const SAMPLES_OF_A_PIXEL: u64 = 4;
 
 struct Exr {
-    reader: Reader<BudgetedReader<BufReader<File>>>,
+    reader: Reader<BudgetedReader<'static>>,
     budget: ReadBudget,
     format: PixelFormat,
     /// The channels of the frame's samples, in their order.

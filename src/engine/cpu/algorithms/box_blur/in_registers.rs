@@ -12,6 +12,7 @@
 
 use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
+use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE, has_32_registers};
@@ -262,7 +263,8 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
                     }
                     if $k + 1 >= SIZE {
                         let row = $k + 1 - SIZE;
-                        let [even, odd] = sums.map(|sum| simd.multiply_high_words(sum, c.factor));
+                        let even = simd.multiply_high_words(sums[0], c.factor);
+                        let odd = simd.multiply_high_words(sums[1], c.factor);
                         let even = simd.shift_words_down(even, self.scale.down);
                         let odd = simd.and(simd.shift_words_up(odd, 8 - self.scale.down), c.high);
                         // SAFETY: 4 LANES bytes are writable at each of `to`.
@@ -303,27 +305,19 @@ impl<const SIZE: usize, const CHANNELS: usize> IntLoop for Make<'_, SIZE, CHANNE
             high: simd.splat(0xFF00_FF00_u32 as i32),
             ones: simd.splat(0x0101_0101),
         };
-        let mut to = [core::ptr::null_mut(); AT_ONCE];
-        for row in 0..AT_ONCE {
-            to[row] = self.out[row].as_mut_ptr();
-        }
+        let to = row_pointers::starts(&mut self.out);
         let step = 4 * L::LANES;
         let whole = self.samples / step * step;
         for x in (0..whole).step_by(step) {
             prefetch(simd, self.next, AT_ONCE * x, AT_ONCE * step);
             // SAFETY: the step ends within the rows of the result, which have `samples` bytes.
-            unsafe { self.step(simd, &constants, x, to.map(|to| to.wrapping_add(x))) };
+            unsafe { self.step(simd, &constants, x, row_pointers::offset(to, x as isize)) };
         }
         if whole < self.samples {
             let mut last = [[0_u8; TILE]; AT_ONCE];
             // SAFETY: the copies are a step long.
             unsafe {
-                self.step(
-                    simd,
-                    &constants,
-                    whole,
-                    last.each_mut().map(|row| row.as_mut_ptr()),
-                );
+                self.step(simd, &constants, whole, row_pointers::starts(&mut last));
             };
             for row in 0..AT_ONCE {
                 self.out[row][whole..].copy_from_slice(&last[row][..self.samples - whole]);

@@ -267,6 +267,15 @@ struct Change<'a, const COLUMNS: usize> {
     lines: [*mut u16; 4],
 }
 
+/// Element `x` of each line; before the line where that is negative.
+#[inline(always)]
+fn elements(mut lines: [*mut u16; 4], x: isize) -> [*mut u16; 4] {
+    for line in &mut lines {
+        *line = line.wrapping_offset(x);
+    }
+    lines
+}
+
 impl<const COLUMNS: usize> Change<'_, COLUMNS> {
     const GROUP: usize = pairs_of_a_group(COLUMNS);
 
@@ -291,7 +300,7 @@ impl<const COLUMNS: usize> Change<'_, COLUMNS> {
         // SAFETY: 4 LANES bytes are readable at both places, and 2 LANES words of each line from x / 2 on,
         // as this function requires.
         unsafe {
-            let at = self.lines.map(|line| line.offset(x / 2));
+            let at = elements(self.lines, x / 2);
             let (more, less) = (simd.load(from[0]), simd.load(from[1]));
             let mut columns = [
                 simd.sub_words(simd.and(more, low), simd.and(less, low)),
@@ -328,7 +337,8 @@ impl<const COLUMNS: usize> IntLoop for Change<'_, COLUMNS> {
         let mut before = [simd.splat(0); 2];
         let (step, samples) = (4 * L::LANES, self.rows[0].len());
         let whole = samples / TILE * TILE;
-        let (rows, ends) = (self.rows.map(<[u8]>::as_ptr), self.ends.map(<[u8]>::as_ptr));
+        let rows = [self.rows[0].as_ptr(), self.rows[1].as_ptr()];
+        let ends = [self.ends[0].as_ptr(), self.ends[1].as_ptr()];
         // SAFETY: the ends have a TILE before the row, of which this is the last step; steps up to `whole`
         // end within both rows, which have as many bytes; what follows are less than a TILE of the row, and
         // at most 17 bytes after it, in two TILEs of the ends. The lines have as many words.
@@ -338,18 +348,25 @@ impl<const COLUMNS: usize> IntLoop for Change<'_, COLUMNS> {
                 low,
                 &mut before,
                 -(step as isize),
-                ends.map(|e| e.add(TILE - step)),
+                [ends[0].add(TILE - step), ends[1].add(TILE - step)],
             );
             for x in (0..whole).step_by(step) {
-                self.step(simd, low, &mut before, x as isize, rows.map(|row| row.add(x)));
-            }
-            for x in (whole..samples + reach_of_groups(COLUMNS)).step_by(step) {
                 self.step(
                     simd,
                     low,
                     &mut before,
                     x as isize,
-                    ends.map(|e| e.add(TILE + x - whole)),
+                    [rows[0].add(x), rows[1].add(x)],
+                );
+            }
+            for x in (whole..samples + reach_of_groups(COLUMNS)).step_by(step) {
+                let at = TILE + x - whole;
+                self.step(
+                    simd,
+                    low,
+                    &mut before,
+                    x as isize,
+                    [ends[0].add(at), ends[1].add(at)],
                 );
             }
         }

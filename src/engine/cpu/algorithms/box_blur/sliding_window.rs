@@ -8,6 +8,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::row_sums::{RUNNING, Rest, add_steps};
+use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::store::requantize::{Divide, Requantize, store};
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
@@ -297,11 +298,11 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
         let mut last = [[0; 2 * TILE]; R];
         // One loop, compiled once, for the whole steps and for the partial last step, which goes to `last`.
         let parts = [
-            (0..whole, out.each_mut().map(|row| row.as_mut_ptr())),
-            (whole..samples, last.each_mut().map(|row| row.as_mut_ptr())),
+            (0..whole, row_pointers::starts(&mut out)),
+            (whole..samples, row_pointers::starts(&mut last)),
         ];
         for (part, to) in parts {
-            let to = to.map(|to| to.wrapping_sub(part.start * BYTES));
+            let to = row_pointers::offset(to, -((part.start * BYTES) as isize));
             for x in part.step_by(step) {
                 prefetch(simd, next, R * x * BYTES, R * step * BYTES);
                 // SAFETY: a whole step ends within `out`; `last` has room for TILE samples of two bytes, and

@@ -253,34 +253,57 @@ fn tile<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
     let width = if W > 0 { W } else { taps.width };
     let columns = if FOLDS { 2 * width - 1 } else { width };
     let reach = (columns - 1) * lines.step + V * S::LANES;
-    let mut all = lines.places.iter().zip(taps.weights.chunks_exact(width));
-    let mut next = || {
-        let Some((&place, weights)) = all.next() else {
-            unreachable!("there is a line for each row of the mask in each output row")
-        };
-        (&lines.memory[place + at..][..reach], lines.step, weights)
+    // There is a line for each row of the mask in each output row.
+    let mut all = TileLines {
+        taps,
+        width,
+        lines,
+        samples: at..at + reach,
+        next: 0,
     };
     if taps.height == 1 {
-        add::<S, V, 0, 1, FOLDS>(s, next(), &mut sums);
-        add::<S, V, 1, 2, FOLDS>(s, next(), &mut sums);
-        add::<S, V, 2, 3, FOLDS>(s, next(), &mut sums);
-        add::<S, V, 3, 4, FOLDS>(s, next(), &mut sums);
+        add::<S, V, 0, 1, FOLDS>(s, all.next(), &mut sums);
+        add::<S, V, 1, 2, FOLDS>(s, all.next(), &mut sums);
+        add::<S, V, 2, 3, FOLDS>(s, all.next(), &mut sums);
+        add::<S, V, 3, 4, FOLDS>(s, all.next(), &mut sums);
         return sums;
     }
-    add::<S, V, 0, 1, FOLDS>(s, next(), &mut sums);
-    add::<S, V, 0, 2, FOLDS>(s, next(), &mut sums);
-    add::<S, V, 0, 3, FOLDS>(s, next(), &mut sums);
+    add::<S, V, 0, 1, FOLDS>(s, all.next(), &mut sums);
+    add::<S, V, 0, 2, FOLDS>(s, all.next(), &mut sums);
+    add::<S, V, 0, 3, FOLDS>(s, all.next(), &mut sums);
     for _ in ROWS - 1..taps.height {
-        add::<S, V, 0, 4, FOLDS>(s, next(), &mut sums);
+        add::<S, V, 0, 4, FOLDS>(s, all.next(), &mut sums);
     }
-    add::<S, V, 1, 4, FOLDS>(s, next(), &mut sums);
-    add::<S, V, 2, 4, FOLDS>(s, next(), &mut sums);
-    add::<S, V, 3, 4, FOLDS>(s, next(), &mut sums);
+    add::<S, V, 1, 4, FOLDS>(s, all.next(), &mut sums);
+    add::<S, V, 2, 4, FOLDS>(s, all.next(), &mut sums);
+    add::<S, V, 3, 4, FOLDS>(s, all.next(), &mut sums);
     sums
 }
 
 /// One line's part of a tile: its samples, samples from a tap to the next, and the weights.
 type Line<'a, N> = (&'a [N], usize, &'a [[N; ROWS]]);
+
+/// The lines of a tile from the top down, each with its row of the mask.
+struct TileLines<'a, N> {
+    taps: &'a Taps<N>,
+    /// Taps of a line.
+    width: usize,
+    lines: Lines<'a, N>,
+    /// The samples that the tile reads of each line.
+    samples: Range<usize>,
+    next: usize,
+}
+
+impl<'a, N: Copy> TileLines<'a, N> {
+    #[inline(always)]
+    fn next(&mut self) -> Line<'a, N> {
+        let (k, lines) = (self.next, &self.lines);
+        self.next += 1;
+        let samples = &lines.memory[lines.places[k]..][self.samples.start..self.samples.end];
+        let weights = &self.taps.weights[k * self.width..][..self.width];
+        (samples, lines.step, weights)
+    }
+}
 
 /// Adds a line's products to the output rows from `FIRST` up to `END`.
 #[inline(always)]

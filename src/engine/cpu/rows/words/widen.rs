@@ -117,15 +117,15 @@ impl<const BYTES: usize> IntLoop for PairRows<'_, BYTES> {
         for at in (0..whole).step_by(step) {
             // SAFETY: the step ends within the rows, and `pair_rows` asserted room for it in `out`.
             unsafe {
-                let from = rows.map(|row| row.as_ptr().add(at));
+                let from = [rows[0].as_ptr().add(at), rows[1].as_ptr().add(at)];
                 pair_step::<L, BYTES>(simd, &words, from, out.add(at / BYTES), stride);
             }
         }
         if whole < rows[0].len() {
-            let last = rows.map(|row| padded_step(&row[whole..]));
+            let last = [padded_step(&rows[0][whole..]), padded_step(&rows[1][whole..])];
             // SAFETY: the copies are a step long, and `pair_rows` asserted room for another step in `out`.
             unsafe {
-                let from = last.each_ref().map(|row| row.as_ptr());
+                let from = [last[0].as_ptr(), last[1].as_ptr()];
                 pair_step::<L, BYTES>(simd, &words, from, out.add(whole / BYTES), stride);
             }
         }

@@ -12,6 +12,7 @@
 pub(super) mod unrolled;
 
 use super::taps::{Fold, Tap, Taps};
+use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::store::requantize::{
     Divide, HighWordRounding, JoinLimbs, Requantize, offset_and_store,
@@ -238,7 +239,8 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
         let high_words = HighWordRounding::new(simd, requantize.shift);
         let (divides, dividing) = (requantize.factor.is_some(), Divide::new(simd, requantize));
         let step = L::LANES * V;
-        let out = out.map(<[u8]>::as_mut_ptr);
+        let mut out = out;
+        let out = row_pointers::starts(&mut out);
         // The last, partial step goes here: at most TILE samples of two bytes.
         let mut last = [[0_u8; 2 * TILE]; R];
         let (mut phase, ahead) = (0, step % requantize.channels);
@@ -249,10 +251,9 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
             let is_whole = samples - x >= step;
             prefetch(simd, lines.next, R * x * BYTES, R * step * BYTES);
             let to = if is_whole {
-                // SAFETY: `convolve` asserted that each row has `samples` samples.
-                out.map(|row| unsafe { row.add(x * BYTES) })
+                row_pointers::offset(out, (x * BYTES) as isize)
             } else {
-                last.each_mut().map(|row| row.as_mut_ptr())
+                row_pointers::starts(&mut last)
             };
             let mut sums: Sums<L::V, P, V, R> = [[[zero; V]; R]; P];
             // High words are rounded without a start value.

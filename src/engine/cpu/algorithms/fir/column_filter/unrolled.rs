@@ -8,6 +8,7 @@
 
 use super::Lines;
 use crate::engine::cpu::algorithms::fir::taps::Tap;
+use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::prefetch;
 use crate::engine::cpu::rows::store::requantize::{Divide, HighWordRounding, JoinLimbs, Requantize};
 use crate::engine::cpu::simd::unroll::unroll;
@@ -210,12 +211,18 @@ impl Unrolled<'_> {
         let taps = <[Tap; N]>::try_from(self.taps).unwrap_or_else(|_| unreachable!("{N} taps"));
         self.check(P);
         assert!(out.iter().all(|row| row.len() >= samples * BYTES));
+        let mut from = [std::ptr::null(); N];
+        let mut weights = [[0; 2]; N];
+        for (k, tap) in taps.iter().enumerate() {
+            from[k] = self.lines.elements[tap.at..].as_ptr();
+            weights[k] = [tap.weights[0], tap.weights[1]];
+        }
         // The assertions here and in `check` bound every read, which goes up to a multiple of TILE, and every
         // write.
         let rows = Rows::<BYTES, P, N, WAY, R> {
-            from: taps.map(|tap| self.lines.elements[tap.at..].as_ptr()),
+            from,
             beyond: self.lines.elements[self.beyond..].as_ptr(),
-            weights: taps.map(|tap| [tap.weights[0], tap.weights[1]]),
+            weights,
             requantize: self.requantize,
             lines: self.lines,
             uniform: self.uniform,
@@ -436,23 +443,18 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         let whole = samples / step * step;
         let mut last = [[0_u8; 2 * TILE]; R];
         let parts = [
-            (0..whole, self.out.each_mut().map(|row| row.as_mut_ptr())),
-            (whole..samples, last.each_mut().map(|row| row.as_mut_ptr())),
+            (0..whole, row_pointers::starts(&mut self.out)),
+            (whole..samples, row_pointers::starts(&mut last)),
         ];
         for (part, to) in parts {
-            let to = to.map(|to| to.wrapping_sub(part.start * BYTES));
+            let to = row_pointers::offset(to, -((part.start * BYTES) as isize));
             for x in part.step_by(step) {
                 prefetch(simd, self.lines.next, R * x * BYTES, R * step * BYTES);
                 // SAFETY: lines can be read up to a multiple of TILE. A whole step ends within the rows; the
                 // partial one goes to `last`, which has room for TILE samples of two bytes.
                 unsafe {
-                    self.step(
-                        simd,
-                        &constants,
-                        order,
-                        x,
-                        to.map(|row| row.wrapping_add(x * BYTES)),
-                    );
+                    let to = row_pointers::offset(to, (x * BYTES) as isize);
+                    self.step(simd, &constants, order, x, to);
                 }
             }
         }

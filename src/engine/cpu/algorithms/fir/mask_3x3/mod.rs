@@ -23,6 +23,7 @@ use super::folded::folded;
 use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
+use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, next_result, prefetch};
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::sample::range;
@@ -423,7 +424,7 @@ impl Make<'_> {
         let mut x = 0;
         while x < samples {
             let mut from = self.rows.map(<[u8]>::as_ptr);
-            let mut to = self.out.each_mut().map(|row| row.as_mut_ptr());
+            let mut to = row_pointers::starts(&mut self.out);
             let mut end = samples.saturating_sub(size + channels - 1);
             if x == 0 || x >= end {
                 end = x + size;
