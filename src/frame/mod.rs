@@ -16,7 +16,7 @@ pub(crate) use crate::messages::metadata_limit::too_large;
 pub use decoded::Decoded;
 pub use facts::{AlphaKind, Colour, Range, Turn, TurnError, UnknownMatrix, fact};
 #[cfg(feature = "ffmpeg")]
-pub(crate) use facts::{CHROMA_CENTRE, CHROMA_LEFT, usual_matrix, yuv_of_rgb};
+pub(crate) use facts::{CHROMA_CENTRE, CHROMA_LEFT, levels, usual_matrix, yuv_of_rgb};
 pub(crate) use facts::{RangeChange, YCGCO, luma_of_rgb, rgb_of_yuv};
 pub use format::{
     Channel, ColourModel, Layout, LayoutError, MAX_CHANNELS, MAX_PLANES, PixelFormat, Plane, PlaneFormat,

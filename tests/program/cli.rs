@@ -878,6 +878,24 @@ fn between_two_ffmpegs_every_frame_arrives() {
     );
 }
 
+#[test]
+fn y4m_has_its_own_writer_under_any_name() {
+    let folder = Folder::new();
+    let (input, named) = (folder.name("in.mkv"), folder.name("named.y4m"));
+    let source = "testsrc2=s=64x48:r=30000/1001:d=0.2";
+    ffmpeg(&[
+        "-f", "lavfi", "-i", source, "-c:v", "ffv1", "-pix_fmt", "gbrp", &input,
+    ]);
+    filter(0, &[&input, &named, "--filter", "soft", "-q"]);
+    let expected = fs::read(&named).unwrap();
+    for (name, format) in [("a.bin", "y4m"), ("a.png", "yuv4mpegpipe")] {
+        let out = folder.name(name);
+        filter(0, &[&input, &out, "--filter", "soft", "--format", format, "-q"]);
+        assert!(fs::read(&out).unwrap() == expected, "{name}");
+    }
+    assert_eq!(probe(&named, "stream=r_frame_rate"), "30000/1001");
+}
+
 /// Matroska wants to know the rate of AAC before the first packet, which transport streams do not say, unless
 /// it can go back.
 #[test]

@@ -800,25 +800,23 @@ fn what_the_output_would_overwrite_is_refused() {
 fn what_of_a_part_is_not_used_is_a_warning_and_an_error_where_strict() {
     let folder = Folder::new();
     let (clip, out) = (folder.clip("yuv420p"), folder.path("out.mkv"));
-    // More mattes than frames, and a region that leaves the picture: warnings, and errors where strict.
+    // More mattes than frames: a warning, and an error where strict.
     let long = folder.noise("long", 31);
-    for (options, part) in [
-        (
-            ["--matte", &long],
-            "long has more pictures than the input: 30 were used",
-        ),
-        (
-            ["--region", "0..1 4x4+90+1 -> 4x4+110+1"],
-            "lay wholly outside of the picture",
-        ),
-    ] {
-        let text = filtered(&[&[&clip, &out, "-f", BOX][..], &options].concat());
-        let warnings: Vec<&str> = text.lines().filter(|l| l.starts_with("warning: ")).collect();
-        assert!(warnings.len() == 1 && warnings[0].contains(part), "{text}");
-        fs::remove_file(&out).unwrap();
-        let (code, text) = refused(&[&[&clip, &out, "-f", BOX, "--strict"][..], &options].concat());
-        assert!(code == 1 && text.contains(part), "{text}");
-        assert!(!Path::new(&out).exists(), "a strict run left an output");
+    let (options, part) = (
+        ["--matte", &long],
+        "long has more pictures than the input: 30 were used",
+    );
+    let text = filtered(&[&[&clip, &out, "-f", BOX][..], &options].concat());
+    let warnings: Vec<&str> = text.lines().filter(|l| l.starts_with("warning: ")).collect();
+    assert!(warnings.len() == 1 && warnings[0].contains(part), "{text}");
+    fs::remove_file(&out).unwrap();
+    let (code, text) = refused(&[&[&clip, &out, "-f", BOX, "--strict"][..], &options].concat());
+    assert!(code == 1 && text.contains(part), "{text}");
+    assert!(!Path::new(&out).exists(), "a strict run left an output");
+    // What leaves the picture, or comes into it, is ordinary.
+    for region in ["0..1 4x4+90+1 -> 4x4+110+1", "0..1 4x4-20+1 -> 4x4+10+1"] {
+        let text = filtered(&[&clip, &out, "-f", BOX, "--strict", "--region", region]);
+        assert!(!text.contains("warning"), "{text}");
     }
 }
 

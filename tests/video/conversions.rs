@@ -110,27 +110,34 @@ fn deep_rgb_becomes_yuv_by_the_formulas() {
 }
 
 #[test]
-fn white_stays_white_whatever_the_depth_and_range() {
+fn levels_keep_their_meaning_whatever_the_depth_and_range() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in.mkv");
     // Samples alone state no range, so that YUV of gray is limited.
-    for (from, white, range, encoder, to, expected) in [
+    for (from, level, range, encoder, to, expected) in [
         ("gray", 255_u16, "pc", "rawvideo", "nv12", [235, 128]),
         ("gray10le", 1023, "pc", "rawvideo", "p010le", [940 << 6, 512 << 6]),
+        // Range and depth in one rounding: 64 + 77 * 876 / 255. Of 8 bits in between it would be 328.
+        ("gray", 77, "pc", "rawvideo", "p010le", [329 << 6, 512 << 6]),
         ("yuv420p", 255, "pc", "ffv1", "yuv420p10le", [1023, 512]),
         ("yuv420p", 235, "tv", "rawvideo", "p016le", [235 << 8, 128 << 8]),
         ("yuv420p10le", 940, "tv", "ffv1", "gbrp10le", [1023, 1023]),
         ("yuv444p12le", 4095, "pc", "ffv1", "gbrp16le", [65535, 65535]),
         ("gray", 235, "tv", "ffv1", "gbrp16le", [65535, 65535]),
     ] {
-        let (raw, centre) = (folder.path().join("in.raw"), white.next_power_of_two() / 2);
+        let raw = folder.path().join("in.raw");
+        let centre: u16 = match from {
+            _ if from.ends_with("10le") => 512,
+            _ if from.ends_with("12le") => 2048,
+            _ => 128,
+        };
         let chroma = match from {
             _ if from.starts_with("gray") => 0,
             "yuv444p12le" => 2 * 64 * 48,
             _ => 64 * 48 / 2,
         };
-        let words = std::iter::repeat_n(white, 64 * 48).chain(std::iter::repeat_n(centre, chroma));
-        let bytes = if white < 256 { 1 } else { 2 };
+        let words = std::iter::repeat_n(level, 64 * 48).chain(std::iter::repeat_n(centre, chroma));
+        let bytes = if centre == 128 { 1 } else { 2 };
         fs::write(
             &raw,
             words
@@ -167,6 +174,54 @@ fn white_stays_white_whatever_the_depth_and_range() {
         let bytes = if to == "nv12" { 1 } else { 2 };
         let found = first_samples(&output, to, &sizes, bytes);
         assert_eq!(found[0][..2], expected, "{from} {range} to {to}");
+    }
+}
+
+#[test]
+fn gray_of_limited_range_becomes_files_of_full_range() {
+    let folder = tempfile::tempdir().unwrap();
+    let (raw, input) = (folder.path().join("gray.raw"), folder.path().join("gray.mkv"));
+    let levels = [0_u8, 16, 77, 128, 200, 235, 255];
+    let frames = levels.iter().flat_map(|&level| vec![level; 64 * 48]);
+    fs::write(&raw, frames.collect::<Vec<u8>>()).unwrap();
+    let read = [
+        "-f",
+        "rawvideo",
+        "-video_size",
+        "64x48",
+        "-pixel_format",
+        "gray",
+        "-i",
+    ];
+    let made = ["-vf", "setparams=range=tv", "-c:v", "ffv1", "-color_range", "tv"];
+    ffmpeg(
+        &[
+            &read[..],
+            &[raw.to_str().unwrap()],
+            &made[..],
+            &[input.to_str().unwrap()],
+        ]
+        .concat(),
+    );
+    for kind in ["png", "tif", "pgm"] {
+        let output = folder.path().join(kind);
+        fs::create_dir(&output).unwrap();
+        filter(
+            input.to_str().unwrap(),
+            &output.join(format!("%d.{kind}")),
+            &["--strict"],
+        );
+        for (number, level) in levels.into_iter().enumerate() {
+            let file = output.join(format!("{number}.{kind}"));
+            let gray = ["-f", "rawvideo", "-pix_fmt", "gray", "-"];
+            let found = ffmpeg(&[&["-i", file.to_str().unwrap()], &gray[..]].concat());
+            let exact = (f64::from(level) - 16.0) * 255.0 / 219.0;
+            assert_eq!(
+                f64::from(found[0]),
+                exact.round().clamp(0.0, 255.0),
+                "{kind} {level}"
+            );
+        }
     }
 }
 

@@ -76,6 +76,11 @@ impl FromStr for Output {
     }
 }
 
+/// True for FFmpeg's names of YUV4MPEG2, for which there is a writer of our own.
+fn is_y4m_container(name: &str) -> bool {
+    matches!(name, "yuv4mpegpipe" | "y4m")
+}
+
 /// The stream that an output is opened for, and how it is encoded.
 struct Stream<'a> {
     info: &'a StreamInfo,
@@ -142,6 +147,7 @@ impl Output {
             ));
         }
         let images = matches!(self, Output::Images(_));
+        let is_other = |name: &str| !matches!(self, Output::Y4m(_)) || !is_y4m_container(name);
         let says_pictures_alone = *self != Output::Null && encoding.streams == Some(Streams::Video);
         let given = [
             (encoding.encoder.is_some(), "--encoder"),
@@ -149,7 +155,7 @@ impl Output {
             (encoding.preset.is_some(), "--preset"),
             (!encoding.encoder_option.is_empty(), "--encoder-option"),
             (encoding.encoder_threads.is_some(), "--encoder-threads"),
-            (encoding.format.is_some(), "--format"),
+            (encoding.format.as_deref().is_some_and(is_other), "--format"),
             (encoding.no_audio, "--no-audio"),
             (encoding.no_subtitles, "--no-subtitles"),
             (encoding.streams.is_some() && !says_pictures_alone, "--streams"),
@@ -274,9 +280,13 @@ impl Output {
         }
     }
 
-    /// The same as a video file if the user chose a container, whatever the name ends in.
+    /// The same as a video file, or as YUV4MPEG2, if the user chose a container, whatever the name ends in.
     pub(crate) fn with_container(self, container: Option<&str>) -> Output {
         match (self, container) {
+            (Output::Images(path) | Output::Video(path), Some(name)) if is_y4m_container(name) => {
+                Output::Y4m(path)
+            }
+            (output @ Output::Y4m(_), Some(name)) if is_y4m_container(name) => output,
             (Output::Images(path) | Output::Y4m(path), Some(_)) if path != Path::new(PIPE) => {
                 Output::Video(path)
             }

@@ -14,4 +14,6 @@ pub(crate) use matrix::{YCGCO, luma_of_rgb, rgb_of_yuv};
 #[cfg(feature = "ffmpeg")]
 pub(crate) use matrix::{usual_matrix, yuv_of_rgb};
 pub(crate) use range::RangeChange;
+#[cfg(feature = "ffmpeg")]
+pub(crate) use range::levels;
 pub use turn::{Turn, TurnError};

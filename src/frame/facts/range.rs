@@ -1,8 +1,18 @@
-//! Full range to limited range and back, sample by sample, rounded exactly.
+//! Integer samples of one depth and range into those of another, where black, white and the centre of chroma
+//! keep their meaning.
+//!
+//! ```text
+//!   round((v - black before) * span / span before) + black
+//!
+//!                        black           span
+//!   full range, RGB      0               2^depth - 1
+//!   limited range, luma  16 * 2^(d-8)    219 * 2^(d-8)
+//!                chroma  2^(d-1)         224 * 2^(d-8)     in full range 2^d - 1
+//! ```
 
-use crate::frame::{Channel, Frame, PixelFormat, Range};
+use crate::frame::{Channel, Colour, Frame, PixelFormat, Range};
 
-/// Stretches or compresses the samples of one format.
+/// From full range to limited range and back, within one format.
 pub(crate) struct RangeChange {
     to: Range,
     luma: Vec<u16>,
@@ -12,25 +22,18 @@ pub(crate) struct RangeChange {
 impl RangeChange {
     /// From limited to full range, or the other way round.
     pub(crate) fn new(format: PixelFormat, to: Range) -> RangeChange {
-        let max = i64::from(format.max_value());
-        let unit = 1_i64 << (format.depth() - 8);
-        let centre = 1_i64 << (format.depth() - 1);
-        let scaled = |value: i64, span: i64| match to {
-            Range::Full => rounded(value * max, span),
-            Range::Limited | Range::Unspecified => rounded(value * span, max),
+        let with = |range| {
+            let colour = Colour::default();
+            (format, Colour { range, ..colour })
         };
-        let clamped = |value: i64| value.clamp(0, max) as u16;
-        let luma = (0..=max).map(|v| {
-            clamped(match to {
-                Range::Full => scaled(v - 16 * unit, 219 * unit),
-                Range::Limited | Range::Unspecified => 16 * unit + scaled(v, 219 * unit),
-            })
-        });
-        let chroma = (0..=max).map(|v| clamped(centre + scaled(v - centre, 224 * unit)));
+        let from = match to {
+            Range::Full => Range::Limited,
+            Range::Limited | Range::Unspecified => Range::Full,
+        };
         RangeChange {
             to,
-            luma: luma.collect(),
-            chroma: chroma.collect(),
+            luma: levels(with(from), with(to), Channel::Luma),
+            chroma: levels(with(from), with(to), Channel::Cb),
         }
     }
 
@@ -69,9 +72,20 @@ impl RangeChange {
     }
 }
 
-/// `num / den`, halves away from zero.
-fn rounded(num: i64, den: i64) -> i64 {
-    (2 * num.abs() + den) / (2 * den) * num.signum()
+/// What becomes of each sample of `channel`, from 0 on, between two formats of integers with these colour
+/// facts.
+pub(crate) fn levels(from: (PixelFormat, Colour), to: (PixelFormat, Colour), channel: Channel) -> Vec<u16> {
+    let [(black, span), (new_black, new_span)] = [from, to].map(|(format, colour)| {
+        let black = colour.zero_level(format, channel);
+        (i64::from(black), i64::from(colour.span(format, channel)))
+    });
+    let most = i64::from(to.0.max_value());
+    let level = |v: i64| {
+        // Rounded to the nearest, halves up.
+        let share = (2 * (v - black) * new_span + span).div_euclid(2 * span);
+        (share + new_black).clamp(0, most) as u16
+    };
+    (0..=from.0.max_value().into()).map(level).collect()
 }
 
 #[cfg(test)]

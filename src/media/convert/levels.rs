@@ -1,20 +1,9 @@
-//! Integer samples of one depth and range into those of another, where black, white and the centre of chroma
-//! keep their meaning; each component goes to its place. swscale shifts samples, so that white of 8 bits
-//! becomes 65283 of 65535, takes all grays for full range, and leaves chroma of gray in nv12 without a value.
-//!
-//! ```text
-//!   round((v - black before) * span / span before) + black
-//!
-//!                        black           span
-//!   full range, RGB      0               2^depth - 1
-//!   limited range, luma  16 * 2^(d-8)    219 * 2^(d-8)
-//!                chroma  2^(d-1)         224 * 2^(d-8)     in full range 2^d - 1
-//! ```
-//!
-//! Gray of YUV is its luma, in its range.
+//! Integer samples of one format into those of another by their levels; each component goes to its place.
+//! swscale shifts samples, so that white of 8 bits becomes 65283 of 65535, takes all grays for full range,
+//! and leaves chroma of gray in nv12 without a value. Gray of YUV is its luma, in its range.
 
 use super::component::Component;
-use crate::frame::{Channel, Colour, Frame, PixelFormat};
+use crate::frame::{Channel, Colour, Frame, PixelFormat, levels};
 
 /// Samples of one format and range into those of another, without a matrix.
 pub(super) struct LevelConversion {
@@ -31,8 +20,8 @@ impl LevelConversion {
     pub(super) fn new(from: (PixelFormat, Colour), to: (PixelFormat, Colour)) -> LevelConversion {
         LevelConversion {
             // A colour of RGB has the levels of luma in full range.
-            colour: table(from, to, Channel::Luma),
-            chroma: table(from, to, Channel::Cb),
+            colour: levels(from, to, Channel::Luma),
+            chroma: levels(from, to, Channel::Cb),
             neutral: to.1.zero_level(to.0, Channel::Cb) as u16,
             alpha: AlphaConversion::new(from, to),
         }
@@ -62,7 +51,7 @@ pub(super) struct AlphaConversion(Vec<u16>);
 impl AlphaConversion {
     /// Between two formats of integers with these colour facts.
     pub(super) fn new(from: (PixelFormat, Colour), to: (PixelFormat, Colour)) -> AlphaConversion {
-        AlphaConversion(table(from, to, Channel::Alpha))
+        AlphaConversion(levels(from, to, Channel::Alpha))
     }
 
     /// Fills the alpha of `converted`, if it has one, from `frame`; what lacks alpha is opaque.
@@ -93,21 +82,6 @@ fn fill(
         }
         target.write(&line, converted, y);
     }
-}
-
-/// What becomes of each sample of `channel`, from 0 on.
-fn table(from: (PixelFormat, Colour), to: (PixelFormat, Colour), channel: Channel) -> Vec<u16> {
-    let [(black, span), (new_black, new_span)] = [from, to].map(|(format, colour)| {
-        let black = colour.zero_level(format, channel);
-        (i64::from(black), i64::from(colour.span(format, channel)))
-    });
-    let most = i64::from(to.0.max_value());
-    let level = |v: i64| {
-        // Rounded to the nearest, halves up.
-        let share = (2 * (v - black) * new_span + span).div_euclid(2 * span);
-        (share + new_black).clamp(0, most) as u16
-    };
-    (0..=from.0.max_value().into()).map(level).collect()
 }
 
 #[cfg(test)]

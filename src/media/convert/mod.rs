@@ -208,6 +208,12 @@ impl Converter {
         })
     }
 
+    /// The same conversion of frames of another range.
+    pub(crate) fn of_range(&self, range: Range) -> Result<Converter, ConvertError> {
+        let read = Colour { range, ..self.read };
+        Converter::between((self.from, read), (self.to, self.colour), self.width, self.height)
+    }
+
     /// What frames it converts: format, colour facts, width and height.
     pub fn input(&self) -> (PixelFormat, Colour, usize, usize) {
         (self.from, self.read, self.width, self.height)

@@ -19,7 +19,7 @@ use super::{IndexedSink, Rules, SinkError, Written};
 use crate::annotations::{self, Annotations, Arrangement};
 use crate::frame::Channel;
 use crate::frame::fact::{Fact, Samples};
-use crate::frame::{ColourModel, Frame, Range, Remarks, Turn};
+use crate::frame::{ColourModel, Frame, Range, RangeChange, Remarks, Turn};
 use crate::media::still::ImageKind;
 use crate::source::StreamInfo;
 use crate::wording::counted;
@@ -369,7 +369,7 @@ impl Images {
             .see_alone(&metadata, samples, |fact, value, _| match (fact, turn) {
                 (Fact::Rotation, Some(_)) => Outcome::Converted(format!("pictures turned: {value}")),
                 (Fact::Rotation, None) => Outcome::Lost,
-                // Gray of limited range has a warning of its own.
+                // Gray is brought to full range below.
                 (Fact::Range, _) => Outcome::Carried,
                 // Without words, as the picture before said it.
                 (Fact::Transfer, _)
@@ -388,10 +388,18 @@ impl Images {
             })
             .map_err(unsupported)?;
         drop(ledger);
-        match turn {
-            Some(turn) => turn.apply(&frame).map_err(|e| unsupported(e.to_string())),
-            None => Ok(frame),
+        let mut frame = match turn {
+            Some(turn) => turn.apply(&frame).map_err(|e| unsupported(e.to_string()))?,
+            None => frame,
+        };
+        let is_gray = samples.model == ColourModel::Gray && !frame.format().is_float();
+        if is_gray && samples.is_limited(metadata.colour.range) {
+            RangeChange::new(frame.format(), Range::Full).apply(&mut frame);
+            self.shared()
+                .notes
+                .insert("gray of limited range was brought to full range, which image files have".to_owned());
         }
+        Ok(frame)
     }
 
     fn encode(
@@ -441,13 +449,6 @@ impl Images {
         };
         if kind == ImageKind::Hdr {
             self.bring_to_radiance(&mut picture.pixels, part)?;
-        }
-        if frame.format().model() == ColourModel::Gray && frame.metadata.colour.range == Range::Limited {
-            self.lose(
-                part,
-                "image files are full range: gray of limited range was written as it is, black at 16"
-                    .to_owned(),
-            )?;
         }
         let refused = |e| match e {
             ImageError::IoError(cause) => part.failed(cause),

@@ -16,8 +16,8 @@
 //! ```
 //!
 //! `plane_filter.rs` has the trait of all algorithms; `component.rs` loads rows for algorithms in plain Rust;
-//! `row_pointers.rs` has the places in rows that a loop writes together; `span.rs` maps a part of a row with its
-//! halo to pixels of the row.
+//! `row_pointers.rs` has the places in rows that a loop writes together; `span.rs` maps a part of a row with
+//! its halo to pixels of the row.
 
 pub(super) mod border;
 pub(super) mod component;

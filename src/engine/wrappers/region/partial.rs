@@ -129,6 +129,12 @@ impl Partial {
             let region = present.region;
             let at = present.at.stored(turn, (width, height));
             let Some(area) = at.within(width, height) else {
+                let is_inside =
+                    |end: &Rectangle| end.stored(turn, (width, height)).within(width, height).is_some();
+                // It comes into the picture, or leaves it.
+                if [region.first, region.last].iter().any(is_inside) {
+                    continue;
+                }
                 match &mut self.frames_outside {
                     Some(frames_outside) => frames_outside.frames += 1,
                     None => {

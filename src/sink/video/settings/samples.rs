@@ -17,12 +17,12 @@ use crate::sink::video::VideoSink;
 pub(in crate::sink::video) struct SampleSteps {
     /// Colour facts of the stream, where a frame says nothing.
     stream_colour: Colour,
-    /// The range that all frames are brought to, where it is not theirs.
+    turn: Option<Turn>,
+    /// To what the encoder takes, or what swscale makes that of; in one rounding with the range.
+    converter: Option<Converter>,
+    /// The range that frames are brought to where they are not converted, and it is not theirs.
     limited: bool,
     range_change: Option<RangeChange>,
-    turn: Option<Turn>,
-    /// To what the encoder takes, or what swscale makes that of.
-    converter: Option<Converter>,
 }
 
 impl VideoSink {
@@ -33,18 +33,19 @@ impl VideoSink {
         staged: &Staged,
     ) -> Result<(Option<(Scaler, Picture)>, SampleSteps), SinkError> {
         let choice = &staged.choice;
-        let mut colour = staged.first.colour;
+        let colour = staged.first.colour;
         let mut format = layout.format();
         let is_rgb = [format.model(), staged.output.model].contains(&ColourModel::Rgb);
+        let mut brought = colour;
         if !is_rgb && choice.range_is_changed {
-            colour.range = choice.colour.range;
+            brought.range = choice.colour.range;
         }
         let mut steps = SampleSteps {
             stream_colour: self.info.colour,
-            limited: colour.is_limited(format),
-            range_change: None,
             turn: staged.turn,
             converter: None,
+            limited: brought.is_limited(format),
+            range_change: None,
         };
         if !choice.converts {
             return Ok((None, steps));
@@ -63,13 +64,13 @@ impl VideoSink {
                 if native.name() == choice.format.name() {
                     return Ok((None, steps));
                 }
-                (format, colour) = to;
+                (format, brought) = to;
             }
         }
         let own = AvFormat::from_name(format.name())
             .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {format}")))?;
         let layout = Layout::new(format, width, height, 64).map_err(|e| self.unsupported(e.to_string()))?;
-        let made = make_scaler(&layout, own, colour, choice).map_err(|e| {
+        let made = make_scaler(&layout, own, brought, choice).map_err(|e| {
             self.unsupported(format!(
                 "swscale cannot convert {format} to {}: {e}",
                 choice.format.name()
@@ -93,7 +94,8 @@ impl SampleSteps {
 
     /// Brings a frame to the output's range and orientation, and converts it where swscale is inexact.
     pub(in crate::sink::video) fn run(&mut self, mut frame: Frame) -> Result<Frame, AvError> {
-        if self.changes_range(&frame) {
+        let converts = self.converter.is_some();
+        if !converts && self.changes_range(&frame) {
             let to = if self.limited { Range::Limited } else { Range::Full };
             self.range_change
                 .get_or_insert_with(|| RangeChange::new(frame.format(), to))
@@ -104,6 +106,13 @@ impl SampleSteps {
             frame.metadata.side_data.retain(|b| b.fact != Fact::Rotation);
         }
         if let Some(converter) = &mut self.converter {
+            let (format, read, ..) = converter.input();
+            let colour = merged(frame.metadata.colour, self.stream_colour);
+            if colour.is_limited(format) != read.is_limited(format) {
+                *converter = converter
+                    .of_range(colour.range)
+                    .map_err(|_| AvError::no_memory())?;
+            }
             frame = converter.convert(&frame).map_err(|_| AvError::no_memory())?;
         }
         Ok(frame)
