@@ -312,3 +312,106 @@ fn gray_of_rgb_is_the_luma_of_the_matrix_that_is_stated() {
     let found = first_samples(&output, "gray", &[64 * 48], 1);
     assert_eq!(found, [[luma]]);
 }
+
+/// Packed RGB: FFmpeg's name of its little-endian or only form, bits of a word, and for red, green and blue
+/// the lowest bit and how many there are, as FFmpeg's list of pixel formats draws them.
+type Packed = (&'static str, u32, [(u32, u32); 3]);
+const PACKED: [Packed; 12] = [
+    ("rgb565le", 16, [(11, 5), (5, 6), (0, 5)]),
+    ("bgr565le", 16, [(0, 5), (5, 6), (11, 5)]),
+    ("rgb555le", 16, [(10, 5), (5, 5), (0, 5)]),
+    ("bgr555le", 16, [(0, 5), (5, 5), (10, 5)]),
+    ("rgb444le", 16, [(8, 4), (4, 4), (0, 4)]),
+    ("bgr444le", 16, [(0, 4), (4, 4), (8, 4)]),
+    ("rgb8", 8, [(5, 3), (2, 3), (0, 2)]),
+    ("bgr8", 8, [(0, 3), (3, 3), (6, 2)]),
+    ("rgb4_byte", 8, [(3, 1), (1, 2), (0, 1)]),
+    ("bgr4_byte", 8, [(0, 1), (1, 2), (3, 1)]),
+    ("rgb4", 4, [(3, 1), (1, 2), (0, 1)]),
+    ("bgr4", 4, [(0, 1), (1, 2), (3, 1)]),
+];
+
+/// Words of pixels with all values of each component, and with bits that mean nothing.
+fn words_of(bits: u32) -> Vec<u32> {
+    let most = u32::MAX >> (32 - bits);
+    let mut words: Vec<u32> = (0..1023).map(|n| (n * 97 * 65) & most).collect();
+    words.push(most);
+    words
+}
+
+/// The words in bytes, in one of the two orders.
+fn in_bytes(words: &[u32], bits: u32, is_big: bool) -> Vec<u8> {
+    if bits == 4 {
+        return words
+            .chunks(2)
+            .map(|pair| (pair[0] << 4 | pair[1]) as u8)
+            .collect();
+    }
+    let bytes = bits as usize / 8;
+    let split = |&word: &u32| match is_big {
+        true => word.to_be_bytes()[4 - bytes..].to_vec(),
+        false => word.to_le_bytes()[..bytes].to_vec(),
+    };
+    words.iter().flat_map(split).collect()
+}
+
+/// FFmpeg's containers of raw video; each component's samples by the formula, with one rounding.
+#[test]
+fn packed_rgb_of_few_bits_spans_all_of_a_sample() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (raw, samples) = (at("words.raw"), at("samples.raw"));
+    for (name, bits, places) in PACKED {
+        let words = words_of(bits);
+        let size = format!("{}x8", words.len() / 8);
+        let big = name.replace("le", "be");
+        // FFmpeg's program does not know each of them as an input's format; AVI and MOV have names for few.
+        let forms = [
+            (name.to_owned(), "nut", false),
+            (big.clone(), "nut", true),
+            (name.to_owned(), "avi", false),
+            (big, "mov", true),
+        ];
+        for (format, container, is_big) in forms {
+            let is_held = match container {
+                "avi" | "mov" => name == "rgb555le",
+                _ => !is_big || bits >= 16,
+            };
+            if !is_held {
+                continue;
+            }
+            fs::write(&raw, in_bytes(&words, bits, is_big)).unwrap();
+            let video = at(&format!("{format}.{container}"));
+            let input = [
+                "-f",
+                "rawvideo",
+                "-pixel_format",
+                &format,
+                "-video_size",
+                &size,
+                "-i",
+                &raw,
+            ];
+            // Encoders give the pictures of AVI and MOV their names.
+            let encoder = ["-c:v", "rawvideo", "-pix_fmt", &format, &video];
+            let encoder = if container == "nut" {
+                &["-c", "copy", &video][..]
+            } else {
+                &encoder
+            };
+            ffmpeg(&[&input[..], encoder].concat());
+            let shown = probe(Path::new(&video), &["-show_entries", "stream=pix_fmt"]);
+            assert_eq!(shown["streams"][0]["pix_fmt"], format, "{container}");
+            filter(&video, Path::new(&format!("raw:{samples}")), &["-q", "--strict"]);
+            let found = fs::read(&samples).unwrap();
+            for (component, (low, length)) in places.into_iter().enumerate() {
+                for (x, word) in words.iter().enumerate() {
+                    let stored = word >> low & ((1 << length) - 1);
+                    let found = f64::from(found[3 * x + component]);
+                    let expected = (f64::from(stored) * 255.0 / f64::from((1 << length) - 1)).round();
+                    assert_eq!(found, expected, "{format} {container}: {word:#x} {component}");
+                }
+            }
+        }
+    }
+}

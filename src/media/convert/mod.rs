@@ -8,11 +8,13 @@ mod levels;
 mod loss;
 mod luma;
 mod matrix;
+mod packed;
 mod palette;
 mod route;
 
 pub use float::{CutSamples, integers_for};
 pub(crate) use loss::{divides, is_full_range_name, loss, lost_depth, nearest_native};
+pub(crate) use packed::PackedConversion;
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
 
 use float::FloatConversion;

@@ -38,6 +38,7 @@ pub(crate) use output::channels::copied_taken_for;
 pub(crate) use output::encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use output::muxer::{Muxer, MuxerFailure};
 pub(crate) use packet::Packet;
+pub(crate) use pictures::bits::BitsPlace;
 #[cfg(feature = "cuda")]
 pub(crate) use pictures::card::hardware::{HardwareDevice, OnCard};
 #[cfg(not(feature = "cuda"))]

@@ -1,6 +1,7 @@
 //! Pixel formats by FFmpeg's numbers and descriptors.
 #![allow(unsafe_code)]
 
+use super::bits::BitsPlace;
 use super::place::Place;
 use crate::frame::{PixelFormat, Range};
 use crate::media::ffmpeg::text::text;
@@ -113,6 +114,46 @@ impl AvFormat {
             depth: u32::try_from(part.depth).ok()?,
             big_endian: flag(ffi::AV_PIX_FMT_FLAG_BE as u32),
         })
+    }
+
+    /// The bits of red, green, blue and perhaps alpha, if all lie in one plane as integers.
+    pub(crate) fn packed_rgb(self) -> Option<Vec<BitsPlace>> {
+        const DEEPEST: u32 = 16;
+        let descriptor = self.descriptor()?;
+        let flag = |bit: u32| descriptor.flags & u64::from(bit) != 0;
+        let others = ffi::AV_PIX_FMT_FLAG_FLOAT
+            | ffi::AV_PIX_FMT_FLAG_PAL
+            | ffi::AV_PIX_FMT_FLAG_HWACCEL
+            | ffi::AV_PIX_FMT_FLAG_BAYER;
+        if !flag(ffi::AV_PIX_FMT_FLAG_RGB as u32) || flag(others as u32) {
+            return None;
+        }
+        let big_endian = flag(ffi::AV_PIX_FMT_FLAG_BE as u32);
+        let parts = &descriptor.comp[..usize::from(descriptor.nb_components).min(4)];
+        let place = |part: &ffi::AVComponentDescriptor| {
+            let (shift, depth) = (u32::try_from(part.shift).ok()?, u32::try_from(part.depth).ok()?);
+            // Of a byte in a word of the other order FFmpeg counts from the byte before.
+            let skipped = c_int::from(big_endian && shift + depth <= 8);
+            let place = BitsPlace {
+                step: usize::try_from(part.step).ok()?,
+                at: usize::try_from(part.offset + skipped).ok()?,
+                shift,
+                depth,
+                big_endian,
+                is_bitstream: flag(ffi::AV_PIX_FMT_FLAG_BITSTREAM as u32),
+            };
+            let is_known = part.plane == 0 && (1..=DEEPEST).contains(&depth) && shift <= DEEPEST;
+            (is_known && place.is_sound()).then_some(place)
+        };
+        let mut places: Vec<BitsPlace> = parts.iter().map(place).collect::<Option<_>>()?;
+        // Of the bits in a byte of rgb8, FFmpeg's descriptor gives red two and blue three, and swscale, as
+        // the list of formats has it, the other way round.
+        if text(descriptor.name) == "rgb8" && places.len() == 3 {
+            for (place, (shift, depth)) in places.iter_mut().zip([(5, 3), (2, 3), (0, 2)]) {
+                (place.shift, place.depth) = (shift, depth);
+            }
+        }
+        Some(places)
     }
 
     /// True if frames have pictures of this format as they are: a native format, or FFmpeg's old name for one

@@ -1,6 +1,7 @@
 //! Decoded pictures: decoders, their memory, pixel formats, conversions and facts.
 
 mod alpha;
+pub(in crate::media::ffmpeg) mod bits;
 pub(in crate::media::ffmpeg) mod card;
 pub(in crate::media::ffmpeg) mod decoder;
 pub(in crate::media::ffmpeg) mod facts;

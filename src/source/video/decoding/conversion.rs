@@ -1,13 +1,15 @@
 //! The conversion of pictures whose coded format is not native.
 
 use crate::frame::{Colour, ColourModel, Frame, PixelFormat, Range};
-use crate::media::convert;
+use crate::media::convert::{self, PackedConversion};
 use crate::media::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 
-/// swscale, and the picture that it fills.
-pub(in crate::source::video) struct Conversion {
-    scaler: Scaler,
-    into: Picture,
+/// How pictures of another format become frames.
+pub(in crate::source::video) enum Conversion {
+    /// swscale, and the picture that it fills.
+    Scaler { scaler: Scaler, into: Picture },
+    /// Packed RGB of few bits.
+    Packed(PackedConversion),
 }
 
 impl Conversion {
@@ -19,33 +21,40 @@ impl Conversion {
         native: PixelFormat,
         (width, height): (usize, usize),
     ) -> Result<Conversion, AvError> {
+        if let Some(packed) = PackedConversion::new(coded, native) {
+            return Ok(Conversion::Packed(packed));
+        }
         let is_rgb = native.model() == ColourModel::Rgb;
         let matrix = convert::written_matrix(from.matrix, height);
-        Ok(Conversion {
-            scaler: Scaler::new(
-                width,
-                height,
-                ScalerEnd {
-                    format: coded,
-                    // Between two formats of one family the range stays what it is, whatever it is.
-                    full_range: from.range == Range::Full || is_rgb,
-                    matrix,
-                    chroma_location: from.chroma_location,
-                },
-                ScalerEnd {
-                    format: target,
-                    full_range: to.range == Range::Full || is_rgb,
-                    matrix,
-                    chroma_location: to.chroma_location,
-                },
-            )?,
-            into: Picture::allocate(target, width, height)?,
-        })
+        let scaler = Scaler::new(
+            width,
+            height,
+            ScalerEnd {
+                format: coded,
+                // Between two formats of one family the range stays what it is, whatever it is.
+                full_range: from.range == Range::Full || is_rgb,
+                matrix,
+                chroma_location: from.chroma_location,
+            },
+            ScalerEnd {
+                format: target,
+                full_range: to.range == Range::Full || is_rgb,
+                matrix,
+                chroma_location: to.chroma_location,
+            },
+        )?;
+        let into = Picture::allocate(target, width, height)?;
+        Ok(Conversion::Scaler { scaler, into })
     }
 
     /// Fills `frame` from `picture`.
     pub(super) fn run(&mut self, picture: &Picture, frame: &mut Frame) -> Result<(), AvError> {
-        self.scaler.run(picture, &mut self.into)?;
-        self.into.copy_to(frame)
+        match self {
+            Conversion::Scaler { scaler, into } => {
+                scaler.run(picture, into)?;
+                into.copy_to(frame)
+            }
+            Conversion::Packed(packed) => packed.run(picture, frame),
+        }
     }
 }
