@@ -176,6 +176,29 @@ fn a_joined_video_is_that_of_a_single_run() {
     });
 }
 
+/// Of packets of a program stream not each has a time.
+#[test]
+fn more_parts_than_frames_leave_no_part_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["-c:v", "mpeg2video", "-g", "12", "-bf", "2"];
+    let input = clip(folder.path(), "mpeg2.mpg", &options);
+    let filter = ["--filter", "box:size=3", "--encoder", "ffv1"];
+    for range in [&["--start", "1.019", "--duration", "0.5"][..], &["--end", "0.4"]] {
+        let whole = folder.path().join("whole.mkv");
+        let options = [&filter[..], range].concat();
+        let expected = single_run(&input, &whole, &options);
+        let cut = ["--parts", "1000", "--cut-anywhere"];
+        let job = Job::plan(&input, "joined.mkv", &[&options[..], &cut].concat());
+        assert!(job.parts > 1 && job.parts <= expected.len(), "{}", job.parts);
+        job.make(0..job.parts);
+        job.join();
+        assert_eq!(job.hashes(), expected, "{range:?}");
+        assert_eq!(pictures(&job.output), pictures(&whole), "{range:?}");
+        std::fs::remove_file(&job.output).unwrap();
+        std::fs::remove_dir_all(&job.folder).unwrap();
+    }
+}
+
 #[test]
 fn lossy_parts_hold_the_frames_times_and_sound_of_a_single_run() {
     let folder = tempfile::tempdir().unwrap();

@@ -47,7 +47,7 @@ impl VideoSource {
             .collect();
         wanted.dedup();
         if request.anywhere {
-            return self.without_gaps(wanted, request);
+            return self.without_gaps(&wanted, request);
         }
         if let Some(reason) = self.obstacle(&keys.demuxer) {
             return Ok(Cuts::None(reason));
@@ -67,19 +67,9 @@ impl VideoSource {
         }
     }
 
-    /// The cuts without those that would make a part in which no picture is shown.
-    fn without_gaps(&self, ticks: Vec<i64>, request: CutRequest) -> Result<Cuts, SourceError> {
-        let counting = CutRequest {
-            counts: true,
-            ..request
-        };
-        let (ticks, counts) = match self.counted(ticks, counting)? {
-            Cuts::At {
-                ticks,
-                counts: Some(counts),
-            } => (ticks, counts),
-            uncounted => return Ok(uncounted),
-        };
+    /// The cuts without those that would make a part of which it is not known that a picture is shown in it.
+    fn without_gaps(&self, ticks: &[i64], request: CutRequest) -> Result<Cuts, SourceError> {
+        let (counts, is_exact) = self.frames_between(ticks, request)?;
         let mut cuts = Vec::new();
         let mut kept = counts[..1].to_vec();
         for (&tick, &count) in ticks.iter().zip(&counts[1..]) {
@@ -93,16 +83,26 @@ impl VideoSource {
         }
         Ok(Cuts::At {
             ticks: cuts,
-            counts: request.counts.then_some(kept),
+            counts: (request.counts && is_exact).then_some(kept),
         })
     }
 
-    /// The cuts, with the frames of each part if they are to be counted: those of packets that are shown.
+    /// The cuts, with the frames of each part if they are to be counted.
     fn counted(&self, ticks: Vec<i64>, request: CutRequest) -> Result<Cuts, SourceError> {
-        let mut counts = vec![0_u64; ticks.len() + 1];
         if !request.counts {
             return Ok(Cuts::At { ticks, counts: None });
         }
+        let (counts, is_exact) = self.frames_between(&ticks, request)?;
+        Ok(Cuts::At {
+            ticks,
+            counts: is_exact.then_some(counts),
+        })
+    }
+
+    /// The frames of each part, those of packets that are shown; false if packets without a time are left out
+    /// of them, as of program streams.
+    fn frames_between(&self, ticks: &[i64], request: CutRequest) -> Result<(Vec<u64>, bool), SourceError> {
+        let (mut counts, mut is_exact) = (vec![0_u64; ticks.len() + 1], true);
         let mut demuxer = self.file.open()?;
         let mut packet = Packet::new().map_err(|e| self.file.lacking(e))?;
         while demuxer.read(&mut packet).is_ok() {
@@ -110,7 +110,8 @@ impl VideoSource {
                 continue;
             }
             let Some(shown) = packet.pts() else {
-                return Ok(Cuts::At { ticks, counts: None });
+                is_exact = false;
+                continue;
             };
             let is_before = request.start.is_some_and(|start| shown < start);
             let is_behind = request.end.is_some_and(|end| shown >= end);
@@ -118,10 +119,7 @@ impl VideoSource {
                 counts[ticks.partition_point(|&cut| cut <= shown)] += 1;
             }
         }
-        Ok(Cuts::At {
-            ticks,
-            counts: Some(counts),
-        })
+        Ok((counts, is_exact))
     }
 
     /// Why a part could not begin with exactly the right picture without reading all that comes before.
