@@ -125,6 +125,37 @@ fn one_file_is_one_file() {
     }
 }
 
+/// Links in a folder, or among what a pattern matches, that lead to files elsewhere.
+#[test]
+fn links_to_files_elsewhere_are_read_by_confined_runs() {
+    let folder = Folder::new();
+    for name in ["away", "links", "deep", "deep/one"] {
+        fs::create_dir(folder.at(name)).unwrap();
+    }
+    let picture = folder.name("away/p.png");
+    ffmpeg(&["-f", "lavfi", "-i", "testsrc=s=32x24", "-frames:v", "1", &picture]);
+    fs::copy(&picture, folder.at("links/0.png")).unwrap();
+    for link in ["links/1.png", "deep/one/1.png"] {
+        std::os::unix::fs::symlink(&picture, folder.at(link)).unwrap();
+    }
+    for (input, count) in [
+        ("links", 2),
+        ("links/*.png", 2),
+        ("links/%d.png", 2),
+        ("deep/*/*.png", 1),
+    ] {
+        let out = folder.name("out/");
+        let done = filter(&[&folder.name(input), &out, "--untrusted", "-q"]);
+        if said(&done).contains("this system cannot confine the program") {
+            println!("SKIPPED: this kernel has no Landlock");
+            return;
+        }
+        assert!(done.status.success(), "{input}: {}", said(&done));
+        assert_eq!(fs::read_dir(&out).unwrap().count(), count, "{input}");
+        fs::remove_dir_all(&out).unwrap();
+    }
+}
+
 #[test]
 fn a_name_is_a_file_and_no_url() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -351,11 +351,8 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
     let output = output.as_ref();
     arguments.check(output)?;
     if arguments.reading.untrusted {
-        let reads: Vec<&Path> = [&arguments.a, &arguments.b]
-            .into_iter()
-            .flat_map(|i| i.reads())
-            .collect();
-        let said = untrusted::confine(&reads, output.and_then(Output::folder), false)?;
+        let reads = [arguments.a.reads(), arguments.b.reads()].concat();
+        let said = untrusted::confine(reads, output.and_then(Output::folder), false)?;
         arguments.say(&format!("confined: {said}"));
     }
     let (a, b) = (

@@ -107,12 +107,32 @@ impl Input {
         matches!(self, Input::Images(path) if !path.exists() && has_number(path))
     }
 
-    /// The paths that reading needs: a file, or a folder of frames.
-    pub(crate) fn reads(&self) -> Vec<&Path> {
+    /// The paths that reading needs: a file, or a folder of frames and the files elsewhere that links in it
+    /// lead to.
+    pub(crate) fn reads(&self) -> Vec<PathBuf> {
         let Some(path) = self.path().filter(|path| *path != Path::new(PIPE)) else {
             return Vec::new();
         };
-        vec![if path.exists() { path } else { parent(path) }]
+        // A pattern may have wildcards in its folders, too.
+        let mut above = path;
+        while !above.exists() && above != parent(above) {
+            above = parent(above);
+        }
+        let mut paths = vec![above.to_owned()];
+        // What cannot be listed is an error later on.
+        let listing = match self {
+            Input::Images(path) if !path.is_file() => listing::list(path, &Selection::default()).ok(),
+            _ => None,
+        };
+        let folder = paths[0].canonicalize().unwrap_or_default();
+        let is_elsewhere = |file: &PathBuf| file.canonicalize().is_ok_and(|file| !file.starts_with(&folder));
+        paths.extend(
+            listing
+                .into_iter()
+                .flat_map(|listing| listing.files)
+                .filter(is_elsewhere),
+        );
+        paths
     }
 
     /// The file, folder or pattern, if there is one.

@@ -109,7 +109,7 @@ impl RegionArguments {
     }
 
     /// Files that the confined process reads besides the input.
-    pub(crate) fn reads(&self) -> Vec<&Path> {
+    pub(crate) fn reads(&self) -> Vec<PathBuf> {
         self.matte.as_ref().map_or_else(Vec::new, Input::reads)
     }
 

@@ -2,13 +2,13 @@
 
 use crate::cli::Failure;
 use framepipe::program::sandbox::{self, Permissions};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Confines the process to reading `inputs`, which may be files or folders, and to writing in `folders`,
 /// which are made if they are missing; with `card` also to the needs of the CUDA driver. Call it before any
 /// thread is started.
 pub(crate) fn confine(
-    inputs: &[&Path],
+    inputs: Vec<PathBuf>,
     folders: impl IntoIterator<Item = PathBuf>,
     card: bool,
 ) -> Result<String, Failure> {
@@ -18,7 +18,7 @@ pub(crate) fn confine(
             .map_err(|cause| Failure::Failed(format!("cannot make {}: {cause}", folder.display())))?;
     }
     let status = sandbox::enter(&Permissions {
-        read: inputs.iter().map(|path| path.to_path_buf()).collect(),
+        read: inputs,
         write: folders,
         devices: card,
     })?;

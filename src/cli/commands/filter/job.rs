@@ -465,7 +465,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
     let form = Form::open(arguments.progress, arguments.quiet > 0)?;
     if arguments.reading.untrusted {
         let reads = [single.input.reads(), arguments.region.reads()].concat();
-        arguments.confine(&reads, single.folders())?;
+        arguments.confine(reads, single.folders())?;
     }
     arguments.check_card()?;
     let mut remarks = arguments.accepted_caveats()?;

@@ -193,7 +193,7 @@ impl FilterArguments {
     }
 
     /// Confines the process as `--untrusted` asks: it may read `reads`, and write in `folders`.
-    fn confine(&self, reads: &[&Path], folders: BTreeSet<PathBuf>) -> Result<(), Failure> {
+    fn confine(&self, reads: Vec<PathBuf>, folders: BTreeSet<PathBuf>) -> Result<(), Failure> {
         self.filtering.check_untrusted()?;
         let said = untrusted::confine(reads, folders, self.engine.wants_card())?;
         self.say(&format!("confined: {said}"));

@@ -43,8 +43,8 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
     let form = Form::open(arguments.progress, arguments.quiet > 0)?;
     if arguments.reading.untrusted {
         let inputs = items.iter().flat_map(|item| item.single.input.reads());
-        let reads: Vec<&Path> = inputs.chain(arguments.region.reads()).collect();
-        arguments.confine(&reads, [folder.to_owned()].into())?;
+        let reads = inputs.chain(arguments.region.reads()).collect();
+        arguments.confine(reads, [folder.to_owned()].into())?;
     }
     arguments.check_card()?;
     let caveats = arguments.accepted_caveats()?;
