@@ -1146,6 +1146,7 @@ fn frames_that_containers_count_are_missed() {
         ("joined.flv", &["-c:v", "flv"]),
         ("joined.wmv", &["-c:v", "wmv2"]),
         ("joined.apng", &[]),
+        ("joined.gif", &[]),
     ] {
         let (frames, said) = spoilt(name, options, |bytes, _| bytes.extend_from_within(..));
         assert!(

@@ -62,7 +62,8 @@ impl VideoSource {
         if self.findings.cut.is_none() && !self.skip.has_sought() {
             self.findings.cut = blocks::lost(&self.file.path, format);
         }
-        if self.findings.cut.is_none() && joined::begins_again(&self.file.path, format, reached) {
+        let kept = self.input.demuxer.kept();
+        if self.findings.cut.is_none() && joined::begins_again(&self.file.path, kept, format, reached) {
             self.findings.cut = Some(joined::SENTENCE.to_owned());
         }
         // Behind a seek, leading pictures belong to what comes before.

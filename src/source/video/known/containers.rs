@@ -210,7 +210,7 @@ fn gif(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<Option<u64>>
 }
 
 /// Goes through the blocks of a GIF up to its trailer.
-fn walk_gif(file: &mut (impl BufRead + Seek)) -> io::Result<()> {
+pub(super) fn walk_gif(file: &mut (impl BufRead + Seek)) -> io::Result<()> {
     let table = |flags: u8| {
         if flags & 0x80 == 0 {
             0

@@ -2,11 +2,11 @@
 //! first one alone, or takes fragments of the second for newer ones of the first.
 
 use super::bytes::BoxHead;
-use super::containers::{ASF, asf};
+use super::containers::{ASF, asf, walk_gif};
 use super::fragments::{MAX_BOXES, runs};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// What is said of it.
@@ -16,11 +16,19 @@ pub(in crate::source::video) const SENTENCE: &str =
 /// How a PNG file begins.
 const PNG: &[u8; 8] = b"\x89PNG\r\n\x1a\n";
 
+/// How a GIF file begins, and how far behind its end the next one is looked for.
+const GIF: &[u8; 4] = b"GIF8";
+const GIF_SEARCHED: u64 = 4096;
+
 /// Bytes behind the last frame of an FLV file in which a second header is looked for: a few tags of no frame.
 const FLV_SEARCHED: usize = 4096;
 
-/// True if a second movie begins in the file at `path`, which FFmpeg's `demuxer` read up to byte `reached`.
-pub(in crate::source::video) fn begins_again(path: &Path, demuxer: &str, reached: u64) -> bool {
+/// True if a second movie begins in the file at `path`, which FFmpeg's `demuxer` read up to byte `reached`;
+/// of a pipe what was `kept` counts.
+pub(in crate::source::video) fn begins_again(path: &Path, kept: &[u8], demuxer: &str, reached: u64) -> bool {
+    if demuxer == "gif" && !kept.is_empty() {
+        return second_gif(&mut Cursor::new(kept)).unwrap_or(false);
+    }
     let ask = || -> io::Result<bool> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -28,6 +36,7 @@ pub(in crate::source::video) fn begins_again(path: &Path, demuxer: &str, reached
             "asf" => second_asf(&mut file),
             "flv" => second_flv(&mut file, reached),
             "apng" => second_png(&mut file),
+            "gif" => second_gif(&mut BufReader::new(file)),
             name if name.contains("mp4") => second_mp4(&mut file, length, reached),
             _ => Ok(false),
         }
@@ -74,6 +83,15 @@ fn second_png(file: &mut (impl Read + Seek)) -> io::Result<bool> {
     }
 }
 
+/// The first bytes of a GIF file behind the last ones, and perhaps some zeros.
+fn second_gif(file: &mut (impl BufRead + Seek)) -> io::Result<bool> {
+    walk_gif(file)?;
+    let mut behind = Vec::new();
+    file.take(GIF_SEARCHED).read_to_end(&mut behind)?;
+    let zeros = behind.iter().take_while(|&&byte| byte == 0).count();
+    Ok(behind[zeros..].starts_with(GIF))
+}
+
 /// A second movie box, with data of which nothing was read, or with fragments in the place of earlier ones.
 /// Segments of one stream may each have a movie box in front, too: their times go on.
 fn second_mp4(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Result<bool> {
@@ -114,7 +132,6 @@ fn second_mp4(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Cursor;
 
     fn boxed(name: &[u8; 4], content: &[u8]) -> Vec<u8> {
         [&(content.len() as u32 + 8).to_be_bytes(), &name[..], content].concat()

@@ -188,7 +188,7 @@ impl Demuxer {
     }
 
     /// The bytes of a GIF file in a pipe that were read so far; empty for other inputs.
-    fn kept(&self) -> &[u8] {
+    pub(crate) fn kept(&self) -> &[u8] {
         match &self.source {
             Reading::Pipe { file } => file.kept(),
             Reading::Own | Reading::Memory { .. } => &[],
