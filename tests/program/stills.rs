@@ -218,13 +218,104 @@ fn images_are_recognised_by_their_content() {
     assert!(!at("strict.png").exists());
     let done = piped(&[&one[..], &one].concat(), &at("pipe/"), &[]);
     assert!(
-        done.status.success() && !said(&done).contains("out of a pipe"),
+        done.status.success() && said(&done).contains("they are pictures out of a pipe"),
         "{}",
         said(&done)
     );
     let gray = [&b"P5\n64 64\n255\n"[..], &[99; 4096]].concat();
     let done = piped(&gray, &at("gray.png"), &["--strict"]);
     assert!(done.status.success(), "{}", said(&done));
+}
+
+/// An Exif block that asks for orientation 6.
+const ON_ITS_SIDE: &[u8] = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+
+/// Several pictures in a pipe are a video: what one of them says beside its pixels and FFmpeg does not give
+/// is named, and no more than that.
+#[test]
+fn what_pictures_in_a_pipe_say_beside_their_pixels_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let made = |name: &str, options: &[&str]| {
+        picture(&at(name), "32x24", options);
+        fs::read(at(name)).unwrap()
+    };
+    let png = made("a.png", &[]);
+    // Behind the signature and the header.
+    let with = |kind: &[u8; 4], data: &[u8]| [&png[..33], &chunk(kind, data), &png[33..]].concat();
+    let exif = [&b"\xff\xe1\0\x22Exif\0\0"[..], ON_ITS_SIDE].concat();
+    let jpeg = made("a.jpg", &[]);
+    let webp = made("a.webp", &["-c:v", "libwebp", "-lossless", "1"]);
+    let turned_webp = {
+        // An extended header with the flag for Exif, and the size less one.
+        let header = [&b"VP8X\x0a\0\0\0\x08\0\0\0\x1f\0\0\x17\0\0"[..]].concat();
+        let block = [&b"EXIF\x1a\0\0\0"[..], ON_ITS_SIDE].concat();
+        let body = [&b"WEBP"[..], &header, &webp[12..], &block].concat();
+        [&b"RIFF"[..], &(body.len() as u32).to_le_bytes(), &body].concat()
+    };
+    let resolution = [&5906_u32.to_be_bytes()[..], &5906_u32.to_be_bytes(), b"\x01"].concat();
+    for (what, first, second, words) in [
+        (
+            "orientation",
+            &with(b"eXIf", ON_ITS_SIDE),
+            &png,
+            &["orientation"][..],
+        ),
+        (
+            "in the second",
+            &png,
+            &with(b"eXIf", ON_ITS_SIDE),
+            &["orientation"],
+        ),
+        ("text", &with(b"tEXt", b"Author\0Somebody"), &png, &["text"]),
+        (
+            "gamma",
+            &with(b"gAMA", &100_000_u32.to_be_bytes()),
+            &png,
+            &["gamma"],
+        ),
+        ("cicp", &with(b"cICP", &[9, 16, 0, 1]), &png, &["CICP colour"]),
+        (
+            "resolution",
+            &with(b"pHYs", &resolution),
+            &png,
+            &["resolution (DPI)"],
+        ),
+        (
+            "two facts",
+            &with(b"tEXt", b"Author\0Somebody"),
+            &with(b"pHYs", &resolution),
+            &["resolution (DPI)", "text"],
+        ),
+        ("webp", &turned_webp, &webp, &["orientation"]),
+        ("plain PNG", &png, &png, &[]),
+        ("plain JPEG", &jpeg, &jpeg, &[]),
+        ("plain WebP", &webp, &webp, &[]),
+        // FFmpeg tells how JPEGs are turned.
+        (
+            "turned JPEG",
+            &[&jpeg[..2], &exif, &jpeg[2..]].concat(),
+            &jpeg,
+            &[],
+        ),
+    ] {
+        let bytes = [&first[..], second].concat();
+        let done = piped(&bytes, &at("out/"), &["-q"]);
+        assert!(done.status.success(), "{what}: {}", said(&done));
+        let shown = said(&done);
+        assert_eq!(
+            shown.contains("pictures out of a pipe"),
+            !words.is_empty(),
+            "{what}: {shown}"
+        );
+        for word in words {
+            assert_eq!(shown.matches(word).count(), 1, "{what}: {word}: {shown}");
+        }
+        let done = piped(&bytes, &at("strict/"), &["-q", "--strict"]);
+        assert_eq!(done.status.success(), words.is_empty(), "{what}: {}", said(&done));
+        fs::remove_dir_all(at("out")).unwrap();
+        let _ = fs::remove_dir_all(at("strict"));
+    }
 }
 
 #[test]

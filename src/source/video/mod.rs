@@ -96,7 +96,7 @@ impl Source for VideoSource {
         let is_over = self.input.state == Progress::Ended
             || !std::mem::take(&mut self.held) && !self.decode(|| supply.is_stopped())?;
         if is_over {
-            self.note_lone_picture()?;
+            self.lose_beside()?;
             return Ok(None);
         }
         let mut frame = self.frame(supply)?;

@@ -84,6 +84,7 @@ impl VideoSource {
         match self.decoder.send(Some(&self.input.packet)) {
             Ok(()) => Ok(()),
             Err(e) => self.refused(e),
+        self.note_beside();
         }
     }
 

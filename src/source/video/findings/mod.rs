@@ -3,8 +3,10 @@
 //!
 //! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `continuity`: packets that a
 //! transport stream lacks, and damage beside the pictures. `steps`: from picture to picture; `holes`: whether
-//! some are missing in the middle. `end`: an input that was cut off.
+//! some are missing in the middle. `end`: an input that was cut off. `beside`: what pictures out of a pipe
+//! say beside their pixels.
 
+mod beside;
 mod concealed;
 mod continuity;
 mod damage;
@@ -22,13 +24,11 @@ use crate::frame::{Remarks, too_large};
 use crate::media::ffmpeg::AvError;
 use crate::source::{SourceError, late_start_sentence};
 use crate::wording::counted;
+use beside::Beside;
 use continuity::Continuity;
 use damage::{Damage, jumps_sentence};
 use holes::{SoundGaps, Suspicion};
 use std::collections::BTreeSet;
-
-/// FFmpeg's names of kinds of pictures that hold pixels alone.
-const BARE_PICTURES: [&str; 8] = ["pam", "pbm", "pfm", "pgm", "pgmyuv", "phm", "ppm", "qoi"];
 
 /// What was found so far.
 #[derive(Default)]
@@ -44,8 +44,8 @@ pub(super) struct Findings {
     pub(super) cut: Option<String>,
     /// What the decoder does not give of the stream.
     lost: Option<String>,
-    /// It has ended, and was a single picture out of a pipe.
-    is_lone_picture: bool,
+    /// What pictures out of a pipe say beside their pixels.
+    pub(super) beside: Beside,
     /// What the conversion to a native format loses.
     inexact: Option<String>,
     /// Packets that were skipped because FFmpeg does not implement what they need.
@@ -187,24 +187,6 @@ impl VideoSource {
         }
     }
 
-    /// Notes that a single picture came through a pipe: FFmpeg gives its pixels, and it cannot be read again
-    /// for the rest. Kinds that say nothing else lose nothing.
-    pub(super) fn note_lone_picture(&mut self) -> Result<(), SourceError> {
-        let demuxer = self.input.demuxer.format_name();
-        let is_picture = match demuxer.strip_suffix("_pipe") {
-            Some(kind) => !BARE_PICTURES.contains(&kind),
-            None => demuxer == "mjpeg",
-        };
-        if !is_picture || self.maker.made != 1 || self.file.path.is_file() || self.findings.is_lone_picture {
-            return Ok(());
-        }
-        self.findings.is_lone_picture = true;
-        let lost = "it is one picture out of a pipe, of which FFmpeg gives the pixels alone: what it says \
-             beside them (orientation, Exif, resolution, texts) and its further pages, layers and parts are \
-             left out; give it as a file";
-        self.findings.lose(&self.file, lost.to_owned())
-    }
-
     /// The remarks without the input's name.
     pub(in crate::source) fn findings(&mut self) -> Remarks {
         let hole = self.hole();
@@ -214,9 +196,11 @@ impl VideoSource {
             .take()
             .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
         let codec = self.decoder.codec_name();
+        let beside = self.beside_sentence();
         let words: Vec<String> = std::mem::take(&mut self.findings.too_large).into_iter().collect();
         let signs = [
             self.findings.lost.take(),
+            beside,
             self.findings.inexact.take(),
             (!words.is_empty()).then(|| too_large(&words.join(", "))),
             self.findings
