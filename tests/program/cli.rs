@@ -1559,6 +1559,67 @@ fn field_orders_of_frames_survive_from_a_file_and_a_pipe() {
     }
 }
 
+/// What is wrong with a header is said in the same words, whatever way the stream comes in.
+#[test]
+fn a_y4m_stream_is_judged_alike_by_whatever_way_it_comes() {
+    let folder = Folder::new();
+    let (fifo, bin) = (folder.name("fifo"), folder.name("in.bin"));
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let frame = [&b"FRAME\n"[..], &[99; 24]].concat();
+    for (header, code, words) in [
+        ("W100000 H100000 F25:1", 1, "cannot hold one such frame"),
+        ("W0 H4 F25:1", 1, "has an impossible width W0 in its header"),
+        ("W4 H4 F25:1 C42", 1, "has the unknown colour space 'C42'"),
+        (
+            "W4 H4",
+            0,
+            "states no frame rate in its header; 25 frames a second are taken",
+        ),
+        ("W4 H4 F25:1", 0, ""),
+    ] {
+        let stream = [format!("YUV4MPEG2 {header}\n").as_bytes(), &frame, &frame].concat();
+        fs::write(&bin, &stream).unwrap();
+        for input in ["-", "/dev/stdin", &fifo, &bin] {
+            let command = match input == fifo {
+                true => "cat \"$1\" > \"$2\" & exec \"$0\" filter \"$2\" null: --filter identity -q",
+                false => "cat \"$1\" | \"$0\" filter \"$2\" null: --filter identity -q",
+            };
+            let mut run = Command::new("sh");
+            let done = run.args(["-c", command, PROGRAM, &bin, input]).output().unwrap();
+            assert_eq!(
+                done.status.code(),
+                Some(code),
+                "{header} {input}: {}",
+                said(&done)
+            );
+            assert!(said(&done).contains(words), "{header} {input}: {}", said(&done));
+            assert!(
+                !words.is_empty() || done.stderr.is_empty(),
+                "{input}: {}",
+                said(&done)
+            );
+        }
+    }
+    // Another kind of video comes through a FIFO as before.
+    let video = folder.name("in.mkv");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=32x24:d=1",
+        "-c:v",
+        "mpeg4",
+        &video,
+    ]);
+    let command = "cat \"$1\" > \"$2\" & exec \"$0\" filter \"$2\" null: --filter identity -q --strict";
+    let mut run = Command::new("sh");
+    let done = run
+        .args(["-c", command, PROGRAM, &video, &fifo])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+}
+
 #[test]
 fn a_run_that_hangs_ends_after_one_signal() {
     let folder = Folder::new();

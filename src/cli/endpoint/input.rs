@@ -213,8 +213,19 @@ impl Input {
                     ));
                 }
                 match source::y4m::recognised(path, reading.timeout)? {
-                    Recognised::Mixed(source) => AnySource::Stream(source),
-                    Recognised::Other(_open) => AnySource::Stream(animation::open(path, reading)?),
+                    Recognised::Y4m(_) if reading.stream.is_some_and(|stream| stream != 0) => {
+                        return Err(Failure::Usage(
+                            "a y4m stream has one stream; leave --stream out".to_owned(),
+                        ));
+                    }
+                    Recognised::Y4m(source) => AnySource::Stream(source),
+                    Recognised::Other(pipe) => {
+                        let reading = VideoSourceOptions {
+                            pipe: pipe.map(Arc::new),
+                            ..reading.clone()
+                        };
+                        AnySource::Stream(animation::open(path, &reading)?)
+                    }
                 }
             }
         };

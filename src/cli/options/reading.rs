@@ -171,6 +171,7 @@ impl ReadingArguments {
             },
             timeout: self.timeout.or(self.untrusted.then_some(UNTRUSTED_PATIENCE)),
             decoders: None,
+            pipe: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Ran
 use crate::source::{Source, SourceError, StreamInfo, Supply};
 use crate::wording::counted;
 use std::fs::File;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
 use std::time::Instant;
@@ -157,11 +158,6 @@ impl Header {
             remarks,
         })
     }
-
-    /// True if each frame states its own field order.
-    fn is_mixed(line: &[u8]) -> bool {
-        line.starts_with(MAGIC.as_bytes()) && line.split(|&byte| byte == b' ').any(|word| word == b"Im")
-    }
 }
 
 fn size(what: &str, value: &str) -> Result<usize, String> {
@@ -223,16 +219,18 @@ const NOT_FROM_PIPES: [(&[u8], &str); 5] = [
 
 /// What a file or a pipe turned out to be.
 pub enum Recognised {
-    /// A stream of mixed interlacing, open.
-    Mixed(Box<dyn Source>),
-    /// Something else. A pipe must stay open until others have opened it.
+    /// A y4m stream, open.
+    Y4m(Box<dyn Source>),
+    /// Something else, and the pipe that it is, from which it must be read: one with a name can be opened
+    /// once only, as its writer may be gone by the second time.
     Other(Option<File>),
 }
 
-/// Looks for a stream of mixed interlacing, which FFmpeg does not read, under a name that does not tell it.
-/// No byte of a pipe is taken.
+/// Looks for a y4m stream under a name that does not tell it: FFmpeg reads not all of them, and says less. No
+/// byte of a pipe is taken.
 pub fn recognised(path: &Path, timeout: Option<Duration>) -> Result<Recognised, SourceError> {
-    if !(path.is_file() || is_nameless_pipe(path)) {
+    let is_pipe = path.metadata().is_ok_and(|facts| facts.file_type().is_fifo());
+    if !(path.is_file() || is_pipe) {
         return Ok(Recognised::Other(None));
     }
     let mut reader = ByteReader::open(path)?;
@@ -245,25 +243,15 @@ pub fn recognised(path: &Path, timeout: Option<Duration>) -> Result<Recognised, 
         start.contains(&b'\n') || !may_be_picture && !may_become(start, magic)
     };
     let start = reader.peek(LONGEST_LINE, is_enough)?;
-    if !path.is_file()
-        && let Some((_, kind)) = NOT_FROM_PIPES.iter().find(|(magic, _)| start.starts_with(magic))
-    {
+    if is_pipe && let Some((_, kind)) = NOT_FROM_PIPES.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Err(reader.invalid(format!(
             "is a picture ({kind}) out of a pipe, and such are read from files alone; write it into a file"
         )));
     }
-    let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    match Header::is_mixed(line) {
-        true => Ok(Recognised::Mixed(stream(reader)?)),
-        false => Ok(Recognised::Other(Some(reader.into_file()))),
+    match start.starts_with(magic) {
+        true => Ok(Recognised::Y4m(stream(reader)?)),
+        false => Ok(Recognised::Other(is_pipe.then(|| reader.into_file()))),
     }
-}
-
-/// True for a pipe between processes, such as /dev/stdin. One with a name can be opened once only: its writer
-/// may be gone by the second time, for which that would wait.
-fn is_nameless_pipe(path: &Path) -> bool {
-    const PIPES: u64 = 0x5049_5045;
-    rustix::fs::statfs(path).is_ok_and(|system| system.f_type as u64 == PIPES)
 }
 
 fn stream(mut reader: ByteReader) -> Result<Box<dyn Source>, SourceError> {

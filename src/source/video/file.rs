@@ -11,6 +11,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Advice when a file holds no video.
@@ -26,6 +27,8 @@ pub(super) struct InputFile {
     pub(super) access: Access,
     /// How long it may be silent; `None` waits for ever.
     pub(super) timeout: Option<Duration>,
+    /// The pipe that the path names, if it is open already.
+    pub(super) pipe: Option<Arc<File>>,
 }
 
 impl InputFile {
@@ -47,7 +50,8 @@ impl InputFile {
             });
         }
         is_within_a_packet(path)?;
-        let demuxer = Demuxer::open(path, access, timeout).map_err(|failure| match failure {
+        let demuxer = Demuxer::open(path, access, timeout, self.pipe.as_deref()).map_err(|failure| {
+            match failure {
             OpenFailure::Refused(problem) => invalid(problem),
             OpenFailure::TimedOut => invalid(StallTimeout::sentence(timeout)),
             OpenFailure::Open(e) if e.is_invalid_data() || ends_early(path, e) => {
@@ -78,6 +82,7 @@ impl InputFile {
             OpenFailure::Streams(e) => invalid(format!(
                 "its streams cannot be understood ({e}); the file may be damaged or cut off at its start"
             )),
+        }
         })?;
         if demuxer.format_name() == "tty" {
             // FFmpeg would draw any text's letters as a film.

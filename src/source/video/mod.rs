@@ -41,6 +41,8 @@ use file::InputFile;
 use findings::Findings;
 use progress::Progress;
 use seeking::Skip;
+use std::fs::File;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a video is to be read.
@@ -56,6 +58,8 @@ pub struct VideoSourceOptions {
     pub access: Access,
     /// How long the input may be silent; `None` waits for ever.
     pub timeout: Option<Duration>,
+    /// The pipe that the path names, if it is open already.
+    pub pipe: Option<Arc<File>>,
     /// Several decoders for one file; `None` has one. For [`open`] alone.
     pub decoders: Option<Decoders>,
 }

@@ -29,6 +29,7 @@ impl VideoSource {
                 ..options.access
             },
             timeout: options.timeout,
+            pipe: options.pipe.clone(),
         };
         let demuxer = file.open()?;
         let stream = choose_stream(&demuxer, options.stream).map_err(|problem| file.invalid(problem))?;
