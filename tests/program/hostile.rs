@@ -125,6 +125,181 @@ fn one_file_is_one_file() {
     }
 }
 
+/// A second of 25 pictures.
+fn mpeg4(path: &str) {
+    let source = ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=1"];
+    ffmpeg(&[&source[..], &["-c:v", "mpeg4", path]].concat());
+}
+
+/// What of a list cannot be read is an error before anything is written, or a warning of what is missing.
+#[test]
+fn what_a_list_names_and_is_not_read_is_said() {
+    let folder = Folder::new();
+    for name in ["up", "up/sub", "private"] {
+        fs::create_dir(folder.at(name)).unwrap();
+    }
+    for name in ["up/a.mkv", "up/sub/b.mkv", "private/c.mkv"] {
+        mpeg4(&folder.name(name));
+    }
+    let whole = fs::read(folder.at("up/a.mkv")).unwrap();
+    folder.write("up/empty.mkv", "");
+    folder.write("up/noise.mkv", [b'x'; 999]);
+    folder.write("up/cut.mkv", &whole[..whole.len() / 2]);
+    std::os::unix::fs::symlink(folder.at("private/c.mkv"), folder.at("up/link.mkv")).unwrap();
+    folder.write(
+        "up/s.m3u8",
+        "#EXTM3U\n#EXTINF:1,\n../private/c.mkv\n#EXT-X-ENDLIST\n",
+    );
+    folder.write("up/inner.ffconcat", "ffconcat version 1.0\nfile missing.mkv\n");
+    let (list, out) = (folder.name("up/l.ffconcat"), folder.name("out.mkv"));
+    let run = |names: &[&str], options: &[&str]| {
+        let lines: String = names.iter().map(|name| format!("file {name}\n")).collect();
+        fs::write(&list, format!("ffconcat version 1.0\n# a remark\n{lines}")).unwrap();
+        filter(
+            &[
+                &[&list[..], &out, "--allow-playlists", "--overwrite", "-q"],
+                options,
+            ]
+            .concat(),
+        )
+    };
+    for (name, words) in [
+        (
+            "missing.mkv",
+            "it names missing.mkv (line 4), and there is no such file",
+        ),
+        (
+            "sub/b.mov",
+            "it names sub/b.mov (line 4), and there is no such file",
+        ),
+        ("empty.mkv", "(line 4), which is empty"),
+        ("sub", "(line 4), which is a folder"),
+        ("../private/c.mkv", "only files in its own folder"),
+        (
+            "'a b.mkv'",
+            "it names a b.mkv (line 4), and of a list FFmpeg reads only",
+        ),
+        (
+            "link.mkv",
+            "a link to a file that does not lie in the list's own folder",
+        ),
+        ("s.m3u8", "a playlist (HLS), and such are not read within a list"),
+        (
+            "inner.ffconcat",
+            "it names missing.mkv (line 2), and there is no such file",
+        ),
+    ] {
+        let done = run(&["a.mkv", name, "a.mkv"], &[]);
+        assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
+        assert!(said(&done).contains(words), "{name}: {}", said(&done));
+        assert!(!folder.at("out.mkv").exists(), "{name}");
+    }
+    // What shows itself when it is read: the rest is missing.
+    for (name, words) in [
+        (
+            "noise.mkv",
+            "noise.mkv, which it names, cannot be read as a video",
+        ),
+        ("cut.mkv", "up/cut.mkv, which it names, was cut off"),
+    ] {
+        let done = run(&["a.mkv", name, "a.mkv"], &[]);
+        assert!(done.status.success(), "{name}: {}", said(&done));
+        assert!(
+            said(&done).contains(words) && said(&done).contains("the input is incomplete"),
+            "{name}: {}",
+            said(&done)
+        );
+        let done = run(&["a.mkv", name, "a.mkv"], &["--strict"]);
+        assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
+        let done = run(&[name, "a.mkv"], &["--strict"]);
+        assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
+    }
+    let done = run(&["a.mkv", "'sub/b.mkv'", "a.mkv"], &["--strict"]);
+    assert!(done.status.success() && done.stderr.is_empty(), "{}", said(&done));
+    let frames = ffmpeg(&["-i", &out, "-f", "framemd5", "-"]);
+    let frames = String::from_utf8(frames).unwrap();
+    assert_eq!(frames.lines().filter(|line| !line.starts_with('#')).count(), 75);
+}
+
+/// A segment that is missing in the middle, or in front, of a playlist or manifest.
+#[test]
+fn missing_segments_are_no_silence() {
+    let folder = Folder::new();
+    let source = ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=4"];
+    let encoder = ["-c:v", "libx264", "-g", "25", "-pix_fmt", "yuv420p"];
+    for (name, muxer) in [
+        (
+            "a.m3u8",
+            &["-f", "hls", "-hls_time", "1", "-hls_list_size", "0"][..],
+        ),
+        ("a.mpd", &["-f", "dash", "-seg_duration", "1"]),
+    ] {
+        let list = folder.name(name);
+        ffmpeg(&[&source[..], &encoder, muxer, &[&list]].concat());
+    }
+    let out = folder.name("out.mkv");
+    let run = |name: &str, options: &[&str]| {
+        let list = folder.name(name);
+        filter(
+            &[
+                &[&list[..], &out, "--allow-playlists", "--overwrite", "-q"],
+                options,
+            ]
+            .concat(),
+        )
+    };
+    for name in ["a.m3u8", "a.mpd"] {
+        let done = run(name, &["--strict"]);
+        assert!(
+            done.status.success() && done.stderr.is_empty(),
+            "{name}: {}",
+            said(&done)
+        );
+        fs::remove_file(&out).unwrap();
+    }
+    let without = |segment: &str, test: &dyn Fn()| {
+        let (here, away) = (folder.at(segment), folder.at("away"));
+        fs::rename(&here, &away).unwrap();
+        test();
+        fs::rename(&away, &here).unwrap();
+    };
+    for segment in ["a0.ts", "a2.ts"] {
+        without(segment, &|| {
+            let done = run("a.m3u8", &[]);
+            assert_eq!(done.status.code(), Some(1), "{segment}: {}", said(&done));
+            let words = format!("{segment}, and there is no such file");
+            assert!(said(&done).contains(&words), "{segment}: {}", said(&done));
+            assert!(!folder.at("out.mkv").exists(), "{segment}");
+        });
+    }
+    for segment in ["chunk-stream0-00001.m4s", "chunk-stream0-00003.m4s"] {
+        without(segment, &|| {
+            let done = run("a.mpd", &[]);
+            let words = "1 file that it names cannot be opened, and what it holds is missing: ";
+            assert!(done.status.success(), "{segment}: {}", said(&done));
+            let name = folder.name(segment);
+            assert!(
+                said(&done).contains(&format!("{words}{name}\n")),
+                "{segment}: {}",
+                said(&done)
+            );
+            fs::remove_file(&out).unwrap();
+            let done = run("a.mpd", &["--strict"]);
+            assert_eq!(done.status.code(), Some(1), "{segment}: {}", said(&done));
+        });
+    }
+    without("init-stream0.m4s", &|| {
+        let done = run("a.mpd", &[]);
+        let name = folder.name("init-stream0.m4s");
+        assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+        assert!(
+            said(&done).contains(&format!("it names {name}, which cannot be opened")),
+            "{}",
+            said(&done)
+        );
+    });
+}
+
 /// Links in a folder, or among what a pattern matches, that lead to files elsewhere.
 #[test]
 fn links_to_files_elsewhere_are_read_by_confined_runs() {

@@ -27,6 +27,15 @@ const RELEASE: &[u8] = b"mmco: unref short failure";
 const COUNTER: &[u8] = b"Continuity check failed for pid ";
 const SEARCH: &[u8] = b"Probe: %d, score: %d";
 
+/// How the reader of DASH begins what it says, below the level of warnings, of a file that it opens, and how
+/// that and the reader of HLS begin what they say of one that they pass over.
+const REQUEST: &[u8] = b"DASH request for url '";
+const PASSED_OVER: [&str; 3] = [
+    "Failed to open fragment of playlist",
+    "Failed to open an initialization section",
+    "Failed to open segment ",
+];
+
 /// Faults of transport streams that are kept between two calls of [`take_faults`].
 const MOST_FAULTS: usize = 4096;
 
@@ -44,6 +53,9 @@ thread_local! {
     static LAST: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
     /// What readers of transport streams said of packets, and of which context's: its address.
     static FAULTS: RefCell<Vec<(usize, TransportFault)>> = const { RefCell::new(Vec::new()) };
+    /// The file that was opened last of those that a DASH manifest names, and those that were passed over.
+    static REQUESTED: RefCell<String> = const { RefCell::new(String::new()) };
+    static PASSED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     /// Settings that wrappers of encoders' libraries refused and opened the encoder without.
     static REFUSED: RefCell<Vec<RefusedSetting>> = const { RefCell::new(Vec::new()) };
 }
@@ -105,6 +117,7 @@ fn last_line() -> Option<String> {
 pub(crate) fn forget() {
     LAST.with(|last| last.borrow_mut().clear());
     FAULTS.with(|faults| faults.borrow_mut().clear());
+    PASSED.with(|passed| passed.borrow_mut().clear());
     REFUSED.with(|refused| refused.borrow_mut().clear());
 }
 
@@ -114,6 +127,30 @@ pub(super) fn take_faults(context: *const ffi::AVFormatContext) -> Vec<Transport
     let faults = FAULTS.with(RefCell::take);
     let ours = faults.into_iter().filter(|(of, _)| *of == context.addr());
     ours.map(|(_, fault)| fault).collect()
+}
+
+/// The files that readers of HLS and DASH could not open on this thread and passed over, since this was asked
+/// last, or since [`forget`].
+pub(super) fn take_passed_over() -> Vec<String> {
+    PASSED.with(RefCell::take)
+}
+
+/// Keeps the name of a file that a reader passes over, if `what` says that it does.
+fn note_passed_over(what: &str) {
+    let Some(at) = PASSED_OVER.iter().position(|begin| what.starts_with(begin)) else {
+        return;
+    };
+    let requested = REQUESTED.with(RefCell::take);
+    let name = match PASSED_OVER[at].ends_with(' ') || requested.is_empty() {
+        true => what.strip_prefix("Failed to open ").unwrap_or(what).to_owned(),
+        false => requested,
+    };
+    PASSED.with(|passed| {
+        let mut passed = passed.borrow_mut();
+        if passed.len() < MOST_FAULTS {
+            passed.push(name);
+        }
+    });
 }
 
 /// The settings that were refused on this thread since [`forget`].
@@ -187,16 +224,34 @@ fn counter(line: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?, numbers.nth(1)?))
 }
 
+/// A message as text, with the part of FFmpeg that `object` is in front unless that is null.
+///
+/// # Safety
+/// `object` must be null or what FFmpeg logs, and `arguments` those of the format.
+unsafe fn formatted(
+    object: *mut c_void,
+    level: c_int,
+    format: *const c_char,
+    arguments: Arguments,
+) -> String {
+    let mut line = [0 as c_char; LINE];
+    let mut prefix = c_int::from(!object.is_null());
+    // SAFETY: at most LINE bytes are written, the closing zero included.
+    let text = unsafe {
+        let (text, size) = (line.as_mut_ptr(), LINE as c_int);
+        ffi::av_log_format_line2(object, level, format, arguments, text, size, &mut prefix);
+        CStr::from_ptr(line.as_ptr())
+    };
+    text.to_string_lossy().into_owned()
+}
+
 /// Keeps what `object` says of the packets of a transport stream.
 ///
 /// # Safety
 /// `object` must be null or what FFmpeg logs, and `arguments` those of the format.
 unsafe fn keep_fault(object: *mut c_void, format: &CStr, arguments: Arguments, is_counter: bool) {
-    let mut line = [0 as c_char; LINE];
-    let mut prefix = 0;
     // SAFETY: what is logged begins with its class (the function's contract); of the class of containers'
-    // contexts it is one, whose I/O context is null or open, and asked for its place alone. At most LINE
-    // bytes are written, the closing zero included.
+    // contexts it is one, whose I/O context is null or open, and asked for its place alone.
     let (at, text) = unsafe {
         if object.is_null() || !ptr::eq(*object.cast::<*const ffi::AVClass>(), ffi::avformat_get_class()) {
             return;
@@ -205,12 +260,11 @@ unsafe fn keep_fault(object: *mut c_void, format: &CStr, arguments: Arguments, i
         if io.is_null() {
             return;
         }
-        let (level, size) = (ffi::AV_LOG_DEBUG as c_int, LINE as c_int);
-        let (text, words) = (line.as_mut_ptr(), format.as_ptr());
-        ffi::av_log_format_line2(ptr::null_mut(), level, words, arguments, text, size, &mut prefix);
-        (ffi::avio_seek(io, 0, SEEK_CUR), CStr::from_ptr(line.as_ptr()))
+        let level = ffi::AV_LOG_DEBUG as c_int;
+        let text = formatted(ptr::null_mut(), level, format.as_ptr(), arguments);
+        (ffi::avio_seek(io, 0, SEEK_CUR), text)
     };
-    let counter = counter(&text.to_string_lossy()).filter(|_| is_counter);
+    let counter = counter(&text).filter(|_| is_counter);
     let fault = u64::try_from(at).ok().map(|at| TransportFault { at, counter });
     FAULTS.with(|faults| {
         let mut faults = faults.borrow_mut();
@@ -222,7 +276,7 @@ unsafe fn keep_fault(object: *mut c_void, format: &CStr, arguments: Arguments, i
 
 unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_char, arguments: Arguments) {
     // SAFETY: FFmpeg passes a format, its arguments, and an object that is null or begins with its class.
-    unsafe {
+    let text = unsafe {
         let text = CStr::from_ptr(format);
         let begins = |words: &[&[u8]]| words.iter().any(|begin| text.to_bytes().starts_with(begin));
         let is_error = level <= ffi::AV_LOG_ERROR as c_int && !begins(&HARMLESS);
@@ -232,27 +286,16 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
         if level > ffi::AV_LOG_WARNING as c_int {
             if begins(&[COUNTER, SEARCH]) {
                 keep_fault(object, text, arguments, begins(&[COUNTER]));
+            } else if begins(&[REQUEST]) {
+                let line = formatted(ptr::null_mut(), level, format, arguments);
+                let name = line.split('\'').nth(1).unwrap_or_default();
+                let name = name.strip_prefix("file:").unwrap_or(name).to_owned();
+                REQUESTED.with(|requested| *requested.borrow_mut() = name);
             }
             return;
         }
-    }
-    let mut line = [0 as c_char; LINE];
-    let mut prefix = 1;
-    // SAFETY: FFmpeg passes a format and its arguments; at most LINE bytes are written, the closing zero
-    // included.
-    let text = unsafe {
-        ffi::av_log_format_line2(
-            object,
-            level,
-            format,
-            arguments,
-            line.as_mut_ptr(),
-            LINE as c_int,
-            &mut prefix,
-        );
-        CStr::from_ptr(line.as_ptr())
+        formatted(object, level, format, arguments)
     };
-    let text = text.to_string_lossy();
     let (mut who, mut what) = ("", text.trim());
     // "[mp4 @ 0x55d0c8a0] Could not find tag", with the part that it belongs to in front: the addresses mean
     // nothing to anybody.
@@ -265,6 +308,7 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
         return;
     }
     tracing::debug!("FFmpeg: {who}: {what}");
+    note_passed_over(what);
     if let Some(key) = refused_key(what) {
         let (key, line) = (key.to_owned(), what.to_owned());
         REFUSED.with(|refused| {

@@ -49,13 +49,14 @@ impl PartReader {
             path: path.display().to_string(),
             problem,
         };
-        let mut demuxer = Demuxer::open(path, Access::default(), None).map_err(|failure| match failure {
-            OpenFailure::Open(e) => SinkError::Io {
-                path: path.display().to_string(),
-                cause: e.to_io(),
-            },
-            _ => unreadable("is no video file that framepipe wrote".to_owned()),
-        })?;
+        let mut demuxer =
+            Demuxer::open(path, Access::default(), None, None).map_err(|failure| match failure {
+                OpenFailure::Open(e) => SinkError::Io {
+                    path: path.display().to_string(),
+                    cause: e.to_io(),
+                },
+                _ => unreadable("is no video file that framepipe wrote".to_owned()),
+            })?;
         let count = demuxer.stream_count();
         let is_video = |&index: &usize| demuxer.stream(index).is_some_and(|s| s.medium == Medium::Video);
         let stream = (0..count).find(is_video);

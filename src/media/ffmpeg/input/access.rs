@@ -10,7 +10,7 @@ use crate::media::ffmpeg::text::text;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
@@ -35,9 +35,30 @@ const NETWORK: &[&str] = &["rtsp", "sdp", "sap", "rtp"];
 /// Demuxers that run scripts or read devices; none of them is a file of pictures.
 const NEVER: &[&str] = &["avisynth", "vapoursynth", "lavfi", "dvdvideo"];
 
+/// What HLS playlists and lists of files (ffconcat) begin with, by which alone FFmpeg knows them.
+const HLS: &[u8] = b"#EXTM3U";
+pub(super) const FFCONCAT: &[u8] = b"ffconcat version 1.0";
+
 impl Access {
-    /// The names of the demuxers that may read the input, as FFmpeg lists them.
-    pub(in crate::media::ffmpeg) fn demuxers(self) -> CString {
+    /// The demuxers of lists that may read the file, or URL, at `path` and what it names: within a list there
+    /// is none of another kind, which would open files by ways of its own.
+    fn lists(self, path: &Path) -> &'static [&'static str] {
+        if !self.playlists {
+            &[]
+        } else if !path.is_file() {
+            PLAYLISTS
+        } else if begins_with(path, HLS) {
+            &["hls"]
+        } else if begins_with(path, FFCONCAT) {
+            &["concat"]
+        } else {
+            &["dash", "imf", "vobsub"]
+        }
+    }
+
+    /// The names of the demuxers that may read the input at `path`, as FFmpeg lists them.
+    pub(in crate::media::ffmpeg) fn demuxers(self, path: &Path) -> CString {
+        let lists = self.lists(path);
         let mut names = Vec::new();
         let mut state: *mut c_void = ptr::null_mut();
         // SAFETY: steps through FFmpeg's static list; `state` is its own.
@@ -45,7 +66,7 @@ impl Access {
             let name = text(format.name);
             let is_of = |list: &[&str]| name.split(',').any(|name| list.contains(&name));
             let is_refused =
-                is_of(NEVER) || !self.playlists && is_of(PLAYLISTS) || !self.urls && is_of(NETWORK);
+                is_of(NEVER) || is_of(PLAYLISTS) && !is_of(lists) || !self.urls && is_of(NETWORK);
             if !is_refused {
                 names.push(name);
             }
@@ -69,12 +90,21 @@ impl Access {
     }
 }
 
+/// True for the demuxer of a list, whose own bytes are no pictures.
+pub(super) fn is_of_list(format: &str) -> bool {
+    format.split(',').any(|name| PLAYLISTS.contains(&name))
+}
+
+/// True for a file that begins with `mark`.
+pub(super) fn begins_with(path: &Path, mark: &[u8]) -> bool {
+    let mut start = Vec::new();
+    let read = |file: File| file.take(mark.len() as u64).read_to_end(&mut start);
+    path.is_file() && File::open(path).and_then(read).is_ok() && start == mark
+}
+
 /// True for an HLS playlist. FFmpeg 7.1 and newer know one by its name alone.
 pub(in crate::media::ffmpeg) fn begins_as_playlist(path: &Path) -> bool {
-    const MARK: &[u8] = b"#EXTM3U";
-    let mut start = Vec::new();
-    let read = |file: File| file.take(MARK.len() as u64).read_to_end(&mut start);
-    path.is_file() && File::open(path).and_then(read).is_ok() && start == MARK
+    begins_with(path, HLS)
 }
 
 /// How FFmpeg opens files.
@@ -92,15 +122,17 @@ pub(in crate::media::ffmpeg) struct Gate {
     access: Access,
     /// FFmpeg's own way of opening.
     open: Option<Open>,
+    /// Why a file was not opened: a sentence.
     refused: Mutex<Option<String>>,
     pub(in crate::media::ffmpeg) patience: StallTimeout,
 }
 
 impl Gate {
-    /// A gate for the input of this name, on `context`, which must be dropped before it.
+    /// A gate for the input at `path`, which FFmpeg calls `name`, on `context`, which must be dropped before
+    /// it.
     pub(in crate::media::ffmpeg) fn install(
         context: *mut ffi::AVFormatContext,
-        name: &CStr,
+        (path, name): (&Path, &CStr),
         access: Access,
         limit: Option<Duration>,
     ) -> Box<Gate> {
@@ -121,17 +153,45 @@ impl Gate {
                 callback: Some(is_over),
                 opaque,
             };
-            (*context).format_whitelist = ffi::av_strdup(access.demuxers().as_ptr());
+            (*context).format_whitelist = ffi::av_strdup(access.demuxers(path).as_ptr());
+            if !access.urls {
+                (*context).protocol_whitelist = ffi::av_strdup(c"file,crypto".as_ptr());
+            }
             gate
         }
     }
 
-    /// The file that was requested and refused, if there was one.
+    /// Why a file was not opened that was requested, if there was one.
     pub(in crate::media::ffmpeg) fn refused(&self) -> Option<String> {
         self.refused
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Why `url` is not opened.
+    fn refusal(&self, url: &CStr) -> String {
+        let name = url.to_string_lossy();
+        let file = name.strip_prefix("file:").unwrap_or(&name);
+        if !self.access.playlists {
+            return format!(
+                "it names another file, {file}, and one input is one file; --allow-playlists reads what lies \
+                 in its own folder"
+            );
+        }
+        match (place(self.name.to_bytes()), place(url.to_bytes())) {
+            (Place::File(_), Place::File(path)) => match path.metadata() {
+                Err(cause) if cause.kind() == ErrorKind::NotFound => {
+                    format!("it names {file}, and there is no such file")
+                }
+                Err(cause) => format!("it names {file}, which cannot be read: {cause}"),
+                Ok(_) => format!("it names {file}, and of a list only what lies in its own folder is read"),
+            },
+            (Place::Host(_), Place::Host(_)) if self.access.urls => {
+                format!("it names {file}, and of a list only what lies on its own host is read")
+            }
+            _ => format!("it names {file}, and a list in a file may name files in its own folder alone"),
+        }
     }
 
     /// True if `url` may be opened.
@@ -213,8 +273,8 @@ unsafe extern "C" fn open(
             open(context, io, url.as_ptr(), flags, options)
         },
         _ => {
-            let name = url.to_string_lossy().into_owned();
-            *gate.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
+            let why = gate.refusal(url);
+            *gate.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
             ffi::AVERROR(ffi::EPERM)
         }
     }
@@ -290,7 +350,7 @@ mod tests {
     #[test]
     fn demuxers_that_open_other_files_are_left_out() {
         let names = |access: Access| -> Vec<String> {
-            let names = access.demuxers().into_string().unwrap();
+            let names = access.demuxers(Path::new("http://host/a")).into_string().unwrap();
             names.split(',').map(str::to_owned).collect()
         };
         let default = names(Access::default());

@@ -216,7 +216,7 @@ pub(in crate::sink::video) struct Finished {
 impl Finished {
     /// The one at `path`; `None` if it cannot be read.
     pub(in crate::sink::video) fn open(path: &Path) -> Option<Finished> {
-        let demuxer = Demuxer::open(path, Access::default(), None).ok()?;
+        let demuxer = Demuxer::open(path, Access::default(), None, None).ok()?;
         let is_mp4 = demuxer.format_name().contains("mp4");
         let names = if is_mp4 { track_names(path) } else { Vec::new() };
         Some(Finished { demuxer, names })

@@ -135,7 +135,7 @@ impl AlphaWatch {
 
 /// The format of a file's first picture as FFmpeg decodes it.
 fn first_format(path: &Path, stream: usize) -> Option<AvFormat> {
-    let mut demuxer = Demuxer::open(path, Access::default(), None).ok()?;
+    let mut demuxer = Demuxer::open(path, Access::default(), None, None).ok()?;
     let mut decoder = Decoder::open(&demuxer, stream, 1, false).ok()??;
     let (mut packet, mut picture) = (Packet::new().ok()?, Picture::new().ok()?);
     for _ in 0..PACKETS_READ {

@@ -397,7 +397,7 @@ impl VideoSink {
         if !staged.unverified || self.part.path() == self.options.path {
             return None;
         }
-        let file = Demuxer::open(self.part.path(), Access::default(), None);
+        let file = Demuxer::open(self.part.path(), Access::default(), None, None);
         let read = file.map_or(Read::Unknown, |demuxer| read_back(demuxer, 1));
         let meant = staged.meant(&staged.first);
         for (fact, value) in &meant {

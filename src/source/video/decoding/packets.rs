@@ -1,7 +1,7 @@
 //! Packets on their way from the demuxer to the decoder.
 
 use crate::frame::StallTimeout;
-use crate::media::ffmpeg::{Demuxer, Packet, TransportFault};
+use crate::media::ffmpeg::{AvError, Demuxer, Packet, TransportFault};
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
 use crate::source::video::findings::Findings;
@@ -46,6 +46,9 @@ impl InputStream {
     /// True if nothing went wrong in reading, and packets that reach up to byte `reached` are all of the
     /// input.
     fn is_at_end(&self, reached: u64) -> bool {
+        if self.demuxer.is_list() {
+            return false;
+        }
         let length = self.demuxer.length();
         self.demuxer.io_error().is_none() && length.is_some_and(|length| reached >= length)
     }
@@ -81,10 +84,10 @@ impl VideoSource {
         if let Some(jpeg_xl) = &mut self.maker.jpeg_xl {
             jpeg_xl.note_packet(self.input.packet.data());
         }
+        self.note_beside();
         match self.decoder.send(Some(&self.input.packet)) {
             Ok(()) => Ok(()),
             Err(e) => self.refused(e),
-        self.note_beside();
         }
     }
 
@@ -98,10 +101,11 @@ impl VideoSource {
             if self.input.demuxer.timed_out() {
                 return Err(self.file.invalid(StallTimeout::sentence(self.file.timeout)));
             }
-            if let Some(file) = self.input.demuxer.refused() {
-                return Err(self.file.invalid(format!(
-                    "it names another file, {file}, which it may not open; see --allow-playlists"
-                )));
+            if let Some(why) = self.input.demuxer.refused() {
+                return Err(self.file.invalid(why));
+            }
+            for file in self.input.demuxer.passed_over() {
+                self.findings.pass_over(&self.file, file)?;
             }
             if stopped() {
                 return Err(crate::frame::Stopped.into());
@@ -127,6 +131,7 @@ impl VideoSource {
                     self.findings.damage.stopped = Some(CLAIM.to_owned());
                     return Ok(false);
                 }
+                Err(e) if self.is_behind_list(e) => return Ok(false),
                 Err(e) => {
                     if self.findings.damage.errors_in_a_row + 1 == INDEX_BEHIND
                         && self.findings.damage.read == 0
@@ -180,6 +185,17 @@ impl VideoSource {
             }
             return Ok(true);
         }
+    }
+
+    /// True if reading failed with `e` because a file of a list cannot be opened, behind which FFmpeg reads
+    /// nothing more.
+    fn is_behind_list(&mut self, e: AvError) -> bool {
+        let file = self.input.demuxer.file_not_opened();
+        self.findings.damage.stopped = match file {
+            Some(file) => Some(format!("{file}, which it names, cannot be read as a video: {e}")),
+            None => return false,
+        };
+        true
     }
 
     /// Counts a packet that was marked as damaged, if it is by what is known now.

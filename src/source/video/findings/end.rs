@@ -9,6 +9,14 @@ use crate::source::video::known::jpeg_xl::JpegXl;
 use crate::source::video::known::nut::has_frames_behind;
 use crate::source::video::known::{avi, blocks, joined};
 
+/// So many bytes, and the verb.
+fn are(bytes: u64) -> String {
+    match bytes {
+        1 => "byte is".to_owned(),
+        _ => format!("{bytes} bytes are"),
+    }
+}
+
 impl VideoSource {
     /// Looks, at the end, for signs that the input was cut off.
     pub(in crate::source::video) fn check_end(&mut self) -> Result<(), SourceError> {
@@ -65,6 +73,9 @@ impl VideoSource {
         let kept = self.input.demuxer.kept();
         if self.findings.cut.is_none() && joined::begins_again(&self.file.path, kept, format, reached) {
             self.findings.cut = Some(joined::SENTENCE.to_owned());
+        }
+        if self.findings.cut.is_none() {
+            self.findings.cut = self.lost_of_listed();
         }
         // Behind a seek, leading pictures belong to what comes before.
         let head = self
@@ -124,6 +135,21 @@ impl VideoSource {
         let frames = facts.duration.and_then(|ticks| u64::try_from(ticks).ok())?;
         let counts_frames = (facts.time_base.num, facts.time_base.den) == (den, num);
         (counts_frames && read < frames).then(|| format!("only {read} of its {frames} frames are there"))
+    }
+
+    /// The first file of a list that was cut off, as a sentence.
+    fn lost_of_listed(&self) -> Option<String> {
+        self.input.demuxer.listed().iter().find_map(|file| {
+            let lost = match extent_of(file, "", "") {
+                Extent::Missing(bytes) => format!("its last {} missing", are(bytes)),
+                Extent::Cut | Extent::MidPacket => "its end is missing".to_owned(),
+                Extent::Broken | Extent::Whole | Extent::Unknown => return None,
+            };
+            Some(format!(
+                "{}, which it names, was cut off: by its own account {lost}",
+                file.display()
+            ))
+        })
     }
 
     /// Pictures of an AVI file that its index does not lead to though its header counts them, as a sentence.

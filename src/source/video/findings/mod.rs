@@ -23,12 +23,15 @@ use super::progress::Progress;
 use crate::frame::{Remarks, too_large};
 use crate::media::ffmpeg::AvError;
 use crate::source::{SourceError, late_start_sentence};
-use crate::wording::counted;
+use crate::wording::{counted, listed};
 use beside::Beside;
 use continuity::Continuity;
 use damage::{Damage, jumps_sentence};
 use holes::{SoundGaps, Suspicion};
 use std::collections::BTreeSet;
+
+/// Files that are remembered.
+const MOST_NAMED: usize = 4096;
 
 /// What was found so far.
 #[derive(Default)]
@@ -46,12 +49,24 @@ pub(super) struct Findings {
     lost: Option<String>,
     /// What pictures out of a pipe say beside their pixels.
     pub(super) beside: Beside,
+    /// Files that the input names and that could not be opened.
+    passed_over: Vec<String>,
     /// What the conversion to a native format loses.
     inexact: Option<String>,
     /// Packets that were skipped because FFmpeg does not implement what they need.
     unimplemented: u64,
     /// Metadata left out because it exceeds `METADATA_LIMIT`, in words.
     too_large: BTreeSet<String>,
+}
+
+/// A sentence about files that were passed over.
+fn passed_over_sentence(files: Vec<String>) -> Option<String> {
+    let what = match files.len() {
+        0 => return None,
+        1 => "file that it names cannot be opened, and what it holds is missing",
+        _ => "files that it names cannot be opened, and what they hold is missing",
+    };
+    Some(format!("{} {what}: {}", files.len(), listed(files)))
 }
 
 /// A sentence about packets that were skipped because FFmpeg has no code for them.
@@ -113,6 +128,19 @@ impl Findings {
             )));
         }
         self.too_large.extend(words);
+        Ok(())
+    }
+
+    /// Notes a file that the input names and that cannot be opened, or fails if the source is strict.
+    pub(super) fn pass_over(&mut self, file: &InputFile, name: String) -> Result<(), SourceError> {
+        if self.strict {
+            return Err(file.invalid(format!(
+                "it names {name}, which cannot be opened; without --strict it is passed over"
+            )));
+        }
+        if self.passed_over.len() < MOST_NAMED {
+            self.passed_over.push(name);
+        }
         Ok(())
     }
 
@@ -202,6 +230,7 @@ impl VideoSource {
             self.findings.lost.take(),
             beside,
             self.findings.inexact.take(),
+            passed_over_sentence(std::mem::take(&mut self.findings.passed_over)),
             (!words.is_empty()).then(|| too_large(&words.join(", "))),
             self.findings
                 .damage

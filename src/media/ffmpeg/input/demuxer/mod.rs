@@ -14,6 +14,7 @@ pub(crate) use texts::Chapter;
 use super::access::{self, Access, Gate};
 use super::chained::is_chained;
 use super::clock::{Clock, ClockKind, Jumps, Times};
+use super::list;
 use super::metadata_limit;
 use crate::frame::{Rational, open_without_waiting};
 use crate::media::ffmpeg::io::memory_io::MemoryFile;
@@ -24,7 +25,8 @@ use crate::media::ffmpeg::{AvError, Packet, init, log};
 use crossbeam_channel::Receiver;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_int};
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::time::Duration;
 use streams::leads;
@@ -96,6 +98,10 @@ pub(crate) struct Demuxer {
     indexed: Vec<u64>,
     /// What was complained of while it was opened.
     complaint: Option<String>,
+    /// The files of a list (ffconcat).
+    listed: Vec<PathBuf>,
+    /// Files that the input names and that were passed over while it was opened.
+    passed_over: Vec<String>,
     /// What was said of packets of a transport stream that were read while it was opened, and are not again.
     faults: Vec<TransportFault>,
     /// Where what is wanted of it begins and ends, in nanoseconds of the clock (see [`Demuxer::cut`]).
@@ -119,12 +125,25 @@ unsafe impl Send for Demuxer {}
 
 impl Demuxer {
     /// Opens `path` and reads enough of it to know its streams. It may open what `access` allows; `limit` is
-    /// how long it may wait for a pipe or a network.
-    pub(crate) fn open(path: &Path, access: Access, limit: Option<Duration>) -> Result<Demuxer, OpenFailure> {
+    /// how long it may wait for a pipe or a network. `pipe` is what `path` names, where that is open already.
+    pub(crate) fn open(
+        path: &Path,
+        access: Access,
+        limit: Option<Duration>,
+        pipe: Option<&File>,
+    ) -> Result<Demuxer, OpenFailure> {
         init();
         let name = location(path).map_err(OpenFailure::Open)?;
+        let is_playlist = access::begins_as_playlist(path);
+        if is_playlist && !access.playlists {
+            return Err(OpenFailure::Refused(Access::refusal("hls")));
+        }
+        let listed = match access.playlists && list::is_list(path) {
+            true => list::files(path).map_err(OpenFailure::Refused)?,
+            false => Vec::new(),
+        };
         let context = allocate()?;
-        let gate = Gate::install(context, &name, access, limit);
+        let gate = Gate::install(context, (path, &name), access, limit);
         let max_pixels = access.max_pixels;
         let mut reading = Reading::Own;
         // A file is sought in; whatever else has a name here is read as it comes.
@@ -132,7 +151,11 @@ impl Demuxer {
             .metadata()
             .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
         {
-            let opened = open_without_waiting(path).map_err(|cause| AvError::of_io(&cause));
+            let opened = match pipe {
+                Some(file) => file.try_clone(),
+                None => open_without_waiting(path),
+            };
+            let opened = opened.map_err(|cause| AvError::of_io(&cause));
             match opened.and_then(|file| PipeFile::new(file, &gate.patience)) {
                 Ok(file) => {
                     // SAFETY: the context is not open yet. FFmpeg marks the I/O context as not its own.
@@ -147,16 +170,12 @@ impl Demuxer {
             }
         }
         let mut format = ptr::null();
-        if access::begins_as_playlist(path) {
-            if !access.playlists {
-                // SAFETY: the context is ours and not open.
-                unsafe { ffi::avformat_free_context(context) };
-                return Err(OpenFailure::Refused(Access::refusal("hls")));
-            }
+        if is_playlist {
             // SAFETY: demuxers are static; null leaves the choice to FFmpeg.
             format = unsafe { ffi::av_find_input_format(c"hls".as_ptr()) };
         }
         let mut demuxer = Demuxer::begin(context, &name, format, reading, (Some(gate), max_pixels))?;
+        demuxer.listed = listed;
         // What cannot be looked through may be so, too.
         let is_matroska = demuxer.format.starts_with("matroska");
         if is_matroska && (!demuxer.can_seek() || is_chained(path)) {
@@ -206,12 +225,17 @@ impl Demuxer {
         log::forget();
         // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
         let code = unsafe { ffi::avformat_open_input(&mut context, name.as_ptr(), format, ptr::null_mut()) };
-        AvError::check(code).map_err(|e| refusal(gate.as_deref()).unwrap_or(OpenFailure::Open(e)))?;
+        AvError::check(code).map_err(|e| {
+            let why = refusal(gate.as_deref()).or_else(|| of_list(e));
+            why.unwrap_or(OpenFailure::Open(e))
+        })?;
         let mut demuxer = Demuxer {
             context,
             clock: Clock::new(ClockKind::Steady, None),
             indexed: Vec::new(),
             complaint: None,
+            listed: Vec::new(),
+            passed_over: Vec::new(),
             faults: Vec::new(),
             format: String::new(),
             source: reading,
@@ -239,6 +263,7 @@ impl Demuxer {
         if let Some(failure) = refusal(gate) {
             return Err(failure);
         }
+        demuxer.passed_over = log::take_passed_over();
         let complaint = log::error_of(&demuxer.format);
         demuxer.complaint = complaint.filter(|line| !line.starts_with(OF_SEEKING));
         demuxer.clock = Clock::new(demuxer.clock_kind(), demuxer.origin());
@@ -298,7 +323,7 @@ impl Demuxer {
         self.gate.as_ref().is_some_and(|gate| gate.patience.ran_out())
     }
 
-    /// The file that the input wanted to open and was not allowed to.
+    /// Why a file was not opened that the input names, in a sentence.
     pub(crate) fn refused(&self) -> Option<String> {
         self.gate.as_ref().and_then(|gate| gate.refused())
     }
@@ -398,6 +423,30 @@ impl Demuxer {
     pub(crate) fn complaint(&mut self) -> Option<String> {
         let before = self.complaint.take();
         log::error_of(&self.format).or(before)
+    }
+
+    /// True if the input is a list of files, or a playlist: its own bytes are no pictures.
+    pub(crate) fn is_list(&self) -> bool {
+        access::is_of_list(&self.format)
+    }
+
+    /// The files that a list (ffconcat) names.
+    pub(crate) fn listed(&self) -> &[PathBuf] {
+        &self.listed
+    }
+
+    /// The file of a list (ffconcat) that could not be opened when the next packet was to be read.
+    pub(crate) fn file_not_opened(&self) -> Option<String> {
+        let line = log::error_of(list::DEMUXER)?;
+        list::not_opened(&line).map(str::to_owned)
+    }
+
+    /// The files that the input names and that were passed over while the last packet was read, because they
+    /// could not be opened; at first also those before it.
+    pub(crate) fn passed_over(&mut self) -> Vec<String> {
+        let mut files = std::mem::take(&mut self.passed_over);
+        files.append(&mut log::take_passed_over());
+        files
     }
 
     /// What the demuxer said of the packets of a transport stream while it read the last packet; at first
@@ -516,7 +565,7 @@ fn allocate() -> Result<*mut ffi::AVFormatContext, OpenFailure> {
     Ok(context)
 }
 
-/// Why opening failed, if it was for want of permission or of time.
+/// Why opening failed, if it was for want of permission or of time, or for a file that the input names.
 fn refusal(gate: Option<&Gate>) -> Option<OpenFailure> {
     let gate = gate?;
     if gate.patience.ran_out() {
@@ -525,10 +574,20 @@ fn refusal(gate: Option<&Gate>) -> Option<OpenFailure> {
     if let Some(format) = log::refused_format() {
         return Some(OpenFailure::Refused(Access::refusal(&format)));
     }
-    let file = gate.refused()?;
+    gate.refused().map(OpenFailure::Refused)
+}
+
+/// Why a list of files was not opened, if it was one: `e` is of a file that it names.
+fn of_list(e: AvError) -> Option<OpenFailure> {
+    if let Some(line) = log::error_of(list::DEMUXER) {
+        return Some(OpenFailure::Refused(match list::not_opened(&line) {
+            Some(file) => format!("it names {file}, which cannot be read as a video: {e}"),
+            None => format!("it is a list of files that FFmpeg does not understand: {line}"),
+        }));
+    }
+    let file = log::take_passed_over().into_iter().next()?;
     Some(OpenFailure::Refused(format!(
-        "it names another file, {file}, and one input is one file; --allow-playlists reads what lies in its \
-         own folder"
+        "it names {file}, which cannot be opened: {e}"
     )))
 }
 

@@ -70,6 +70,8 @@ impl Demuxer {
             max_pixels: None,
             too_large: Vec::new(),
             indexed: Vec::new(),
+            listed: Vec::new(),
+            passed_over: Vec::new(),
             complaint: None,
             faults: Vec::new(),
             wanted: (0, None),

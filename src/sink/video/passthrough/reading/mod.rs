@@ -389,7 +389,7 @@ fn outlined(origin: &Origin) -> Option<Reader> {
 /// Opens an input near the beginning of the stretch of it that is wanted.
 fn begun(origin: &Origin) -> Result<Demuxer, OpenFailure> {
     let open = || {
-        let mut demuxer = Demuxer::open(&origin.path, origin.access, None)?;
+        let mut demuxer = Demuxer::open(&origin.path, origin.access, None, None)?;
         demuxer.cut(origin.stretch.start, origin.stretch.end);
         Ok(demuxer)
     };
