@@ -103,6 +103,20 @@ fn one_file_is_one_file() {
                 .to_owned(),
         ),
     ];
+    // Beside it in the other folder, too.
+    let manifest = folder.name("private/above.mpd");
+    let source = ["-f", "lavfi", "-i", "testsrc2=s=64x48:d=1", "-c:v", "libx264"];
+    ffmpeg(&[&source[..], &["-f", "dash", &manifest]].concat());
+    let elsewhere = fs::read_to_string(&manifest).unwrap();
+    let elsewhere = elsewhere.replace("\"init-", "\"../private/init-");
+    let elsewhere = elsewhere.replace("\"chunk-", "\"../private/chunk-");
+    assert!(
+        filter(&[&manifest, "null:", "--allow-playlists"])
+            .status
+            .success()
+    );
+    let inputs = inputs.into_iter().chain([("above.mpd", elsewhere)]);
+    let inputs: Vec<(&str, String)> = inputs.collect();
     let out = folder.name("out.mkv");
     for (name, content) in &inputs {
         let path = folder.write(&format!("up/{name}"), content);
@@ -118,6 +132,8 @@ fn one_file_is_one_file() {
         ("concat.mp4", true),
         ("path.mkv", false),
         ("above.m3u8", false),
+        ("dash.mp4", false),
+        ("above.mpd", false),
     ] {
         let path = folder.name(&format!("up/{name}"));
         let done = filter(&[&path, &out, "--allow-playlists", "--overwrite"]);

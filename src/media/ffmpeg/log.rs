@@ -5,10 +5,11 @@
 //! says which.
 #![allow(unsafe_code)]
 
+use crate::media::ffmpeg::input::access::Gate;
 use crate::media::ffmpeg::pictures::decoder::memory::PictureMemory;
 use ffmpeg_next::ffi;
 use std::cell::RefCell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{Mutex, Once, PoisonError};
 
@@ -245,6 +246,36 @@ unsafe fn formatted(
     text.to_string_lossy().into_owned()
 }
 
+/// Keeps the name of the file that the reader of DASH is about to open, as it says in `line`, and has the
+/// gate of its context judge it: this reader opens files by a way of its own.
+///
+/// # Safety
+/// `object` must be null or what FFmpeg logs.
+unsafe fn note_request(object: *mut c_void, line: &str) {
+    // An address may have quotes in it.
+    let begin = REQUEST.len();
+    let end = line.rfind("', ").unwrap_or(line.len());
+    let Some(url) = line.get(begin..end) else { return };
+    // SAFETY: what is logged begins with its class (the function's contract); of the class of containers'
+    // contexts it is one, and that of an input has a gate of ours, or null.
+    let gate = unsafe {
+        let is_context =
+            !object.is_null() && ptr::eq(*object.cast::<*const ffi::AVClass>(), ffi::avformat_get_class());
+        match is_context {
+            true => (*object.cast::<ffi::AVFormatContext>())
+                .opaque
+                .cast::<Gate>()
+                .as_ref(),
+            false => None,
+        }
+    };
+    if let (Some(gate), Ok(url)) = (gate, CString::new(url)) {
+        gate.judge(&url);
+    }
+    let name = url.strip_prefix("file:").unwrap_or(url).to_owned();
+    REQUESTED.with(|requested| *requested.borrow_mut() = name);
+}
+
 /// Keeps what `object` says of the packets of a transport stream.
 ///
 /// # Safety
@@ -287,10 +318,7 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
             if begins(&[COUNTER, SEARCH]) {
                 keep_fault(object, text, arguments, begins(&[COUNTER]));
             } else if begins(&[REQUEST]) {
-                let line = formatted(ptr::null_mut(), level, format, arguments);
-                let name = line.split('\'').nth(1).unwrap_or_default();
-                let name = name.strip_prefix("file:").unwrap_or(name).to_owned();
-                REQUESTED.with(|requested| *requested.borrow_mut() = name);
+                note_request(object, &formatted(ptr::null_mut(), level, format, arguments));
             }
             return;
         }

@@ -194,6 +194,23 @@ impl Gate {
         }
     }
 
+    /// Refuses `url`, which FFmpeg opens by a way of its own after it has said so, if it is there and may not
+    /// be opened: nothing is read of it.
+    pub(in crate::media::ffmpeg) fn judge(&self, url: &CStr) {
+        let is_missing = match place(url.to_bytes()) {
+            Place::File(path) => !path.exists(),
+            Place::Host(_) | Place::Elsewhere => false,
+        };
+        if !is_missing && !self.allows(url) {
+            self.refuse(self.refusal(url));
+        }
+    }
+
+    fn refuse(&self, why: String) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.get_or_insert(why);
+    }
+
     /// True if `url` may be opened.
     fn allows(&self, url: &CStr) -> bool {
         if url == &*self.name {
@@ -250,7 +267,7 @@ fn place(name: &[u8]) -> Place<'_> {
 unsafe extern "C" fn is_over(opaque: *mut c_void) -> c_int {
     // SAFETY: FFmpeg hands back the gate, which lives as long as the context.
     let gate = unsafe { &*opaque.cast::<Gate>() };
-    c_int::from(gate.patience.is_over())
+    c_int::from(gate.patience.is_over() || gate.refused().is_some())
 }
 
 unsafe extern "C" fn open(
@@ -273,8 +290,7 @@ unsafe extern "C" fn open(
             open(context, io, url.as_ptr(), flags, options)
         },
         _ => {
-            let why = gate.refusal(url);
-            *gate.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+            gate.refuse(gate.refusal(url));
             ffi::AVERROR(ffi::EPERM)
         }
     }
