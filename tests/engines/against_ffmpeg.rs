@@ -11,29 +11,42 @@ use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes, factors};
 use framepipe::frame::{Buffer, Colour, Frame, Layout, PixelFormat, Range};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 const WIDTH: usize = 83;
 const HEIGHT: usize = 61;
 
-/// Raw frames of a moving test picture, through the given filters.
-fn ffmpeg(pixel_format: &str, frames: usize, filters: &str) -> Vec<u8> {
-    let output = Command::new("ffmpeg")
-        .args(["-v", "error", "-nostdin", "-f", "lavfi", "-i"])
-        .arg(format!("mandelbrot=size={WIDTH}x{HEIGHT}:rate=5:start_scale=0.5"))
-        .args([
-            "-frames:v",
-            &frames.to_string(),
-            "-vf",
-            &format!("format={pixel_format}{filters}"),
-        ])
-        .args(["-f", "rawvideo", "-pix_fmt", pixel_format, "-"])
-        .stderr(Stdio::inherit())
-        .output()
-        .unwrap();
+/// Raw frames of a moving test picture, through each of the given filters, by one run of FFmpeg.
+fn through_each(pixel_format: &str, frames: usize, filters: &[String]) -> Vec<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let places = |letter: char| (0..filters.len()).map(move |k| format!("[{letter}{k}]"));
+    let mut graph = format!(
+        "mandelbrot=size={WIDTH}x{HEIGHT}:rate=5:start_scale=0.5,format={pixel_format},split={}{}",
+        filters.len(),
+        places('i').collect::<String>()
+    );
+    let mut command = Command::new("ffmpeg");
+    command.args(["-v", "error", "-nostdin"]);
+    for ((filter, from), to) in filters.iter().zip(places('i')).zip(places('o')) {
+        graph += &format!(";{from}format={pixel_format}{filter}{to}");
+    }
+    command.args(["-filter_complex", &graph]);
+    let files: Vec<PathBuf> = places('o').map(|place| folder.path().join(place)).collect();
+    for (file, place) in files.iter().zip(places('o')) {
+        command.args(["-map", &place, "-frames:v", &frames.to_string()]);
+        command
+            .args(["-f", "rawvideo", "-pix_fmt", pixel_format])
+            .arg(file);
+    }
+    let output = command.stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success());
-    output.stdout
+    files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+}
+
+fn ffmpeg(pixel_format: &str, frames: usize, filters: &str) -> Vec<u8> {
+    through_each(pixel_format, frames, &[filters.to_owned()]).remove(0)
 }
 
 fn frames(format: PixelFormat, raw: &[u8]) -> Vec<Frame> {
@@ -87,7 +100,7 @@ fn integer_masks_equal_ffmpegs_convolution() {
         "gray",
     ] {
         let format = PixelFormat::from_name(pixel_format).unwrap();
-        let inputs = frames(format, &ffmpeg(pixel_format, 2, ""));
+        let (mut masks, mut filters) = (Vec::new(), vec![String::new()]);
         for size in [3, 5, 7] {
             // FFmpeg 5.1 divides by the weights' sum (by 1 if that is 0), whatever rdiv says.
             for sum in [0, 32] {
@@ -100,10 +113,9 @@ fn integer_masks_equal_ffmpegs_convolution() {
                     .map(|c| f64::from(Colour::default().zero_level(format, c)) * (1.0 - gain))
                     .collect();
                 let level = |p: usize| levels.get(p).copied().unwrap_or(0.0);
-                let spec = convolution(&weights, divisor, [level(0), level(1), level(2)]);
-                let theirs = frames(format, &ffmpeg(pixel_format, 2, &spec));
+                filters.push(convolution(&weights, divisor, [level(0), level(1), level(2)]));
                 let mask = Mask::from_integers(size, size, weights, divisor).unwrap();
-                compared += compare(&mask, &inputs, &theirs, Algorithm::Direct);
+                masks.push((mask, &[Algorithm::Direct][..]));
             }
         }
         // Masks of rank 1, so that the separable algorithm is held against FFmpeg too.
@@ -116,14 +128,16 @@ fn integer_masks_equal_ffmpegs_convolution() {
                 .flat_map(|c| row.iter().map(move |r| r * c))
                 .collect();
             let divisor = weights.iter().sum();
-            let theirs = frames(
-                format,
-                &ffmpeg(pixel_format, 2, &convolution(&weights, divisor, [0.0; 3])),
-            );
+            filters.push(convolution(&weights, divisor, [0.0; 3]));
             let mask = Mask::from_integers(row.len(), column.len(), weights, divisor).unwrap();
             assert!(factors(&mask).is_some());
-            for algorithm in [Algorithm::Direct, Algorithm::Separable] {
-                compared += compare(&mask, &inputs, &theirs, algorithm);
+            masks.push((mask, &[Algorithm::Direct, Algorithm::Separable]));
+        }
+        let made = through_each(pixel_format, 2, &filters);
+        let inputs = frames(format, &made[0]);
+        for ((mask, algorithms), theirs) in masks.iter().zip(&made[1..]) {
+            for &algorithm in *algorithms {
+                compared += compare(mask, &inputs, &frames(format, theirs), algorithm);
             }
         }
     }
@@ -232,26 +246,29 @@ fn gradients_equal_ffmpegs_filters() {
     let mut compared = 0;
     for pixel_format in ["gray", "gbrp", "yuv420p", "yuv444p10le", "gbrp12le"] {
         let format = PixelFormat::from_name(pixel_format).unwrap();
-        let inputs = frames(format, &ffmpeg(pixel_format, 2, ""));
+        let (mut specs, mut filters) = (Vec::new(), vec![String::new()]);
         for name in ["sobel", "prewitt"] {
             for scale in ["1", "0.5", "2"] {
                 // FFmpeg rounds down what we round half up, and knows no zero level.
                 let channels = format.planes().iter().map(|p| p.channels[0]).enumerate();
-                let each: Vec<String> = channels
-                    .map(|(plane, c)| {
-                        let delta = f64::from(Colour::default().zero_level(format, c)) + 0.5;
-                        format!(",{name}=planes={}:scale={scale}:delta={delta}", 1 << plane)
-                    })
-                    .collect();
-                let theirs = frames(format, &ffmpeg(pixel_format, 2, &each.concat()));
-                let filter: Filter = format!("{name}:scale={scale}").parse().unwrap();
-                let with = |border| Chain::from(filter.clone()).with_border(border);
-                for (input, theirs) in inputs.iter().zip(&theirs) {
-                    let mirror = run(&mut Cpu::new(with(Border::Mirror), 2).unwrap(), input, 1);
-                    let far = run(&mut Reference::new(with(far_border(3))), input, 1);
-                    let what = format!("{pixel_format} {}", filter.label);
-                    compared += hold([&mirror, &far], theirs, &what);
-                }
+                let each = channels.map(|(plane, c)| {
+                    let delta = f64::from(Colour::default().zero_level(format, c)) + 0.5;
+                    format!(",{name}=planes={}:scale={scale}:delta={delta}", 1 << plane)
+                });
+                filters.push(each.collect());
+                specs.push(format!("{name}:scale={scale}"));
+            }
+        }
+        let made = through_each(pixel_format, 2, &filters);
+        let inputs = frames(format, &made[0]);
+        for (spec, theirs) in specs.iter().zip(&made[1..]) {
+            let filter: Filter = spec.parse().unwrap();
+            let with = |border| Chain::from(filter.clone()).with_border(border);
+            for (input, theirs) in inputs.iter().zip(&frames(format, theirs)) {
+                let mirror = run(&mut Cpu::new(with(Border::Mirror), 2).unwrap(), input, 1);
+                let far = run(&mut Reference::new(with(far_border(3))), input, 1);
+                let what = format!("{pixel_format} {}", filter.label);
+                compared += hold([&mirror, &far], theirs, &what);
             }
         }
     }

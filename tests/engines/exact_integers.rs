@@ -1,7 +1,7 @@
 //! Masks of integers over a divisor against exact rational arithmetic: on every path each sample is the
 //! quotient rounded half up.
 
-use super::oracle::{Random, chain, compare, first_difference, format, frame_of, noise, run};
+use super::oracle::{Random, chain, compare, first_difference, format, frame_of, is_tried, noise, run};
 use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, NAMED_MASKS, Planes, Response, factors};
 use framepipe::frame::{Channel, Frame, PixelFormat};
@@ -111,13 +111,13 @@ fn every_named_mask_of_integers_is_the_rounded_quotient() {
         .collect();
     assert!(filters.len() > others.len() + 10, "{}", filters.len());
     for (k, filter) in filters.iter().enumerate() {
-        for (f, name) in FORMATS.into_iter().enumerate() {
+        for (f, name) in FORMATS.into_iter().enumerate().filter(|(f, _)| is_tried(k + f)) {
             let format = format(name);
             let frame = noise(format, 37, 19, &mut random);
             for &algorithm in algorithms(&filter.mask, format) {
                 let chain = Chain {
                     filters: vec![filter.clone()],
-                    border: Border::ALL[(k + f) % Border::ALL.len()],
+                    border: Border::ALL[(k + f) / 2 % Border::ALL.len()],
                     planes: Planes::All,
                     algorithm,
                     alpha: Default::default(),
@@ -201,9 +201,11 @@ fn boxes_of_every_size_are_the_rounded_mean() {
     let sizes = [(1, 1), (1, 13), (13, 1), (31, 7), (67, 5), (131, 37), (200, 3)];
     let formats = ["gray", "gray12le", "gray16le", "rgb48le", "p010le", "gray14le"];
     let mut k = 0;
-    for columns in (3..=33).step_by(2).chain([41, 63]) {
-        for rows in [columns, 3, 63] {
-            for name in formats {
+    let widths = (3..=33).step_by(2).chain([41, 63]).enumerate();
+    for (turn, columns) in widths {
+        for (r, rows) in [columns, 3, 63].into_iter().enumerate() {
+            let formats = formats.into_iter().enumerate();
+            for (_, name) in formats.filter(|(f, _)| is_tried(turn + r + f)) {
                 k += 1;
                 let format = format(name);
                 let (width, height) = sizes[k % sizes.len()];
@@ -214,7 +216,7 @@ fn boxes_of_every_size_are_the_rounded_mean() {
                 chain.border = borders[k % borders.len()];
                 let max = format.max_value();
                 // A sample less than the maximum here and there, so that sums differ.
-                let frame = match k % 3 {
+                let frame = match (k + k / 3) % 3 {
                     0 => noise(format, width, height, &mut random),
                     1 => frame_of(format, width, height, 1, |_, _, _, _| max),
                     _ => frame_of(format, width, height, 1, |_, x, y, _| {

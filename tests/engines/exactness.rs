@@ -1,6 +1,8 @@
 //! The CPU engines against a float64 oracle, against each other, and against what convolution must obey.
 
-use super::oracle::{Random, chain, compare, copy, first_difference, format, frame_of, noise, real, run};
+use super::oracle::{
+    Random, chain, compare, copy, first_difference, format, frame_of, is_tried, noise, real, run,
+};
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::reference::Reference;
@@ -67,10 +69,11 @@ const SPECS: [&str; 16] = [
 fn the_threaded_engine_gives_the_references_bits() {
     let mut random = Random::new(1);
     let mut compared = 0;
-    for format in PixelFormat::all() {
+    for (f, format) in PixelFormat::all().enumerate() {
         for (k, spec) in SPECS.iter().enumerate() {
             for algorithm in [Algorithm::Direct, Algorithm::Separable, Algorithm::Auto] {
-                if algorithm == Algorithm::Separable && factors(&filter(spec).mask).is_none() {
+                let cannot = algorithm == Algorithm::Separable && factors(&filter(spec).mask).is_none();
+                if cannot || !is_tried(f + k) {
                     continue;
                 }
                 let border = BORDERS[(k + random.below(BORDERS.len() as u64) as usize) % BORDERS.len()];
@@ -82,7 +85,7 @@ fn the_threaded_engine_gives_the_references_bits() {
             }
         }
     }
-    assert!(compared > 1500, "{compared}");
+    assert!(compared > 750, "{compared}");
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn frames_in_flight_come_back_in_order_with_the_references_bits() {
         let depth = engine.depth();
         assert!(depth > threads.min(4), "{threads} threads keep {depth} frames");
         let mut expected = VecDeque::new();
-        for sequence in 0..4 * depth + 1 {
+        for sequence in 0..2 * depth + 1 {
             // Of several sizes and formats, so that frames that are done first had to wait for others.
             let size = [(203, 331), (33, 5), (64, 150)][random.below(3) as usize];
             let mut frame = noise(
@@ -140,7 +143,7 @@ fn frames_in_flight_come_back_in_order_with_the_references_bits() {
             engine.submit(input, Buffer::unpooled(memory), 1).unwrap();
             expected.push_back(frame);
             // The last ones are collected without another one behind them, and all at the end.
-            while expected.len() == depth || sequence == 4 * depth && !expected.is_empty() {
+            while expected.len() == depth || sequence == 2 * depth && !expected.is_empty() {
                 let source = expected.pop_front().unwrap();
                 let result = engine.collect().unwrap().unwrap();
                 assert_eq!(
@@ -181,9 +184,13 @@ fn an_engine_that_goes_with_frames_in_flight_gives_their_buffers_back() {
 #[test]
 fn chains_and_choices_of_planes_agree_too() {
     let mut random = Random::new(3);
-    for planes in ["all", "luma", "gray", "chroma", "y,v", "all+alpha", "r,b", "a"] {
+    let choices = ["all", "luma", "gray", "chroma", "y,v", "all+alpha", "r,b", "a"];
+    for (turn, planes) in choices.into_iter().enumerate() {
         let planes: Planes = planes.parse().unwrap();
-        for format in PixelFormat::all().filter(|&f| planes.check(f).is_ok()) {
+        let formats = PixelFormat::all()
+            .filter(|&f| planes.check(f).is_ok())
+            .enumerate();
+        for (_, format) in formats.filter(|(f, _)| is_tried(turn + f)) {
             let filters = vec![
                 filter("gaussian:sigma=1.2"),
                 filter("sharpen"),
@@ -260,7 +267,7 @@ fn natural(format: PixelFormat, width: usize, height: usize) -> Frame {
 #[test]
 fn results_stay_within_one_level_of_the_real_numbers() {
     let mut compared = 0;
-    for name in [
+    let formats = [
         "gray",
         "yuv420p",
         "yuv444p10le",
@@ -269,11 +276,13 @@ fn results_stay_within_one_level_of_the_real_numbers() {
         "gray16le",
         "rgb24",
         "p010le",
-    ] {
+    ];
+    for (f, name) in formats.into_iter().enumerate() {
         for (k, spec) in SPECS.iter().enumerate() {
             for algorithm in [Algorithm::Direct, Algorithm::Separable] {
                 let filter = filter(spec);
-                if algorithm == Algorithm::Separable && factors(&filter.mask).is_none() {
+                let cannot = algorithm == Algorithm::Separable && factors(&filter.mask).is_none();
+                if cannot || !is_tried(f + k) {
                     continue;
                 }
                 let border = BORDERS[k % BORDERS.len()];
@@ -298,8 +307,8 @@ fn results_stay_within_one_level_of_the_real_numbers() {
             }
         }
     }
-    // Every mask as a whole on both frames of eight formats, and those of rank 1 in two passes, too.
-    assert!(compared > 8 * 2 * SPECS.len() + 100, "{compared}");
+    // Every mask as a whole on both frames of four formats or more, and those of rank 1 in two passes, too.
+    assert!(compared > 4 * 2 * SPECS.len() + 50, "{compared}");
 }
 
 #[test]
@@ -418,8 +427,8 @@ fn the_identity_changes_nothing() {
 
 #[test]
 fn blurs_keep_a_constant_picture_and_edges_make_it_black() {
-    for format in PixelFormat::all() {
-        for range in [Range::Limited, Range::Full] {
+    for (f, format) in PixelFormat::all().enumerate() {
+        for (r, range) in [Range::Limited, Range::Full].into_iter().enumerate() {
             let colour = Colour {
                 range,
                 ..Colour::default()
@@ -431,7 +440,7 @@ fn blurs_keep_a_constant_picture_and_edges_make_it_black() {
                 }
             });
             frame.metadata.colour = colour;
-            for (spec, blurs) in [
+            let specs = [
                 ("gaussian:sigma=1.3", true),
                 ("gaussian:sigma=9", true),
                 ("box:size=7", true),
@@ -439,7 +448,9 @@ fn blurs_keep_a_constant_picture_and_edges_make_it_black() {
                 ("laplacian8", false),
                 ("log:size=11:sigma=1.7", false),
                 ("sobel-y", false),
-            ] {
+            ];
+            let specs = specs.into_iter().enumerate();
+            for (_, (spec, blurs)) in specs.filter(|(k, _)| is_tried(f + r + k)) {
                 for algorithm in [Algorithm::Direct, Algorithm::Auto] {
                     let result = reference(&one(spec, Border::Replicate, algorithm), &frame);
                     let expected = frame_of(format, 13, 9, 1, |p, x, y, c| {

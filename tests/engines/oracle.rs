@@ -6,6 +6,12 @@ use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes, Response};
 use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, Layout, Pageable, PixelFormat};
 
+/// True for every other `turn`, or for all with FRAMEPIPE_WHOLE_MATRIX=1.
+pub(crate) fn is_tried(turn: usize) -> bool {
+    let whole = std::env::var_os("FRAMEPIPE_WHOLE_MATRIX").is_some_and(|value| value == "1");
+    whole || turn.is_multiple_of(2)
+}
+
 /// A small, seeded generator (xorshift64*), so that a failure can be repeated.
 pub(crate) struct Random(u64);
 
