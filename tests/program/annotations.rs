@@ -4,7 +4,7 @@
 //! Inputs are small files made here: pictures of ffmpeg's with blocks put in by the formats' own rules. That
 //! a block arrived is seen in the bytes of the output, or by ffprobe.
 
-use crate::common::{PROGRAM, ffmpeg, said};
+use crate::common::{PROGRAM, ffmpeg, is_whole_matrix, said};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -394,9 +394,10 @@ fn check(folder: &Path, name: &str, sayings: &[(&str, &Annotation)]) {
         let there = annotation.marks.iter().any(|mark| has(&bytes, mark));
         assert!(there || *what == "turn", "{name} says {what}");
     }
-    for output in [
+    let outputs = [
         "png", "jpg", "webp", "tiff", "bmp", "ppm", "mp4", "mkv", "apng", "y4m",
-    ] {
+    ];
+    for (turn, output) in outputs.into_iter().enumerate() {
         let is_still = ["png", "jpg", "webp", "tiff", "bmp", "ppm"].contains(&output);
         let file = if is_still {
             format!("%02d.{output}")
@@ -429,6 +430,10 @@ fn check(folder: &Path, name: &str, sayings: &[(&str, &Annotation)]) {
             assert!(!is_both, "{name} to {output} holds {what}: {words}");
         }
         fs::remove_dir_all(&results).unwrap();
+        // With --strict every other output, the others for other inputs, if not all are to be tried.
+        if !is_whole_matrix() && (turn + name.len()) % 2 == 1 {
+            continue;
+        }
         fs::create_dir(&results).unwrap();
         let strict = framepipe(&input, &target, &[background, &["--strict"]].concat());
         assert_eq!(

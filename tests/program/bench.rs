@@ -196,12 +196,10 @@ fn a_pipeline_runs_for_its_time_and_writes_what_it_filtered() {
 
 #[test]
 fn a_report_is_printed_in_its_own_shape() {
-    let output = run(0, &["report", "r5", "--quick"]);
+    // The one whose pictures are the smallest: a debug build takes a minute for the floats of another.
+    let output = run(0, &["report", "r1", "--tables", "1", "--quick"]);
     let table = text(&output.stdout);
-    assert!(
-        table.contains("RTX 3070") && table.contains("sequential"),
-        "{table}"
-    );
+    assert!(table.contains("RTX 3060") && table.contains("seq dir"), "{table}");
     assert!(table.contains("no card"), "{table}");
     let output = run(0, &["report", "R2", "--tables", "4", "--quick", "--csv", "-"]);
     let lines = text(&output.stdout);
