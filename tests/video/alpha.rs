@@ -1,6 +1,7 @@
 //! Alpha, palettes and animations through the program, judged by FFmpeg's own programs and by pixels that are
 //! known.
 
+use crate::common::ffprobe;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -80,29 +81,27 @@ fn encode(frames: &Frames, (width, height): (usize, usize), path: &Path, options
 }
 
 fn probe(path: &Path, entries: &str) -> String {
-    let done = Command::new("ffprobe")
-        .args([
-            "-v",
-            "error",
-            "-select_streams",
-            "v:0",
-            "-of",
-            "csv=p=0",
-            "-show_entries",
-            entries,
-        ])
-        .arg(path)
-        .output()
-        .unwrap();
+    let wanted = [
+        "-select_streams",
+        "v:0",
+        "-of",
+        "csv=p=0",
+        "-show_entries",
+        entries,
+    ];
+    let done = ffprobe(path, &[&["-v", "error"], &wanted[..]].concat());
     String::from_utf8(done.stdout).unwrap().trim().to_owned()
 }
 
 /// A file's frames as FFmpeg decodes them to RGBA, alpha of VP8 and VP9 included.
 fn decoded(path: &Path, size: (usize, usize)) -> Frames {
-    let decoder = match probe(path, "stream=codec_name").as_str() {
-        "vp8" => vec!["-c:v", "libvpx"],
-        "vp9" => vec!["-c:v", "libvpx-vp9"],
-        _ => vec![],
+    // FFmpeg's own decoders leave alpha out. Matroska names the codec in its head.
+    let file = fs::read(path).unwrap_or_default();
+    let is_of = |codec: &[u8]| file.windows(codec.len()).any(|bytes| bytes == codec);
+    let decoder = match () {
+        () if is_of(b"V_VP8") => vec!["-c:v", "libvpx"],
+        () if is_of(b"V_VP9") => vec!["-c:v", "libvpx-vp9"],
+        () => vec![],
     };
     let name = path.to_str().unwrap();
     let after = [

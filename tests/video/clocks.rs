@@ -8,7 +8,7 @@
 //! The clips show a white picture and sound a click at the same instants. Where FFmpeg finds the two in an
 //! output, it has taken every offset, edit list and encoder's delay into account that a player would.
 
-use crate::common::{ffmpeg, is_whole_matrix, probe};
+use crate::common::{ffmpeg, ffprobe, is_whole_matrix, probe};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,21 +59,18 @@ fn times(path: &Path) -> Vec<f64> {
         .collect()
 }
 
+/// Asks for the frames that FFmpeg decodes, and for their form.
+const COUNTED: [&str; 5] = [
+    "-count_frames",
+    "-select_streams",
+    "v:0",
+    "-show_entries",
+    "stream=nb_read_frames,pix_fmt,width,height",
+];
+
 /// How many frames FFmpeg decodes, with a time or without one; none of a file that it wrote and cannot read.
 fn count(path: &Path) -> usize {
-    let arguments = [
-        "-count_frames",
-        "-select_streams",
-        "v:0",
-        "-show_entries",
-        "stream=nb_read_frames",
-    ];
-    let read = Command::new("ffprobe")
-        .args(["-v", "error", "-of", "json"])
-        .args(arguments)
-        .arg(path)
-        .output()
-        .unwrap();
+    let read = ffprobe(path, &[&["-v", "error", "-of", "json"], &COUNTED[..]].concat());
     let found: Value = serde_json::from_slice(&read.stdout).unwrap();
     found["streams"][0]["nb_read_frames"]
         .as_str()
@@ -818,13 +815,14 @@ fn clocks_that_wrap_within_the_clip_go_on() {
     let mpeg2 = clip(folder.path(), "mpeg2.mkv", MPEG2_MP2);
     let mut problems = Vec::new();
     for (extension, muxer, base) in [("ts", "mpegts", &h264), ("vob", "vob", &mpeg2)] {
+        // Those of the clip itself: a wrap may lie between a flash and its click.
+        let expected = distances(base);
         for (turn, offset) in ["95442", "95443", "95443.5"].into_iter().enumerate() {
             let path = folder.path().join(format!("wraps.{extension}"));
             copied(base, &path, &[], &["-output_ts_offset", offset, "-f", muxer]);
             let name = format!("{extension} from {offset} s on");
-            // The distances of the clip itself: a wrap may lie between a flash and its click.
             let (outputs, length) = (some_outputs(turn), (PICTURES, SECONDS));
-            problems.extend(into_each(&outputs, &path, &name, length, &distances(base)));
+            problems.extend(into_each(&outputs, &path, &name, length, &expected));
             let strict = identity(&path, Path::new("null:"), &["--strict"]);
             if !strict.ok {
                 problems.push(format!("{name}, --strict: {}", strict.warnings().join(" | ")));
@@ -1142,15 +1140,7 @@ fn whole_files_are_not_called_incomplete() {
 
 /// Bytes of one picture as framepipe writes it: three samples a pixel, or one and a half, or four.
 fn raw_size(path: &Path) -> usize {
-    let found = probe(
-        path,
-        &[
-            "-select_streams",
-            "v:0",
-            "-show_entries",
-            "stream=pix_fmt,width,height",
-        ],
-    );
+    let found = probe(path, &COUNTED);
     let stream = &found["streams"][0];
     let pixels = stream["width"].as_u64().unwrap() as usize * stream["height"].as_u64().unwrap() as usize;
     match stream["pix_fmt"].as_str().unwrap() {

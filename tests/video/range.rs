@@ -20,33 +20,41 @@ fn filtered(input: &Path, output: &Path, options: &[&str]) -> String {
 }
 
 /// Time and hash of each frame of a file, in microseconds.
-fn frames(path: &Path) -> Vec<(i64, String)> {
-    let path = path.to_str().unwrap();
-    let text = ffmpeg(&[
-        "-i",
-        path,
-        "-map",
-        "0:v:0",
-        "-copyts",
-        "-fps_mode",
-        "passthrough",
-        "-enc_time_base",
-        "1:1000000",
-        "-c:v",
-        "rawvideo",
-        "-f",
-        "framehash",
-        "-hash",
-        "md5",
-        "-",
-    ]);
-    let text = String::from_utf8(text).unwrap();
-    let rows = text.lines().filter(|line| !line.starts_with('#'));
-    rows.map(|row| {
-        let columns: Vec<&str> = row.split(',').map(str::trim).collect();
-        (columns[2].parse().unwrap(), columns[5].to_owned())
-    })
-    .collect()
+type Hashed = Vec<(i64, String)>;
+
+fn frames(path: &Path) -> Hashed {
+    frames_of_all(&[path.to_owned()]).remove(0)
+}
+
+/// As [`frames`], of several files by one run of FFmpeg.
+fn frames_of_all(paths: &[PathBuf]) -> Vec<Hashed> {
+    let hashes: Vec<PathBuf> = paths.iter().map(|path| path.with_extension("md5")).collect();
+    let mut arguments = vec!["-copyts"];
+    for path in paths {
+        arguments.extend(["-i", path.to_str().unwrap()]);
+    }
+    let maps: Vec<String> = (0..paths.len()).map(|number| format!("{number}:v:0")).collect();
+    for (map, hash) in maps.iter().zip(&hashes) {
+        arguments.extend([
+            "-map",
+            map,
+            "-fps_mode",
+            "passthrough",
+            "-enc_time_base",
+            "1:1000000",
+        ]);
+        arguments.extend(["-c:v", "rawvideo", "-f", "framehash", "-hash", "md5"]);
+        arguments.push(hash.to_str().unwrap());
+    }
+    ffmpeg(&arguments);
+    let columns = |row: &str| -> Vec<String> { row.split(',').map(|c| c.trim().to_owned()).collect() };
+    let read = |path: &PathBuf| -> Hashed {
+        let text = std::fs::read_to_string(path).unwrap();
+        let rows = text.lines().filter(|line| !line.starts_with('#')).map(columns);
+        rows.map(|mut row| (row[2].parse().unwrap(), row.swap_remove(5)))
+            .collect()
+    };
+    hashes.iter().map(read).collect()
 }
 
 const MOVING: &str = "testsrc2=size=96x64:rate=25:duration=4";
@@ -62,17 +70,17 @@ fn clip(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
 }
 
 /// The whole as frames of a lossless file.
-fn whole(input: &Path) -> Vec<(i64, String)> {
+fn whole(input: &Path) -> Hashed {
     let output = input.with_extension("whole.mkv");
     filtered(input, &output, &["--encoder", "ffv1", "--no-audio"]);
     frames(&output)
 }
 
 /// Pieces that begin at these seconds, put together; each must end where the next one begins.
-fn pieces(input: &Path, starts: &[f64], more: &[&str]) -> Vec<(i64, String)> {
-    let mut all = Vec::new();
+fn pieces(input: &Path, starts: &[f64], more: &[&str]) -> Hashed {
+    let (mut outputs, mut shifts) = (Vec::new(), Vec::new());
     for (number, &start) in starts.iter().enumerate() {
-        let output = input.with_extension("piece.mkv");
+        let output = input.with_extension(format!("piece-{number}.mkv"));
         let (start_text, end_text) = (start.to_string(), starts.get(number + 1).map(f64::to_string));
         let mut options = vec!["--encoder", "ffv1", "--start", &start_text];
         options.extend(more);
@@ -88,10 +96,13 @@ fn pieces(input: &Path, starts: &[f64], more: &[&str]) -> Vec<(i64, String)> {
         } else {
             start
         };
-        let shift = (start * 1e6).round() as i64;
-        all.extend(frames(&output).into_iter().map(|(at, hash)| (at + shift, hash)));
+        shifts.push((start * 1e6).round() as i64);
+        outputs.push(output);
     }
-    all
+    let pieces = frames_of_all(&outputs).into_iter().zip(shifts);
+    pieces
+        .flat_map(|(frames, shift)| frames.into_iter().map(move |(at, hash)| (at + shift, hash)))
+        .collect()
 }
 
 /// Compares pieces with the whole; times within the millisecond that Matroska rounds to, twice.
@@ -249,45 +260,34 @@ fn put_together(cases: &[(&str, &[&str])]) {
         // Single frames, at and between key frames; times of the whole lie half a frame apart at least.
         let singles = [20 + turn % 2, 94, 0, 19, 20, 21];
         let tried = if is_whole_matrix() { singles.len() } else { 2 };
-        for &number in &singles[..tried] {
-            let start = (expected[number].0 as f64 - 10_000.0).max(0.0) / 1e6;
-            let output = input.with_extension("single.mkv");
-            let start = start.to_string();
+        let mut outputs = Vec::new();
+        let mut cut = |range: &[&str]| {
+            let output = input.with_extension(format!("cut-{}.mkv", outputs.len()));
             filtered(
                 &input,
                 &output,
-                &[
-                    "--encoder",
-                    "ffv1",
-                    "--no-audio",
-                    "--start",
-                    &start,
-                    "--frames",
-                    "1",
-                ],
+                &[&["--encoder", "ffv1", "--no-audio"], range].concat(),
             );
-            let found = frames(&output);
-            assert_eq!(found.len(), 1, "{name}: frame {number}");
-            assert_eq!(found[0].1, expected[number].1, "{name}: frame {number}");
+            outputs.push(output);
+        };
+        for &number in &singles[..tried] {
+            let start = (expected[number].0 as f64 - 10_000.0).max(0.0) / 1e6;
+            cut(&["--start", &start.to_string(), "--frames", "1"]);
         }
-        // The same by numbers.
-        let output = input.with_extension("numbers.mkv");
-        filtered(
-            &input,
-            &output,
-            &[
-                "--encoder",
-                "ffv1",
-                "--no-audio",
-                "--start",
-                "37f",
-                "--duration",
-                "5f",
-            ],
-        );
-        let found: Vec<String> = frames(&output).into_iter().map(|(_, hash)| hash).collect();
-        let wanted: Vec<String> = expected[37..42].iter().map(|(_, hash)| hash.clone()).collect();
-        assert_eq!(found, wanted, "{name}: by numbers");
+        // Several by their numbers.
+        cut(&["--start", "37f", "--duration", "5f"]);
+        let wanted = singles[..tried]
+            .iter()
+            .map(|&number| number..number + 1)
+            .chain(std::iter::once(37..42));
+        for (found, wanted) in frames_of_all(&outputs).into_iter().zip(wanted) {
+            let hashes = |frames: &[(i64, String)]| frames.iter().map(|f| f.1.clone()).collect::<Vec<_>>();
+            assert_eq!(
+                hashes(&found),
+                hashes(&expected[wanted.clone()]),
+                "{name}: frames {wanted:?}"
+            );
+        }
     }
 }
 
@@ -535,13 +535,9 @@ fn sound_subtitles_and_chapters_are_cut_to_the_range() {
                 (before - start - after).abs() < 0.003,
                 "{what}: the click at {before} s comes at {after} s"
             );
-            let json = Command::new("ffprobe")
-                .args(["-v", "error", "-of", "json", "-show_chapters", "-show_entries"])
-                .args(["packet=codec_type,pts_time,duration_time", "-show_packets"])
-                .arg(&output)
-                .output()
-                .unwrap();
-            let found: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+            let entries = "packet=codec_type,pts_time,duration_time";
+            let wanted = ["-show_chapters", "-show_entries", entries, "-show_packets"];
+            let found = probe(&output, &wanted);
             for packet in found["packets"].as_array().unwrap() {
                 let at = seconds(&packet["pts_time"]);
                 assert!(at < 3.2 - start + 0.05, "{what}: {packet}");
