@@ -8,7 +8,7 @@ use framepipe::program::bench::{Cell, Entry, Published, Report, Table, figure, f
 use std::fmt::Write;
 
 /// The most rows of a frame with `--quick`.
-const QUICK_ROWS: usize = 240;
+const QUICK_ROWS: usize = 64;
 
 /// Which report.
 #[derive(Debug, Clone, Args)]
