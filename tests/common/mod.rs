@@ -2,6 +2,8 @@
 //! outputs.
 #![allow(dead_code, clippy::unwrap_used)]
 
+mod whole_matrix;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,6 +11,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
+
+#[allow(unused_imports)]
+pub(crate) use whole_matrix::is_whole_matrix;
 
 /// The program that is tested.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_framepipe");
@@ -50,11 +55,6 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-/// True if all combinations are to be tried of which a test usually takes a spanning part.
-pub(crate) fn is_whole_matrix() -> bool {
-    std::env::var_os("FRAMEPIPE_WHOLE_MATRIX").is_some_and(|value| value == "1")
 }
 
 /// What a run of ffmpeg that must succeed writes to its standard output; its files are overwritten.

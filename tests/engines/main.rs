@@ -14,5 +14,7 @@ mod long_weights;
 mod oracle;
 mod region;
 mod rgb;
+#[path = "../common/whole_matrix.rs"]
+mod whole_matrix;
 mod wide_floats;
 mod wide_gaussians;

@@ -1,5 +1,6 @@
 //! What the engines are held against: real-number convolution in f64, and frames of random pixels.
 
+use crate::whole_matrix::is_whole_matrix;
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::reference::Reference;
@@ -8,8 +9,7 @@ use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, Layout, Pageab
 
 /// True for every other `turn`, or for all with FRAMEPIPE_WHOLE_MATRIX=1.
 pub(crate) fn is_tried(turn: usize) -> bool {
-    let whole = std::env::var_os("FRAMEPIPE_WHOLE_MATRIX").is_some_and(|value| value == "1");
-    whole || turn.is_multiple_of(2)
+    turn.is_multiple_of(2) || is_whole_matrix()
 }
 
 /// A small, seeded generator (xorshift64*), so that a failure can be repeated.

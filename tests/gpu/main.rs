@@ -20,6 +20,8 @@ mod tiles;
 mod timing;
 #[path = "../tracks/mod.rs"]
 mod tracks;
+#[path = "../common/whole_matrix.rs"]
+mod whole_matrix;
 mod wide;
 
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant, probe};
@@ -34,6 +36,7 @@ use std::fmt::Display;
 use std::io::Write;
 use std::process::Command;
 use std::sync::{LazyLock, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use whole_matrix::is_whole_matrix;
 
 /// Tests of this folder that need a card.
 const TESTS: usize = 56;
@@ -267,10 +270,6 @@ fn is_stand_in() -> bool {
 /// its neighbour the next. FRAMEPIPE_WHOLE_MATRIX=1 has all of them tried.
 fn is_tried(turn: usize, part: usize) -> bool {
     !is_stand_in() || turn.is_multiple_of(part) || is_whole_matrix()
-}
-
-fn is_whole_matrix() -> bool {
-    std::env::var_os("FRAMEPIPE_WHOLE_MATRIX").is_some_and(|value| value == "1")
 }
 
 #[test]

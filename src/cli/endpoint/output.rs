@@ -283,10 +283,11 @@ impl Output {
     /// The same as a video file, or as YUV4MPEG2, if the user chose a container, whatever the name ends in.
     pub(crate) fn with_container(self, container: Option<&str>) -> Output {
         match (self, container) {
-            (Output::Images(path) | Output::Video(path), Some(name)) if is_y4m_container(name) => {
+            (Output::Images(path) | Output::Y4m(path) | Output::Video(path), Some(name))
+                if is_y4m_container(name) =>
+            {
                 Output::Y4m(path)
             }
-            (output @ Output::Y4m(_), Some(name)) if is_y4m_container(name) => output,
             (Output::Images(path) | Output::Y4m(path), Some(_)) if path != Path::new(PIPE) => {
                 Output::Video(path)
             }

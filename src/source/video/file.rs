@@ -50,8 +50,8 @@ impl InputFile {
             });
         }
         is_within_a_packet(path)?;
-        let demuxer = Demuxer::open(path, access, timeout, self.pipe.as_deref()).map_err(|failure| {
-            match failure {
+        let opened = Demuxer::open(path, access, timeout, self.pipe.as_deref());
+        let demuxer = opened.map_err(|failure| match failure {
             OpenFailure::Refused(problem) => invalid(problem),
             OpenFailure::TimedOut => invalid(StallTimeout::sentence(timeout)),
             OpenFailure::Open(e) if e.is_invalid_data() || ends_early(path, e) => {
@@ -82,7 +82,6 @@ impl InputFile {
             OpenFailure::Streams(e) => invalid(format!(
                 "its streams cannot be understood ({e}); the file may be damaged or cut off at its start"
             )),
-        }
         })?;
         if demuxer.format_name() == "tty" {
             // FFmpeg would draw any text's letters as a film.

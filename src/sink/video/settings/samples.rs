@@ -20,7 +20,7 @@ pub(in crate::sink::video) struct SampleSteps {
     turn: Option<Turn>,
     /// To what the encoder takes, or what swscale makes that of; in one rounding with the range.
     converter: Option<Converter>,
-    /// The range that frames are brought to where they are not converted, and it is not theirs.
+    /// The range that frames are scaled to where they are not converted, and it is not theirs.
     limited: bool,
     range_change: Option<RangeChange>,
 }
@@ -36,15 +36,16 @@ impl VideoSink {
         let colour = staged.first.colour;
         let mut format = layout.format();
         let is_rgb = [format.model(), staged.output.model].contains(&ColourModel::Rgb);
-        let mut brought = colour;
+        // Those of what swscale reads, if it reads anything.
+        let mut scaled = colour;
         if !is_rgb && choice.range_is_changed {
-            brought.range = choice.colour.range;
+            scaled.range = choice.colour.range;
         }
         let mut steps = SampleSteps {
             stream_colour: self.info.colour,
             turn: staged.turn,
             converter: None,
-            limited: brought.is_limited(format),
+            limited: scaled.is_limited(format),
             range_change: None,
         };
         if !choice.converts {
@@ -64,13 +65,13 @@ impl VideoSink {
                 if native.name() == choice.format.name() {
                     return Ok((None, steps));
                 }
-                (format, brought) = to;
+                (format, scaled) = to;
             }
         }
         let own = AvFormat::from_name(format.name())
             .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {format}")))?;
         let layout = Layout::new(format, width, height, 64).map_err(|e| self.unsupported(e.to_string()))?;
-        let made = make_scaler(&layout, own, brought, choice).map_err(|e| {
+        let made = make_scaler(&layout, own, scaled, choice).map_err(|e| {
             self.unsupported(format!(
                 "swscale cannot convert {format} to {}: {e}",
                 choice.format.name()
@@ -94,8 +95,7 @@ impl SampleSteps {
 
     /// Brings a frame to the output's range and orientation, and converts it where swscale is inexact.
     pub(in crate::sink::video) fn run(&mut self, mut frame: Frame) -> Result<Frame, AvError> {
-        let converts = self.converter.is_some();
-        if !converts && self.changes_range(&frame) {
+        if self.converter.is_none() && self.changes_range(&frame) {
             let to = if self.limited { Range::Limited } else { Range::Full };
             self.range_change
                 .get_or_insert_with(|| RangeChange::new(frame.format(), to))

@@ -232,14 +232,13 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
             kept,
             requantize,
             samples,
-            out,
+            mut out,
         } = self.0;
         let zero = simd.splat(0);
         let joining = JoinLimbs::new(simd, requantize.bits, requantize.whole, requantize.shift);
         let high_words = HighWordRounding::new(simd, requantize.shift);
         let (divides, dividing) = (requantize.factor.is_some(), Divide::new(simd, requantize));
         let step = L::LANES * V;
-        let mut out = out;
         let out = row_pointers::starts(&mut out);
         // The last, partial step goes here: at most TILE samples of two bytes.
         let mut last = [[0_u8; 2 * TILE]; R];
