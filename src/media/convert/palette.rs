@@ -320,10 +320,11 @@ fn candidates(colours: &[[i32; 3]], corner: [i32; 3]) -> Box<[u8]> {
         }
         sums
     };
-    let reach = colours.iter().map(|c| bounds(c).1).min().unwrap_or(0);
+    let bounds: Vec<(i32, i32)> = colours.iter().map(bounds).collect();
+    let reach = bounds.iter().map(|b| b.1).min().unwrap_or(0);
     (0..=u8::MAX)
-        .zip(colours)
-        .filter(|(_, colour)| bounds(colour).0 <= reach)
+        .zip(&bounds)
+        .filter(|(_, (least, _))| *least <= reach)
         .map(|(index, _)| index)
         .collect()
 }
