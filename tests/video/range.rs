@@ -665,6 +665,95 @@ fn what_comes_beside_the_picture_ends_with_frames_that_are_counted() {
     }
 }
 
+/// A seek in the picture's stream goes forward where no picture comes before, and leads past a subtitle that
+/// is still shown. FFmpeg says what the input holds.
+#[test]
+fn sound_before_the_first_picture_and_long_subtitles_are_in_a_range() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let words = path("words.srt");
+    std::fs::write(
+        &words,
+        "1\n00:00:00,200 --> 00:00:07,500\nlong\n\n2\n00:00:06,000 --> 00:00:06,500\nshort\n",
+    )
+    .unwrap();
+    let picture = "testsrc2=size=64x48:rate=5:duration=4";
+    let sound = "sine=sample_rate=8000:duration=7";
+    let inputs = [
+        "-itsoffset",
+        "4",
+        "-f",
+        "lavfi",
+        "-i",
+        picture,
+        "-f",
+        "lavfi",
+        "-i",
+        sound,
+    ];
+    let with_words = [&inputs[..], &["-i", words.to_str().unwrap()]].concat();
+    let [mkv, mp4, mov] = ["in.mkv", "in.mp4", "in.mov"].map(path);
+    let encoding = ["-c:v", "mpeg4", "-g", "5", "-c:a", "pcm_s16le"];
+    let all = [
+        "-map",
+        "0",
+        "-map",
+        "1",
+        "-map",
+        "2",
+        "-c:s",
+        "srt",
+        mkv.to_str().unwrap(),
+    ];
+    ffmpeg(&[&with_words[..], &encoding, &all].concat());
+    let encoding = ["-c:v", "mpeg4", "-g", "5", "-c:a", "aac"];
+    ffmpeg(
+        &[
+            &inputs[..],
+            &encoding,
+            &[mp4.to_str().unwrap(), "-map", "0", "-map", "1"],
+            &encoding,
+            &[mov.to_str().unwrap()],
+        ]
+        .concat(),
+    );
+    let output = path("out.mkv");
+    let packets = |medium: &str| -> Vec<(f64, f64)> {
+        let entries = [
+            "-select_streams",
+            medium,
+            "-show_entries",
+            "packet=pts_time,duration_time",
+        ];
+        let found = probe(&output, &entries);
+        let packets = found["packets"].as_array().unwrap().clone();
+        let number = |value: &serde_json::Value| value.as_str().map_or(f64::NAN, |t| t.parse().unwrap());
+        let span =
+            |packet: &serde_json::Value| (number(&packet["pts_time"]), number(&packet["duration_time"]));
+        packets.iter().map(span).collect()
+    };
+    for input in [&mkv, &mp4, &mov] {
+        for start in ["2.2", "3.5", "5"] {
+            let options = ["--strict", "--encoder", "ffv1", "--start", start, "--end", "7"];
+            filtered(input, &output, &options);
+            let (begins, _) = packets("a")[0];
+            assert!(
+                begins < 0.13,
+                "{} from {start}: sound from {begins} s",
+                input.display()
+            );
+            if input == &mkv {
+                let start: f64 = start.parse().unwrap();
+                let expected = [(0.0, 7.0 - start), (6.0 - start, 0.5)];
+                let found = packets("s");
+                let off = |(a, b): (&(f64, f64), &(f64, f64))| (a.0 - b.0).abs().max((a.1 - b.1).abs());
+                let is_same = found.len() == 2 && found.iter().zip(&expected).map(off).all(|off| off < 0.003);
+                assert!(is_same, "from {start}: {found:?} for {expected:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn pictures_of_a_copied_video_that_come_before_its_key_frame_are_named() {
     let folder = tempfile::tempdir().unwrap();

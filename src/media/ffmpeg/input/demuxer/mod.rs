@@ -548,6 +548,11 @@ impl Demuxer {
         self.wanted.0 != 0
     }
 
+    /// True for containers in which a seek leads to the packet of each stream that is shown then.
+    pub(crate) fn seeks_each_stream(&self) -> bool {
+        self.format_name().starts_with("mov,mp4")
+    }
+
     /// True for containers whose index leads to packets with their true times.
     pub(crate) fn has_exact_index(&self) -> bool {
         let named = |name: &&str| self.format_name().starts_with(*name);

@@ -77,7 +77,7 @@ pub(crate) struct StreamFacts {
     /// Channels of sound.
     pub(crate) channels: i32,
     /// Its times tell where the input's clock is.
-    pub(super) leads: bool,
+    pub(crate) leads: bool,
     /// Seconds of sound at its beginning that are decoded to be thrown away.
     pub(crate) priming: f64,
 }

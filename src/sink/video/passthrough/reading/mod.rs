@@ -16,14 +16,14 @@ mod unforeseen;
 
 use super::sound::TOO_SHORT_TO_HEAR;
 use crate::frame::Rational;
-use crate::media::ffmpeg::{AvError, Demuxer, Medium, OpenFailure, Packet, StreamFacts};
+use crate::media::ffmpeg::{Access, AvError, Demuxer, Medium, OpenFailure, Packet, StreamFacts};
 use crate::sink::video::container::{Container, PACKETS_TRIED};
 use crate::sink::video::passthrough::selection::StreamOptions;
 use crate::source::{Origin, ReadRange};
 use joins::Join;
 use matroska::OfMatroska;
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use unforeseen::Unforeseen;
 
 /// A video that ends this many seconds before its source does was interrupted, and so are the streams beside
@@ -51,6 +51,7 @@ pub(super) struct Reader {
     pub(super) path: PathBuf,
     /// The stream that is filtered, and not read here.
     pub(super) filtered: usize,
+    access: Access,
     /// What is read of the input.
     stretch: ReadRange,
     /// The streams whose packets are read.
@@ -74,7 +75,7 @@ pub(super) struct Reader {
 enum Read {
     /// A packet of a wanted stream, with its time in seconds.
     Wanted(Packet, f64),
-    /// So many bytes of something else.
+    /// So many bytes of something else, none where they come before the part that is read.
     Other(usize),
     End,
 }
@@ -96,7 +97,7 @@ impl Reader {
         if origin.path.exists() && !origin.path.is_file() {
             return not_copied(ONCE);
         }
-        match begun(origin) {
+        match opened(&origin.path, origin.access, origin.stretch) {
             Ok(demuxer) if !origin.path.is_file() && !demuxer.can_seek() => not_copied(ONCE),
             Ok(demuxer) => {
                 let mut reader = Reader::of(demuxer, origin);
@@ -112,6 +113,7 @@ impl Reader {
             demuxer,
             path: origin.path.clone(),
             filtered: origin.stream,
+            access: origin.access,
             stretch: origin.stretch,
             wanted: Vec::new(),
             pending: VecDeque::new(),
@@ -145,6 +147,7 @@ impl Reader {
     /// or enough of the file is read.
     pub(super) fn read_ahead(&mut self, wanted: Vec<usize>, container: &Container) -> Result<(), AvError> {
         self.wanted = wanted;
+        self.approach()?;
         let is_audio =
             |index: usize| self.demuxer.stream(index).map(|facts| facts.medium) == Some(Medium::Audio);
         let mut missing = self.wanted.clone();
@@ -167,6 +170,60 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// Goes to a place somewhat before the wanted part of the input, if all that is wanted comes behind it.
+    fn approach(&mut self) -> Result<(), AvError> {
+        let is_far = self.stretch.start as f64 / 1e9 > INTERLEAVED;
+        if self.is_outline() || !is_far || !self.demuxer.has_exact_index() {
+            return Ok(());
+        }
+        // Where streams are not sought one by one, a subtitle that is still shown may have begun anywhere.
+        let is_subtitle = |&index: &usize| {
+            let facts = self.demuxer.stream(index);
+            facts.is_some_and(|facts| facts.medium == Medium::Subtitle)
+        };
+        if !self.demuxer.seeks_each_stream() && self.wanted.iter().any(is_subtitle) {
+            return Ok(());
+        }
+        // A demuxer that failed to seek has dropped the packets that streams were known from.
+        if let Ok(mut scout) = opened(&self.path, self.access, self.stretch)
+            && go_near(&mut scout, self.filtered).is_ok()
+            && self.shows_all(&mut scout)?
+        {
+            go_near(&mut self.demuxer, self.filtered)?;
+        }
+        Ok(())
+    }
+
+    /// True if `scout` reads, of all sound and video that is wanted, something that comes before the wanted
+    /// part, or if the stream begins in that. A picture that is found may lie behind the place that was
+    /// sought, where there is none before.
+    fn shows_all(&self, scout: &mut Demuxer) -> Result<bool, AvError> {
+        let begins_before = |&index: &usize| {
+            let facts = scout.stream(index).filter(|facts| facts.leads);
+            facts.is_some_and(|facts| facts.begins() + scout.shift() < 0.0)
+        };
+        let mut missing: Vec<usize> = self.wanted.iter().copied().filter(begins_before).collect();
+        let mut packet = Packet::new()?;
+        while !missing.is_empty() && scout.read(&mut packet).is_ok() {
+            let (index, at) = (packet.stream(), packet.dts().or_else(|| packet.pts()));
+            let Some((at, base)) = at.zip(scout.time_base(index)) else {
+                continue;
+            };
+            let time = at as f64 * base.to_f64();
+            let is_behind = match missing.iter().position(|&other| other == index) {
+                Some(place) => {
+                    missing.swap_remove(place);
+                    time > 0.0
+                }
+                None => index == self.filtered && time > INTERLEAVED,
+            };
+            if is_behind {
+                return Ok(false);
+            }
+        }
+        Ok(missing.is_empty())
     }
 
     /// Reads only the `wanted` streams from now on. `options` say which streams that come later would have
@@ -275,8 +332,11 @@ impl Reader {
             return Ok(Read::Other(packet.size()));
         };
         let seconds = |ticks: i64| ticks as f64 * base.to_f64();
+        let shown = packet.pts().or_else(|| packet.dts()).map(seconds);
+        let is_before = self.demuxer.begins_later() && shown.is_some_and(|shown| shown < 0.0);
+        let bytes = if is_before { 0 } else { packet.size() };
         if index == self.filtered {
-            if let (Some(end), Some(shown)) = (end, packet.pts().or_else(|| packet.dts()).map(seconds)) {
+            if let (Some(end), Some(shown)) = (end, shown) {
                 let is_cut = self.stretch.is_limited && shown >= end;
                 if is_cut || shown > end + INTERRUPTED_AFTER {
                     self.limit = Some(end);
@@ -289,16 +349,15 @@ impl Reader {
         } else if self.unforeseen.concerns(index)
             && let Some(facts) = self.demuxer.stream(index)
         {
-            let time = packet.pts().or_else(|| packet.dts()).map_or(0.0, seconds);
-            self.unforeseen.note(index, &facts, time);
+            self.unforeseen.note(index, &facts, shown.unwrap_or(0.0));
         } else if self.wanted.contains(&index) && packet.size() > 0 {
             if self.demuxer.begins_later() && !self.is_after_start(&mut packet, base) {
-                return Ok(Read::Other(packet.size()));
+                return Ok(Read::Other(bytes));
             }
             let time = packet.dts().or_else(|| packet.pts()).map(seconds);
             if let Some((time, length)) = time.zip(self.length()) {
                 if time >= length && !self.stretch.is_counted {
-                    return Ok(Read::Other(packet.size()));
+                    return Ok(Read::Other(bytes));
                 }
                 let left = ((length - time) / base.to_f64()).round() as i64;
                 if (1..packet.duration()).contains(&left)
@@ -311,11 +370,11 @@ impl Reader {
             // An edit list leaves it out, and other containers would play it.
             let end = time.map_or(0.0, |time| time + seconds(packet.duration()));
             if packet.is_discarded() && end < -PREROLL {
-                return Ok(Read::Other(packet.size()));
+                return Ok(Read::Other(bytes));
             }
             return Ok(Read::Wanted(packet, time.unwrap_or(f64::NEG_INFINITY)));
         }
-        Ok(Read::Other(packet.size()))
+        Ok(Read::Other(bytes))
     }
 
     /// Seconds that what is read lasts, if that is known.
@@ -386,24 +445,16 @@ fn outlined(origin: &Origin) -> Option<Reader> {
     })
 }
 
-/// Opens an input near the beginning of the stretch of it that is wanted.
-fn begun(origin: &Origin) -> Result<Demuxer, OpenFailure> {
-    let open = || {
-        let mut demuxer = Demuxer::open(&origin.path, origin.access, None, None)?;
-        demuxer.cut(origin.stretch.start, origin.stretch.end);
-        Ok(demuxer)
-    };
-    let mut demuxer = open()?;
-    let ahead = origin.stretch.start as f64 / 1e9;
-    if ahead > INTERLEAVED
-        && demuxer.has_exact_index()
-        && let Some(base) = demuxer.time_base(origin.stream)
-        && demuxer
-            .seek(origin.stream, -(INTERLEAVED / base.to_f64()) as i64)
-            .is_err()
-    {
-        // A demuxer that failed to seek has dropped the packets that streams were known from.
-        demuxer = open()?;
-    }
+/// Opens an input whose clock begins where the stretch of it does that is wanted.
+fn opened(path: &Path, access: Access, stretch: ReadRange) -> Result<Demuxer, OpenFailure> {
+    let mut demuxer = Demuxer::open(path, access, None, None)?;
+    demuxer.cut(stretch.start, stretch.end);
     Ok(demuxer)
+}
+
+/// Has the demuxer of an input go to where sound may lie that belongs beside the first wanted picture of
+/// stream `filtered`.
+fn go_near(demuxer: &mut Demuxer, filtered: usize) -> Result<(), AvError> {
+    let base = demuxer.time_base(filtered).map_or(1.0, Rational::to_f64);
+    demuxer.seek(filtered, -(INTERLEAVED / base) as i64)
 }
