@@ -1832,6 +1832,42 @@ fn sound_of_mxf_stays_as_long_as_the_picture() {
     assert_eq!(frames(&output), 25);
 }
 
+/// Muxers that write each picture with its sound leave out a picture that lacks some of it, and sound that has
+/// no picture.
+#[test]
+fn sound_that_ends_with_the_picture_or_not_costs_no_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let video = "testsrc2=s=720x576:r=25:d=0.4,format=yuv420p";
+    // Late by less than a millisecond, by a few, by much, and longer than the picture.
+    for sound in ["0.3997", "0.395", "0.1", "0.4", "0.475"] {
+        let input = folder.path().join("in.mkv");
+        let sine = format!("sine=r=48000:d={sound}");
+        let inputs = ["-f", "lavfi", "-i", video, "-f", "lavfi", "-i", &sine];
+        let encoding = [
+            "-c:v",
+            "dvvideo",
+            "-c:a",
+            "pcm_s16le",
+            "-ac",
+            "2",
+            input.to_str().unwrap(),
+        ];
+        ffmpeg(&[&inputs[..], &encoding].concat());
+        for to in ["dv", "mxf"] {
+            let output = folder.path().join(format!("out.{to}"));
+            let said = warnings(&input, &output, &["--encoder", "dvvideo"]).join("\n");
+            assert_eq!(frames(&output), 10, "{to}, sound of {sound} s: {said}");
+            let is_cut = said.contains(&format!("after the last picture, which {to} leaves out"));
+            assert_eq!(is_cut, sound == "0.475", "{to}, sound of {sound} s: {said}");
+            let heard = samples(&output).len();
+            assert!(
+                (19_200..=21_200).contains(&heard),
+                "{to}, sound of {sound} s: {heard} samples"
+            );
+        }
+    }
+}
+
 /// An element of Matroska.
 fn element(id: &[u8], content: &[u8]) -> Vec<u8> {
     let size = (content.len() as u16 | 0x4000).to_be_bytes();

@@ -26,6 +26,8 @@ pub(super) struct Copied {
     /// When it begins and ends, in the output's time base.
     pub(super) begins: Option<i64>,
     pub(super) last_end: Option<i64>,
+    /// How much silence follows on that, in the same ticks.
+    pub(super) silence: i64,
     medium: Medium,
     /// The gaps of its sound, where the container has what follows a gap come at once.
     pub(super) gaps: Option<Gaps>,
@@ -70,6 +72,7 @@ impl Copied {
             last: None,
             begins: None,
             last_end: None,
+            silence: 0,
             medium: facts.medium,
             gaps,
             changes,

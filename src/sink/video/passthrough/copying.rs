@@ -25,6 +25,10 @@ impl Passthrough {
     ) -> Result<(), AvError> {
         while !self.copied.is_empty() || self.reader.demuxer.may_grow() {
             let Some((packet, time)) = self.reader.next(None)? else {
+                // A picture must not come before its sound where both are written together.
+                if writes_units(muxer) {
+                    self.extend_all(muxer, until)?;
+                }
                 break;
             };
             if time > until {

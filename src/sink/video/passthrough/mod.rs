@@ -41,6 +41,8 @@ pub(super) struct Passthrough {
     copied: Vec<Copied>,
     /// Seconds before picture and sound begin that the output leaves out.
     pause: f64,
+    /// When the first picture is shown, in seconds of the output.
+    picture: f64,
     /// A packet that the container refuses ends the run.
     strict: bool,
     losses: Losses,
@@ -54,6 +56,7 @@ impl Passthrough {
             reader: Reader::open(origin)?,
             copied: Vec::new(),
             pause: 0.0,
+            picture: 0.0,
             strict,
             losses: Losses::default(),
         })
@@ -97,6 +100,7 @@ impl Passthrough {
         texts::choose_form(&self.reader, muxer, planned.iter().map(|p| p.index));
         let video = self.add(muxer, container, add_video, planned)?;
         self.place_sound(muxer, container, picture);
+        self.picture = picture - self.pause;
         let wanted: Vec<usize> = self.copied.iter().map(|c| c.from).collect();
         let streams = [&wanted[..], &[self.reader.filtered]].concat();
         self.reader.settle(wanted, options);

@@ -18,6 +18,8 @@ pub(in crate::sink::video) struct Gaps {
     /// The most of that, and where it began.
     most: f64,
     first: Option<f64>,
+    /// Seconds of sound and silence so far.
+    total: f64,
 }
 
 impl Gaps {
@@ -43,6 +45,7 @@ impl Gaps {
     /// sample or to a tick, for the container to have it at its time.
     pub(in crate::sink::video) fn before(&mut self, at: f64, length: f64, is_exact: bool) -> Option<f64> {
         let off = self.end.replace(at + length).map_or(0.0, |end| at - end);
+        self.total += length;
         if is_exact || off.abs() > TOO_SHORT_TO_HEAR {
             self.early += off;
         }
@@ -52,11 +55,22 @@ impl Gaps {
     /// Notes that there is silence now before the packet at `at`, or else that there cannot be.
     pub(in crate::sink::video) fn close(&mut self, at: f64, is_filled: bool) {
         if is_filled {
+            self.total += self.early;
             self.early = 0.0;
         } else {
             self.most = self.most.max(self.early);
             self.first.get_or_insert(at);
         }
+    }
+
+    /// Seconds of sound and silence so far.
+    pub(in crate::sink::video) fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// Counts so many seconds of silence behind all that was given.
+    pub(in crate::sink::video) fn add(&mut self, silence: f64) {
+        self.total += silence;
     }
 
     /// Word of what comes early, if that is to be heard.

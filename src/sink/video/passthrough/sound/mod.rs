@@ -23,7 +23,7 @@ pub(super) use gaps::Gaps;
 pub(super) const TOO_SHORT_TO_HEAR: f64 = 0.01;
 
 /// True if the muxer writes each picture together with its sound, whatever their times are, and leaves out
-/// pictures without sound, as those of MXF do.
+/// pictures without sound, as those of MXF and DV do.
 pub(in crate::sink::video) fn writes_units(muxer: &Muxer) -> bool {
-    muxer.name().starts_with("mxf")
+    muxer.name().starts_with("mxf") || muxer.name() == "dv"
 }
