@@ -672,6 +672,48 @@ fn irregular(folder: &Path) -> PathBuf {
     path
 }
 
+/// Matroska has the duration of a frame in nanoseconds, and FFmpeg reads 19001/317 from it.
+#[test]
+fn a_rate_that_a_container_rounds_is_the_one_that_was_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    let video = "testsrc2=s=64x48:r=60000/1001";
+    let encoding = ["-frames:v", "12", "-c:v", "ffv1", input.to_str().unwrap()];
+    ffmpeg(&[&["-f", "lavfi", "-i", video], &encoding[..]].concat());
+    for name in ["out.mxf", "out.ts", "out.mkv", "out.y4m"] {
+        let output = folder.path().join(name);
+        let encoder: &[&str] = if name == "out.y4m" {
+            &[]
+        } else {
+            &["--encoder", "mpeg2video"]
+        };
+        let run = identity(&input, &output, encoder);
+        assert!(run.ok, "{name}: {}", run.words);
+        assert!(!run.words.contains("irregular"), "{name}: {}", run.words);
+        if name == "out.y4m" {
+            let head = &bytes(&output)[..64];
+            assert!(
+                String::from_utf8_lossy(head).contains(" F60000:1001 "),
+                "{head:?}"
+            );
+            continue;
+        }
+        let found = probe(
+            &output,
+            &[
+                "-count_frames",
+                "-show_entries",
+                "stream=r_frame_rate,nb_read_frames",
+            ],
+        );
+        let stream = &found["streams"][0];
+        assert_eq!(stream["nb_read_frames"], "12", "{name}");
+        if name != "out.mkv" {
+            assert_eq!(stream["r_frame_rate"], "60000/1001", "{name}");
+        }
+    }
+}
+
 #[test]
 fn irregular_times_are_kept_or_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,10 +9,31 @@ pub struct Rational {
     pub den: i32,
 }
 
+/// The part by which a rate is off whose frames' duration was rounded to microseconds, at 60 frames/s.
+#[cfg(feature = "ffmpeg")]
+const ROUNDING: f64 = 3e-5;
+
 impl Rational {
     /// The fraction's value.
     pub fn to_f64(self) -> f64 {
         f64::from(self.num) / f64::from(self.den)
+    }
+
+    /// The frame rate that is meant where a container rounded the duration of a frame: a whole number, or one
+    /// of NTSC's. Encoders know it by its exact value alone.
+    #[cfg(feature = "ffmpeg")]
+    pub(crate) fn without_rounding(self) -> Rational {
+        let is_same = |other: &Rational| (self.to_f64() / other.to_f64() - 1.0).abs() < ROUNDING;
+        let whole = |rate: f64| rate.round().clamp(1.0, 1e6) as i32;
+        let whole_rate = Rational {
+            num: whole(self.to_f64()),
+            den: 1,
+        };
+        let ntsc = Rational {
+            num: whole(self.to_f64() * 1.001) * 1000,
+            den: 1001,
+        };
+        [whole_rate, ntsc].into_iter().find(is_same).unwrap_or(self)
     }
 }
 
@@ -64,6 +85,32 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+
+    #[cfg(feature = "ffmpeg")]
+    #[test]
+    fn rates_of_rounded_durations_are_those_that_were_meant() {
+        let meant = |num, den| {
+            let Rational { num, den } = Rational { num, den }.without_rounding();
+            (num, den)
+        };
+        // What FFmpeg reads of a duration in nanoseconds, and what one in microseconds is.
+        for (num, den) in [(19_001, 317), (1_000_000, 16_683), (60_000, 1001)] {
+            assert_eq!(meant(num, den), (60_000, 1001), "{num}/{den}");
+        }
+        assert_eq!(meant(1_000_000_000, 41_708_333), (24_000, 1001));
+        assert_eq!(meant(1_000_000, 33_333), (30, 1));
+        assert_eq!(meant(2997, 100), (30_000, 1001));
+        for other in [
+            (25, 1),
+            (25, 2),
+            (299, 10),
+            (10, 1001),
+            (i32::MAX, 1),
+            (1, i32::MAX),
+        ] {
+            assert_eq!(meant(other.0, other.1), other);
+        }
+    }
 
     #[test]
     fn rates_as_people_write_them() {

@@ -271,7 +271,7 @@ impl Demuxer {
         let stream = self.stream_ptr(index)?;
         // SAFETY: context and stream are open; a null frame is allowed.
         let rate = unsafe { ffi::av_guess_frame_rate(self.context, stream, ptr::null_mut()) };
-        (rate.num > 0 && rate.den > 0).then(|| rational(rate))
+        (rate.num > 0 && rate.den > 0).then(|| rational(rate).without_rounding())
     }
 
     /// Width over height of a pixel of `picture`; (0, 1) if unknown.
