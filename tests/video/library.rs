@@ -1528,6 +1528,54 @@ fn impossible_outputs_are_refused_before_any_work() {
     assert_eq!(left, ["in.mp4", "link.mp4", "out.mp4"]);
 }
 
+/// Trials neither read nor write the statistics of a pass.
+#[test]
+fn an_encoder_makes_two_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = sample("clip-rotated.mp4");
+    let frames = times(&input).len();
+    let out = folder.path().join("out.mkv");
+    let with = |encoder: &str, pairs: &[(&str, String)]| VideoOptions {
+        overwrite: true,
+        encoder: Some(encoder.to_owned()),
+        encoder_options: pairs.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect(),
+        ..to(&out)
+    };
+    for (encoder, name) in [("libx264", "x264.log"), ("libx265", "x265.log")] {
+        let log = folder.path().join(name);
+        let stats = log.to_str().unwrap();
+        let mut written = Vec::new();
+        for pass in [1, 2] {
+            let rate = ("b", "100k".to_owned());
+            let own = match encoder {
+                "libx264" => ("x264-params", format!("stats={stats}")),
+                _ => ("x265-params", format!("pass={pass}:stats={stats}:log-level=none")),
+            };
+            let flags = ("flags", format!("+pass{pass}+cgop"));
+            let options = [own, rate, flags];
+            let count = if encoder == "libx264" { 3 } else { 2 };
+            transcode(&input, with(encoder, &options[..count])).unwrap();
+            // A line for each frame.
+            let text = std::fs::read_to_string(&log).unwrap();
+            assert_eq!(
+                text.lines().filter(|line| line.starts_with("in:")).count(),
+                frames,
+                "{text}"
+            );
+            written.push(text);
+        }
+        assert_eq!(written[0], written[1], "{encoder}");
+        assert_eq!(times(&out).len(), frames);
+    }
+    let refused = transcode(&input, with("libvpx", &[("flags", "pass1".to_owned())])).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("flags=pass1 is of no use with libvpx"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn options_reach_encoder_and_container_or_are_named() {
     let folder = tempfile::tempdir().unwrap();

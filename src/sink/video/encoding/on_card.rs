@@ -65,7 +65,7 @@ impl VideoSink {
         let surfaces = CardSurfaces::new(device, choice.format, (info.width, info.height));
         let surfaces = surfaces.map_err(|e| e.to_string())?;
         let setup = self.announced_setup(&choice);
-        let opened = self.open_encoder(&setup, &Hdr::default(), Some(&surfaces));
+        let opened = self.open_on_trial(&setup, &Hdr::default(), Some(&surfaces));
         opened.map(|_| ()).map_err(|e| e.to_string())
     }
 

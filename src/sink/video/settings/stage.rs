@@ -334,7 +334,7 @@ impl VideoSink {
         run: impl FnOnce(&Rehearsal<'_>) -> T,
     ) -> T {
         let open = |setup: &EncoderSetup| -> Option<Opened> {
-            self.open_encoder(setup, &staged.hdr, None)
+            self.open_on_trial(setup, &staged.hdr, None)
                 .ok()
                 .map(|(opened, _)| opened)
         };

@@ -23,7 +23,7 @@ impl VideoSink {
         let choice = self
             .announced_choice()
             .map_err(|problem| self.unsupported(problem))?;
-        self.open_encoder(&self.announced_setup(&choice), &Hdr::default(), None)
+        self.open_on_trial(&self.announced_setup(&choice), &Hdr::default(), None)
     }
 
     /// The format that goes to the encoder for frames as the stream's facts announce them.
@@ -63,6 +63,24 @@ impl VideoSink {
         hdr: &Hdr,
         surfaces: Option<&CardSurfaces>,
     ) -> Result<(Opened, String), SinkError> {
+        self.open_with((setup, hdr, surfaces), false)
+    }
+
+    /// The same for a trial, which leaves the files of the run's encoder alone.
+    pub(in crate::sink::video) fn open_on_trial(
+        &self,
+        setup: &EncoderSetup,
+        hdr: &Hdr,
+        surfaces: Option<&CardSurfaces>,
+    ) -> Result<(Opened, String), SinkError> {
+        self.open_with((setup, hdr, surfaces), true)
+    }
+
+    fn open_with(
+        &self,
+        (setup, hdr, surfaces): (&EncoderSetup, &Hdr, Option<&CardSurfaces>),
+        is_trial: bool,
+    ) -> Result<(Opened, String), SinkError> {
         let encoder_name = self.kind.name();
         let failed = |e: AvError| SinkError::Io {
             path: self.name.clone(),
@@ -79,17 +97,29 @@ impl VideoSink {
         if self.is_kept_in_order() && encoder.has(c"bf") {
             encoder.set("bf", "0").map_err(failed)?;
         }
-        let options: Vec<(String, String)> = self
+        let mut options: Vec<(String, String)> = self
             .options
             .encoder_options
             .iter()
             .map(|(key, value)| (key.strip_suffix(":v").unwrap_or(key).to_owned(), value.clone()))
             .collect();
+        if let Some(flag) = pass_flag(&options)
+            && !encoder_name.starts_with("libx264")
+        {
+            return Err(self.unsupported(format!(
+                "flags={flag} is of no use with {encoder_name}, which leaves it to programs to keep the \
+                 statistics of a pass: libx264 keeps its own, and libx265 with pass=1 in x265-params; leave \
+                 it out"
+            )));
+        }
         if let Some(setting) = picture_setting(&options) {
             return Err(self.unsupported(format!(
                 "{setting} is about the encoder's pictures and their memory, which are those of the frames; \
                  leave it out"
             )));
+        }
+        if is_trial {
+            options = without_files(options);
         }
         let requested = RequestedSettings {
             quality: self.options.quality,
@@ -167,23 +197,80 @@ const PICTURE_SETTINGS: [&str; 20] = [
     "width",
 ];
 
-/// The first of these among the user's settings, and the list that holds it.
+/// Options, and settings in such lists, in lower case and without marks, by which an encoder's library makes
+/// one of several passes, or reads or writes a file.
+const FILE_SETTINGS: [&str; 11] = [
+    "analysisload",
+    "analysisreusefile",
+    "analysissave",
+    "csv",
+    "dumpyuv",
+    "multipassoptanalysis",
+    "multipassoptdistortion",
+    "pass",
+    "passlogfile",
+    "recon",
+    "stats",
+];
+
+/// The flags that are set for these passes.
+const PASS_FLAGS: [&str; 2] = ["pass1", "pass2"];
+
+/// True for an option that is a list of settings.
+fn is_list(key: &str) -> bool {
+    key.ends_with("-params") || key == "x264opts"
+}
+
+/// True if `key` is one of `names`, which are in lower case and without marks.
+fn is_one_of(names: &[&str], key: &str) -> bool {
+    let word = key.trim().to_lowercase().replace(['-', '_'], "");
+    names.contains(&word.as_str())
+}
+
+/// The key of an entry of a list of settings.
+fn key_of(entry: &str) -> &str {
+    entry.split('=').next().unwrap_or_default().trim()
+}
+
+/// The first of the picture's settings among the user's, and the list that holds it.
 fn picture_setting(options: &[(String, String)]) -> Option<String> {
-    let is_list = |key: &str| key.ends_with("-params") || key == "x264opts";
     options
         .iter()
         .filter(|(key, _)| is_list(key))
         .find_map(|(list, value)| {
-            let keys = value
-                .split([':', ','])
-                .filter_map(|entry| entry.split('=').next());
-            let is_one = |key: &&str| {
-                let word = key.trim().to_lowercase().replace(['-', '_'], "");
-                PICTURE_SETTINGS.contains(&word.as_str())
-            };
-            let key = keys.map(str::trim).find(is_one)?;
+            let mut keys = value.split([':', ',']).map(key_of);
+            let key = keys.find(|key| is_one_of(&PICTURE_SETTINGS, key))?;
             Some(format!("{key} in {list}"))
         })
+}
+
+/// The flag of a pass among the user's settings.
+fn pass_flag(options: &[(String, String)]) -> Option<&'static str> {
+    let mut flags = options.iter().filter(|(key, _)| key == "flags");
+    flags.find_map(|(_, value)| PASS_FLAGS.into_iter().find(|flag| value.contains(flag)))
+}
+
+/// These options without passes and files, which are the run's.
+fn without_files(options: Vec<(String, String)>) -> Vec<(String, String)> {
+    let kept = options.into_iter().filter_map(|(key, value)| {
+        let value = match key.as_str() {
+            list if is_list(list) => {
+                let entries = value.split_inclusive([':', ',']);
+                let kept: String = entries
+                    .filter(|entry| !is_one_of(&FILE_SETTINGS, key_of(entry)))
+                    .collect();
+                kept.trim_end_matches([':', ',']).to_owned()
+            }
+            "flags" => PASS_FLAGS.iter().fold(value, |flags, flag| {
+                let signed = flags.replace(&format!("+{flag}"), "");
+                signed.replace(&format!("-{flag}"), "").replace(flag, "")
+            }),
+            other if is_one_of(&FILE_SETTINGS, other) => String::new(),
+            _ => return Some((key, value)),
+        };
+        (!value.is_empty()).then_some((key, value))
+    });
+    kept.collect()
 }
 
 /// The first of the user's settings in lists such as x264-params that the encoder, now open, does without,
@@ -191,12 +278,7 @@ fn picture_setting(options: &[(String, String)]) -> Option<String> {
 fn refused_setting(options: &[(String, String)]) -> Option<String> {
     let refused = log::refused_settings();
     refused.iter().find_map(|setting| {
-        let is_it = |entry: &str| {
-            entry
-                .split('=')
-                .next()
-                .is_some_and(|key| key.trim() == setting.key)
-        };
+        let is_it = |entry: &str| key_of(entry) == setting.key;
         let (list, _) = options
             .iter()
             .find(|(_, value)| value.split([':', ',']).any(is_it))?;
