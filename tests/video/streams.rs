@@ -971,7 +971,9 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
         ("mkv", "libvorbis", &["-ac", "2"][..], false),
         ("mkv", "eac3", &[], false),
         ("mkv", "ac3", &[], true),
-        ("avi", "adpcm_ima_wav", &["-ac", "2"], false),
+        ("avi", "adpcm_ima_wav", &["-ac", "2"], true),
+        ("mkv", "adpcm_ms", &[], true),
+        ("mkv", "aac", &[], true),
         ("avi", "libmp3lame", &["-ar", "22050"], true),
     ] {
         let input = folder.path().join(format!("in.{from}"));

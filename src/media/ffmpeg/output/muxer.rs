@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::frame::{Rational, SideData};
-use crate::media::ffmpeg::input::demuxer::copy_chapters;
+use crate::media::ffmpeg::input::demuxer::{SamplesOf, copy_chapters};
 use crate::media::ffmpeg::io::memory_io::MemoryFile;
 use crate::media::ffmpeg::pictures::side_data::STREAM_SIDE_DATA;
 use crate::media::ffmpeg::text::{c_string, raw_rational, set_option, text};
@@ -334,6 +334,17 @@ impl Muxer {
             match (parameters.codec_id, parameters.block_align) {
                 (ffi::AVCodecID::AV_CODEC_ID_MP3, 1 | 576 | 1152) | (ffi::AVCodecID::AV_CODEC_ID_AC3, _) => {
                     parameters.block_align = 0;
+                }
+                _ => {}
+            }
+            // AVI's muxer counts packets by it, which FFmpeg learns from decoders of some codecs alone.
+            let counted = demuxer.samples_of_packet(index);
+            match counted.filter(|_| self.name() == "avi") {
+                Some(SamplesOf::Block(samples)) if parameters.frame_size == 0 => {
+                    parameters.frame_size = samples;
+                }
+                Some(SamplesOf::Packet(samples)) => {
+                    (parameters.frame_size, parameters.block_align) = (samples, 0);
                 }
                 _ => {}
             }

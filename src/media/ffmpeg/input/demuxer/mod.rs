@@ -8,6 +8,7 @@ mod texts;
 
 pub(crate) use outline::Outline;
 pub(in crate::media::ffmpeg) use outline::copy_chapters;
+pub(in crate::media::ffmpeg) use streams::SamplesOf;
 pub(crate) use streams::{Medium, StreamFacts};
 pub(crate) use texts::Chapter;
 

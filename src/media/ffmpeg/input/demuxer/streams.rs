@@ -82,6 +82,12 @@ pub(crate) struct StreamFacts {
     pub(crate) priming: f64,
 }
 
+/// Samples that are stored together.
+pub(in crate::media::ffmpeg) enum SamplesOf {
+    Block(c_int),
+    Packet(c_int),
+}
+
 impl StreamFacts {
     /// Stream `index`, whose facts these are, in messages.
     pub(crate) fn label(&self, index: usize) -> String {
@@ -247,6 +253,28 @@ impl Demuxer {
     pub(crate) fn pcm_seconds(&self, index: usize, bytes: usize) -> Option<f64> {
         let (_, rate, frame) = self.pcm(index)?;
         Some((bytes / frame) as f64 / rate)
+    }
+
+    /// Samples of each channel in a block of stream `index`, which is as large as it says, or, where AVI counts
+    /// packets of any size, in one of them.
+    pub(in crate::media::ffmpeg) fn samples_of_packet(&self, index: usize) -> Option<SamplesOf> {
+        let stream = self.stream_ptr(index)?;
+        // SAFETY: a stream and its parameters live as long as the context; they are only read.
+        let (in_block, rate) = unsafe {
+            let parameters = (*stream).codecpar;
+            let block = (*parameters).block_align;
+            (
+                ffi::av_get_audio_frame_duration2(parameters, block),
+                (*parameters).sample_rate,
+            )
+        };
+        if in_block > 0 {
+            // PCM's blocks are samples.
+            return (in_block > 1).then_some(SamplesOf::Block(in_block));
+        }
+        let samples = self.time_base(index)?.to_f64() * f64::from(rate);
+        let is_whole = self.format == "avi" && (samples - samples.round()).abs() < 1e-6;
+        (is_whole && samples > 1.5).then_some(SamplesOf::Packet(samples.round() as c_int))
     }
 
     /// The codec of stream `index`, its samples a second, and the bytes of one of all channels, if it is PCM.
