@@ -1,6 +1,7 @@
 //! Whether a container holds streams of the input, found out by trying.
 
 use super::sample::{Sample, has_all, write_all};
+use super::times::SOUND_LASTS;
 use super::{AddVideo, Container, explained};
 use crate::frame::Rational;
 use crate::media::ffmpeg::{
@@ -10,6 +11,9 @@ use std::ffi::CStr;
 
 /// Packets of a stream that a trial writes.
 pub(in crate::sink::video) const PACKETS_TRIED: usize = 8;
+
+/// Packets of sound that a trial writes where readers take more to know its codec.
+const MANY: usize = 64;
 
 /// The mark of private data in transport streams: its stream type.
 const PRIVATE_DATA: u32 = 6;
@@ -135,11 +139,21 @@ impl Container {
         let others = std::iter::once((index, handling));
         self.try_head(add_video, (demuxer, filtered), others)
             .map_err(|reason| self.refused(demuxer, index, &reason))?;
-        let medium = demuxer.stream(index).map_or(Medium::Other, |facts| facts.medium);
+        let facts = demuxer.stream(index);
+        let medium = facts.as_ref().map_or(Medium::Other, |facts| facts.medium);
         // An attachment comes beside the video, other streams are recognised more safely if they are alone.
         let alone = match medium {
             Medium::Attachment => None,
             _ => self.comes_back(None, demuxer, (index, handling), packets),
+        };
+        // A codec that is still looked for may be found in more sound: what there is, again and again.
+        let alone = match (alone, facts, packets) {
+            (Some(false), Some(facts), [_, ..]) if medium == Medium::Audio => {
+                let many = repeated(packets, handling.time_base(&facts));
+                let many = many.iter().collect::<Vec<&Packet>>();
+                self.comes_back(None, demuxer, (index, handling), &many)
+            }
+            (known, ..) => known,
         };
         let comes_back = alone.or_else(|| {
             // What cannot be read without the stream, either, shows nothing.
@@ -247,6 +261,26 @@ impl Container {
             });
         Some(found && video.is_none_or(|sample| has_all(back, sample)))
     }
+}
+
+/// As many packets as readers take to know a codec, of these, whose times are in ticks of `base`.
+fn repeated(packets: &[&Packet], base: Rational) -> Vec<Packet> {
+    let (Some(first), Some(last)) = (packets.first(), packets.last()) else {
+        return Vec::new();
+    };
+    let time = |packet: &Packet| packet.dts().or_else(|| packet.pts()).unwrap_or(0);
+    let lasts = match last.duration() {
+        0 => (SOUND_LASTS / base.to_f64()) as i64,
+        known => known,
+    };
+    let round = time(last) + lasts.max(1) - time(first);
+    let all = (0..).flat_map(|turn| packets.iter().map(move |packet| (packet, turn * round)));
+    let late = |(packet, later): (&&Packet, i64)| {
+        let mut packet = packet.duplicate().ok()?;
+        packet.shift(later);
+        Some(packet)
+    };
+    all.take(MANY).map_while(late).collect()
 }
 
 /// True if a stream of codec `a` may be taken for one of codec `b` where there is little of it, or where the

@@ -14,7 +14,7 @@ const FINE_ENOUGH: f64 = 0.000_55;
 
 /// Seconds that a picture and a packet of sound of a trial last.
 const PICTURE_LASTS: f64 = 0.04;
-const SOUND_LASTS: f64 = 0.02;
+pub(super) const SOUND_LASTS: f64 = 0.02;
 
 /// Seconds that a picture may be moved by a container that counts frames instead of time.
 const COARSE: f64 = 0.03;
