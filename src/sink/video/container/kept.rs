@@ -98,6 +98,9 @@ const SECOND_IN_MOV: &[&str] = &["ces", "fra", "ron", "slk"];
 /// Seconds that the beginning of a chapter may be off beside the ticks of both files.
 const CHAPTER_OFF: f64 = 0.001;
 
+/// The name that FFmpeg gives to what wrote an AVI file.
+const AVI_WRITER: &str = "software";
+
 type Text = (String, String);
 
 /// True if the name of a text is one of the many that phones and cameras invent, with dots between the words.
@@ -136,7 +139,7 @@ impl Said {
                     .iter()
                     .any(|stale| stale.to_bytes().eq_ignore_ascii_case(name.as_bytes()))
         };
-        let texts = wanted(&texts)
+        let texts = wanted(before, &texts)
             .into_iter()
             .filter(|(name, _)| !is_own(&stem(name).unwrap_or(name).to_lowercase()))
             // What the file says, too, is missed there.
@@ -194,15 +197,14 @@ fn stem(name: &str) -> Option<&str> {
     (language.len() == 3 && language.bytes().all(|b| b.is_ascii_lowercase())).then_some(stem)
 }
 
-/// The texts that would be missed.
-fn wanted(texts: &[Text]) -> Vec<Text> {
+/// Those `texts` of a file, or of its streams, that would be missed.
+fn wanted(file: &Demuxer, texts: &[Text]) -> Vec<Text> {
+    let is_own = |name: &str| OWN_TEXTS.contains(&name) || name == AVI_WRITER && file.format_name() == "avi";
     let repeats = |(name, value): &Text| {
         stem(name).is_some_and(|stem| texts.iter().any(|(n, v)| n == stem && v == value))
     };
     let mut found = texts.to_vec();
-    found.retain(|text| {
-        !OWN_TEXTS.contains(&text.0.to_lowercase().as_str()) && !text.1.is_empty() && !repeats(text)
-    });
+    found.retain(|text| !is_own(&text.0.to_lowercase()) && !text.1.is_empty() && !repeats(text));
     found
 }
 
@@ -327,7 +329,7 @@ pub(in crate::sink::video) fn losses(
     open: impl FnOnce() -> Option<Finished>,
     container: &str,
 ) -> Vec<String> {
-    let mut texts = wanted(&before.texts());
+    let mut texts = wanted(before, &before.texts());
     texts.retain(|(name, _)| !ignored.iter().any(|other| other.eq_ignore_ascii_case(name)));
     let of_streams: Vec<Said> = carried
         .iter()
