@@ -643,6 +643,20 @@ fn animated_png_is_a_video_whatever_its_name() {
         assert_eq!(differences(&frames_of(&output), &shaded(), "apng"), (0, 0));
         assert_eq!(times(&output), [0.0, 0.1, 0.2]);
     }
+    // Frames of no delay are shown for as long by browsers.
+    let mut bytes = fs::read(&moving).unwrap();
+    for at in 0..bytes.len() - 34 {
+        if bytes[at..].starts_with(b"fcTL") {
+            bytes[at + 24..at + 26].fill(0);
+            let mut crc = flate2::Crc::new();
+            crc.update(&bytes[at..at + 30]);
+            bytes[at + 30..at + 34].copy_from_slice(&crc.sum().to_be_bytes());
+        }
+    }
+    let (hasty, output) = (folder.path().join("hasty.apng"), folder.path().join("hasty.mkv"));
+    fs::write(&hasty, bytes).unwrap();
+    filtered(&hasty, &output, &["--encoder", "ffv1", "--strict"]);
+    assert_eq!(times(&output), [0.0, 0.1, 0.2]);
     // In a folder each file is a still.
     let stills = folder.path().join("stills");
     fs::create_dir(&stills).unwrap();

@@ -54,6 +54,10 @@ const NANOSECOND: Rational = Rational {
 /// without it.
 const OF_SEEKING: &str = "read_timestamp failed";
 
+/// The option by which the reader of APNG shows frames that state no delay for 0.1 s, as browsers do, and
+/// FFmpeg's readers of GIF and WebP; no other reader has it.
+const NO_DELAY: (&CStr, &CStr) = (c"default_fps", c"10");
+
 /// Nanoseconds that a container's milliseconds may be off.
 const ROUNDING: i64 = 2_000_000;
 
@@ -224,8 +228,15 @@ impl Demuxer {
         (gate, max_pixels): (Option<Box<Gate>>, Option<u64>),
     ) -> Result<Demuxer, OpenFailure> {
         log::forget();
-        // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
-        let code = unsafe { ffi::avformat_open_input(&mut context, name.as_ptr(), format, ptr::null_mut()) };
+        let mut options = ptr::null_mut();
+        // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null. The dictionary,
+        // null at first, is freed with the options that no demuxer took.
+        let code = unsafe {
+            ffi::av_dict_set(&mut options, NO_DELAY.0.as_ptr(), NO_DELAY.1.as_ptr(), 0);
+            let code = ffi::avformat_open_input(&mut context, name.as_ptr(), format, &mut options);
+            ffi::av_dict_free(&mut options);
+            code
+        };
         AvError::check(code).map_err(|e| {
             let why = refusal(gate.as_deref()).or_else(|| of_list(e));
             why.unwrap_or(OpenFailure::Open(e))
