@@ -99,10 +99,6 @@ impl EncoderKind {
         let mut encoder = Encoder::new(self, &setup)?;
         encoder.allow_unofficial();
         encoder.allow_alpha(format);
-        if self.name() == "libx265" {
-            // Else it prints what it is and has.
-            let _ = encoder.set("x265-params", "log-level=error");
-        }
         encoder.open()
     }
 }
@@ -161,11 +157,15 @@ impl Encoder {
         if context.is_null() {
             return Err(AvError::no_memory());
         }
-        let encoder = Encoder {
+        let mut encoder = Encoder {
             context,
             kind,
             is_hungry: false,
         };
+        if kind.name() == "libx265" {
+            // Else it prints what it is and has.
+            encoder.set("x265-params", "log-level=error")?;
+        }
         let size = |v: usize| c_int::try_from(v).map_err(|_| AvError(ffi::AVERROR(ffi::EINVAL)));
         let format = setup.format.to_raw().ok_or(AvError(ffi::AVERROR(ffi::EINVAL)))?;
         let known = |v: u8, end: u32, otherwise: u32| {
