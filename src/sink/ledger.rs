@@ -214,7 +214,7 @@ impl Ledger {
     }
 
     /// Adds the name of another output, which `is_held` tells the facts of, to the advice where it holds all
-    /// that is lost. Of several the first is named.
+    /// that is lost, and all that is carried. Of several the first is named.
     #[cfg(feature = "ffmpeg")]
     pub(super) fn give_example(&mut self, is_held: fn(Fact) -> bool, example: &'static str) {
         self.examples.push((is_held, example));
@@ -389,7 +389,8 @@ impl Ledger {
     fn example(&self) -> String {
         let holds_all = |is_held: fn(Fact) -> bool| {
             let mut outcomes = self.outcomes.iter();
-            outcomes.all(|(fact, (_, outcome))| *outcome != Outcome::Lost || is_held(*fact))
+            let is_said = |outcome| matches!(outcome, &Outcome::Lost | &Outcome::Carried);
+            outcomes.all(|(fact, (_, outcome))| !is_said(outcome) || is_held(*fact))
         };
         let found = self.examples.iter().find(|(is_held, _)| holds_all(*is_held));
         found.map_or_else(String::new, |(_, example)| format!(", such as {example}"))
@@ -724,8 +725,12 @@ mod tests {
     fn an_example_is_given_if_it_holds_all_that_is_lost() {
         let said = |lost: &[Fact]| {
             let mut ledger = ledger(true);
-            ledger.give_example(|fact| fact == Fact::Transfer, "x");
-            ledger.give_example(|fact| matches!(fact, Fact::Transfer | Fact::Captions), "y");
+            ledger.give_example(
+                |fact| fact == Fact::Transfer,
+                "nothing, since it drops what is carried",
+            );
+            ledger.give_example(|fact| matches!(fact, Fact::Transfer | Fact::Spherical), "x");
+            ledger.give_example(|fact| !matches!(fact, Fact::IccProfile | Fact::Annotations), "y");
             for &fact in lost {
                 ledger.account(fact, "", Outcome::Lost);
             }

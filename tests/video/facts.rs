@@ -524,6 +524,43 @@ fn turned_videos_are_kept_or_turned() {
     }
 }
 
+/// No output is advised that loses the same, or something else.
+#[test]
+fn the_output_that_is_advised_holds_what_was_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, input) = (folder.path().join("plain.mp4"), folder.path().join("in.mp4"));
+    let picture = "testsrc2=s=96x64:r=25:d=0.12";
+    for (options, degrees) in [("", "45"), ("-flags +ildct", "180")] {
+        clip(
+            folder.path(),
+            "plain.mp4",
+            picture,
+            &format!("-c:v libx264 {options}"),
+        );
+        rotated(&plain, &input, degrees);
+        for encoder in ["libx264", "libx265", "ffv1"] {
+            let out = folder.path().join("out.mkv");
+            let done = filter(&input, &out, &format!("--encoder {encoder} --strict"));
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            if done.status.success() {
+                continue;
+            }
+            let Some((_, advised)) = said.split_once("such as ") else {
+                panic!("{encoder}, {degrees}: {said}");
+            };
+            let advised = advised.split(';').next().unwrap().trim();
+            let (name, ending) = advised.split_once(" in .").unwrap();
+            let again = folder.path().join(format!("again.{ending}"));
+            let done = filter(&input, &again, &format!("--encoder {name} --strict"));
+            assert!(
+                done.status.success(),
+                "{said}, but {}",
+                String::from_utf8_lossy(&done.stderr)
+            );
+        }
+    }
+}
+
 #[test]
 fn rotation_in_the_coded_stream_is_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -974,6 +1011,36 @@ fn captions_are_kept_or_named() {
 }
 
 /// A picture of one colour keeps it through encoders that state a matrix of their own, or that is named.
+/// Behind the start of a group of pictures there are 25 bits, whose first says that numbers are dropped.
+#[test]
+fn the_time_code_of_a_group_of_pictures_is_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let code = |path: &Path| -> Option<[u8; 4]> {
+        let bytes = std::fs::read(path).unwrap();
+        let at = bytes.windows(4).position(|word| word == [0, 0, 1, 0xB8])?;
+        bytes[at + 4..at + 8].try_into().ok()
+    };
+    for (rate, text) in [("30000/1001", "01:00:00;02"), ("25", "10:11:12:13")] {
+        let picture = format!("testsrc2=s=64x48:r={rate}:d=0.3");
+        let options = format!("-c:v mpeg2video -gop_timecode {text}");
+        let input = clip(folder.path(), "in.m2v", &picture, &options);
+        assert_eq!(
+            code(&input).map(|code| code[0] >> 7),
+            Some(u8::from(text.contains(';')))
+        );
+        for end in ["mxf", "m2v", "mkv"] {
+            let out = folder.path().join(format!("out.{end}"));
+            filtered(&input, &out, "--encoder mpeg2video --strict");
+            assert_eq!(code(&out), code(&input), "{end}, {text}");
+        }
+        let said = filtered(&input, &folder.path().join("out.mkv"), "--encoder ffv1");
+        assert!(
+            warnings(&said).contains(&format!("GOP time code ({text})")),
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn a_matrix_that_an_encoder_states_unasked_is_not_taken_for_the_pictures() {
     let folder = tempfile::tempdir().unwrap();

@@ -306,7 +306,7 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
 }
 
 /// The value of a block in words; `None` if it is the usual one.
-fn block_value(block: &SideData) -> Option<String> {
+pub(crate) fn block_value(block: &SideData) -> Option<String> {
     let number = |index: usize| -> Option<i32> {
         let bytes = block.data.get(4 * index..4 * index + 4)?;
         Some(i32::from_ne_bytes(bytes.try_into().ok()?))
@@ -345,12 +345,13 @@ fn block_value(block: &SideData) -> Option<String> {
         }
         Fact::GopTimecode => {
             let bits = i64::from_ne_bytes(block.data.get(..8)?.try_into().ok()?);
-            // Hours, minutes, seconds and pictures with a marker bit in between. Nearly every stream counts
+            // A bit for dropped numbers, then hours, minutes, seconds and pictures with a marker bit in between. Nearly every stream counts
             // from zero, and a part of one from where it was cut; only a time of day was set on purpose.
             let part = |shift: u32, mask: i64| (bits >> shift) & mask;
             let (hours, minutes) = (part(19, 0x1f), part(13, 0x3f));
             let (seconds, pictures) = (part(6, 0x3f), part(0, 0x3f));
-            let text = format!("{hours:02}:{minutes:02}:{seconds:02}:{pictures:02}");
+            let dot = if part(24, 1) == 1 { ';' } else { ':' };
+            let text = format!("{hours:02}:{minutes:02}:{seconds:02}{dot}{pictures:02}");
             (hours > 0).then_some(text)
         }
         Fact::Other(_) => Some(block.name.clone().unwrap_or_default()),

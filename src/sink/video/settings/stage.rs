@@ -25,6 +25,9 @@ const UNSPECIFIED: u8 = 2;
 /// Frames of which readers know the rate, if the file says it.
 const RATE_FRAMES: usize = 25;
 
+/// Pictures that follow on one with a time code in a trial: more than are reordered.
+const GOP: usize = 4;
+
 /// The settings of the output and the facts that it is meant to say.
 #[derive(Clone)]
 pub(in crate::sink::video) struct Staged {
@@ -49,18 +52,39 @@ pub(in crate::sink::video) struct Staged {
     pub(in crate::sink::video) misreadings: Vec<String>,
 }
 
-/// An encoder, the facts that it keeps in Matroska, and both in words.
-type Example = (&'static str, fn(Fact) -> bool, &'static str);
+/// An encoder and a container, the facts that they keep, and both in words.
+type Example = ((&'static str, &'static str), fn(Fact) -> bool, &'static str);
 
-/// Encoders that are named where another one loses something.
+/// Outputs that are named where another one loses something.
 const EXAMPLES: &[Example] = &[
-    ("libx265", is_of_hevc, "libx265 in .mkv"),
+    (("libx265", "matroska"), is_of_hevc, "libx265 in .mkv"),
     (
-        "libx264",
-        |fact| is_of_hevc(fact) || matches!(fact, Fact::FieldOrder | Fact::Captions),
+        ("libx264", "matroska"),
+        |fact| is_of_hevc(fact) || is_of_h264(fact),
         "libx264 in .mkv",
     ),
+    (("libx265", "mp4"), is_of_mp4, "libx265 in .mp4"),
+    (
+        ("libx264", "mp4"),
+        |fact| is_of_mp4(fact) || is_of_h264(fact),
+        "libx264 in .mp4",
+    ),
+    (
+        ("mpeg2video", "mxf"),
+        |fact| matches!(fact, Fact::GopTimecode | Fact::FieldOrder),
+        "mpeg2video in .mxf",
+    ),
 ];
+
+/// True for facts that H.264 states and HEVC does not.
+fn is_of_h264(fact: Fact) -> bool {
+    matches!(fact, Fact::FieldOrder | Fact::Captions)
+}
+
+/// True for facts that MP4 states with either, whatever the version of its muxer.
+fn is_of_mp4(fact: Fact) -> bool {
+    is_of_hevc(fact) && !matches!(fact, Fact::Stereo | Fact::Spherical) || fact == Fact::Rotation
+}
 
 /// True for facts that HEVC and Matroska state, whatever the version of the encoder.
 fn is_of_hevc(fact: Fact) -> bool {
@@ -71,12 +95,12 @@ fn is_of_hevc(fact: Fact) -> bool {
         | Fact::Transfer
         | Fact::ChromaLocation
         | Fact::PixelAspect
-        | Fact::Rotation
         | Fact::MasteringDisplay
         | Fact::ContentLight
         | Fact::Stereo
         | Fact::Spherical => true,
         Fact::FieldOrder
+        | Fact::Rotation
         | Fact::Hdr10Plus
         | Fact::DolbyVision
         | Fact::HdrVivid
@@ -118,10 +142,12 @@ impl VideoSink {
         let advice = "another encoder or container may hold it";
         let loss_of_depth = VideoSink::loss_of_depth(&staged.choice, &place);
         let mut ledger = Ledger::new(place, advice, rules, self.info.time_base);
-        // None that has just failed.
-        let (encoder, is_matroska) = (self.kind.name(), self.container.name() == "matroska");
-        for (name, is_held, example) in EXAMPLES {
-            if !(is_matroska && encoder == *name) {
+        // Those of this encoder first, but for what has just failed.
+        let (encoder, container) = (self.kind.name(), self.container.name());
+        let (own, others): (Vec<&Example>, Vec<&Example>) =
+            EXAMPLES.iter().partition(|((name, _), ..)| encoder == *name);
+        for ((name, place), is_held, example) in own.into_iter().chain(others) {
+            if (encoder.as_str(), container) != (*name, *place) {
                 ledger.give_example(*is_held, example);
             }
         }
@@ -314,7 +340,20 @@ impl VideoSink {
 
     /// Encodes and reads back a frame without content for each of `frames`.
     fn rehearse(&self, staged: &Staged, frames: &[&Metadata]) -> Read {
-        self.on_trial(staged, |rehearsal| rehearsal.run(frames))
+        // FFmpeg's decoder gives the time code with a picture that others follow on.
+        let is_gop = |frame: &&Metadata| frame.side_data.iter().any(|b| b.fact == Fact::GopTimecode);
+        let followers = if frames.iter().any(is_gop) { GOP } else { 0 };
+        let followers = frames.last().into_iter().cycle().take(followers);
+        let all: Vec<&Metadata> = frames.iter().chain(followers).copied().collect();
+        let mut read = self.on_trial(staged, |rehearsal| rehearsal.run(&all));
+        // Containers of units want sound for each picture of the sample.
+        if let Read::Back(back) = &mut read
+            && let Some(sample) = &mut back.sample
+            && all.len() > frames.len()
+        {
+            sample.packets.truncate(frames.len());
+        }
+        read
     }
 
     /// True if frames keep their times in the container, however irregular: as its muxer says, or else as a

@@ -110,7 +110,23 @@ pub(in crate::sink::video) fn configure(
     for (key, value) in extra {
         set(encoder, &key, &value)?;
     }
+    if let Some(code) = requested
+        .hdr
+        .gop
+        .as_deref()
+        .filter(|_| takes_gop_code(name, requested))
+        && !given("gop_timecode")
+    {
+        set(encoder, "gop_timecode", code)?;
+    }
     Ok((settings, left))
+}
+
+/// True if the encoder states the GOP time code of these frames: numbers are dropped at the rates of NTSC alone.
+fn takes_gop_code(name: &str, requested: &RequestedSettings<'_>) -> bool {
+    let is_dropping = requested.hdr.gop.as_ref().is_some_and(|code| code.contains(';'));
+    let is_ntsc = requested.frame_rate.is_some_and(|rate| rate.den == 1001);
+    matches!(name, "mpeg1video" | "mpeg2video") && (is_ntsc || !is_dropping)
 }
 
 fn bit_rate(requested: &RequestedSettings<'_>, bits_per_pixel: f64) -> String {

@@ -1,13 +1,15 @@
-//! HDR10's static facts, as options of encoders.
+//! HDR10's static facts and the time code of MPEG-2, as options of encoders.
 
 use crate::frame::SideData;
+use crate::frame::fact::{self, Fact};
 use ffmpeg_next::ffi;
 
-/// HDR10's static facts in the words of x264 and x265.
+/// HDR10's static facts in the words of x264 and x265, and the GOP time code in those of FFmpeg.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::sink::video) struct Hdr {
     pub(super) mastering: Option<String>,
     pub(super) light: Option<(u32, u32)>,
+    pub(super) gop: Option<String>,
 }
 
 impl Hdr {
@@ -28,6 +30,10 @@ impl Hdr {
                 ffi::AVPacketSideDataType::AV_PKT_DATA_CONTENT_LIGHT_LEVEL,
             )
             .and_then(|b| Some((number(&b.data, 0)? as u32, number(&b.data, 1)? as u32))),
+            gop: frame
+                .iter()
+                .find(|block| block.fact == Fact::GopTimecode)
+                .and_then(fact::block_value),
         }
     }
 }
