@@ -82,6 +82,9 @@ pub struct ReadRange {
 pub struct StreamInfo {
     /// The pixel format of the frames that the source gives.
     pub format: PixelFormat,
+    /// log2 of the chroma subsampling, across and down, of stored pictures that were brought to 4:4:4, since no
+    /// format of frames has it beside alpha.
+    pub stored_chroma: Option<(u32, u32)>,
     /// Pixels across the first frame.
     pub width: usize,
     /// Rows of the first frame.
@@ -142,6 +145,7 @@ impl StreamInfo {
     pub fn new(format: PixelFormat, width: usize, height: usize) -> StreamInfo {
         StreamInfo {
             format,
+            stored_chroma: None,
             width,
             height,
             uniform: true,

@@ -4,7 +4,7 @@
 use super::VideoSource;
 use super::decoding::{Conversion, are_swapped};
 use super::known::{crop, dolby, edits, layers};
-use crate::frame::Turn;
+use crate::frame::{ColourModel, Turn};
 use crate::media::convert::{is_full_range_name, nearest_native};
 use crate::media::ffmpeg::{AvFormat, Medium, Outline, picture_facts};
 use crate::source::decoding_cost::DecodingCost;
@@ -25,6 +25,9 @@ impl VideoSource {
         let (width, height) = (self.picture.width(), self.picture.height());
         (self.info.format, self.info.width, self.info.height) = (native, width, height);
         self.maker.coded = coded;
+        let chroma = coded.facts().map(|facts| (facts.log2_x, facts.log2_y));
+        let is_brought_up = native.model() == ColourModel::Yuv && native.chroma_subsampling() == (0, 0);
+        self.info.stored_chroma = chroma.filter(|&chroma| is_brought_up && chroma != (0, 0));
         let is_plain = coded.name() == native.name() || is_full_range_name(coded);
         let mut conversion = String::new();
         if are_swapped(coded, native) {

@@ -225,7 +225,7 @@ impl VideoSink {
         }
         let choice = choice::choose_format(
             (self.kind, self.container.name()),
-            (layout.format(), first.colour),
+            (layout.format(), first.colour, self.info.stored_chroma),
             (width, height),
             self.options.pixel_format.as_deref(),
             alpha::is_held(&self.container, self.kind),

@@ -82,10 +82,12 @@ fn is_garbled(encoder: &str, format: AvFormat) -> bool {
 }
 
 /// The frame's own format if the encoder takes it, else the one that loses least, or the one that the user
-/// wants. RGB pictures become 4:2:0 where the container is for players that know nothing else.
+/// wants. RGB pictures become 4:2:0 where the container is for players that know nothing else, and pictures
+/// that were brought to 4:4:4 for their alpha get back the subsampling with which they were `stored`, where
+/// alpha is not kept.
 pub(in crate::sink::video) fn choose_format(
     (kind, container): (EncoderKind, &str),
-    (format, colour): (PixelFormat, Colour),
+    (format, colour, stored): (PixelFormat, Colour, Option<(u32, u32)>),
     (width, height): (usize, usize),
     wanted: Option<&str>,
     alpha_is_held: bool,
@@ -94,6 +96,13 @@ pub(in crate::sink::video) fn choose_format(
     let unknown = |name: &str| format!("this FFmpeg knows no pixel format '{name}'");
     let own = AvFormat::from_name(format.name()).ok_or_else(|| unknown(format.name()))?;
     let own_facts = own.facts().ok_or_else(|| unknown(format.name()))?;
+    let (log2_x, log2_y) = stored.unwrap_or((own_facts.log2_x, own_facts.log2_y));
+    let stored = FormatFacts {
+        log2_x,
+        log2_y,
+        ..own_facts.clone()
+    };
+    let given = (own, &own_facts, &stored);
     let mut taken = kind.formats();
     taken.retain(|&format| !is_garbled(&encoder, format));
     let list = |formats: &[AvFormat]| -> String {
@@ -112,7 +121,7 @@ pub(in crate::sink::video) fn choose_format(
     let is_for_players = wanted.is_none() && is_for_players(kind, container, format.model());
     let plays = |facts: &FormatFacts| (facts.log2_x, facts.log2_y) == (1, 1) && whole(facts);
     let of_players = is_for_players
-        .then(|| nearest(kind, (own, &own_facts), &taken, plays, alpha_is_held))
+        .then(|| nearest(kind, given, &taken, plays, alpha_is_held))
         .flatten();
     let chosen = if let Some(name) = wanted {
         let chosen = AvFormat::from_name(name)
@@ -136,7 +145,7 @@ pub(in crate::sink::video) fn choose_format(
     } else if let Some(chosen) = of_players {
         chosen
     } else {
-        nearest(kind, (own, &own_facts), &taken, whole, alpha_is_held).ok_or_else(|| {
+        nearest(kind, given, &taken, whole, alpha_is_held).ok_or_else(|| {
             format!(
                 "{encoder} cannot encode frames of {width}x{height} pixels: it takes only even sizes ({}); \
                  choose another encoder, such as libx264 with 4:4:4 or ffv1",
@@ -162,6 +171,8 @@ pub(in crate::sink::video) fn choose_format(
         Reason::TooOddForPlayers
     } else if taken.contains(&own) && !whole(&own_facts) {
         Reason::OddSize
+    } else if !facts.alpha && stored != own_facts && (facts.log2_x, facts.log2_y) == (log2_x, log2_y) {
+        Reason::Stored
     } else {
         Reason::Taken
     };
@@ -190,6 +201,8 @@ enum Reason {
     TooOddForPlayers,
     /// The frames' own format needs even sizes.
     OddSize,
+    /// The input has its subsampling, and the frames have not.
+    Stored,
     /// The encoder takes it and not the frames' own.
     Taken,
 }
@@ -204,6 +217,7 @@ fn conversion(format: PixelFormat, (from, to): (&FormatFacts, &FormatFacts), rea
             "because the size is odd, which 4:2:0 cannot be; many players show only that"
         }
         Reason::OddSize => "because the size is odd",
+        Reason::Stored => "whose chroma is that of the input",
         Reason::Taken => "which the encoder takes",
     };
     let lost = loss(from, to);
@@ -237,7 +251,7 @@ fn whole_chroma(format: PixelFormat) -> &'static str {
 /// facts are `usable`.
 fn nearest(
     kind: EncoderKind,
-    (own, own_facts): (AvFormat, &FormatFacts),
+    (own, own_facts, stored): (AvFormat, &FormatFacts, &FormatFacts),
     taken: &[AvFormat],
     usable: impl Fn(&FormatFacts) -> bool,
     alpha_is_held: bool,
@@ -267,7 +281,8 @@ fn nearest(
         .filter_map(|&f| Some((f, f.facts()?)))
         .filter(|(_, facts)| usable(facts))
         .collect();
-    fitting.sort_by_key(|(f, facts)| (loss(own_facts, facts), *f != own));
+    let from = |facts: &FormatFacts| if facts.alpha { own_facts } else { stored };
+    fitting.sort_by_key(|(f, facts)| (loss(from(facts), facts), *f != own));
     // If none opens, the encoder wants something else, and says so when it is opened in earnest.
     fitting
         .iter()
@@ -329,7 +344,7 @@ mod tests {
         };
         choose_format(
             (EncoderKind::find(encoder).unwrap(), "matroska"),
-            (format(from), colour),
+            (format(from), colour, None),
             size,
             None,
             true,
@@ -371,13 +386,32 @@ mod tests {
         );
         let requested = choose_format(
             (EncoderKind::find("ffv1").unwrap(), "matroska"),
-            (format("gray16le"), Colour::default()),
+            (format("gray16le"), Colour::default(), None),
             (32, 32),
             Some("gray"),
             true,
         );
         assert_eq!(requested.unwrap().lost_depth, None);
         assert!(deep.note.unwrap().contains("loss of depth and chroma resolution"));
+    }
+
+    #[test]
+    fn chroma_that_was_brought_up_for_alpha_comes_down_without_it() {
+        let chosen = |encoder: &str, from: &str, stored| {
+            let kind = EncoderKind::find(encoder).unwrap();
+            let facts = (format(from), Colour::default(), Some(stored));
+            let choice = choose_format((kind, "matroska"), facts, (32, 32), None, true);
+            choice.unwrap().format.name()
+        };
+        for (encoder, from, stored, expected) in [
+            ("ffv1", "yuva444p", (1, 1), "yuva444p"),
+            ("ffv1", "yuva444p10le", (1, 0), "yuva444p10le"),
+            ("libx264", "yuva444p", (1, 1), "yuv420p"),
+            ("libx264", "yuva444p10le", (1, 0), "yuv422p10le"),
+            ("png", "rgba", (1, 1), "rgba"),
+        ] {
+            assert_eq!(chosen(encoder, from, stored), expected);
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl VideoSink {
         let info = &self.info;
         choice::choose_format(
             (self.kind, self.container.name()),
-            (info.format, info.colour),
+            (info.format, info.colour, info.stored_chroma),
             (info.width, info.height),
             self.options.pixel_format.as_deref(),
             alpha::is_held(&self.container, self.kind),
