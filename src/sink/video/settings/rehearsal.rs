@@ -1,8 +1,8 @@
 //! What an encoder and a container can say, found out by trying: frames without content, tagged like the real
 //! ones, are encoded with the same settings into memory, read back and compared.
 //!
-//! Frames are small, since facts do not depend on the size, unless the encoder refuses that, or pixels are
-//! not square: MPEG-2 states the aspect of the whole picture, of which it knows four.
+//! Frames are small, since facts do not depend on the size, unless the encoder refuses that, the real ones are
+//! smaller, or pixels are not square: MPEG-2 states the aspect of the whole picture, of which it knows four.
 
 use crate::frame::{Metadata, Range, Rational, SideData};
 use crate::media::convert::written_matrix;
@@ -17,6 +17,9 @@ use std::path::Path;
 
 /// The size of a rehearsal's frames, a size that even H.261 knows.
 const SMALL: (usize, usize) = (176, 144);
+
+/// Columns or rows below which some codecs' pictures cannot be read again: those of a block.
+const TINY: usize = 16;
 
 /// Frames that are written where fewer do not suffice to recognise the file.
 const MANY: usize = 12;
@@ -85,7 +88,12 @@ impl Rehearsal<'_> {
             num <= 0 || den <= 0 || num == den
         });
         let real = (self.setup.width, self.setup.height);
-        let sizes: &[(usize, usize)] = if square { &[SMALL, real] } else { &[real] };
+        let is_tiny = real.0.min(real.1) < TINY;
+        let sizes: &[(usize, usize)] = if square && !is_tiny {
+            &[SMALL, real]
+        } else {
+            &[real]
+        };
         let mut outcome = Read::Untried;
         for &size in sizes {
             let Some(written) = self.written(frames, size, (self.step(), 0), &uniform) else {
