@@ -1786,6 +1786,21 @@ fn programs_of_a_transport_stream_are_kept_or_named() {
 }
 
 #[test]
+fn a_stream_of_no_packets_is_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    clip(&input, "pcm_s16le", &[], &["-af", "atrim=end=0"]);
+    for (to, is_kept) in [("mkv", true), ("mp4", false)] {
+        let output = folder.path().join(format!("out.{to}"));
+        let said = warnings(&input, &output, &[]).join("\n");
+        let expected = "stream 1 (audio, pcm_s16le) holds nothing, and mp4 leaves it out";
+        assert_eq!(said.contains(expected), !is_kept, "{to}: {said}");
+        assert_eq!(codecs(&output).len(), if is_kept { 2 } else { 1 }, "{to}");
+        assert_eq!(filter(&input, &output, &["--strict"]).0, is_kept, "{to}");
+    }
+}
+
+#[test]
 fn errors_of_containers_are_no_errors_of_the_disk() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

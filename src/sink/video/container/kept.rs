@@ -224,6 +224,11 @@ impl Finished {
         Some(Finished { demuxer, names })
     }
 
+    /// How many streams it has.
+    pub(in crate::sink::video) fn streams(&self) -> usize {
+        self.demuxer.stream_count()
+    }
+
     /// The texts of stream `index`.
     fn stream_texts(&self, index: usize) -> Vec<Text> {
         let mut texts = self.demuxer.stream_texts(index);

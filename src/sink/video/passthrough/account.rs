@@ -48,7 +48,7 @@ impl Passthrough {
     /// Texts, marks and chapters that the finished file, which `open` opens, does not have, a sentence each.
     pub(in crate::sink::video) fn not_kept(
         &self,
-        open: impl FnOnce() -> Option<Finished>,
+        open: impl Fn() -> Option<Finished>,
         container: &str,
     ) -> Vec<String> {
         let others = self.copied.iter().map(|copied| Carried {
@@ -72,10 +72,28 @@ impl Passthrough {
         } else {
             &["timecode"]
         };
-        let mut lost = kept::losses(&self.reader.demuxer, (&carried, ignored), open, container);
+        let mut lost = self.without_packets(&open, container);
+        lost.extend(kept::losses(
+            &self.reader.demuxer,
+            (&carried, ignored),
+            open,
+            container,
+        ));
         let streams = carried.iter().map(|stream| stream.from);
         lost.extend(self.reader.unread_of_matroska(streams));
         lost
+    }
+
+    /// Word of streams that hold nothing, if the finished file lacks some.
+    fn without_packets(&self, open: impl Fn() -> Option<Finished>, container: &str) -> Vec<String> {
+        let is_empty = |copied: &&Copied| copied.last_end.is_none() && copied.refusal.is_none();
+        let empty: Vec<&Copied> = self.copied.iter().filter(is_empty).collect();
+        if empty.is_empty() || open().is_none_or(|file| file.streams() > self.copied.len()) {
+            return Vec::new();
+        }
+        let sentence =
+            |copied: &&Copied| format!("{} holds nothing, and {container} leaves it out", copied.label);
+        empty.iter().map(sentence).collect()
     }
 
     /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which
