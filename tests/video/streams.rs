@@ -1770,7 +1770,8 @@ fn programs_of_a_transport_stream_are_kept_or_named() {
     assert_eq!(services(&output), ["Station"]);
     let said = warnings(&two, &output, &[]);
     assert_eq!(services(&output).len(), 1);
-    let word = "the programs are not kept: mpegts does not hold service_name Left, service_name Right";
+    let word = "the 2 programs are not kept: all streams are written as one, without service_name Left, \
+                service_name Right";
     assert!(said.iter().any(|w| w.contains(word)), "{said:?}");
     // Of a program that is left out nothing is missed.
     assert_eq!(

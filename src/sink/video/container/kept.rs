@@ -428,9 +428,16 @@ fn lost_programs(programs: &[Vec<Text>], after: Option<&Demuxer>, container: &st
             .iter()
             .any(|(n, v)| n.eq_ignore_ascii_case(name) && v == value)
     });
-    let mut lost: Vec<String> = lost.map(|(name, value)| format!("{name} {value}")).collect();
+    let lost: Vec<String> = lost.map(|(name, value)| format!("{name} {value}")).collect();
     if programs.len() > 1 && found.len() < programs.len() {
-        lost.push(format!("{} programs in one file", programs.len()));
+        return Some(format!(
+            "the {} programs are not kept: all streams are written as one, without {}",
+            programs.len(),
+            match lost.is_empty() {
+                true => "the others".to_owned(),
+                false => lost.join(", "),
+            }
+        ));
     }
     (!lost.is_empty()).then(|| {
         format!(
