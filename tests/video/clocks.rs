@@ -1052,6 +1052,15 @@ fn edit_lists_that_ffmpeg_does_not_follow_are_named() {
         );
         assert!(!quickly(&edited, &output, &["--strict"]).ok, "{words:?}");
     }
+    // Of the media nothing is shown.
+    let empty = path("empty.mp4");
+    let mut data = bytes(&whole);
+    data[lists[0]..lists[0] + 4].fill(0);
+    data[lists[0] + 12..lists[0] + 16].fill(0);
+    fs::write(&empty, data).unwrap();
+    let run = quickly(&empty, &output, &[]);
+    let words = "the edit list of stream 0 leaves out all of its 50 frames";
+    assert!(!run.ok && run.words.contains(words), "{}", run.words);
 }
 
 /// A way to write two seconds of pictures, with sound where the container has any.

@@ -126,6 +126,22 @@ impl VideoSource {
         Ok(())
     }
 
+    /// Frames of an MP4 or QuickTime file, if its edit list leaves out all of them.
+    fn hidden_frames(&self) -> Option<i64> {
+        let facts = self.input.demuxer.stream(self.input.stream)?;
+        let is_mp4 = self.input.demuxer.format_name().contains("mp4");
+        if !is_mp4 || facts.frames <= 0 || !self.can_be_read_again() {
+            return None;
+        }
+        let mut demuxer = self.file.open().ok()?;
+        let mut packet = Packet::new().ok()?;
+        let mut is_shown = false;
+        while !is_shown && demuxer.read(&mut packet).is_ok() {
+            is_shown = packet.stream() == self.input.stream && !packet.is_discarded();
+        }
+        (!is_shown).then_some(facts.frames)
+    }
+
     /// Why there is no first picture.
     fn nothing_decoded(&mut self, most_pixels: u64) -> SourceError {
         if let Some((width, height)) = log::too_large() {
@@ -144,9 +160,15 @@ impl VideoSource {
                  alone; give the file"
             ));
         }
+        let stream = self.input.stream;
+        if let Some(hidden) = self.hidden_frames() {
+            return self.file.invalid(format!(
+                "the edit list of stream {stream} leaves out all of its {hidden} frames; copy it without that \
+                 list first (ffmpeg -ignore_editlist 1 -i IN -c copy OUT.mp4)"
+            ));
+        }
         let signs = [self.findings.damage.sentence(), self.findings.cut.take()];
         let why: String = signs.iter().flatten().map(|s| format!("; {s}")).collect();
-        let stream = self.input.stream;
         self.file.invalid(format!(
             "stream {stream} holds no frame that can be decoded: it is damaged, or of a kind of {codec} that \
              this FFmpeg does not decode{why}"
