@@ -53,7 +53,12 @@ impl VideoSink {
         self.check_alpha(&running)?;
         losses.extend(self.unlike_given(&running));
         losses.extend(running.timing.is_lost.then(|| irregular(self.container.name())));
-        losses.extend(running.timing.pacing.sentences(&self.output.muxer.name()));
+        losses.extend(
+            running
+                .timing
+                .pacing
+                .sentences(&self.kind.name(), &self.output.muxer.name()),
+        );
         self.warnings.append(&mut losses);
         let copied = running.passthrough.as_mut();
         let copied = copied.map_or_else(String::new, |passthrough| self.account_of_streams(passthrough));

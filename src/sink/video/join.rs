@@ -262,7 +262,8 @@ impl VideoSink {
             self.copy_part(part, &headers, (&times, before), &mut joining, stop)?;
             before += part.frames.len();
         }
-        self.warnings.extend(joining.pacing.sentences(&container));
+        self.warnings
+            .extend(joining.pacing.sentences(&encoder, &container));
         let end = times.frames.iter().map(|(pts, step)| pts + step).max();
         let end = end.unwrap_or(0) as f64 * base.to_f64();
         let begin = times.frames.first().map_or(0, |&(pts, _)| pts) as f64 * base.to_f64();

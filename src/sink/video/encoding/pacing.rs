@@ -2,6 +2,7 @@
 
 use crate::frame::Rational;
 use crate::media::ffmpeg::{Muxer, Packet, rescale};
+use crate::sink::video::settings::choice::counts_frames;
 
 /// The shortest time, in hundredths of a second, that a GIF frame is shown by FFmpeg and by browsers.
 const GIF_LEAST: i64 = 2;
@@ -156,8 +157,13 @@ impl Pacing {
         Some((first, last, last + self.last_step))
     }
 
-    /// Word of frames that are not shown when the source shows them, if there are any.
-    pub(in crate::sink::video) fn sentences(&self, container: &str) -> Vec<String> {
+    /// Word of frames that are not shown when the source shows them, if there are any: the encoder counts
+    /// their times, or the container.
+    pub(in crate::sink::video) fn sentences(&self, encoder: &str, container: &str) -> Vec<String> {
+        let counting = match counts_frames(container) || container == "gif" {
+            true => container,
+            false => encoder,
+        };
         let frames = |count: u64, one: &str, more: &str| match count {
             1 => format!("1 frame {one}"),
             n => format!("{n} frames {more}"),
@@ -166,7 +172,7 @@ impl Pacing {
         let mut sentences = Vec::new();
         if self.rounded > 0 {
             sentences.push(format!(
-                "{} shown up to {} s earlier or later, because {container} counts time in steps of {} s, \
+                "{} shown up to {} s earlier or later, because {counting} counts time in steps of {} s, \
                  a frame each",
                 frames(self.rounded, "is", "are"),
                 seconds(self.rounded_by),
@@ -221,10 +227,10 @@ mod tests {
         let mut pacing = Pacing::new(base(1000), base(25), 0.08, 40);
         assert_eq!(pacing.place(Some(80), None), (0, 1));
         assert_eq!(pacing.place(None, Some(80)), (2, 2));
-        assert!(pacing.sentences("x").is_empty());
+        assert!(pacing.sentences("x", "x").is_empty());
         assert_eq!(pacing.place(Some(120), Some(40)), (3, 1));
         assert_eq!(pacing.span(), Some((0, 3, 4)));
-        let said = pacing.sentences("x");
+        let said = pacing.sentences("x", "x");
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("1 frame is shown up to 0.080 s"), "{said:?}");
     }
@@ -242,7 +248,7 @@ mod tests {
             for time in times {
                 pacing.place(Some(time), None);
             }
-            pacing.sentences("x").join("; ")
+            pacing.sentences("x", "x").join("; ")
         };
         let twice = [0, 3600, 3600];
         assert_eq!(
@@ -262,7 +268,7 @@ mod tests {
             for &time in times {
                 pacing.place(Some(time), None);
             }
-            pacing.sentences("avi")
+            pacing.sentences("x", "avi")
         };
         let moved = said(50, 20, &[0, 40, 127, 180]);
         assert!(
@@ -293,9 +299,9 @@ mod tests {
             let times: Vec<i64> = (0..5).map(|at| pacing.place(Some(at), None).0).collect();
             assert_eq!(times, placed);
             assert!(
-                pacing.sentences("x")[0].starts_with(said),
+                pacing.sentences("x", "x")[0].starts_with(said),
                 "{:?}",
-                pacing.sentences("x")
+                pacing.sentences("x", "x")
             );
         }
     }

@@ -13,11 +13,8 @@ pub(in crate::sink::video) fn encoder_time_base(
     own: Rational,
     frame_rate: Option<Rational>,
 ) -> Rational {
-    let steps = matches!(encoder, "mpeg1video" | "mpeg2video" | "libtheora" | "vc2")
-        || matches!(
-            container,
-            "avi" | "mxf" | "mxf_d10" | "mxf_opatom" | "gxf" | "swf" | "dv" | "rm"
-        );
+    let steps =
+        matches!(encoder, "mpeg1video" | "mpeg2video" | "libtheora" | "vc2") || counts_frames(container);
     // Only the stream says the rate, and x264 writes the time base there.
     let alone = container == "h264";
     // Their streams count time in 16 bits.
@@ -36,6 +33,14 @@ pub(in crate::sink::video) fn encoder_time_base(
         _ if narrow => Rational { num: 1, den: 60_000 },
         _ => own,
     }
+}
+
+/// True for containers that count frames.
+pub(in crate::sink::video) fn counts_frames(container: &str) -> bool {
+    matches!(
+        container,
+        "avi" | "mxf" | "mxf_d10" | "mxf_opatom" | "gxf" | "swf" | "dv" | "rm"
+    )
 }
 
 #[cfg(test)]
