@@ -95,7 +95,7 @@ pub struct Metadata {
     pub pts: Option<i64>,
     /// How long the frame is shown, in the stream's time base.
     pub duration: Option<i64>,
-    /// The part of the input that a range left out before the run's first frame.
+    /// What of the input was left out before the frame.
     pub skipped: Skipped,
     /// Colour facts.
     pub colour: Colour,
@@ -122,6 +122,12 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// The place in the input of a frame that is the `sequence`th of the run, counted from 0; `None` if the
+    /// frames before it were not counted.
+    pub fn place(&self, sequence: u64) -> Option<u64> {
+        Some(self.skipped.frames?.saturating_add(sequence))
+    }
+
     /// H.273's number of the primaries: those of the colour facts, else those that a PNG file states.
     pub(crate) fn primaries(&self) -> u8 {
         #[cfg(feature = "ffmpeg")]

@@ -203,11 +203,12 @@ fn frames_of_regions_are_counted() {
         (got.len(), changed.map(|(n, _)| n).collect::<Vec<_>>()),
         (15, vec![20, 21])
     );
-    let (code, text) = refused(&[&run[..], &counted, &["--start", "0.6"]].concat());
-    assert!(
-        code == 1 && text.contains("write times, or give --start in frames"),
-        "{text}"
-    );
+    // Behind a time, too: 0.6 s is frame 9.
+    let text = filtered(&[&run[..], &counted, &["--start", "0.6"]].concat());
+    assert!(text.contains("read from its beginning"), "{text}");
+    let got = raw(&late, "yuv444p", 3 * WIDTH * HEIGHT);
+    let changed = (9..).zip(&got).filter(|(n, frame)| **frame != clip_frames[*n]);
+    assert_eq!(changed.map(|(n, _)| n).collect::<Vec<_>>(), [20, 21]);
 }
 
 #[test]
@@ -448,13 +449,12 @@ fn mattes_are_a_picture_a_folder_or_a_video() {
         (&first, &|_: usize, at: usize| i64::from(weights[0][at])),
         (&video, &|n: usize, at: usize| full(limited[n][at])),
     ] {
-        for options in [&[][..], &["--start", "0.6"]] {
+        for options in [&[][..], &["--start", "0.6"], &["--start", "9f"]] {
             let run = [&clip, &out, "-f", BOX, "--encoder", "ffv1", "--matte", matte];
-            if !options.is_empty() && matte != &first {
-                // Their times are not those of the clip, so that a range takes others of them.
-                continue;
-            }
-            filtered(&[&run[..], options].concat());
+            // The clip's times are uneven, and those of the mattes are not.
+            let text = filtered(&[&run[..], options, &["--strict"]].concat());
+            let is_counted = options.contains(&"0.6") && matte != &first;
+            assert_eq!(text.contains("read from its beginning"), is_counted, "{text}");
             let got = raw(&out, "yuv444p", size);
             let skipped = original.len() - got.len();
             assert_eq!(skipped, if options.is_empty() { 0 } else { 9 });
@@ -657,6 +657,21 @@ fn folders_of_stills_count_frames() {
     let timed = ["--region", "0.2..0.4 20x20+30+20"];
     let at_ten = [&timed[..], &["--fps", "10"]].concat();
     assert_eq!(changed(&at_ten), [false, false, true, true, false, false]);
+    // Whichever files are read.
+    for region in [&region[..], &at_ten] {
+        let some = |frames| changed(&[region, &["--frames", frames]].concat());
+        assert_eq!(some("1-3"), [false, true, true]);
+        assert_eq!(some("0-5:2"), [false, true, false]);
+        assert_eq!(changed(region), [false, false, true, true, false, false]);
+        let whole = files(&out);
+        for name in ["001.png", "004.png", "005.png"] {
+            fs::remove_file(Path::new(&out).join(name)).unwrap();
+        }
+        // `filtered` overwrites, which goes against leaving files as they are.
+        let resumed = ["filter", &stills, &out, "-f", BOX, "--skip-existing"];
+        let done = Command::new(PROGRAM).args(resumed).args(region).output().unwrap();
+        assert!(done.status.success() && files(&out) == whole, "{}", said(&done));
+    }
     let (code, text) = refused(&[&[&stills, &out, "-f", BOX][..], &timed].concat());
     assert_eq!(code, 2, "{text}");
     assert!(text.contains("has no times") && text.contains("--fps"), "{text}");
@@ -690,18 +705,63 @@ fn folders_of_stills_count_frames() {
 }
 
 #[test]
-fn a_numbered_range_of_stills_takes_the_same_mattes() {
+fn each_still_has_the_matte_of_its_number_or_name() {
     let folder = Folder::new();
     let (stills, mattes) = (folder.noise("stills", 5), folder.noise("mattes", 5));
     let pattern = |folder: &str| format!("{folder}/%03d.png");
-    let go = |out: &str, options: &[&str]| {
-        let run = [&pattern(&stills), out, "-f", BOX, "--matte", &pattern(&mattes)];
-        filtered(&[&run[..], options].concat());
+    let run = |input: &str, matte: &str, out: &str, options: &[&str]| {
+        filtered(&[&[input, out, "-f", BOX, "--matte", matte][..], options].concat());
         files(out)
     };
-    let all = go(&folder.path("all"), &[]);
-    assert_eq!(go(&folder.path("part"), &["--frames", "3-4"]), all[2..4]);
-    assert_eq!(go(&folder.path("late"), &["--start", "3f"]), all[3..]);
+    let all = run(&pattern(&stills), &pattern(&mattes), &folder.path("all"), &[]);
+    let some = |places: &[usize]| places.iter().map(|&n| all[n].clone()).collect::<Vec<_>>();
+    let video = folder.path("mattes.mkv");
+    ffmpeg(&["-i", &pattern(&mattes), "-c:v", "ffv1", &video]);
+    for (number, matte) in [pattern(&mattes), mattes.clone(), video].iter().enumerate() {
+        let go = |of: &str, frames: &[&str]| {
+            run(
+                &pattern(&stills),
+                matte,
+                &folder.path(&format!("{of}{number}")),
+                frames,
+            )
+        };
+        assert!(go("part", &["--frames", "3-4"]) == some(&[2, 3]), "{matte}");
+        assert!(
+            go("second", &["--frames", "1-5:2"]) == some(&[0, 2, 4]),
+            "{matte}"
+        );
+        assert!(go("late", &["--start", "3f"]) == some(&[3, 4]), "{matte}");
+        assert!(
+            go("numbered", &["--start-number", "2"]) == some(&[1, 2, 3, 4]),
+            "{matte}"
+        );
+    }
+    // Stills and mattes that lack some: 002 of these, and 003 of those.
+    fs::remove_file(format!("{stills}/002.png")).unwrap();
+    fs::remove_file(format!("{mattes}/003.png")).unwrap();
+    for (n, (input, matte)) in [
+        (pattern(&stills), pattern(&mattes)),
+        (stills.clone(), mattes.clone()),
+        (stills.clone(), pattern(&mattes)),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let out = folder.path(&format!("gaps{n}"));
+        let (code, text) = refused(&[input, &format!("{out}/"), "-f", BOX, "--matte", matte]);
+        let words = "there is no picture for";
+        assert!(
+            code == 1 && text.contains(words) && text.contains("003.png"),
+            "{text}"
+        );
+        fs::rename(format!("{stills}/003.png"), format!("{stills}/.003")).unwrap();
+        assert!(
+            run(input, matte, &out, &[]) == some(&[0, 3, 4]),
+            "{input} {matte}"
+        );
+        fs::rename(format!("{stills}/.003"), format!("{stills}/003.png")).unwrap();
+    }
 }
 
 #[test]

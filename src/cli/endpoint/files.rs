@@ -13,6 +13,8 @@ pub(crate) struct Files {
     /// The names that outputs are named after: the same, except for pages of one file.
     pub(crate) paths: Arc<[PathBuf]>,
     pub(crate) numbers: Option<Arc<[i64]>>,
+    /// The place of each among all files of the input.
+    pub(crate) places: Arc<[u64]>,
 }
 
 impl Files {
@@ -31,6 +33,7 @@ impl Files {
             read: images.files().clone(),
             paths: images.names().clone(),
             numbers: images.numbers().cloned(),
+            places: images.places().clone(),
         }
     }
 }

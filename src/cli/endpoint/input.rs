@@ -193,8 +193,14 @@ impl Input {
                     keep_going: choice.keep_going,
                     max_pixels: reading.access.max_pixels,
                 };
-                let mut listing = listing::list(path, selection)?;
-                keep_range(&mut listing, &choice.range, rate)?;
+                let mut listing = match &choice.listed {
+                    Some(listing) => listing.clone(),
+                    None => {
+                        let mut listing = listing::list(path, selection)?;
+                        keep_range(&mut listing, &choice.range, rate)?;
+                        listing
+                    }
+                };
                 if let Some(output) = choice.missing_in {
                     output.leave_out_existing(&mut listing)?;
                     if listing.files.is_empty() {
@@ -258,7 +264,7 @@ impl Input {
     }
 
     /// True unless the input is a single picture, as far as that is known before it is opened.
-    pub(super) fn has_several_frames(&self) -> bool {
+    pub(crate) fn has_several_frames(&self) -> bool {
         match self {
             Input::Images(path) => {
                 listing::list(path, &Selection::default()).is_ok_and(|listing| listing.files.len() > 1)
@@ -300,6 +306,8 @@ pub(crate) struct Opened {
 #[derive(Default)]
 pub(crate) struct FileChoice<'a> {
     pub(crate) selection: Selection,
+    /// The image files, where they are known already.
+    pub(crate) listed: Option<Listing>,
     /// Which frames of the image files, or of another input.
     pub(crate) range: TimeRange,
     /// The list of frames beside the cuts around the range.

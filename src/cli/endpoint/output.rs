@@ -189,6 +189,7 @@ impl Output {
             read: listing.files.as_slice().into(),
             paths: names.as_slice().into(),
             numbers: Some(numbers.as_slice().into()),
+            places: listing.places.as_slice().into(),
         };
         let naming = Naming::new(target, &files.options(None))?;
         let is_missing: Vec<bool> = (0..)
@@ -197,6 +198,8 @@ impl Output {
             .collect();
         let mut keep = is_missing.iter();
         listing.files.retain(|_| keep.next() == Some(&true));
+        let mut keep = is_missing.iter();
+        listing.places.retain(|_| keep.next() == Some(&true));
         let mut keep = is_missing.iter();
         numbers.retain(|_| keep.next() == Some(&true));
         if let Some(pages) = &mut listing.pages {

@@ -190,6 +190,7 @@ mod tests {
             read: paths.clone(),
             paths,
             numbers: Some([1, 2].into()),
+            places: [0, 1].into(),
         };
         assert!(check_files(&files, &output(&path("%d.png")), None).is_err());
         assert!(check_files(&files, &output(&path("out-%d.png")), None).is_ok());

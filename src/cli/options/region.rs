@@ -1,18 +1,20 @@
 //! The part of each picture that is filtered: regions, a matte, or the rest.
 
-use super::reading::{RangeArguments, ReadingArguments};
+use super::reading::ReadingArguments;
 use crate::cli::Failure;
-use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_files};
+use crate::cli::endpoint::{FileChoice, Files, Input, Output, check_distinct, check_files};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use framepipe::engine::region::{self, Clock, Parts, Period, Region, RegionError};
+use framepipe::engine::region::{self, Clock, Pairing, Parts, Period, Region, RegionError};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::Chain;
 use framepipe::frame::{Rational, Turn};
 use framepipe::pipeline::{MatteReader, Stop};
-use framepipe::source::images::listing::Selection;
+use framepipe::source::images::listing::{self, Listing, Selection};
+use framepipe::source::images::pairing::{self, Unpaired};
 use framepipe::source::range::{self, Point, TimeRange};
 use framepipe::source::{self, AnySource, StreamInfo};
+use framepipe::wording::tidy;
 use std::path::{Path, PathBuf};
 
 /// The part of each picture that is filtered.
@@ -26,12 +28,13 @@ pub(crate) struct RegionArguments {
     #[arg(long, value_name = "[T0..T1] WxH+X+Y [-> WxH+X+Y]")]
     region: Vec<Region>,
     /// Filter the rectangles of this file, written as for --region, one a line; # begins a comment. Times
-    /// count from the beginning of the input, also behind --start.
+    /// and frames count from the beginning of the input, whichever frames are read.
     #[arg(long, value_name = "FILE")]
     regions: Option<PathBuf>,
     /// Filter as much as this gray picture, video or folder says in each pixel: nothing where it is black,
     /// all where it is white, mixed between; it lies on the picture as both are shown. One picture is for all
-    /// frames; --start and --end cut others along with the input.
+    /// frames. Of several each frame of the input has its own, whichever frames are read: image files by the
+    /// same number, or else the same name, and others one by one.
     #[arg(long, value_name = "INPUT")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
     matte: Option<Input>,
@@ -46,20 +49,20 @@ impl RegionArguments {
         !self.region.is_empty() || self.regions.is_some() || self.matte.is_some()
     }
 
-    /// Refuses impossible combinations, before anything is opened. `fields` and `skips` are true with
-    /// --fields and with --skip-existing.
-    pub(crate) fn check(
-        &self,
-        input: &Input,
-        output: &Output,
-        fields: bool,
-        skips: bool,
-    ) -> Result<(), Failure> {
+    /// True if the number of a frame in the input decides what of it is filtered.
+    pub(crate) fn goes_by_number(&self) -> bool {
+        let is_counted = |region: &Region| matches!(region.period, Period::Frames(..));
+        self.region.iter().any(is_counted) || self.matte.as_ref().is_some_and(Input::has_several_frames)
+    }
+
+    /// Refuses impossible combinations, before anything is opened. `fields` is true with --fields.
+    pub(crate) fn check(&self, input: &Input, output: &Output, fields: bool) -> Result<(), Failure> {
         let refuse = |text: String| Err(Failure::Usage(text));
-        let option = match (&self.matte, self.region.is_empty(), &self.regions) {
+        // The regions of a file stand beside those of the command line.
+        let option = match (&self.matte, &self.regions, self.region.is_empty()) {
             (Some(_), _, _) => "--matte",
-            (_, false, _) => "--region",
-            (_, _, Some(_)) => "--regions",
+            (_, Some(_), _) => "--regions",
+            (_, _, false) => "--region",
             _ if self.outside => {
                 return refuse("--outside is for --region, --regions or --matte".to_owned());
             }
@@ -68,12 +71,6 @@ impl RegionArguments {
         if fields {
             return refuse(format!(
                 "{option} counts the rows of whole pictures, and --fields filters each field by itself; give \
-                 one of the two"
-            ));
-        }
-        if skips && (self.regions.is_some() || self.matte.is_some()) {
-            return refuse(format!(
-                "{option} goes along with the frames of the input, and --skip-existing leaves some out; give \
                  one of the two"
             ));
         }
@@ -162,7 +159,9 @@ impl RegionArguments {
         parts.outside = self.outside;
         parts.stream_turn = Turn::of_blocks(&run.info.side_data);
         if let Some(matte) = &self.matte {
-            parts.matte = Some(Box::new(run.open(matte)?));
+            let (matte, pairing) = run.open(matte)?;
+            parts.matte = Some(Box::new(matte));
+            parts.pairing = pairing;
         }
         Ok(parts)
     }
@@ -211,51 +210,89 @@ pub(crate) struct Run<'a> {
     /// What is written, and the first number in its names, if that is chosen.
     pub(crate) output: (&'a Output, Option<i64>),
     pub(crate) info: &'a StreamInfo,
-    pub(crate) range: &'a RangeArguments,
     pub(crate) reading: &'a ReadingArguments,
-    /// The choice of image files, if the input has any.
-    pub(crate) selection: Selection,
+    /// The image files that are read, if the input is such.
+    pub(crate) files: Option<&'a Files>,
+    /// The run may take less than the whole input.
+    pub(crate) is_part: bool,
     pub(crate) stop: &'a Stop,
 }
 
 impl Run<'_> {
-    /// Opens a matte for the frames of the input.
-    fn open(&self, matte: &Input) -> Result<MatteReader, Failure> {
+    /// Opens a matte for the frames of the input, and says which of its pictures is for which frame.
+    fn open(&self, matte: &Input) -> Result<(MatteReader, Pairing), Failure> {
         let mut options = self.reading.options(None);
         options.stream = None;
         if matches!(matte, Input::Video(_)) {
             options.threads = self.reading.decoder_threads(true);
         }
-        let is_single = matte.is_images() && matte.path().is_some_and(Path::is_file);
-        let (mut selection, mut range) = (Selection::default(), TimeRange::default());
-        if !is_single {
-            range = self.range.times(self.input)?;
-            match (self.input.is_images(), matte.is_images()) {
-                (true, true) => selection = self.selection,
-                (true, false) if !self.selection.is_all() => {
-                    return Err(Failure::Usage(
-                        "--frames and --start-number choose image files; a matte that goes along with them \
-                         is image files, too"
-                            .to_owned(),
-                    ));
-                }
-                _ => {}
-            }
-        }
+        let listed = self.beside(matte)?;
+        let pairing = match (&listed, self.is_part) {
+            (Some(_), _) => Pairing::Run,
+            (None, true) => Pairing::Part,
+            (None, false) => Pairing::Whole,
+        };
         let choice = FileChoice {
-            selection,
-            range,
+            listed,
             is_matte: true,
             ..FileChoice::default()
         };
-        let rate = self.info.frame_rate.filter(|_| matte.is_images());
-        let opened = matte.open(rate, &options, &choice)?;
+        let opened = matte.open(None, &options, &choice)?;
         if let Some(files) = &opened.files {
             check_files(files, self.output.0, self.output.1)?;
         }
         let source = source::floats::watched_matte(opened.source, matte.name())?;
         let info = source.info();
         self.reading.check_size(&matte.name(), info)?;
+        self.check_shown_size(&matte.name(), info)?;
+        let note = self.note_on_rate(&matte.name(), info);
+        let reader = MatteReader::new(source, matte.name(), self.stop.clone());
+        Ok((
+            match note {
+                Some(note) => reader.noting(note),
+                None => reader,
+            },
+            pairing,
+        ))
+    }
+
+    /// The image files of a matte in step with those of the input. `None` if either is something else, or if
+    /// one picture is for all.
+    fn beside(&self, matte: &Input) -> Result<Option<Listing>, Failure> {
+        let (Input::Images(input), Input::Images(path), Some(files)) = (self.input, matte, self.files) else {
+            return Ok(None);
+        };
+        let mattes = listing::list(path, &Selection::default())?;
+        if mattes.files.len() == 1 {
+            return Ok(None);
+        }
+        let all = listing::list(input, &Selection::default())?;
+        let mut read = files.places.iter().zip(files.read.iter());
+        let is_same = read.all(|(&place, file)| all.files.get(place as usize) == Some(file));
+        if !is_same {
+            return Err(Failure::Failed(format!(
+                "files were added to {} or removed meanwhile; start again once it is complete",
+                input.display()
+            )));
+        }
+        match pairing::paired(&all, &files.places, mattes) {
+            Ok(listing) => Ok(Some(listing)),
+            Err(Unpaired::Place(frames)) => Err(Failure::Failed(
+                RegionError::Ended {
+                    name: matte.name(),
+                    frames,
+                }
+                .to_string(),
+            )),
+            Err(unpaired) => Err(Failure::Failed(format!(
+                "the matte {}: {unpaired}; add it, or leave the frame out by --frames",
+                matte.name()
+            ))),
+        }
+    }
+
+    /// Refuses a matte of another size than the picture, where that is known of all pictures.
+    fn check_shown_size(&self, name: &str, info: &StreamInfo) -> Result<(), Failure> {
         // Image files state their turn with each frame, and only then can sizes be compared.
         let shown = |info: &StreamInfo| {
             let turn = Turn::of_blocks(&info.side_data).unwrap_or(Turn::UPRIGHT);
@@ -265,11 +302,25 @@ impl Run<'_> {
         let is_turned = (matte_size.1, matte_size.0) == picture;
         if info.uniform && self.info.uniform && matte_size != picture && !is_turned {
             return Err(Failure::usage(&RegionError::Size {
-                name: matte.name(),
+                name: name.to_owned(),
                 matte: matte_size,
                 picture,
             }));
         }
-        Ok(MatteReader::new(source, matte.name(), self.stop.clone()))
+        Ok(())
+    }
+
+    /// Says of a matte with another frame rate that its pictures are counted.
+    fn note_on_rate(&self, name: &str, info: &StreamInfo) -> Option<String> {
+        let rates = [info, self.info].map(|info| info.frame_rate.map(|rate| tidy(rate.to_f64())));
+        let [Some(matte), Some(input)] = rates else {
+            return None;
+        };
+        (matte != input && info.frames != Some(1)).then(|| {
+            format!(
+                "the matte {name} has {matte} frames/s and the input {input}: each frame takes the next \
+                 picture of the matte, whenever that is shown"
+            )
+        })
     }
 }

@@ -72,13 +72,14 @@ impl fmt::Display for Point {
     }
 }
 
-/// The part of an input that a range left out before its first frame.
+/// What of an input was left out before a frame of the run: by a range, or by a choice of image files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skipped {
-    /// Ticks of the stream's time base that were taken from every timestamp: with them it is one of the
-    /// input's own clock.
+    /// Ticks of the stream's time base that were taken from its timestamp: with them it is one of the input's
+    /// own clock.
     pub ticks: i64,
-    /// Frames that come before the range; `None` if they were not counted.
+    /// Frames that were left out; `None` if they were not counted. With the frame's number in the run it is
+    /// the frame's place in the input.
     pub frames: Option<u64>,
 }
 

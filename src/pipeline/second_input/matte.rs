@@ -10,6 +10,7 @@ use crate::pipeline::stages::thread::guarded;
 use crate::pipeline::stop::Stop;
 use crate::report::Stage;
 use crate::shortage::thread_error;
+use crate::source::range::{self, Point, TimeRange};
 use crate::source::{AnySource, Supply};
 use crossbeam_channel::{Receiver, bounded};
 use std::error::Error;
@@ -47,6 +48,12 @@ impl MatteReader {
         }
     }
 
+    /// The same with a note about the mattes.
+    pub fn noting(mut self, note: String) -> MatteReader {
+        self.remarks.notes.push(note);
+        self
+    }
+
     /// Starts the thread.
     fn start(&mut self, source: AnySource) -> std::io::Result<()> {
         let source = source.in_order();
@@ -77,7 +84,7 @@ impl MatteReader {
         };
         match thread.join() {
             Ok(Ok(remarks)) => {
-                self.remarks = remarks;
+                self.remarks.append(remarks);
                 Ok(())
             }
             Ok(Err(Halt::Failed(_, error))) => Err(Box::new(error)),
@@ -90,6 +97,27 @@ impl MatteReader {
 impl MatteFrames for MatteReader {
     fn name(&self) -> String {
         self.name.clone()
+    }
+
+    fn pass_over(&mut self, pictures: u64) -> Result<u64, Box<dyn Error + Send + Sync>> {
+        let (first, source) = match self.source.take() {
+            Some(AnySource::Indexed(source)) => {
+                // A single picture is for all frames.
+                let first = pictures.min(source.len().saturating_sub(1));
+                (first, AnySource::Indexed(source))
+            }
+            Some(AnySource::Stream(mut source)) => {
+                let is_there = source.time_of(i64::MIN, pictures)?.is_some();
+                (if is_there { pictures } else { 0 }, AnySource::Stream(source))
+            }
+            None => return Ok(0),
+        };
+        let range = TimeRange {
+            start: (first > 0).then_some(Point::Frame(first)),
+            ..TimeRange::default()
+        };
+        self.source = Some(range::within(source, range)?);
+        Ok(first)
     }
 
     fn next(&mut self) -> Result<Option<Frame>, Box<dyn Error + Send + Sync>> {

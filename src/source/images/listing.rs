@@ -66,8 +66,8 @@ pub struct Listing {
     pub pages: Option<Vec<Page>>,
     /// What is missing among them or was not taken, a sentence each.
     pub notes: Vec<String>,
-    /// Files that a range left out before the first of these.
-    pub skipped: usize,
+    /// The place of each among all that the input names, counted from 0.
+    pub places: Vec<u64>,
 }
 
 /// A page of a file.
@@ -87,12 +87,29 @@ impl Listing {
             items.drain(..first.min(items.len()));
         }
         within(&mut self.files, first, end);
-        self.skipped += first;
+        within(&mut self.places, first, end);
         if let Some(numbers) = &mut self.numbers {
             within(numbers, first, end);
         }
         if let Some(pages) = &mut self.pages {
             within(pages, first, end);
+        }
+    }
+
+    /// The files at `indices`, in that order.
+    pub(super) fn picked(self, indices: &[usize]) -> Listing {
+        fn at<T: Clone>(items: &[T], indices: &[usize]) -> Vec<T> {
+            indices
+                .iter()
+                .filter_map(|&index| items.get(index).cloned())
+                .collect()
+        }
+        Listing {
+            files: at(&self.files, indices),
+            numbers: self.numbers.map(|numbers| at(&numbers, indices)),
+            pages: self.pages.map(|pages| at(&pages, indices)),
+            places: (0..indices.len() as u64).collect(),
+            notes: self.notes,
         }
     }
 
@@ -201,12 +218,10 @@ pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError>
         });
     };
     let count = listing.files.len();
-    let mut places = 0..;
-    let files: Vec<PathBuf> = listing
-        .files
-        .into_iter()
-        .filter(|_| places.next().is_some_and(|place| selection.wants(place, 0)))
-        .collect();
+    let wanted = (0..)
+        .zip(listing.files)
+        .filter(|&(place, _)| selection.wants(place, 0));
+    let (places, files): (Vec<i64>, Vec<PathBuf>) = wanted.unzip();
     if files.is_empty() {
         let what = match listing.pages {
             Some(_) => "pages",
@@ -223,6 +238,7 @@ pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError>
     Ok(Listing {
         files,
         pages,
+        places: places.into_iter().map(|place| place as u64).collect(),
         ..listing
     })
 }
@@ -280,7 +296,7 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
         numbers: None,
         pages: None,
         notes: left_out(&mut broken, &mut special),
-        skipped: 0,
+        places: Vec::new(),
     })
 }
 
@@ -417,7 +433,7 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
         numbers: None,
         pages: None,
         notes: notes.collect(),
-        skipped: 0,
+        places: Vec::new(),
     })
 }
 
@@ -490,7 +506,10 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
             folder.display()
         )));
     };
-    numbers.retain(|&number| selection.wants(number, begin));
+    let wanted = (0..)
+        .zip(numbers)
+        .filter(|&(_, number)| selection.wants(number, begin));
+    let (places, numbers): (Vec<u64>, Vec<i64>) = wanted.unzip();
     let Some(&first) = numbers.first() else {
         return Err(invalid(format!(
             "has numbers {begin} to {end}, none of them among those that are wanted"
@@ -519,7 +538,7 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
             .chain(beyond)
             .chain(left_out(&mut broken, &mut special))
             .collect(),
-        skipped: 0,
+        places,
     })
 }
 
@@ -574,7 +593,7 @@ fn in_order(files: &mut [PathBuf]) {
 }
 
 /// A file's name as what stands before its last number, the number, and what follows.
-fn split(path: &Path) -> Option<(String, i128, String)> {
+pub(super) fn split(path: &Path) -> Option<(String, i128, String)> {
     let name = as_text(path.file_name()?);
     let end = name.rfind(|c: char| c.is_ascii_digit())? + 1;
     let digits = name[..end].trim_end_matches(|c: char| c.is_ascii_digit()).len();

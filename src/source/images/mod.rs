@@ -1,8 +1,8 @@
 //! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
 //!
 //! ```text
-//! listing.rs    which files an input names; animated.rs: which are animations
-//!    |
+//! listing.rs    which files an input names; animated.rs: which are animations;
+//!    |          pairing.rs: which of two inputs go together
 //! still.rs      one of them: its kind (content.rs), its header, its pixels
 //!    |          decoded by formats/, the image crate within read_budget.rs, or ffmpeg_still.rs
 //! picture.rs    what each of these gives, or error.rs; behind.rs: what stands behind it (further.rs)
@@ -17,6 +17,8 @@ mod ffmpeg_still;
 mod formats;
 mod further;
 pub mod listing;
+#[doc(hidden)]
+pub mod pairing;
 mod picture;
 mod read_budget;
 mod still;
@@ -76,8 +78,8 @@ pub struct ImageFiles {
     names: Arc<[PathBuf]>,
     numbers: Option<Arc<[i64]>>,
     pages: Option<Vec<Page>>,
-    /// Files that a range left out before the first.
-    skipped: u64,
+    /// The place of each among all files of the input.
+    places: Arc<[u64]>,
     info: StreamInfo,
     rules: Rules,
     keep_going: bool,
@@ -114,7 +116,7 @@ pub fn open_listed(
         numbers,
         pages,
         notes,
-        skipped,
+        places,
     } = listing;
     if options.strict && !notes.is_empty() {
         return Err(invalid(
@@ -192,7 +194,7 @@ pub fn open_listed(
         names: names.into(),
         numbers: numbers.map(Into::into),
         pages,
-        skipped: skipped as u64,
+        places: places.into(),
         info,
         rules: Rules::of(options),
         keep_going: options.keep_going,
@@ -248,6 +250,11 @@ impl ImageFiles {
     /// What files made of the frames are named after: the files, with a number for each page.
     pub fn names(&self) -> &Arc<[PathBuf]> {
         &self.names
+    }
+
+    /// The place of each file among all that the input names.
+    pub fn places(&self) -> &Arc<[u64]> {
+        &self.places
     }
 
     /// The files' numbers, where a pattern names them.
@@ -366,9 +373,11 @@ impl IndexedSource for ImageFiles {
             read => read?,
         };
         frame.sequence = index;
+        let place = self.places.get(index as usize).copied();
+        let skipped = place.unwrap_or(index).saturating_sub(index);
         frame.metadata.skipped = Skipped {
-            ticks: self.skipped as i64,
-            frames: Some(self.skipped),
+            ticks: skipped as i64,
+            frames: Some(skipped),
         };
         if self.info.frame_rate.is_some() {
             frame.metadata.pts = Some(index as i64);

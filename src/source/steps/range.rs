@@ -33,6 +33,9 @@ pub struct TimeRange {
     pub duration: Option<Point>,
     /// The most frames.
     pub frames: Option<u64>,
+    /// Frames before a start that is a time are read and counted, not passed over, so that every frame knows
+    /// its place in the input.
+    pub counts_all: bool,
 }
 
 /// Why a range cannot be.
@@ -68,6 +71,7 @@ impl TimeRange {
             end,
             duration,
             frames,
+            counts_all: false,
         })
     }
 
@@ -240,7 +244,8 @@ struct Ranged {
 impl Ranged {
     fn new(mut inner: Box<dyn Source>, mut range: TimeRange) -> Result<Ranged, SourceError> {
         let mut info = inner.info().clone();
-        let counts = matches!(range.end, Some(Point::Frame(_)));
+        let is_time = matches!(range.start, Some(Point::Time(_)));
+        let counts = matches!(range.end, Some(Point::Frame(_))) || range.counts_all && is_time;
         let first = match range.start {
             Some(Point::Frame(frame)) => Some(frame),
             _ => None,

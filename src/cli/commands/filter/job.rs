@@ -89,8 +89,13 @@ impl Single<'_> {
             self.say(&self.nothing_to_do());
         }
         let mut opened = opened?;
-        if choice.range.is_all() && choice.missing_in.is_none() && !self.is_of_several() {
+        if self.takes_all(choice.range) && !self.is_of_several() {
             self.region.check_times(&mut opened.source)?;
+        }
+        if choice.range.counts_all && matches!(self.input, Input::Video(_)) {
+            self.say(
+                "the input is read from its beginning: a region or a matte goes by the number of a frame",
+            );
         }
         if let (None, Some(assumed)) = (self.reading.fps, rate) {
             self.say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
@@ -155,14 +160,18 @@ impl Single<'_> {
     fn start_engine(
         &self,
         info: &StreamInfo,
+        files: Option<&Files>,
         pool: &EnginePool,
         stop: &Stop,
     ) -> Result<Box<dyn Engine>, Failure> {
         let chain = self.filtering.chain();
         let engine = self.engine.start_or_reuse(chain.clone(), info, pool)?;
-        let engine =
-            self.region
-                .around(engine, &chain, &self.matte_run(info, stop), self.engine.threads())?;
+        let engine = self.region.around(
+            engine,
+            &chain,
+            &self.matte_run(info, files, stop)?,
+            self.engine.threads(),
+        )?;
         Ok(self.comparison.around(engine, info, &self.output))
     }
 
@@ -178,8 +187,8 @@ impl Single<'_> {
         let info = &opened.info;
         let _folders = NewFolders::beside(self)?;
         let exists = self.output.path().is_some_and(Path::is_file);
-        let sink = self.open_sink(info, opened.files)?;
-        let engine = self.start_engine(info, pool, stop)?;
+        let sink = self.open_sink(info, opened.files.clone())?;
+        let engine = self.start_engine(info, opened.files.as_ref(), pool, stop)?;
         let mut job = Job {
             source: trial::first(opened.source, self.parts(), stop),
             engine,
@@ -229,8 +238,9 @@ impl Single<'_> {
     ) -> Result<Finished, Failure> {
         let info = opened.info;
         self.engine.begin_for(&self.filtering.chain(), &info);
-        let sink = self.open_sink(&info, opened.files)?;
-        let engine = self.start_engine(&info, context.engines, context.stop)?;
+        let sink = self.open_sink(&info, opened.files.clone())?;
+        let files = opened.files.as_ref();
+        let engine = self.start_engine(&info, files, context.engines, context.stop)?;
         let mut job = Job {
             source: opened.source,
             engine,

@@ -3,7 +3,7 @@
 use super::{FilterArguments, is_page};
 use crate::cli::Failure;
 use crate::cli::endpoint::{
-    FileChoice, Input, Output, check_distinct, is_file_of_end, names_same_file, open_written_identity,
+    FileChoice, Files, Input, Output, check_distinct, is_file_of_end, names_same_file, open_written_identity,
     parent, written_identity,
 };
 use crate::cli::options::region::Run;
@@ -12,7 +12,7 @@ use framepipe::pipeline::Stop;
 use framepipe::sink::hashes::FrameLog;
 use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Selection;
-use framepipe::source::range::TimeRange;
+use framepipe::source::range::{Point, TimeRange};
 use framepipe::source::video::VideoSourceOptions;
 use std::collections::BTreeSet;
 use std::io;
@@ -215,10 +215,8 @@ impl<'a> Single<'a> {
                 )));
             }
         }
-        // Of several inputs whole ones are left out.
-        let skips = self.skip_existing && self.kept.is_none();
         self.region
-            .check(&self.input, &self.output, self.filtering.fields, skips)?;
+            .check(&self.input, &self.output, self.filtering.fields)?;
         check_distinct(&self.input, &self.output)
     }
 
@@ -255,16 +253,26 @@ impl<'a> Single<'a> {
     }
 
     /// The run that a matte belongs to.
-    pub(super) fn matte_run<'b>(&'b self, info: &'b StreamInfo, stop: &'b Stop) -> Run<'b> {
-        Run {
+    pub(super) fn matte_run<'b>(
+        &'b self,
+        info: &'b StreamInfo,
+        files: Option<&'b Files>,
+        stop: &'b Stop,
+    ) -> Result<Run<'b>, Failure> {
+        Ok(Run {
             input: &self.input,
             output: (&self.output, self.start_number),
             info,
-            range: &self.range,
             reading: &self.reading,
-            selection: self.selection(),
+            files,
+            is_part: !self.takes_all(self.range.times(&self.input)?),
             stop,
-        }
+        })
+    }
+
+    /// True if a run of `range` takes every frame of the input.
+    pub(super) fn takes_all(&self, range: TimeRange) -> bool {
+        range.is_all() && self.selection().is_all() && !self.skip_existing
     }
 
     /// Which image files are to be read.
@@ -293,12 +301,16 @@ impl<'a> Single<'a> {
                 )));
             }
         }
+        let mut range = match &self.piece {
+            Some(piece) => piece.range,
+            None => self.range.times(&self.input)?,
+        };
+        let is_behind = matches!(range.start, Some(Point::Time(start)) if start > 0);
+        range.counts_all = is_behind && self.region.goes_by_number();
         Ok(FileChoice {
             selection: self.selection(),
-            range: match &self.piece {
-                Some(piece) => piece.range,
-                None => self.range.times(&self.input)?,
-            },
+            listed: None,
+            range,
             seams: self.piece.as_ref().map(|piece| piece.seams.clone()),
             keep_going: self.keep_going,
             missing_in: self.skip_existing.then_some(&self.output),

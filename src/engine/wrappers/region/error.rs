@@ -32,11 +32,8 @@ pub enum RegionError {
          120f..240f"
     )]
     NoTimes(String),
-    /// The region counts frames, and the input is read from a position before which frames were not counted.
-    #[error(
-        "the region {0} counts frames from the input's beginning, and --start went over some without \
-         counting; write times, or give --start in frames such as 120f"
-    )]
+    /// A region or a matte goes by frames from the input's beginning, and some were left out uncounted.
+    #[error("{0} goes by the number of a frame in the input, and frames were left out without counting them")]
     Uncounted(String),
     /// The matte could not be read.
     #[error("{0}")]

@@ -1,9 +1,9 @@
 //! Mattes: pictures whose samples are the weight of the filtered picture in each pixel.
 
-use super::RegionError;
 use super::rectangle::Area;
+use super::{Pairing, RegionError};
 use crate::engine::wrappers::luma::{luma_rows, rows_at, take};
-use crate::frame::{Channel, ColourModel, Frame, Range, RangeChange, Remarks, Turn};
+use crate::frame::{Channel, ColourModel, Frame, Metadata, Range, RangeChange, Remarks, Turn};
 use std::error::Error;
 use std::ops;
 use std::sync::Arc;
@@ -12,6 +12,13 @@ use std::sync::Arc;
 pub trait MatteFrames: Send {
     /// The matte's name for messages: a file.
     fn name(&self) -> String;
+
+    /// Word, before the first matte is asked for, that the first `pictures` are not needed. Returns how many
+    /// of them are left out.
+    fn pass_over(&mut self, pictures: u64) -> Result<u64, Box<dyn Error + Send + Sync>> {
+        let _ = pictures;
+        Ok(0)
+    }
 
     /// The next matte; `None` after the last.
     fn next(&mut self) -> Result<Option<Frame>, Box<dyn Error + Send + Sync>>;
@@ -156,17 +163,20 @@ pub(super) struct Mattes {
     latest: Option<Arc<Matte>>,
     /// The latest one for pictures that are shown by a turn.
     stored: Option<(Turn, Arc<Matte>)>,
+    pairing: Pairing,
+    /// Pictures that were read or passed over.
     read: u64,
     ended: bool,
 }
 
 impl Mattes {
-    pub(super) fn new(frames: Box<dyn MatteFrames>) -> Mattes {
+    pub(super) fn new(frames: Box<dyn MatteFrames>, pairing: Pairing) -> Mattes {
         Mattes {
             name: frames.name(),
             frames,
             latest: None,
             stored: None,
+            pairing,
             read: 0,
             ended: false,
         }
@@ -176,25 +186,21 @@ impl Mattes {
         &self.name
     }
 
-    /// The matte of the next frame, which is shown by `turn`.
-    pub(super) fn next(&mut self, turn: Turn) -> Result<Arc<Matte>, RegionError> {
-        if !self.ended {
-            let frame = self.frames.next().map_err(RegionError::Matte)?;
-            match frame {
-                Some(frame) => {
-                    self.read += 1;
-                    let own = Turn::of_frame(&frame.metadata).unwrap_or(Turn::UPRIGHT);
-                    let matte = Matte::of(frame, &self.name)?;
-                    let shown = if own.is_upright() {
-                        matte
-                    } else {
-                        matte.stored(own.inverse())
-                    };
-                    self.latest = Some(Arc::new(shown));
-                    self.stored = None;
-                }
-                None => self.ended = true,
-            }
+    /// The matte of the next frame, the `sequence`th of the run, which is shown by `turn`.
+    pub(super) fn of(
+        &mut self,
+        sequence: u64,
+        metadata: &Metadata,
+        turn: Turn,
+    ) -> Result<Arc<Matte>, RegionError> {
+        let number = match self.pairing {
+            Pairing::Run => Some(sequence),
+            Pairing::Whole | Pairing::Part => metadata.place(sequence),
+        };
+        // Without a place a second picture tells whether there is one for all frames.
+        self.go_to(number.unwrap_or(1))?;
+        if number.is_none() && !self.ended {
+            return Err(RegionError::Uncounted(format!("the matte {}", self.name)));
         }
         // One picture is for all frames.
         match &self.latest {
@@ -215,10 +221,39 @@ impl Mattes {
         }
     }
 
+    /// Reads on up to picture `number`, or to the end.
+    fn go_to(&mut self, number: u64) -> Result<(), RegionError> {
+        if self.read == 0 && number > 0 && !self.ended {
+            self.read = self.frames.pass_over(number).map_err(RegionError::Matte)?;
+        }
+        let mut latest = None;
+        while !self.ended && self.read <= number {
+            match self.frames.next().map_err(RegionError::Matte)? {
+                Some(frame) => {
+                    self.read += 1;
+                    latest = Some(frame);
+                }
+                None => self.ended = true,
+            }
+        }
+        if let Some(frame) = latest {
+            let own = Turn::of_frame(&frame.metadata).unwrap_or(Turn::UPRIGHT);
+            let matte = Matte::of(frame, &self.name)?;
+            let shown = if own.is_upright() {
+                matte
+            } else {
+                matte.stored(own.inverse())
+            };
+            self.latest = Some(Arc::new(shown));
+            self.stored = None;
+        }
+        Ok(())
+    }
+
     /// Notes and warnings at the end of a run; `whole` is true if it took all frames of the input.
     pub(super) fn remarks(&mut self, whole: bool) -> Remarks {
         let mut remarks = Remarks::default();
-        if whole && !self.ended {
+        if whole && !self.ended && self.pairing != Pairing::Part {
             match self.frames.next() {
                 Ok(None) => {}
                 Ok(Some(_)) => remarks.warnings.push(format!(

@@ -42,6 +42,8 @@ pub struct Parts {
     pub regions: Vec<Region>,
     /// The weight of the filtered picture in each pixel.
     pub matte: Option<Box<dyn MatteFrames>>,
+    /// Which picture of the matte is for which frame.
+    pub pairing: Pairing,
     /// If true, the rest is filtered instead: pixels outside of the regions, and within them with the matte
     /// inverted.
     pub outside: bool,
@@ -49,6 +51,18 @@ pub struct Parts {
     pub stream_turn: Option<Turn>,
     /// Threads that cut, mix and paste; 0 is one for each core.
     pub threads: usize,
+}
+
+/// Which picture of a matte is for which frame. One picture alone is for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pairing {
+    /// There is one for each frame of the input; a frame has the one at its own place.
+    #[default]
+    Whole,
+    /// The same, but the run takes only a part of the input, so that pictures may be left at the end.
+    Part,
+    /// There is one for each frame of the run.
+    Run,
 }
 
 impl Parts {

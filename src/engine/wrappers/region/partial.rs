@@ -85,7 +85,7 @@ impl Partial {
             has_regions: !parts.regions.is_empty(),
             stream_turn: parts.stream_turn,
             timeline: Timeline::new(parts.regions, clock)?,
-            mattes: parts.matte.map(Mattes::new),
+            mattes: parts.matte.map(|matte| Mattes::new(matte, parts.pairing)),
             outside: parts.outside,
             radius: Radius::of(chain),
             grouped: None,
@@ -222,7 +222,7 @@ impl Partial {
         let Some(mattes) = &mut self.mattes else {
             return Ok(None);
         };
-        let matte = mattes.next(turn)?;
+        let matte = mattes.of(frame.sequence, &frame.metadata, turn)?;
         let picture = (frame.layout().width(), frame.layout().height());
         // A frame that stands in for an unreadable file has no size of its own.
         if !frame.metadata.stands_in && (matte.width, matte.height) != picture {

@@ -109,9 +109,12 @@ impl Timeline {
         sequence: u64,
         metadata: &Metadata,
     ) -> Result<Vec<ActiveRegion<'_>>, RegionError> {
-        let number = metadata.skipped.frames.map(|skipped| skipped + sequence);
+        let number = metadata.place(sequence);
         if let (None, Some(stretch)) = (number, self.counted.stretches.first()) {
-            return Err(RegionError::Uncounted(stretch.region.label.clone()));
+            return Err(RegionError::Uncounted(format!(
+                "the region {}",
+                stretch.region.label
+            )));
         }
         let now = self.moment(sequence, metadata);
         let mut present: Vec<ActiveRegion<'_>> = self
