@@ -212,6 +212,29 @@ fn frames_of_regions_are_counted() {
 }
 
 #[test]
+fn a_loss_in_the_input_that_displaces_what_is_counted_is_named() {
+    let folder = Folder::new();
+    let clip = folder.path("clip.mkv");
+    let source = format!("testsrc2=size={WIDTH}x{HEIGHT}:rate=10:duration=1");
+    ffmpeg(&["-f", "lavfi", "-i", &source, "-c:v", "png", &clip]);
+    let mut bytes = fs::read(&clip).unwrap();
+    let signature = b"\x89PNG\r\n";
+    let place = |(at, window): (usize, &[u8])| (window == signature).then_some(at);
+    let pictures: Vec<usize> = bytes.windows(6).enumerate().filter_map(place).collect();
+    bytes[pictures[4]..][..40].fill(0);
+    fs::write(&clip, bytes).unwrap();
+    for (region, is_counted) in [("7f..9f 20x20+1+1", true), ("0.7..0.9 20x20+1+1", false)] {
+        let text = filtered(&[&clip, "null:", "-f", BOX, "--region", region]);
+        assert!(text.contains("corrupt packet"), "{text}");
+        assert_eq!(
+            text.contains("warning: lost frames are not counted"),
+            is_counted,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn regions_that_no_frame_meets_are_named() {
     let folder = Folder::new();
     let clip = folder.clip("yuv444p");

@@ -17,6 +17,7 @@ use framepipe::report::{Completion, Measurements, Origin, Report, Stage, Task, p
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
 use framepipe::sink::{self, AnySink, SinkError};
 use framepipe::source::images::Failures;
+use framepipe::source::video::tells_of_loss;
 use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::wording::counted;
 use std::fs;
@@ -256,10 +257,15 @@ impl Single<'_> {
         let outcome = progress::show(shown, form, || pipeline::run(job, context.stop, context.counters));
         let Outcome {
             written,
-            remarks,
+            mut remarks,
             mut measurements,
             ..
         } = ended(outcome)?;
+        if self.region.goes_by_number() && remarks.warnings.iter().any(|warning| tells_of_loss(warning)) {
+            let displaced = "lost frames are not counted: behind them regions in frames and pictures of a \
+                             matte are on later frames than they were made for";
+            remarks.warnings.push(displaced.to_owned());
+        }
         if opened.is_interlaced.load(Ordering::Relaxed) {
             self.note_fields("some of its");
         }

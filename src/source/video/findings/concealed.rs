@@ -36,6 +36,12 @@ impl Concealed {
     }
 }
 
+/// True for a warning that frames of an input were lost, so that those behind them are counted lower.
+pub fn tells_of_loss(warning: &str) -> bool {
+    let sentence = warning.rsplit(": ").next().unwrap_or(warning);
+    Concealed::parse(sentence).is_some_and(|found| found.packets > 0) || sentence.contains(" missing at ")
+}
+
 impl fmt::Display for Concealed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let packets = counted(self.packets, "corrupt packet");
@@ -58,6 +64,24 @@ impl AddAssign for Concealed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lost_frames_are_told_from_patched_ones() {
+        for (warning, is_lost) in [
+            (
+                "a.mkv: 1 corrupt packet concealed or skipped; --strict would fail",
+                true,
+            ),
+            (
+                "a.mkv: 1 damaged frame concealed by the decoder; --strict would fail",
+                false,
+            ),
+            ("a.mkv: 2 frames are missing at one place after 1.960 s", true),
+            ("f/002.png is missing", false),
+        ] {
+            assert_eq!(tells_of_loss(warning), is_lost, "{warning}");
+        }
+    }
 
     #[test]
     fn counts_are_read_back_from_their_sentence() {

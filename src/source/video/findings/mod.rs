@@ -14,7 +14,7 @@ mod end;
 mod holes;
 mod steps;
 
-pub use concealed::Concealed;
+pub use concealed::{Concealed, tells_of_loss};
 pub(super) use steps::Steps;
 
 use super::VideoSource;
