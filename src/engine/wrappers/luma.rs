@@ -454,6 +454,55 @@ mod tests {
         }
     }
 
+    /// The bounds of docs/arithmetic.md, at the pixels where the weights are off the most and beside them.
+    #[test]
+    fn luma_is_near_that_of_real_numbers() {
+        let format = PixelFormat::from_name("gbrp16le").unwrap();
+        let planes = Planes::Gray;
+        // Ten-thousandths of H.273's weights, and of the levels that their rounding leaves.
+        for (matrix, exact, most) in [
+            (1, [2126, 7152, 722], 3_500),
+            (4, [3000, 5900, 1100], 2_400),
+            (6, [2990, 5870, 1140], 3_700),
+            (7, [2120, 7010, 870], 7_400),
+            (9, [2627, 6780, 593], 6_000),
+        ] {
+            let error = |of: usize| i64::from(luma_of_rgb(matrix, 2)[of]) * 10_000 - exact[of] * 65_536;
+            for sign in [1, -1] {
+                let worst = [0, 1, 2].map(|of| if error(of) * sign > 0 { 65_535 } else { 0 });
+                let by_weights = (0..3).map(|of| error(of) * worst[of]).sum::<i64>() / 65_536;
+                assert!(
+                    (most - 100..=most).contains(&by_weights.abs()),
+                    "{matrix}: {by_weights}"
+                );
+                let layout = Layout::new(format, 1000, 1, 1).unwrap();
+                let mut frame = Frame::new(layout, Buffer::unpooled(Pageable.allocate(0).unwrap())).unwrap();
+                frame.metadata.colour.matrix = matrix;
+                let rows: [Vec<i64>; 3] =
+                    worst.map(|sample| (0..1000).map(|n| (sample - n).max(0)).collect());
+                for (channel, row) in COLOURS.into_iter().zip(&rows) {
+                    let samples: Vec<u16> = row.iter().map(|&sample| sample as u16).collect();
+                    put(
+                        format,
+                        format.place(channel),
+                        &samples,
+                        &mut rows_mut(&mut frame)[0],
+                    );
+                }
+                let inner = Box::new(NoFilter::default());
+                let gray = run(&mut *around(inner, &planes, true, 1).unwrap(), frame);
+                let mut luma = Vec::new();
+                take(&gray, Channel::Green, 0, &mut luma);
+                let off = luma.iter().enumerate().map(|(n, &found)| {
+                    let real: i64 = (0..3).map(|of| exact[of] * rows[of][n]).sum();
+                    (i64::from(found) * 10_000 - real).abs()
+                });
+                let off = off.max().unwrap();
+                assert!((most..=5_000 + most).contains(&off), "{matrix}: {off}");
+            }
+        }
+    }
+
     #[test]
     fn weights_follow_the_matrix_then_the_primaries() {
         let of = luma_of_rgb;
