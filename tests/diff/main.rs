@@ -297,6 +297,38 @@ fn one_sample_is_found_at_its_place_in_a_video() {
 }
 
 #[test]
+fn facts_that_give_samples_their_meaning_are_compared() {
+    let folder = Folder::new();
+    let make = |name: &str, facts: &str| {
+        let path = folder.name(name);
+        let source = "testsrc2=size=32x16:rate=25,format=yuv420p";
+        let input = ["-f", "lavfi", "-i", source, "-frames:v", "2"];
+        let filter = if facts.is_empty() {
+            "null".to_owned()
+        } else {
+            format!("setparams={facts}")
+        };
+        ffmpeg(&[&input[..], &["-vf", &filter, "-c:v", "ffv1", &path]].concat());
+        path
+    };
+    let of = |matrix: &str, primaries: &str, transfer: &str| {
+        format!("colorspace={matrix}:color_primaries={primaries}:color_trc={transfer}")
+    };
+    let plain = make("plain.mkv", "");
+    let assumed = make("assumed.mkv", &of("smpte170m", "smpte170m", "bt709"));
+    let high = make("high.mkv", &of("bt709", "bt709", "bt709"));
+    let bright = make("bright.mkv", &of("bt2020nc", "bt2020", "smpte2084"));
+    let notes = |a: &str, b: &str| json(0, &[a, b])["notes"].to_string();
+    assert_eq!(notes(&plain, &assumed), "[]");
+    let end = "; equal samples are not the same colours\"]";
+    let begin = "[\"the facts about samples differ: ";
+    let words = "matrix (bt709 and bt2020nc), primaries (bt709 and bt2020), transfer (bt709 and smpte2084)";
+    assert_eq!(notes(&high, &bright), format!("{begin}{words}{end}"));
+    let words = "matrix (unspecified and bt709), primaries (unspecified and bt709)";
+    assert_eq!(notes(&plain, &high), format!("{begin}{words}{end}"));
+}
+
+#[test]
 fn other_sizes_formats_and_lengths_differ_and_say_what_was_compared() {
     let mismatch = |code: i32, a: &str, b: &str| {
         let found = json(code, &[a, b]);

@@ -11,7 +11,8 @@ use crate::cli::show::progress::{self, Form, Watched};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::compare::{Heat, InputSummary, Lengths, Summary, Total};
-use framepipe::frame::{Frame, PixelFormat, Rational, Remarks, Turn};
+use framepipe::frame::fact::{self, Fact, Samples};
+use framepipe::frame::{Frame, Metadata, PixelFormat, Rational, Remarks, Turn};
 use framepipe::pipeline::{InStep, PipelineError, Progress, Stop, Verdict, in_step};
 use framepipe::report::Stage;
 use framepipe::sink::atomic_file::remove_left_overs;
@@ -205,16 +206,37 @@ impl Known {
         self.a.uniform && self.b.uniform
     }
 
-    /// Where samples of equal value do not mean the same.
+    /// Where samples of equal value do not mean the same, by what is said of them and else assumed.
     fn notes(&self) -> Option<String> {
-        let limited = |info: &StreamInfo| info.colour.is_limited(info.format);
-        let word = |is_limited| if is_limited { "limited" } else { "full" };
-        let (a, b) = (limited(&self.a), limited(&self.b));
-        (a != b).then(|| {
+        let facts = |info: &StreamInfo| {
+            let mut metadata = Metadata::default();
+            metadata.colour = info.colour;
+            let samples = Samples::of(info.format, info.height);
+            (fact::said(&metadata, samples), samples)
+        };
+        let ((a, of_a), (b, of_b)) = (facts(&self.a), facts(&self.b));
+        let kinds = [
+            Fact::Range,
+            Fact::Matrix,
+            Fact::Primaries,
+            Fact::Transfer,
+            Fact::ChromaLocation,
+        ];
+        let differing = kinds.into_iter().filter_map(|kind| {
+            let (in_a, in_b) = (a.get(&kind), b.get(&kind));
+            let is_same = match (in_a, in_b) {
+                (Some(a), b) => fact::survives(kind, a, b.map(String::as_str), of_a),
+                (None, Some(b)) => fact::is_usual(kind, b, of_b),
+                (None, None) => true,
+            };
+            let word = |value: Option<&String>| value.map_or(fact::unsaid(kind), String::as_str).to_owned();
+            (!is_same).then(|| format!("{} ({} and {})", kind.word(), word(in_a), word(in_b)))
+        });
+        let differing: Vec<String> = differing.collect();
+        (!differing.is_empty()).then(|| {
             format!(
-                "the ranges of samples differ, {} and {}: equal samples are not the same colours",
-                word(a),
-                word(b)
+                "the facts about samples differ: {}; equal samples are not the same colours",
+                differing.join(", ")
             )
         })
     }
