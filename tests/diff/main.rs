@@ -329,6 +329,28 @@ fn facts_that_give_samples_their_meaning_are_compared() {
 }
 
 #[test]
+fn image_files_that_are_not_of_one_number_are_named() {
+    let folder = Folder::new();
+    let [all, some] = ["all", "some"].map(|name| folder.name(name));
+    for name in [&all, &some] {
+        fs::create_dir(name).unwrap();
+    }
+    let source = ["-f", "lavfi", "-i", "color=size=16x16", "-frames:v", "4"];
+    ffmpeg(&[&source[..], &["-start_number", "8", &format!("{all}/f%d.png")]].concat());
+    for (number, other) in [(8, 108), (9, 109), (11, 111)] {
+        fs::copy(format!("{all}/f{number}.png"), format!("{some}/g{other}.png")).unwrap();
+    }
+    let warnings = |b: &str| json(1, &[&all, b])["warnings"].to_string();
+    let found = warnings(&some);
+    assert!(
+        found.contains("frame 2 compares") && found.contains("f10.png with"),
+        "{found}"
+    );
+    fs::rename(format!("{some}/g111.png"), format!("{some}/g110.png")).unwrap();
+    assert_eq!(warnings(&some), "[]");
+}
+
+#[test]
 fn other_sizes_formats_and_lengths_differ_and_say_what_was_compared() {
     let mismatch = |code: i32, a: &str, b: &str| {
         let found = json(code, &[a, b]);

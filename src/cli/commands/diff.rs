@@ -18,9 +18,11 @@ use framepipe::report::Stage;
 use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{AnySink, SinkError};
 use framepipe::source::StreamInfo;
+use framepipe::source::images::pairing::Relation;
 use framepipe::wording::{counted, tidy};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Seconds that times of frames may be apart, at most, where containers round them.
 const SAME_TIME: f64 = 0.004;
@@ -314,11 +316,42 @@ impl Times {
     }
 }
 
+/// Whether image files go together by their numbers or names, as the first pair does.
+#[derive(Default)]
+struct Names {
+    begin: Option<Relation>,
+    /// The first pair that goes together otherwise.
+    first: Option<(u64, Arc<PathBuf>, Arc<PathBuf>)>,
+}
+
+impl Names {
+    fn visit(&mut self, number: u64, a: &Frame, b: &Frame) {
+        let (Some(a), Some(b)) = (&a.metadata.file, &b.metadata.file) else {
+            return;
+        };
+        let relation = Relation::of(a, b);
+        if *self.begin.get_or_insert(relation) != relation && self.first.is_none() {
+            self.first = Some((number, a.clone(), b.clone()));
+        }
+    }
+
+    fn warning(&self) -> Option<String> {
+        let (number, a, b) = self.first.as_ref()?;
+        Some(format!(
+            "frame {number} compares {} with {}, whose names go together otherwise than those before: one of \
+             the inputs lacks a file, or has one more",
+            a.display(),
+            b.display()
+        ))
+    }
+}
+
 /// Compares pair after pair.
 struct Walk {
     known: Known,
     orientations: Orientations,
     times: Times,
+    names: Names,
     pairs: u64,
     heat: Option<Heat>,
     total: Total,
@@ -344,6 +377,7 @@ impl Walk {
         }
         self.orientations.visit(&self.known, self.pairs, a, b);
         self.times.visit(&self.known, self.pairs, a, b);
+        self.names.visit(self.pairs, a, b);
         self.pairs += 1;
         self.total.add(a, b);
         if !self.total.has_compared() && self.known.is_uniform() {
@@ -403,6 +437,7 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
         known,
         orientations: Orientations::default(),
         times: Times::default(),
+        names: Names::default(),
         pairs: 0,
         heat: output.map(|_| Heat::new()),
         total: Total::default(),
@@ -447,6 +482,7 @@ fn conclude(
         known,
         orientations,
         times,
+        names,
         pairs,
         total,
         lengths,
@@ -457,6 +493,7 @@ fn conclude(
     remarks.notes.extend(total.other_storage());
     remarks.notes.extend(orientations.note(pairs));
     remarks.notes.extend(times.note(&known));
+    remarks.warnings.extend(names.warning());
     for of_source in outcome.remarks {
         remarks.append(of_source);
     }

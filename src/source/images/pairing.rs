@@ -41,6 +41,26 @@ impl fmt::Display for Key {
     }
 }
 
+/// How the names of two files go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// By how much the last number in the second one's name is above that of the first.
+    Numbers(i128),
+    /// Whether names are the same of which one has no number.
+    Names(bool),
+}
+
+impl Relation {
+    /// That of two files.
+    pub fn of(a: &Path, b: &Path) -> Relation {
+        let parts = |path: &Path| split(&path.with_extension(""));
+        match (parts(a), parts(b)) {
+            (Some((_, a, _)), Some((_, b, _))) => Relation::Numbers(b.saturating_sub(a)),
+            _ => Relation::Names(a.file_stem() == b.file_stem()),
+        }
+    }
+}
+
 /// The files of `others` in step with those of `all` at `places`. Where these are all of them, the rest of
 /// `others` follows.
 pub fn paired(all: &Listing, places: &[u64], mut others: Listing) -> Result<Listing, Unpaired> {
