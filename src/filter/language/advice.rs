@@ -4,14 +4,14 @@ use super::keys::names;
 use super::suggest::suggestion;
 
 /// Filters whose namesakes in FFmpeg take other values, in another order: the number of values that may stand
-/// without keys, and the advice.
-const OTHER_ORDERS: &[(&str, usize, &str)] = &[
+/// without keys behind a colon and behind FFmpeg's equals sign, and the advice.
+const OTHER_ORDERS: &[(&str, [usize; 2], &str)] = &[
     (
         "unsharp",
-        2,
-        "FFmpeg's unsharp=5:5:1 is unsharp:size=5:amount=1 here",
+        [2, 0],
+        "FFmpeg's unsharp=5:5:1 is unsharp:size=5:amount=1 with --planes luma here",
     ),
-    ("gblur", 1, "FFmpeg's gblur=3:1 is gaussian:sigma=3 here"),
+    ("gblur", [1, 1], "FFmpeg's gblur=3:1 is gaussian:sigma=3 here"),
 ];
 
 /// Words that name no mask, and the advice.
@@ -62,9 +62,10 @@ pub(super) fn advice(word: &str) -> String {
     )
 }
 
-/// Advice if `before` values without keys already are as many as mean the same in FFmpeg.
-pub(super) fn other_order(word: &str, before: usize) -> Option<&'static str> {
+/// Advice if `before` values without keys already are as many as mean the same in FFmpeg. `is_ffmpegs` is
+/// true behind an equals sign.
+pub(super) fn other_order(word: &str, before: usize, is_ffmpegs: bool) -> Option<&'static str> {
     let mut orders = OTHER_ORDERS.iter();
     let (_, most, hint) = orders.find(|(name, ..)| name.eq_ignore_ascii_case(word))?;
-    (before >= *most).then_some(*hint)
+    (before >= most[usize::from(is_ffmpegs)]).then_some(*hint)
 }

@@ -391,6 +391,8 @@ fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
     let mut rest = label.split_once([':', '=']).map_or("", |(_, rest)| rest);
     // `None` after a last colon, which then has nothing behind it.
     let mut more = label.contains([':', '=']);
+    let separator = label.find([':', '=']);
+    let is_ffmpegs = separator.is_some_and(|at| label[at..].starts_with('='));
     while more {
         let is_path = rest.starts_with("file=") && known.contains(&"file");
         let end = rest.match_indices(':').map(|(at, _)| at).find(|at| {
@@ -408,7 +410,7 @@ fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
             }
             None if SWITCHES.contains(&part.trim()) => (part.trim(), "true"),
             None => match by_place.next().filter(|_| !part.trim().is_empty()) {
-                Some(_) if let Some(hint) = other_order(name(label), found.len()) => {
+                Some(_) if let Some(hint) = other_order(name(label), found.len(), is_ffmpegs) => {
                     return Err(FilterError::OtherOrder {
                         label: label.to_owned(),
                         part: part.to_owned(),
@@ -593,7 +595,7 @@ mod tests {
         }
         assert_eq!(mask("unsharp:1.5:0.8"), mask("unsharp:sigma=1.5:amount=0.8"));
         assert_eq!(
-            mask("unsharp=1.5:amount=0.8"),
+            mask("unsharp=sigma=1.5:amount=0.8"),
             mask("unsharp:sigma=1.5:amount=0.8")
         );
         assert_eq!(parse("box=7:bias=3").unwrap().bias, 3.0);
@@ -603,10 +605,11 @@ mod tests {
         );
         refused("unsharp:1.5:sigma=2", &["gives 'sigma' twice"]);
         // As FFmpeg has them: sizes and an amount, sigma and steps.
-        refused(
-            "unsharp=5:5:1.0",
-            &["'1.0' needs its key", "unsharp:size=5:amount=1"],
-        );
+        let advice = "unsharp:size=5:amount=1 with --planes luma";
+        refused("unsharp:5:5:1.0", &["'1.0' needs its key", advice]);
+        for label in ["unsharp=5:5:1.0", "unsharp=5", "Unsharp=5:amount=1"] {
+            refused(label, &["'5' needs its key", advice]);
+        }
         refused("gblur=3:1", &["'1' needs its key", "gaussian:sigma=3"]);
         assert_eq!(mask("gaussian=3:5"), mask("gaussian:sigma=3:size=5"));
         assert!(parse("Mask=1 2 1").unwrap().is_own() && !parse("box=7").unwrap().is_own());
