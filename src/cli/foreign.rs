@@ -24,7 +24,16 @@ const HINTS: &[(&[&str], &str)] = &[
     (&["-t"], "write --duration, such as --duration 3"),
     (&["-to"], "write --end, such as --end 0:08"),
     (
-        &["-crf", "-qp", "-cq", "-q:v", "-qscale", "-qscale:v"],
+        &[
+            "-crf",
+            "--crf",
+            "-qp",
+            "--qp",
+            "-cq",
+            "-q:v",
+            "-qscale",
+            "-qscale:v",
+        ],
         "write --quality, such as --quality 20",
     ),
     (
@@ -49,6 +58,10 @@ const HINTS: &[(&[&str], &str)] = &[
     (&["-r", "-framerate"], "write --fps, which image files have"),
     (&["-map"], "write --streams, such as --streams 1,3"),
     (&["-preset"], "write --preset"),
+    (
+        &["-tune", "--tune"],
+        "write --encoder-option, such as --encoder-option tune=grain",
+    ),
     (
         &["-threads"],
         "write --threads, --decoder-threads or --encoder-threads",
@@ -77,6 +90,11 @@ const ELSEWHERE: &[(&str, &[&str], &str)] = &[
         "preview",
         &["--region", "--regions", "--matte"],
         "a preview filters the whole picture",
+    ),
+    (
+        "preview",
+        &["--compare"],
+        "write --layout, such as --layout split",
     ),
     (
         "plan",

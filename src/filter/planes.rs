@@ -38,7 +38,7 @@ pub enum ChannelPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "--planes {planes} names a component that {format} does not have{}",
-    advice(*format)
+    advice(planes, *format)
 )]
 pub struct NoSuchPlane {
     /// The choice.
@@ -48,13 +48,15 @@ pub struct NoSuchPlane {
 }
 
 /// What to do about planes that `format` lacks.
-fn advice(format: PixelFormat) -> &'static str {
+fn advice(planes: &str, format: PixelFormat) -> &'static str {
     match format.is_float() {
         true if format.model() == ColourModel::Data => {
             "; channels that are not all of one colour picture are filtered together: leave --planes out"
         }
-        true => "; no luma is made of floating-point RGB: leave --planes out, or name r, g and b",
-        false => "",
+        true if ["luma", "gray", "y"].contains(&planes) => {
+            "; no luma is made of floating-point RGB: leave --planes out, or name r, g and b"
+        }
+        _ => "",
     }
 }
 

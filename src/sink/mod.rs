@@ -158,12 +158,22 @@ impl AnySink {
     }
 }
 
+/// What to do where a file cannot be made because its folder is missing.
+fn missing_folder(path: &str, cause: &std::io::Error) -> String {
+    let folder = std::path::Path::new(path).parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    match folder.filter(|_| cause.kind() == std::io::ErrorKind::NotFound) {
+        Some(folder) => format!("; make the folder {} first", folder.display()),
+        None => String::new(),
+    }
+}
+
 /// Why frames could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SinkError {
     /// A file could not be made or written.
-    #[error("cannot write {path}: {cause}")]
+    #[error("cannot write {path}: {cause}{}", missing_folder(path, cause))]
     Io {
         /// The file, or "standard output".
         path: String,

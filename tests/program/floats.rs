@@ -521,6 +521,11 @@ fn what_knows_integers_alone_says_so() {
     let input = format!("raw:32x24:rgbf32le:25:{}", folder.at("in.raw").display());
     let luma = refused(&input, folder.at("a.exr"), &["--planes", "luma"]);
     assert!(luma.contains("no luma is made of floating-point RGB"), "{luma}");
+    let alpha = refused(&input, folder.at("a.exr"), &["--planes", "a"]);
+    assert!(
+        alpha.contains("does not have") && !alpha.contains("luma"),
+        "{alpha}"
+    );
     filtered(&input, folder.at("a.exr"), "identity", &[]);
     let exr = folder.at("a.exr");
     let done = Command::new(PROGRAM)

@@ -88,6 +88,12 @@ fn words_of_other_programs_are_understood() {
         (["--planes", "q"], "gray (luma filtered, colour dropped)"),
         (["-ss", "5"], "write --start"),
         (["-crf", "20"], "write --quality"),
+        (["--crf", "20"], "write --quality"),
+        (
+            ["--tune", "grain"],
+            "write --encoder-option, such as --encoder-option tune=grain",
+        ),
+        (["--filter", "unsharp=7"], "amount=1 with --planes luma"),
         (["-t", "5"], "write --duration"),
         (["-an", "-q"], "write --no-audio"),
         (["-i", CLIP], "names stand without it"),
@@ -137,6 +143,12 @@ fn what_is_wrong_with_an_output_is_said_before_the_engine_starts() {
     for (output, options, words) in [
         (&there, &[][..], "exists"),
         (&out, &["--encoder", "libx246"], "did you mean 'libx264'?"),
+        (&out, &["--pixel-format", "yuv420"], "did you mean 'yuv420p'?"),
+        (
+            &name("none/out.mp4"),
+            &[],
+            "out.mp4: No such file or directory (os error 2); make the folder",
+        ),
         (&out, &["--encoder", "libx264", "--preset", "hasty"], "hasty"),
         (&out, &["--preset", "hasty"], "hasty"),
         (&out, &["--quality", "1000"], "use 0 to 51"),

@@ -148,9 +148,14 @@ pub(super) fn cannot_hold(kind: ImageKind, format: PixelFormat) -> String {
             let lost = lost
                 .into_iter()
                 .filter_map(|(is_lost, word)| is_lost.then_some(word));
+            let lost: Vec<&str> = lost.collect();
+            let or = match lost[..] {
+                ["alpha"] => ", or blend the picture with a colour by --background white",
+                _ => "",
+            };
             format!(
-                "{kind} cannot hold {format} frames without losing {}; write PNG or TIFF",
-                lost.collect::<Vec<_>>().join(" and ")
+                "{kind} cannot hold {format} frames without losing {}; write PNG or TIFF{or}",
+                lost.join(" and ")
             )
         }
     }

@@ -224,11 +224,12 @@ pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError>
     let (places, files): (Vec<i64>, Vec<PathBuf>) = wanted.unzip();
     if files.is_empty() {
         let what = match listing.pages {
-            Some(_) => "pages",
-            None => "image files",
+            Some(_) => "page",
+            None => "image file",
         };
         return Err(invalid(format!(
-            "has {count} {what}, none of them among --frames"
+            "has {}, none of them among --frames, which numbers them from 0; --duration 1f takes the first",
+            counted(count as u64, what)
         )));
     }
     let mut pages = listing.pages;

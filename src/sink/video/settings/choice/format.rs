@@ -1,5 +1,6 @@
 //! The pixel format that is encoded.
 
+use crate::filter::suggest::suggestion;
 use crate::frame::fact::Samples;
 use crate::frame::{Colour, ColourModel, PixelFormat, Range};
 use crate::media::convert::{self, divides, is_full_range_name, loss, lost_depth};
@@ -93,7 +94,13 @@ pub(in crate::sink::video) fn choose_format(
     alpha_is_held: bool,
 ) -> Result<FormatChoice, String> {
     let encoder = kind.name();
-    let unknown = |name: &str| format!("this FFmpeg knows no pixel format '{name}'");
+    let unknown = |name: &str| {
+        let known: Vec<&str> = PixelFormat::all().map(PixelFormat::name).collect();
+        format!(
+            "this FFmpeg knows no pixel format '{name}'{}",
+            suggestion(name, &known)
+        )
+    };
     let own = AvFormat::from_name(format.name()).ok_or_else(|| unknown(format.name()))?;
     let own_facts = own.facts().ok_or_else(|| unknown(format.name()))?;
     let (log2_x, log2_y) = stored.unwrap_or((own_facts.log2_x, own_facts.log2_y));
