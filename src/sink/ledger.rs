@@ -282,6 +282,12 @@ impl Ledger {
         news
     }
 
+    /// Counts frames from the next one on: what came before is no frame of this output.
+    #[cfg(feature = "ffmpeg")]
+    pub(super) fn count_anew(&mut self) {
+        self.frames = 0;
+    }
+
     /// True if a fact that all frames should share appears after frames without it: a change, which is
     /// reported as one.
     fn is_changed_from_unsaid(&self, fact: Fact, value: &str, samples: Samples) -> bool {

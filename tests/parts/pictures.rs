@@ -1,7 +1,7 @@
 //! Image files and inputs whose frames have numbers.
 
 use super::common::ffmpeg;
-use super::{Job, done, refused, single_run, text};
+use super::{Job, done, framepipe, refused, said, single_run, text};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -196,6 +196,92 @@ fn image_files_that_were_changed_are_found_and_made_again() {
     let words = format!("{} is not what was recorded of it", path.display());
     assert!(refused(&["run", text(&job.folder)], 1).contains(&words));
     assert!(std::fs::read(&path).unwrap() == std::fs::read(&other).unwrap());
+}
+
+/// Where the parts of a video begin with frames that differ from the first, all is said and refused that a
+/// single run says and refuses.
+#[test]
+fn what_changes_from_part_to_part_is_refused_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let gray = [&b"P5 48 32 255\n"[..], &[90; 48 * 32]].concat();
+    let small = [&b"P6 32 32 255\n"[..], &[90; 3 * 32 * 32]].concat();
+    let large = [&b"P6 48 32 255\n"[..], &[90; 3 * 48 * 32]].concat();
+    let source = ["-f", "lavfi", "-i", "testsrc2=s=48x32", "-frames:v", "1"];
+    let jpeg = ffmpeg(
+        &[
+            &source[..],
+            &["-c:v", "mjpeg", "-flags", "bitexact", "-f", "image2pipe", "-"],
+        ]
+        .concat(),
+    );
+    // Exif asks for orientation 6.
+    let exif = b"\xff\xe1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+    let turned = [&jpeg[..2], exif, &jpeg[2..]].concat();
+    let rotated = "from 0.080 s on, 1 frame with rotation 90 degrees clockwise instead of upright";
+    for (name, files, options, is_refused, words) in [
+        (
+            "small",
+            [&large, &large, &small, &small],
+            &["o.mkv", "--encoder", "ffv1"][..],
+            true,
+            "2.img) is 32x32 rgb24, but the output was begun with 48x32 rgb24",
+        ),
+        (
+            "gray",
+            [&large, &large, &gray, &gray],
+            &["o.mkv", "--encoder", "ffv1"],
+            true,
+            "2.img) is 48x32 gray, but the output was begun with 48x32 rgb24",
+        ),
+        (
+            "turned",
+            [&jpeg, &jpeg, &turned, &jpeg],
+            &["o.mp4"],
+            false,
+            rotated,
+        ),
+        (
+            "strict",
+            [&jpeg, &jpeg, &turned, &jpeg],
+            &["o.mp4", "--strict"],
+            true,
+            rotated,
+        ),
+    ] {
+        let input = at(name);
+        std::fs::create_dir(&input).unwrap();
+        for (number, file) in files.into_iter().enumerate() {
+            let kind = if file.starts_with(b"P") { "ppm" } else { "jpg" };
+            std::fs::write(input.join(format!("{number}.{kind}")), file).unwrap();
+        }
+        let words = words.replace("img", "ppm");
+        let (whole, target, job) = (
+            input.join(options[0]),
+            at(name).join("p").with_extension(&options[0][2..]),
+            input.join("job"),
+        );
+        let options = [&["--filter", "mask:rows=1", "--engine", "cpu"], &options[1..]].concat();
+        let single = framepipe(&[&["filter", text(&input), text(&whole)], &options[..]].concat());
+        let ends = [
+            "plan",
+            text(&input),
+            text(&target),
+            text(&job),
+            "--part-frames",
+            "2",
+        ];
+        let options: Vec<&str> = options
+            .into_iter()
+            .filter(|&word| !["--engine", "cpu"].contains(&word))
+            .collect();
+        done(&[&ends, &options[..]].concat());
+        let parts = framepipe(&["run", text(&job)]);
+        for run in [&single, &parts] {
+            assert_eq!(run.status.success(), !is_refused, "{name}: {}", said(run));
+            assert_eq!(said(run).matches(&words).count(), 1, "{name}: {}", said(run));
+        }
+    }
 }
 
 #[test]

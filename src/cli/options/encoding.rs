@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::StringValueParser;
 use framepipe::convert::flatten::Background;
 use framepipe::frame::PixelFormat;
-use framepipe::sink::video::{AudioEncoding, StreamOptions, Streams, VideoOptions, VideoSink};
+use framepipe::sink::video::{AudioEncoding, FirstFrame, StreamOptions, Streams, VideoOptions, VideoSink};
 use framepipe::sink::{Sink, SinkError};
 use framepipe::source::StreamInfo;
 use std::num::NonZeroUsize;
@@ -72,6 +72,9 @@ pub(crate) struct EncodingArguments {
     /// Set for a dry run: no file gets its name.
     #[arg(skip)]
     pub(crate) is_trial: bool,
+    /// Set for a part of a video: the first frame of the whole.
+    #[arg(skip)]
+    pub(crate) first: Option<FirstFrame>,
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {
@@ -186,6 +189,7 @@ impl EncodingArguments {
             },
             strict,
             trial: self.is_trial,
+            first: self.first.clone(),
         };
         VideoSink::create(info, options)
     }

@@ -17,10 +17,14 @@ use crate::source::range::nanos;
 const LATE: f64 = 0.05;
 
 impl VideoSink {
-    /// Opens the encoder for frames like `frame` and writes the container's head.
+    /// Opens the encoder for frames like `frame`, or like the first of the whole if this is a part, and
+    /// writes the container's head.
     pub(super) fn begin(&mut self, frame: &Frame) -> Result<Box<Running>, SinkError> {
-        let layout = *frame.layout();
-        if is_seen_through(frame) {
+        let whole = self.options.first.clone();
+        let first = whole.as_ref().map_or(Ok(frame), |whole| whole.noted(frame));
+        let first = first.map_err(|e| self.unsupported(e.to_string()))?;
+        let layout = *first.layout();
+        if is_seen_through(first) {
             self.kind = choice::choose_encoder(
                 &self.output.muxer,
                 &self.container,
@@ -30,7 +34,10 @@ impl VideoSink {
             )
             .map_err(|problem| self.unsupported(problem))?;
         }
-        let (staged, ledger, sample) = self.stage(frame)?;
+        let (staged, mut ledger, sample) = self.stage(first)?;
+        if whole.is_some() {
+            ledger.count_anew();
+        }
         self.container.set_sample(sample);
         if let Some(problem) = self.merged_gif(&staged) {
             return Err(self.unsupported(problem));

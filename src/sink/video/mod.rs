@@ -32,14 +32,16 @@ pub use settings::encoder::X26X_PRESETS;
 use super::atomic_file::AtomicFile;
 use super::constant_rate::irregular;
 use super::{Flow, Rules, Sink, SinkError, Written, geometry};
-use crate::frame::{DeviceHandle, Frame};
+use crate::frame::{AllocationError, Allocator, Buffer, DeviceHandle, Frame, Pageable};
 use crate::media::ffmpeg::{AvError, EncoderKind, Muxer, SurfaceError, log};
 use crate::source::{Origin, StreamInfo};
 use container::Container;
 use crossbeam_channel::Receiver;
 use encoding::{ENCODER, MAX_BORROWED, PICTURE, Running, SURFACES};
 use settings::{alpha, choice};
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// How a video file is to be written.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,6 +75,40 @@ pub struct VideoOptions {
     /// Find out only how frames like the first would be written, and what would be refused: no file gets its
     /// name, and the other streams are not read.
     pub trial: bool,
+    /// The first frame of the whole, where a part of it is written.
+    pub first: Option<FirstFrame>,
+}
+
+/// The first frame of a whole video that is written in parts: a trial notes it, and all parts are begun by
+/// it, so that they are encoded alike and say of their frames what differs from it.
+#[derive(Clone, Default)]
+pub struct FirstFrame(Arc<OnceLock<Frame>>);
+
+impl FirstFrame {
+    /// The frame that was noted; a copy of `frame` if it is the first.
+    fn noted(&self, frame: &Frame) -> Result<&Frame, AllocationError> {
+        if let Some(noted) = self.0.get() {
+            return Ok(noted);
+        }
+        let memory = Pageable.allocate(frame.layout().size())?;
+        let mut copy = Frame::new(*frame.layout(), Buffer::unpooled(memory))?;
+        copy.bytes_mut().copy_from_slice(frame.bytes());
+        copy.metadata = frame.metadata.clone();
+        Ok(self.0.get_or_init(|| copy))
+    }
+}
+
+impl fmt::Debug for FirstFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let noted = self.0.get().map(|frame| geometry(frame.layout()));
+        f.debug_tuple("FirstFrame").field(&noted).finish()
+    }
+}
+
+impl PartialEq for FirstFrame {
+    fn eq(&self, other: &FirstFrame) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// True if both paths lead to the same existing file.
@@ -238,7 +274,7 @@ impl VideoSink {
             let file = frame.metadata.file.as_ref();
             return Err(SinkError::Mismatch {
                 path: self.name.clone(),
-                sequence: frame.sequence,
+                sequence: frame.sequence + frame.metadata.skipped.frames.unwrap_or(0),
                 from: file.map_or_else(String::new, |f| format!(" ({})", f.display())),
                 found: geometry(found),
                 expected: geometry(expected),
@@ -249,7 +285,7 @@ impl VideoSink {
         {
             return Err(alpha::refused(&self.name, &lost));
         }
-        if !is_first {
+        if !is_first || self.options.first.is_some() {
             self.account(&running.staged, &mut running.ledger, &frame)?;
         }
         self.check_times(&mut running, &frame)?;

@@ -20,7 +20,7 @@ use framepipe::program::parts::{Extent, Identity, OutputKind, PinnedFilter, fram
 use framepipe::report::Completion;
 use framepipe::sink::hashes::{FrameLog, LoggedFrame};
 use framepipe::sink::images::Naming;
-use framepipe::sink::video::VideoSink;
+use framepipe::sink::video::{FirstFrame, VideoSink};
 use framepipe::source::images::listing;
 use framepipe::source::range::{TimeRange, nanos, tick_at};
 use framepipe::source::seam::{SeamLog, Seams};
@@ -105,6 +105,21 @@ impl FilterArguments {
         self.engine = engine;
         self.piece = Some(piece);
         self
+    }
+
+    /// The same for a part of a video that is to agree with the first frame of `whole`, the range of all
+    /// parts.
+    pub(in crate::cli) fn begun_as(mut self, whole: TimeRange) -> Result<FilterArguments, Failure> {
+        self.encoding.first = Some(FirstFrame::default());
+        let trial = FilterArguments {
+            piece: Some(Piece {
+                range: whole,
+                ..Piece::default()
+            }),
+            ..self.clone()
+        };
+        try_output(&trial)?;
+        Ok(self)
     }
 
     /// The single input and the output.

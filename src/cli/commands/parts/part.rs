@@ -238,7 +238,12 @@ pub(super) fn filter(
         first_number: first_number.map(|(first, before)| first.saturating_add_unsigned(before)),
         ..Piece::default()
     };
-    let arguments = arguments.for_piece(piece, engine.clone());
+    let mut arguments = arguments.for_piece(piece, engine.clone());
+    if part > 0 && plan.output_kind == OutputKind::Video {
+        let mut whole = range_of(plan.parts[0].extent, plan.base());
+        whole.end = range_of(plan.parts[plan.parts.len() - 1].extent, plan.base()).end;
+        arguments = arguments.begun_as(whole)?;
+    }
     make(&arguments, &plan.filters, stop)
 }
 
