@@ -1,6 +1,7 @@
 //! What a job's input and the data of its parts are known by, so that bytes of another file never come into
 //! its output.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,10 +9,58 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Bytes at the beginning and at the end of a file that are hashed, and of each of the samples between.
-const END: u64 = 1 << 20;
-const SAMPLE: u64 = 1 << 16;
-const SAMPLES: u64 = 14;
+/// The bytes of a file that are hashed.
+struct Sampling {
+    /// How many at the beginning, and at the end.
+    end: u64,
+    /// How many in each of the samples between.
+    sample: u64,
+    /// Samples between.
+    samples: u64,
+}
+
+/// Of a file that is the input.
+const OF_FILE: Sampling = Sampling {
+    end: 1 << 20,
+    sample: 1 << 16,
+    samples: 14,
+};
+
+/// Of each of many image files.
+const OF_IMAGE: Sampling = Sampling {
+    end: 1 << 13,
+    sample: 1 << 13,
+    samples: 2,
+};
+
+impl Sampling {
+    /// The length of the file at `path`, and the hash of its samples.
+    fn hash(&self, path: &Path) -> Result<(u64, u128), IdentityError> {
+        let read = || {
+            let mut file = File::open(path)?;
+            let bytes = file.metadata()?.len();
+            let mut hasher = Xxh3::new();
+            let mut take = |from: u64, length: u64| -> io::Result<()> {
+                file.seek(SeekFrom::Start(from))?;
+                let mut block = Vec::new();
+                (&mut file).take(length).read_to_end(&mut block)?;
+                hasher.update(&block);
+                Ok(())
+            };
+            take(0, self.end)?;
+            for k in 1..=self.samples {
+                let place = u128::from(bytes) * u128::from(k) / u128::from(self.samples + 1);
+                take(place as u64, self.sample)?;
+            }
+            take(bytes.saturating_sub(self.end), self.end)?;
+            Ok((bytes, hasher.digest128()))
+        };
+        read().map_err(|cause| IdentityError {
+            path: path.display().to_string(),
+            cause,
+        })
+    }
+}
 
 /// What an input is known by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +74,7 @@ pub enum Identity {
         /// The hash, in hexadecimal digits.
         hash: String,
     },
-    /// Image files: how many, and a hash of their names and lengths.
+    /// Image files: how many, and a hash of their names, their lengths, and samples of each.
     Images {
         /// How many.
         files: u64,
@@ -50,52 +99,25 @@ pub struct IdentityError {
 impl Identity {
     /// That of the file at `path`.
     pub fn of_file(path: &Path) -> Result<Identity, IdentityError> {
-        let read = || {
-            let mut file = File::open(path)?;
-            let bytes = file.metadata()?.len();
-            let mut hasher = Xxh3::new();
-            let mut take = |from: u64, length: u64| -> io::Result<()> {
-                file.seek(SeekFrom::Start(from))?;
-                let mut block = Vec::new();
-                (&mut file).take(length).read_to_end(&mut block)?;
-                hasher.update(&block);
-                Ok(())
-            };
-            take(0, END)?;
-            for k in 1..=SAMPLES {
-                take(
-                    (u128::from(bytes) * u128::from(k) / u128::from(SAMPLES + 1)) as u64,
-                    SAMPLE,
-                )?;
-            }
-            take(bytes.saturating_sub(END), END)?;
-            let hash = format!("{:032x}", hasher.digest128());
-            Ok(Identity::File { bytes, hash })
-        };
-        read().map_err(|cause| IdentityError {
-            path: path.display().to_string(),
-            cause,
-        })
+        let (bytes, hash) = OF_FILE.hash(path)?;
+        let hash = format!("{hash:032x}");
+        Ok(Identity::File { bytes, hash })
     }
 
     /// That of image files in their order.
-    pub fn of_images<'a>(files: impl Iterator<Item = &'a Path>) -> Result<Identity, IdentityError> {
+    pub fn of_images(files: &[impl AsRef<Path> + Sync]) -> Result<Identity, IdentityError> {
+        let sampled = files.par_iter().map(|path| OF_IMAGE.hash(path.as_ref()));
+        let sampled: Vec<(u64, u128)> = sampled.collect::<Result<_, _>>()?;
         let mut hasher = Xxh3::new();
-        let mut count = 0;
-        for path in files {
-            let length = path.metadata().map(|facts| facts.len());
-            let length = length.map_err(|cause| IdentityError {
-                path: path.display().to_string(),
-                cause,
-            })?;
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        for (path, (length, hash)) in files.iter().zip(sampled) {
+            let name = path.as_ref().file_name().unwrap_or_default().as_encoded_bytes();
             hasher.update(&(name.len() as u64).to_le_bytes());
             hasher.update(name);
             hasher.update(&length.to_le_bytes());
-            count += 1;
+            hasher.update(&hash.to_le_bytes());
         }
         Ok(Identity::Images {
-            files: count,
+            files: files.len() as u64,
             hash: format!("{:032x}", hasher.digest128()),
         })
     }
@@ -181,5 +203,31 @@ mod tests {
             assert_ne!(Identity::of_file(&path).unwrap(), before, "{length}");
         }
         assert!(Identity::of_file(&folder.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn an_image_of_the_same_name_and_length_is_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["a.bmp", "b.bmp"].map(|name| folder.path().join(name));
+        let write = |first: &[u8], second: &[u8]| {
+            std::fs::write(&files[0], first).unwrap();
+            std::fs::write(&files[1], second).unwrap();
+            Identity::of_images(&files).unwrap()
+        };
+        let (dark, light) = (vec![0; 40_000], vec![9; 40_000]);
+        let mut edited = dark.clone();
+        edited[39_999] = 1;
+        let before = write(&dark, &light);
+        assert_eq!(write(&dark, &light), before);
+        for (first, second) in [
+            (&light, &light),
+            (&dark, &dark),
+            (&light, &dark),
+            (&edited, &light),
+        ] {
+            assert_ne!(write(first, second), before);
+        }
+        std::fs::remove_file(&files[1]).unwrap();
+        assert!(Identity::of_images(&files).is_err());
     }
 }

@@ -387,7 +387,7 @@ pub(in crate::cli) fn range_of(extent: Extent, base: Rational) -> TimeRange {
 pub(in crate::cli) fn identity(input: &Input, files: Option<&Files>) -> Result<Identity, Failure> {
     match (input, files) {
         (Input::Synthetic(_), _) => Ok(Identity::Synthetic),
-        (_, Some(files)) => Ok(Identity::of_images(files.read.iter().map(PathBuf::as_path))?),
+        (_, Some(files)) => Ok(Identity::of_images(&files.read)?),
         (input, None) => match input.path() {
             Some(path) if path.is_file() => Ok(Identity::of_file(path)?),
             Some(path) if path.exists() => Err(Failure::Usage(format!(
@@ -411,7 +411,7 @@ pub(in crate::cli) fn identity_now(arguments: &FilterArguments) -> Result<Identi
     match single.input.path() {
         Some(path) if single.input.is_images() => {
             let files = listing::list(path, &single.selection())?.files;
-            Ok(Identity::of_images(files.iter().map(PathBuf::as_path))?)
+            Ok(Identity::of_images(&files)?)
         }
         _ => identity(&single.input, None),
     }
