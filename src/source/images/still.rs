@@ -5,7 +5,9 @@ use super::ffmpeg_still::FfmpegStill;
 use super::formats::checked_png::CheckedPng;
 use super::formats::tiff::Tiff;
 use super::formats::webp_chunks::Missing;
-use super::formats::{bmp_alpha, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_chunks, webp_flags};
+use super::formats::{
+    bmp_alpha, bmp_runs, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_chunks, webp_flags,
+};
 use super::further::Further;
 use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason};
@@ -130,6 +132,10 @@ impl<'a> Still<'a> {
                         Some(decoder) => Ok(Box::new(decoder) as Box<dyn ImageDecoder>),
                         None => unchecked_png(path, &budget).map_err(io)?,
                     }
+                } else if kind == ImageKind::Bmp
+                    && let Some(decoder) = bmp_runs::open(path).map_err(io)?
+                {
+                    Ok(Box::new(decoder) as Box<dyn ImageDecoder>)
                 } else if format == ImageFormat::Pnm {
                     pnm::decoder(BudgetedReader::new(input, &budget))
                 } else if kind == ImageKind::Hdr {

@@ -1,0 +1,127 @@
+//! Run lengths of BMP files. Pixels that they skip have the first colour of the palette; the image crate
+//! makes them black. It gets a palette of numbers instead, of which black is the first.
+
+use image::codecs::bmp::BmpDecoder;
+use image::{ColorType, ImageDecoder, ImageResult};
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+/// Bytes of both headers as far as they are needed.
+const HEADERS: usize = 54;
+
+/// A decoder whose pixels are the numbers of colours.
+pub(in crate::source::images) struct Numbered {
+    inner: BmpDecoder<Cursor<Vec<u8>>>,
+    palette: Vec<[u8; 3]>,
+}
+
+/// The decoder of a file of run lengths; `None` for another, and for one that the image crate reads right or
+/// has words for.
+pub(in crate::source::images) fn open(path: &Path) -> io::Result<Option<Numbered>> {
+    let mut head = Vec::new();
+    let mut file = File::open(path)?;
+    file.by_ref().take(HEADERS as u64).read_to_end(&mut head)?;
+    let Some(place) = palette(&head) else {
+        return Ok(None);
+    };
+    file.read_to_end(&mut head)?;
+    Ok(numbered(head, place))
+}
+
+/// Where the palette begins in a file with these headers, and its entries, if the file has run lengths.
+fn palette(head: &[u8]) -> Option<(usize, usize)> {
+    let word = |at: usize| Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?) as usize);
+    let (pixels, header, bits) = (word(10)?, word(14)?, *head.get(28)?);
+    let is_of_runs = header >= 40 && matches!((word(30)?, bits), (1, 8) | (2, 4));
+    let entries = match word(46)? {
+        0 => 1 << bits,
+        used => used.min(256),
+    };
+    let place = header.checked_add(14)?;
+    (is_of_runs && place.checked_add(4 * entries)? <= pixels).then_some((place, entries))
+}
+
+fn numbered(mut file: Vec<u8>, (place, entries): (usize, usize)) -> Option<Numbered> {
+    let colours = file.get_mut(place..place + 4 * entries)?.as_chunks_mut::<4>().0;
+    let palette = colours.iter().map(|&[b, g, r, _]| [r, g, b]).collect();
+    for (number, colour) in (0..=u8::MAX).zip(colours) {
+        *colour = [1, 0, number, 0];
+    }
+    let inner = BmpDecoder::new(Cursor::new(file)).ok()?;
+    (inner.color_type() == ColorType::Rgb8).then_some(Numbered { inner, palette })
+}
+
+impl ImageDecoder for Numbered {
+    fn dimensions(&self) -> (u32, u32) {
+        self.inner.dimensions()
+    }
+
+    fn color_type(&self) -> ColorType {
+        self.inner.color_type()
+    }
+
+    fn read_image(self, into: &mut [u8]) -> ImageResult<()> {
+        self.inner.read_image(into)?;
+        for pixel in into.as_chunks_mut::<3>().0 {
+            *pixel = self
+                .palette
+                .get(usize::from(pixel[0]))
+                .copied()
+                .unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn read_image_boxed(self: Box<Self>, into: &mut [u8]) -> ImageResult<()> {
+        (*self).read_image(into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A file with a palette that begins with two colours and these run lengths.
+    fn file(bits: u8, (width, height): (u8, u8), runs: &[u8]) -> Vec<u8> {
+        let entries = 1 << bits;
+        let mut file = b"BM".to_vec();
+        file.resize(54 + 4 * entries, 0);
+        file[10..12].copy_from_slice(&(54 + 4 * entries as u16).to_le_bytes());
+        (file[14], file[18], file[22], file[26], file[28]) = (40, width, height, 1, bits);
+        file[30] = if bits == 8 { 1 } else { 2 };
+        file[54..62].copy_from_slice(&[10, 20, 30, 0, 0, 0, 255, 0]);
+        file.extend(runs);
+        file
+    }
+
+    #[test]
+    fn skipped_pixels_have_the_first_colour() {
+        let pixels = |file: Vec<u8>| {
+            let place = palette(&file).unwrap();
+            let decoder = numbered(file, place).unwrap();
+            let mut pixels = vec![9; decoder.total_bytes() as usize];
+            decoder.read_image(&mut pixels).unwrap();
+            pixels
+        };
+        // As FFmpeg, Pillow and OpenCV have them: 1 is red, 0 and what is skipped is 30, 20, 10, and the
+        // colours behind both are black. From the lowest row: a short one, a step of 3 and 1, the end.
+        let rows = |rows: [&[u8]; 3]| {
+            let colour = |&number: &u8| [[30, 20, 10], [255, 0, 0], [0, 0, 0]][usize::from(number)];
+            rows.concat().iter().flat_map(colour).collect::<Vec<u8>>()
+        };
+        let runs = b"\x02\x01\0\0\0\x02\x03\x01\x01\x02\0\x01";
+        let expected = rows([&[0, 0, 0, 2, 0], &[0; 5], &[1, 1, 0, 0, 0]]);
+        assert_eq!(pixels(file(8, (5, 3), runs)), expected);
+        let runs = b"\x02\x11\0\0\0\x02\x03\x01\x01\x20\0\x01";
+        assert_eq!(pixels(file(4, (5, 3), runs)), expected);
+        // Files without run lengths, or with a palette that runs into them, are none of these.
+        let mut plain = file(8, (5, 3), &[]);
+        plain[30] = 0;
+        assert_eq!(palette(&plain), None);
+        let mut short = file(8, (5, 3), &[]);
+        short[10..12].copy_from_slice(&100_u16.to_le_bytes());
+        assert_eq!((palette(&short), palette(b"BM")), (None, None));
+    }
+}
