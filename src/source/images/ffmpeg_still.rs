@@ -5,7 +5,7 @@ use super::Rules;
 use super::error::{invalid, io_error};
 use super::formats::tiff::divided;
 use super::further::Further;
-use super::picture::{PictureNotes, unused_sentence};
+use super::picture::{PictureNotes, cut_sentence, unused_sentence};
 use crate::annotations::{self, FileMetadata};
 use crate::frame::fact::Fact;
 use crate::frame::{
@@ -124,8 +124,11 @@ impl FfmpegStill {
                 frame.row_mut(index, y).copy_from_slice(decoded.row(index, y));
             }
         }
-        if described.is_premultiplied && !divide_by_alpha(frame) {
-            notes.push("its colours are multiplied by alpha, and are given so".to_owned());
+        if described.is_premultiplied {
+            notes.extend(match divide_by_alpha(frame) {
+                Some(cut) => cut_sentence(cut),
+                None => Some("its colours are multiplied by alpha, and are given so".to_owned()),
+            });
         }
         let mut metadata = decoded.metadata.clone();
         metadata.pts = None;
@@ -194,19 +197,16 @@ fn without_alpha(frame: &Frame) -> Option<Frame> {
     Some(flat)
 }
 
-/// Divides the colours by their alpha; false if they do not lie with it in one plane.
-fn divide_by_alpha(frame: &mut Frame) -> bool {
+/// Divides the colours by their alpha, and gives the number of samples that were greater; `None` if they do
+/// not lie with it in one plane.
+fn divide_by_alpha(frame: &mut Frame) -> Option<u64> {
     let format = frame.format();
     let [plane] = format.planes() else {
-        return false;
+        return None;
     };
-    let Some(alpha) = plane
-        .channels
-        .iter()
-        .position(|&channel| channel == Channel::Alpha)
-    else {
-        return false;
-    };
+    let mut channels = plane.channels.iter();
+    let alpha = channels.position(|&channel| channel == Channel::Alpha)?;
+    let mut cut = 0;
     let (bytes, most) = (format.bytes_per_sample(), format.max_value() as u16);
     for y in 0..frame.layout().height() {
         for pixel in frame.row_mut(0, y).chunks_exact_mut(bytes * plane.channels.len()) {
@@ -214,6 +214,7 @@ fn divide_by_alpha(frame: &mut Frame) -> bool {
                 let alpha_of = u16::from(pixel[alpha]);
                 for (index, sample) in pixel.iter_mut().enumerate().filter(|_| alpha_of > 0) {
                     if index != alpha {
+                        cut += u64::from(u16::from(*sample) > alpha_of);
                         *sample = divided(u16::from(*sample), alpha_of, most) as u8;
                     }
                 }
@@ -222,13 +223,14 @@ fn divide_by_alpha(frame: &mut Frame) -> bool {
                 let alpha_of = u16::from_le_bytes(samples[alpha]);
                 for (index, sample) in samples.iter_mut().enumerate().filter(|_| alpha_of > 0) {
                     if index != alpha {
+                        cut += u64::from(u16::from_le_bytes(*sample) > alpha_of);
                         *sample = divided(u16::from_le_bytes(*sample), alpha_of, most).to_le_bytes();
                     }
                 }
             }
         }
     }
-    true
+    Some(cut)
 }
 
 #[cfg(test)]
@@ -242,14 +244,19 @@ mod tests {
             let layout = Layout::new(format, 2, 1, 1).unwrap();
             let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new()))).unwrap();
             frame.bytes_mut().copy_from_slice(bytes);
-            divide_by_alpha(&mut frame).then(|| frame.bytes().to_vec())
+            divide_by_alpha(&mut frame).map(|cut| (frame.bytes().to_vec(), cut))
         };
         // Without alpha a pixel has no colour to be found.
         let (from, to) = ([50, 100, 0, 128, 7, 8, 9, 0], vec![100, 199, 0, 128, 7, 8, 9, 0]);
-        assert_eq!(divided(PixelFormat::RGBA, &from), Some(to));
+        assert_eq!(divided(PixelFormat::RGBA, &from), Some((to, 0)));
+        let glow = [200, 100, 40, 40, 7, 8, 9, 0];
+        assert_eq!(
+            divided(PixelFormat::RGBA, &glow),
+            Some((vec![255, 255, 255, 40, 7, 8, 9, 0], 2))
+        );
         let deep = [0x00, 0x20, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff];
         let straight = vec![0x00, 0x40, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff];
-        assert_eq!(divided(PixelFormat::YA16, &deep), Some(straight));
+        assert_eq!(divided(PixelFormat::YA16, &deep), Some((straight, 0)));
         assert_eq!(divided(PixelFormat::GBRAP, &[9; 8]), None);
         assert_eq!(divided(PixelFormat::RGB24, &[9; 6]), None);
     }

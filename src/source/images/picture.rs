@@ -75,3 +75,18 @@ pub(super) struct PictureNotes {
 pub(super) fn unused_sentence(what: &str) -> String {
     format!("the {what} of each pixel is left out, since the file does not call it alpha")
 }
+
+/// A sentence about `samples` of colours that were multiplied by alpha and are greater than it, if there are
+/// any.
+pub(super) fn cut_sentence(samples: u64) -> Option<String> {
+    (samples > 0).then(|| {
+        format!(
+            "{} greater than their alpha, by which they are divided, and are cut; in floating point they are \
+             kept",
+            match samples {
+                1 => "1 sample is".to_owned(),
+                samples => format!("{samples} samples are"),
+            }
+        )
+    })
+}

@@ -10,7 +10,7 @@ use super::formats::{
 };
 use super::further::Further;
 use super::listing::Page;
-use super::picture::{OpenPicture, PictureNotes, Reason};
+use super::picture::{OpenPicture, PictureNotes, Reason, cut_sentence};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
 use super::{Rules, behind, content};
 use crate::annotations::{self, Container, FileMetadata};
@@ -401,7 +401,7 @@ impl<'a> Still<'a> {
                 .map_err(|reason| reason_error(path, reason)),
             StillDecoder::Tiff(tiff) => {
                 let facts = tiff.facts().clone();
-                tiff.read(frame.bytes_mut()).map_err(|problem| {
+                let cut = tiff.read(frame.bytes_mut()).map_err(|problem| {
                     let error = tiff_error(path, problem);
                     match self.page {
                         Some(page) => page_error(page, error),
@@ -418,7 +418,12 @@ impl<'a> Still<'a> {
                 Ok(PictureNotes {
                     icc_profile: facts.icc,
                     orientation: facts.orientation.filter(|o| (2..=8).contains(o)),
-                    losses: facts.lost.into_iter().chain(further).collect(),
+                    losses: facts
+                        .lost
+                        .into_iter()
+                        .chain(further)
+                        .chain(cut_sentence(cut))
+                        .collect(),
                     conversion: facts.converted,
                     ..PictureNotes::default()
                 })

@@ -11,7 +11,7 @@ use super::tiff::divided;
 use crate::annotations::tga::FOOTER;
 use crate::annotations::{self, FileMetadata};
 use crate::source::images::further::Further;
-use crate::source::images::picture::{OpenPicture, PictureNotes, Reason, unused_sentence};
+use crate::source::images::picture::{OpenPicture, PictureNotes, Reason, cut_sentence, unused_sentence};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -209,8 +209,8 @@ impl Tga {
     }
 
     /// Decodes into `out`, which has room for the pixels without padding. Says what is left out of each
-    /// pixel, and what follows them, in words.
-    fn read(self, out: &mut [u8]) -> Result<(Option<String>, Option<&'static str>), String> {
+    /// pixel, and what is lost of the pixels or follows them, in words.
+    fn read(self, out: &mut [u8]) -> Result<(Option<String>, Vec<String>), String> {
         const EARLY: &str = "ends early; it is truncated";
         let stored = self.stored;
         let (channels, bytes) = (stored.channels(), self.pixel_bytes);
@@ -219,6 +219,7 @@ impl Tga {
         let (mut left, mut same) = (if self.is_packed { 0 } else { usize::MAX }, false);
         // An unused byte or bit means something if it is not the same everywhere.
         let (mut unused, mut dropped) = (None, false);
+        let mut cut = 0;
         for row in 0..self.height {
             let y = if self.from_top { row } else { self.height - 1 - row };
             for column in 0..self.width {
@@ -244,7 +245,7 @@ impl Tga {
                 }
                 stored.put(pixel, to);
                 if self.is_premultiplied {
-                    divide(to);
+                    cut += divide(to);
                 }
             }
         }
@@ -255,9 +256,10 @@ impl Tga {
         let overrun = self.is_packed && left > 0;
         let damage =
             overrun.then_some("its last packet goes beyond the picture: its packed pixels are damaged");
+        let damage = damage.or_else(|| behind(rest)).map(str::to_owned);
         Ok((
             dropped.then(|| unused_sentence(what)),
-            damage.or_else(|| behind(rest)),
+            damage.into_iter().chain(cut_sentence(cut)).collect(),
         ))
     }
 
@@ -298,11 +300,11 @@ impl OpenPicture for Tga {
             stated @ (1.., 1..) => stated,
             _ => (0, 1),
         };
-        let (conversion, behind) = self.read(samples)?;
+        let (conversion, losses) = self.read(samples)?;
         Ok(PictureNotes {
             sample_aspect,
             conversion,
-            losses: behind.map(str::to_owned).into_iter().collect(),
+            losses,
             ..PictureNotes::default()
         })
     }
@@ -323,13 +325,17 @@ fn behind(rest: &[u8]) -> Option<&'static str> {
     Some(further.sentence())
 }
 
-/// Divides the colours of a pixel by its alpha, which is the last sample.
-fn divide(pixel: &mut [u8]) {
+/// Divides the colours of a pixel by its alpha, which is the last sample. Gives the number of those that were
+/// greater.
+fn divide(pixel: &mut [u8]) -> u64 {
+    let mut cut = 0;
     if let Some((&mut alpha @ 1.., colours)) = pixel.split_last_mut() {
         for sample in colours {
+            cut += u64::from(*sample > alpha);
             *sample = divided(u16::from(*sample), u16::from(alpha), 255) as u8;
         }
     }
+    cut
 }
 
 #[cfg(test)]
@@ -386,7 +392,7 @@ mod tests {
         assert!(said(&[&footer, b"picture", &footer]).starts_with("several pictures"));
         let file = file(3, 8, TOP, (0, &[]), &[1, 2, 3, 4, 5]);
         let mut out = [0; 4];
-        assert!(Tga::open(file).unwrap().read(&mut out).unwrap().1.is_some());
+        assert!(Tga::open(file).unwrap().read(&mut out).unwrap().1.len() == 1);
     }
 
     #[test]
@@ -413,7 +419,7 @@ mod tests {
         for (packet, is_damaged) in [(0x83, false), (0x84, true), (0x04, true)] {
             let data = [&[packet][..], &[7; 15]].concat();
             let tga = Tga::open(file(10, 24, TOP, none, &data)).unwrap();
-            let said = tga.read(&mut [0; 12]).unwrap().1.unwrap_or_default();
+            let said = tga.read(&mut [0; 12]).unwrap().1.concat();
             assert_eq!(said.contains("goes beyond"), is_damaged, "{packet}");
         }
         // Numbers of colours, counted from 5.

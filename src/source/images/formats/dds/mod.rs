@@ -13,7 +13,7 @@ use super::tiff::divided;
 use crate::annotations::FileMetadata;
 use crate::frame::{AlphaKind, Colour, Range};
 use crate::source::images::further::Further;
-use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
+use crate::source::images::picture::{OpenPicture, PictureNotes, Reason, cut_sentence};
 use dds::header::{AlphaMode, Header, ParseOptions, RawHeader, ResourceDimension};
 use dds::{
     Channels, ColorFormat, DataLayout, DataRegion, Decoder, DecodingError, Format, FormatError, HeaderError,
@@ -242,7 +242,8 @@ impl OpenPicture for Dds {
     }
 
     fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
-        let said = PictureNotes {
+        let mut cut = 0;
+        let mut said = PictureNotes {
             losses: self.losses(),
             conversion: self.conversion(),
             ..PictureNotes::default()
@@ -253,6 +254,7 @@ impl OpenPicture for Dds {
                 if self.is_premultiplied {
                     for [r, g, b, a] in samples.as_chunks_mut::<4>().0 {
                         for colour in [r, g, b] {
+                            cut += u64::from(*colour > *a);
                             *colour = divided(u16::from(*colour), u16::from(*a), 255) as u8;
                         }
                     }
@@ -266,9 +268,9 @@ impl OpenPicture for Dds {
                 if self.is_premultiplied {
                     for [r, g, b, a] in samples.as_chunks_mut::<2>().0.as_chunks_mut::<4>().0 {
                         for colour in [r, g, b] {
-                            let straight =
-                                divided(u16::from_le_bytes(*colour), u16::from_le_bytes(*a), u16::MAX);
-                            *colour = straight.to_le_bytes();
+                            let (stored, alpha) = (u16::from_le_bytes(*colour), u16::from_le_bytes(*a));
+                            cut += u64::from(stored > alpha);
+                            *colour = divided(stored, alpha, u16::MAX).to_le_bytes();
                         }
                     }
                 }
@@ -280,6 +282,7 @@ impl OpenPicture for Dds {
                 }
             }
         }
+        said.losses.extend(cut_sentence(cut));
         Ok(said)
     }
 }

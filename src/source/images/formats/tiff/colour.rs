@@ -9,6 +9,7 @@
 
 use super::directory::{COLOUR_MAP, Entry, Input, YCBCR_LUMA, YCBCR_REFERENCE, YCBCR_SUBSAMPLING, find};
 use super::{Result, damaged, unsupported};
+use std::cell::Cell;
 
 /// What the colour samples mean.
 pub(super) enum Model {
@@ -178,6 +179,8 @@ pub(super) struct Conversion<'a> {
     pub(super) premultiplied: bool,
     /// The samples were floating-point numbers, and were divided by alpha as such.
     pub(super) float: bool,
+    /// Colour samples that were greater than the alpha that they were divided by.
+    pub(super) cut: Cell<u64>,
 }
 
 impl Conversion<'_> {
@@ -199,6 +202,10 @@ impl Conversion<'_> {
         let mut c = [0; 4];
         for (to, &from) in c.iter_mut().zip(stored.iter().take(self.colours)) {
             *to = scaled(from);
+        }
+        if self.premultiplied && !self.float {
+            let cut = c.iter().filter(|&&colour| colour > alpha).count();
+            self.cut.set(self.cut.get() + cut as u64);
         }
         if self.premultiplied && alpha == 0 {
             return [0; 4];
@@ -240,6 +247,28 @@ fn product(a: u16, b: u16, most: u16) -> u16 {
 mod tests {
     use super::super::directory::{BITS, COLOUR_MAP, EXTRA_SAMPLES, PHOTOMETRIC, SAMPLES};
     use super::super::fixtures::{file, read};
+    use super::*;
+
+    #[test]
+    fn colours_greater_than_their_alpha_are_counted() {
+        let conversion = Conversion {
+            model: &Model::Rgb,
+            colours: 3,
+            most: 255,
+            premultiplied: true,
+            float: false,
+            cut: Cell::new(0),
+        };
+        for (stored, given, cut) in [
+            ([20, 10, 40, 40], [128, 64, 255, 40], 0),
+            ([200, 100, 40, 40], [255, 255, 255, 40], 2),
+            // A light that is added covers nothing.
+            ([0, 9, 0, 0], [0; 4], 3),
+        ] {
+            assert_eq!(conversion.pixel(&stored, |v| v), given);
+            assert_eq!(conversion.cut.get(), cut);
+        }
+    }
 
     #[test]
     fn associated_alpha_is_divided_out() {

@@ -203,8 +203,9 @@ impl Tiff {
         &self.facts
     }
 
-    /// Decodes the picture into `out`, which must have exactly the bytes of the picture.
-    pub(in crate::source::images) fn read(self, out: &mut [u8]) -> Result<()> {
+    /// Decodes the picture into `out`, which must have exactly the bytes of the picture. Gives the number of
+    /// colour samples that were greater than the alpha that they were divided by.
+    pub(in crate::source::images) fn read(self, out: &mut [u8]) -> Result<u64> {
         if self.facts.output_bytes() != Some(out.len()) {
             let cause = io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -241,7 +242,7 @@ impl Tiff {
                 }
             }
         }
-        Ok(())
+        Ok(pixels.cut())
     }
 }
 

@@ -14,6 +14,7 @@ use super::chunks::Band;
 use super::colour::{Conversion, Model};
 use super::page::Page;
 use crate::media::rescale::rescaled;
+use std::cell::Cell;
 
 /// How stored samples become those that are given out.
 pub(super) struct Pixels<'a> {
@@ -47,6 +48,7 @@ impl<'a> Pixels<'a> {
                 most,
                 premultiplied: page.premultiplied,
                 float: page.float,
+                cut: Cell::new(0),
             },
             pixel_bytes,
             plain: as_stored && !page.float && !page.premultiplied && scale.is_none(),
@@ -54,6 +56,11 @@ impl<'a> Pixels<'a> {
             line: Vec::new(),
             floats: Vec::new(),
         }
+    }
+
+    /// Colour samples so far that were greater than the alpha that they were divided by.
+    pub(super) fn cut(&self) -> u64 {
+        self.conversion.cut.get()
     }
 
     /// Converts row `row` of the band into `target`.
