@@ -337,11 +337,11 @@ pub(crate) fn block_value(block: &SideData) -> Option<String> {
         Fact::Stereo => (number(0)? != 0).then(String::new),
         Fact::Timecode => {
             // How many there are, then up to three of 32 bits. 0 is a header's field that nobody filled in,
-            // or the first of a stream's, whose others are missed.
-            match number(1)? {
-                0 => None,
-                code => Some(format!("{code:#010x}")),
-            }
+            // or the first of a stream's, whose others are missed; each byte has a decimal digit below, which
+            // a field that says nothing has not (all bits, in DPX).
+            let code = number(1)?;
+            let is_time = code != 0 && (0..4).all(|byte| code >> (8 * byte) & 15 < 10);
+            is_time.then(|| format!("{code:#010x}"))
         }
         Fact::GopTimecode => {
             let bits = i64::from_ne_bytes(block.data.get(..8)?.try_into().ok()?);
@@ -585,6 +585,26 @@ mod tests {
         assert_eq!(facts[&Fact::ChromaLocation], "topleft");
         assert_eq!(facts[&Fact::PixelAspect], "16:11");
         assert_eq!(facts[&Fact::Rotation], "90 degrees clockwise");
+    }
+
+    #[test]
+    fn a_time_code_is_decimal_digits() {
+        let said = |code: u32| {
+            let mut metadata = Metadata::default();
+            metadata.side_data.push(SideData {
+                kind: 0,
+                fact: Fact::Timecode,
+                name: None,
+                data: [1_u32, code].map(u32::to_ne_bytes).concat().into(),
+            });
+            said(&metadata, SD).get(&Fact::Timecode).cloned()
+        };
+        assert_eq!(said(0x2459_5923), Some("0x24595923".to_owned()));
+        // The marks of fields and of dropped frames are in the upper digits.
+        assert_eq!(said(0xe4d9_d9e3), Some("0xe4d9d9e3".to_owned()));
+        for nothing in [0, u32::MAX, 0x0a00_0000, 0x0000_0f00] {
+            assert_eq!(said(nothing), None, "{nothing:#x}");
+        }
     }
 
     #[test]
