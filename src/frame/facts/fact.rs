@@ -380,7 +380,7 @@ pub fn is_usual(fact: Fact, value: &str, samples: Samples) -> bool {
     match fact {
         Fact::Range => (value == "limited") == samples.is_limited(Range::Unspecified),
         Fact::Matrix | Fact::Primaries => match value {
-            "bt709" => high || samples.model == ColourModel::Rgb && fact == Fact::Primaries,
+            "bt709" => high || !samples.is_yuv() && fact == Fact::Primaries,
             "bt470bg" | "smpte170m" => !high,
             _ => false,
         },
@@ -612,6 +612,14 @@ mod tests {
         let hd = Samples { height: 1080, ..SD };
         assert!(survives(Fact::Matrix, "bt709", None, hd));
         assert!(!survives(Fact::Matrix, "bt709", None, SD));
+        let gray = Samples {
+            model: ColourModel::Gray,
+            ..SD
+        };
+        assert!(survives(Fact::Primaries, "bt709", None, gray));
+        assert!(
+            !survives(Fact::Primaries, "bt709", None, SD) && !survives(Fact::Primaries, "bt2020", None, gray)
+        );
         assert!(survives(Fact::Matrix, "bt470bg", Some("smpte170m"), SD));
         assert!(!survives(Fact::Matrix, "bt709", Some("smpte170m"), hd));
         assert!(!survives(Fact::Range, "full", None, SD));
