@@ -88,12 +88,30 @@ pub fn read(file: &[u8]) -> FileMetadata {
             b"xml " if find(file, b"JXL ").is_some() => found.annotations.take_xmp(data),
             b"xml " => leave_out("XML box", &mut found),
             b"brob" => take_compressed(data, &mut found),
-            _ => {}
+            other => leave_out_unknown(other, &mut found),
         }
     }
     found.damaged = std::mem::take(&mut found.annotations.damaged);
     found.annotations = found.annotations.with_density_of_exif();
     found
+}
+
+/// Boxes that say nothing beside the picture: signatures, the picture itself and where its parts are, what it
+/// takes to read them, room, and where the meaning of UUID boxes is explained.
+const SILENT: [&[u8; 4]; 18] = [
+    b"jP  ", b"jp2c", b"rreq", b"uinf", b"jxlc", b"jxlp", b"jxll", b"jxli", b"jbrd", b"mdat", b"moov",
+    b"moof", b"mfra", b"sidx", b"free", b"skip", b"wide", b"JXL ",
+];
+
+/// Notes the name of a box that is not known, if it is one that says something.
+fn leave_out_unknown(name: &[u8; 4], found: &mut FileMetadata) {
+    if SILENT.contains(&name) || !name.iter().all(u8::is_ascii_graphic) {
+        return;
+    }
+    match name {
+        b"jumb" => leave_out("JUMBF box", found),
+        name => leave_out(&format!("{} box", name.escape_ascii()), found),
+    }
 }
 
 /// Notes the name of what is left out.
@@ -120,7 +138,7 @@ fn take_compressed(data: &[u8], found: &mut FileMetadata) {
     let kind = match name {
         b"Exif" => word::EXIF,
         b"xml " => word::XMP,
-        _ => return,
+        other => return leave_out_unknown(other, found),
     };
     let mut plain = Vec::new();
     let most = METADATA_LIMIT as u64;
@@ -427,6 +445,38 @@ mod tests {
         ]
         .concat();
         [boxed(b"ftyp", b"avif\0\0\0\0"), boxed(b"meta", &meta)].concat()
+    }
+
+    #[test]
+    fn boxes_that_are_not_known_are_named() {
+        let file = |more: &[(&[u8; 4], &[u8])]| {
+            let more = more.iter().map(|(name, data)| boxed(name, data));
+            let begin = [boxed(b"JXL ", b"\r\n\x87\n"), boxed(b"ftyp", b"jxl \0\0\0\0jxl ")];
+            let all: Vec<Vec<u8>> = begin
+                .into_iter()
+                .chain(more)
+                .chain([boxed(b"jxlc", b"\xff\x0a")])
+                .collect();
+            read(&all.concat()).unknown
+        };
+        assert_eq!(
+            file(&[
+                (b"jxll", b"\x05"),
+                (b"free", b""),
+                (b"jbrd", b"x"),
+                (b"\0\x01\0\0", b"")
+            ]),
+            [""; 0]
+        );
+        assert_eq!(
+            file(&[
+                (b"jumb", b"x"),
+                (b"jp2i", b"x"),
+                (b"jumb", b"y"),
+                (b"brob", b"jhgmx")
+            ]),
+            ["JUMBF box", "jp2i box", "jhgm box"]
+        );
     }
 
     #[test]

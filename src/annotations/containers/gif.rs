@@ -22,6 +22,10 @@ use std::io::{self, BufRead, Seek};
 const CONTROL: u8 = 0xf9;
 const COMMENT: u8 = 0xfe;
 const APPLICATION: u8 = 0xff;
+const PLAIN_TEXT: u8 = 1;
+
+/// Kinds of blocks that are named, at most.
+const MOST_UNKNOWN: usize = 16;
 
 /// Hundredths of a second that a picture must last, or else FFmpeg's demuxer gives it ten.
 const LEAST_TIME: u16 = 2;
@@ -97,6 +101,9 @@ fn extension(
         return Ok(());
     }
     if label != APPLICATION {
+        if label == PLAIN_TEXT {
+            leave_out("plain text", found);
+        }
         return skip_blocks(input);
     }
     match take_array::<12>(input)? {
@@ -124,11 +131,25 @@ fn extension(
                 found.plays = Some(if repeats == 0 { 0 } else { repeats + 1 });
             }
         }
-        Some([11, ..]) => skip_blocks(input)?,
+        Some([11, name @ ..]) => {
+            let name = String::from_utf8_lossy(&name);
+            leave_out(
+                &format!("application block {}", name.trim_end_matches(['\0', ' '])),
+                found,
+            );
+            skip_blocks(input)?;
+        }
         // No name of an application: where its blocks begin nobody knows.
         _ => pass(input, u64::MAX)?,
     }
     Ok(())
+}
+
+/// Notes the name of what is left out.
+fn leave_out(name: &str, found: &mut FileMetadata) {
+    if found.unknown.len() < MOST_UNKNOWN && !found.unknown.iter().any(|known| known == name) {
+        found.unknown.push(name.to_owned());
+    }
 }
 
 /// Bytes of the table of colours that these flags announce.
@@ -214,6 +235,18 @@ mod tests {
         assert!(!found.annotations.texts_are_in_container);
         assert_eq!(found.annotations.xmp.as_deref(), Some(&packet[..]));
         assert_eq!(found.icc_profile.as_deref(), Some(&b"ICC!"[..]));
+        assert_eq!(found.unknown, [""; 0]);
+        let others = [
+            &b"!\xff\x0bImageMagick\x03abc\0"[..],
+            b"!\x01\x0c0123456789ab\x02hi\0",
+            netscape,
+        ];
+        let found = read(&mut Cursor::new(file(&[
+            others[0], others[0], others[1], others[2],
+        ])))
+        .unwrap();
+        assert_eq!(found.unknown, ["application block ImageMagick", "plain text"]);
+        assert_eq!(found.annotations.texts.len(), 1);
         for end in 0..whole.len() {
             read(&mut Cursor::new(&whole[..end])).unwrap();
         }
