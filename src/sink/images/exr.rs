@@ -198,7 +198,7 @@ fn plan(frame: &Frame) -> Plan<'_> {
         ));
     }
     header = header.with_encoding(lossless, BlockDescription::ScanLines, LineOrder::Increasing);
-    if let (Some(_), None) = (part, same) {
+    if same.is_none() && part.is_some_and(says_more) {
         notes
             .losses
             .push("windows and unfiltered channels of a picture of another size are left out".to_owned());
@@ -208,6 +208,15 @@ fn plan(frame: &Frame) -> Plan<'_> {
         header,
         notes,
     }
+}
+
+/// True if a part has windows that differ from its picture, or unfiltered channels.
+fn says_more(part: &ExrPart) -> bool {
+    let header = part.header();
+    let picture = IntegerBounds::from_dimensions(header.layer_size);
+    let has_windows = header.shared_attributes.display_window != picture
+        || header.own_attributes.layer_position != Vec2(0, 0);
+    has_windows || (0..header.channels.list.len()).any(|index| part.unfiltered(index).is_some())
 }
 
 /// The channel that sample `index` of the frame came from. Where all were of 16 bits and the frame has 32, it
