@@ -451,6 +451,15 @@ fn interrupted_jobs_go_on_and_broken_files_are_passed_over() {
             .unwrap(),
         untouched
     );
+    // Numbers that the files get are looked for, and stay.
+    let numbered = folder.path().join("n/%d.png");
+    let from_3 = ["--start-number", "3"];
+    filtered(&input, &numbered, &[&from_3[..], &["--frames", "0-1"]].concat());
+    filtered(&input, &numbered, &[&from_3[..], &["--skip-existing"]].concat());
+    let folder_of = numbered.parent().unwrap();
+    assert_eq!(names(folder_of), ["3.png", "4.png", "5.png", "6.png"]);
+    let last = fs::read(folder_of.join("6.png")).unwrap();
+    assert!(last == fs::read(output.join("f0004.png")).unwrap());
     // With nothing to do, the files beside the output have no frames.
     let own = ["r.json", "r.html", "t.json", "h.txt"].map(|name| folder.path().join(name));
     let [report, page, trace, hashes] = own.each_ref().map(|path| path.to_str().unwrap());
@@ -1597,6 +1606,15 @@ fn a_start_number_is_for_the_names_that_have_one() {
         &["--start-number", "7"],
     );
     assert!(out.join("one7.png").exists());
+    let most = i64::MAX.to_string();
+    for more in [&[][..], &["--skip-existing"]] {
+        let options = [&["--start-number", &most], more].concat();
+        let said = refused(&input, &out.join("most%d.png"), &options);
+        assert!(
+            said.contains("cannot be numbered from 9223372036854775807 on"),
+            "{said}"
+        );
+    }
     // Of a pattern it is the first that is read.
     let next = folder.path().join("next");
     fs::create_dir(&next).unwrap();
@@ -2057,6 +2075,11 @@ fn options_that_stills_do_not_have_are_refused() {
         assert!(said.contains(&words), "{options:?}: {said}");
         assert!(!at(output).exists(), "{options:?}");
     }
+    let bare = refused(&at("in.png"), &at("bare.yuv"), &[]);
+    assert!(
+        bare.contains("says neither their size nor their format; write raw:"),
+        "{bare}"
+    );
     filtered(&at("in.png"), &at("low.jpg"), &["--quality", "5"]);
     filtered(&at("in.png"), &at("high.jpg"), &["--quality", "95"]);
     let size = |name| fs::metadata(at(name)).unwrap().len();

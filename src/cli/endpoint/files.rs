@@ -18,12 +18,12 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Options of image files that are written from these.
+    /// Options of image files that are written from these; `start` numbers the first if they have no numbers.
     pub(crate) fn options(&self, start: Option<i64>) -> ImageOptions {
         ImageOptions {
             sources: Some(self.paths.clone()),
             numbers: self.numbers.clone(),
-            start,
+            start: start.filter(|_| self.numbers.is_none()),
             ..ImageOptions::default()
         }
     }

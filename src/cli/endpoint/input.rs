@@ -202,7 +202,7 @@ impl Input {
                     }
                 };
                 if let Some(output) = choice.missing_in {
-                    output.leave_out_existing(&mut listing)?;
+                    output.leave_out_existing(&mut listing, choice.first_written)?;
                     if listing.files.is_empty() {
                         return Err(Failure::NothingToDo);
                     }
@@ -316,6 +316,8 @@ pub(crate) struct FileChoice<'a> {
     pub(crate) keep_going: bool,
     /// Only those whose output does not exist yet.
     pub(crate) missing_in: Option<&'a Output>,
+    /// The number of the first image file that is written, if those that are read have no numbers.
+    pub(crate) first_written: Option<i64>,
     /// The floating-point format that frames are converted to before they are filtered.
     pub(crate) floats: Option<PixelFormat>,
     /// The frames are mattes, whose samples are watched where they become weights.

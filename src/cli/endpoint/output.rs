@@ -175,16 +175,29 @@ impl Output {
     }
 
     /// Leaves out the files whose output exists already. Outputs get their names when they are complete.
-    pub(super) fn leave_out_existing(&self, listing: &mut Listing) -> Result<(), Failure> {
+    /// `start` numbers the first of all files if they have no numbers.
+    pub(super) fn leave_out_existing(
+        &self,
+        listing: &mut Listing,
+        start: Option<i64>,
+    ) -> Result<(), Failure> {
         let Output::Images(target) = self else {
             return Err(Failure::Usage(
                 "--skip-existing goes on with image files; a video is written in one piece".to_owned(),
             ));
         };
+        // Refuses a start behind which there is no number for each file.
+        let counted = ImageOptions {
+            start,
+            ..ImageOptions::default()
+        };
+        Naming::new(target, &counted)?;
         // Numbers in the output's names stay the same as without the files left out.
         let names = listing.names();
         let taken = listing.numbers.take();
-        let mut numbers = taken.unwrap_or_else(|| (0..listing.files.len() as i64).collect());
+        let start = start.unwrap_or(0);
+        let counted = (0..listing.files.len() as i64).map(|place| start.saturating_add(place));
+        let mut numbers = taken.unwrap_or_else(|| counted.collect());
         let files = Files {
             read: listing.files.as_slice().into(),
             paths: names.as_slice().into(),
@@ -353,15 +366,18 @@ impl Output {
             Output::Y4m(path) => self.y4m_sink(path, stream),
             Output::Raw(path) => self.raw_sink(path, stream),
             Output::Images(path) => {
-                let named = files.map(|files| files.options(start));
+                let numbered = || ImageOptions {
+                    start,
+                    ..ImageOptions::default()
+                };
+                let named = files.map_or_else(numbered, |files| files.options(start));
                 let options = ImageOptions {
                     shares_folder: encoding.is_part,
                     overwrite: encoding.overwrite,
                     strict: stream.strict,
                     pictures_alone: stream.rules().pictures_alone,
                     trial: encoding.is_trial,
-                    start,
-                    ..named.unwrap_or_default()
+                    ..named
                 };
                 self.image_sink(path, stream, options)
             }

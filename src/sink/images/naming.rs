@@ -33,7 +33,10 @@ pub fn kind_for(target: &Path, options: &ImageOptions) -> ImageKind {
         .unwrap_or(ImageKind::Png)
 }
 
-#[derive(Debug)]
+/// The largest number of a first file, behind which there are numbers for as many frames as a run can have.
+const LAST_START: i64 = i64::MAX / 2;
+
+#[derive(Debug, Clone)]
 pub(super) enum Target {
     Single(PathBuf),
     Numbered(Pattern),
@@ -67,6 +70,11 @@ impl Naming {
             }
             _ => Target::Single(unescaped(target)),
         };
+        if let Some(start) = options.start.filter(|&start| start > LAST_START) {
+            return Err(refuse(format!(
+                "files cannot be numbered from {start} on; begin with a number up to {LAST_START}"
+            )));
+        }
         let has_kind = options.kind.is_some() || ImageKind::of(target).is_some();
         if !matches!(place, Target::Directory(_)) && !has_kind {
             return Err(refuse(format!(

@@ -314,6 +314,7 @@ impl<'a> Single<'a> {
             seams: self.piece.as_ref().map(|piece| piece.seams.clone()),
             keep_going: self.keep_going,
             missing_in: self.skip_existing.then_some(&self.output),
+            first_written: self.first_written()?,
             floats: self.encoding.floats(),
             is_matte: false,
         })
