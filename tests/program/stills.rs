@@ -2091,3 +2091,8 @@ fn options_that_stills_do_not_have_are_refused() {
     filtered(&at("both"), &at("made/"), &["--quality", "5"]);
     assert!(size("made/b.jpg") < size("high.jpg"));
 }
+    let bare = refused(&at("in.png"), &at("bare.yuv"), &[]);
+    assert!(
+        bare.contains("says neither their size nor their format; write raw:"),
+        "{bare}"
+    );
