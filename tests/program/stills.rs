@@ -2033,6 +2033,38 @@ fn what_no_output_is_given_is_named() {
     assert!(said.contains("keeps it, or bring the colours to what"), "{said}");
 }
 
+/// A name that exists is that of one file, whoever decodes it; FFmpeg alone would take it for a pattern.
+#[test]
+fn an_existing_file_whose_name_looks_like_a_pattern_is_read_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for (name, colour) in [("f0.dpx", "red"), ("z.dpx", "blue")] {
+        let source = format!("color={colour}:s=16x8");
+        ffmpeg(&[
+            "-f",
+            "lavfi",
+            "-i",
+            &source,
+            "-frames:v",
+            "1",
+            "-pix_fmt",
+            "rgb24",
+            at(name).to_str().unwrap(),
+        ]);
+    }
+    fs::rename(at("z.dpx"), at("f%d.dpx")).unwrap();
+    filtered(&at("f%d.dpx"), &at("blue.png"), &[]);
+    assert_eq!(rgb(&at("blue.png"))[..3], [0, 0, 254]);
+    // The same in a folder, and beside a name that is none.
+    fs::create_dir(at("in")).unwrap();
+    fs::copy(at("f%d.dpx"), at("in/f%05d.dpx")).unwrap();
+    filtered(&at("in"), &at("out/%d.png"), &[]);
+    assert_eq!(rgb(&at("out/0.png"))[..3], [0, 0, 254]);
+    fs::copy(at("f0.dpx"), at("in/f%05d.dpx")).unwrap();
+    filtered(&at("in"), &at("out/%d.png"), &["--start-number", "1"]);
+    assert_eq!(rgb(&at("out/1.png"))[..3], [254, 0, 0]);
+}
+
 #[test]
 fn options_that_stills_do_not_have_are_refused() {
     let folder = tempfile::tempdir().unwrap();

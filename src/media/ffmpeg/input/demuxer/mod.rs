@@ -27,6 +27,7 @@ use crossbeam_channel::Receiver;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_int};
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::time::Duration;
@@ -70,6 +71,32 @@ fn padded(most: u64) -> u64 {
     let side = most.clamp(1, LONGEST);
     let border = BLOCK * (side + most.div_ceil(side) + BLOCK);
     most.saturating_add(border)
+}
+
+/// Bytes of a file that FFmpeg looks at to know its format, at most.
+const PROBED: u64 = 1 << 20;
+
+/// The format of a file whose name holds a percent sign: by that FFmpeg would take it for a pattern of other
+/// files' names.
+fn format_of(path: &Path) -> Result<*const ffi::AVInputFormat, AvError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(PROBED).read_to_end(&mut bytes));
+    let length = read.map_err(|cause| AvError::of_io(&cause))?;
+    bytes.resize(length + ffi::AVPROBE_PADDING_SIZE as usize, 0);
+    let name = c_string(path.to_string_lossy().replace('%', "_").as_bytes())?;
+    let probed = ffi::AVProbeData {
+        filename: name.as_ptr(),
+        buf: bytes.as_mut_ptr(),
+        buf_size: length as c_int,
+        mime_type: ptr::null(),
+    };
+    let mut score = 0;
+    // SAFETY: name and bytes outlive the call, and behind the bytes there is the room that is asked for.
+    let format = unsafe { ffi::av_probe_input_format3(&probed, 1, &mut score) };
+    match format.is_null() {
+        true => Err(AvError(ffi::AVERROR_INVALIDDATA)),
+        false => Ok(format),
+    }
 }
 
 /// The stage at which opening an input failed.
@@ -178,6 +205,8 @@ impl Demuxer {
         if is_playlist {
             // SAFETY: demuxers are static; null leaves the choice to FFmpeg.
             format = unsafe { ffi::av_find_input_format(c"hls".as_ptr()) };
+        } else if path.is_file() && name.to_bytes().contains(&b'%') {
+            format = format_of(path).map_err(OpenFailure::Open)?;
         }
         let mut demuxer = Demuxer::begin(context, &name, format, reading, (Some(gate), max_pixels))?;
         demuxer.listed = listed;
@@ -233,6 +262,9 @@ impl Demuxer {
         // null at first, is freed with the options that no demuxer took.
         let code = unsafe {
             ffi::av_dict_set(&mut options, NO_DELAY.0.as_ptr(), NO_DELAY.1.as_ptr(), 0);
+            if !format.is_null() {
+                ffi::av_dict_set(&mut options, c"pattern_type".as_ptr(), c"none".as_ptr(), 0);
+            }
             let code = ffi::avformat_open_input(&mut context, name.as_ptr(), format, &mut options);
             ffi::av_dict_free(&mut options);
             code
