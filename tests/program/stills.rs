@@ -2065,6 +2065,30 @@ fn an_existing_file_whose_name_looks_like_a_pattern_is_read_itself() {
     assert_eq!(rgb(&at("out/1.png"))[..3], [254, 0, 0]);
 }
 
+/// Colours of an indexed picture have alpha for FFmpeg, which says nothing where all of them are opaque.
+#[test]
+fn alpha_that_lets_nothing_through_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    picture(&at("p.pcx"), "16x12", &["-pix_fmt", "gray"]);
+    picture(&at("o.gif"), "16x12", &[]);
+    picture(&at("c.png"), "16x12", &["-pix_fmt", "rgba"]);
+    let half = "format=rgba,geq=r=9:g=9:b=9:a=X*16";
+    picture(&at("half.png"), "16x12", &["-vf", half]);
+    for input in ["p.pcx", "o.gif", "c.png"] {
+        for output in ["j.jpg", "m.ppm"] {
+            filtered(&at(input), &at(output), &["--overwrite"]);
+        }
+        assert!(rgb(&at("m.ppm")) == rgb(&at(input)), "{input}");
+    }
+    assert!(refused(&at("half.png"), &at("h.jpg"), &[]).contains("without losing alpha"));
+    assert!(!at("h.jpg").exists());
+    // PCX has none at all.
+    filtered(&at("p.pcx"), &at("p.png"), &["--strict"]);
+    // Eight bits of red, green and blue.
+    assert_eq!(fs::read(at("p.png")).unwrap()[24..26], [8, 2]);
+}
+
 #[test]
 fn options_that_stills_do_not_have_are_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -454,12 +454,16 @@ impl Output {
         let wanted = self.wanted(encoding, |format| sink::images::accepts(kind, format))?;
         // In a folder each file may be of another kind.
         let naming = Naming::new(path, &options).ok();
+        let of_file = {
+            let naming = naming.clone();
+            move |file: Option<&Path>| {
+                let both = naming.as_ref().zip(file);
+                both.map_or(kind, |(naming, file)| naming.name(0, Some(file)).1)
+            }
+        };
         if encoding.quality.is_some() {
             let sources = options.sources.as_deref().unwrap_or_default();
-            let is_jpeg = |file| {
-                let kind_of = |naming: &Naming| naming.name(0, Some(file)).1;
-                naming.as_ref().map(kind_of) == Some(ImageKind::Jpeg)
-            };
+            let is_jpeg = |file| naming.is_some() && of_file(Some(file)) == ImageKind::Jpeg;
             if kind != ImageKind::Jpeg && !sources.iter().any(|file| is_jpeg(file)) {
                 return Err(Failure::Usage(format!(
                     "--quality is an option of video files and of JPEG files; {kind} files have none"
@@ -469,20 +473,25 @@ impl Output {
         if let Some(quality) = encoding.jpeg_quality()? {
             options.jpeg_quality = quality;
         }
+        let kind_of = of_file.clone();
         let choose: Choose = Arc::new(move |format, file| {
-            let of_file = naming
-                .as_ref()
-                .zip(file)
-                .map(|(naming, file)| naming.name(0, Some(file)).1);
-            let kind = of_file.unwrap_or(kind);
             // A format without a conversion is refused by the sink itself.
             wanted
-                .or_else(|| sink::images::nearest(kind, format))
+                .or_else(|| sink::images::nearest(kind_of(file), format))
                 .unwrap_or(format)
         });
-        self.converted(stream, choose, |after| {
+        let holds = move |format, file: Option<&Path>| {
+            wanted.is_none() && sink::images::holds_opaque(of_file(file), format)
+        };
+        let flat = holds(stream.info.format, None).then(|| sink::flatten::info_after(stream.info));
+        let stream = Stream {
+            info: flat.as_ref().unwrap_or(stream.info),
+            ..*stream
+        };
+        let sink = self.converted(&stream, choose, |after| {
             Ok(AnySink::Indexed(sink::images::create(path, after, &options)?))
-        })
+        })?;
+        Ok(sink::flatten::opaque(sink, self.to_string(), Box::new(holds)))
     }
 
     /// Creates the sink for frames in the formats that `choose` gives, behind that conversion.

@@ -11,7 +11,7 @@ mod stored;
 
 pub use encode::encoded;
 pub use naming::{Naming, is_target, kind_for};
-pub use stored::{accepts, nearest};
+pub use stored::{accepts, holds_opaque, nearest};
 
 use super::atomic_file::{AtomicFile, remove_left_overs};
 use super::ledger::{Outcome, PlainLedger, stated};

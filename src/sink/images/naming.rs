@@ -44,7 +44,7 @@ pub(super) enum Target {
 }
 
 /// The names of an output's files.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Naming {
     pub(super) place: Target,
     /// The kind of every file, if the user chose it; else each follows its frame's own file.

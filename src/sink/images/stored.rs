@@ -1,6 +1,7 @@
 //! Which samples each kind of file stores for frames of a format, and what must be converted before.
 
 use crate::frame::{Channel, ColourModel, PixelFormat};
+use crate::media::convert::flatten::flat_format;
 use crate::media::convert::integers_for;
 use crate::media::still::ImageKind;
 use image::ExtendedColorType;
@@ -120,6 +121,11 @@ pub fn nearest(kind: ImageKind, format: PixelFormat) -> Option<PixelFormat> {
     PixelFormat::from_name(name).filter(|&f| accepts(kind, f))
 }
 
+/// True for a format that files of `kind` hold but for its alpha: they hold the frames that are opaque.
+pub fn holds_opaque(kind: ImageKind, format: PixelFormat) -> bool {
+    format.has_alpha() && nearest(kind, format).is_none() && nearest(kind, flat_format(format)).is_some()
+}
+
 /// True if files of `kind` hold alpha beside some colours.
 fn holds_alpha(kind: ImageKind) -> bool {
     [true, false]
@@ -214,6 +220,8 @@ mod tests {
         }
         assert!(cannot_hold(Pgm, format("rgb48le")).contains("without losing colour;"));
         assert!(cannot_hold(Tga, format("rgb48le")).contains("without losing depth;"));
+        assert!(holds_opaque(Pfm, format("ya8")) && !holds_opaque(Png, format("rgba")));
+        assert!(!holds_opaque(Jpeg, format("rgba64le")) && !holds_opaque(Jpeg, format("rgb48le")));
         assert!(cannot_hold(Jpeg, format("rgba64le")).contains("depth and alpha; write PNG or TIFF"));
     }
 }

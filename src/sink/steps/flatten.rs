@@ -1,10 +1,11 @@
 //! Lays frames with alpha over a colour before they reach a sink.
 
 use super::step::{self, Step};
-use crate::frame::{ColourModel, Frame};
+use crate::frame::{ColourModel, Frame, PixelFormat};
 use crate::media::convert::flatten::{Background, flat_format, flatten};
 use crate::sink::{AnySink, SinkError, Written};
 use crate::source::StreamInfo;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The stream's facts as they are once frames are laid over a colour.
@@ -29,6 +30,34 @@ pub fn flattening(sink: AnySink, path: String, background: Background) -> AnySin
         },
         sink,
     )
+}
+
+/// Says of a format, and of the file that a frame comes from, whether the output holds it but for alpha.
+pub type HoldsOpaque = Box<dyn Fn(PixelFormat, Option<&Path>) -> bool + Send + Sync>;
+
+/// `sink` behind it: opaque frames that the sink `holds` but for their alpha come without it. Others stay as
+/// they are, for the sink to judge.
+pub fn opaque(sink: AnySink, path: String, holds: HoldsOpaque) -> AnySink {
+    step::behind(Opaque { path, holds }, sink)
+}
+
+struct Opaque {
+    path: String,
+    holds: HoldsOpaque,
+}
+
+impl Step for Opaque {
+    fn run(&self, frame: Frame) -> Result<Frame, SinkError> {
+        let file = frame.metadata.file.as_ref().map(|file| file.as_path());
+        if !(self.holds)(frame.format(), file) || !frame.is_opaque() {
+            return Ok(frame);
+        }
+        // Of any colour, since nothing of it is seen.
+        flatten(frame, Background([0; 3])).map_err(|e| SinkError::Unsupported {
+            path: self.path.clone(),
+            problem: e.to_string(),
+        })
+    }
 }
 
 /// True if the frame's channels are not one colour picture, and alpha is among them.

@@ -73,6 +73,12 @@ impl FfmpegStill {
             notes.push(Further::Pictures.sentence().to_owned());
         }
         notes.append(&mut source.findings().warnings);
+        // FFmpeg gives every palette an alpha, and PCX has none.
+        if kind == ImageKind::Pcx
+            && let Some(flat) = without_alpha(&frame)
+        {
+            frame = flat;
+        }
         if let Some(name) = metadata.selection.take()
             && let Some(flat) = without_alpha(&frame)
         {
@@ -164,7 +170,7 @@ fn pcx_metadata(path: &Path) -> io::Result<FileMetadata> {
     Ok(annotations::pcx::read(&header))
 }
 
-/// The picture without its alpha; `None` if it has none that FFmpeg gives of PSD files.
+/// The picture without its alpha; `None` if it has none that FFmpeg gives of PSD and PCX files.
 fn without_alpha(frame: &Frame) -> Option<Frame> {
     let format = frame.format();
     let to = PixelFormat::from_name(match format.name() {
