@@ -1,7 +1,7 @@
 //! Stills and sequences of them through the program: right pixels or a word about them, nothing lost in
 //! silence.
 
-use crate::common::{PROGRAM, ffmpeg, is_whole_matrix, names, said};
+use crate::common::{PROGRAM, ffmpeg, ffprobe, is_whole_matrix, names, said};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -181,6 +181,9 @@ fn images_are_recognised_by_their_content() {
     for (from, to, result) in [
         ("named.png", "upload", "named.out.png"),
         ("named.jpg", "photo.jpg.1", "jpeg.out.png"),
+        ("named.jpg", "IMG_1.HEIC", "jpeg.out.png"),
+        ("named.jpg", "photo.gif", "jpeg.out.png"),
+        ("named.jpg", "photo.dpx", "jpeg.out.png"),
     ] {
         fs::copy(at(from), at(to)).unwrap();
         filtered(&at(to), &at("out.png"), &["--strict", "--overwrite"]);
@@ -343,7 +346,7 @@ fn frame_buffers_are_no_more_than_frames() {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report.json");
     let report_name = report.to_str().unwrap();
-    // FFmpeg reads the others as videos of one frame.
+    // FFmpeg reads SGI as a video of one frame.
     for (name, workers) in [
         ("one.png", "1"),
         ("one.png", "64"),
@@ -374,12 +377,13 @@ fn frame_buffers_are_no_more_than_frames() {
         );
     }
     // Two pictures in a file are two frames.
-    if has_encoder("qoi") {
-        let (one, two) = (folder.path().join("one.qoi"), folder.path().join("two.qoi"));
+    for kind in ["dpx", "qoi"].into_iter().filter(|kind| has_encoder(kind)) {
+        let [one, two, both] =
+            ["one", "two", "both"].map(|name| folder.path().join(format!("{name}.{kind}")));
         picture(&one, "16x16", &["-pix_fmt", "rgb24"]);
         fs::write(&two, fs::read(&one).unwrap().repeat(2)).unwrap();
-        filtered(&two, &folder.path().join("both/"), &[]);
-        assert_eq!(fs::read_dir(folder.path().join("both")).unwrap().count(), 2);
+        filtered(&two, &both.join(""), &[]);
+        assert_eq!(fs::read_dir(&both).unwrap().count(), 2, "{kind}");
     }
 }
 
@@ -2087,6 +2091,21 @@ fn alpha_that_lets_nothing_through_is_none() {
     filtered(&at("p.pcx"), &at("p.png"), &["--strict"]);
     // Eight bits of red, green and blue.
     assert_eq!(fs::read(at("p.png")).unwrap()[24..26], [8, 2]);
+}
+
+/// Stills that FFmpeg decodes are image files, as others are.
+#[test]
+fn a_lone_dpx_has_the_options_and_the_name_of_a_still() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    picture(&at("s.dpx"), "16x12", &["-pix_fmt", "rgb24"]);
+    filtered(&at("s.dpx"), &at("s.mkv"), &["--fps", "24", "--encoder", "ffv1"]);
+    let rate = ["-v", "error", "-show_entries", "stream=r_frame_rate"];
+    let probed = ffprobe(&at("s.mkv"), &rate).stdout;
+    assert!(String::from_utf8_lossy(&probed).contains("r_frame_rate=24/1"));
+    filtered(&at("s.dpx"), &at("out/"), &["--frames", "0-0"]);
+    assert_eq!(names(&at("out")), ["s.dpx"]);
+    assert!(rgb(&at("out/s.dpx")) == rgb(&at("s.dpx")));
 }
 
 #[test]

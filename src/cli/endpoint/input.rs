@@ -92,15 +92,6 @@ impl Input {
         matches!(self, Input::Images(_))
     }
 
-    /// True for image files, and for a still that is read as a video of one picture.
-    pub(crate) fn is_still(&self) -> bool {
-        match self {
-            Input::Images(_) => true,
-            Input::Video(path) => listing::is_frame(path),
-            Input::Y4m(_) | Input::Raw(..) | Input::Synthetic(_) => false,
-        }
-    }
-
     /// True for a pattern of numbered image files, such as frames/%05d.png.
     pub(crate) fn is_pattern(&self) -> bool {
         let has_number = |path: &Path| matches!(Pattern::parse(path), Ok(Some(_)));

@@ -5,6 +5,7 @@
 //!  WebP  the size of RIFF        ICO   the last of its pictures
 //!  HDR   packed or plain rows    PCX   packed rows, 256 colours     EXR   the block that lies last
 //!  AVIF, JPEG 2000, JPEG XL      boxes, each kind of picture begins with one
+//!  QOI   the mark at its end     DPX   the size that the file states
 //! ```
 
 use super::formats::hdr::{self, Order};
@@ -34,6 +35,16 @@ pub(super) fn further(kind: ImageKind, path: &Path) -> io::Result<Option<Further
         ImageKind::Pcx => pcx_end(&mut input).map(|()| &[][..]),
         ImageKind::Exr => exr_end(&mut input).map(|()| &b"\x76\x2f\x31\x01"[..]),
         ImageKind::Avif | ImageKind::Jp2 | ImageKind::Jxl => return behind_boxes(&mut input),
+        ImageKind::Qoi => qoi_end(&mut input).map(|()| &b"qoif"[..]),
+        ImageKind::Dpx => {
+            let magic = dpx_end(&mut input);
+            let found = magic.and_then(|magic| Further::of(&mut input, &magic));
+            // Not every program states the size right.
+            return Ok(found
+                .ok()
+                .flatten()
+                .filter(|further| matches!(further, Further::Pictures)));
+        }
         _ => return Ok(None),
     };
     match found {
@@ -52,6 +63,33 @@ fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
 
 fn unknown<T>() -> io::Result<T> {
     Err(ErrorKind::InvalidData.into())
+}
+
+/// Goes to behind the mark at the end, which stands nowhere else in a QOI file.
+fn qoi_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    const END: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 1];
+    let mut file = Vec::new();
+    input.read_to_end(&mut file)?;
+    let end = file.windows(END.len()).position(|bytes| bytes == END);
+    let end = end.ok_or(ErrorKind::UnexpectedEof)? + END.len();
+    input.seek(SeekFrom::Start(end as u64)).map(|_| ())
+}
+
+/// Goes to the end of a DPX file that its header states, and gives what it begins with.
+fn dpx_end(input: &mut (impl BufRead + Seek)) -> io::Result<[u8; 4]> {
+    let magic = array::<4>(input)?;
+    input.seek(SeekFrom::Start(16))?;
+    let size = array::<4>(input)?;
+    let size = match &magic {
+        b"SDPX" => u32::from_be_bytes(size),
+        _ => u32::from_le_bytes(size),
+    };
+    // The smallest header.
+    if size < 1664 {
+        return unknown();
+    }
+    input.seek(SeekFrom::Start(size.into()))?;
+    Ok(magic)
 }
 
 /// Goes to behind IEND.

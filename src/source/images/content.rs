@@ -61,16 +61,31 @@ pub(super) fn is_picture(path: &Path) -> bool {
 /// Extensions of videos that are JPEG files one behind the other, perhaps a single one.
 const STREAMS: [&str; 2] = ["mjpeg", "mjpg"];
 
+/// True for files of a kind that FFmpeg reads, one behind the other: a video.
+pub(super) fn are_several(kind: ImageKind, path: &Path) -> bool {
+    let is_stream = matches!(kind, ImageKind::Dpx | ImageKind::Qoi);
+    is_stream && matches!(behind::further(kind, path), Ok(Some(Further::Pictures)))
+}
+
+/// True for a GIF file, which FFmpeg reads, whatever its name says.
+pub(super) fn is_gif(path: &Path) -> bool {
+    let mut head = [0; 6];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && matches!(&head, b"GIF87a" | b"GIF89a")
+}
+
 /// The kind of image that a file holds whose name tells none; `None` for several pictures one behind the
 /// other, which are a video.
 pub(super) fn nameless_still(path: &Path) -> Option<ImageKind> {
-    // Raw files of cameras are TIFF files whose first picture is a preview.
-    if is_stream(path) || ImageKind::is_other_picture(path) {
+    if is_stream(path) {
         return None;
     }
     let kind = kind_of(path).ok().flatten()?;
     let is_other = match kind {
-        ImageKind::Tiff => tiff::begins_with_preview(path),
+        // Raw files of cameras are TIFF files whose first picture is a preview.
+        ImageKind::Tiff => ImageKind::is_other_picture(path) || tiff::begins_with_preview(path),
+        // An animation of one picture.
+        ImageKind::Png if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("apng")) => true,
         ImageKind::Jpeg => File::open(path)
             .and_then(|file| jpeg::is_followed(&mut BufReader::new(file)))
             .unwrap_or_default(),

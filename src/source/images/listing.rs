@@ -2,7 +2,7 @@
 //! frames.
 
 use super::animated::{is_animated, is_animated_jpeg_xl};
-use super::content::{is_picture, nameless_still};
+use super::content::{are_several, is_gif, is_picture, nameless_still};
 use super::formats::tiff;
 use crate::media::still::names::as_text;
 use crate::media::still::pattern::Pattern;
@@ -132,36 +132,27 @@ impl Listing {
 }
 
 /// True if `input` is to be read as images: a directory, a pattern, a glob, or a file that is no animation
-/// and is an image by its extension or, where that is none of an image, by its content.
+/// and is an image by its extension or, where that is none of an image that is read in sequences, by its
+/// content.
 pub fn names_images(input: &Path) -> bool {
     if input.is_dir() {
         return true;
     }
     let named = ImageKind::read(input);
-    // A lone picture that FFmpeg reads has one frame, or is a video of several, which only these never are.
-    let is_own = |kind: ImageKind| kind.decoding() != Decoding::Ffmpeg;
     if input.is_file() {
-        let is_still = |kind| {
-            matches!(
-                kind,
-                ImageKind::Avif | ImageKind::Jp2 | ImageKind::Psd | ImageKind::Pcx
-            ) || is_own(kind)
+        let is_still = match named {
+            Some(kind) => !is_gif(input) && !are_several(kind, input),
+            None => nameless_still(input).is_some(),
         };
-        let kind = named.or_else(|| nameless_still(input));
-        return kind.is_some_and(is_still) && !is_animated(input);
+        return is_still && !is_animated(input) && !is_animated_jpeg_xl(input);
     }
     // A pipe cannot be opened twice, as a list of image files is.
     if input.exists() {
         return false;
     }
+    // What FFmpeg decodes may be a URL.
+    let is_own = |kind: ImageKind| kind.decoding() != Decoding::Ffmpeg;
     named.is_some_and(is_own) || is_glob(input) || matches!(Pattern::parse(input), Ok(Some(_)))
-}
-
-/// True for a file that is a frame of the sequence that a glob of such files names: an image file, and one
-/// with the extension of a still that is read as a video of one picture when it is given alone.
-pub fn is_frame(file: &Path) -> bool {
-    let is_named = || ImageKind::read(file).is_some() && file.is_file();
-    names_images(file) || is_named() && !is_animated(file) && !is_animated_jpeg_xl(file)
 }
 
 fn is_glob(input: &Path) -> bool {
@@ -845,10 +836,15 @@ mod tests {
             fs::write(empty.path().join(name), b"II*\0\x08\0\0\0").unwrap();
             assert_eq!(names_images(&empty.path().join(name)), is_image, "{name}");
         }
-        // Alone these are videos, and frames of a glob but for animations.
+        // What FFmpeg decodes is a still, too, but for animations, and the content comes before the name.
         for (name, bytes, is_one) in [
             ("a.dpx", &b"SDPX"[..], true),
             ("a.jxl", b"\xff\x0a\x41\x02", true),
+            ("IMG_1.HEIC", b"\xff\xd8\xff\xe0", true),
+            ("b.gif", b"Pf\n", true),
+            ("c.apng", b"\x89PNG\r\n\x1a\n", false),
+            ("b.png", b"GIF89a", false),
+            ("b.dng", b"II*\0\x08\0\0\0", false),
             (
                 "b.jxl",
                 b"\xff\x0a\x83\x05\x4d\x00\x20\x26\x08\x04\x01\x00",
@@ -858,7 +854,7 @@ mod tests {
         ] {
             let path = empty.path().join(name);
             fs::write(&path, bytes).unwrap();
-            assert_eq!((names_images(&path), is_frame(&path)), (false, is_one), "{name}");
+            assert_eq!(names_images(&path), is_one, "{name}");
         }
         fs::write(empty.path().join("clip"), b"\0\0\0\x1cftypisom").unwrap();
         assert!(!names_images(&empty.path().join("clip")));

@@ -82,7 +82,7 @@ pub(super) fn gather(names: &[OsString], output: &OsStr, alone: Alone) -> Result
     if inputs.len() == 1 && !alone.as_several(&inputs[0], output) {
         let input = inputs.remove(0);
         return match group(&input) {
-            Ok(Some(Group::Files(files))) if !files.iter().all(|file| listing::is_frame(file)) => {
+            Ok(Some(Group::Files(files))) if !files.iter().all(|file| listing::names_images(file)) => {
                 let held = format!(
                     "{} stands for {}",
                     input.name(),
@@ -227,7 +227,7 @@ fn is_video(path: &Path) -> bool {
 pub(super) fn output_of(input: &Input, folder: &Path, format: Option<&str>) -> Result<Output, Failure> {
     let shown = input.name();
     let refuse = |problem: &str| Err(Failure::Usage(format!("{shown}: {problem}")));
-    let is_still = input.is_still();
+    let is_still = input.is_images();
     let Some(name) = input.path().and_then(Path::file_name) else {
         return refuse("this has no name for an output; filter it by itself");
     };

@@ -51,7 +51,7 @@ impl OptionsByKind {
         arguments.engine.check()?;
         let mut items = Vec::new();
         for input in inputs {
-            let style = if input.is_still() {
+            let style = if input.is_images() {
                 &self.stills
             } else {
                 &self.videos
