@@ -1221,6 +1221,16 @@ fn what_a_demuxer_cannot_read_is_reported() {
         frames == 30 && said.contains("what comes behind is not read"),
         "{frames}: {said}"
     );
+    // Fewer frames than the length in the header would show.
+    for options in [&["-c:v", "mpeg4"][..], &["-c:v", "mpeg4", "-live", "1"]] {
+        let (frames, said) = spoilt("tail.mkv", options, |bytes, places| {
+            bytes[places[48].0 + 20..].fill(0);
+        });
+        assert!(
+            (48..50).contains(&frames) && said.contains("what comes behind is not read"),
+            "{options:?}: {frames}: {said}"
+        );
+    }
     for (name, options, percent, expected) in [
         (
             "tail.flv",

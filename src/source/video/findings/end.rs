@@ -2,7 +2,7 @@
 
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
-use crate::source::video::known::containers::{extent_of, has_blocks_behind};
+use crate::source::video::known::containers::{Behind, behind, extent_of};
 use crate::source::video::known::extent::Extent;
 use crate::source::video::known::fragments::breaks_off;
 use crate::source::video::known::jpeg_xl::JpegXl;
@@ -25,9 +25,12 @@ impl VideoSource {
         // Where Matroska is damaged, FFmpeg may pass over the rest of a cluster, or of the file.
         let mut has_left = false;
         let is_matroska = format.starts_with("matroska");
-        if extent == Extent::Whole && is_matroska {
-            has_left = has_blocks_behind(&self.file.path, self.findings.damage.reached);
-            if has_left || self.findings.damage.complaint.is_some() {
+        if is_matroska && matches!(extent, Extent::Whole | Extent::Unknown) {
+            let behind = behind(&self.file.path, self.findings.damage.reached);
+            has_left = behind == Behind::Blocks && extent == Extent::Whole;
+            if behind == Behind::NoElement {
+                extent = Extent::Broken;
+            } else if has_left || self.findings.damage.complaint.is_some() {
                 extent = Extent::Unknown;
             }
         }

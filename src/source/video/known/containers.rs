@@ -34,6 +34,10 @@ const SEGMENT_CHILDREN: [u32; 10] = [
     0xBF,
 ];
 
+/// What a cluster holds: Timestamp, SilentTracks, Position, PrevSize, BlockGroup, SimpleBlock,
+/// EncryptedBlock, Void, CRC-32.
+const CLUSTER_CHILDREN: [u32; 9] = [0xE7, 0x5854, 0xA7, 0xAB, 0xA0, 0xA3, 0xAF, 0xEC, 0xBF];
+
 /// How a page of an Ogg file begins.
 const PAGE: &[u8; 4] = b"OggS";
 
@@ -341,61 +345,99 @@ fn matroska(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64
     Ok(None)
 }
 
-/// True if the last cluster of a Matroska file has blocks that begin at `reached` or behind it, or what is no
-/// element; false where the file's sizes do not show that.
-pub(in crate::source::video) fn has_blocks_behind(path: &Path, reached: u64) -> bool {
-    let ask = || -> io::Result<bool> {
-        let mut file = BufReader::new(File::open(path)?);
-        blocks_behind(&mut file, reached)
-    };
-    ask().unwrap_or(false)
+/// What a Matroska file has behind the packets that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::source::video) enum Behind {
+    /// Nothing that its sizes show.
+    Nothing,
+    /// Blocks of its last cluster.
+    Blocks,
+    /// Bytes that are no element.
+    NoElement,
 }
 
-fn blocks_behind(file: &mut (impl Read + Seek), reached: u64) -> io::Result<bool> {
+/// What the Matroska file at `path` has from byte `reached` on, where the last packet ended.
+pub(in crate::source::video) fn behind(path: &Path, reached: u64) -> Behind {
+    let ask = || -> io::Result<Behind> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        // An element's head is all that is read of it.
+        behind_in(&mut BufReader::with_capacity(16, file), length, reached)
+    };
+    // Opening a pipe once more could wait for ever.
+    let asked = path.is_file().then(ask);
+    asked.and_then(Result::ok).unwrap_or(Behind::Nothing)
+}
+
+fn behind_in(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Result<Behind> {
     let mut at = |at: u64| -> io::Result<Element> {
         file.seek(SeekFrom::Start(at))?;
         element(file, at)
     };
     let end_of = |element: &Element| element.size.and_then(|size| element.content.checked_add(size));
     let Some(segment) = end_of(&at(0)?) else {
-        return Ok(false);
+        return Ok(Behind::Nothing);
     };
     let segment = at(segment)?;
-    let (Some(end), true) = (end_of(&segment), segment.id == SEGMENT) else {
-        return Ok(false);
+    if segment.id != SEGMENT {
+        return Ok(Behind::Nothing);
+    }
+    let (end, is_sized) = match end_of(&segment) {
+        Some(end) => (end, true),
+        None => (length, false),
     };
-    let mut last = None;
+    let broken_at = |place: u64| match place >= reached {
+        true => Behind::NoElement,
+        // FFmpeg found more behind it.
+        false => Behind::Nothing,
+    };
+    // The last cluster's content. One without a size goes on to the next element that is none of its own.
+    let (mut last, mut is_open) = (None, false);
     let mut place = segment.content;
     for _ in 0..MAX_ELEMENTS {
         if place >= end {
             break;
         }
-        let child = at(place)?;
-        let Some(next) = end_of(&child) else {
-            return Ok(false);
+        let child = match at(place) {
+            Ok(child) if SEGMENT_CHILDREN.contains(&child.id) => child,
+            Ok(child) if is_open && CLUSTER_CHILDREN.contains(&child.id) => child,
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Behind::Nothing),
+            _ => return Ok(broken_at(place)),
         };
-        if !SEGMENT_CHILDREN.contains(&child.id) || next > end {
-            return Ok(place >= reached);
+        let next = end_of(&child);
+        match next {
+            // The file was cut off.
+            Some(next) if next > end && !is_sized => return Ok(Behind::Nothing),
+            Some(next) if next > end => return Ok(broken_at(place)),
+            Some(next) => place = next,
+            None if child.id == CLUSTER => place = child.content,
+            None => return Ok(Behind::Nothing),
         }
         if child.id == CLUSTER {
-            last = Some((child.content, next));
+            is_open = next.is_none();
+            last = Some((child.content, next.unwrap_or(end)));
         }
-        place = next;
     }
     let Some((mut place, end)) = last else {
-        return Ok(false);
+        return Ok(Behind::Nothing);
     };
-    while place < end {
-        let Ok(child) = at(place) else {
-            return Ok(place >= reached);
+    for _ in 0..MAX_ELEMENTS {
+        if place >= end {
+            break;
+        }
+        let child = match at(place) {
+            Ok(child) if CLUSTER_CHILDREN.contains(&child.id) => child,
+            // A cluster without a size is over.
+            Ok(child) if is_open && SEGMENT_CHILDREN.contains(&child.id) => break,
+            _ => return Ok(broken_at(place)),
         };
         match end_of(&child).filter(|&next| next <= end) {
-            Some(_) if BLOCKS.contains(&child.id) && place >= reached => return Ok(true),
+            Some(_) if BLOCKS.contains(&child.id) && place >= reached => return Ok(Behind::Blocks),
             Some(next) => place = next,
-            None => return Ok(place >= reached),
+            None => return Ok(broken_at(place)),
         }
     }
-    Ok(false)
+    Ok(Behind::Nothing)
 }
 
 #[cfg(test)]
@@ -471,6 +513,55 @@ mod tests {
         unknown.truncate(12);
         unknown.extend([0x1F, 0x43, 0xB6, 0x75, 0xFF, 1, 2, 3]);
         assert_eq!(end(&unknown), None);
+    }
+
+    #[test]
+    fn what_is_no_element_of_matroska_is_found() {
+        let block = |content: &[u8]| [&[0xA3, 0x80 | content.len() as u8][..], content].concat();
+        // Sizes of the segment and of the clusters are stated or not.
+        for (segment_size, cluster_size) in [(true, true), (false, true), (false, false)] {
+            let size = |is_stated: bool, bytes: usize| if is_stated { 0x80 | bytes as u8 } else { 0xFF };
+            let blocks = [&[0xE7, 0x81, 0][..], &block(&[7; 20]), &block(&[7; 20])].concat();
+            let head = [0x1F, 0x43, 0xB6, 0x75, size(cluster_size, blocks.len())];
+            let cluster = [&head[..], &blocks].concat();
+            // Void stands for what comes behind the clusters.
+            let content = [&cluster[..], &cluster, &[0xEC, 0x83, 1, 2, 3]].concat();
+            let mut file = vec![0x1A, 0x45, 0xDF, 0xA3, 0x82, 1, 2, 0x18, 0x53, 0x80, 0x67];
+            // In two bytes, since it may be longer than 126.
+            file.extend(match segment_size {
+                true => [0x40, content.len() as u8],
+                false => [0x7F, 0xFF],
+            });
+            file.extend(&content);
+            let end_of_blocks = file.len() - 5;
+            let ask = |bytes: &[u8], reached: usize| {
+                behind_in(&mut Cursor::new(bytes), bytes.len() as u64, reached as u64).ok()
+            };
+            let what = (segment_size, cluster_size);
+            assert_eq!(ask(&file, end_of_blocks), Some(Behind::Nothing), "{what:?}");
+            assert_eq!(ask(&file, end_of_blocks - 22), Some(Behind::Blocks), "{what:?}");
+            // From within the last block on, from within the one before, and behind the cluster alone.
+            for zeros in [5 + 4, 5 + 22 + 4, 5] {
+                let mut zeroed = file.clone();
+                let from = file.len() - zeros;
+                zeroed[from..].fill(0);
+                assert_eq!(ask(&zeroed, from), Some(Behind::NoElement), "{what:?}, {zeros}");
+                // A reader that found something behind them has passed over them.
+                assert_eq!(
+                    ask(&zeroed, file.len() + 1),
+                    Some(Behind::Nothing),
+                    "{what:?}, {zeros}"
+                );
+            }
+            // Another element's name in place of a block's.
+            let mut renamed = file.clone();
+            renamed[end_of_blocks - 22] = 0x86;
+            assert_eq!(
+                ask(&renamed, end_of_blocks - 22),
+                Some(Behind::NoElement),
+                "{what:?}"
+            );
+        }
     }
 
     #[test]
