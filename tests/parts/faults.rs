@@ -122,6 +122,8 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
     let input = video(folder.path());
     let job = Job::plan(&input, "joined.mkv", &OPTIONS);
     let parts = job.folder.join("parts");
+    // Copied by what leaves out empty folders.
+    std::fs::remove_dir(&parts).unwrap();
     let join = || refused(&["join", text(&job.folder)], 1);
     job.make([0, 2, 3]);
     let missing = join();
@@ -210,6 +212,21 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
         );
     }
     std::fs::write(record(3), &text_of).unwrap();
+    // What is no file stands in a record's place: the part is made again.
+    for spoil in [
+        ["ln", "-s", "/dev/zero"].as_slice(),
+        &["mkfifo"],
+        &["mkdir"],
+        &["truncate", "-s", "20G"],
+    ] {
+        std::fs::remove_file(record(5)).unwrap();
+        let spoilt = Command::new(spoil[0]).args(&spoil[1..]).arg(record(5)).status();
+        assert!(spoilt.unwrap().success());
+        let status = done(&["status", text(&job.folder)]);
+        assert!(status.contains("part 5: "), "{spoil:?}: {status}");
+        job.make([5]);
+        assert!(record(5).is_file(), "{spoil:?}");
+    }
     assert!(!job.output.exists());
     done(&["join", text(&job.folder), "--keep-parts"]);
     // What is there is not made again.

@@ -89,8 +89,12 @@ pub(crate) fn each_line<P: LineError>(
 /// The whole file at `path` as text; `None` if it is longer than `most` bytes or is no text.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<Option<String>> {
     // Checked before it is opened, because opening a pipe waits for its writer.
-    if !path.metadata()?.is_file() {
+    let facts = path.metadata()?;
+    if !facts.is_file() {
         return Err(io::Error::other("it is no regular file"));
+    }
+    if facts.len() > most {
+        return Ok(None);
     }
     let mut bytes = Vec::new();
     let read = File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;

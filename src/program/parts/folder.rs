@@ -4,6 +4,7 @@ use super::identity::written_at;
 use super::plan::FORMAT;
 use super::{Data, Digest, ImageFile, Plan, Record};
 use crate::engine::none;
+use crate::filter::text_file;
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ use std::time::{Duration, SystemTime};
 
 /// How old a temporary file is that nobody works on any more.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Bytes of the longest plan or record that is read: one of some ten million frames.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// A job folder that has a plan.
 #[derive(Debug, Clone)]
@@ -129,7 +133,7 @@ impl JobFolder {
         let job = JobFolder {
             root: root.to_owned(),
         };
-        fs::create_dir_all(job.parts()).map_err(failed("write", &job.parts()))?;
+        job.make_parts()?;
         match job.publish(&job.plan_path(), plan, "plan")? {
             Published::First => Ok(job),
             Published::Late if job.plan()?.id == plan.id => Ok(job),
@@ -172,6 +176,11 @@ impl JobFolder {
     /// Where data and records are.
     pub fn parts(&self) -> PathBuf {
         self.root.join("parts")
+    }
+
+    /// Makes the folder of parts where it is missing: what copies a job may leave out empty folders.
+    pub fn make_parts(&self) -> Result<(), JobError> {
+        fs::create_dir_all(self.parts()).map_err(failed("write", &self.parts()))
     }
 
     /// Where the record of a part is.
@@ -307,11 +316,7 @@ impl JobFolder {
 
     /// Forgets that the parts were joined, so that the output is made anew.
     pub fn forget_joined(&self) -> Result<(), JobError> {
-        let path = self.joined_path();
-        match fs::remove_file(&path) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(failed("write", &path)(cause)),
-            _ => Ok(()),
-        }
+        make_room(&self.joined_path())
     }
 
     /// What became of the output. Files of the recorded length that were written at the recorded time are not
@@ -353,12 +358,14 @@ impl JobFolder {
     fn recorded_images(&self, plan: &Plan) -> Result<Vec<ImageFile>, JobError> {
         let mut files = Vec::new();
         for part in 0..plan.parts.len() {
-            if let Some(Record {
-                data: Data::Images(images),
-                ..
-            }) = read_json(&self.record_path(part))?
-            {
-                files.extend(images);
+            match read_json(&self.record_path(part)) {
+                Ok(Some(Record {
+                    data: Data::Images(images),
+                    ..
+                })) => files.extend(images),
+                // A broken record is its part's concern.
+                Ok(_) | Err(JobError::Foreign { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(files)
@@ -398,12 +405,7 @@ impl JobFolder {
                     return Ok(Published::Late);
                 }
                 // What counts for nothing makes room.
-                _ => match fs::remove_file(&path) {
-                    Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                        return Err(failed("write", &path)(cause));
-                    }
-                    _ => {}
-                },
+                _ => make_room(&path)?,
             }
         }
         Err(JobError::Foreign {
@@ -415,12 +417,9 @@ impl JobFolder {
     /// Makes the record of a part in place of any other.
     pub fn replace_record(&self, record: &Record) -> Result<(), JobError> {
         let path = self.record_path(record.part);
-        match fs::remove_file(&path) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(failed("write", &path)(cause)),
-            _ => self
-                .publish(&path, record, &format!("{:05}", record.part))
-                .map(|_| ()),
-        }
+        make_room(&path)?;
+        self.publish(&path, record, &format!("{:05}", record.part))
+            .map(|_| ())
     }
 
     /// Removes the data of a record that came late.
@@ -478,6 +477,7 @@ impl JobFolder {
             }
         }
         let mut removed = Vec::new();
+        self.make_parts()?;
         for entry in fs::read_dir(&folder).map_err(failed("read", &folder))? {
             let entry = entry.map_err(failed("read", &folder))?;
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -541,17 +541,37 @@ fn file_problem(path: &Path, digest: &Digest, reading: Reading) -> Result<Option
 
 /// Reads a file of ours; `None` if there is none.
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, JobError> {
-    let text = match fs::read(path) {
-        Ok(text) => text,
+    let foreign = |problem: String| JobError::Foreign {
+        path: path.display().to_string(),
+        problem,
+    };
+    let text = match text_file::read(path, MOST_BYTES) {
+        Ok(Some(text)) => text,
+        Ok(None) => {
+            return Err(foreign(format!(
+                "it is no text of up to {} GiB",
+                MOST_BYTES >> 30
+            )));
+        }
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) if cause.kind() == io::ErrorKind::Other => return Err(foreign(cause.to_string())),
         Err(cause) => return Err(failed("read", path)(cause)),
     };
-    serde_json::from_slice(&text)
+    serde_json::from_str(&text)
         .map(Some)
-        .map_err(|cause| JobError::Foreign {
-            path: path.display().to_string(),
-            problem: format!("it is not what framepipe writes there: {cause}"),
-        })
+        .map_err(|cause| foreign(format!("it is not what framepipe writes there: {cause}")))
+}
+
+/// Removes what stands in a record's place: a file of any kind, or an empty folder.
+fn make_room(path: &Path) -> Result<(), JobError> {
+    let removed = match path.is_dir() && !path.is_symlink() {
+        true => fs::remove_dir(path),
+        false => fs::remove_file(path),
+    };
+    match removed {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(failed("write", path)(cause)),
+        _ => Ok(()),
+    }
 }
 
 /// What is between the dots in the name of a temporary file of a process of this machine.

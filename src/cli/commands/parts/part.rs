@@ -150,6 +150,7 @@ fn make_one(
     stop: &Stop,
 ) -> Result<(Record, Published), Failure> {
     let began = Instant::now();
+    job.make_parts().map_err(super::job_failure)?;
     let extension = plan.output.extension().unwrap_or_default().to_string_lossy();
     let work = match plan.output_kind {
         OutputKind::Images => plan.output.clone(),
