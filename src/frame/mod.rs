@@ -29,7 +29,7 @@ pub use memory::{
 };
 pub use remarks::Remarks;
 #[doc(hidden)]
-pub use stall_timeout::{StallTimeout, is_closed, open_without_waiting, wait_a_tick};
+pub use stall_timeout::{StallTimeout, WaitLimit, is_closed, open_without_waiting, wait_a_tick};
 #[cfg(feature = "images")]
 pub(crate) use time::gcd;
 pub use time::{BadRate, InvalidPoint, Point, Rational, Skipped, parse_rate};

@@ -42,6 +42,15 @@ pub fn wait_a_tick(file: impl AsFd, wanted: PollFlags) -> io::Result<bool> {
     }
 }
 
+/// What ends the waits for an input that is opened.
+#[derive(Debug, Clone, Default)]
+pub struct WaitLimit {
+    /// How long it may be silent; `None` waits for ever.
+    pub timeout: Option<Duration>,
+    /// Its closing ends them at once.
+    pub stop: Option<Receiver<()>>,
+}
+
 /// How long an input may stall: until the run is stopped, or for so long.
 #[derive(Debug)]
 pub struct StallTimeout {
@@ -67,6 +76,15 @@ impl StallTimeout {
             }),
             limit,
         }
+    }
+
+    /// Waits that end by `limit`.
+    pub fn by(limit: &WaitLimit) -> StallTimeout {
+        let timeout = StallTimeout::new(limit.timeout);
+        if let Some(stop) = &limit.stop {
+            timeout.watch(stop);
+        }
+        timeout
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

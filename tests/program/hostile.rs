@@ -522,6 +522,17 @@ fn stalled_pipes_end_by_a_signal_and_by_the_clock() {
     assert!(said(&done).contains("--timeout"), "{}", said(&done));
     drop(pipe);
     assert!(!Path::new(&out).exists() && folder.left_over().is_empty());
+    // A matte to which nobody writes.
+    for matte in ["m", "m.y4m"] {
+        let matte = folder.name(matte);
+        assert!(Command::new("mkfifo").arg(&matte).status().unwrap().success());
+        let arguments = ["filter", &video, &out, "--filter", "soft", "--matte", &matte];
+        let child = framepipe(&arguments).spawn().unwrap();
+        begun(&folder);
+        signal(&child, "TERM");
+        assert_eq!(ends(child).status.code(), Some(130), "{matte}");
+        assert!(folder.left_over().is_empty(), "{matte}");
+    }
     // A reader that has fallen asleep.
     let arguments = [
         "filter",

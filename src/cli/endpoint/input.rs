@@ -172,9 +172,10 @@ impl Input {
             return Err(Failure::Usage((*refusal).to_owned()));
         }
         let (mut files, mut failures) = (None, None);
+        let limit = reading.limit();
         let source = match self {
-            Input::Y4m(path) => AnySource::Stream(source::y4m::open(path, reading.timeout)?),
-            Input::Raw(spec, path) => source::raw::open(path, spec, reading.timeout)?,
+            Input::Y4m(path) => AnySource::Stream(source::y4m::open(path, Some(&limit))?),
+            Input::Raw(spec, path) => source::raw::open(path, spec, Some(&limit))?,
             Input::Synthetic(spec) => source::synthetic::open(spec)?,
             Input::Images(path) => {
                 let options = ImageSourceOptions {
@@ -209,7 +210,7 @@ impl Input {
                         "an animated WebP has one stream; leave --stream out".to_owned(),
                     ));
                 }
-                match source::y4m::recognised(path, reading.timeout)? {
+                match source::y4m::recognised(path, Some(&limit))? {
                     Recognised::Y4m(_) if reading.stream.is_some_and(|stream| stream != 0) => {
                         return Err(Failure::Usage(
                             "a y4m stream has one stream; leave --stream out".to_owned(),

@@ -170,6 +170,7 @@ impl ReadingArguments {
                 max_pixels: Some(self.most_pixels()),
             },
             timeout: self.timeout.or(self.untrusted.then_some(UNTRUSTED_PATIENCE)),
+            stop: None,
             decoders: None,
             pipe: None,
         }

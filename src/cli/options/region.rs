@@ -223,6 +223,7 @@ impl Run<'_> {
     fn open(&self, matte: &Input) -> Result<(MatteReader, Pairing), Failure> {
         let mut options = self.reading.options(None);
         options.stream = None;
+        options.stop = Some(self.stop.abandoned().clone());
         if matches!(matte, Input::Video(_)) {
             options.threads = self.reading.decoder_threads(true);
         }
@@ -237,7 +238,11 @@ impl Run<'_> {
             is_matte: true,
             ..FileChoice::default()
         };
-        let opened = matte.open(None, &options, &choice)?;
+let opened = matte.open(None, &options, &choice);
+        let opened = opened.map_err(|failure| match self.stop.is_abandon_asked() {
+            true => Failure::Interrupted,
+            false => failure,
+        })?;
         if let Some(files) = &opened.files {
             check_files(files, self.output.0, self.output.1)?;
         }

@@ -1,6 +1,6 @@
 //! Where a source of bytes reads: a file, a named pipe, or standard input.
 
-use crate::frame::{StallTimeout, Stopped, open_without_waiting, wait_a_tick};
+use crate::frame::{StallTimeout, Stopped, WaitLimit, open_without_waiting, wait_a_tick};
 use crate::source::{SourceError, Supply};
 use crate::wording::counted;
 use rustix::event::PollFlags;
@@ -110,10 +110,11 @@ impl ByteReader {
         self.length
     }
 
-    /// Ends every wait after `timeout`.
-    pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) {
-        self.timeout = timeout;
-        self.stall_timeout = StallTimeout::new(timeout);
+    /// Ends every wait by `limit`.
+    pub(super) fn set_limit(&mut self, limit: Option<&WaitLimit>) {
+        let limit = limit.cloned().unwrap_or_default();
+        self.stall_timeout = StallTimeout::by(&limit);
+        self.timeout = limit.timeout;
     }
 
     /// An error if the file ends before it should by the length that it had when it was opened.

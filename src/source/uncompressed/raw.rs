@@ -5,7 +5,7 @@ use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::excess::Excess;
 use crate::frame::{
     BadRate, Buffer, Frame, Layout, LayoutError, Metadata, PixelFormat, Rational, Remarks,
-    UnknownPixelFormat, parse_rate,
+    UnknownPixelFormat, WaitLimit, parse_rate,
 };
 use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::wording::counted;
@@ -15,7 +15,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 use std::time::Instant;
 
 /// The geometry of raw frames: `raw:1920x1080:yuv420p:30`. The frame rate is 25 if it is left out.
@@ -121,9 +120,9 @@ pub(in crate::source) fn metadata(index: u64) -> Metadata {
 /// Opens raw frames: a regular file is read by several threads, a pipe (or "-") in order.
 ///
 /// A file that does not hold a whole number of frames is refused at once.
-pub fn open(path: &Path, spec: &RawSpec, timeout: Option<Duration>) -> Result<AnySource, SourceError> {
+pub fn open(path: &Path, spec: &RawSpec, limit: Option<&WaitLimit>) -> Result<AnySource, SourceError> {
     let mut reader = ByteReader::open(path)?;
-    reader.set_timeout(timeout);
+    reader.set_limit(limit);
     let frame_bytes = spec.layout.size() as u64;
     let label = reader.label().to_owned();
     match reader.length() {

@@ -3,13 +3,14 @@
 
 use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::excess::Excess;
-use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
+use crate::frame::{
+    Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks, WaitLimit,
+};
 use crate::source::{Source, SourceError, StreamInfo, Supply};
 use crate::wording::counted;
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
-use std::time::Duration;
 use std::time::Instant;
 
 /// The first word of every stream.
@@ -201,10 +202,10 @@ struct Y4m {
 
 /// Opens a YUV4MPEG2 file, or standard input for "-", and reads its header.
 ///
-/// From a pipe this waits for the header; only the wait for frames can be stopped.
-pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, SourceError> {
+/// From a pipe this waits for the header, until `limit` ends that.
+pub fn open(path: &Path, limit: Option<&WaitLimit>) -> Result<Box<dyn Source>, SourceError> {
     let mut reader = ByteReader::open(path)?;
-    reader.set_timeout(timeout);
+    reader.set_limit(limit);
     stream(reader)
 }
 
@@ -228,13 +229,13 @@ pub enum Recognised {
 
 /// Looks for a y4m stream under a name that does not tell it: FFmpeg reads not all of them, and says less. No
 /// byte of a pipe is taken.
-pub fn recognised(path: &Path, timeout: Option<Duration>) -> Result<Recognised, SourceError> {
+pub fn recognised(path: &Path, limit: Option<&WaitLimit>) -> Result<Recognised, SourceError> {
     let is_pipe = path.metadata().is_ok_and(|facts| facts.file_type().is_fifo());
     if !(path.is_file() || is_pipe) {
         return Ok(Recognised::Other(None));
     }
     let mut reader = ByteReader::open(path)?;
-    reader.set_timeout(timeout);
+    reader.set_limit(limit);
     let magic = MAGIC.as_bytes();
     let may_become = |start: &[u8], magic: &[u8]| start.starts_with(&magic[..magic.len().min(start.len())]);
     let is_enough = |start: &[u8]| {

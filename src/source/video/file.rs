@@ -2,7 +2,7 @@
 
 use super::known::containers::extent_of;
 use super::known::extent::Extent;
-use crate::frame::StallTimeout;
+use crate::frame::{StallTimeout, WaitLimit};
 use crate::media::ffmpeg::{Access, AvError, AvFormat, Demuxer, OpenFailure};
 #[cfg(feature = "images")]
 use crate::media::still::{Decoding, ImageKind};
@@ -12,7 +12,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Advice when a file holds no video.
 const NO_VIDEO: &str = "give a video file, an image or a directory of images";
@@ -25,8 +24,8 @@ pub(super) struct InputFile {
     pub(super) name: String,
     /// The files and protocols that may be opened for it.
     pub(super) access: Access,
-    /// How long it may be silent; `None` waits for ever.
-    pub(super) timeout: Option<Duration>,
+    /// What ends the waits for it.
+    pub(super) limit: WaitLimit,
     /// The pipe that the path names, if it is open already.
     pub(super) pipe: Option<Arc<File>>,
 }
@@ -34,7 +33,7 @@ pub(super) struct InputFile {
 impl InputFile {
     /// Opens it with FFmpeg's demuxer for its content.
     pub(super) fn open(&self) -> Result<Demuxer, SourceError> {
-        let (path, access, timeout) = (self.path.as_path(), self.access, self.timeout);
+        let (path, access, timeout) = (self.path.as_path(), self.access, self.limit.timeout);
         let invalid = |problem: String| self.invalid(problem);
         if !access.urls
             && let Err(cause) = path.metadata()
@@ -50,7 +49,7 @@ impl InputFile {
             });
         }
         is_within_a_packet(path)?;
-        let opened = Demuxer::open(path, access, timeout, self.pipe.as_deref());
+        let opened = Demuxer::open(path, access, Some(&self.limit), self.pipe.as_deref());
         let demuxer = opened.map_err(|failure| match failure {
             OpenFailure::Refused(problem) => invalid(problem),
             OpenFailure::TimedOut => invalid(StallTimeout::sentence(timeout)),

@@ -34,8 +34,9 @@ pub use parallel::{Consent, Decoders, Place, open};
 pub use crate::media::ffmpeg::version_name as ffmpeg_version;
 
 use super::{Access, CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
-use crate::frame::{Frame, Remarks};
+use crate::frame::{Frame, Remarks, WaitLimit};
 use crate::media::ffmpeg::{Decoder, Picture};
+use crossbeam_channel::Receiver;
 use decoding::{FrameMaker, InputStream};
 use file::InputFile;
 use findings::Findings;
@@ -58,10 +59,22 @@ pub struct VideoSourceOptions {
     pub access: Access,
     /// How long the input may be silent; `None` waits for ever.
     pub timeout: Option<Duration>,
+    /// Ends the wait for its beginning when it is closed.
+    pub stop: Option<Receiver<()>>,
     /// The pipe that the path names, if it is open already.
     pub pipe: Option<Arc<File>>,
     /// Several decoders for one file; `None` has one. For [`open`] alone.
     pub decoders: Option<Decoders>,
+}
+
+impl VideoSourceOptions {
+    /// What ends the waits for it.
+    pub fn limit(&self) -> WaitLimit {
+        WaitLimit {
+            timeout: self.timeout,
+            stop: self.stop.clone(),
+        }
+    }
 }
 
 /// Frames of one video stream of a media file.

@@ -28,7 +28,7 @@ impl VideoSource {
                 max_pixels: Some(most_pixels),
                 ..options.access
             },
-            timeout: options.timeout,
+            limit: options.limit(),
             pipe: options.pipe.clone(),
         };
         let demuxer = file.open()?;

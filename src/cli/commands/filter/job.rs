@@ -80,14 +80,17 @@ impl Single<'_> {
         }
     }
 
-    /// Opens the input and checks what it holds.
-    pub(super) fn open(&self) -> Result<Opened, Failure> {
+    /// Opens the input and checks what it holds. `stop` ends the wait for it, where signals are handled.
+    pub(super) fn open(&self, stop: Option<&Stop>) -> Result<Opened, Failure> {
         let rate = self.input.rate_for(&self.output, self.reading.fps);
         let choice = self.file_choice()?;
-        let options = self.reading_options(choice.range);
+        let options = self.reading_options(choice.range, stop);
         let opened = self.input.open(rate, &options, &choice);
         if matches!(opened, Err(Failure::NothingToDo)) {
             self.say(&self.nothing_to_do());
+        }
+        if stop.is_some_and(Stop::is_abandon_asked) {
+            return Err(Failure::Interrupted);
         }
         let mut opened = opened?;
         if self.takes_all(choice.range) && !self.is_of_several() {
@@ -495,7 +498,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
     if arguments.dry_run {
         let stop = Stop::new();
         interrupt::watch(&stop, arguments.quiet > 0, Policy::discarding())?;
-        let opened = single.open()?;
+        let opened = single.open(Some(&stop))?;
         OwnFiles::create(arguments)?;
         let budget = MemoryBudget::new(arguments.max_memory);
         let plan = single.plan(opened, &EnginePool::default(), &budget, &stop)?;
@@ -511,7 +514,7 @@ fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), F
     let arguments: &FilterArguments = single;
     let is_wanted = !arguments.reports.is_empty() || arguments.trace.trace.is_some();
     let origin = is_wanted.then(origin::here);
-    let opened = match single.open() {
+    let opened = match single.open(None) {
         Err(Failure::NothingToDo) => return single.write_of_nothing(remarks, origin),
         opened => opened?,
     };

@@ -135,7 +135,7 @@ impl FilterArguments {
     /// Opens the whole of what the job reads, for the streams besides the picture.
     pub(in crate::cli) fn open_for_join(&self) -> Result<(StreamInfo, Option<VideoSink>), Failure> {
         let single = self.single()?;
-        let opened = single.open()?;
+        let opened = single.open(None)?;
         let info = opened.source.info().clone();
         let sink = match &single.output {
             Output::Video(path) => Some(self.encoding.video_sink(path, &info, self.reading.strict)?),
@@ -247,7 +247,7 @@ fn try_output(arguments: &FilterArguments) -> Result<(), Failure> {
     let single = arguments.single()?;
     if let Output::Video(_) = &single.output {
         let budget = MemoryBudget::new(arguments.max_memory);
-        single.plan(single.open()?, &EnginePool::default(), &budget, &Stop::new())?;
+        single.plan(single.open(None)?, &EnginePool::default(), &budget, &Stop::new())?;
     }
     Ok(())
 }
@@ -465,7 +465,7 @@ pub(in crate::cli) fn make(
     arguments.check_card()?;
     let caveats = arguments.accepted_caveats()?;
     arguments.engine.begin(&arguments.filtering.chain());
-    let opened = single.open()?;
+    let opened = single.open(Some(stop))?;
     if arguments.pinned(&opened.info)? != filters {
         return Err(Failure::Usage(
             "the filters come out as other integers than in the plan: another version of framepipe made it, \

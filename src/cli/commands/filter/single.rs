@@ -351,7 +351,7 @@ impl<'a> Single<'a> {
 
     /// How `range` of a video is read. Of a card's decoders frames go to the engine as they are, so that they
     /// are taken by themselves only where nothing but the card looks at a frame.
-    pub(super) fn reading_options(&self, range: TimeRange) -> VideoSourceOptions {
+    pub(super) fn reading_options(&self, range: TimeRange, stop: Option<&Stop>) -> VideoSourceOptions {
         let goes_straight = !self.filtering.fields
             && !self.region.is_given()
             && !self.comparison.is_given()
@@ -363,6 +363,7 @@ impl<'a> Single<'a> {
                 self.filtering.chain(),
                 range,
             ),
+            stop: stop.map(|stop| stop.abandoned().clone()),
             ..self.reading.options(self.decoder_threads())
         }
     }

@@ -15,7 +15,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 /// What FFmpeg may open for an input, and how large its pictures may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -134,7 +133,7 @@ impl Gate {
         context: *mut ffi::AVFormatContext,
         (path, name): (&Path, &CStr),
         access: Access,
-        limit: Option<Duration>,
+        patience: StallTimeout,
     ) -> Box<Gate> {
         // SAFETY: the context is allocated and not open yet, so that nobody else uses it. The gate is boxed
         // and outlives the context; the list is FFmpeg's own copy.
@@ -144,7 +143,7 @@ impl Gate {
                 access,
                 open: (*context).io_open,
                 refused: Mutex::default(),
-                patience: StallTimeout::new(limit),
+                patience,
             });
             let opaque = ptr::from_ref(&*gate).cast_mut().cast::<c_void>();
             (*context).opaque = opaque;

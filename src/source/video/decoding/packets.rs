@@ -99,7 +99,7 @@ impl VideoSource {
         loop {
             let read = self.input.demuxer.read(&mut self.input.packet);
             if self.input.demuxer.timed_out() {
-                return Err(self.file.invalid(StallTimeout::sentence(self.file.timeout)));
+                return Err(self.file.invalid(StallTimeout::sentence(self.file.limit.timeout)));
             }
             if let Some(why) = self.input.demuxer.refused() {
                 return Err(self.file.invalid(why));

@@ -139,7 +139,7 @@ fn plan(arguments: &FilterArguments, items: &[Item<'_>], caveats: &Remarks) -> R
         let stop = jobs
             .begin(number, Policy::discarding())
             .ok_or(Failure::Interrupted)?;
-        let opened = item.single.open();
+        let opened = item.single.open(Some(&stop));
         let planned = opened.and_then(|opened| item.single.plan(opened, &engines, &budget, &stop));
         jobs.end(number);
         match planned {
@@ -267,7 +267,7 @@ impl Batch<'_> {
     }
 
     fn filter(&self, number: usize, item: &Item<'_>, stop: &Stop, form: Form) -> Result<Finished, Failure> {
-        let opened = item.single.open()?;
+        let opened = item.single.open(Some(stop))?;
         let counters = self.progress.begin(number);
         let info = opened.source.info();
         let shown = BatchJobProgress {

@@ -17,7 +17,7 @@ use super::chained::is_chained;
 use super::clock::{Clock, ClockKind, Jumps, Times};
 use super::list;
 use super::metadata_limit;
-use crate::frame::{Rational, open_without_waiting};
+use crate::frame::{Rational, StallTimeout, WaitLimit, open_without_waiting};
 use crate::media::ffmpeg::io::memory_io::MemoryFile;
 use crate::media::ffmpeg::io::pipe_io::PipeFile;
 use crate::media::ffmpeg::log::TransportFault;
@@ -30,7 +30,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::time::Duration;
 use streams::leads;
 
 /// Bytes of a path or URL as FFmpeg takes them. A path that exists is marked as a file, so that a colon in it
@@ -156,12 +155,12 @@ enum Reading {
 unsafe impl Send for Demuxer {}
 
 impl Demuxer {
-    /// Opens `path` and reads enough of it to know its streams. It may open what `access` allows; `limit` is
-    /// how long it may wait for a pipe or a network. `pipe` is what `path` names, where that is open already.
+    /// Opens `path` and reads enough of it to know its streams. It may open what `access` allows; `limit`
+    /// ends its waits for a pipe or a network. `pipe` is what `path` names, where that is open already.
     pub(crate) fn open(
         path: &Path,
         access: Access,
-        limit: Option<Duration>,
+        limit: Option<&WaitLimit>,
         pipe: Option<&File>,
     ) -> Result<Demuxer, OpenFailure> {
         init();
@@ -170,12 +169,13 @@ impl Demuxer {
         if is_playlist && !access.playlists {
             return Err(OpenFailure::Refused(Access::refusal("hls")));
         }
+        let patience = limit.map_or_else(|| StallTimeout::new(None), StallTimeout::by);
         let listed = match access.playlists && list::is_list(path) {
             true => list::files(path).map_err(OpenFailure::Refused)?,
             false => Vec::new(),
         };
         let context = allocate()?;
-        let gate = Gate::install(context, (path, &name), access, limit);
+        let gate = Gate::install(context, (path, &name), access, patience);
         let max_pixels = access.max_pixels;
         let mut reading = Reading::Own;
         // A file is sought in; whatever else has a name here is read as it comes.
