@@ -230,6 +230,25 @@ fn what_a_list_names_and_is_not_read_is_said() {
         let done = run(&[name, "a.mkv"], &["--strict"]);
         assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
     }
+    // A list or playlist that would have no end.
+    let endless = [
+        (
+            "self.ffconcat",
+            "ffconcat version 1.0\nfile self.ffconcat\n",
+            "too deeply",
+        ),
+        (
+            "self.m3u8",
+            "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nself.m3u8\n",
+            "names playlists itself",
+        ),
+    ];
+    for (name, text, words) in endless {
+        let list = folder.write(&format!("up/{name}"), text);
+        let done = filter(&[&list, "null:", "--allow-playlists"]);
+        assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
+        assert!(said(&done).contains(words), "{name}: {}", said(&done));
+    }
     let done = run(&["a.mkv", "'sub/b.mkv'", "a.mkv"], &["--strict"]);
     assert!(done.status.success() && done.stderr.is_empty(), "{}", said(&done));
     let frames = ffmpeg(&["-i", &out, "-f", "framemd5", "-"]);

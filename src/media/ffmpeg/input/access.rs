@@ -14,6 +14,7 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// What FFmpeg may open for an input, and how large its pictures may be.
@@ -106,6 +107,9 @@ pub(in crate::media::ffmpeg) fn begins_as_playlist(path: &Path) -> bool {
     begins_with(path, HLS)
 }
 
+/// Files that FFmpeg may open before it has read an input's beginning: a server's playlist may name itself.
+const MOST_AT_BEGINNING: u32 = 256;
+
 /// How FFmpeg opens files.
 type Open = unsafe extern "C" fn(
     *mut ffi::AVFormatContext,
@@ -123,6 +127,8 @@ pub(in crate::media::ffmpeg) struct Gate {
     open: Option<Open>,
     /// Why a file was not opened: a sentence.
     refused: Mutex<Option<String>>,
+    /// Files that may be opened still while the input's beginning is read.
+    left: AtomicU32,
     pub(in crate::media::ffmpeg) patience: StallTimeout,
 }
 
@@ -143,6 +149,7 @@ impl Gate {
                 access,
                 open: (*context).io_open,
                 refused: Mutex::default(),
+                left: AtomicU32::new(MOST_AT_BEGINNING),
                 patience,
             });
             let opaque = ptr::from_ref(&*gate).cast_mut().cast::<c_void>();
@@ -166,6 +173,20 @@ impl Gate {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// The input's beginning was read: from now on it may open as many files as it has.
+    pub(in crate::media::ffmpeg) fn has_begun(&self) {
+        self.left.store(u32::MAX, Ordering::Relaxed);
+    }
+
+    /// Counts a file that is to be opened; false if it is one too many.
+    fn counts(&self) -> bool {
+        let left = self.left.load(Ordering::Relaxed);
+        if left != u32::MAX {
+            self.left.store(left.saturating_sub(1), Ordering::Relaxed);
+        }
+        left > 0
     }
 
     /// Why `url` is not opened.
@@ -282,7 +303,16 @@ unsafe extern "C" fn open(
     let Some(gate) = gate else {
         return ffi::AVERROR(ffi::EPERM);
     };
+    if gate.patience.is_over() {
+        return ffi::AVERROR_EXIT;
+    }
     let writes = flags & ffi::AVIO_FLAG_WRITE as c_int != 0;
+    if !gate.counts() {
+        gate.refuse(format!(
+            "it names more than {MOST_AT_BEGINNING} files that are to be opened before its first picture"
+        ));
+        return ffi::AVERROR(ffi::EPERM);
+    }
     match gate.open {
         // SAFETY: what FFmpeg handed over goes to the function that it had there.
         Some(open) if !writes && gate.allows(url) => unsafe {
@@ -311,6 +341,7 @@ mod tests {
             },
             open: None,
             refused: Mutex::default(),
+            left: AtomicU32::new(MOST_AT_BEGINNING),
             patience: StallTimeout::new(None),
         }
     }

@@ -9,6 +9,7 @@
 //! ```
 
 use super::access::{FFCONCAT, begins_as_playlist, begins_with};
+use crate::frame::StallTimeout;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,9 @@ use std::path::{Path, PathBuf};
 /// FFmpeg's name of its reader.
 pub(super) const DEMUXER: &str = "concat";
 
-/// Bytes of the longest list that is read.
+/// Bytes of all lists that are read for one, and the files that these name: lists in lists multiply.
 const MOST_BYTES: u64 = 64 << 20;
+const MOST_FILES: usize = 100_000;
 
 /// Lists within lists, one in another.
 const DEEPEST: u32 = 8;
@@ -28,13 +30,23 @@ pub(super) fn is_list(path: &Path) -> bool {
 }
 
 /// The files that the list at `path` names, those of lists in it instead of these. An error says which of
-/// them FFmpeg would not read.
-pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, String> {
-    let mut found = Vec::new();
+/// them FFmpeg would not read, or that `patience` is over.
+pub(super) fn files(path: &Path, patience: &StallTimeout) -> Result<Vec<PathBuf>, String> {
+    files_up_to(MOST_FILES, path, patience)
+}
+
+fn files_up_to(most: usize, path: &Path, patience: &StallTimeout) -> Result<Vec<PathBuf>, String> {
     let folder = folder(path).canonicalize();
-    let folder = folder.map_err(|cause| format!("its folder cannot be read: {cause}"))?;
-    add(path, &folder, DEEPEST, &mut found)?;
-    Ok(found)
+    let mut walk = Walk {
+        own: folder.map_err(|cause| format!("its folder cannot be read: {cause}"))?,
+        most,
+        patience,
+        bytes: 0,
+        named: 0,
+        found: Vec::new(),
+    };
+    walk.add(path, DEEPEST)?;
+    Ok(walk.found)
 }
 
 /// The file that FFmpeg could not open, if its reader of lists says that in `line`.
@@ -51,38 +63,66 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Adds the files of the list at `path`, which all lie in the folder `own`.
-fn add(path: &Path, own: &Path, deepest: u32, found: &mut Vec<PathBuf>) -> Result<(), String> {
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text));
-    read.map_err(|cause| format!("it cannot be read: {cause}"))?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(format!(
-            "it is a list of files of more than {} MiB",
-            MOST_BYTES >> 20
-        ));
-    }
-    for (number, line) in (1..).zip(text.split(|byte| matches!(byte, b'\n' | b'\r' | 0))) {
-        let Some(name) = file_named(line) else {
-            continue;
-        };
-        let name = String::from_utf8_lossy(&name).into_owned();
-        let named = format!("it names {name} (line {number})");
-        if !is_safe(&name) {
+/// A walk over a list and the lists in it.
+struct Walk<'a> {
+    /// The folder in which all files lie.
+    own: PathBuf,
+    /// Files and lists that may be named.
+    most: usize,
+    patience: &'a StallTimeout,
+    /// Bytes of lists that were read.
+    bytes: u64,
+    /// Files and lists that were named.
+    named: usize,
+    found: Vec<PathBuf>,
+}
+
+impl Walk<'_> {
+    /// Adds the files of the list at `path`.
+    fn add(&mut self, path: &Path, deepest: u32) -> Result<(), String> {
+        let mut text = Vec::new();
+        let left = MOST_BYTES - self.bytes;
+        let read = File::open(path).and_then(|file| file.take(left + 1).read_to_end(&mut text));
+        read.map_err(|cause| format!("it cannot be read: {cause}"))?;
+        if text.len() as u64 > left {
             return Err(format!(
-                "{named}, and of a list FFmpeg reads only files in its own folder, in whose names are no \
-                 characters but letters, digits, _, -, / and, not in front, a full stop"
+                "it is a list of files of more than {} MiB, with the lists in it",
+                MOST_BYTES >> 20
             ));
         }
-        let file = path.with_file_name("").join(&name);
-        look_at(&file, own).map_err(|problem| format!("{named}, {problem}"))?;
-        match is_list(&file) {
-            true if deepest == 0 => return Err(format!("{named}, and lists are nested too deeply")),
-            true => add(&file, own, deepest - 1, found)?,
-            false => found.push(file),
+        self.bytes += text.len() as u64;
+        for (number, line) in (1..).zip(text.split(|byte| matches!(byte, b'\n' | b'\r' | 0))) {
+            let Some(name) = file_named(line) else {
+                continue;
+            };
+            self.named += 1;
+            if self.named > self.most {
+                return Err(format!(
+                    "it is a list of more than {} files, with those of the lists in it",
+                    self.most
+                ));
+            }
+            if self.patience.is_over() {
+                return Err("the files that it names could not be looked at in time".to_owned());
+            }
+            let name = String::from_utf8_lossy(&name).into_owned();
+            let named = format!("it names {name} (line {number})");
+            if !is_safe(&name) {
+                return Err(format!(
+                    "{named}, and of a list FFmpeg reads only files in its own folder, in whose names are \
+                     no characters but letters, digits, _, -, / and, not in front, a full stop"
+                ));
+            }
+            let file = path.with_file_name("").join(&name);
+            look_at(&file, &self.own).map_err(|problem| format!("{named}, {problem}"))?;
+            match is_list(&file) {
+                true if deepest == 0 => return Err(format!("{named}, and lists are nested too deeply")),
+                true => self.add(&file, deepest - 1)?,
+                false => self.found.push(file),
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Why a file in a list cannot be read, as the end of a sentence. It must lie in the folder `own`.
@@ -145,7 +185,10 @@ fn is_safe(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn names_are_read_as_ffmpeg_reads_them() {
@@ -169,6 +212,40 @@ mod tests {
         ] {
             assert_eq!(name(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn lists_that_multiply_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| std::fs::write(folder.path().join(name), content).unwrap();
+        let list = |names: &str| format!("ffconcat version 1.0\n{names}");
+        write("a.mkv", "x");
+        for level in 0..DEEPEST {
+            let next = match level {
+                0 => "a.mkv".to_owned(),
+                _ => format!("{}.ffconcat", level - 1),
+            };
+            write(
+                &format!("{level}.ffconcat"),
+                &list(&format!("file {next}\n").repeat(20)),
+            );
+        }
+        let ask = |name: &str, limit: Option<Duration>| {
+            files_up_to(1000, &folder.path().join(name), &StallTimeout::new(limit))
+        };
+        assert_eq!(ask("1.ffconcat", None).unwrap().len(), 400);
+        let refused = ask("7.ffconcat", None).unwrap_err();
+        assert!(refused.contains("more than 1000 files"), "{refused}");
+        assert!(
+            ask("7.ffconcat", Some(Duration::ZERO))
+                .unwrap_err()
+                .contains("in time")
+        );
+        // Few files, and many bytes.
+        write("long.ffconcat", &list(&"# a remark\n".repeat(1 << 20)));
+        write("twice.ffconcat", &list(&"file long.ffconcat\n".repeat(6)));
+        let refused = ask("twice.ffconcat", None).unwrap_err();
+        assert!(refused.contains("more than 64 MiB"), "{refused}");
     }
 
     #[test]

@@ -5,5 +5,6 @@ mod chained;
 pub(in crate::media::ffmpeg) mod clock;
 pub(in crate::media::ffmpeg) mod demuxer;
 pub(crate) mod ebml;
+mod hls;
 mod list;
 pub(in crate::media::ffmpeg) mod metadata_limit;

@@ -15,8 +15,8 @@ pub(crate) use texts::Chapter;
 use super::access::{self, Access, Gate};
 use super::chained::is_chained;
 use super::clock::{Clock, ClockKind, Jumps, Times};
-use super::list;
 use super::metadata_limit;
+use super::{hls, list};
 use crate::frame::{Rational, StallTimeout, WaitLimit, open_without_waiting};
 use crate::media::ffmpeg::io::memory_io::MemoryFile;
 use crate::media::ffmpeg::io::pipe_io::PipeFile;
@@ -166,12 +166,18 @@ impl Demuxer {
         init();
         let name = location(path).map_err(OpenFailure::Open)?;
         let is_playlist = access::begins_as_playlist(path);
-        if is_playlist && !access.playlists {
-            return Err(OpenFailure::Refused(Access::refusal("hls")));
+        if is_playlist {
+            if !access.playlists {
+                return Err(OpenFailure::Refused(Access::refusal("hls")));
+            }
+            hls::check(path).map_err(OpenFailure::Refused)?;
         }
         let patience = limit.map_or_else(|| StallTimeout::new(None), StallTimeout::by);
         let listed = match access.playlists && list::is_list(path) {
-            true => list::files(path).map_err(OpenFailure::Refused)?,
+            true => list::files(path, &patience).map_err(|why| match patience.ran_out() {
+                true => OpenFailure::TimedOut,
+                false => OpenFailure::Refused(why),
+            })?,
             false => Vec::new(),
         };
         let context = allocate()?;
@@ -273,6 +279,9 @@ impl Demuxer {
             let why = refusal(gate.as_deref()).or_else(|| of_list(e));
             why.unwrap_or(OpenFailure::Open(e))
         })?;
+        if let Some(gate) = &gate {
+            gate.has_begun();
+        }
         let mut demuxer = Demuxer {
             context,
             clock: Clock::new(ClockKind::Steady, None),
