@@ -22,6 +22,8 @@ pub use steps::fields;
 pub use steps::hashes;
 #[cfg(feature = "ffmpeg")]
 pub use steps::{convert, flatten};
+#[doc(hidden)]
+pub use uncompressed::{PERHAPS_CLOSED, is_stand_in};
 pub use uncompressed::{raw, y4m};
 
 use crate::frame::{DeviceHandle, Frame, Layout, Remarks, Stopped};

@@ -365,6 +365,36 @@ fn a_glob_or_a_folder_of_videos_is_several_inputs() {
 }
 
 #[test]
+fn names_that_lead_to_no_file_are_said() {
+    let folder = Folder::new();
+    folder.clip("clips/1.mkv", 2, "ffv1");
+    std::os::unix::fs::symlink("nowhere", folder.name("clips/2.mkv")).unwrap();
+    let made = Command::new("mkfifo").arg(folder.name("clips/3.mkv")).status();
+    assert!(made.unwrap().success());
+    folder.still("frames/1.png");
+    std::os::unix::fs::symlink("nowhere", folder.name("frames/2.mkv")).unwrap();
+    let [link, pipe] = [
+        "1 link leads nowhere and is left out: 2.mkv",
+        "1 name is of a pipe, socket or device, and is left out: 3.mkv",
+    ];
+    for (input, expected) in [
+        ("clips", &[link, pipe][..]),
+        ("clips/*.mkv", &[link, pipe]),
+        ("frames", &[link]),
+    ] {
+        let warned = said(0, &[&folder.name(input), &folder.name("out/"), "--overwrite"]);
+        let refused = said(1, &[&folder.name(input), &folder.name("strict/"), "--strict"]);
+        for sentence in expected {
+            assert!(
+                warned.contains(sentence) && refused.contains(sentence),
+                "{warned} {refused}"
+            );
+        }
+        assert!(!Path::new(&folder.name("strict")).exists());
+    }
+}
+
+#[test]
 fn outputs_that_are_there_are_passed_over_or_refused() {
     let folder = Folder::new();
     let (a, b) = (

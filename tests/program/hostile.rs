@@ -1479,23 +1479,25 @@ fn numbers_of_frames_cost_nothing_before_the_first() {
 fn frames_for_a_closed_standard_output_are_missed() {
     let run = |redirection: &str| {
         let script = format!(
-            "exec {} filter synthetic:16x16:gray:25:3 - --filter identity --engine cpu -q {redirection}",
+            "exec {} filter synthetic:16x16:gray:25:3 --filter identity --engine cpu -q {redirection}",
             env!("CARGO_BIN_EXE_framepipe")
         );
         let done = Command::new("sh").args(["-c", &script]).output().unwrap();
         (done.status.code(), said(&done))
     };
-    assert_eq!(run(">/dev/null"), (Some(0), String::new()));
-    for (redirection, expected) in [
-        (">&-", 0),
-        ("1<>/dev/null", 0),
-        ("--strict >&-", 1),
-        ("--strict 1<>/dev/null", 1),
-    ] {
-        let (code, words) = run(redirection);
-        assert_eq!(code, Some(expected), "{redirection} {words}");
-        let said = "is closed, or leads to /dev/null";
-        assert!(words.contains(said), "{redirection} {words}");
+    for output in ["-", "null: --frame-hashes -"] {
+        assert_eq!(run(&format!("{output} >/dev/null")), (Some(0), String::new()));
+        for (redirection, expected) in [
+            (">&-", 0),
+            ("1<>/dev/null", 0),
+            ("--strict >&-", 1),
+            ("--strict 1<>/dev/null", 1),
+        ] {
+            let (code, words) = run(&format!("{output} {redirection}"));
+            assert_eq!(code, Some(expected), "{output} {redirection} {words}");
+            let said = "is closed, or leads to /dev/null";
+            assert!(words.contains(said), "{output} {redirection} {words}");
+        }
     }
 }
 

@@ -19,7 +19,7 @@ const GATHER: usize = 1 << 20;
 const PIPE_SIZE: usize = 1 << 20;
 
 /// What is said of a standard output that is /dev/null, opened for reading and writing.
-const PERHAPS_CLOSED: &str = "is closed, or leads to /dev/null: nothing of it is kept";
+pub const PERHAPS_CLOSED: &str = "is closed, or leads to /dev/null: nothing of it is kept";
 
 enum Place {
     Part(AtomicFile),
@@ -258,7 +258,7 @@ impl ByteWriter {
 
 /// True for the /dev/null that Rust's start-up puts in place of a closed standard output. It is opened for
 /// reading and writing, which no shell does for one's `>/dev/null`, but other programs do for their children.
-fn is_stand_in(stdout: &io::Stdout) -> bool {
+pub fn is_stand_in(stdout: &io::Stdout) -> bool {
     let Ok(flags) = rustix::fs::fcntl_getfl(stdout) else {
         return false;
     };

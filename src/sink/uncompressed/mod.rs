@@ -7,3 +7,5 @@
 mod byte_writer;
 pub mod raw;
 pub mod y4m;
+
+pub use byte_writer::{PERHAPS_CLOSED, is_stand_in};

@@ -265,9 +265,17 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
     if input.as_os_str().as_encoded_bytes().ends_with(b"/") {
         matches.clear();
     }
-    let mut files = Vec::new();
-    let (mut broken, mut special) = (Vec::new(), Vec::new());
-    for path in matches {
+    let listing = sorted_out(matches)?;
+    match listing.files.is_empty() {
+        true => Err(invalid("matches no file".to_owned())),
+        false => Ok(listing),
+    }
+}
+
+/// The files among `paths`, in order, with notes of the names that lead to none.
+fn sorted_out(paths: Vec<PathBuf>) -> Result<Listing, SourceError> {
+    let (mut files, mut broken, mut special) = (Vec::new(), Vec::new(), Vec::new());
+    for path in paths {
         if path.is_file() {
             files.push(path);
             continue;
@@ -279,16 +287,11 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
             special.push(path);
         }
     }
-    if files.is_empty() {
-        return Err(invalid("matches no file".to_owned()));
-    }
     in_order(&mut files);
     Ok(Listing {
         files,
-        numbers: None,
-        pages: None,
         notes: left_out(&mut broken, &mut special),
-        places: Vec::new(),
+        ..Listing::default()
     })
 }
 
@@ -339,12 +342,11 @@ fn with_folders_within(mut folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, Source
     Ok(folders)
 }
 
-/// The files of a folder, in natural order; hidden ones are left out.
-pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    let mut files = entries(folder)?;
-    files.retain(|path| path.is_file());
-    in_order(&mut files);
-    Ok(files)
+/// The files of a folder whose names are `wanted`, in natural order; hidden ones are left out.
+pub fn files_in(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Result<Listing, SourceError> {
+    let mut paths = entries(folder)?;
+    paths.retain(|path| wanted(path));
+    sorted_out(paths)
 }
 
 /// What is said of names that lead to no file.
@@ -386,8 +388,7 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
         path: folder.display().to_string(),
         cause,
     };
-    let (mut files, mut others) = (Vec::new(), Vec::new());
-    let (mut broken, mut special) = (Vec::new(), Vec::new());
+    let (mut images, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let path = entry.path();
@@ -396,21 +397,12 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
             continue;
         }
         if ImageKind::read(&path).is_some() {
-            if path.is_file() {
-                files.push(path);
-                continue;
-            }
-            check_access(&path)?;
-            if path.is_symlink() && !path.exists() {
-                broken.push(path);
-            } else if !path.is_dir() {
-                special.push(path);
-            }
+            images.push(path);
         } else if path.is_file() && (ImageKind::is_left_out(&path) || is_picture(&path)) {
             others.push(path);
         }
     }
-    in_order(&mut files);
+    let listing = sorted_out(images)?;
     in_order(&mut others);
     let others = note(
         &others,
@@ -419,13 +411,9 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
             "pictures of other kinds, which are not read in sequences, are left out",
         ],
     );
-    let notes = others.into_iter().chain(left_out(&mut broken, &mut special));
     Ok(Listing {
-        files,
-        numbers: None,
-        pages: None,
-        notes: notes.collect(),
-        places: Vec::new(),
+        notes: others.into_iter().chain(listing.notes).collect(),
+        ..listing
     })
 }
 
@@ -814,7 +802,7 @@ mod tests {
         assert_eq!(names(b"**/c.*"), [b"c.png".to_vec()]);
         assert_eq!(names(b"q\xff/**/c.png"), [b"c.png".to_vec()]);
         assert_eq!(names(b"q\xff").len(), 4);
-        assert_eq!(files_in(&odd).unwrap().len(), 5);
+        assert_eq!(files_in(&odd, |_| true).unwrap().files.len(), 5);
         let every_second = Selection {
             step: 2,
             ..Selection::default()

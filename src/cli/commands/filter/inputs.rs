@@ -8,7 +8,8 @@
 use crate::cli::Failure;
 use crate::cli::endpoint::{Input, Output, PIPE};
 use framepipe::sink::video::{can_be_written, extension_of};
-use framepipe::source::images::listing::{self, Selection};
+use framepipe::source::SourceError;
+use framepipe::source::images::listing::{self, Listing, Selection};
 use framepipe::still::ImageKind;
 use framepipe::still::pattern::{Pattern, escaped};
 use framepipe::wording::counted;
@@ -32,6 +33,8 @@ pub(super) enum Gathered {
         inputs: Vec<Input>,
         /// It may be missing.
         folder: PathBuf,
+        /// What of the names was left out, a sentence each.
+        left: Vec<String>,
     },
 }
 
@@ -67,7 +70,7 @@ impl Alone {
 /// The meaning of a name that is not a single input.
 enum Group {
     /// Files, each of them an input.
-    Files(Vec<PathBuf>),
+    Files(Listing),
     /// Image files that are the frames of one input.
     Sequence,
 }
@@ -82,14 +85,15 @@ pub(super) fn gather(names: &[OsString], output: &OsStr, alone: Alone) -> Result
     if inputs.len() == 1 && !alone.as_several(&inputs[0], output) {
         let input = inputs.remove(0);
         return match group(&input) {
-            Ok(Some(Group::Files(files))) if !files.iter().all(|file| listing::names_images(file)) => {
+            Ok(Some(Group::Files(found))) if !found.files.iter().all(|file| listing::names_images(file)) => {
                 let held = format!(
                     "{} stands for {}",
                     input.name(),
-                    counted(files.len() as u64, "file")
+                    counted(found.files.len() as u64, "file")
                 );
                 Ok(Gathered::Several {
-                    inputs: files.into_iter().map(Input::named).collect(),
+                    left: left_out(&input, &found),
+                    inputs: found.files.into_iter().map(Input::named).collect(),
                     folder: folder(output, &held)?,
                 })
             }
@@ -102,10 +106,13 @@ pub(super) fn gather(names: &[OsString], output: &OsStr, alone: Alone) -> Result
         count => format!("there are {count} inputs"),
     };
     let folder = folder(output, &because)?;
-    let mut files = Vec::new();
+    let (mut files, mut left) = (Vec::new(), Vec::new());
     for input in inputs {
         match group(&input)? {
-            Some(Group::Files(found)) => files.extend(found.into_iter().map(Input::named)),
+            Some(Group::Files(found)) => {
+                left.extend(left_out(&input, &found));
+                files.extend(found.files.into_iter().map(Input::named));
+            }
             Some(Group::Sequence) => {
                 return Err(Failure::Usage(format!(
                     "{} is a sequence of images, which is one input; filter it by itself, or write a glob \
@@ -119,7 +126,14 @@ pub(super) fn gather(names: &[OsString], output: &OsStr, alone: Alone) -> Result
     Ok(Gathered::Several {
         inputs: files,
         folder,
+        left,
     })
+}
+
+/// What is said of the names of a folder or a glob that lead to no file.
+fn left_out(input: &Input, found: &Listing) -> Vec<String> {
+    let notes = found.notes.iter();
+    notes.map(|note| format!("{}: {note}", input.name())).collect()
 }
 
 /// True for a folder that is there, and for a name that ends in a slash.
@@ -161,9 +175,9 @@ fn group(input: &Input) -> Result<Option<Group>, Failure> {
         if listing::list(path, &Selection::default()).is_ok() {
             return Ok(Some(Group::Sequence));
         }
-        let files = videos_in(path);
-        return match files.is_empty() {
-            false => Ok(Some(Group::Files(files))),
+        let found = videos_in(path)?;
+        return match found.files.is_empty() {
+            false => Ok(Some(Group::Files(found))),
             true => Err(Failure::Failed(format!(
                 "{} holds neither images nor videos that are known by their extensions",
                 path.display()
@@ -177,38 +191,42 @@ fn group(input: &Input) -> Result<Option<Group>, Failure> {
         return Ok(Some(Group::Sequence));
     }
     if path.to_string_lossy().contains(['*', '?', '[']) {
-        return Ok(Some(Group::Files(
-            listing::list(path, &Selection::default())?.files,
-        )));
+        return Ok(Some(Group::Files(listing::list(path, &Selection::default())?)));
     }
     Ok(None)
 }
 
 /// The videos of a folder, by their extensions.
-fn videos_in(folder: &Path) -> Vec<PathBuf> {
-    let files = listing::files_in(folder).unwrap_or_default();
-    files.into_iter().filter(|file| is_video(file)).collect()
+fn videos_in(folder: &Path) -> Result<Listing, SourceError> {
+    listing::files_in(folder, is_video)
 }
 
 /// What to say of videos that lie among the image files of a folder, which alone are its frames.
-pub(super) fn passed_over(input: &Input) -> Option<String> {
-    let folder = input.path().filter(|path| input.is_images() && path.is_dir())?;
-    let mut videos = videos_in(folder);
+pub(super) fn passed_over(input: &Input) -> Result<Vec<String>, Failure> {
+    let Some(folder) = input.path().filter(|path| input.is_images() && path.is_dir()) else {
+        return Ok(Vec::new());
+    };
+    let found = videos_in(folder)?;
+    let mut sentences = left_out(input, &found);
     // The listing names animations itself, as pictures of another kind.
+    let mut videos = found.files;
     videos.retain(|file| !ImageKind::is_left_out(file));
-    let first = videos.first()?;
+    let Some(first) = videos.first() else {
+        return Ok(sentences);
+    };
     let more = match videos.len() {
         1 => String::new(),
         2 => " and 1 more video".to_owned(),
         count => format!(" and {} more videos", count - 1),
     };
-    Some(format!(
+    sentences.push(format!(
         "{} holds image files, which alone are filtered, and beside them {}{more}; filter videos by a glob, \
          such as '{}'",
         input.name(),
         first.display(),
         folder.join("*.mp4").display()
-    ))
+    ));
+    Ok(sentences)
 }
 
 fn no_file(what: &str) -> Failure {

@@ -15,7 +15,7 @@ use framepipe::frame::{FieldOrder, Rational, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
 use framepipe::report::{Completion, Measurements, Origin, Report, Stage, Task, page};
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
-use framepipe::sink::{self, AnySink, SinkError};
+use framepipe::sink::{self, AnySink, PERHAPS_CLOSED, SinkError, is_stand_in};
 use framepipe::source::images::Failures;
 use framepipe::source::video::tells_of_loss;
 use framepipe::source::{self, AnySource, StreamInfo};
@@ -487,13 +487,14 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         arguments.confine(reads, single.folders())?;
     }
     arguments.check_card()?;
-    let mut remarks = arguments.accepted_caveats()?;
-    if let Some(left) = inputs::passed_over(&single.input) {
-        if arguments.reading.strict {
-            return Err(Failure::Failed(left));
-        }
-        remarks.warnings.push(left);
+    let mut caveats = inputs::passed_over(&single.input)?;
+    if arguments.frame_hashes.is_some()
+        && arguments.hashes_file().is_none()
+        && is_stand_in(&std::io::stdout())
+    {
+        caveats.push(format!("--frame-hashes -: standard output {PERHAPS_CLOSED}"));
     }
+    let remarks = arguments.accepted_caveats(caveats)?;
     arguments.engine.begin(&arguments.filtering.chain());
     if arguments.dry_run {
         let stop = Stop::new();

@@ -230,9 +230,11 @@ impl FilterArguments {
         }
     }
 
-    /// Remarks about the filters. Warnings among them are an error with `--strict`.
-    fn accepted_caveats(&self) -> Result<Remarks, Failure> {
-        let remarks = self.filtering.caveats();
+    /// Remarks about the filters, and warnings of what was `left` out of the inputs, which are an error with
+    /// `--strict`.
+    fn accepted_caveats(&self, left: Vec<String>) -> Result<Remarks, Failure> {
+        let mut remarks = self.filtering.caveats();
+        remarks.warnings.extend(left);
         match remarks.refusal().filter(|_| self.reading.strict) {
             Some(problem) => Err(Failure::Failed(problem)),
             None => Ok(remarks),
@@ -284,9 +286,9 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
             let output = Output::from_argument(output.clone()).map_err(|e| Failure::usage(&e))?;
             job::run(&arguments, input, output)
         }
-        Gathered::Several { inputs, folder } => {
+        Gathered::Several { inputs, folder, left } => {
             arguments.engine.runs = inputs.len() as u64;
-            batch::run(&arguments, inputs, &folder)
+            batch::run(&arguments, inputs, &folder, left)
         }
     }
 }

@@ -463,7 +463,7 @@ pub(in crate::cli) fn make(
     let single = arguments.single()?;
     single.check()?;
     arguments.check_card()?;
-    let caveats = arguments.accepted_caveats()?;
+    let caveats = arguments.accepted_caveats(Vec::new())?;
     arguments.engine.begin(&arguments.filtering.chain());
     let opened = single.open(Some(stop))?;
     if arguments.pinned(&opened.info)? != filters {

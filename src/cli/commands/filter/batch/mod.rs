@@ -35,8 +35,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use table::{End, Figures, Row, table};
 
-/// Filters each of the inputs into a file of its own in `folder`.
-pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path) -> Result<(), Failure> {
+/// Filters each of the inputs into a file of its own in `folder`. What was `left` out of them are sentences.
+pub(super) fn run(
+    arguments: &FilterArguments,
+    inputs: Vec<Input>,
+    folder: &Path,
+    left: Vec<String>,
+) -> Result<(), Failure> {
     refuse_options_of_one(arguments)?;
     let options = OptionsByKind::new(arguments);
     let items = options.items(arguments, inputs, folder)?;
@@ -47,7 +52,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
         arguments.confine(reads, [folder.to_owned()].into())?;
     }
     arguments.check_card()?;
-    let caveats = arguments.accepted_caveats()?;
+    let caveats = arguments.accepted_caveats(left)?;
     if arguments.dry_run {
         return plan(arguments, &items, &caveats);
     }
