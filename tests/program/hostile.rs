@@ -579,6 +579,53 @@ fn words_of_files_are_no_commands_to_a_terminal() {
     let text = said(&done);
     assert_eq!(text.lines().count(), 1, "{text}");
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
+    // In the lines about a run, the plan of one and a comparison.
+    let forged = folder.write(
+        "a\nerror: forged.y4m",
+        b"YUV4MPEG2 W2 H2 F25:1 Cmono\nFRAME\n1234",
+    );
+    for words in [
+        &["filter", &forged, "null:", "--filter", "identity"][..],
+        &["filter", &forged, "null:", "--filter", "identity", "--stats"],
+        &["filter", &forged, "null:", "--filter", "identity", "--dry-run"],
+        &[
+            "filter",
+            &forged,
+            &folder.name("out/"),
+            "--filter",
+            "identity",
+            "--at-once",
+            "1",
+        ],
+        &[
+            "preview",
+            &forged,
+            "-o",
+            &folder.name("a.png"),
+            "--filter",
+            "identity",
+        ],
+        &[
+            "plan",
+            &forged,
+            &folder.name("out.y4m"),
+            &folder.name("job"),
+            "--filter",
+            "identity",
+        ],
+        &["diff", &forged, &forged],
+    ] {
+        let done = framepipe(words).output().unwrap();
+        let text = said(&done) + std::str::from_utf8(&done.stdout).unwrap();
+        assert!(
+            done.status.success() && text.contains(r"\nerror: forged"),
+            "{words:?}: {text}"
+        );
+        assert!(
+            !text.lines().any(|line| line.starts_with("error: ")),
+            "{words:?}: {text}"
+        );
+    }
     let header = folder.write("a.y4m", b"YUV4MPEG2 W4 H4 F25:1 C\x1b[31mfoo\x07\nFRAME\n");
     assert!(!said(&filter(&[&header, "null:"])).contains(['\u{1b}', '\u{7}']));
     // A text that is no mask is not printed.

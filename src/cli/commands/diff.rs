@@ -154,7 +154,7 @@ impl DiffArguments {
     fn say(&self, text: &str) {
         if self.quiet == 0 {
             // A closed stderr is no reason to stop.
-            let _ = writeln!(std::io::stderr(), "{}", escape::lines(text));
+            let _ = writeln!(std::io::stderr(), "{}", escape::line(text));
         }
     }
 
@@ -172,7 +172,11 @@ impl DiffArguments {
             let text = if self.json {
                 summary.to_json()?
             } else {
-                escape::lines(&summary.to_string()).into_owned()
+                let mut summary = summary.clone();
+                let sentences = summary.mismatches.iter_mut().chain(&mut summary.notes);
+                escape::each(sentences.chain(&mut summary.warnings));
+                escape::each([&mut summary.a.name, &mut summary.b.name]);
+                summary.to_string()
             };
             Ok(out.write_all(text.as_bytes())?)
         });

@@ -30,13 +30,13 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// [`line`] for each line of the program's own text.
-pub(crate) fn lines(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c| is_hidden(c) && c != '\n') {
-        return Cow::Borrowed(text);
+/// Has [`line`] go over texts that become parts of a text of several lines.
+pub(crate) fn each<'a>(texts: impl IntoIterator<Item = &'a mut String>) {
+    for text in texts {
+        if let Cow::Owned(escaped) = line(text) {
+            *text = escaped;
+        }
     }
-    let lines: Vec<Cow<'_, str>> = text.split('\n').map(line).collect();
-    Cow::Owned(lines.join("\n"))
 }
 
 #[cfg(test)]
@@ -54,7 +54,9 @@ mod tests {
             "x\\nerror: y\\r\\u{1b}[31m\\u{7}"
         );
         assert_eq!(line("a\u{202e}b\u{9b}c"), "a\\u{202e}b\\u{9b}c");
-        assert_eq!(lines("a\nb\tc"), "a\nb\\tc");
+        let mut texts = ["a\nb".to_owned(), "c".to_owned()];
+        each(&mut texts);
+        assert_eq!(texts, ["a\\nb", "c"]);
         for code in 0..0x3000 {
             if let Some(c) = char::from_u32(code) {
                 let text = format!("a{c}b");

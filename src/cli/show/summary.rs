@@ -1,6 +1,7 @@
 //! The end of a run in three lines: the input with any conversion, the output, and the speed with advice to
 //! raise it.
 
+use super::escape;
 use crate::cli::options::encoding::EncodingArguments;
 use framepipe::report::{Completion, Report, Stage};
 use framepipe::wording::{counted, size};
@@ -11,6 +12,21 @@ const CLEAR: f64 = 0.75;
 
 /// Presets that are at least as fast as the one that is recommended.
 const FAST: [&str; 3] = ["veryfast", "superfast", "ultrafast"];
+
+/// The report to be shown in lines: other people's texts take one each.
+pub(crate) fn legible(report: &Report) -> Report {
+    let mut report = report.clone();
+    let task = &mut report.task;
+    escape::each([
+        &mut task.input_name,
+        &mut task.input,
+        &mut task.output,
+        &mut task.engine_description,
+    ]);
+    escape::each(&mut task.filters);
+    escape::each(report.notes.iter_mut().chain(&mut report.warnings));
+    report
+}
 
 /// The three lines, then notes and warnings. `rate` is the pictures' own number of frames a second, `bytes`
 /// what the output has.

@@ -220,13 +220,14 @@ impl Single<'_> {
             output.push_str(", which exists and would be replaced");
         }
         Ok(format!(
-            "input   {}{frames}\nfilter  {} ({}, border {}, planes {})\nengine  {description}\n\
-             output  {output}{}",
-            info.description,
-            labels.join(", then "),
+            "input   {}{frames}\nfilter  {} ({}, border {}, planes {})\nengine  {}\noutput  {}{}",
+            escape::line(&info.description),
+            escape::line(&labels.join(", then ")),
             self.filtering.algorithm,
             self.filtering.border,
             self.filtering.planes,
+            escape::line(&description),
+            escape::line(&output),
             lines(&remarks),
         ))
     }
@@ -303,18 +304,19 @@ impl Single<'_> {
 
     /// Prints the report.
     fn show(&self, report: &Report, finished: &Finished) {
+        let report = &summary::legible(report);
         if self.stats {
             // Asked for, even of a quiet run.
             let text = report.to_string();
-            let _ = writeln!(std::io::stderr(), "\n{}", escape::lines(text.trim_end()));
+            let _ = writeln!(std::io::stderr(), "\n{}", text.trim_end());
         } else {
             let bytes = finished.bytes.filter(|_| self.output != Output::Null);
             let bytes = on_disk(&self.output).or(bytes);
-            self.say(summary::brief(report, &self.encoding, finished.rate, bytes).trim_end());
+            self.say_lines(&summary::brief(report, &self.encoding, finished.rate, bytes));
         }
         if self.quiet == 1 && !self.stats {
             for warning in &report.warnings {
-                let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
+                let _ = writeln!(std::io::stderr(), "warning: {warning}");
             }
         }
     }
@@ -413,7 +415,9 @@ fn lines(remarks: &Remarks) -> String {
     let notes = remarks.notes.iter().map(|note| ("note", note));
     let warnings = remarks.warnings.iter().map(|warning| ("warning", warning));
     let lines = notes.chain(warnings);
-    lines.map(|(word, text)| format!("\n{word}: {text}")).collect()
+    lines
+        .map(|(word, text)| format!("\n{word}: {}", escape::line(text)))
+        .collect()
 }
 
 /// The files of a run beside its output, under temporary names.
@@ -573,15 +577,11 @@ fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), F
     passed_over(&reasons)
 }
 
-/// Prints the plans of runs, the `caveats` of all of them, and that nothing was done.
+/// Prints the plans of runs, in lines, the `caveats` of all of them, and that nothing was done.
 pub(super) fn show_plans(plans: &[String], caveats: &Remarks) -> Result<(), Failure> {
     to_stdout(|out| {
         let text = plans.join("\n\n") + &lines(caveats);
-        Ok(writeln!(
-            out,
-            "{}\nnothing was done: --dry-run",
-            escape::lines(&text)
-        )?)
+        Ok(writeln!(out, "{text}\nnothing was done: --dry-run")?)
     })
 }
 

@@ -248,12 +248,17 @@ impl FilterArguments {
         options
     }
 
-    /// Prints to stderr unless the run is quiet.
+    /// Prints a line to stderr unless the run is quiet.
     fn say(&self, text: &str) {
         if self.quiet == 0 {
             // A closed stderr is no reason to stop.
-            let _ = writeln!(std::io::stderr(), "{}", escape::lines(text));
+            let _ = writeln!(std::io::stderr(), "{}", escape::line(text));
         }
+    }
+
+    /// Prints lines that hold no others' texts, or these as one line each.
+    fn say_lines(&self, text: &str) {
+        text.lines().for_each(|line| self.say(line));
     }
 }
 

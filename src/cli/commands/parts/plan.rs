@@ -182,7 +182,12 @@ pub(crate) fn run(wanted: &PlanArguments) -> Result<(), Failure> {
     if wanted.quiet {
         return Ok(());
     }
-    to_stdout(|out| Ok(writeln!(out, "{}", escape::lines(&account(&plan, wanted)))?))
+    to_stdout(|out| {
+        for line in account(&plan, wanted) {
+            writeln!(out, "{}", escape::line(&line))?;
+        }
+        Ok(())
+    })
 }
 
 /// Refuses a job folder that is also the input or the output.
@@ -292,22 +297,22 @@ fn parts(found: &Survey) -> (Vec<Part>, Option<String>) {
 }
 
 /// The plan as text.
-fn account(plan: &Plan, wanted: &PlanArguments) -> String {
+fn account(plan: &Plan, wanted: &PlanArguments) -> Vec<String> {
     let job = wanted.job.display();
     let parts = plan.parts.len();
-    let mut text = format!(
+    let mut lines = vec![format!(
         "{} into {}: {} in {job}",
         plan.input,
         plan.output.display(),
         counted(parts as u64, "part")
-    );
+    )];
     if let Some(reason) = &plan.uncut {
-        text.push_str(&format!("\none part only: {reason}"));
+        lines.push(format!("one part only: {reason}"));
     }
     if let framepipe::program::parts::Identity::File { bytes, .. } = &plan.identity {
         let whole = *bytes as f64;
-        text.push_str(&format!(
-            "\nreads {}, some {} a part; further workers help until all together read and write as many \
+        lines.push(format!(
+            "reads {}, some {} a part; further workers help until all together read and write as many \
              bytes a second as the storage can",
             megabytes(whole),
             megabytes(whole / parts as f64)
@@ -317,10 +322,10 @@ fn account(plan: &Plan, wanted: &PlanArguments) -> String {
         1 => format!("`framepipe part {job} 0`"),
         _ => format!("`framepipe part {job} N` for N from 0 to {}", parts - 1),
     };
-    text.push_str(&format!(
-        "\nnext: `framepipe run {job}` here, or {numbers} anywhere, then `framepipe join {job}`"
+    lines.push(format!(
+        "next: `framepipe run {job}` here, or {numbers} anywhere, then `framepipe join {job}`"
     ));
-    text
+    lines
 }
 
 /// Bytes for people, none of them as 0.

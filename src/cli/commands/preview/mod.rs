@@ -142,7 +142,7 @@ impl PreviewArguments {
     fn say(&self, text: &str) {
         if self.quiet == 0 {
             // A closed stderr is no reason to stop.
-            let _ = writeln!(io::stderr(), "{}", escape::lines(text));
+            let _ = writeln!(io::stderr(), "{}", escape::line(text));
         }
     }
 
@@ -381,16 +381,16 @@ pub(crate) fn run(mut arguments: PreviewArguments) -> Result<(), Failure> {
             "the preview cuts samples that are outside of 0 to 1: {words}"
         ));
     }
-    let mut said = format!("input   {}: {}", arguments.described(&info), which(time));
+    let mut said = vec![format!("input   {}: {}", arguments.described(&info), which(time))];
     match target {
         Target::File(output) => {
             let written = arguments.write(picture, &output)?;
             remarks.append(written.remarks);
-            said.push_str(&format!("\noutput  {}", written.description));
+            said.push(format!("output  {}", written.description));
         }
         Target::Terminal(protocol) => show(&picture, protocol)?,
     }
-    arguments.say(&said);
+    said.iter().for_each(|line| arguments.say(line));
     for note in &remarks.notes {
         arguments.say(&format!("note: {note}"));
     }

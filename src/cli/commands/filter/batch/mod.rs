@@ -17,6 +17,7 @@ use crate::cli::process::interrupt::{Policy, watch_by};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::show::escape;
 use crate::cli::show::progress::{Form, Watched, show};
+use crate::cli::show::summary::legible;
 use framepipe::engine::pool::EnginePool;
 use framepipe::frame::{Rational, Remarks};
 use framepipe::pipeline::Stop;
@@ -137,7 +138,8 @@ fn plan(arguments: &FilterArguments, items: &[Item<'_>], caveats: &Remarks) -> R
         if item.is_there {
             plans.push(format!(
                 "input   {}\noutput  {}, which exists and is passed over",
-                item.name, item.single.output
+                escape::line(&item.name),
+                escape::line(&item.single.output.to_string())
             ));
             continue;
         }
@@ -154,7 +156,7 @@ fn plan(arguments: &FilterArguments, items: &[Item<'_>], caveats: &Remarks) -> R
                 let failure = failure.about(&item.name);
                 plans.push(format!(
                     "input   {}\nfails   {}",
-                    item.name,
+                    escape::line(&item.name),
                     escape::line(&failure.reason())
                 ));
                 failures.push((item.name.clone(), failure));
@@ -259,7 +261,7 @@ impl Batch<'_> {
                         .chain(notes.into_iter().map(|note| format!("note: {note}")))
                         .collect(),
                     warnings,
-                    stats: self.arguments.stats.then(|| report.to_string()),
+                    stats: self.arguments.stats.then(|| legible(&report).to_string()),
                 }
             }
             Err(failure) => Ended {
@@ -322,7 +324,7 @@ impl Batch<'_> {
                 Some(ended) => {
                     if let Some(stats) = &ended.stats {
                         // Asked for, even of a quiet run.
-                        let text = format!("\n{name}\n{}", escape::lines(stats.trim_end()));
+                        let text = format!("\n{name}\n{}", stats.trim_end());
                         let _ = writeln!(std::io::stderr(), "{text}");
                     }
                     for text in &ended.said {
@@ -348,7 +350,7 @@ impl Batch<'_> {
             };
             rows.push(Row { name, end });
         }
-        self.arguments.say(&table(&rows, began.elapsed()));
+        self.arguments.say_lines(&table(&rows, began.elapsed()));
         let is_whole = |row: &Row| !matches!(row.end, End::Short(_) | End::Stopped | End::NotBegun);
         if self.jobs.is_interrupted() && !rows.iter().all(is_whole) {
             return Err(Failure::Interrupted);
