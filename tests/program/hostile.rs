@@ -1861,6 +1861,45 @@ fn lack_of_threads_is_named_and_leaves_nothing() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn lack_of_open_files_is_no_loss_of_sound() {
+    let folder = Folder::new();
+    let (clip, out) = (folder.name("clip.mkv"), folder.name("out.mkv"));
+    let sound = [
+        "-f", "lavfi", "-i", "sine=d=1", "-c:v", "ffv1", "-c:a", "flac", &clip,
+    ];
+    ffmpeg(&[&["-f", "lavfi", "-i", "testsrc2=s=32x32:d=1"], &sound[..]].concat());
+    let [mut whole, mut lacking] = [0, 0];
+    for files in 5..12 {
+        let limit = format!("ulimit -n {files}; exec \"$@\"");
+        let words = [
+            "filter",
+            &clip,
+            &out,
+            "--filter",
+            "soft",
+            "--engine",
+            "cpu",
+            "-q",
+            "--overwrite",
+        ];
+        let done = limited(&["sh", "-c", &limit, "sh"], &words);
+        let text = said(&done);
+        match done.status.code() {
+            Some(0) => {
+                assert!(text.is_empty(), "{files}: {text}");
+                whole += 1;
+            }
+            _ => {
+                assert!(text.contains("Too many open files"), "{files}: {text}");
+                lacking += 1;
+            }
+        }
+    }
+    assert!(whole > 0 && lacking > 0, "{whole} whole, {lacking} lacking");
+}
+
+#[test]
 fn of_two_runs_into_one_folder_the_second_is_refused_and_the_first_is_whole() {
     let folder = Folder::new();
     let video = folder.name("a.y4m");

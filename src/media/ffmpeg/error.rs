@@ -101,6 +101,11 @@ impl AvError {
         self.shortage() == Some(Shortage::Memory) && Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
     }
 
+    /// True for what the system lacks for a moment or by its limits: memory, threads, open files.
+    pub(crate) fn is_of_the_system(self) -> bool {
+        self.shortage().is_some() || [ffi::EMFILE, ffi::ENFILE].map(ffi::AVERROR).contains(&self.0)
+    }
+
     /// The end that the user wished.
     pub(crate) fn stopped() -> AvError {
         AvError(ffi::AVERROR_EXIT)

@@ -5,13 +5,14 @@ use super::container::{AddVideo, explained};
 use super::encoding::pacing::Pacing;
 use super::encoding::{FrameEncoder, GifEncoder, PictureMaker, Running, Timing};
 use super::passthrough::selection::Streams;
-use super::passthrough::{MapFailure, Passthrough};
+use super::passthrough::{MapFailure, Passthrough, Unopened};
 use super::settings::alpha::AlphaWatch;
 use super::settings::choice;
 use crate::frame::{ColourModel, Frame, Rational};
 use crate::media::ffmpeg::{AvError, Muxer, rescale};
 use crate::sink::SinkError;
 use crate::source::range::nanos;
+use std::io;
 
 /// Seconds after the output's beginning from which on a first picture is late.
 const LATE: f64 = 0.05;
@@ -159,7 +160,13 @@ impl VideoSink {
         let warning = match &opened {
             Some(Ok(passthrough)) => passthrough.unread(&self.options.streams),
             Some(Err(_)) if self.options.streams.streams == Streams::Video => None,
-            Some(Err(warning)) => Some(warning.as_str()),
+            Some(Err(Unopened::Failed(name, e))) => {
+                let cause = e.to_io();
+                let sentence =
+                    format!("{name} cannot be opened a second time for its other streams: {cause}");
+                return Err(self.part.failed(io::Error::new(cause.kind(), sentence)));
+            }
+            Some(Err(Unopened::Lost(warning))) => Some(warning.as_str()),
             None => None,
         };
         if let Some(warning) = warning {

@@ -31,6 +31,7 @@ use account::Losses;
 use copied::Copied;
 use plan::{Planned, Planner};
 use reading::Reader;
+pub(super) use reading::Unopened;
 use selection::{StreamOptions, Streams};
 pub(super) use sound::writes_units;
 use sound::{Changes, Gaps};
@@ -49,9 +50,8 @@ pub(super) struct Passthrough {
 }
 
 impl Passthrough {
-    /// Opens the input a second time, or takes what is known of it where it can be read only once; an error
-    /// is a warning.
-    pub(super) fn open(origin: &Origin, strict: bool) -> Result<Passthrough, String> {
+    /// Opens the input a second time, or takes what is known of it where it can be read only once.
+    pub(super) fn open(origin: &Origin, strict: bool) -> Result<Passthrough, Unopened> {
         Ok(Passthrough {
             reader: Reader::open(origin)?,
             copied: Vec::new(),

@@ -99,15 +99,19 @@ fn format_of(path: &Path) -> Result<*const ffi::AVInputFormat, AvError> {
 }
 
 /// The stage at which opening an input failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenFailure {
     /// The file could not be opened or is no media file.
+    #[error("{0}")]
     Open(AvError),
     /// It, or a file that it names, may not be opened: a sentence.
+    #[error("{0}")]
     Refused(String),
     /// It gave nothing for so long that the user's patience is over.
+    #[error("it gave nothing")]
     TimedOut,
     /// Its streams could not be understood.
+    #[error("{0}")]
     Streams(AvError),
 }
 

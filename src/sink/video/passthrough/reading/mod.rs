@@ -71,6 +71,14 @@ pub(super) struct Reader {
     unforeseen: Unforeseen,
 }
 
+/// Why an input cannot be read a second time.
+pub(in crate::sink::video) enum Unopened {
+    /// A warning of what is lost.
+    Lost(String),
+    /// The system lacks what opening takes. With the input's name.
+    Failed(String, AvError),
+}
+
 /// What came of reading one packet.
 enum Read {
     /// A packet of a wanted stream, with its time in seconds.
@@ -81,14 +89,13 @@ enum Read {
 }
 
 impl Reader {
-    /// Opens the input a second time, or takes what is known of it where it can be read only once; an error
-    /// is a warning.
-    pub(super) fn open(origin: &Origin) -> Result<Reader, String> {
+    /// Opens the input a second time, or takes what is known of it where it can be read only once.
+    pub(super) fn open(origin: &Origin) -> Result<Reader, Unopened> {
         let name = origin.path.display();
         let not_copied = |why: &str| {
             let lost = |what: &str| format!("{name} {why}, so its {what} are not copied");
             let mut reader = outlined(origin)
-                .ok_or_else(|| lost("sound, subtitles, other streams, chapters and texts"))?;
+                .ok_or_else(|| Unopened::Lost(lost("sound, subtitles, other streams, chapters and texts")))?;
             reader.unread = Some(lost("sound, subtitles and other streams"));
             Ok(reader)
         };
@@ -104,7 +111,10 @@ impl Reader {
                 reader.matroska = OfMatroska::read(&mut reader.demuxer, &origin.path);
                 Ok(reader)
             }
-            Err(_) => not_copied("cannot be opened a second time"),
+            Err(OpenFailure::Open(e) | OpenFailure::Streams(e)) if e.is_of_the_system() => {
+                Err(Unopened::Failed(name.to_string(), e))
+            }
+            Err(failure) => not_copied(&format!("cannot be opened a second time ({failure})")),
         }
     }
 
