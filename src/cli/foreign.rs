@@ -3,11 +3,14 @@
 //! what was meant.
 
 use super::Arguments;
+use super::show::failure::{exit, of_stdout};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Error, Parser};
 use framepipe::sink::video::extension_of;
+use std::io::{self, Write};
 use std::iter::once;
+use std::process::ExitCode;
 
 /// Words, and what to write instead.
 const HINTS: &[(&[&str], &str)] = &[
@@ -112,13 +115,23 @@ const FORMATS: &[(&str, &str)] = &[
     ("image2pipe", "write a name such as frames/%05d.png as the output"),
 ];
 
-/// What the command line says; an error or the help ends the program.
-pub(crate) fn parse() -> Arguments {
-    Arguments::try_parse().unwrap_or_else(|error| {
+/// What the command line says; with an error or the help, which is printed, how the program ends.
+pub(crate) fn parse() -> Result<Arguments, ExitCode> {
+    Arguments::try_parse().map_err(|error| {
         let words = std::env::args_os().skip(1);
         let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-        answered(error, &words).exit()
+        told(&answered(error, &words))
     })
+}
+
+/// Prints an error or the help, and gives the exit code.
+fn told(error: &Error) -> ExitCode {
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    match printed {
+        // Nothing can be done if stderr is closed; the exit code remains.
+        Err(cause) if !error.use_stderr() => exit(Err(of_stdout(cause).into())),
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1)),
+    }
 }
 
 /// The error with what to write instead, if one of the `words` is another program's.

@@ -966,13 +966,22 @@ fn a_reader_that_goes_away_ends_an_endless_run_well() {
     // A file that ends in the muxer's buffer is complete only when the reader is gone.
     let script = format!(
         "('{PROGRAM}' filter '{}' /dev/stdout --format matroska --encoder ffv1 --no-audio --filter soft -q; \
-         echo $? >&2) | head -c 1000 > /dev/null; '{PROGRAM}' masks > /dev/full",
+         echo $? >&2) | head -c 1000 > /dev/null; '{PROGRAM}' masks > /dev/full; '{PROGRAM}' --help \
+         > /dev/full; echo $? >&2; '{PROGRAM}' --version > /dev/full",
         sample("clip-odd.mp4")
     );
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     let said = text(&output.stderr);
     assert!(said.contains("0\n") && !said.contains("muxer"), "{said}");
-    assert!(said.contains("error: standard output: No space left"), "{said}");
+    assert_eq!(
+        said.matches("error: standard output: No space left").count(),
+        3,
+        "{said}"
+    );
+    assert!(
+        said.contains("\n1\n") && output.status.code() == Some(1),
+        "{said}"
+    );
     let several = run(&["masks", "soft,box"]);
     assert!(text(&several.stderr).contains("a chain of filters"));
     // A list of hashes goes to standard output, too.

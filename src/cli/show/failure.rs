@@ -163,7 +163,7 @@ impl Write for NamedStdout {
 
 /// An error of standard output with its name in front, unless the reader has gone or the call is to be
 /// repeated.
-fn of_stdout(cause: io::Error) -> io::Error {
+pub(crate) fn of_stdout(cause: io::Error) -> io::Error {
     match cause.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted => cause,
         kind => io::Error::new(kind, format!("standard output: {cause}")),
