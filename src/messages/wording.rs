@@ -19,6 +19,7 @@ pub fn mebibytes(bytes: u128) -> String {
     let mebi = bytes as f64 / f64::from(1 << 20);
     match mebi {
         0.0 => "0 MiB".to_owned(),
+        _ if bytes < 103 => counted(bytes, "byte"),
         ..0.1 => format!("{:.1} KiB", mebi * 1024.0),
         ..100.0 => format!("{mebi:.1} MiB"),
         _ => format!("{mebi:.0} MiB"),
