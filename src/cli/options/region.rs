@@ -238,7 +238,7 @@ impl Run<'_> {
             is_matte: true,
             ..FileChoice::default()
         };
-let opened = matte.open(None, &options, &choice);
+        let opened = matte.open(None, &options, &choice);
         let opened = opened.map_err(|failure| match self.stop.is_abandon_asked() {
             true => Failure::Interrupted,
             false => failure,
