@@ -9,7 +9,7 @@ use super::passthrough::{MapFailure, Passthrough, Unopened};
 use super::settings::alpha::AlphaWatch;
 use super::settings::choice;
 use crate::frame::{ColourModel, Frame, Rational};
-use crate::media::ffmpeg::{AvError, Muxer, rescale};
+use crate::media::ffmpeg::{AvError, AvFormat, Muxer, rescale};
 use crate::sink::SinkError;
 use crate::source::range::nanos;
 use std::io;
@@ -44,6 +44,7 @@ impl VideoSink {
             return Err(self.unsupported(problem));
         }
         self.warnings.extend(staged.misreadings.iter().cloned());
+        self.warnings.extend(self.misnamed(staged.choice.format));
         let name = self.name.clone();
         let failed = |e: AvError| SinkError::Io {
             path: name.clone(),
@@ -107,6 +108,25 @@ impl VideoSink {
             ledger,
             staged,
         }))
+    }
+
+    /// Says of bare samples that they are others than the name of their file tells.
+    fn misnamed(&self, format: AvFormat) -> Option<String> {
+        let options = &self.options;
+        let is_asked = options.muxer.is_some() || options.encoder.is_some() || options.pixel_format.is_some();
+        let facts = format.facts()?;
+        let usual = match options.path.extension()?.to_str()? {
+            "yuv" if facts.rgb || facts.alpha => "yuv420p",
+            "rgb" if !facts.rgb || facts.alpha => "rgb24",
+            _ => return None,
+        };
+        (!is_asked && self.output.muxer.name() == "rawvideo").then(|| {
+            format!(
+                "{} holds {} samples, which its name does not tell; --pixel-format {usual} converts them, and \
+                 a name in .mkv or .y4m keeps what they are",
+                self.name, facts.name
+            )
+        })
     }
 
     /// Gives the container the options that the encoder has `left`.

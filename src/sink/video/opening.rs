@@ -46,18 +46,6 @@ fn stills_wanted(options: &VideoOptions) -> Option<String> {
     })
 }
 
-/// Says how bare samples are written, if `muxer` writes these only because of the extension.
-fn bare_samples(options: &VideoOptions, muxer: &Muxer) -> Option<String> {
-    let is_asked = options.muxer.is_some() || options.encoder.is_some() || options.pixel_format.is_some();
-    (!is_asked && muxer.name() == "rawvideo").then(|| {
-        format!(
-            "names a file of bare samples, which says neither their size nor their format; write raw:{} if \
-             that is wanted, or end the name in .mkv, .avi or .y4m",
-            options.path.display()
-        )
-    })
-}
-
 impl VideoSink {
     /// Prepares the output: container, encoder and temporary file. What can be known to fail before the first
     /// frame fails here.
@@ -109,9 +97,6 @@ impl VideoSink {
                     },
                 }
             })?;
-        if let Some(problem) = bare_samples(&options, &muxer) {
-            return Err(unsupported(problem));
-        }
         if is_pipe(&options.path) {
             // A trial does not open it.
             muxer.forbid_seeking();

@@ -133,7 +133,7 @@ impl<'a> Still<'a> {
                         None => unchecked_png(path, &budget).map_err(io)?,
                     }
                 } else if kind == ImageKind::Bmp
-                    && let Some(decoder) = bmp_runs::open(path).map_err(io)?
+                    && let Some(decoder) = bmp_runs::open(path, &budget).map_err(io)?
                 {
                     Ok(Box::new(decoder) as Box<dyn ImageDecoder>)
                 } else if format == ImageFormat::Pnm {

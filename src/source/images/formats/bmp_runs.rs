@@ -1,32 +1,89 @@
 //! Run lengths of BMP files. Pixels that they skip have the first colour of the palette; the image crate
 //! makes them black. It gets a palette of numbers instead, of which black is the first.
 
+use crate::source::images::read_budget::{BudgetedReader, ReadBudget};
 use image::codecs::bmp::BmpDecoder;
 use image::{ColorType, ImageDecoder, ImageResult};
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Bytes of both headers as far as they are needed.
 const HEADERS: usize = 54;
 
 /// A decoder whose pixels are the numbers of colours.
-pub(in crate::source::images) struct Numbered {
-    inner: BmpDecoder<Cursor<Vec<u8>>>,
+pub(in crate::source::images) struct Numbered<'a> {
+    inner: BmpDecoder<BudgetedReader<'a>>,
     palette: Vec<[u8; 3]>,
+}
+
+/// A file of which a part is replaced.
+struct Replaced<R> {
+    inner: R,
+    /// Where the next byte is read.
+    at: u64,
+    /// Where the part begins.
+    place: u64,
+    part: Vec<u8>,
+}
+
+impl<R: Read> Read for Replaced<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(to)?;
+        for (at, byte) in (self.at..).zip(&mut to[..count]) {
+            let within = at.checked_sub(self.place).and_then(|k| usize::try_from(k).ok());
+            if let Some(&other) = within.and_then(|k| self.part.get(k)) {
+                *byte = other;
+            }
+        }
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl<R: Seek> Seek for Replaced<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.at = self.inner.seek(to)?;
+        Ok(self.at)
+    }
 }
 
 /// The decoder of a file of run lengths; `None` for another, and for one that the image crate reads right or
 /// has words for.
-pub(in crate::source::images) fn open(path: &Path) -> io::Result<Option<Numbered>> {
+pub(in crate::source::images) fn open(
+    path: &Path,
+    budget: &ReadBudget,
+) -> io::Result<Option<Numbered<'static>>> {
+    numbered(File::open(path)?, budget)
+}
+
+fn numbered<'a>(mut file: impl Read + Seek + 'a, budget: &ReadBudget) -> io::Result<Option<Numbered<'a>>> {
     let mut head = Vec::new();
-    let mut file = File::open(path)?;
     file.by_ref().take(HEADERS as u64).read_to_end(&mut head)?;
-    let Some(place) = palette(&head) else {
+    let Some((place, entries)) = palette(&head) else {
         return Ok(None);
     };
-    file.read_to_end(&mut head)?;
-    Ok(numbered(head, place))
+    file.seek(SeekFrom::Start(place as u64))?;
+    let mut part = Vec::new();
+    file.by_ref().take(4 * entries as u64).read_to_end(&mut part)?;
+    file.rewind()?;
+    let colours = part.as_chunks_mut::<4>().0;
+    let palette = colours.iter().map(|&[b, g, r, _]| [r, g, b]).collect();
+    for (number, colour) in (0..=u8::MAX).zip(colours) {
+        // With another blue they are not taken for gray.
+        *colour = [1, 0, number, 0];
+    }
+    let replaced = Replaced {
+        inner: file,
+        at: 0,
+        place: place as u64,
+        part,
+    };
+    let input = BudgetedReader::new(BufReader::new(replaced), budget);
+    let Ok(inner) = BmpDecoder::new(input) else {
+        return Ok(None);
+    };
+    Ok((inner.color_type() == ColorType::Rgb8).then_some(Numbered { inner, palette }))
 }
 
 /// Where the palette begins in a file with these headers, and its entries, if the file has run lengths.
@@ -42,17 +99,7 @@ fn palette(head: &[u8]) -> Option<(usize, usize)> {
     (is_of_runs && place.checked_add(4 * entries)? <= pixels).then_some((place, entries))
 }
 
-fn numbered(mut file: Vec<u8>, (place, entries): (usize, usize)) -> Option<Numbered> {
-    let colours = file.get_mut(place..place + 4 * entries)?.as_chunks_mut::<4>().0;
-    let palette = colours.iter().map(|&[b, g, r, _]| [r, g, b]).collect();
-    for (number, colour) in (0..=u8::MAX).zip(colours) {
-        *colour = [1, 0, number, 0];
-    }
-    let inner = BmpDecoder::new(Cursor::new(file)).ok()?;
-    (inner.color_type() == ColorType::Rgb8).then_some(Numbered { inner, palette })
-}
-
-impl ImageDecoder for Numbered {
+impl ImageDecoder for Numbered<'_> {
     fn dimensions(&self) -> (u32, u32) {
         self.inner.dimensions()
     }
@@ -99,8 +146,8 @@ mod tests {
     #[test]
     fn skipped_pixels_have_the_first_colour() {
         let pixels = |file: Vec<u8>| {
-            let place = palette(&file).unwrap();
-            let decoder = numbered(file, place).unwrap();
+            let budget = ReadBudget::new();
+            let decoder = numbered(io::Cursor::new(file), &budget).unwrap().unwrap();
             let mut pixels = vec![9; decoder.total_bytes() as usize];
             decoder.read_image(&mut pixels).unwrap();
             pixels
