@@ -82,8 +82,8 @@ pub struct ReadRange {
 pub struct StreamInfo {
     /// The pixel format of the frames that the source gives.
     pub format: PixelFormat,
-    /// log2 of the chroma subsampling, across and down, of stored pictures that were brought to 4:4:4, since no
-    /// format of frames has it beside alpha.
+    /// log2 of the chroma subsampling, across and down, of stored pictures that were brought to 4:4:4, since
+    /// no format of frames has it beside alpha.
     pub stored_chroma: Option<(u32, u32)>,
     /// Pixels across the first frame.
     pub width: usize,

@@ -1869,8 +1869,8 @@ fn sound_of_mxf_stays_as_long_as_the_picture() {
     assert_eq!(frames(&output), 25);
 }
 
-/// Muxers that write each picture with its sound leave out a picture that lacks some of it, and sound that has
-/// no picture.
+/// Muxers that write each picture with its sound leave out a picture that lacks some of it, and sound that
+/// has no picture.
 #[test]
 fn sound_that_ends_with_the_picture_or_not_costs_no_picture() {
     let folder = tempfile::tempdir().unwrap();

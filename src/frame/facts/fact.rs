@@ -345,8 +345,9 @@ pub(crate) fn block_value(block: &SideData) -> Option<String> {
         }
         Fact::GopTimecode => {
             let bits = i64::from_ne_bytes(block.data.get(..8)?.try_into().ok()?);
-            // A bit for dropped numbers, then hours, minutes, seconds and pictures with a marker bit in between. Nearly every stream counts
-            // from zero, and a part of one from where it was cut; only a time of day was set on purpose.
+            // A bit for dropped numbers, hours, minutes, seconds and pictures, with a marker bit in between.
+            // Nearly every stream counts from zero, and a part of one from where it was cut; only a time of
+            // day was set on purpose.
             let part = |shift: u32, mask: i64| (bits >> shift) & mask;
             let (hours, minutes) = (part(19, 0x1f), part(13, 0x3f));
             let (seconds, pictures) = (part(6, 0x3f), part(0, 0x3f));

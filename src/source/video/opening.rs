@@ -163,8 +163,8 @@ impl VideoSource {
         let stream = self.input.stream;
         if let Some(hidden) = self.hidden_frames() {
             return self.file.invalid(format!(
-                "the edit list of stream {stream} leaves out all of its {hidden} frames; copy it without that \
-                 list first (ffmpeg -ignore_editlist 1 -i IN -c copy OUT.mp4)"
+                "the edit list of stream {stream} leaves out all of its {hidden} frames; copy it without \
+                 that list first (ffmpeg -ignore_editlist 1 -i IN -c copy OUT.mp4)"
             ));
         }
         let signs = [self.findings.damage.sentence(), self.findings.cut.take()];

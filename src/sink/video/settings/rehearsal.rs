@@ -1,8 +1,9 @@
 //! What an encoder and a container can say, found out by trying: frames without content, tagged like the real
 //! ones, are encoded with the same settings into memory, read back and compared.
 //!
-//! Frames are small, since facts do not depend on the size, unless the encoder refuses that, the real ones are
-//! smaller, or pixels are not square: MPEG-2 states the aspect of the whole picture, of which it knows four.
+//! Frames are small, since facts do not depend on the size, unless the encoder refuses that, the real ones
+//! are smaller, or pixels are not square: MPEG-2 states the aspect of the whole picture, of which it knows
+//! four.
 
 use crate::frame::{Metadata, Range, Rational, SideData};
 use crate::media::convert::written_matrix;

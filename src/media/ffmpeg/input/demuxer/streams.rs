@@ -255,20 +255,20 @@ impl Demuxer {
         Some((bytes / frame) as f64 / rate)
     }
 
-    /// Samples of each channel in a block of stream `index`, which is as large as it says, or, where AVI counts
-    /// packets of any size, in one of them.
+    /// Samples of each channel in a block of stream `index`, all of which are as large as it says, or, where
+    /// AVI counts packets of any size, in one of them.
     pub(in crate::media::ffmpeg) fn samples_of_packet(&self, index: usize) -> Option<SamplesOf> {
         let stream = self.stream_ptr(index)?;
         // SAFETY: a stream and its parameters live as long as the context; they are only read.
-        let (in_block, rate) = unsafe {
+        let (has_blocks, in_block, rate) = unsafe {
             let parameters = (*stream).codecpar;
-            let block = (*parameters).block_align;
             (
-                ffi::av_get_audio_frame_duration2(parameters, block),
+                ffi::av_get_bits_per_sample((*parameters).codec_id) > 0,
+                ffi::av_get_audio_frame_duration2(parameters, (*parameters).block_align),
                 (*parameters).sample_rate,
             )
         };
-        if in_block > 0 {
+        if has_blocks {
             // PCM's blocks are samples.
             return (in_block > 1).then_some(SamplesOf::Block(in_block));
         }

@@ -122,7 +122,7 @@ pub(in crate::sink::video) fn configure(
     Ok((settings, left))
 }
 
-/// True if the encoder states the GOP time code of these frames: numbers are dropped at the rates of NTSC alone.
+/// True if the encoder states the GOP time code of these frames: numbers are dropped at NTSC's rates alone.
 fn takes_gop_code(name: &str, requested: &RequestedSettings<'_>) -> bool {
     let is_dropping = requested.hdr.gop.as_ref().is_some_and(|code| code.contains(';'));
     let is_ntsc = requested.frame_rate.is_some_and(|rate| rate.den == 1001);
