@@ -61,10 +61,9 @@ pub(super) fn is_picture(path: &Path) -> bool {
 /// Extensions of videos that are JPEG files one behind the other, perhaps a single one.
 const STREAMS: [&str; 2] = ["mjpeg", "mjpg"];
 
-/// True for files of a kind that FFmpeg reads, one behind the other: a video.
+/// True for QOI pictures one behind the other, which FFmpeg reads as a video.
 pub(super) fn are_several(kind: ImageKind, path: &Path) -> bool {
-    let is_stream = matches!(kind, ImageKind::Dpx | ImageKind::Qoi);
-    is_stream && matches!(behind::further(kind, path), Ok(Some(Further::Pictures)))
+    kind == ImageKind::Qoi && matches!(behind::further(kind, path), Ok(Some(Further::Pictures)))
 }
 
 /// True for a GIF file, which FFmpeg reads, whatever its name says.
