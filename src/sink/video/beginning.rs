@@ -122,8 +122,8 @@ impl VideoSink {
         };
         (!is_asked && self.output.muxer.name() == "rawvideo").then(|| {
             format!(
-                "{} holds {} samples, which its name does not tell; --pixel-format {usual} converts them, and \
-                 a name in .mkv or .y4m keeps what they are",
+                "{} holds {} samples, which its name does not tell; --pixel-format {usual} converts them, \
+                 and a name in .mkv or .y4m keeps what they are",
                 self.name, facts.name
             )
         })
