@@ -147,8 +147,9 @@ impl Container {
             _ => self.comes_back(None, demuxer, (index, handling), packets),
         };
         // A codec that is still looked for may be found in more sound: what there is, again and again.
+        // Players of discs look for none.
         let alone = match (alone, facts, packets) {
-            (Some(false), Some(facts), [_, ..]) if medium == Medium::Audio => {
+            (Some(false), Some(facts), [_, ..]) if medium == Medium::Audio && !self.is_disc() => {
                 let many = repeated(packets, handling.time_base(&facts));
                 let many = many.iter().collect::<Vec<&Packet>>();
                 self.comes_back(None, demuxer, (index, handling), &many)
