@@ -93,10 +93,19 @@ mod tests {
             [0_u64, 1, 2].map(|count| counted(count, "frame")),
             ["0 frames", "1 frame", "2 frames"]
         );
-        let sizes = [0, 1024, 12_345, 104_858, 1 << 20, 200 << 20].map(mebibytes);
+        let sizes = [0, 1, 102, 1024, 12_345, 104_858, 1 << 20, 200 << 20].map(mebibytes);
         assert_eq!(
             sizes,
-            ["0 MiB", "1.0 KiB", "12.1 KiB", "0.1 MiB", "1.0 MiB", "200 MiB"]
+            [
+                "0 MiB",
+                "1 byte",
+                "102 bytes",
+                "1.0 KiB",
+                "12.1 KiB",
+                "0.1 MiB",
+                "1.0 MiB",
+                "200 MiB"
+            ]
         );
     }
 

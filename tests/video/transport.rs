@@ -281,3 +281,32 @@ fn pages_of_ogg_that_are_missing_are_named() {
         );
     }
 }
+
+/// A pipe's end is known from what its reader says alone.
+#[test]
+fn zeros_at_the_end_of_matroska_are_said_of_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mkv");
+    let clip = [
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x64:r=25:d=1",
+        "-c:v",
+        "ffv1",
+        "-g",
+        "1",
+        "-pix_fmt",
+        "yuv420p",
+    ];
+    ffmpeg(&[&clip[..], &[path.to_str().unwrap()]].concat());
+    assert_eq!(strictly(&path, true), Ok(25));
+    let mut bytes = fs::read(&path).unwrap();
+    let end = bytes.len();
+    bytes[end - 1000..].fill(0);
+    fs::write(&path, bytes).unwrap();
+    for (through_pipe, words) in [(false, "its blocks break off"), (true, "its bytes make no sense")] {
+        let said = strictly(&path, through_pipe);
+        assert!(said.as_ref().is_err_and(|said| said.contains(words)), "{said:?}");
+    }
+}

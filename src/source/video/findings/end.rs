@@ -61,7 +61,7 @@ impl VideoSource {
         let complaint = complaint.filter(|_| self.findings.cut.is_none());
         if has_left && complaint.is_some() {
             self.damaged("bytes make no sense")?;
-        } else if extent == Extent::Unknown && !is_matroska {
+        } else if extent == Extent::Unknown && (!is_matroska || !self.file.path.is_file()) {
             // What comes behind is lost, unless the file states that this is its end.
             self.findings.cut = self.findings.cut.take().or(complaint
                 .map(|complaint| format!("its bytes make no sense ({complaint}) where reading ended")));
