@@ -67,12 +67,28 @@ fn unknown<T>() -> io::Result<T> {
 
 /// Goes to behind the mark at the end, which stands nowhere else in a QOI file.
 fn qoi_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
-    const END: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 1];
-    let mut file = Vec::new();
-    input.read_to_end(&mut file)?;
-    let end = file.windows(END.len()).position(|bytes| bytes == END);
-    let end = end.ok_or(ErrorKind::UnexpectedEof)? + END.len();
-    input.seek(SeekFrom::Start(end as u64)).map(|_| ())
+    let head = array::<14>(input)?;
+    let side = |at: usize| {
+        u64::from(u32::from_be_bytes([
+            head[at],
+            head[at + 1],
+            head[at + 2],
+            head[at + 3],
+        ]))
+    };
+    // A pixel takes 5 bytes at most, the mark 8.
+    let most = side(4)
+        .saturating_mul(side(8))
+        .saturating_mul(5)
+        .saturating_add(8);
+    let mut latest = u64::MAX;
+    for byte in input.by_ref().take(most).bytes() {
+        latest = latest << 8 | u64::from(byte?);
+        if latest == 1 {
+            return Ok(());
+        }
+    }
+    Err(ErrorKind::UnexpectedEof.into())
 }
 
 /// Goes to the end of a DPX file that its header states, and gives what it begins with.
