@@ -1157,6 +1157,12 @@ fn frames_that_containers_count_are_missed() {
 }
 
 /// Demuxers that stop, or skip bytes, without a word in what they return.
+/// Where the boxes of MP4 with this name begin.
+fn places_of(bytes: &[u8], name: &[u8]) -> Vec<usize> {
+    let is_there = |&at: &usize| bytes[at + 4..].starts_with(name);
+    (0..bytes.len() - 4).filter(is_there).collect()
+}
+
 #[test]
 fn what_a_demuxer_cannot_read_is_reported() {
     let (frames, said) = spoilt("clip.gif", &[], |bytes, _| {
@@ -1174,10 +1180,6 @@ fn what_a_demuxer_cannot_read_is_reported() {
     }
     // Foreign and zero bytes between the fragments of MP4, a stretch of zeros in AVI, with its index and
     // without, and ends in the middle of a packet.
-    let places_of = |bytes: &[u8], name: &[u8]| -> Vec<usize> {
-        let is_there = |&at: &usize| bytes[at + 4..].starts_with(name);
-        (0..bytes.len() - 4).filter(is_there).collect()
-    };
     let foreign = |bytes: &mut Vec<u8>, _: &[(usize, usize)]| {
         let third = places_of(bytes, b"moof")[2];
         bytes.splice(third..third, 1..=200);
@@ -1209,7 +1211,11 @@ fn what_a_demuxer_cannot_read_is_reported() {
         });
         assert!(frames < 45 && said.contains(sentence), "{frames}: {said}");
     }
-    // Zeros from a place on to the end, as in files that were not written to it; or within.
+}
+
+/// Zeros from a place on to the end, as in files that were not written to it, or within; ends within a tag.
+#[test]
+fn zeros_and_ends_within_a_tag_are_reported() {
     let sound = ["-f", "lavfi", "-i", "sine=d=2:r=44100"];
     let fragments = [&sound[..], &["-c:a", "aac"], &FRAGMENTS].concat();
     let (frames, said) = spoilt("tail.mp4", &fragments, |bytes, _| {
@@ -1264,7 +1270,6 @@ fn what_a_demuxer_cannot_read_is_reported() {
         });
         assert!(frames < 50 && said.contains(expected), "{name}: {frames}: {said}");
     }
-    // FLV that ends in the middle of a tag.
     for (missing, options) in [
         (1000, &["-c:a", "aac", "-c:v", "libx264"]),
         (30, &["-c:a", "libmp3lame", "-c:v", "flv"]),
@@ -1278,6 +1283,10 @@ fn what_a_demuxer_cannot_read_is_reported() {
             "{missing}: {said}"
         );
     }
+}
+
+#[test]
+fn ends_within_a_packet_and_impossible_sizes_are_reported() {
     let dv = ["-vf", "scale=720:576", "-pix_fmt", "yuv420p", "-c:v", "dvvideo"];
     let (frames, said) = spoilt("clip.dv", &dv, |bytes, _| bytes.truncate(bytes.len() / 20 * 11));
     assert!(

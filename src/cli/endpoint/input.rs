@@ -144,33 +144,7 @@ impl Input {
     ) -> Result<Opened, Failure> {
         let selection = &choice.selection;
         self.check_name(reading)?;
-        let (is_images, is_video) = (self.is_images(), matches!(self, Input::Video(_)));
-        let options = [
-            (
-                !selection.is_all(),
-                is_images,
-                "--frames A-B chooses among image files; of other inputs --start Af --frames N gives N \
-                 frames from frame A on",
-            ),
-            (
-                rate.is_some(),
-                is_images,
-                "--fps gives image files a frame rate; other inputs have their own",
-            ),
-            (
-                reading.stream.is_some(),
-                is_video,
-                "--stream chooses among the streams of a video file; other inputs have one",
-            ),
-            (
-                reading.threads.is_some(),
-                is_video,
-                "--decoder-threads is an option of video files; --workers sets how many threads read images",
-            ),
-        ];
-        if let Some((.., refusal)) = options.iter().find(|(given, applies, _)| *given && !applies) {
-            return Err(Failure::Usage((*refusal).to_owned()));
-        }
+        self.check_options(rate, reading, selection)?;
         let (mut files, mut failures) = (None, None);
         let limit = reading.limit();
         let source = match self {
@@ -242,6 +216,43 @@ impl Input {
             files,
             failures,
         })
+    }
+
+    /// Refuses options of other kinds of inputs.
+    fn check_options(
+        &self,
+        rate: Option<Rational>,
+        reading: &VideoSourceOptions,
+        selection: &Selection,
+    ) -> Result<(), Failure> {
+        let (is_images, is_video) = (self.is_images(), matches!(self, Input::Video(_)));
+        let options = [
+            (
+                !selection.is_all(),
+                is_images,
+                "--frames A-B chooses among image files; of other inputs --start Af --frames N gives N \
+                 frames from frame A on",
+            ),
+            (
+                rate.is_some(),
+                is_images,
+                "--fps gives image files a frame rate; other inputs have their own",
+            ),
+            (
+                reading.stream.is_some(),
+                is_video,
+                "--stream chooses among the streams of a video file; other inputs have one",
+            ),
+            (
+                reading.threads.is_some(),
+                is_video,
+                "--decoder-threads is an option of video files; --workers sets how many threads read images",
+            ),
+        ];
+        if let Some((.., refusal)) = options.iter().find(|(given, applies, _)| *given && !applies) {
+            return Err(Failure::Usage((*refusal).to_owned()));
+        }
+        Ok(())
     }
 
     /// Refuses the name of what is not there: whether options suit it cannot be judged.

@@ -82,6 +82,28 @@ fn is_garbled(encoder: &str, format: AvFormat) -> bool {
     encoder == "jpeg2000" && format.facts().is_some_and(|facts| facts.depth > 8)
 }
 
+/// The formats that an encoder takes, as far as it keeps them right; none if it does not say.
+fn taken_by(kind: EncoderKind) -> Result<Vec<AvFormat>, String> {
+    let encoder = kind.name();
+    let mut taken = kind.formats();
+    taken.retain(|&format| !is_garbled(&encoder, format));
+    let is_of_device = |f: &AvFormat| f.facts().is_some_and(|facts| facts.hardware);
+    if !taken.is_empty() && taken.iter().all(is_of_device) {
+        return Err(format!(
+            "{encoder} takes pictures from a device's own memory only ({}), where framepipe has none; choose \
+             another encoder, such as libx264",
+            list(&taken)
+        ));
+    }
+    Ok(taken)
+}
+
+/// The names of formats.
+fn list(formats: &[AvFormat]) -> String {
+    let names: Vec<String> = formats.iter().map(|f| f.name()).collect();
+    names.join(", ")
+}
+
 /// The frame's own format if the encoder takes it, else the one that loses least, or the one that the user
 /// wants. RGB pictures become 4:2:0 where the container is for players that know nothing else, and pictures
 /// that were brought to 4:4:4 for their alpha get back the subsampling with which they were `stored`, where
@@ -110,20 +132,7 @@ pub(in crate::sink::video) fn choose_format(
         ..own_facts.clone()
     };
     let given = (own, &own_facts, &stored);
-    let mut taken = kind.formats();
-    taken.retain(|&format| !is_garbled(&encoder, format));
-    let list = |formats: &[AvFormat]| -> String {
-        let names: Vec<String> = formats.iter().map(|f| f.name()).collect();
-        names.join(", ")
-    };
-    let is_of_device = |f: &AvFormat| f.facts().is_some_and(|facts| facts.hardware);
-    if !taken.is_empty() && taken.iter().all(is_of_device) {
-        return Err(format!(
-            "{encoder} takes pictures from a device's own memory only ({}), where framepipe has none; choose \
-             another encoder, such as libx264",
-            list(&taken)
-        ));
-    }
+    let taken = taken_by(kind)?;
     let whole = |facts: &FormatFacts| !needs_whole_chroma(&encoder) || divides(facts, width, height);
     let is_for_players = wanted.is_none() && is_for_players(kind, container, format.model());
     let plays = |facts: &FormatFacts| (facts.log2_x, facts.log2_y) == (1, 1) && whole(facts);

@@ -110,13 +110,8 @@ pub(in crate::sink::video) fn configure(
     for (key, value) in extra {
         set(encoder, &key, &value)?;
     }
-    if let Some(code) = requested
-        .hdr
-        .gop
-        .as_deref()
-        .filter(|_| takes_gop_code(name, requested))
-        && !given("gop_timecode")
-    {
+    let takes_code = takes_gop_code(name, requested) && !given("gop_timecode");
+    if let Some(code) = requested.hdr.gop.as_deref().filter(|_| takes_code) {
         set(encoder, "gop_timecode", code)?;
     }
     Ok((settings, left))
