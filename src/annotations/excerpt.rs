@@ -1,7 +1,7 @@
 //! The parts of a file that say something. Modules of `containers/` make excerpts, and read them like a whole
 //! file.
 
-use super::lost::once;
+use super::lost::{name_once, once};
 use super::word;
 use crate::messages::metadata_limit::METADATA_LIMIT;
 
@@ -42,9 +42,7 @@ impl Excerpt {
 
     /// Notes the name of what is left out.
     pub(super) fn leave_out(&mut self, name: String) {
-        if !self.unknown.contains(&name) && self.unknown.len() < UNKNOWN_LIMIT {
-            self.unknown.push(name);
-        }
+        name_once(&mut self.unknown, name, UNKNOWN_LIMIT);
     }
 
     /// True if `len` more bytes have room; else what they are is named. A profile stands apart from the rest.

@@ -9,6 +9,13 @@ pub(super) fn once(words: &mut Vec<&'static str>, word: &'static str) {
     }
 }
 
+/// Adds a name of what is left out, unless it is there already, or `most` names are.
+pub(super) fn name_once(names: &mut Vec<String>, name: String, most: usize) {
+    if names.len() < most && !names.contains(&name) {
+        names.push(name);
+    }
+}
+
 /// Names all of the annotations: the file is none that they could be put into.
 pub(super) fn all_lost(annotations: &Annotations, orientation: Option<u8>, lost: &mut Vec<&'static str>) {
     let density = annotations.density.map_or(word::RESOLUTION, Density::word);

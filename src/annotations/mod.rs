@@ -47,7 +47,7 @@ pub(crate) use structure::Arrangement;
 
 use crate::messages::metadata_limit::METADATA_LIMIT;
 use exif::without_prefix;
-use lost::once;
+use lost::{name_once, once};
 use std::sync::Arc;
 
 /// The most texts that are carried from one file.

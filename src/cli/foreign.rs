@@ -120,12 +120,12 @@ pub(crate) fn parse() -> Result<Arguments, ExitCode> {
     Arguments::try_parse().map_err(|error| {
         let words = std::env::args_os().skip(1);
         let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-        told(&answered(error, &words))
+        reported(&answered(error, &words))
     })
 }
 
 /// Prints an error or the help, and gives the exit code.
-fn told(error: &Error) -> ExitCode {
+fn reported(error: &Error) -> ExitCode {
     let printed = error.print().and_then(|()| io::stdout().flush());
     match printed {
         // Nothing can be done if stderr is closed; the exit code remains.

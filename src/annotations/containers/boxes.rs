@@ -11,7 +11,7 @@
 
 use super::jpeg_xl::CodestreamHeader;
 use crate::annotations::bytes::{array, be16, be32, part};
-use crate::annotations::{Density, DensityUnit, FileMetadata, once, word};
+use crate::annotations::{Density, DensityUnit, FileMetadata, name_once, once, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 use std::io::Read;
 
@@ -116,9 +116,7 @@ fn leave_out_unknown(name: &[u8; 4], found: &mut FileMetadata) {
 
 /// Notes the name of what is left out.
 fn leave_out(name: &str, found: &mut FileMetadata) {
-    if !found.unknown.iter().any(|known| known == name) {
-        found.unknown.push(name.to_owned());
-    }
+    name_once(&mut found.unknown, name.to_owned(), MOST);
 }
 
 /// An Exif block behind the distance to its first byte.

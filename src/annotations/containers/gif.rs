@@ -15,7 +15,7 @@
 //! their end.
 
 use crate::annotations::bytes::{array, pass, take_array, take_exactly, text};
-use crate::annotations::{FileMetadata, instant_frames, once, word};
+use crate::annotations::{FileMetadata, instant_frames, name_once, once, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 use std::io::{self, BufRead, Seek};
 
@@ -102,7 +102,7 @@ fn extension(
     }
     if label != APPLICATION {
         if label == PLAIN_TEXT {
-            leave_out("plain text", found);
+            name_once(&mut found.unknown, "plain text".to_owned(), MOST_UNKNOWN);
         }
         return skip_blocks(input);
     }
@@ -133,23 +133,14 @@ fn extension(
         }
         Some([11, name @ ..]) => {
             let name = String::from_utf8_lossy(&name);
-            leave_out(
-                &format!("application block {}", name.trim_end_matches(['\0', ' '])),
-                found,
-            );
+            let name = format!("application block {}", name.trim_end_matches(['\0', ' ']));
+            name_once(&mut found.unknown, name, MOST_UNKNOWN);
             skip_blocks(input)?;
         }
         // No name of an application: where its blocks begin nobody knows.
         _ => pass(input, u64::MAX)?,
     }
     Ok(())
-}
-
-/// Notes the name of what is left out.
-fn leave_out(name: &str, found: &mut FileMetadata) {
-    if found.unknown.len() < MOST_UNKNOWN && !found.unknown.iter().any(|known| known == name) {
-        found.unknown.push(name.to_owned());
-    }
 }
 
 /// Bytes of the table of colours that these flags announce.

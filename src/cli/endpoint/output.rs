@@ -187,17 +187,17 @@ impl Output {
             ));
         };
         // Refuses a start behind which there is no number for each file.
-        let counted = ImageOptions {
+        let numbered = ImageOptions {
             start,
             ..ImageOptions::default()
         };
-        Naming::new(target, &counted)?;
+        Naming::new(target, &numbered)?;
         // Numbers in the output's names stay the same as without the files left out.
         let names = listing.names();
         let taken = listing.numbers.take();
         let start = start.unwrap_or(0);
         let counted = (0..listing.files.len() as i64).map(|place| start.saturating_add(place));
-        let mut numbers = taken.unwrap_or_else(|| counted.collect());
+        let numbers = taken.unwrap_or_else(|| counted.collect());
         let files = Files {
             read: listing.files.as_slice().into(),
             paths: names.as_slice().into(),
@@ -205,21 +205,10 @@ impl Output {
             places: listing.places.as_slice().into(),
         };
         let naming = Naming::new(target, &files.options(None))?;
-        let is_missing: Vec<bool> = (0..)
-            .zip(&names)
-            .map(|(sequence, file)| !naming.name(sequence, Some(file)).0.exists())
-            .collect();
-        let mut keep = is_missing.iter();
-        listing.files.retain(|_| keep.next() == Some(&true));
-        let mut keep = is_missing.iter();
-        listing.places.retain(|_| keep.next() == Some(&true));
-        let mut keep = is_missing.iter();
-        numbers.retain(|_| keep.next() == Some(&true));
-        if let Some(pages) = &mut listing.pages {
-            let mut keep = is_missing.iter();
-            pages.retain(|_| keep.next() == Some(&true));
-        }
+        let is_missing = |&index: &usize| !naming.name(index as u64, Some(&names[index])).0.exists();
+        let missing: Vec<usize> = (0..names.len()).filter(is_missing).collect();
         listing.numbers = Some(numbers);
+        *listing = std::mem::take(listing).picked(&missing);
         Ok(())
     }
 

@@ -80,7 +80,7 @@ pub struct VideoOptions {
 }
 
 /// The first frame of a whole video that is written in parts: a trial notes it, and all parts are begun by
-/// it, so that they are encoded alike and say of their frames what differs from it.
+/// it, so that they get the same settings and report what of their frames differs from it.
 #[derive(Clone, Default)]
 pub struct FirstFrame(Arc<OnceLock<Frame>>);
 

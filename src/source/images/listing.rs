@@ -97,7 +97,8 @@ impl Listing {
     }
 
     /// The files at `indices`, in that order.
-    pub(super) fn picked(self, indices: &[usize]) -> Listing {
+    #[must_use]
+    pub fn picked(self, indices: &[usize]) -> Listing {
         fn at<T: Clone>(items: &[T], indices: &[usize]) -> Vec<T> {
             indices
                 .iter()
@@ -108,7 +109,7 @@ impl Listing {
             files: at(&self.files, indices),
             numbers: self.numbers.map(|numbers| at(&numbers, indices)),
             pages: self.pages.map(|pages| at(&pages, indices)),
-            places: (0..indices.len() as u64).collect(),
+            places: at(&self.places, indices),
             notes: self.notes,
         }
     }
@@ -171,7 +172,7 @@ pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError>
         path: input.display().to_string(),
         problem,
     };
-    let listing = if input.is_dir() {
+    let mut listing = if input.is_dir() {
         let listing = directory(input)?;
         if listing.files.is_empty() {
             let others = listing
@@ -209,11 +210,9 @@ pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError>
         });
     };
     let count = listing.files.len();
-    let wanted = (0..)
-        .zip(listing.files)
-        .filter(|&(place, _)| selection.wants(place, 0));
-    let (places, files): (Vec<i64>, Vec<PathBuf>) = wanted.unzip();
-    if files.is_empty() {
+    let is_wanted = |&place: &usize| i64::try_from(place).is_ok_and(|place| selection.wants(place, 0));
+    let wanted: Vec<usize> = (0..count).filter(is_wanted).collect();
+    if wanted.is_empty() {
         let what = match listing.pages {
             Some(_) => "page",
             None => "image file",
@@ -223,16 +222,8 @@ pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError>
             counted(count as u64, what)
         )));
     }
-    let mut pages = listing.pages;
-    if let Some(pages) = &mut pages {
-        pages.retain(|page| i64::try_from(page.number).is_ok_and(|number| selection.wants(number, 0)));
-    }
-    Ok(Listing {
-        files,
-        pages,
-        places: places.into_iter().map(|place| place as u64).collect(),
-        ..listing
-    })
+    listing.places = (0..count as u64).collect();
+    Ok(listing.picked(&wanted))
 }
 
 /// What a glob matches.

@@ -112,7 +112,7 @@ fn by_key(all: &Listing, others: &Listing) -> Option<(Vec<Key>, HashMap<Key, usi
     (shares && partners.len() == count).then_some((first, partners))
 }
 
-/// The numbers of the files: those of their pattern, else those at the end of names that are alike.
+/// The numbers of the files: those of their pattern, else the last ones in names that are the same otherwise.
 fn numbers(listing: &Listing) -> Option<Vec<i128>> {
     if let Some(numbers) = &listing.numbers {
         return Some(numbers.iter().map(|&number| number.into()).collect());

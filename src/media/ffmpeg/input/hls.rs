@@ -9,6 +9,7 @@
 //! ```
 
 use super::access::begins_as_playlist;
+use super::list::lines;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -65,19 +66,20 @@ fn read(path: &Path, left: &mut u64) -> Result<Vec<u8>, String> {
 /// The playlists that a master names, as they stand there; none in one of segments.
 fn names(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut is_of_variant = false;
-    let lines = text.split(|byte| matches!(byte, b'\n' | b'\r' | 0));
-    lines.filter(|line| !line.is_empty()).filter_map(move |line| {
-        if line.starts_with(VARIANT) {
-            is_of_variant = true;
-            None
-        } else if let Some(attributes) = line.strip_prefix(RENDITION) {
-            quoted(attributes, b"URI=\"")
-        } else if line.starts_with(b"#") {
-            None
-        } else {
-            std::mem::take(&mut is_of_variant).then_some(line.trim_ascii())
-        }
-    })
+    lines(text)
+        .filter(|line| !line.is_empty())
+        .filter_map(move |line| {
+            if line.starts_with(VARIANT) {
+                is_of_variant = true;
+                None
+            } else if let Some(attributes) = line.strip_prefix(RENDITION) {
+                quoted(attributes, b"URI=\"")
+            } else if line.starts_with(b"#") {
+                None
+            } else {
+                std::mem::take(&mut is_of_variant).then_some(line.trim_ascii())
+            }
+        })
 }
 
 /// What stands between `key`, which ends in a quote, and the next quote.

@@ -63,6 +63,11 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
+/// The lines of a list or a playlist, as FFmpeg ends them.
+pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| matches!(byte, b'\n' | b'\r' | 0))
+}
+
 /// A walk over a list and the lists in it.
 struct Walk<'a> {
     /// The folder in which all files lie.
@@ -91,7 +96,7 @@ impl Walk<'_> {
             ));
         }
         self.bytes += text.len() as u64;
-        for (number, line) in (1..).zip(text.split(|byte| matches!(byte, b'\n' | b'\r' | 0))) {
+        for (number, line) in (1..).zip(lines(&text)) {
             let Some(name) = file_named(line) else {
                 continue;
             };
