@@ -254,9 +254,10 @@ mod tests {
         gaussian:size=3             | gray10le | direct    | 1920x1080 | scalar | fir | fir | fir | fir
         gaussian:size=3             | gray     | separable | 1920x1080 | scalar | fir | fir | fir | fir
         sharpen                     | yuv420p  | auto      | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
-        laplacian8                  | gray     | auto      | 1920x1080 | scalar | box | box | box | box
-        laplacian8:bias=20          | gray     | auto      | 1920x1080 | scalar | box | box | box | box
-        mask:rows=0 0 0;0 1 0;0 0 0 | gray     | auto      | 1920x1080 | scalar | box | box | box | box
+        laplacian8                  | gray     | auto      | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
+        laplacian8:bias=20          | gray     | auto      | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
+        laplacian8                  | gray10le | auto      | 1920x1080 | scalar | box | box | fir | fir
+        mask:rows=0 0 0;0 1 0;0 0 0 | gray     | auto      | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
         sobel-x                     | gray     | auto      | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
         mask:rows=1 2 3;4 5 6;7 8 9 | gray     | direct    | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
         gaussian:sigma=2            | gray     | auto      | 1920x1080 | scalar | fir | fir | fir | fir

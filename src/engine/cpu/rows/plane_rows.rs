@@ -1,6 +1,7 @@
 //! The rows of one plane that an algorithm reads, and the channels of result rows that are not convolved.
 
 use super::border::RowBorder;
+use super::store::prefetch::skipped;
 use super::strip::{Picture, Strip};
 use crate::filter::ChannelStep;
 use crate::frame::PixelFormat;
@@ -68,9 +69,11 @@ impl<'a> PlaneRows<'a> {
         self.outside
     }
 
-    /// `count` rows from row `row` on to prefetch; fewer at the plane's end.
+    /// `count` rows to prefetch while as many are made, if row `row` is the next one to read; fewer at the
+    /// plane's end.
     pub(in crate::engine::cpu) fn ahead(&self, row: i64, count: usize) -> &'a [u8] {
-        self.picture.rows(self.plane, self.first as i64 + row, count)
+        let first = self.first as i64 + row + skipped(count) as i64;
+        self.picture.rows(self.plane, first, count)
     }
 
     /// Finishes result row `row` of the strip: `made` holds the convolved channels; the others are copied

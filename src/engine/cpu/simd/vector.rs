@@ -309,3 +309,8 @@ pub(in crate::engine::cpu) const TILE: usize = 64;
 pub(in crate::engine::cpu) const fn has_32_registers<L: Simd>() -> bool {
     L::REGISTERS == 32
 }
+
+/// Vector registers of a set.
+pub(in crate::engine::cpu) fn registers<L: Simd>(_: L) -> usize {
+    L::REGISTERS
+}

@@ -6,7 +6,7 @@ use super::sliding_window::{Scale, WindowSums};
 use super::{column_sums, deep_columns, in_registers, paired_columns};
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
-use crate::engine::cpu::simd::vector::Order;
+use crate::engine::cpu::simd::vector::{Order, registers};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, Convolve, Division, Kernel};
 use crate::frame::PixelFormat;
@@ -40,6 +40,13 @@ impl BoxPlan {
             return None;
         }
         let mask = UniformMask::of(&part.step.kernel)?;
+        // Weighted sums filter 3x3 masks such as `laplacian8` up to three times as fast: of bytes, and of
+        // words with 32 registers.
+        let is_small = (mask.columns, mask.rows) == (3, 3) && mask.excess != 0;
+        let is_wide = with_simd!(vectors, simd => registers(simd)) >= 32;
+        if is_small && (format.bytes_per_sample() == 1 || is_wide) {
+            return None;
+        }
         let mut convolved = channels.iter().filter_map(ChannelStep::convolved);
         let first = convolved.next()?;
         // The loops treat all channels the same, so they must have the same constants.

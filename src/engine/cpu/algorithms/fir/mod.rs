@@ -179,9 +179,12 @@ impl Fir {
             let at_once = if is_four { 4 } else { 2 };
             let made = strip.rows.min(row + at_once) - row;
             let place = |k: usize| (row + k) * plane.stride;
-            let (there, later) = next_result(strip.bytes, place(made), at_once * plane.stride);
+            let (there, later) = next_result(strip.bytes, place(made), at_once, plane.stride);
             let there = &mut there[place(0)..place(made - 1) + row_bytes];
-            let next = [rows.ahead(first(ring.next()), at_once), later];
+            let next = match self.row_filter_prefetches() {
+                true => [&[], later],
+                false => [rows.ahead(first(ring.next()), at_once), later],
+            };
             self.make_rows(
                 simd,
                 (row, is_four),
@@ -202,6 +205,19 @@ impl Fir {
             }
             row += made;
         }
+    }
+
+    /// True if the row filter prefetches the picture, and the column filter only the result. A short column
+    /// filter is done before memory has answered for both.
+    fn row_filter_prefetches(&self) -> bool {
+        let is_short = match &self.plan.passes {
+            Passes::Separable {
+                row: Row::Unrolled(row),
+                ..
+            } => row.is_short(),
+            _ => false,
+        };
+        is_short && self.format.bytes_per_sample() == 1
     }
 
     /// Makes two or four rows of the strip, from row `row` on, from the lines in the ring. Results go to the
@@ -408,7 +424,11 @@ impl Fir {
         let words = words.each_ref().map(|row| &row[lead..]);
         match row {
             Row::General(pass) => row_filter::row_filter(simd, words, (limbs, padded), pass, out, form.limbs),
-            Row::Unrolled(unrolled) => unrolled.make(simd, words, out),
+            Row::Unrolled(unrolled) => {
+                let prefetches = self.row_filter_prefetches();
+                let next = if prefetches { rows.ahead(y + 2, 2) } else { &[] };
+                unrolled.make(simd, words, next, out);
+            }
         }
     }
 }

@@ -291,7 +291,7 @@ impl Gradient {
         let mut starts = Vec::with_capacity(self.rows);
         for y in 0..strip.rows {
             let place = y * plane.stride;
-            let (now, later) = next_result(strip.bytes, place + row_bytes, plane.stride);
+            let (now, later) = next_result(strip.bytes, place + row_bytes, 1, plane.stride);
             let out = &mut now[place..];
             while let Some((k, line)) = ring.next_before(y + self.rows) {
                 source.widen(k, line);
@@ -341,7 +341,7 @@ impl Gradient {
         }
         for y in 0..strip.rows {
             let place = y * plane.stride;
-            let (now, later) = next_result(strip.bytes, place + row_bytes, plane.stride);
+            let (now, later) = next_result(strip.bytes, place + row_bytes, 1, plane.stride);
             let out = &mut now[place..];
             let next = source.rows.ahead((y + self.rows) as i64 - source.above, 1);
             source.widen(y + 2, samples);

@@ -196,7 +196,7 @@ impl Mask3x3 {
             // Rows that only missing output rows would read may be any.
             let rows = std::array::from_fn(|k| input.row((first + k.min(made + 1)) as i64 - 1));
             let place = |k: usize| (first + k) * plane.stride;
-            let (now, later) = next_result(strip.bytes, place(made), ROWS * plane.stride);
+            let (now, later) = next_result(strip.bytes, place(made), ROWS, plane.stride);
             let out = OutputRows {
                 bytes: &mut now[place(0)..place(made - 1) + samples],
                 stride: plane.stride,

@@ -6,6 +6,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::{InterleavedTerms, Pairing, RowFilter};
+use crate::engine::cpu::rows::store::prefetch::prefetch;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE, has_32_registers};
 
@@ -98,15 +99,23 @@ impl UnrolledRow {
         }
     }
 
-    /// Makes the intermediates of two rows of words as pairs.
+    /// True if the filter has few terms, so that its loop has room for prefetching.
+    pub(in crate::engine::cpu::algorithms::fir) fn is_short(&self) -> bool {
+        matches!(&self.terms, Terms::InPlace(weights) if weights.len() <= 4)
+    }
+
+    /// Makes the intermediates of two rows of words as pairs, and prefetches `next`, the next two rows of
+    /// bytes, if it [is short](Self::is_short).
     pub(in crate::engine::cpu::algorithms::fir) fn make<L: Simd>(
         &self,
         simd: L,
         rows: [&[u16]; 2],
+        next: &[u8],
         out: &mut [u32],
     ) {
         let work = RowJob {
             rows,
+            next,
             pass: self,
             out,
         };
@@ -163,9 +172,10 @@ fn shape(interleaved: &InterleavedTerms) -> Option<(usize, usize)> {
     is_regular.then_some((count, step))
 }
 
-/// Two rows of words, and the line for their intermediates.
+/// Two rows of words, the rows to prefetch, and the line for their intermediates.
 struct RowJob<'a> {
     rows: [&'a [u16]; 2],
+    next: &'a [u8],
     pass: &'a UnrolledRow,
     out: &'a mut [u32],
 }
@@ -283,7 +293,13 @@ struct InPlace<'a, const N: usize> {
 impl<const N: usize> IntLoop for InPlace<'_, N> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let RowJob { rows, pass, out } = self.job;
+        let RowJob {
+            rows,
+            next,
+            pass,
+            out,
+        } = self.job;
+        let next = [next, &[]];
         let rounding = PairRounding::new(simd, pass);
         let mut weights = [[rounding.zero; 2]; N];
         for t in 0..N {
@@ -293,6 +309,7 @@ impl<const N: usize> IntLoop for InPlace<'_, N> {
         if const { L::LATENCY_BOUND } {
             // Two vectors of both rows at once.
             for x in (0..out.len()).step_by(4 * L::LANES) {
+                prefetch(simd, next, 2 * x, 8 * L::LANES);
                 // SAFETY: the length of `out` is a multiple of TILE and so of 4 LANES, hence x + 4 LANES is
                 // at most that length; `in_place` asserted that rows have 2 (N - 1) words more.
                 unsafe {
@@ -315,6 +332,7 @@ impl<const N: usize> IntLoop for InPlace<'_, N> {
             return;
         }
         for x in (0..out.len()).step_by(2 * L::LANES) {
+            prefetch(simd, next, 2 * x, 4 * L::LANES);
             // SAFETY: x + 2 LANES is at most the length of `out`; `in_place` asserted that rows have 2 (N -
             // 1) words more.
             unsafe {
@@ -350,7 +368,7 @@ struct Interleaved<'a, const K: usize, const C: usize> {
 impl<const K: usize, const C: usize> IntLoop for Interleaved<'_, K, C> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let RowJob { rows, pass, out } = self.job;
+        let RowJob { rows, pass, out, .. } = self.job;
         let rounding = PairRounding::new(simd, pass);
         let mut weights = [rounding.zero; K];
         for k in 0..K / 4 + 1 {
