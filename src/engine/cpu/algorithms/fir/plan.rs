@@ -11,7 +11,7 @@ use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
 use crate::engine::cpu::rows::words::deinterleave;
 use crate::engine::cpu::rows::words::sample::{SampleEncoding, magnitude, range, total};
-use crate::engine::cpu::simd::vector::{Order, Simd, registers};
+use crate::engine::cpu::simd::vector::{Order, registers};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel};
 use crate::frame::PixelFormat;
