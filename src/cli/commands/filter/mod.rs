@@ -1,19 +1,21 @@
 //! `framepipe filter`: the main job, for one input or for several.
 //!
 //! ```text
-//! mod.rs      the options; one input or several
-//! inputs.rs   several inputs, and the names of their outputs
-//! batch/      a job for each input, in turn or in parallel, with checks of names
-//! single.rs   one input with its output: checks before anything is opened
-//! piece.rs    a part of a job, and the survey of the whole before it
-//! job.rs      one input, from its opening to the end of its output
-//! trial.rs    the first frame alone, for a dry run
+//! mod.rs        the options; one input or several
+//! inputs.rs     several inputs, and the names of their outputs
+//! batch/        a job for each input, in turn or in parallel, with checks of names
+//! single.rs     one input with its output: checks before anything is opened
+//! piece.rs      a part of a job, and the survey of the whole before it
+//! run.rs        one input, from its opening to the end of its output
+//! own_files.rs  the files that a run writes beside its output
+//! trial.rs      the first frame alone, for a dry run
 //! ```
 
 mod batch;
 mod inputs;
-mod job;
+mod own_files;
 pub(super) mod piece;
+mod run;
 mod single;
 mod trial;
 
@@ -196,7 +198,7 @@ impl FilterArguments {
     fn confine(&self, reads: Vec<PathBuf>, folders: BTreeSet<PathBuf>) -> Result<(), Failure> {
         self.filtering.check_untrusted()?;
         let said = untrusted::confine(reads, folders, self.engine.wants_card())?;
-        self.say(&format!("confined: {said}"));
+        self.print(&format!("confined: {said}"));
         Ok(())
     }
 
@@ -249,7 +251,7 @@ impl FilterArguments {
     }
 
     /// Prints a line to stderr unless the run is quiet.
-    fn say(&self, text: &str) {
+    fn print(&self, text: &str) {
         if self.quiet == 0 {
             // A closed stderr is no reason to stop.
             let _ = writeln!(std::io::stderr(), "{}", escape::line(text));
@@ -257,8 +259,8 @@ impl FilterArguments {
     }
 
     /// Prints lines that hold no others' texts, or these as one line each.
-    fn say_lines(&self, text: &str) {
-        text.lines().for_each(|line| self.say(line));
+    fn print_lines(&self, text: &str) {
+        text.lines().for_each(|line| self.print(line));
     }
 }
 
@@ -289,7 +291,7 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
     match inputs::gather(inputs, output, alone)? {
         Gathered::One(input) => {
             let output = Output::from_argument(output.clone()).map_err(|e| Failure::usage(&e))?;
-            job::run(&arguments, input, output)
+            run::run(&arguments, input, output)
         }
         Gathered::Several { inputs, folder, left } => {
             arguments.engine.runs = inputs.len() as u64;

@@ -2,7 +2,7 @@
 //! range whose frames and cuts are logged.
 
 use super::FilterArguments;
-use super::job::JobContext;
+use super::run::JobContext;
 use super::single::Single;
 use crate::cli::Failure;
 use crate::cli::endpoint::{FileChoice, Files, Input, Output, PIPE, check_files};
@@ -176,20 +176,22 @@ pub(in crate::cli) fn survey(
     let single = arguments.single()?;
     single.check()?;
     refuse_what_no_part_can(arguments, &single)?;
-    let rate = single.input.rate_for(&single.output, single.reading.fps);
+    let rate = single
+        .input
+        .rate_for(&single.output, single.arguments.reading.fps);
     let choice = FileChoice {
         range: TimeRange::default(),
         ..single.file_choice()?
     };
-    let options = single.reading.options(single.decoder_threads());
+    let options = single.arguments.reading.options(single.decoder_threads());
     let opened = single.input.open(rate, &options, &choice)?;
     let info = opened.source.info().clone();
-    single.reading.check_size(&single.input.name(), &info)?;
+    single.arguments.reading.check_size(&single.input.name(), &info)?;
     if let Some(files) = &opened.files {
         check_files(files, &single.output, single.first_written()?)?;
     }
     let (kind, encoder) = output_kind(&single, &info, opened.files.clone())?;
-    let range = single.range.times(&single.input)?;
+    let range = single.arguments.range.times(&single.input)?;
     let wanted = |frames: Option<u64>| match kind {
         OutputKind::File => Ok(1),
         OutputKind::Video | OutputKind::Images => parts(info.frame_rate, frames),
@@ -255,7 +257,12 @@ fn try_output(arguments: &FilterArguments) -> Result<(), Failure> {
 /// Refuses anything that a part on another machine could not read or do.
 fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> Result<(), Failure> {
     let refuse = |text: String| Err(Failure::Usage(text));
-    if let Some(filter) = single.filtering.filters().find(|filter| filter.is_from_file()) {
+    if let Some(filter) = single
+        .arguments
+        .filtering
+        .filters()
+        .find(|filter| filter.is_from_file())
+    {
         return refuse(format!(
             "a plan carries no mask files; write the mask of {} in rows=",
             filter.label
@@ -282,7 +289,7 @@ fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> 
         "passlogfile",
         "vbv-maxrate",
     ];
-    let options = &single.encoding.encoder_option;
+    let options = &single.arguments.encoding.encoder_option;
     let bounded = options.iter().find(|(key, value)| {
         let key = key.strip_suffix(":v").unwrap_or(key);
         rates.contains(&key)
@@ -307,7 +314,10 @@ fn output_kind(
 ) -> Result<(OutputKind, Option<String>), Failure> {
     match &single.output {
         Output::Video(path) => {
-            let sink = single.encoding.video_sink(path, info, single.reading.strict)?;
+            let sink = single
+                .arguments
+                .encoding
+                .video_sink(path, info, single.arguments.reading.strict)?;
             let kind = match sink.is_joinable() {
                 true => OutputKind::Video,
                 false => OutputKind::File,
@@ -318,8 +328,8 @@ fn output_kind(
             // Created only to find out whether it is refused.
             output.open(
                 info,
-                &single.encoding,
-                single.reading.strict,
+                &single.arguments.encoding,
+                single.arguments.reading.strict,
                 files,
                 single.first_written()?,
             )?;
@@ -339,7 +349,10 @@ fn first_number(single: &Single<'_>, files: Option<&Files>) -> Option<i64> {
         Some(files) => files.numbers.is_some() || !is_pattern,
         None => false,
     };
-    let start = single.start_number.filter(|_| !single.input.is_pattern());
+    let start = single
+        .arguments
+        .start_number
+        .filter(|_| !single.input.is_pattern());
     (single.output.is_numbered() && !follows).then(|| start.unwrap_or(0))
 }
 
@@ -427,7 +440,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 
 /// The input's argument with an absolute path, if it has a path.
 fn absolute_input(single: &Single<'_>) -> Result<OsString, Failure> {
-    let ([argument], _) = single.ends()? else {
+    let ([argument], _) = single.arguments.ends()? else {
         return Err(Failure::Usage("a job has one input".to_owned()));
     };
     match single.input.path() {
@@ -438,7 +451,7 @@ fn absolute_input(single: &Single<'_>) -> Result<OsString, Failure> {
 
 /// The same of the output.
 fn absolute_output(single: &Single<'_>) -> Result<PathBuf, Failure> {
-    let (_, argument) = single.ends()?;
+    let (_, argument) = single.arguments.ends()?;
     let path = single.output.path().unwrap_or(Path::new(""));
     Ok(PathBuf::from(with_absolute(argument, path)?))
 }

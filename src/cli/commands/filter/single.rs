@@ -16,27 +16,18 @@ use framepipe::source::range::{Point, TimeRange};
 use framepipe::source::video::VideoSourceOptions;
 use std::collections::BTreeSet;
 use std::io;
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One input, one output, and the options.
 pub(super) struct Single<'a> {
-    arguments: &'a FilterArguments,
+    pub(super) arguments: &'a FilterArguments,
     pub(super) input: Input,
     pub(super) output: Output,
     /// Messages are kept for later while other jobs run.
     kept: Option<Mutex<Vec<String>>>,
     /// The frames that are written, where the user or a part's record wants to know of them.
     pub(super) log: Option<Arc<FrameLog>>,
-}
-
-impl Deref for Single<'_> {
-    type Target = FilterArguments;
-
-    fn deref(&self) -> &FilterArguments {
-        self.arguments
-    }
 }
 
 impl<'a> Single<'a> {
@@ -68,10 +59,10 @@ impl<'a> Single<'a> {
         self.kept.is_some()
     }
 
-    /// Prints to stderr unless the run is quiet.
+    /// Prints to stderr unless the run is quiet, of several jobs when this one has ended.
     pub(super) fn say(&self, text: &str) {
         match &self.kept {
-            None => self.arguments.say(text),
+            None => self.arguments.print(text),
             Some(kept) => kept
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -89,8 +80,8 @@ impl<'a> Single<'a> {
 
     /// Refuses impossible combinations, before anything is opened.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        self.engine.check()?;
-        if self.engine.keep_on_card && self.output != Output::Null {
+        self.arguments.engine.check()?;
+        if self.arguments.engine.keep_on_card && self.output != Output::Null {
             return Err(Failure::Usage(
                 "--keep-on-card is for null:, which reads no result; leave it out".to_owned(),
             ));
@@ -99,15 +90,15 @@ impl<'a> Single<'a> {
         let has_workers = self.input.is_images()
             || self.output.is_images()
             || matches!(self.input, Input::Raw(..) | Input::Synthetic(_));
-        if self.workers.is_some() && !has_workers {
+        if self.arguments.workers.is_some() && !has_workers {
             return Err(Failure::Usage(
                 "--workers is for image files and raw frames, and neither input nor output is such; \
                  --decoder-threads and --encoder-threads are for videos"
                     .to_owned(),
             ));
         }
-        self.trace.check()?;
-        for report in &self.reports {
+        self.arguments.trace.check()?;
+        for report in &self.arguments.reports {
             if !is_page(report) && report.extension().unwrap_or_default() != "json" {
                 return Err(Failure::Usage(format!(
                     "--report {}: the name must end in .json or .html",
@@ -141,7 +132,7 @@ impl<'a> Single<'a> {
 
     /// Refuses lines of text in the midst of the output or of another file that the run writes.
     fn check_streams(&self) -> Result<(), Failure> {
-        if self.frame_hashes.is_some() && self.hashes_file().is_none() {
+        if self.arguments.frame_hashes.is_some() && self.arguments.hashes_file().is_none() {
             let stdout = open_written_identity(io::stdout());
             let noun = match self.output.is_stdout() {
                 true => Some("output"),
@@ -153,7 +144,7 @@ impl<'a> Single<'a> {
                 )));
             }
         }
-        let Some(form) = self.progress else {
+        let Some(form) = self.arguments.progress else {
             return Ok(());
         };
         let noun = match self.output.is_stdout() && form.descriptor() == 1 {
@@ -187,24 +178,34 @@ impl<'a> Single<'a> {
     /// The files that a run writes beside its output, and what each is.
     fn own_files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let others = [
-            ("trace", self.trace.trace.as_deref()),
-            ("list of hashes", self.hashes_file()),
+            ("trace", self.arguments.trace.trace.as_deref()),
+            ("list of hashes", self.arguments.hashes_file()),
         ];
         let others = (others.into_iter()).filter_map(|(noun, path)| Some((noun, path?)));
-        let reports = self.reports.iter().map(|path| ("report", path.as_path()));
+        let reports = self
+            .arguments
+            .reports
+            .iter()
+            .map(|path| ("report", path.as_path()));
         reports.chain(others)
     }
 
     /// The files that a run reads beside its input, and what each is.
     fn read_files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let masks = self.filtering.mask_files().map(|file| ("mask file", file));
-        masks.chain(self.region.files())
+        let masks = self
+            .arguments
+            .filtering
+            .mask_files()
+            .map(|file| ("mask file", file));
+        masks.chain(self.arguments.region.files())
     }
 
     /// Refuses an input and an output that do not go together, or not with the options.
     pub(super) fn check_ends(&self) -> Result<(), Failure> {
-        self.output.check(&self.encoding)?;
-        self.decoding.check(&self.input, &self.engine)?;
+        self.output.check(&self.arguments.encoding)?;
+        self.arguments
+            .decoding
+            .check(&self.input, &self.arguments.engine)?;
         self.output.check_extension(&self.input)?;
         let target = self.output.path().filter(|_| !self.output.is_stdout());
         for (noun, file) in self.read_files() {
@@ -215,8 +216,9 @@ impl<'a> Single<'a> {
                 )));
             }
         }
-        self.region
-            .check(&self.input, &self.output, self.filtering.fields)?;
+        self.arguments
+            .region
+            .check(&self.input, &self.output, self.arguments.filtering.fields)?;
         check_distinct(&self.input, &self.output)
     }
 
@@ -261,25 +263,26 @@ impl<'a> Single<'a> {
     ) -> Result<Run<'b>, Failure> {
         Ok(Run {
             input: &self.input,
-            output: (&self.output, self.start_number),
+            output: (&self.output, self.arguments.start_number),
             info,
-            reading: &self.reading,
+            reading: &self.arguments.reading,
             files,
-            is_part: !self.takes_all(self.range.times(&self.input)?),
+            is_part: !self.takes_all(self.arguments.range.times(&self.input)?),
             stop,
         })
     }
 
     /// True if a run of `range` takes every frame of the input.
     pub(super) fn takes_all(&self, range: TimeRange) -> bool {
-        range.is_all() && self.selection().is_all() && !self.skip_existing
+        range.is_all() && self.selection().is_all() && !self.arguments.skip_existing
     }
 
     /// Which image files are to be read.
     pub(super) fn selection(&self) -> Selection {
-        let frames = self.range.selection(&self.input);
+        let frames = self.arguments.range.selection(&self.input);
         Selection {
             first: self
+                .arguments
                 .start_number
                 .filter(|_| self.input.is_pattern())
                 .or(frames.first),
@@ -290,10 +293,10 @@ impl<'a> Single<'a> {
     /// Which of the image files, and how.
     pub(super) fn file_choice(&self) -> Result<FileChoice<'_>, Failure> {
         let of_images = [
-            (self.skip_existing, "--skip-existing"),
-            (self.keep_going, "--keep-going"),
+            (self.arguments.skip_existing, "--skip-existing"),
+            (self.arguments.keep_going, "--keep-going"),
         ];
-        self.input.check_name(&self.reading.options(None))?;
+        self.input.check_name(&self.arguments.reading.options(None))?;
         for (given, option) in of_images {
             if given && !(self.input.is_images() && self.output.is_images()) {
                 return Err(Failure::Usage(format!(
@@ -301,31 +304,31 @@ impl<'a> Single<'a> {
                 )));
             }
         }
-        let mut range = match &self.piece {
+        let mut range = match &self.arguments.piece {
             Some(piece) => piece.range,
-            None => self.range.times(&self.input)?,
+            None => self.arguments.range.times(&self.input)?,
         };
         let is_behind = matches!(range.start, Some(Point::Time(start)) if start > 0);
-        range.counts_all = is_behind && self.region.goes_by_number();
+        range.counts_all = is_behind && self.arguments.region.goes_by_number();
         Ok(FileChoice {
             selection: self.selection(),
             listed: None,
             range,
-            seams: self.piece.as_ref().map(|piece| piece.seams.clone()),
-            keep_going: self.keep_going,
-            missing_in: self.skip_existing.then_some(&self.output),
+            seams: self.arguments.piece.as_ref().map(|piece| piece.seams.clone()),
+            keep_going: self.arguments.keep_going,
+            missing_in: self.arguments.skip_existing.then_some(&self.output),
             first_written: self.first_written()?,
-            floats: self.encoding.floats(),
+            floats: self.arguments.encoding.floats(),
             is_matte: false,
         })
     }
 
     /// The number of the first image file that is written, if the files that are read have no numbers.
     pub(super) fn first_written(&self) -> Result<Option<i64>, Failure> {
-        if let Some(piece) = &self.piece {
+        if let Some(piece) = &self.arguments.piece {
             return Ok(piece.first_number);
         }
-        match self.start_number {
+        match self.arguments.start_number {
             Some(_) if self.input.is_pattern() => Ok(None),
             Some(_) if !self.output.is_numbered() => Err(Failure::Usage(
                 "--start-number is for image files with numbers in their names, and neither input nor output \
@@ -346,35 +349,37 @@ impl<'a> Single<'a> {
     /// half of them do.
     pub(super) fn decoder_threads(&self) -> Option<usize> {
         let encodes = matches!((&self.input, &self.output), (Input::Video(_), Output::Video(_)));
-        self.reading.decoder_threads(encodes)
+        self.arguments.reading.decoder_threads(encodes)
     }
 
     /// How `range` of a video is read. Of a card's decoders frames go to the engine as they are, so that they
     /// are taken by themselves only where nothing but the card looks at a frame.
     pub(super) fn reading_options(&self, range: TimeRange, stop: Option<&Stop>) -> VideoSourceOptions {
-        let goes_straight = !self.filtering.fields
-            && !self.region.is_given()
-            && !self.comparison.is_given()
-            && self.piece.is_none();
+        let goes_straight = !self.arguments.filtering.fields
+            && !self.arguments.region.is_given()
+            && !self.arguments.comparison.is_given()
+            && self.arguments.piece.is_none();
         VideoSourceOptions {
-            decoders: self.decoding.decoders(
-                &self.engine,
-                goes_straight && !self.reading.untrusted,
-                self.filtering.chain(),
+            decoders: self.arguments.decoding.decoders(
+                &self.arguments.engine,
+                goes_straight && !self.arguments.reading.untrusted,
+                self.arguments.filtering.chain(),
                 range,
             ),
             stop: stop.map(|stop| stop.abandoned().clone()),
-            ..self.reading.options(self.decoder_threads())
+            ..self.arguments.reading.options(self.decoder_threads())
         }
     }
 
     /// The effect of a signal on the output.
     pub(super) fn interrupt_policy(&self) -> Policy {
         Policy {
-            wanted: self
-                .on_interrupt
-                .or(self.reading.untrusted.then_some(OnInterrupt::Discard)),
-            replaces: self.encoding.overwrite && self.output.path().is_some_and(Path::is_file),
+            wanted: self.arguments.on_interrupt.or(self
+                .arguments
+                .reading
+                .untrusted
+                .then_some(OnInterrupt::Discard)),
+            replaces: self.arguments.encoding.overwrite && self.output.path().is_some_and(Path::is_file),
         }
     }
 }

@@ -10,7 +10,7 @@ mod progress;
 mod table;
 
 use super::FilterArguments;
-use super::job::{Finished, JobContext, on_disk, show_plans};
+use super::run::{Finished, JobContext, on_disk, show_plans};
 use crate::cli::Failure;
 use crate::cli::endpoint::Input;
 use crate::cli::process::interrupt::{Policy, watch_by};
@@ -58,7 +58,7 @@ pub(super) fn run(
         return plan(arguments, &items, &caveats);
     }
     if items.iter().all(|item| item.is_there) {
-        arguments.say(&format!("nothing to do: {} has all of it", folder.display()));
+        arguments.print(&format!("nothing to do: {} has all of it", folder.display()));
         return Ok(());
     }
     make(folder)?;
@@ -310,7 +310,7 @@ impl Batch<'_> {
             }
         };
         for note in &caveats.notes {
-            self.arguments.say(&format!("note: {note}"));
+            self.arguments.print(&format!("note: {note}"));
         }
         for warning in &caveats.warnings {
             warn(&format!("warning: {warning}"));
@@ -328,7 +328,7 @@ impl Batch<'_> {
                         let _ = writeln!(std::io::stderr(), "{text}");
                     }
                     for text in &ended.said {
-                        self.arguments.say(&format!("{name}: {text}"));
+                        self.arguments.print(&format!("{name}: {text}"));
                     }
                     for warning in &ended.warnings {
                         warn(&format!("{name}: warning: {warning}"));
@@ -350,7 +350,7 @@ impl Batch<'_> {
             };
             rows.push(Row { name, end });
         }
-        self.arguments.say_lines(&table(&rows, began.elapsed()));
+        self.arguments.print_lines(&table(&rows, began.elapsed()));
         let is_whole = |row: &Row| !matches!(row.end, End::Short(_) | End::Stopped | End::NotBegun);
         if self.jobs.is_interrupted() && !rows.iter().all(is_whole) {
             return Err(Failure::Interrupted);

@@ -1,21 +1,22 @@
 //! One input, from its opening to the end of its output.
 
+use super::own_files::OwnFiles;
 use super::single::Single;
-use super::{FilterArguments, inputs, is_page, trial};
+use super::{FilterArguments, inputs, trial};
 use crate::cli::endpoint::{Files, Input, Output, check_files};
 use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::process::origin;
 use crate::cli::show::failure::{Failure, to_stdout};
 use crate::cli::show::progress::{self, Form, Snapshot, Watch, Watched};
-use crate::cli::show::{escape, hashes, summary};
+use crate::cli::show::{escape, summary};
 use framepipe::engine::Engine;
 use framepipe::engine::pool::EnginePool;
 use framepipe::frame::{FieldOrder, Rational, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
-use framepipe::report::{Completion, Measurements, Origin, Report, Stage, Task, page};
-use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
-use framepipe::sink::{self, AnySink, PERHAPS_CLOSED, SinkError, is_stand_in};
+use framepipe::report::{Completion, Measurements, Origin, Report, Stage, Task};
+use framepipe::sink::atomic_file::remove_left_overs;
+use framepipe::sink::{self, AnySink, PERHAPS_CLOSED, is_stand_in};
 use framepipe::source::images::Failures;
 use framepipe::source::video::tells_of_loss;
 use framepipe::source::{self, AnySource, StreamInfo};
@@ -75,14 +76,14 @@ impl Finished {
 impl Single<'_> {
     /// Says of interlaced pictures that the mask mixes their fields.
     fn note_fields(&self, whose: &str) {
-        if let Some(note) = self.filtering.note_on_fields(whose) {
+        if let Some(note) = self.arguments.filtering.note_on_fields(whose) {
             self.say(&note);
         }
     }
 
     /// Opens the input and checks what it holds. `stop` ends the wait for it, where signals are handled.
     pub(super) fn open(&self, stop: Option<&Stop>) -> Result<Opened, Failure> {
-        let rate = self.input.rate_for(&self.output, self.reading.fps);
+        let rate = self.input.rate_for(&self.output, self.arguments.reading.fps);
         let choice = self.file_choice()?;
         let options = self.reading_options(choice.range, stop);
         let opened = self.input.open(rate, &options, &choice);
@@ -94,26 +95,26 @@ impl Single<'_> {
         }
         let mut opened = opened?;
         if self.takes_all(choice.range) && !self.is_of_several() {
-            self.region.check_times(&mut opened.source)?;
+            self.arguments.region.check_times(&mut opened.source)?;
         }
         if choice.range.counts_all && matches!(self.input, Input::Video(_)) {
             self.say(
                 "the input is read from its beginning: a region or a matte goes by the number of a frame",
             );
         }
-        if let (None, Some(assumed)) = (self.reading.fps, rate) {
+        if let (None, Some(assumed)) = (self.arguments.reading.fps, rate) {
             self.say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
         }
         let info = opened.source.info().clone();
-        self.reading.check_size(&self.input.name(), &info)?;
+        self.arguments.reading.check_size(&self.input.name(), &info)?;
         if let Some(files) = &opened.files {
             check_files(files, &self.output, self.first_written()?)?;
         }
-        if let Some(saying) = self.filtering.saying_of_turns() {
+        if let Some(saying) = self.arguments.filtering.saying_of_turns() {
             opened.source = source::turns::watched(opened.source, saying);
         }
         let is_interlaced = Arc::new(AtomicBool::new(false));
-        let source = if self.filtering.fields {
+        let source = if self.arguments.filtering.fields {
             let split = source::fields::split(opened.source);
             split.map_err(|e| Failure::Usage(format!("--fields: {e}")))?
         } else if info.field_order != FieldOrder::Progressive {
@@ -131,21 +132,21 @@ impl Single<'_> {
         })
     }
 
-    fn nothing_to_do(&self) -> String {
+    pub(super) fn nothing_to_do(&self) -> String {
         format!("nothing to do: {} has all of it", self.output)
     }
 
     /// Frames of the pipeline in one of the output.
     pub(super) fn parts(&self) -> u64 {
-        if self.filtering.fields { 2 } else { 1 }
+        if self.arguments.filtering.fields { 2 } else { 1 }
     }
 
     /// Creates the output, which fails early if it can.
     fn open_sink(&self, info: &StreamInfo, files: Option<Files>) -> Result<AnySink, Failure> {
         let sink = self.output.open(
-            &self.comparison.output_info(info, &self.output),
-            &self.encoding,
-            self.reading.strict,
+            &self.arguments.comparison.output_info(info, &self.output),
+            &self.arguments.encoding,
+            self.arguments.reading.strict,
             files,
             self.first_written()?,
         )?;
@@ -153,7 +154,7 @@ impl Single<'_> {
             Some(log) => sink::hashes::logging(sink, log.clone()),
             None => sink,
         };
-        Ok(if self.filtering.fields {
+        Ok(if self.arguments.filtering.fields {
             sink::fields::weaving(sink, self.output.to_string())
         } else {
             sink
@@ -168,15 +169,15 @@ impl Single<'_> {
         pool: &EnginePool,
         stop: &Stop,
     ) -> Result<Box<dyn Engine>, Failure> {
-        let chain = self.filtering.chain();
-        let engine = self.engine.start_or_reuse(chain.clone(), info, pool)?;
-        let engine = self.region.around(
+        let chain = self.arguments.filtering.chain();
+        let engine = self.arguments.engine.start_or_reuse(chain.clone(), info, pool)?;
+        let engine = self.arguments.region.around(
             engine,
             &chain,
             &self.matte_run(info, files, stop)?,
-            self.engine.threads(),
+            self.arguments.engine.threads(),
         )?;
-        Ok(self.comparison.around(engine, info, &self.output))
+        Ok(self.arguments.comparison.around(engine, info, &self.output))
     }
 
     /// What a run would do, once all is refused that a run refuses up to its first frame, which is filtered
@@ -197,7 +198,7 @@ impl Single<'_> {
             source: trial::first(opened.source, self.parts(), stop),
             engine,
             sink,
-            options: self.options(),
+            options: self.arguments.options(),
         };
         job.share_device();
         let description = job.engine.description();
@@ -205,6 +206,7 @@ impl Single<'_> {
         let Outcome { written, remarks, .. } = ended(pipeline::run(job, stop, &Progress::new()))?;
         drop(part);
         let labels: Vec<&str> = self
+            .arguments
             .filtering
             .filters()
             .map(|filter| filter.label.as_str())
@@ -223,9 +225,9 @@ impl Single<'_> {
             "input   {}{frames}\nfilter  {} ({}, border {}, planes {})\nengine  {}\noutput  {}{}",
             escape::line(&info.description),
             escape::line(&labels.join(", then ")),
-            self.filtering.algorithm,
-            self.filtering.border,
-            self.filtering.planes,
+            self.arguments.filtering.algorithm,
+            self.arguments.filtering.border,
+            self.arguments.filtering.planes,
             escape::line(&description),
             escape::line(&output),
             lines(&remarks),
@@ -242,7 +244,9 @@ impl Single<'_> {
         shown: &impl Watch,
     ) -> Result<Finished, Failure> {
         let info = opened.info;
-        self.engine.begin_for(&self.filtering.chain(), &info);
+        self.arguments
+            .engine
+            .begin_for(&self.arguments.filtering.chain(), &info);
         let sink = self.open_sink(&info, opened.files.clone())?;
         let files = opened.files.as_ref();
         let engine = self.start_engine(&info, files, context.engines, context.stop)?;
@@ -250,12 +254,12 @@ impl Single<'_> {
             source: opened.source,
             engine,
             sink,
-            options: self.options(),
+            options: self.arguments.options(),
         };
         job.share_device();
         let (engine_name, engine_description) = (job.engine.name().to_owned(), job.engine.description());
         if !context.is_engine_shown.swap(true, Ordering::Relaxed) {
-            FilterArguments::say(self, &format!("engine: {engine_description}"));
+            self.arguments.print(&format!("engine: {engine_description}"));
         }
         let _part = context.budget.enter(&job)?;
         let outcome = progress::show(shown, form, || pipeline::run(job, context.stop, context.counters));
@@ -265,7 +269,9 @@ impl Single<'_> {
             mut measurements,
             ..
         } = ended(outcome)?;
-        if self.region.goes_by_number() && remarks.warnings.iter().any(|warning| tells_of_loss(warning)) {
+        if self.arguments.region.goes_by_number()
+            && remarks.warnings.iter().any(|warning| tells_of_loss(warning))
+        {
             let displaced = "lost frames are not counted: behind them regions in frames and pictures of a \
                              matte are on later frames than they were made for";
             remarks.warnings.push(displaced.to_owned());
@@ -281,13 +287,18 @@ impl Single<'_> {
         }
         let task = Task {
             input_name: self.input.name(),
-            input: if self.filtering.fields {
+            input: if self.arguments.filtering.fields {
                 format!("{}, each field filtered by itself", info.description)
             } else {
                 info.description
             },
             output: written.description,
-            filters: self.filtering.filters().map(|f| f.label.clone()).collect(),
+            filters: self
+                .arguments
+                .filtering
+                .filters()
+                .map(|f| f.label.clone())
+                .collect(),
             engine: engine_name,
             engine_description,
             origin: context.origin.clone(),
@@ -305,81 +316,30 @@ impl Single<'_> {
     /// Prints the report.
     fn show(&self, report: &Report, finished: &Finished) {
         let report = &summary::legible(report);
-        if self.stats {
+        if self.arguments.stats {
             // Asked for, even of a quiet run.
             let text = report.to_string();
             let _ = writeln!(std::io::stderr(), "\n{}", text.trim_end());
         } else {
             let bytes = finished.bytes.filter(|_| self.output != Output::Null);
             let bytes = on_disk(&self.output).or(bytes);
-            self.say_lines(&summary::brief(report, &self.encoding, finished.rate, bytes));
+            self.arguments.print_lines(&summary::brief(
+                report,
+                &self.arguments.encoding,
+                finished.rate,
+                bytes,
+            ));
         }
-        if self.quiet == 1 && !self.stats {
+        if self.arguments.quiet == 1 && !self.arguments.stats {
             for warning in &report.warnings {
                 let _ = writeln!(std::io::stderr(), "warning: {warning}");
             }
         }
     }
 
-    /// Writes the report to its files.
-    fn write_reports(
-        &self,
-        report: &Report,
-        measured: &Measurements,
-        files: Vec<AtomicFile>,
-    ) -> Result<(), Failure> {
-        for (name, file) in self.reports.iter().zip(files) {
-            let text = if is_page(name) {
-                page::run(report, measured)?
-            } else {
-                report.to_json()?
-            };
-            write_whole(file, &text)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the hashes of the frames, if they are wanted: to standard output without a file.
-    fn write_hashes(&self, file: Option<AtomicFile>, time_base: Rational) -> Result<(), Failure> {
-        let (Some(_), Some(log)) = (&self.frame_hashes, &self.log) else {
-            return Ok(());
-        };
-        let text = hashes::text(&log.take(), time_base);
-        match file {
-            Some(file) => write_whole(file, &text),
-            None => to_stdout(|out| Ok(out.write_all(text.as_bytes())?)),
-        }
-    }
-
-    /// Writes the files of a run whose output is there already: they have no frames.
-    fn write_of_nothing(&self, mut remarks: Remarks, origin: Option<Origin>) -> Result<(), Failure> {
-        let own = OwnFiles::create(self)?;
-        let measured = Measurements::default();
-        let task = Task {
-            input_name: self.input.name(),
-            input: self.input.name(),
-            output: self.output.to_string(),
-            filters: self.filtering.filters().map(|f| f.label.clone()).collect(),
-            engine: "none".to_owned(),
-            engine_description: "none was started".to_owned(),
-            origin,
-        };
-        remarks.notes.push(self.nothing_to_do());
-        let trace = self.trace.write(own.trace, &task, &measured);
-        self.write_reports(&Report::new(task, &measured, remarks), &measured, own.reports)?;
-        // As image files have them.
-        let rate = self.input.rate_for(&self.output, self.reading.fps);
-        let time_base = rate.map_or(Rational { num: 1, den: 25 }, |rate| Rational {
-            num: rate.den,
-            den: rate.num,
-        });
-        self.write_hashes(own.hashes, time_base)?;
-        trace
-    }
-
     /// Refuses an output that its reader cut short, if the run is strict.
     pub(super) fn accept_ending(&self, finished: &Finished) -> Result<(), Failure> {
-        if !self.reading.strict || finished.measured.ending != Completion::Closed {
+        if !self.arguments.reading.strict || finished.measured.ending != Completion::Closed {
             return Ok(());
         }
         Err(Failure::Failed(format!(
@@ -396,7 +356,7 @@ impl Single<'_> {
             1 => format!("interrupted: 1 frame was written to {}", self.output),
             frames => format!("interrupted: {frames} frames were written to {}", self.output),
         };
-        if self.quiet < 2 {
+        if self.arguments.quiet < 2 {
             let _ = writeln!(std::io::stderr(), "{}", escape::line(&text));
         }
     }
@@ -418,34 +378,6 @@ fn lines(remarks: &Remarks) -> String {
     lines
         .map(|(word, text)| format!("\n{word}: {}", escape::line(text)))
         .collect()
-}
-
-/// The files of a run beside its output, under temporary names.
-struct OwnFiles {
-    /// In the order of their names.
-    reports: Vec<AtomicFile>,
-    trace: Option<AtomicFile>,
-    hashes: Option<AtomicFile>,
-}
-
-impl OwnFiles {
-    fn create(arguments: &FilterArguments) -> Result<OwnFiles, Failure> {
-        let overwrite = arguments.encoding.overwrite;
-        let create = |path: &Path| match AtomicFile::create(path, overwrite) {
-            // Options that exclude each other.
-            Err(SinkError::Exists { path }) if arguments.skip_existing => Err(Failure::Failed(format!(
-                "{path} exists, and --skip-existing passes over images alone; choose another name"
-            ))),
-            created => Ok(created?),
-        };
-        Ok(OwnFiles {
-            reports: (arguments.reports.iter())
-                .map(|path| create(path))
-                .collect::<Result<_, _>>()?,
-            trace: arguments.trace.trace.as_deref().map(create).transpose()?,
-            hashes: arguments.hashes_file().map(create).transpose()?,
-        })
-    }
 }
 
 /// Folders that are made for a plan, the deepest first, and removed behind it if they are empty.
@@ -516,7 +448,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
 
 /// Filters the only input of an accepted run.
 fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), Failure> {
-    let arguments: &FilterArguments = single;
+    let arguments = single.arguments;
     let is_wanted = !arguments.reports.is_empty() || arguments.trace.trace.is_some();
     let origin = is_wanted.then(origin::here);
     let opened = match single.open(None) {
@@ -595,14 +527,6 @@ pub(super) fn on_disk(output: &Output) -> Option<u64> {
     let path = output.path().filter(|_| !output.is_stdout())?;
     let facts = path.metadata().ok()?;
     facts.is_file().then_some(facts.len())
-}
-
-/// Writes all of a file and gives it its name.
-fn write_whole(file: AtomicFile, text: &str) -> Result<(), Failure> {
-    file.file()
-        .write_all(text.as_bytes())
-        .map_err(|cause| file.failed(cause))?;
-    Ok(file.commit()?)
 }
 
 /// Why files were passed over, in their order.
