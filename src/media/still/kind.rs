@@ -1,5 +1,6 @@
-//! The kinds of image files, one row of a table each: a new kind is one row, and an arm where it is decoded
-//! or encoded if no library at hand does that already.
+//! The kinds of image files, one row of a table each. A new kind is a variant of [`ImageKind`] and a row, an
+//! arm where it is decoded or encoded if no library at hand does that already, and what files of it store of
+//! a frame (`sink/images/stored.rs`).
 
 use super::annotations::Container;
 use std::ffi::OsStr;
@@ -64,11 +65,11 @@ pub enum Decoding {
     Image(image::ImageFormat),
     /// libjpeg-turbo, which knows every layout of scans and reports damage.
     Jpeg,
-    /// The tiff crate, below the image crate.
+    /// Our decoder, `source/images/formats/tiff`; of the tiff crate it uses decompressors alone.
     Tiff,
-    /// Hands.
+    /// Our decoder, `source/images/formats/tga.rs`.
     Tga,
-    /// Hands.
+    /// Our decoder, `source/images/formats/pfm.rs`.
     Pfm,
     /// The dds crate.
     Dds,
@@ -80,15 +81,40 @@ pub enum Decoding {
     Ffmpeg,
 }
 
+impl Decoding {
+    /// The image crate's name of the format, of those that it recognises by their content.
+    fn format(self) -> Option<image::ImageFormat> {
+        match self {
+            Decoding::Image(format) => Some(format),
+            Decoding::Jpeg => Some(image::ImageFormat::Jpeg),
+            Decoding::Tiff => Some(image::ImageFormat::Tiff),
+            Decoding::Dds => Some(image::ImageFormat::Dds),
+            Decoding::Exr => Some(image::ImageFormat::OpenExr),
+            Decoding::Ico => Some(image::ImageFormat::Ico),
+            Decoding::Tga | Decoding::Pfm | Decoding::Ffmpeg => None,
+        }
+    }
+}
+
 /// Who encodes a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// Nobody: it is read only.
     None,
-    /// The image crate, the tiff crate, or hands.
+    /// The image crate, the tiff crate, libjpeg-turbo, or an encoder of ours (`sink/images/encode.rs`).
     Own,
     /// An encoder of FFmpeg's, by its name, if this FFmpeg has it.
     Ffmpeg(&'static str),
+}
+
+/// Whether a kind holds floating-point samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Floats {
+    No,
+    /// Beside integers.
+    Also,
+    /// And no others.
+    Only,
 }
 
 /// A row of the table.
@@ -101,95 +127,234 @@ struct Row {
     encoding: Encoding,
     /// Samples of 16 bits are held.
     is_deep: bool,
-}
-
-const fn row(
-    kind: ImageKind,
-    name: &'static str,
-    extensions: &'static [&'static str],
-    decoding: Decoding,
-    (encoding, is_deep): (Encoding, bool),
-) -> Row {
-    Row {
-        kind,
-        name,
-        extensions,
-        decoding,
-        encoding,
-        is_deep,
-    }
+    floats: Floats,
+    /// The form of its annotations, if they are read and written here.
+    container: Option<Container>,
+    /// Files are written with a colour profile and the orientation.
+    keeps_profile: bool,
 }
 
 /// The extension of cursors, which are icons with the point that they point with. No frame has that.
 const CURSOR: &str = "cur";
 
+/// What most rows have.
+const ROW: Row = Row {
+    kind: ImageKind::Png,
+    name: "",
+    extensions: &[],
+    decoding: Decoding::Ffmpeg,
+    encoding: Encoding::None,
+    is_deep: false,
+    floats: Floats::No,
+    container: None,
+    keeps_profile: false,
+};
+
 const ROWS: [Row; 22] = {
     use Decoding::{Dds, Exr, Ffmpeg, Ico, Image, Jpeg, Pfm, Tga, Tiff};
-    use Encoding::{None, Own};
     use image::ImageFormat as F;
-    const fn ffmpeg(encoder: &'static str) -> Encoding {
-        Encoding::Ffmpeg(encoder)
-    }
-    const DEEP: bool = true;
     [
-        row(ImageKind::Png, "PNG", &["png"], Image(F::Png), (Own, DEEP)),
-        row(
-            ImageKind::Jpeg,
-            "JPEG",
-            &["jpg", "jpeg", "jpe", "jfif"],
-            Jpeg,
-            (Own, false),
-        ),
-        row(ImageKind::Tiff, "TIFF", &["tif", "tiff"], Tiff, (Own, DEEP)),
-        row(
-            ImageKind::Bmp,
-            "BMP",
-            &["bmp", "dib"],
-            Image(F::Bmp),
-            (Own, false),
-        ),
-        row(ImageKind::WebP, "WebP", &["webp"], Image(F::WebP), (Own, false)),
-        row(ImageKind::Pnm, "PNM", &["pnm", "pam"], Image(F::Pnm), (Own, DEEP)),
-        row(ImageKind::Pgm, "PGM", &["pgm"], Image(F::Pnm), (Own, DEEP)),
-        row(ImageKind::Ppm, "PPM", &["ppm"], Image(F::Pnm), (Own, DEEP)),
-        row(ImageKind::Pbm, "PBM", &["pbm"], Image(F::Pnm), (None, false)),
-        row(ImageKind::Exr, "OpenEXR", &["exr"], Exr, (Own, DEEP)),
-        row(ImageKind::Dpx, "DPX", &["dpx"], Ffmpeg, (ffmpeg("dpx"), DEEP)),
-        row(
-            ImageKind::Tga,
-            "TGA",
-            &["tga", "vda", "icb", "vst"],
-            Tga,
-            (ffmpeg("targa"), false),
-        ),
-        row(ImageKind::Pfm, "PFM", &["pfm"], Pfm, (Own, DEEP)),
-        row(
-            ImageKind::Jxl,
-            "JPEG XL",
-            &["jxl"],
-            Ffmpeg,
-            (ffmpeg("libjxl"), DEEP),
-        ),
-        row(ImageKind::Avif, "AVIF", &["avif"], Ffmpeg, (None, DEEP)),
-        row(
-            ImageKind::Jp2,
-            "JPEG 2000",
-            &["jp2", "j2k", "j2c", "jpc"],
-            Ffmpeg,
-            (ffmpeg("libopenjpeg"), DEEP),
-        ),
-        row(ImageKind::Qoi, "QOI", &["qoi"], Ffmpeg, (ffmpeg("qoi"), false)),
-        row(
-            ImageKind::Hdr,
-            "Radiance HDR",
-            &["hdr"],
-            Image(F::Hdr),
-            (Own, DEEP),
-        ),
-        row(ImageKind::Psd, "PSD", &["psd"], Ffmpeg, (None, DEEP)),
-        row(ImageKind::Dds, "DDS", &["dds"], Dds, (None, DEEP)),
-        row(ImageKind::Ico, "ICO", &["ico", CURSOR], Ico, (Own, false)),
-        row(ImageKind::Pcx, "PCX", &["pcx"], Ffmpeg, (None, false)),
+        Row {
+            kind: ImageKind::Png,
+            name: "PNG",
+            extensions: &["png"],
+            decoding: Image(F::Png),
+            encoding: Encoding::Own,
+            is_deep: true,
+            container: Some(Container::Png),
+            keeps_profile: true,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Jpeg,
+            name: "JPEG",
+            extensions: &["jpg", "jpeg", "jpe", "jfif"],
+            decoding: Jpeg,
+            encoding: Encoding::Own,
+            container: Some(Container::Jpeg),
+            keeps_profile: true,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Tiff,
+            name: "TIFF",
+            extensions: &["tif", "tiff"],
+            decoding: Tiff,
+            encoding: Encoding::Own,
+            is_deep: true,
+            floats: Floats::Also,
+            container: Some(Container::Tiff),
+            keeps_profile: true,
+        },
+        Row {
+            kind: ImageKind::Bmp,
+            name: "BMP",
+            extensions: &["bmp", "dib"],
+            decoding: Image(F::Bmp),
+            encoding: Encoding::Own,
+            container: Some(Container::Bmp),
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::WebP,
+            name: "WebP",
+            extensions: &["webp"],
+            decoding: Image(F::WebP),
+            encoding: Encoding::Own,
+            container: Some(Container::WebP),
+            keeps_profile: true,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Pnm,
+            name: "PNM",
+            extensions: &["pnm", "pam"],
+            decoding: Image(F::Pnm),
+            encoding: Encoding::Own,
+            is_deep: true,
+            container: Some(Container::Pnm),
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Pgm,
+            name: "PGM",
+            extensions: &["pgm"],
+            decoding: Image(F::Pnm),
+            encoding: Encoding::Own,
+            is_deep: true,
+            container: Some(Container::Pnm),
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Ppm,
+            name: "PPM",
+            extensions: &["ppm"],
+            decoding: Image(F::Pnm),
+            encoding: Encoding::Own,
+            is_deep: true,
+            container: Some(Container::Pnm),
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Pbm,
+            name: "PBM",
+            extensions: &["pbm"],
+            decoding: Image(F::Pnm),
+            container: Some(Container::Pnm),
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Exr,
+            name: "OpenEXR",
+            extensions: &["exr"],
+            decoding: Exr,
+            encoding: Encoding::Own,
+            is_deep: true,
+            floats: Floats::Only,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Dpx,
+            name: "DPX",
+            extensions: &["dpx"],
+            decoding: Ffmpeg,
+            encoding: Encoding::Ffmpeg("dpx"),
+            is_deep: true,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Tga,
+            name: "TGA",
+            extensions: &["tga", "vda", "icb", "vst"],
+            decoding: Tga,
+            encoding: Encoding::Ffmpeg("targa"),
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Pfm,
+            name: "PFM",
+            extensions: &["pfm"],
+            decoding: Pfm,
+            encoding: Encoding::Own,
+            is_deep: true,
+            floats: Floats::Only,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Jxl,
+            name: "JPEG XL",
+            extensions: &["jxl"],
+            decoding: Ffmpeg,
+            encoding: Encoding::Ffmpeg("libjxl"),
+            is_deep: true,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Avif,
+            name: "AVIF",
+            extensions: &["avif"],
+            decoding: Ffmpeg,
+            is_deep: true,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Jp2,
+            name: "JPEG 2000",
+            extensions: &["jp2", "j2k", "j2c", "jpc"],
+            decoding: Ffmpeg,
+            encoding: Encoding::Ffmpeg("libopenjpeg"),
+            is_deep: true,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Qoi,
+            name: "QOI",
+            extensions: &["qoi"],
+            decoding: Ffmpeg,
+            encoding: Encoding::Ffmpeg("qoi"),
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Hdr,
+            name: "Radiance HDR",
+            extensions: &["hdr"],
+            decoding: Image(F::Hdr),
+            encoding: Encoding::Own,
+            is_deep: true,
+            floats: Floats::Only,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Psd,
+            name: "PSD",
+            extensions: &["psd"],
+            decoding: Ffmpeg,
+            is_deep: true,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Dds,
+            name: "DDS",
+            extensions: &["dds"],
+            decoding: Dds,
+            is_deep: true,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Ico,
+            name: "ICO",
+            extensions: &["ico", CURSOR],
+            decoding: Ico,
+            encoding: Encoding::Own,
+            ..ROW
+        },
+        Row {
+            kind: ImageKind::Pcx,
+            name: "PCX",
+            extensions: &["pcx"],
+            decoding: Ffmpeg,
+            ..ROW
+        },
     ]
 };
 
@@ -255,17 +420,8 @@ impl ImageKind {
 
     /// The kind of files that the image crate recognised by their content.
     pub(crate) fn recognised(format: image::ImageFormat) -> Option<ImageKind> {
-        match format {
-            image::ImageFormat::Jpeg => Some(ImageKind::Jpeg),
-            image::ImageFormat::Tiff => Some(ImageKind::Tiff),
-            image::ImageFormat::Dds => Some(ImageKind::Dds),
-            image::ImageFormat::OpenExr => Some(ImageKind::Exr),
-            image::ImageFormat::Ico => Some(ImageKind::Ico),
-            format => ROWS
-                .iter()
-                .find(|row| row.decoding == Decoding::Image(format))
-                .map(|row| row.kind),
-        }
+        let row = ROWS.iter().find(|row| row.decoding.format() == Some(format))?;
+        Some(row.kind)
     }
 
     /// Who decodes it.
@@ -275,15 +431,7 @@ impl ImageKind {
 
     /// The form of its annotations, if they are read and written here.
     pub fn container(self) -> Option<Container> {
-        match self {
-            ImageKind::Png => Some(Container::Png),
-            ImageKind::Jpeg => Some(Container::Jpeg),
-            ImageKind::Tiff => Some(Container::Tiff),
-            ImageKind::Bmp => Some(Container::Bmp),
-            ImageKind::WebP => Some(Container::WebP),
-            ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm | ImageKind::Pbm => Some(Container::Pnm),
-            _ => None,
-        }
+        self.row().container
     }
 
     /// Who encodes it.
@@ -298,20 +446,17 @@ impl ImageKind {
 
     /// True if a file of this kind is written with a colour profile and the orientation.
     pub fn keeps_colour_profile(self) -> bool {
-        matches!(
-            self,
-            ImageKind::Png | ImageKind::Jpeg | ImageKind::Tiff | ImageKind::WebP
-        )
+        self.row().keeps_profile
     }
 
     /// True if it holds floating-point samples and no others.
     pub fn is_float_only(self) -> bool {
-        matches!(self, ImageKind::Exr | ImageKind::Pfm | ImageKind::Hdr)
+        self.row().floats == Floats::Only
     }
 
     /// True if it holds floating-point samples.
     pub fn holds_floats(self) -> bool {
-        self.is_float_only() || self == ImageKind::Tiff
+        self.row().floats != Floats::No
     }
 
     /// True if it holds samples of more than 8 bits.

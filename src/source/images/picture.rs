@@ -1,5 +1,5 @@
 //! What a module that decodes a kind of image file gives: a picture whose header has been read, or the reason
-//! why there is none. A new kind is a row in the table of kinds, and such a module.
+//! why there is none. A new kind is a variant and a row in `media/still/kind.rs`, and such a module.
 
 use crate::annotations::FileMetadata;
 use crate::annotations::exr::ExrPart;
