@@ -20,7 +20,6 @@ mod known;
 mod learning;
 mod opening;
 mod parallel;
-mod progress;
 mod seeking;
 
 pub use file::is_url_like;
@@ -37,10 +36,9 @@ use super::{Access, CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Frame, Remarks, WaitLimit};
 use crate::media::ffmpeg::{Decoder, Picture};
 use crossbeam_channel::Receiver;
-use decoding::{FrameMaker, InputStream};
+use decoding::{FrameMaker, InputStream, ReadState};
 use file::InputFile;
 use findings::Findings;
-use progress::Progress;
 use seeking::Skip;
 use std::fs::File;
 use std::sync::Arc;
@@ -110,7 +108,7 @@ impl Source for VideoSource {
         if let Some(tick) = self.skip.target() {
             self.skip_to(tick, &|| supply.is_stopped())?;
         }
-        let is_over = self.input.state == Progress::Ended
+        let is_over = self.input.state == ReadState::Ended
             || !std::mem::take(&mut self.held) && !self.decode(|| supply.is_stopped())?;
         if is_over {
             self.lose_beside()?;

@@ -1,12 +1,11 @@
 //! Opening a video: demuxer, stream, decoder and first picture.
 
 use super::choice::choose_stream;
-use super::decoding::{FrameMaker, InputStream};
+use super::decoding::{FrameMaker, InputStream, ReadState};
 use super::file::InputFile;
 use super::findings::Findings;
 use super::known::jpeg_xl::JpegXl;
 use super::known::unfit::{Unfit, unfit};
-use super::progress::Progress;
 use super::seeking::Skip;
 use super::{VideoSource, VideoSourceOptions};
 use crate::frame::{PixelFormat, Rational};
@@ -70,7 +69,7 @@ impl VideoSource {
                 demuxer,
                 stream,
                 packet,
-                state: Progress::Reading,
+                state: ReadState::Reading,
             },
             decoder,
             picture,
@@ -117,12 +116,12 @@ impl VideoSource {
         if !is_still || !self.file.path.is_file() {
             return Ok(());
         }
-        if self.input.state == Progress::Reading && self.findings.damage.read == 1 {
+        if self.input.state == ReadState::Reading && self.findings.damage.read == 1 {
             self.feed(&|| false)?;
         }
         let is_animated = self.maker.jpeg_xl.as_ref().is_some_and(JpegXl::is_animated);
         self.info.is_single =
-            self.input.state != Progress::Reading && self.findings.damage.read == 1 && !is_animated;
+            self.input.state != ReadState::Reading && self.findings.damage.read == 1 && !is_animated;
         Ok(())
     }
 

@@ -20,13 +20,12 @@ pub(super) use conversion::Conversion;
 pub(super) use depths::Depths;
 pub(super) use floats::are_swapped;
 pub(super) use frames::FrameMaker;
-pub(super) use packets::InputStream;
+pub(super) use packets::{InputStream, ReadState};
 
 use super::VideoSource;
 use crate::frame::FieldOrder;
 use crate::media::ffmpeg::Received;
 use crate::source::SourceError;
-use crate::source::video::progress::Progress;
 
 impl VideoSource {
     /// Decodes the next picture into `self.picture`; false at the end. `stopped` ends a long search.
@@ -37,10 +36,10 @@ impl VideoSource {
                     self.note_picture()?;
                     return Ok(true);
                 }
-                Ok(Received::Again) if self.input.state == Progress::Reading => self.feed(&stopped)?,
+                Ok(Received::Again) if self.input.state == ReadState::Reading => self.feed(&stopped)?,
                 Ok(Received::Again | Received::End) => {
-                    if self.input.state != Progress::Ended {
-                        self.input.state = Progress::Ended;
+                    if self.input.state != ReadState::Ended {
+                        self.input.state = ReadState::Ended;
                         self.check_end()?;
                     }
                     return Ok(false);

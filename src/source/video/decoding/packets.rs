@@ -5,7 +5,6 @@ use crate::media::ffmpeg::{AvError, Demuxer, Packet, TransportFault};
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
 use crate::source::video::findings::Findings;
-use crate::source::video::progress::Progress;
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
 /// forever.
@@ -28,13 +27,22 @@ fn is_animated_webp(data: &[u8]) -> bool {
         && data.get(20).is_some_and(|flags| flags & ANIMATION != 0)
 }
 
+/// How far the input has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::source::video) enum ReadState {
+    Reading,
+    /// The decoder has been given the end: no packets follow.
+    Draining,
+    Ended,
+}
+
 /// The stream of the input that is decoded.
 pub(in crate::source::video) struct InputStream {
     pub(in crate::source::video) demuxer: Demuxer,
     pub(in crate::source::video) stream: usize,
     /// The packet that was read last.
     pub(in crate::source::video) packet: Packet,
-    pub(in crate::source::video) state: Progress,
+    pub(in crate::source::video) state: ReadState,
 }
 
 impl InputStream {
@@ -254,7 +262,7 @@ impl VideoSource {
         for (what, place) in self.findings.continuity.end(ends_anywhere, damage) {
             self.findings.damaged_at(&self.file, &what, &place)?;
         }
-        self.input.state = Progress::Draining;
+        self.input.state = ReadState::Draining;
         match self.decoder.send(None) {
             Ok(()) => Ok(()),
             Err(e) if e.is_eof() => Ok(()),

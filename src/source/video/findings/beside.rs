@@ -6,7 +6,7 @@ use crate::frame::fact::Fact;
 use crate::frame::{Colour, Metadata};
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
-use crate::source::video::progress::Progress;
+use crate::source::video::decoding::ReadState;
 use std::io::Cursor;
 
 /// FFmpeg's names of kinds of pictures that hold pixels alone.
@@ -118,7 +118,7 @@ impl VideoSource {
         if is_said || self.maker.made == 0 || !self.is_picture_of_pipe() {
             return None;
         }
-        if self.maker.made == 1 && self.input.state == Progress::Ended {
+        if self.maker.made == 1 && self.input.state == ReadState::Ended {
             return Some(
                 "it is one picture out of a pipe, of which FFmpeg gives the pixels alone: what it says \
                  beside them (orientation, Exif, resolution, texts) and its further pages, layers and parts \

@@ -7,8 +7,8 @@
 use super::steps::{Hole, missing_sentence, still_sentence};
 use crate::media::ffmpeg::Medium;
 use crate::source::video::VideoSource;
+use crate::source::video::decoding::ReadState;
 use crate::source::video::known::fragments::stated_durations;
-use crate::source::video::progress::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seconds that sound may lie before or behind its picture in a file, and be lost with another one.
@@ -110,7 +110,7 @@ impl VideoSource {
     fn is_short_of_packets(&self) -> bool {
         let (damage, demuxer) = (&self.findings.damage, &self.input.demuxer);
         let counted = demuxer.stream(self.input.stream).map_or(0, |facts| facts.frames);
-        let is_all_read = self.input.state == Progress::Ended && !self.skip.has_sought();
+        let is_all_read = self.input.state == ReadState::Ended && !self.skip.has_sought();
         let is_counted = is_all_read && u64::try_from(counted).is_ok_and(|counted| damage.read < counted);
         // In fragments of MP4 no time is without a picture.
         demuxer.format_name().contains("mp4")

@@ -18,8 +18,8 @@ pub use concealed::{Concealed, tells_of_loss};
 pub(super) use steps::Steps;
 
 use super::VideoSource;
+use super::decoding::ReadState;
 use super::file::InputFile;
-use super::progress::Progress;
 use crate::frame::{Remarks, too_large};
 use crate::media::ffmpeg::AvError;
 use crate::source::{SourceError, late_start_sentence};
@@ -234,7 +234,7 @@ impl VideoSource {
             (!words.is_empty()).then(|| too_large(&words.join(", "))),
             self.findings
                 .damage
-                .missing_head(&codec, self.input.state == Progress::Ended),
+                .missing_head(&codec, self.input.state == ReadState::Ended),
             unimplemented_sentence(std::mem::take(&mut self.findings.unimplemented)),
             self.findings.damage.sentence(),
             hole.as_ref().and_then(Suspicion::loss),

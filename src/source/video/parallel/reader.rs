@@ -20,8 +20,8 @@ use crate::frame::{Frame, FramePool, Layout, Pageable};
 use crate::media::ffmpeg::Received;
 #[cfg(feature = "cuda")]
 use crate::media::ffmpeg::{AvFormat, Decoder, HardwareDevice, OnCard, Picture};
+use crate::source::video::decoding::ReadState;
 use crate::source::video::findings::Steps;
-use crate::source::video::progress::Progress;
 use crate::source::video::seeking::Skip;
 use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{SourceError, StreamInfo, Supply};
@@ -333,7 +333,7 @@ impl VideoReader {
                 return Err(source.file.invalid(MOVED.to_owned()));
             }
             if self.through {
-                source.input.state = Progress::Ended;
+                source.input.state = ReadState::Ended;
                 return Ok(());
             }
             if !self.has_leading {
@@ -370,7 +370,7 @@ impl Reader for VideoReader {
         self.source.skip = Skip::of_stretch();
         let patched = self.source.decoder.patched();
         self.source.findings.begin_anew(patched);
-        self.source.input.state = Progress::Reading;
+        self.source.input.state = ReadState::Reading;
         (self.span, self.behind) = (span, None);
         self.seek(span)?;
         self.packets.fetch_add(1, Ordering::Relaxed);
@@ -394,10 +394,10 @@ impl Reader for VideoReader {
                     };
                     return Ok(Read::Frame(self.frame()?, shown));
                 }
-                Ok(Received::Again) if self.source.input.state == Progress::Reading => self.feed()?,
+                Ok(Received::Again) if self.source.input.state == ReadState::Reading => self.feed()?,
                 Ok(Received::Again | Received::End) => {
-                    let is_at_end = self.source.input.state == Progress::Draining && self.span.end.is_none();
-                    self.source.input.state = Progress::Ended;
+                    let is_at_end = self.source.input.state == ReadState::Draining && self.span.end.is_none();
+                    self.source.input.state = ReadState::Ended;
                     if is_at_end {
                         // Steps are looked at where all frames come by.
                         self.source.findings.steps = Steps::default();

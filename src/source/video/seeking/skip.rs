@@ -17,7 +17,7 @@ use super::{REORDERED, key_frame};
 use crate::media::ffmpeg::Packet;
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
-use crate::source::video::progress::Progress;
+use crate::source::video::decoding::ReadState;
 use std::collections::VecDeque;
 
 /// Bytes of packets that are kept; with more between two key frames, all of them are decoded.
@@ -145,7 +145,7 @@ impl VideoSource {
         stopped: &impl Fn() -> bool,
     ) -> Result<bool, SourceError> {
         let mut bytes = 0;
-        while self.input.state == Progress::Reading && (came_back || self.read_packet(stopped)?) {
+        while self.input.state == ReadState::Reading && (came_back || self.read_packet(stopped)?) {
             came_back = false;
             let shown = self.input.packet.pts();
             if let Some(shown) = shown.filter(|&shown| shown <= aim && self.is_key()) {
