@@ -184,7 +184,7 @@ impl VideoSink {
                 let cause = e.to_io();
                 let sentence =
                     format!("{name} cannot be opened a second time for its other streams: {cause}");
-                return Err(self.part.failed(io::Error::new(cause.kind(), sentence)));
+                return Err(self.file.failed(io::Error::new(cause.kind(), sentence)));
             }
             Some(Err(Unopened::Lost(warning))) => Some(warning.as_str()),
             None => None,

@@ -67,7 +67,7 @@ impl VideoSink {
             return Err(self.unsupported(problem));
         }
         let description = format!("{}{copied}", self.description(&running));
-        self.part.commit()?;
+        self.file.commit()?;
         Ok(Written {
             description,
             bytes,
@@ -142,10 +142,10 @@ impl VideoSink {
     /// Tells what became of alpha.
     fn check_alpha(&mut self, running: &Running) -> Result<(), SinkError> {
         self.warnings.extend(running.alpha.warning());
-        if self.part.path() == self.options.path {
+        if self.file.path() == self.options.path {
             return Ok(());
         }
-        if let Some(lost) = running.alpha.missing(self.part.path(), running.stream) {
+        if let Some(lost) = running.alpha.missing(self.file.path(), running.stream) {
             if self.options.strict {
                 return Err(alpha::refused(&self.name, &lost));
             }

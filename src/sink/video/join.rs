@@ -384,7 +384,7 @@ impl VideoSink {
             return Err(self.unsupported(problem));
         }
         let description = format!("{}, {encoded}{copied}", self.name);
-        self.part.commit()?;
+        self.file.commit()?;
         Ok(Written {
             description,
             bytes,
@@ -397,8 +397,8 @@ impl VideoSink {
     pub(super) fn account_of_streams(&mut self, passthrough: &mut Passthrough) -> String {
         let container = self.container.name();
         self.warnings.append(&mut passthrough.lost(container));
-        if self.part.path() != self.options.path {
-            let open = || Finished::open(self.part.path());
+        if self.file.path() != self.options.path {
+            let open = || Finished::open(self.file.path());
             self.warnings.append(&mut passthrough.not_kept(open, container));
         }
         self.warnings.append(&mut passthrough.take_warnings());

@@ -148,7 +148,7 @@ pub struct VideoSink {
     /// Fields are dropped in this order: the muxer closes its file before the file is removed.
     output: Output,
     container: Container,
-    part: AtomicFile,
+    file: AtomicFile,
     warnings: Vec<String>,
     /// The device in whose memory the encoder reads frames.
     device: Option<DeviceHandle>,
@@ -185,7 +185,7 @@ impl VideoSink {
 
     /// The error of a pipe whose reader has gone.
     fn reader_gone(&self) -> SinkError {
-        self.part.failed(std::io::ErrorKind::BrokenPipe.into())
+        self.file.failed(std::io::ErrorKind::BrokenPipe.into())
     }
 
     /// A failed call of FFmpeg, as the error that it most likely is.
@@ -196,8 +196,8 @@ impl VideoSink {
             !is_of_encoder && e.to_io().raw_os_error().is_some() && !e.is_refusal()
         };
         match io {
-            Some(io) => self.part.failed(io.to_io()),
-            None if is_of_file() => self.part.failed(e.to_io()),
+            Some(io) => self.file.failed(io.to_io()),
+            None if is_of_file() => self.file.failed(e.to_io()),
             None => self.unsupported(log::explained(&format!("{what}: {e}"))),
         }
     }
@@ -229,7 +229,7 @@ impl Sink for VideoSink {
     }
 
     fn bytes(&self) -> Option<u64> {
-        let facts = self.part.file().metadata().ok()?;
+        let facts = self.file.file().metadata().ok()?;
         facts.is_file().then_some(facts.len())
     }
 

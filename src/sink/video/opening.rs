@@ -65,9 +65,9 @@ impl VideoSink {
         if let Some(problem) = stills_wanted(&options) {
             return Err(unsupported(problem));
         }
-        let part = AtomicFile::by_rules(&options.path, options.rules())?;
+        let file = AtomicFile::by_rules(&options.path, options.rules())?;
         let mut muxer =
-            Muxer::create(options.muxer.as_deref(), &options.path, part.path()).map_err(|failure| {
+            Muxer::create(options.muxer.as_deref(), &options.path, file.path()).map_err(|failure| {
                 match failure {
                     MuxerFailure::Unknown => unsupported(match &options.muxer {
                         Some(muxer) => format!(
@@ -117,7 +117,7 @@ impl VideoSink {
             info: info.clone(),
             output: Output { running: None, muxer },
             container,
-            part,
+            file,
             warnings: Vec::new(),
             device: None,
             stop: None,

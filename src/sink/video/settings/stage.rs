@@ -433,10 +433,10 @@ impl VideoSink {
     /// Looks into the finished file for what it says, where no rehearsal found out. Gives a sentence if
     /// FFmpeg cannot decode it.
     pub(in crate::sink::video) fn check_kept(&self, staged: &Staged, ledger: &mut Ledger) -> Option<String> {
-        if !staged.unverified || self.part.path() == self.options.path {
+        if !staged.unverified || self.file.path() == self.options.path {
             return None;
         }
-        let file = Demuxer::open(self.part.path(), Access::default(), None, None);
+        let file = Demuxer::open(self.file.path(), Access::default(), None, None);
         let read = file.map_or(Read::Unknown, |demuxer| read_back(demuxer, 1));
         let meant = staged.meant(&staged.first);
         for (fact, value) in &meant {
