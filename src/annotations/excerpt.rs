@@ -1,8 +1,7 @@
 //! The parts of a file that say something. Modules of `containers/` make excerpts, and read them like a whole
 //! file.
 
-use super::lost::{name_once, once};
-use super::word;
+use super::word::{self, name_once, once};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 
 /// The most names of what is left out of one file.

@@ -23,7 +23,6 @@ mod excerpt;
 mod exif;
 mod insert;
 mod kind;
-mod lost;
 mod metadata;
 mod photoshop;
 mod read;
@@ -47,8 +46,8 @@ pub(crate) use structure::Arrangement;
 
 use crate::messages::metadata_limit::METADATA_LIMIT;
 use exif::without_prefix;
-use lost::{name_once, once};
 use std::sync::Arc;
+use word::{name_once, once};
 
 /// The most texts that are carried from one file.
 const TEXT_LIMIT: usize = 4096;

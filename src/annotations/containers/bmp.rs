@@ -11,7 +11,7 @@
 
 use crate::annotations::bytes::{latin1, le32, overwrite, part, take_exactly};
 use crate::annotations::excerpt::Excerpt;
-use crate::annotations::lost::all_lost;
+use crate::annotations::word::all_lost;
 use crate::annotations::{Annotations, Density, DensityUnit, once, word};
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 

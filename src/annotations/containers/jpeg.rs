@@ -10,7 +10,7 @@
 use crate::annotations::bytes::{be16, identifier, overwrite, take_exactly, text};
 use crate::annotations::excerpt::Excerpt;
 use crate::annotations::exif::without_prefix;
-use crate::annotations::lost::all_lost;
+use crate::annotations::word::all_lost;
 use crate::annotations::{Annotations, Density, DensityUnit, exif, once, photoshop, word};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};

@@ -19,7 +19,7 @@ use super::jpeg;
 use crate::annotations::bytes::{array, be32, latin1, part, pass, take_array, take_exactly};
 use crate::annotations::excerpt::Excerpt;
 use crate::annotations::exif::without_prefix;
-use crate::annotations::lost::all_lost;
+use crate::annotations::word::all_lost;
 use crate::annotations::{Annotations, Density, DensityUnit, exif, instant_frames, once, photoshop, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 

@@ -14,7 +14,7 @@ use crate::annotations::excerpt::Excerpt;
 use crate::annotations::exif::{
     Editor, Order, Reader, TEXTS, has_fixed_note, is_bare, is_fixed, tag, value_size,
 };
-use crate::annotations::lost::all_lost;
+use crate::annotations::word::all_lost;
 use crate::annotations::{Annotations, once, photoshop, structure, word};
 use std::io::{self, BufRead, Seek, SeekFrom};
 

@@ -10,7 +10,7 @@
 
 use crate::annotations::bytes::{array, latin1, le32, overwrite, part, pass, take_array, take_exactly};
 use crate::annotations::excerpt::Excerpt;
-use crate::annotations::lost::all_lost;
+use crate::annotations::word::all_lost;
 use crate::annotations::{Annotations, DensityUnit, exif, once, word};
 use std::io::{self, BufRead, Seek};
 
