@@ -1,6 +1,6 @@
 //! Borders: what is assumed outside the frame.
 
-use crate::filter::language::suggest::suggestion;
+use crate::messages::suggest::suggestion;
 use std::fmt;
 use std::str::FromStr;
 

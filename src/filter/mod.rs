@@ -11,14 +11,11 @@ mod plan;
 mod planes;
 mod response;
 
+pub use crate::messages::text_file::{LineError, TextFileError};
 pub use border::{Border, UnknownBorder};
 pub use language::grammar::FilterError;
 pub use language::keys::{COMMON_KEYS, Key, OWN_MASK, OWN_MASK_KEYS};
 pub use language::mask_file::{LineProblem, MaskFileError};
-#[cfg(feature = "ffmpeg")]
-pub(crate) use language::suggest;
-pub(crate) use language::text_file;
-pub use language::text_file::{LineError, TextFileError};
 pub use masks::mask::{Exact, MAX_MASK, Mask, MaskError};
 pub use masks::named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as ParameterRange, named_mask};
 pub use masks::number::NumberError;

@@ -1,7 +1,7 @@
 //! Which components of a frame a filter changes.
 
-use crate::filter::language::suggest::suggestion;
 use crate::frame::{Channel, ColourModel, PixelFormat};
+use crate::messages::suggest::suggestion;
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,7 +1,7 @@
 //! Advice for users of other programs and for mistyped names.
 
 use super::keys::names;
-use super::suggest::suggestion;
+use crate::messages::suggest::suggestion;
 
 /// Filters whose namesakes in FFmpeg take other values, in another order: the number of values that may stand
 /// without keys behind a colon and behind FFmpeg's equals sign, and the advice.

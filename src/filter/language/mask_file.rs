@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::matrix::Divisor;
-use super::text_file::{LineError, TextFileError, each_line, read_text};
 use crate::filter::MAX_BIAS;
 use crate::filter::masks::number::{Number, NumberError};
+use crate::messages::text_file::{LineError, TextFileError, each_line, read_text};
 
 /// The content of a mask file.
 #[derive(Debug, Clone, PartialEq)]

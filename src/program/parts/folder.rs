@@ -4,7 +4,7 @@ use super::identity::written_at;
 use super::plan::FORMAT;
 use super::{Data, Digest, ImageFile, Plan, Record};
 use crate::engine::none;
-use crate::filter::text_file;
+use crate::messages::text_file;
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -10,8 +10,8 @@
 //! A file has one region per line; `#` begins a comment.
 
 use super::rectangle::{Rectangle, RectangleError};
-use crate::filter::text_file::{LineError, TextFileError, each_line, read_text};
 use crate::frame::{InvalidPoint, Point};
+use crate::messages::text_file::{LineError, TextFileError, each_line, read_text};
 use crate::wording::{shortened, shortened_to};
 use std::cmp::Ordering;
 use std::fmt;

@@ -6,9 +6,9 @@
 //! container has one: MOV ProRes 4444 for YUV and deep pictures, else QuickTime Animation; Matroska VP9, or
 //! FFV1 for deep ones.
 
-use crate::filter::suggest::suggestion;
 use crate::frame::{ColourModel, PixelFormat};
 use crate::media::ffmpeg::{AvFormat, EncoderKind, Muxer};
+use crate::messages::suggest::suggestion;
 use crate::sink::video::container::{Container, explained};
 
 /// The most encoder names that an error lists.

@@ -1,10 +1,10 @@
 //! The pixel format that is encoded.
 
-use crate::filter::suggest::suggestion;
 use crate::frame::fact::Samples;
 use crate::frame::{Colour, ColourModel, PixelFormat, Range};
 use crate::media::convert::{self, divides, is_full_range_name, loss, lost_depth};
 use crate::media::ffmpeg::{AvFormat, EncoderKind, FormatFacts};
+use crate::messages::suggest::suggestion;
 
 /// Containers that are made for players. Most players, those of browsers, phones and QuickTime among them,
 /// know no chroma of H.264 and HEVC but 4:2:0.

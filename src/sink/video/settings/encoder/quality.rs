@@ -1,6 +1,6 @@
 //! The one number for quality: which knob it turns on an encoder, what it is by default, and its range.
 
-use crate::filter::suggest::suggestion;
+use crate::messages::suggest::suggestion;
 
 /// How a number for `--quality` reaches an encoder.
 #[derive(Debug, Clone, Copy, PartialEq)]
