@@ -80,6 +80,7 @@ pub mod pipeline;
 pub mod report;
 pub mod sink;
 pub mod source;
+mod waiting;
 
 pub use filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Planes};
 pub use frame::{Image, ImageMut, PixelFormat};

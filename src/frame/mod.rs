@@ -7,7 +7,6 @@ mod hash;
 mod image;
 mod memory;
 mod remarks;
-mod stall_timeout;
 mod time;
 
 pub use crate::messages::metadata_limit::METADATA_LIMIT;
@@ -28,8 +27,6 @@ pub use memory::{
     AllocationError, Allocator, Buffer, DeviceHandle, FramePool, Memory, Pageable, Reserve, Shared, Stopped,
 };
 pub use remarks::Remarks;
-#[doc(hidden)]
-pub use stall_timeout::{StallTimeout, WaitLimit, is_closed, open_without_waiting, wait_a_tick};
 #[cfg(feature = "images")]
 pub(crate) use time::gcd;
 pub use time::{BadRate, InvalidPoint, Point, Rational, Skipped, parse_rate};

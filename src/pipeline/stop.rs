@@ -1,6 +1,6 @@
 //! Ends a run before its input ends: gracefully, at once, or because something failed.
 
-use crate::frame::is_closed;
+use crate::waiting::is_closed;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -27,12 +27,15 @@ pub use uncompressed::{raw, y4m};
 
 use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
-    Remarks, SideData, Stopped, Turn, is_closed,
+    Remarks, SideData, Stopped, Turn,
 };
 #[cfg(feature = "ffmpeg")]
 pub use crate::media::ffmpeg::Access;
 #[cfg(feature = "ffmpeg")]
 use crate::media::ffmpeg::Outline;
+#[doc(hidden)]
+pub use crate::waiting::WaitLimit;
+use crate::waiting::is_closed;
 use crate::wording::tidy;
 use crossbeam_channel::Receiver;
 pub use cuts::{CutRequest, Cuts};

@@ -1,8 +1,9 @@
 //! Where a sink of bytes writes: a file that is not yet in its place, or standard output.
 
-use crate::frame::{Frame, Layout, Remarks, Stopped, is_closed, wait_a_tick};
+use crate::frame::{Frame, Layout, Remarks, Stopped};
 use crate::sink::atomic_file::{AtomicFile, NOWHERE};
 use crate::sink::{Flow, Rules, SinkError, Written, geometry};
+use crate::waiting::{is_closed, wait_a_tick};
 use crossbeam_channel::Receiver;
 use rustix::event::PollFlags;
 use std::fs::{File, OpenOptions};

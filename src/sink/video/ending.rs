@@ -3,10 +3,11 @@
 use super::VideoSink;
 use super::encoding::Running;
 use super::settings::alpha;
-use crate::frame::{Remarks, Stopped, is_closed};
+use crate::frame::{Remarks, Stopped};
 use crate::media::ffmpeg::log;
 use crate::sink::constant_rate::irregular;
 use crate::sink::{SinkError, Written};
+use crate::waiting::is_closed;
 use crate::wording::counted;
 
 impl VideoSink {

@@ -1,7 +1,8 @@
 //! Where a source of bytes reads: a file, a named pipe, or standard input.
 
-use crate::frame::{StallTimeout, Stopped, WaitLimit, open_without_waiting, wait_a_tick};
+use crate::frame::Stopped;
 use crate::source::{SourceError, Supply};
+use crate::waiting::{StallTimeout, WaitLimit, open_without_waiting, wait_a_tick};
 use crate::wording::counted;
 use rustix::event::PollFlags;
 use rustix::io::Errno;

@@ -5,9 +5,10 @@ use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::excess::Excess;
 use crate::frame::{
     BadRate, Buffer, Frame, Layout, LayoutError, Metadata, PixelFormat, Rational, Remarks,
-    UnknownPixelFormat, WaitLimit, parse_rate,
+    UnknownPixelFormat, parse_rate,
 };
 use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use crate::waiting::WaitLimit;
 use crate::wording::counted;
 use std::fmt;
 use std::fs::File;

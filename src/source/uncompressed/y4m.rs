@@ -3,10 +3,9 @@
 
 use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::excess::Excess;
-use crate::frame::{
-    Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks, WaitLimit,
-};
+use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
 use crate::source::{Source, SourceError, StreamInfo, Supply};
+use crate::waiting::WaitLimit;
 use crate::wording::counted;
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt;

@@ -2,11 +2,11 @@
 
 use super::known::containers::extent_of;
 use super::known::extent::Extent;
-use crate::frame::{StallTimeout, WaitLimit};
 use crate::media::ffmpeg::{Access, AvError, AvFormat, Demuxer, OpenFailure};
 #[cfg(feature = "images")]
 use crate::media::still::{Decoding, ImageKind};
 use crate::source::SourceError;
+use crate::waiting::{StallTimeout, WaitLimit};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;

@@ -33,8 +33,9 @@ pub use parallel::{Consent, Decoders, Place, open};
 pub use crate::media::ffmpeg::version_name as ffmpeg_version;
 
 use super::{Access, CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
-use crate::frame::{Frame, Remarks, WaitLimit};
+use crate::frame::{Frame, Remarks};
 use crate::media::ffmpeg::{Decoder, Picture};
+use crate::waiting::WaitLimit;
 use crossbeam_channel::Receiver;
 use decoding::{FrameMaker, InputStream, ReadState};
 use file::InputFile;

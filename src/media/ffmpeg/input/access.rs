@@ -5,8 +5,8 @@
 //! callback of ours, which refuses whatever is not the input itself.
 #![allow(unsafe_code)]
 
-use crate::frame::StallTimeout;
 use crate::media::ffmpeg::text::text;
+use crate::waiting::StallTimeout;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::fs::File;

@@ -9,7 +9,7 @@
 //! ```
 
 use super::access::{FFCONCAT, begins_as_playlist, begins_with};
-use crate::frame::StallTimeout;
+use crate::waiting::StallTimeout;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

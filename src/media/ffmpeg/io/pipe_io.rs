@@ -5,8 +5,8 @@
 #![allow(unsafe_code)]
 
 use super::io_context::{Functions, IoContext};
-use crate::frame::{StallTimeout, wait_a_tick};
 use crate::media::ffmpeg::AvError;
+use crate::waiting::{StallTimeout, wait_a_tick};
 use ffmpeg_next::ffi;
 use rustix::event::PollFlags;
 use std::ffi::{c_int, c_void};

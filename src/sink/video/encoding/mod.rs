@@ -23,9 +23,10 @@ pub(super) use timing::Timing;
 use super::passthrough::Passthrough;
 use super::settings::alpha::AlphaWatch;
 use super::settings::stage::Staged;
-use crate::frame::{Frame, Layout, is_closed};
+use crate::frame::{Frame, Layout};
 use crate::media::ffmpeg::{AvError, Muxer, Picture, Received, SurfaceError, log};
 use crate::sink::ledger::Ledger;
+use crate::waiting::is_closed;
 use pictures::rgba_bytes;
 
 /// What failed, and FFmpeg's error.

@@ -1,10 +1,10 @@
 //! Packets on their way from the demuxer to the decoder.
 
-use crate::frame::StallTimeout;
 use crate::media::ffmpeg::{AvError, Demuxer, Packet, TransportFault};
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
 use crate::source::video::findings::Findings;
+use crate::waiting::StallTimeout;
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
 /// forever.

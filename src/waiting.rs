@@ -18,12 +18,12 @@ const TICK: Timespec = Timespec {
 };
 
 /// True if `gate`, a channel that never carries anything, is closed.
-pub fn is_closed(gate: &Receiver<()>) -> bool {
+pub(crate) fn is_closed(gate: &Receiver<()>) -> bool {
     matches!(gate.try_recv(), Err(TryRecvError::Disconnected))
 }
 
 /// Opens a file to be read; a named pipe at once, whether or not anybody writes to it yet.
-pub fn open_without_waiting(path: &Path) -> io::Result<File> {
+pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     if path.metadata().is_ok_and(|facts| facts.file_type().is_fifo()) {
         options.custom_flags(OFlags::NONBLOCK.bits() as i32);
@@ -33,7 +33,7 @@ pub fn open_without_waiting(path: &Path) -> io::Result<File> {
 
 /// Waits until `file` can be read or written (`wanted`), or fails, but no longer than a tick; false if it was
 /// a tick in vain.
-pub fn wait_a_tick(file: impl AsFd, wanted: PollFlags) -> io::Result<bool> {
+pub(crate) fn wait_a_tick(file: impl AsFd, wanted: PollFlags) -> io::Result<bool> {
     match poll(&mut [PollFd::new(&file, wanted)], Some(&TICK)) {
         Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
         // An error is for the read or write to find.
@@ -53,7 +53,7 @@ pub struct WaitLimit {
 
 /// How long an input may stall: until the run is stopped, or for so long.
 #[derive(Debug)]
-pub struct StallTimeout {
+pub(crate) struct StallTimeout {
     state: Mutex<State>,
     limit: Option<Duration>,
 }
@@ -67,7 +67,7 @@ struct State {
 
 impl StallTimeout {
     /// Waits that end after `limit`, if there is one.
-    pub fn new(limit: Option<Duration>) -> StallTimeout {
+    pub(crate) fn new(limit: Option<Duration>) -> StallTimeout {
         StallTimeout {
             state: Mutex::new(State {
                 began: Instant::now(),
@@ -79,7 +79,7 @@ impl StallTimeout {
     }
 
     /// Waits that end by `limit`.
-    pub fn by(limit: &WaitLimit) -> StallTimeout {
+    pub(crate) fn by(limit: &WaitLimit) -> StallTimeout {
         let timeout = StallTimeout::new(limit.timeout);
         if let Some(stop) = &limit.stop {
             timeout.watch(stop);
@@ -92,29 +92,29 @@ impl StallTimeout {
     }
 
     /// A wait begins.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.state().began = Instant::now();
     }
 
     /// From now on waits end when `stop` is closed, too.
-    pub fn watch(&self, stop: &Receiver<()>) {
+    pub(crate) fn watch(&self, stop: &Receiver<()>) {
         self.state().stop = Some(stop.clone());
     }
 
     /// True once a wait took longer than the limit.
-    pub fn ran_out(&self) -> bool {
+    pub(crate) fn ran_out(&self) -> bool {
         self.state().ran_out
     }
 
     /// True if the wait is to end.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         let mut state = self.state();
         state.ran_out |= self.limit.is_some_and(|limit| state.began.elapsed() > limit);
         state.ran_out || state.stop.as_ref().is_some_and(is_closed)
     }
 
     /// The error message for an input that stalled for longer than the limit.
-    pub fn sentence(limit: Option<Duration>) -> String {
+    pub(crate) fn sentence(limit: Option<Duration>) -> String {
         let seconds = limit.unwrap_or_default().as_secs_f64();
         format!("it gave nothing for {seconds} s, the --timeout")
     }
