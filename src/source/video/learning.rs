@@ -3,8 +3,9 @@
 
 use super::VideoSource;
 use super::decoding::{Conversion, are_swapped};
-use super::known::{crop, dolby, edits, layers};
+use super::known::{crop, dolby, layers};
 use crate::frame::{ColourModel, Turn};
+use crate::media::containers::edits;
 use crate::media::convert::{is_full_range_name, nearest_native};
 use crate::media::ffmpeg::{AvFormat, Medium, Outline, picture_facts};
 use crate::source::decoding_cost::DecodingCost;

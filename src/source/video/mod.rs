@@ -25,8 +25,6 @@ mod seeking;
 pub use file::is_url_like;
 #[doc(hidden)]
 pub use findings::{Concealed, tells_of_loss};
-pub(crate) use known::edits::{EditLists, track_names};
-pub(crate) use known::matroska::Unread;
 pub use parallel::{Consent, Decoders, Place, open};
 
 #[doc(hidden)]

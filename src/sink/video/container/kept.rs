@@ -1,8 +1,8 @@
 //! Texts, marks, chapters and programs that are in the input and not in the finished file.
 
 use super::STALE_TEXTS;
+use crate::media::containers::edits::track_names;
 use crate::media::ffmpeg::{Access, Chapter, Demuxer, Medium};
-use crate::source::video::track_names;
 use std::path::Path;
 
 /// Names of texts that each file has of its own, for what wrote it and how it is laid out; in lower case.

@@ -8,12 +8,12 @@
 
 use super::account::Losses;
 use super::reading::Reader;
+use crate::media::containers::edits::EditLists;
 use crate::media::ffmpeg::{
     AudioEncoderKind, AudioTranscoder, AvError, Medium, Muxer, Packet, StreamFacts, is_lossless,
 };
 use crate::sink::video::container::{AddVideo, Container, PACKETS_TRIED, StreamHandling, explained};
 use crate::sink::video::passthrough::selection::{AudioEncoding, StreamOptions, Streams};
-use crate::source::video::EditLists;
 use std::collections::VecDeque;
 
 /// Audio encoders to try where FFmpeg's own choice for a container does not do.

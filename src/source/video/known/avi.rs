@@ -1,6 +1,6 @@
 //! Pictures at the end of an AVI file that repeat the one before and have no bytes, by its index.
 
-use super::bytes::skip;
+use crate::media::containers::bytes::skip;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;

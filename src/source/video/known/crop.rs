@@ -4,8 +4,8 @@
 //! FFmpeg's demuxers say nothing of it before version 7.1, and its decoders apply it from then on, so that it
 //! is read from the file, and counts where pictures come whole.
 
-use super::matroska::{TRACK_ENTRY, TRACK_TYPE, TRACKS, elements, master, number};
-use super::movie::{be, boxes, movie};
+use crate::media::containers::matroska::{TRACK_ENTRY, TRACK_TYPE, TRACKS, elements, master, number};
+use crate::media::containers::mp4::{be, boxes, movie};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;

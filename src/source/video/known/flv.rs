@@ -1,7 +1,7 @@
 //! Where an FLV file ends, by its tags and by the length that its metadata state.
 
-use super::bytes::{MAX_ELEMENTS, byte};
 use super::extent::Extent;
+use crate::media::containers::bytes::{MAX_ELEMENTS, byte};
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// The name of the file's length in the metadata, and the bytes in which it is looked for.

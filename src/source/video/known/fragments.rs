@@ -9,8 +9,8 @@
 //! The outermost boxes are walked, whatever their names are, up to where one cannot be; only behind that
 //! place is every byte looked at.
 
-use super::bytes::BoxHead;
-use super::movie::{LARGEST, be, boxes};
+use crate::media::containers::bytes::BoxHead;
+use crate::media::containers::mp4::{LARGEST, be, boxes};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};

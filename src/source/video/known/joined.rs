@@ -1,9 +1,9 @@
 //! A second movie behind the end of the first, as in files that were joined byte by byte: FFmpeg reads the
 //! first one alone, or takes fragments of the second for newer ones of the first.
 
-use super::bytes::BoxHead;
 use super::containers::{ASF, asf, walk_gif};
 use super::fragments::{MAX_BOXES, runs};
+use crate::media::containers::bytes::BoxHead;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};

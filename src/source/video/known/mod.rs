@@ -5,28 +5,22 @@
 //!   ends. `blocks`: what is no block or packet any more in the midst of a file.
 //! - `avi`: pictures without bytes at the end of an AVI file. `joined`: a second movie behind the first.
 //! - `fragments`: how long pictures of an MP4 file last, and what of it is behind a damaged place.
-//! - `movie`: the facts of an MP4 file's tracks; `edits`: what of their edit lists is not followed.
 //! - `crop`: the part of the picture that is to be shown. `layers`: alpha and second views that no decoder
 //!   gives.
-//! - `matroska`: what of a file's chapters, languages and title FFmpeg does not pass on.
 //! - `dolby`, `unfit`: pictures that are not what they seem.
 //! - `jpeg_xl`: frames and samples that its decoder passes over.
 
 pub(super) mod avi;
 pub(super) mod blocks;
-mod bytes;
 pub(super) mod containers;
 pub(super) mod crop;
 pub(super) mod dolby;
-pub(super) mod edits;
 pub(super) mod extent;
 mod flv;
 pub(super) mod fragments;
 pub(super) mod joined;
 pub(super) mod jpeg_xl;
 pub(super) mod layers;
-pub(super) mod matroska;
-mod movie;
 pub(super) mod nut;
 mod packets;
 mod still_end;

@@ -1,6 +1,6 @@
 //! Where a NUT file ends: behind its index, or else behind its last frame, whose header states its size.
 
-use super::bytes::byte;
+use crate::media::containers::bytes::byte;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::Path;

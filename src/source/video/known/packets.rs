@@ -1,8 +1,8 @@
 //! Where streams end that are packets one behind another, without a container around them: transport and
 //! program streams, and AV1 in open bitstream units (OBUs).
 
-use super::bytes::byte;
 use super::extent::Extent;
+use crate::media::containers::bytes::byte;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 /// What each packet of a transport stream begins with, behind the time of M2TS.

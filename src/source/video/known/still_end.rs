@@ -17,7 +17,7 @@
 //!
 //! Runs are walked and not decoded, a few bytes at a time.
 
-use super::bytes::{byte, skip};
+use crate::media::containers::bytes::{byte, skip};
 use std::io::{self, BufRead, ErrorKind, Read, Seek};
 
 /// Where a still ends.

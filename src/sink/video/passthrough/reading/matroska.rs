@@ -2,8 +2,8 @@
 //! rest is lost.
 
 use super::Reader;
+use crate::media::containers::matroska::Unread;
 use crate::media::ffmpeg::{Demuxer, Medium};
-use crate::source::video::Unread;
 use std::path::Path;
 
 /// What is not carried over.

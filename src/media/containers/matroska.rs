@@ -2,14 +2,14 @@
 //! names, hidden ones and editions, languages with a region or a script, and the title of the file where its
 //! tags have another one.
 
-use super::movie::{LARGEST, MOST, be};
+use super::mp4::{LARGEST, MOST, be};
 use crate::media::ffmpeg::ebml::{EBML, Element, SEGMENT, element};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// What is before the first cluster, or, as the list of these places says, behind the last one.
-pub(super) const TRACKS: u32 = 0x1654_AE6B;
+pub(crate) const TRACKS: u32 = 0x1654_AE6B;
 const INFO: u32 = 0x1549_A966;
 const CHAPTERS: u32 = 0x1043_A770;
 const PLACES: u32 = 0x114D_9B74;
@@ -22,8 +22,8 @@ const PLACE: u64 = 0x4DBB;
 const PLACE_OF: u64 = 0x53AB;
 const PLACE_AT: u64 = 0x53AC;
 
-pub(super) const TRACK_ENTRY: u64 = 0xAE;
-pub(super) const TRACK_TYPE: u64 = 0x83;
+pub(crate) const TRACK_ENTRY: u64 = 0xAE;
+pub(crate) const TRACK_TYPE: u64 = 0x83;
 const LANGUAGE: u64 = 0x22_B59C;
 const LANGUAGE_TAG: u64 = 0x22_B59D;
 
@@ -153,7 +153,7 @@ fn words(content: &[u8]) -> String {
 }
 
 /// The content of the segment's first element with that id; `None` if there is none, or it is too large.
-pub(super) fn master(file: &mut (impl Read + Seek), id: u32) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn master(file: &mut (impl Read + Seek), id: u32) -> io::Result<Option<Vec<u8>>> {
     let (header, Some(segment)) = at(file, 0)? else {
         return Ok(None);
     };
@@ -211,13 +211,13 @@ fn content(file: &mut (impl Read + Seek), (found, end): (&Element, u64)) -> io::
 }
 
 /// The number in the first element with that id among `bytes`.
-pub(super) fn number(bytes: &[u8], id: u64) -> Option<u64> {
+pub(crate) fn number(bytes: &[u8], id: u64) -> Option<u64> {
     let content = elements(bytes, id).next()?;
     be(content, 0, content.len().min(8))
 }
 
 /// The contents of the elements with that id among `bytes`.
-pub(super) fn elements(bytes: &[u8], id: u64) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn elements(bytes: &[u8], id: u64) -> impl Iterator<Item = &[u8]> {
     let mut place = 0;
     let next = move || -> Option<(u64, &[u8])> {
         let found = element(&mut Cursor::new(bytes.get(place..)?), place as u64).ok()?;

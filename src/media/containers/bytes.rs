@@ -3,17 +3,17 @@
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 /// Outermost elements after which a walk gives up: weeks of video.
-pub(super) const MAX_ELEMENTS: u32 = 1_000_000;
+pub(crate) const MAX_ELEMENTS: u32 = 1_000_000;
 
 /// The next byte.
-pub(super) fn byte(file: &mut impl Read) -> io::Result<u8> {
+pub(crate) fn byte(file: &mut impl Read) -> io::Result<u8> {
     let mut one = [0];
     file.read_exact(&mut one)?;
     Ok(one[0])
 }
 
 /// Passes over `bytes` bytes, all of which must be there.
-pub(super) fn skip(file: &mut impl BufRead, mut bytes: u64) -> io::Result<()> {
+pub(crate) fn skip(file: &mut impl BufRead, mut bytes: u64) -> io::Result<()> {
     while bytes > 0 {
         let buffered = file.fill_buf()?.len();
         if buffered == 0 {
@@ -27,20 +27,20 @@ pub(super) fn skip(file: &mut impl BufRead, mut bytes: u64) -> io::Result<()> {
 }
 
 /// What a box of MP4 begins with: its size in 32 bits and its name, and behind a size of 1 one of 64 bits.
-pub(super) struct BoxHead {
-    pub(super) name: [u8; 4],
+pub(crate) struct BoxHead {
+    pub(crate) name: [u8; 4],
     /// Bytes of the box with its head; `None` if it goes on to the end of the file.
-    pub(super) size: Option<u64>,
+    pub(crate) size: Option<u64>,
 }
 
 impl BoxHead {
     /// The head of the box that begins at byte `at`; `file` is then behind it.
-    pub(super) fn at(file: &mut (impl Read + Seek), at: u64) -> io::Result<BoxHead> {
+    pub(crate) fn at(file: &mut (impl Read + Seek), at: u64) -> io::Result<BoxHead> {
         file.seek(SeekFrom::Start(at))?;
         BoxHead::read(file)
     }
 
-    pub(super) fn read(file: &mut impl Read) -> io::Result<BoxHead> {
+    pub(crate) fn read(file: &mut impl Read) -> io::Result<BoxHead> {
         let (mut short, mut name) = ([0; 4], [0; 4]);
         file.read_exact(&mut short)?;
         file.read_exact(&mut name)?;

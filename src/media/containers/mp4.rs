@@ -4,16 +4,16 @@ use super::bytes::BoxHead;
 use std::io::{self, Read, Seek};
 
 /// Bytes of the largest list of tracks that is read.
-pub(super) const LARGEST: u64 = 64 << 20;
+pub(crate) const LARGEST: u64 = 64 << 20;
 
 /// Elements of a file or a list after which a search gives up.
-pub(super) const MOST: usize = 10_000;
+pub(crate) const MOST: usize = 10_000;
 
 /// Bytes of a box's head.
 const HEAD: usize = 8;
 
 /// What the movie box holds; `None` if there is none, or it is too large.
-pub(super) fn movie(file: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn movie(file: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>> {
     let mut at = 0_u64;
     for _ in 0..MOST {
         let head = BoxHead::at(file, at)?;
@@ -36,7 +36,7 @@ pub(super) fn movie(file: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>
 }
 
 /// The contents of the boxes of that name among `bytes`.
-pub(super) fn boxes<'a>(bytes: &'a [u8], name: &'a [u8; 4]) -> impl Iterator<Item = &'a [u8]> {
+pub(crate) fn boxes<'a>(bytes: &'a [u8], name: &'a [u8; 4]) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = bytes;
     let next = move || -> Option<(&'a [u8], &'a [u8])> {
         let size = be(rest, 0, 4)? as usize;
@@ -50,7 +50,7 @@ pub(super) fn boxes<'a>(bytes: &'a [u8], name: &'a [u8; 4]) -> impl Iterator<Ite
 }
 
 /// A number of `len` bytes at `at`, the most significant first.
-pub(super) fn be(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
+pub(crate) fn be(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(len)?)?;
     Some(bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte)))
 }

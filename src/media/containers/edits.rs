@@ -9,7 +9,7 @@
 //! at their normal rate. Where pictures are coded out of order, it may show later parts some frames off. In a
 //! file of fragments it follows one pause and one part.
 
-use super::movie::{be, boxes, movie};
+use super::mp4::{be, boxes, movie};
 use crate::wording::tidy;
 use std::fs::File;
 use std::io::BufReader;
@@ -38,11 +38,11 @@ struct Media {
 }
 
 /// What is to be known of an edit list.
-pub(in crate::source::video) struct EditList {
+pub(crate) struct EditList {
     /// What FFmpeg does not follow, in words.
-    pub(in crate::source::video) unfollowed: Option<String>,
+    pub(crate) unfollowed: Option<String>,
     /// It has more than one part of the media.
-    pub(in crate::source::video) has_parts: bool,
+    pub(crate) has_parts: bool,
 }
 
 /// The edit lists of an MP4 or QuickTime file.
@@ -63,7 +63,7 @@ impl EditLists {
     }
 
     /// The one of stream `index`.
-    pub(in crate::source::video) fn of(&self, index: usize) -> Option<EditList> {
+    pub(crate) fn of(&self, index: usize) -> Option<EditList> {
         of_movie(&self.movie, index)
     }
 
