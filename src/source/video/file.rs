@@ -1,7 +1,7 @@
 //! The input: its name, what may be opened for it, and errors that name it.
 
-use super::known::containers::extent_of;
 use super::known::extent::Extent;
+use super::known::extent::sizes::extent_of;
 use crate::media::ffmpeg::{Access, AvError, AvFormat, Demuxer, OpenFailure};
 #[cfg(feature = "images")]
 use crate::media::still::{Decoding, ImageKind};

@@ -2,12 +2,12 @@
 
 use crate::source::SourceError;
 use crate::source::video::VideoSource;
-use crate::source::video::known::containers::{Behind, behind, extent_of};
 use crate::source::video::known::extent::Extent;
-use crate::source::video::known::fragments::breaks_off;
+use crate::source::video::known::extent::fragments::breaks_off;
+use crate::source::video::known::extent::nut::has_frames_behind;
+use crate::source::video::known::extent::sizes::{Behind, behind, extent_of};
+use crate::source::video::known::extent::{avi, blocks, joined};
 use crate::source::video::known::jpeg_xl::JpegXl;
-use crate::source::video::known::nut::has_frames_behind;
-use crate::source::video::known::{avi, blocks, joined};
 
 /// So many bytes, and the verb.
 fn are(bytes: u64) -> String {

@@ -8,7 +8,7 @@ use super::steps::{Hole, missing_sentence, still_sentence};
 use crate::media::ffmpeg::Medium;
 use crate::source::video::VideoSource;
 use crate::source::video::decoding::ReadState;
-use crate::source::video::known::fragments::stated_durations;
+use crate::source::video::known::extent::fragments::stated_durations;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seconds that sound may lie before or behind its picture in a file, and be lost with another one.

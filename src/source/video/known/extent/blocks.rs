@@ -1,7 +1,7 @@
 //! Blocks of Windows Media and packets of RealMedia files that are not where the file's head says, and pages
 //! of Ogg files that are missing by their numbers: FFmpeg looks for the next one and says nothing.
 
-use super::containers::{ASF, ASF_PROPERTIES, asf_properties};
+use super::sizes::{ASF, ASF_PROPERTIES, asf_properties};
 use crate::media::containers::bytes::MAX_ELEMENTS;
 use std::collections::BTreeMap;
 use std::fs::File;

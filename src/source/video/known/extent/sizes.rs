@@ -4,13 +4,13 @@
 //! state sizes are walked here by their outermost elements, a few bytes each, so that such a file is known
 //! for what it is.
 
-use super::extent::Extent;
+use super::Extent;
 use super::flv;
 use super::nut;
 use super::packets;
-use super::still_end::{StillEnd, still_end};
 use crate::media::containers::bytes::{BoxHead, MAX_ELEMENTS, byte, skip};
 use crate::media::ffmpeg::ebml::{EBML, Element, SEGMENT, element};
+use crate::source::video::known::still_end::{StillEnd, still_end};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;

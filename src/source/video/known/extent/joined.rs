@@ -1,8 +1,8 @@
 //! A second movie behind the end of the first, as in files that were joined byte by byte: FFmpeg reads the
 //! first one alone, or takes fragments of the second for newer ones of the first.
 
-use super::containers::{ASF, asf, walk_gif};
 use super::fragments::{MAX_BOXES, runs};
+use super::sizes::{ASF, asf, walk_gif};
 use crate::media::containers::bytes::BoxHead;
 use std::collections::BTreeMap;
 use std::fs::File;

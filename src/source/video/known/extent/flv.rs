@@ -1,6 +1,6 @@
 //! Where an FLV file ends, by its tags and by the length that its metadata state.
 
-use super::extent::Extent;
+use super::Extent;
 use crate::media::containers::bytes::{MAX_ELEMENTS, byte};
 use std::io::{self, Read, Seek, SeekFrom};
 

@@ -1,7 +1,7 @@
 //! Where streams end that are packets one behind another, without a container around them: transport and
 //! program streams, and AV1 in open bitstream units (OBUs).
 
-use super::extent::Extent;
+use super::Extent;
 use crate::media::containers::bytes::byte;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
