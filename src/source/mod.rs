@@ -12,6 +12,8 @@ pub mod decoding_cost;
 #[cfg(feature = "images")]
 pub mod images;
 mod steps;
+#[cfg(feature = "ffmpeg")]
+mod still_end;
 pub mod synthetic;
 mod uncompressed;
 #[cfg(feature = "ffmpeg")]

@@ -1,9 +1,9 @@
 //! Which kind of image a file is by its first bytes, whatever its name says. What FFmpeg would be asked for
 //! as well (streams of pictures one behind the other, the raw files of cameras) is none here.
 
-use super::behind;
 use super::formats::{jpeg, tiff};
-use super::further::Further;
+use super::trailing;
+use super::trailing::Trailing;
 use crate::annotations::jpeg::walk;
 use crate::media::still::ImageKind;
 use std::ffi::OsStr;
@@ -63,7 +63,7 @@ const STREAMS: [&str; 2] = ["mjpeg", "mjpg"];
 
 /// True for QOI pictures one behind the other, which FFmpeg reads as a video.
 pub(super) fn are_several(kind: ImageKind, path: &Path) -> bool {
-    kind == ImageKind::Qoi && matches!(behind::further(kind, path), Ok(Some(Further::Pictures)))
+    kind == ImageKind::Qoi && matches!(trailing::trailing(kind, path), Ok(Some(Trailing::Pictures)))
 }
 
 /// True for a GIF file, which FFmpeg reads, whatever its name says.
@@ -89,7 +89,7 @@ pub(super) fn nameless_still(path: &Path) -> Option<ImageKind> {
             .and_then(|file| jpeg::is_followed(&mut BufReader::new(file)))
             .unwrap_or_default(),
         ImageKind::Png | ImageKind::Bmp | ImageKind::WebP | ImageKind::Pnm => {
-            matches!(behind::further(kind, path), Ok(Some(Further::Pictures)))
+            matches!(trailing::trailing(kind, path), Ok(Some(Trailing::Pictures)))
         }
         _ => false,
     };

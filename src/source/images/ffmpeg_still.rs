@@ -4,8 +4,8 @@
 use super::Rules;
 use super::error::{invalid, io_error};
 use super::formats::tiff::divided;
-use super::further::Further;
 use super::picture::{PictureNotes, cut_sentence, unused_sentence};
+use super::trailing::Trailing;
 use crate::annotations::{self, FileMetadata};
 use crate::frame::fact::Fact;
 use crate::frame::{
@@ -70,7 +70,7 @@ impl FfmpegStill {
             notes.push(too_large("ICC profile"));
         }
         if source.next(&supply)?.is_some() {
-            notes.push(Further::Pictures.sentence().to_owned());
+            notes.push(Trailing::Pictures.sentence().to_owned());
         }
         notes.append(&mut source.findings().warnings);
         // FFmpeg gives every palette an alpha, and PCX has none.

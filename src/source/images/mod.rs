@@ -5,23 +5,22 @@
 //!    |          pairing.rs: which of two inputs go together
 //! still.rs      one of them: its kind (content.rs), its header, its pixels
 //!    |          decoded by formats/, the image crate within read_budget.rs, or ffmpeg_still.rs
-//! picture.rs    what each of these gives, or error.rs; behind.rs: what stands behind it (further.rs)
+//! picture.rs    what each of these gives, or error.rs; trailing.rs: what stands behind it
 //! ```
 
 #[doc(hidden)]
 pub mod animated;
-mod behind;
 mod content;
 mod error;
 mod ffmpeg_still;
 mod formats;
-mod further;
 pub mod listing;
 #[doc(hidden)]
 pub mod pairing;
 mod picture;
 mod read_budget;
 mod still;
+mod trailing;
 
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
 use crate::annotations::Annotations;
@@ -29,13 +28,13 @@ use crate::frame::{Buffer, Frame, Layout, Rational, Remarks, Skipped};
 use animated::is_animated;
 use error::invalid;
 pub(in crate::source) use formats::webp_chunks;
-use further::Further;
 use listing::{Listing, Page, Selection, list};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use still::Still;
+use trailing::Trailing;
 
 /// Pixels across and down of a frame that stands for a file that was passed over.
 const STAND_IN: usize = 2;
@@ -59,13 +58,13 @@ pub struct ImageSourceOptions {
 /// A sentence about data behind all that a file of a picture or an animation shows, by its content.
 pub(super) fn data_behind(path: &Path) -> std::io::Result<Option<&'static str>> {
     let further = match content::kind_of(path)? {
-        Some(kind) => behind::further(kind, path)?,
+        Some(kind) => trailing::trailing(kind, path)?,
         None => None,
     };
-    // Further pictures are frames.
+    // Trailing pictures are frames.
     Ok(further
-        .filter(|further| *further == Further::Data)
-        .map(Further::sentence))
+        .filter(|further| *further == Trailing::Data)
+        .map(Trailing::sentence))
 }
 
 /// The files that were passed over, and why.

@@ -8,11 +8,11 @@ use super::formats::webp_chunks::Missing;
 use super::formats::{
     bmp_alpha, bmp_runs, dds, exr, hdr, ico, jpeg, palette, pfm, pnm, tga, webp_chunks, webp_flags,
 };
-use super::further::Further;
 use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason, cut_sentence};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
-use super::{Rules, behind, content};
+use super::trailing::Trailing;
+use super::{Rules, content, trailing};
 use crate::annotations::{self, Container, FileMetadata};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range, Turn};
 use crate::media::still::{Decoding, ImageKind};
@@ -450,8 +450,8 @@ fn behind(path: &Path, kind: ImageKind) -> Result<Option<&'static str>, SourceEr
     {
         return Ok(None);
     }
-    let further = behind::further(kind, path).map_err(io)?;
-    Ok(further.map(Further::sentence))
+    let trailing = trailing::trailing(kind, path).map_err(io)?;
+    Ok(trailing.map(Trailing::sentence))
 }
 
 /// The decoder of an image file, its header read.

@@ -3,8 +3,8 @@
 
 use crate::annotations::jpeg::{listed_pictures, walk};
 use crate::frame::METADATA_LIMIT;
-use crate::source::images::further::{Further, is_padding};
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
+use crate::source::images::trailing::{Trailing, is_padding};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -160,10 +160,10 @@ fn further(listed: Option<usize>, behind: &[u8]) -> Option<String> {
         Some("a video is in the file behind the picture, which alone is read".to_owned())
     } else if without_padding(behind).starts_with(b"\xff\xd8\xff") {
         // Where a list names this one alone, that is a preview of it.
-        listed.is_none().then(|| Further::Pictures.sentence().to_owned())
+        listed.is_none().then(|| Trailing::Pictures.sentence().to_owned())
     } else {
         let is_data = behind.iter().any(|&byte| !is_padding(byte));
-        is_data.then(|| Further::Data.sentence().to_owned())
+        is_data.then(|| Trailing::Data.sentence().to_owned())
     }
 }
 

@@ -8,8 +8,8 @@
 //! ```
 
 use crate::frame::PixelFormat;
-use crate::source::images::further::Further;
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
+use crate::source::images::trailing::Trailing;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::Path;
@@ -110,7 +110,7 @@ impl OpenPicture for Pfm {
         let scale =
             (size != 1.0).then(|| format!("its scale of {size} is not kept; numbers are read as they are"));
         // Pictures of either kind begin so.
-        let further = Further::of(&mut self.input, b"P")?;
+        let further = Trailing::of(&mut self.input, b"P")?;
         let further = further.map(|further| further.sentence().to_owned());
         Ok(PictureNotes {
             losses: scale.into_iter().chain(further).collect(),

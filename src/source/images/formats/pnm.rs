@@ -7,7 +7,7 @@
 //!   P5 P6 P7       bytes, or 16 bits with the high byte first where samples go above 255
 //! ```
 
-use crate::source::images::further::Further;
+use crate::source::images::trailing::Trailing;
 use image::codecs::pnm::{ArbitraryTuplType, PnmDecoder, PnmHeader, PnmSubtype, SampleEncoding};
 use image::{ColorType, ImageDecoder, ImageError};
 use std::io::{self, BufRead, Cursor, Read, Seek};
@@ -134,8 +134,8 @@ pub(in crate::source::images) fn losses(mut input: impl BufRead + Seek) -> io::R
     }
     losses.extend(behind(&mut input)?.map(|further| {
         match further {
-            Further::Pictures => further.sentence(),
-            Further::Data => "data follow the picture, which are left out",
+            Trailing::Pictures => further.sentence(),
+            Trailing::Data => "data follow the picture, which are left out",
         }
         .to_owned()
     }));
@@ -143,7 +143,7 @@ pub(in crate::source::images) fn losses(mut input: impl BufRead + Seek) -> io::R
 }
 
 /// What follows the first picture of a file whose samples are bytes.
-pub(in crate::source::images) fn further(mut input: impl BufRead + Seek) -> io::Result<Option<Further>> {
+pub(in crate::source::images) fn trailing(mut input: impl BufRead + Seek) -> io::Result<Option<Trailing>> {
     let Some(head) = head(&mut (&mut input).take(LONGEST_HEAD))? else {
         return Ok(None);
     };
@@ -155,7 +155,7 @@ pub(in crate::source::images) fn further(mut input: impl BufRead + Seek) -> io::
 }
 
 /// What follows a picture, if something does.
-fn behind(input: &mut impl BufRead) -> io::Result<Option<Further>> {
+fn behind(input: &mut impl BufRead) -> io::Result<Option<Trailing>> {
     loop {
         let bytes = input.fill_buf()?;
         let Some(&first) = bytes.first() else {
@@ -164,8 +164,8 @@ fn behind(input: &mut impl BufRead) -> io::Result<Option<Further>> {
         if !first.is_ascii_whitespace() {
             let is_picture = matches!(bytes, [b'P', b'1'..=b'7', ..] | [b'P']);
             return Ok(Some(match is_picture {
-                true => Further::Pictures,
-                false => Further::Data,
+                true => Trailing::Pictures,
+                false => Trailing::Data,
             }));
         }
         input.consume(1);

@@ -10,8 +10,8 @@
 use super::tiff::divided;
 use crate::annotations::tga::FOOTER;
 use crate::annotations::{self, FileMetadata};
-use crate::source::images::further::Further;
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason, cut_sentence, unused_sentence};
+use crate::source::images::trailing::Trailing;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -317,10 +317,10 @@ fn behind(rest: &[u8]) -> Option<&'static str> {
         .filter(|bytes| *bytes == FOOTER)
         .count();
     let further = match footers {
-        0 => Further::of(&mut &*rest, &[]).ok().flatten()?,
+        0 => Trailing::of(&mut &*rest, &[]).ok().flatten()?,
         1 if rest.ends_with(FOOTER) => return None,
-        1 => Further::Data,
-        _ => Further::Pictures,
+        1 => Trailing::Data,
+        _ => Trailing::Pictures,
     };
     Some(further.sentence())
 }

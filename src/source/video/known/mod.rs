@@ -1,6 +1,7 @@
 //! What is known of files and codecs beside what FFmpeg says of them, read from the files' own bytes.
 //!
-//! - `extent`: whether a file is whole, by its container or its packets; `still_end`: where a picture ends.
+//! - `extent`: whether a file is whole, by its container, its packets or as a picture
+//!   (`source/still_end`).
 //! - `crop`: the part of the picture that is to be shown. `layers`: alpha and second views that no decoder
 //!   gives.
 //! - `dolby`, `unfit`: pictures that are not what they seem.
@@ -11,5 +12,4 @@ pub(super) mod dolby;
 pub(super) mod extent;
 pub(super) mod jpeg_xl;
 pub(super) mod layers;
-mod still_end;
 pub(super) mod unfit;

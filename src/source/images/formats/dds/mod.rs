@@ -12,8 +12,8 @@ mod masks;
 use super::tiff::divided;
 use crate::annotations::FileMetadata;
 use crate::frame::{AlphaKind, Colour, Range};
-use crate::source::images::further::Further;
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason, cut_sentence};
+use crate::source::images::trailing::Trailing;
 use dds::header::{AlphaMode, Header, ParseOptions, RawHeader, ResourceDimension};
 use dds::{
     Channels, ColorFormat, DataLayout, DataRegion, Decoder, DecodingError, Format, FormatError, HeaderError,
@@ -39,7 +39,7 @@ struct Dds {
     /// Colours are multiplied by alpha, and the decoder does not divide them.
     is_premultiplied: bool,
     /// What the file holds behind all its pictures.
-    behind: Option<Further>,
+    behind: Option<Trailing>,
 }
 
 /// Opens the first and largest picture of a file.
@@ -99,10 +99,10 @@ pub(in crate::source::images) fn open(path: &Path) -> Result<Box<dyn OpenPicture
 }
 
 /// What follows at byte `end` of a file.
-fn further(path: &Path, end: u64) -> io::Result<Option<Further>> {
+fn further(path: &Path, end: u64) -> io::Result<Option<Trailing>> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(end))?;
-    Further::of(&mut BufReader::new(file), MAGIC)
+    Trailing::of(&mut BufReader::new(file), MAGIC)
 }
 
 /// Reads the header behind the first four bytes.

@@ -10,7 +10,7 @@ use super::nut;
 use super::packets;
 use crate::media::containers::bytes::{BoxHead, MAX_ELEMENTS, byte, skip};
 use crate::media::ffmpeg::ebml::{EBML, Element, SEGMENT, element};
-use crate::source::video::known::still_end::{StillEnd, still_end};
+use crate::source::still_end::{StillEnd, still_end};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;

@@ -3,52 +3,107 @@
 //! ```text
 //!  PNG   chunks to IEND          BMP   rows, or the size that the file states, and a profile
 //!  WebP  the size of RIFF        ICO   the last of its pictures
-//!  HDR   packed or plain rows    PCX   packed rows, 256 colours     EXR   the block that lies last
+//!  HDR   packed or plain rows    EXR   the block that lies last
 //!  AVIF, JPEG 2000, JPEG XL      boxes, each kind of picture begins with one
-//!  QOI   the mark at its end     DPX   the size that the file states
+//!  QOI, DPX, BMP, PCX            by `source/still_end`
 //! ```
+//!
+//! Padding does not count.
 
 use super::formats::hdr::{self, Order};
 use super::formats::pnm;
-use super::further::Further;
 use super::read_budget::{BudgetedReader, ReadBudget};
 use crate::media::still::ImageKind;
+use crate::source::still_end::{StillEnd, bmp, still_end};
 use ::exr::meta::{BlockDescription, MetaData};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
+
+/// Bytes that are taken for padding if nothing else follows.
+const MOST_PADDING: usize = 1 << 20;
+
+/// What follows the first picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trailing {
+    /// Pictures of the same kind.
+    Pictures,
+    /// Something else than padding.
+    Data,
+}
+
+impl Trailing {
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Trailing::Pictures => "several pictures are in the file, of which the first is read",
+            Trailing::Data => "data behind the picture in the file are left out",
+        }
+    }
+
+    /// What these bytes behind a picture are, `None` for padding; files of its kind begin with `magic`.
+    pub(super) fn of(behind: &mut impl BufRead, magic: &[u8]) -> io::Result<Option<Trailing>> {
+        let mut passed = 0;
+        loop {
+            let bytes = behind.fill_buf()?;
+            let Some(&first) = bytes.first() else {
+                return Ok(None);
+            };
+            // A file of holes has gigabytes of zeros.
+            if passed > MOST_PADDING {
+                return Ok(Some(Trailing::Data));
+            }
+            if !is_padding(first) {
+                let mut begin = Vec::new();
+                behind.take(magic.len() as u64).read_to_end(&mut begin)?;
+                return Ok(Some(match !magic.is_empty() && begin == magic {
+                    true => Trailing::Pictures,
+                    false => Trailing::Data,
+                }));
+            }
+            let padding = bytes.iter().take_while(|&&byte| is_padding(byte)).count();
+            passed += padding;
+            behind.consume(padding);
+        }
+    }
+}
+
+/// True for bytes that mean nothing behind a picture.
+pub(super) fn is_padding(byte: u8) -> bool {
+    matches!(byte, 0 | 0xff) || byte.is_ascii_whitespace()
+}
 
 /// Names of boxes that hold pictures.
 const PIXELS: [&[u8; 4]; 4] = [b"mdat", b"jp2c", b"jxlc", b"jxlp"];
 
 /// What follows the first picture of a file that is of this kind by its content; `None` where nothing does,
 /// or where that is not known.
-pub(super) fn further(kind: ImageKind, path: &Path) -> io::Result<Option<Further>> {
+pub(super) fn trailing(kind: ImageKind, path: &Path) -> io::Result<Option<Trailing>> {
     let mut input = BufReader::new(File::open(path)?);
     let found = match kind {
-        ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm | ImageKind::Pbm => return pnm::further(input),
+        ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm | ImageKind::Pbm => return pnm::trailing(input),
         ImageKind::Png => png_end(&mut input).map(|()| &b"\x89PNG"[..]),
-        ImageKind::Bmp => bmp_end(&mut input).map(|()| &b"BM"[..]),
+        ImageKind::Bmp => seek_to(&mut input, bmp::claimed_end).map(|()| &b"BM"[..]),
         ImageKind::WebP => riff_end(&mut input).map(|()| &b"RIFF"[..]),
         ImageKind::Ico => ico_end(&mut input).map(|()| &[][..]),
         ImageKind::Hdr => hdr_end(&mut input).map(|()| &b"#?"[..]),
-        ImageKind::Pcx => pcx_end(&mut input).map(|()| &[][..]),
+        ImageKind::Pcx => seek_to_end(&mut input, "pcx").map(|()| &[][..]),
         ImageKind::Exr => exr_end(&mut input).map(|()| &b"\x76\x2f\x31\x01"[..]),
         ImageKind::Avif | ImageKind::Jp2 | ImageKind::Jxl => return behind_boxes(&mut input),
-        ImageKind::Qoi => qoi_end(&mut input).map(|()| &b"qoif"[..]),
+        ImageKind::Qoi => seek_to_end(&mut input, "qoi").map(|()| &b"qoif"[..]),
         ImageKind::Dpx => {
-            let magic = dpx_end(&mut input);
-            let found = magic.and_then(|magic| Further::of(&mut input, &magic));
+            let magic = array::<4>(&mut input);
+            let found = seek_to_end(&mut input, "dpx").and(magic);
+            let found = found.and_then(|magic| Trailing::of(&mut input, &magic));
             // Not every program states the size right.
             return Ok(found
                 .ok()
                 .flatten()
-                .filter(|further| matches!(further, Further::Pictures)));
+                .filter(|trailing| matches!(trailing, Trailing::Pictures)));
         }
         _ => return Ok(None),
     };
     match found {
-        Ok(magic) => Further::of(&mut input, magic),
+        Ok(magic) => Trailing::of(&mut input, magic),
         // The decoder reports an early end and damage.
         Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidData) => Ok(None),
         Err(e) => Err(e),
@@ -65,47 +120,23 @@ fn unknown<T>() -> io::Result<T> {
     Err(ErrorKind::InvalidData.into())
 }
 
-/// Goes to behind the mark at the end, which stands nowhere else in a QOI file.
-fn qoi_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
-    let head = array::<14>(input)?;
-    let side = |at: usize| {
-        u64::from(u32::from_be_bytes([
-            head[at],
-            head[at + 1],
-            head[at + 2],
-            head[at + 3],
-        ]))
-    };
-    // A pixel takes 5 bytes at most, the mark 8.
-    let most = side(4)
-        .saturating_mul(side(8))
-        .saturating_mul(5)
-        .saturating_add(8);
-    let mut latest = u64::MAX;
-    for byte in input.by_ref().take(most).bytes() {
-        latest = latest << 8 | u64::from(byte?);
-        if latest == 1 {
-            return Ok(());
-        }
-    }
-    Err(ErrorKind::UnexpectedEof.into())
+/// Goes to where a picture of FFmpeg's `codec` ends.
+fn seek_to_end(input: &mut (impl BufRead + Seek), codec: &str) -> io::Result<()> {
+    seek_to(input, |input| match still_end(codec, input)? {
+        Some(StillEnd::At(end)) => Ok(Some(end)),
+        Some(StillEnd::Beyond) => Err(ErrorKind::UnexpectedEof.into()),
+        None => Ok(None),
+    })
 }
 
-/// Goes to the end of a DPX file that its header states, and gives what it begins with.
-fn dpx_end(input: &mut (impl BufRead + Seek)) -> io::Result<[u8; 4]> {
-    let magic = array::<4>(input)?;
-    input.seek(SeekFrom::Start(16))?;
-    let size = array::<4>(input)?;
-    let size = match &magic {
-        b"SDPX" => u32::from_be_bytes(size),
-        _ => u32::from_le_bytes(size),
-    };
-    // The smallest header.
-    if size < 1664 {
-        return unknown();
-    }
-    input.seek(SeekFrom::Start(size.into()))?;
-    Ok(magic)
+/// Goes to the end that `find` finds.
+fn seek_to<R: BufRead + Seek>(
+    input: &mut R,
+    find: impl FnOnce(&mut R) -> io::Result<Option<u64>>,
+) -> io::Result<()> {
+    let end = find(input)?.map_or_else(unknown, Ok)?;
+    input.seek(SeekFrom::Start(end))?;
+    Ok(())
 }
 
 /// Goes to behind IEND.
@@ -123,45 +154,6 @@ fn png_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
             return unknown();
         }
     }
-}
-
-/// Goes to behind the rows and the profile, or to where the file says that it ends.
-fn bmp_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
-    const PLAIN: [u32; 3] = [0, 3, 6];
-    let mut head = Vec::new();
-    input.by_ref().take(138).read_to_end(&mut head)?;
-    let word = |at: usize| {
-        let bytes = head.get(at..).and_then(<[u8]>::first_chunk);
-        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
-    };
-    let half = |at: usize| word(at) & 0xffff;
-    let (width, height, bits, packing) = match word(14) {
-        12 => (half(18), half(20), half(24), 0),
-        _ => (
-            word(18),
-            word(22).cast_signed().unsigned_abs(),
-            half(28),
-            word(30),
-        ),
-    };
-    let row = (u64::from(width) * u64::from(bits)).div_ceil(32) * 4;
-    let stated = u64::from(word(2));
-    let rows = match PLAIN.contains(&packing) {
-        true => row.saturating_mul(height.into()),
-        // Packed rows have a length of their own.
-        false => word(34).into(),
-    };
-    let pixels = u64::from(word(10)).saturating_add(rows);
-    let profile = match word(14) {
-        124 => 14 + u64::from(word(126)) + u64::from(word(130)),
-        _ => 0,
-    };
-    let end = pixels.max(profile).max(stated);
-    if rows == 0 {
-        return unknown();
-    }
-    input.seek(SeekFrom::Start(end))?;
-    Ok(())
 }
 
 /// Goes to behind the chunks.
@@ -235,29 +227,6 @@ fn pass_old_row(input: &mut impl BufRead, mut pixel: [u8; 4], width: u32) -> io:
     }
 }
 
-/// Goes to behind the rows, in runs, and the colours.
-fn pcx_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
-    const COLOURS: i64 = 1 + 3 * 256;
-    let head = array::<128>(input)?;
-    let half = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
-    let (bits, planes) = (head[3], head[65]);
-    let rows = (half(10) + 1).saturating_sub(half(6));
-    let mut left = rows.saturating_mul(u64::from(planes) * half(66));
-    while left > 0 {
-        let [byte] = array(input)?;
-        let mut pixels = 1;
-        if byte >= 0xc0 {
-            pixels = u64::from(byte & 0x3f);
-            array::<1>(input)?;
-        }
-        left = left.saturating_sub(pixels);
-    }
-    if (bits, planes) == (8, 1) && input.fill_buf()?.first() == Some(&12) {
-        input.seek_relative(COLOURS)?;
-    }
-    Ok(())
-}
-
 /// Goes to behind the block that lies last.
 fn exr_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
     let budget = ReadBudget::new();
@@ -293,7 +262,7 @@ fn exr_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
 }
 
 /// What is no box of the picture that the first one begins.
-fn behind_boxes(input: &mut (impl BufRead + Seek)) -> io::Result<Option<Further>> {
+fn behind_boxes(input: &mut (impl BufRead + Seek)) -> io::Result<Option<Trailing>> {
     let len = input.seek(SeekFrom::End(0))?;
     let mut at = 0;
     let (mut first, mut has_pixels) = (None, false);
@@ -312,7 +281,7 @@ fn behind_boxes(input: &mut (impl BufRead + Seek)) -> io::Result<Option<Further>
             // A codestream without boxes.
             None if !is_box => return Ok(None),
             None => first = Some(name),
-            Some(first) if first == name => return Ok(Some(Further::Pictures)),
+            Some(first) if first == name => return Ok(Some(Trailing::Pictures)),
             Some(_) if !is_box => break,
             Some(_) => {}
         }
@@ -323,7 +292,7 @@ fn behind_boxes(input: &mut (impl BufRead + Seek)) -> io::Result<Option<Further>
         return Ok(None);
     }
     input.seek(SeekFrom::Start(at))?;
-    Further::of(input, &[])
+    Trailing::of(input, &[])
 }
 
 #[cfg(test)]
@@ -335,10 +304,10 @@ mod tests {
     use image::{DynamicImage, ImageFormat, Rgb, Rgb32FImage, RgbImage};
     use std::io::Cursor;
 
-    fn said(kind: ImageKind, file: &[u8]) -> Option<Further> {
+    fn said(kind: ImageKind, file: &[u8]) -> Option<Trailing> {
         let mut kept = tempfile::NamedTempFile::new().unwrap();
         io::Write::write_all(&mut kept, file).unwrap();
-        further(kind, kept.path()).unwrap()
+        trailing(kind, kept.path()).unwrap()
     }
 
     fn encoded(picture: &DynamicImage, format: ImageFormat) -> Vec<u8> {
@@ -391,18 +360,18 @@ mod tests {
             let twice = [&file[..], b"\0\0", &file].concat();
             let expected = match kind {
                 // Boxes have no padding between them.
-                ImageKind::Avif | ImageKind::Pcx => Further::Data,
-                _ => Further::Pictures,
+                ImageKind::Avif | ImageKind::Pcx => Trailing::Data,
+                _ => Trailing::Pictures,
             };
             assert_eq!(said(kind, &twice), Some(expected), "{kind}");
             let expected = match kind {
-                ImageKind::Pcx => Further::Data,
-                _ => Further::Pictures,
+                ImageKind::Pcx => Trailing::Data,
+                _ => Trailing::Pictures,
             };
             assert_eq!(said(kind, &[&file[..], &file].concat()), Some(expected), "{kind}");
             assert_eq!(
                 said(kind, &[&file[..], b"more, and more"].concat()),
-                Some(Further::Data),
+                Some(Trailing::Data),
                 "{kind}"
             );
             for end in 0..file.len() {
@@ -413,8 +382,62 @@ mod tests {
         assert_eq!(said(ImageKind::Ico, &icon), None);
         assert_eq!(
             said(ImageKind::Ico, &[&icon[..], &icon].concat()),
-            Some(Further::Data)
+            Some(Trailing::Data)
         );
         assert_eq!(said(ImageKind::Png, &icon), None);
+    }
+
+    /// Where these kinds end is found by `source/still_end`.
+    #[test]
+    fn what_stands_behind_ends_that_videos_are_asked_for_too_is_found() {
+        let with_mark = |codes: &[u8]| {
+            let mut file = b"qoif\0\0\0\x06\0\0\0\x01\x04\0".to_vec();
+            file.extend(codes);
+            file.extend([0, 0, 0, 0, 0, 0, 0, 1]);
+            file
+        };
+        let paintbrush = |is_packed: u8, rows: &[u8]| {
+            let mut file = vec![0; 128];
+            file[..12].copy_from_slice(&[10, 5, is_packed, 1, 0, 0, 0, 0, 15, 0, 1, 0]);
+            (file[65], file[66]) = (1, 2);
+            file.extend(rows);
+            file
+        };
+        for (kind, file, twice) in [
+            (
+                ImageKind::Qoi,
+                with_mark(&[0xfe, 9, 8, 7, 0xc4]),
+                Trailing::Pictures,
+            ),
+            // Transparent black, the same by its index, and another pixel: the bytes of the mark.
+            (
+                ImageKind::Qoi,
+                with_mark(&[0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0xfe, 9, 8, 7]),
+                Trailing::Pictures,
+            ),
+            (ImageKind::Pcx, paintbrush(0, &[1, 2, 3, 4]), Trailing::Data),
+            // A run ends with its row.
+            (ImageKind::Pcx, paintbrush(1, &[0xc3, 7, 1, 2]), Trailing::Data),
+        ] {
+            assert_eq!(said(kind, &file), None, "{kind}");
+            assert_eq!(said(kind, &[&file[..], b"\0\n"].concat()), None, "{kind}");
+            assert_eq!(said(kind, &[&file[..], &file].concat()), Some(twice), "{kind}");
+            assert_eq!(said(kind, &[&file[..], b"more"].concat()), Some(Trailing::Data));
+            for end in 0..file.len() {
+                assert_eq!(said(kind, &file[..end]), None, "{kind} {end}");
+            }
+        }
+        // Two rows of three bytes, padded to four or not.
+        for length in [2056, 2054_u16] {
+            let mut file = b"SDPX\0\0\x08\0".to_vec();
+            file.resize(length.into(), 0);
+            file[18..20].copy_from_slice(&length.to_be_bytes());
+            file[772..780].copy_from_slice(&[0, 0, 0, 1, 0, 0, 0, 2]);
+            (file[800], file[803]) = (50, 8);
+            assert_eq!(said(ImageKind::Dpx, &file), None);
+            assert_eq!(said(ImageKind::Dpx, &[&file[..], b"more"].concat()), None);
+            let twice = [&file[..], &file].concat();
+            assert_eq!(said(ImageKind::Dpx, &twice), Some(Trailing::Pictures), "{length}");
+        }
     }
 }
