@@ -41,15 +41,34 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// Words as a list in a sentence: "a", "a and b", "a, b and c".
+pub(crate) fn and_list<S: AsRef<str>>(words: &[S]) -> String {
+    let joined = |words: &[S]| {
+        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+        words.join(", ")
+    };
+    match words {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [first @ .., last] => format!("{} and {}", joined(first), last.as_ref()),
+    }
+}
+
 /// The most names that [`listed`] gives.
 #[cfg(feature = "ffmpeg")]
 const NAMED: usize = 12;
 
 /// The first names, and how many there are beside these.
 #[cfg(feature = "ffmpeg")]
-pub(crate) fn listed(mut names: Vec<String>) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
+pub(crate) fn listed(names: Vec<String>) -> String {
+    first_of(NAMED, names.into_iter())
+}
+
+/// The first `most` names, and how many there are beside these.
+#[cfg(feature = "ffmpeg")]
+pub(crate) fn first_of(most: usize, names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(most);
+    let names: Vec<String> = names.take(most).collect();
     match more {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
@@ -79,6 +98,12 @@ mod tests {
         let long = "ä".repeat(41);
         assert_eq!(shortened(&long), format!("{}...", &long[..80]));
         assert_eq!(shortened(&long[..80]), &long[..80]);
+    }
+
+    #[test]
+    fn the_last_word_of_a_list_has_an_and() {
+        let lists = [0, 1, 2, 3].map(|n| and_list(&["a", "b", "c"][..n]));
+        assert_eq!(lists, ["", "a", "a and b", "a, b and c"]);
     }
 
     #[test]

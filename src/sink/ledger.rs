@@ -9,7 +9,7 @@ use crate::media::ffmpeg::for_frame;
 #[cfg(feature = "ffmpeg")]
 use crate::media::still::annotations::Annotations;
 use crate::source::StreamInfo;
-use crate::wording::counted;
+use crate::wording::{and_list, counted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -87,15 +87,11 @@ impl Change {
         if listed < self.frames {
             parts.push(format!("{} with others", self.frames - listed));
         }
-        let last = parts.pop().unwrap_or_default();
         let at = self.seconds.map_or_else(
             || format!("from frame {}", self.frame),
             |s| format!("from {s:.3} s"),
         );
-        let list = match parts.is_empty() {
-            true => last,
-            false => format!("{} and {last}", parts.join(", ")),
-        };
+        let list = and_list(&parts);
         if bare {
             return format!("{at} on, {list}");
         }

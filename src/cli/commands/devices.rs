@@ -4,17 +4,14 @@ use super::Failure;
 use framepipe::engine::cpu::InstructionSet;
 use framepipe::engine::cuda::{self, DeviceInfo};
 use framepipe::program::bench::processor;
+use framepipe::wording::counted;
 use std::io::Write;
 
 /// Prints the processor and its instruction sets.
 pub(crate) fn list(out: &mut impl Write) -> Result<(), Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     writeln!(out, "cpu   {}", processor())?;
-    writeln!(
-        out,
-        "      {cores} core{} for this process",
-        if cores == 1 { "" } else { "s" }
-    )?;
+    writeln!(out, "      {} for this process", counted(cores as u64, "core"))?;
     let sets: Vec<String> = InstructionSet::available().map(|set| set.to_string()).collect();
     writeln!(
         out,

@@ -109,7 +109,7 @@ fn cpu_candidates(set: InstructionSet) -> impl Iterator<Item = Candidate> {
     threads.dedup();
     threads.into_iter().map(move |threads| Candidate {
         engine: "cpu",
-        variant: format!("{set}, {threads} thread{}", if threads == 1 { "" } else { "s" }),
+        variant: format!("{set}, {}", counted(threads as u64, "thread")),
         start: Start::Cpu { threads, set },
     })
 }

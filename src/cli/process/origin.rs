@@ -4,6 +4,7 @@ use framepipe::engine::cpu::InstructionSet;
 use framepipe::program::bench::{now, processor};
 use framepipe::report::Origin;
 use framepipe::source::video::ffmpeg_version;
+use framepipe::wording::counted;
 
 /// This process's origin.
 pub(crate) fn here() -> Origin {
@@ -25,8 +26,8 @@ pub(crate) fn here() -> Origin {
 /// Processor, cores that this process may use, and vector instructions.
 pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let noun = if cores == 1 { "core" } else { "cores" };
-    format!("{}, {cores} {noun}, {}", processor(), InstructionSet::detect())
+    let cores = counted(cores as u64, "core");
+    format!("{}, {cores}, {}", processor(), InstructionSet::detect())
 }
 
 /// A word quoted for a shell.

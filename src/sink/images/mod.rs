@@ -22,7 +22,7 @@ use crate::frame::fact::{Fact, Samples};
 use crate::frame::{ColourModel, Frame, Range, RangeChange, Remarks, Turn};
 use crate::media::still::ImageKind;
 use crate::source::StreamInfo;
-use crate::wording::counted;
+use crate::wording::{and_list, counted};
 use image::ImageError;
 use naming::Target;
 use picture::{Picture, pixels};
@@ -231,11 +231,7 @@ impl Shared {
     fn kinds(&self) -> String {
         let mut names: Vec<String> = self.kinds.iter().map(ToString::to_string).collect();
         names.sort_unstable();
-        let last = names.pop().unwrap_or_default();
-        match names.is_empty() {
-            true => last,
-            false => format!("{} and {last}", names.join(", ")),
-        }
+        and_list(&names)
     }
 }
 

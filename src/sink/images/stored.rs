@@ -4,6 +4,7 @@ use crate::frame::{Channel, ColourModel, PixelFormat};
 use crate::media::convert::flatten::flat_format;
 use crate::media::convert::integers_for;
 use crate::media::still::ImageKind;
+use crate::wording::and_list;
 use image::ExtendedColorType;
 
 /// What is stored for samples of such colours; `None` if the kind cannot hold them.
@@ -161,7 +162,7 @@ pub(super) fn cannot_hold(kind: ImageKind, format: PixelFormat) -> String {
             };
             format!(
                 "{kind} cannot hold {format} frames without losing {}; write PNG or TIFF{or}",
-                lost.join(" and ")
+                and_list(&lost)
             )
         }
     }

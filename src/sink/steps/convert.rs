@@ -7,6 +7,7 @@ use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat};
 use crate::media::convert::{Converter, CutSamples, colour_after};
 use crate::sink::{AnySink, SinkError, Written};
 use crate::source::StreamInfo;
+use crate::wording::and_list;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -234,7 +235,7 @@ impl Step for Conversion {
             let list: Vec<&str> = done.iter().map(String::as_str).collect();
             written
                 .description
-                .push_str(&format!(", converted from {}", list.join(" and ")));
+                .push_str(&format!(", converted from {}", and_list(&list)));
         }
         written
     }

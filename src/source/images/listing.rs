@@ -8,7 +8,7 @@ use crate::media::still::names::as_text;
 use crate::media::still::pattern::Pattern;
 use crate::media::still::{Decoding, ImageKind};
 use crate::source::SourceError;
-use crate::wording::counted;
+use crate::wording::{counted, first_of};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -422,11 +422,7 @@ fn names(files: &[PathBuf]) -> String {
             .to_string_lossy()
             .into_owned()
     };
-    let shown: Vec<String> = files.iter().take(NAMED).map(name).collect();
-    match files.len().saturating_sub(NAMED) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    first_of(NAMED, files.iter().map(name))
 }
 
 /// Every file whose name the pattern gives for a number, in the numbers' order.

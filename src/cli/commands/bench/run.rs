@@ -11,6 +11,7 @@ use framepipe::frame::PixelFormat;
 use framepipe::pipeline::Stop;
 use framepipe::program::bench::{Bench, Case, Cell, Effort, Published, Scope, Subject, Sweep, figure};
 use framepipe::report::Completion;
+use framepipe::wording::counted;
 
 /// A cell to be measured.
 #[derive(Debug, Clone)]
@@ -146,8 +147,8 @@ impl Run {
         let shares = |job: &Job| matches!(job.case.subject, Subject::Cpu { threads, .. } if threads > cores);
         if jobs.iter().any(shares) {
             sweep.note(format!(
-                "this process may use {cores} core{}; more threads take turns on them",
-                if cores == 1 { "" } else { "s" }
+                "this process may use {}; more threads take turns on them",
+                counted(cores as u64, "core")
             ));
         }
         let bar = bar(jobs.len());

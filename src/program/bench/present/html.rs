@@ -8,6 +8,7 @@ use crate::report::Measurements;
 use crate::report::page::{
     self, Curve, CurveKind, Curves, Document, Dots, PageError, Scale, Series, SeriesStyle,
 };
+use crate::wording::counted;
 use std::collections::BTreeMap;
 
 /// Plots of one kind in a page at most; the table holds every cell.
@@ -95,10 +96,7 @@ fn engine(cell: &Cell, axis: Axis) -> String {
         None => cell.engine.clone(),
     };
     if let (Some(threads), true) = (cell.threads, axis != Axis::Threads && cell.engine == "cpu") {
-        name.push_str(&format!(
-            ", {threads} thread{}",
-            if threads == 1 { "" } else { "s" }
-        ));
+        name.push_str(&format!(", {}", counted(threads as u64, "thread")));
     }
     name
 }

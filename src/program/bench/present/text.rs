@@ -80,10 +80,9 @@ impl fmt::Display for Head<'_> {
         let Head(machine, versions, date) = self;
         writeln!(
             f,
-            "machine  {}, {} core{}, {}",
+            "machine  {}, {}, {}",
             machine.cpu,
-            machine.cores,
-            if machine.cores == 1 { "" } else { "s" },
+            counted(machine.cores as u64, "core"),
             machine.instruction_set
         )?;
         if let Some(gpu) = &machine.gpu {
@@ -113,10 +112,7 @@ pub(super) fn line(ceiling: &Ceiling) -> String {
     };
     let mut text = format!("{} {what}", ceiling.engine);
     if let Some(threads) = ceiling.threads {
-        text.push_str(&format!(
-            ", {threads} thread{}",
-            if threads == 1 { "" } else { "s" }
-        ));
+        text.push_str(&format!(", {}", counted(threads as u64, "thread")));
     }
     if let Some(bytes) = ceiling.bytes {
         text.push_str(&format!(", {:.2} MB", bytes as f64 / 1e6));

@@ -1,6 +1,7 @@
 //! WebP files of the extended kind whose flags are at odds with their chunks. The image crate believes the
 //! flags; libwebp and FFmpeg believe the chunks.
 
+use crate::wording::and_list;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
@@ -41,7 +42,7 @@ pub(in crate::source::images) fn corrected(path: &Path) -> io::Result<Option<Cor
     let absent = (!absent.is_empty()).then(|| {
         format!(
             "its header announces {}, and no chunk holds it",
-            absent.join(" and ")
+            and_list(&absent)
         )
     });
     Ok(Some(Corrected { file: whole, absent }))

@@ -18,6 +18,7 @@ use crate::frame::fact::Fact;
 use crate::frame::{Frame, Metadata, Rational, Remarks};
 use crate::source::steps::range::TimeRange;
 use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
+use crate::wording::counted;
 use reader::{Reading, VideoReader};
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -82,9 +83,9 @@ impl Consent {
             let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
             match (info.decoding_cost, info.frames) {
                 (Some(cost), Some(frames)) if cost.saved_by_card(frames, cores) <= 0.0 => {
-                    let noun = if frames == 1 { "frame" } else { "frames" };
+                    let frames = counted(frames, "frame");
                     Err(format!(
-                        "a card's decoders take longer to start than {frames} {noun} here"
+                        "a card's decoders take longer to start than {frames} here"
                     ))
                 }
                 _ => Ok(()),

@@ -6,6 +6,7 @@ use crate::report::measure::latency::{LEAST_FOR_P99, recorded};
 use crate::report::present::page::PageError;
 use crate::report::present::page::document::{Document, Key};
 use crate::report::{Measurements, Stage};
+use crate::wording::counted;
 use plotters::prelude::{PathElement, Rectangle};
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -122,8 +123,8 @@ fn panel_of((area, tooltips): (&Area<'_>, &Tooltips), panel: &Panel, width: Widt
         let [low, high] = [index, index + 1].map(|at| x.ends.0 + at as f64 * wide);
         let [from, to] = [(low, y.ends.1), (high, 0.0)].map(|at| chart.backend_coord(&at));
         let [low, high] = [low, high].map(|log| number(10_f64.powf(log)));
-        let noun = if n == 1 { "frame" } else { "frames" };
-        tooltips.add(from, to, &format!("{low} to {high} {unit}: {n} {noun}"));
+        let frames = counted(n, "frame");
+        tooltips.add(from, to, &format!("{low} to {high} {unit}: {frames}"));
     }
     let mut free_from = i32::MIN;
     let count: u64 = times.iter().map(|(_, n)| n).sum();

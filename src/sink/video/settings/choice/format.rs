@@ -5,6 +5,7 @@ use crate::frame::{Colour, ColourModel, PixelFormat, Range};
 use crate::media::convert::{self, divides, is_full_range_name, loss, lost_depth};
 use crate::media::ffmpeg::{AvFormat, EncoderKind, FormatFacts};
 use crate::messages::suggest::suggestion;
+use crate::wording::and_list;
 
 /// Containers that are made for players. Most players, those of browsers, phones and QuickTime among them,
 /// know no chroma of H.264 and HEVC but 4:2:0.
@@ -245,7 +246,7 @@ fn conversion(format: PixelFormat, (from, to): (&FormatFacts, &FormatFacts), rea
     };
     let care = match words.as_slice() {
         [] => palette.to_owned(),
-        words => format!("{palette}, not without loss of {}", listed(words)),
+        words => format!("{palette}, not without loss of {}", and_list(words)),
     };
     let advice = match reason {
         Reason::OfPlayers => format!("; {} keeps all chroma", whole_chroma(format)),
@@ -305,15 +306,6 @@ fn nearest(
         .find(|(f, _)| fitting.len() == 1 || kind.opens(*f))
         .or(fitting.first())
         .map(|(f, _)| *f)
-}
-
-/// Words as a list in a sentence.
-fn listed(words: &[&str]) -> String {
-    match words {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 /// Colour facts after a change to `chosen`.
