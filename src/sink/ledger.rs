@@ -159,6 +159,12 @@ pub(super) struct NewFacts {
 /// Which facts another output holds, and its name.
 type Example = (fn(Fact) -> bool, &'static str);
 
+/// Advice where certain facts are lost.
+struct SpecialAdvice {
+    is_for: fn(Fact) -> bool,
+    text: &'static str,
+}
+
 /// The account of one output.
 pub(super) struct Ledger {
     /// The output and what holds it, such as "out.avi (mpeg4 in avi)".
@@ -166,7 +172,7 @@ pub(super) struct Ledger {
     /// What to do about what is lost.
     advice: &'static str,
     /// What to do about it if it is one of these facts.
-    special: (fn(Fact) -> bool, &'static str),
+    special: SpecialAdvice,
     /// Outputs to be named where they hold what is lost.
     examples: Vec<Example>,
     /// What the samples lose, a sentence each.
@@ -189,7 +195,10 @@ impl Ledger {
         Ledger {
             place,
             advice,
-            special: (|_| false, ""),
+            special: SpecialAdvice {
+                is_for: |_| false,
+                text: "",
+            },
             examples: Vec::new(),
             of_samples: Vec::new(),
             strict: rules.strict,
@@ -206,7 +215,10 @@ impl Ledger {
     /// Gives other `advice` where a fact is lost that `is_special`.
     #[cfg(feature = "images")]
     pub(super) fn advise_on(&mut self, is_special: fn(Fact) -> bool, advice: &'static str) {
-        self.special = (is_special, advice);
+        self.special = SpecialAdvice {
+            is_for: is_special,
+            text: advice,
+        };
     }
 
     /// Adds the name of another output, which `is_held` tells the facts of, to the advice where it holds all
@@ -336,7 +348,7 @@ impl Ledger {
     /// The sentences about what is lost so far.
     pub(super) fn sentences(&self) -> Vec<String> {
         let of_loss = |(_, (_, outcome)): &(&Fact, &(String, Outcome))| *outcome == Outcome::Lost;
-        let is_special = |(fact, _): (&Fact, _)| (self.special.0)(*fact);
+        let is_special = |(fact, _): (&Fact, _)| (self.special.is_for)(*fact);
         let lost: Vec<String> = self
             .outcomes
             .iter()
@@ -355,7 +367,7 @@ impl Ledger {
                 if self.is_of_stills() {
                     OF_STILLS
                 } else if self.outcomes.iter().filter(of_loss).any(is_special) {
-                    self.special.1
+                    self.special.text
                 } else {
                     self.advice
                 },

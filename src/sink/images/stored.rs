@@ -7,13 +7,21 @@ use crate::media::still::ImageKind;
 use crate::wording::and_list;
 use image::ExtendedColorType;
 
+/// What frames have.
+struct Colours {
+    gray: bool,
+    alpha: bool,
+    /// Samples of more than 8 bits.
+    deep: bool,
+}
+
 /// What is stored for samples of such colours; `None` if the kind cannot hold them.
-fn stored_channels(kind: ImageKind, gray: bool, alpha: bool, deep: bool) -> Option<&'static [Channel]> {
+fn stored_channels(kind: ImageKind, colours: &Colours) -> Option<&'static [Channel]> {
     use ImageKind::{Bmp, Dpx, Hdr, Ico, Jpeg, Pfm, Pgm, Ppm, Qoi, Tga};
-    if !kind.is_written() || deep && !kind.is_deep() {
+    if !kind.is_written() || colours.deep && !kind.is_deep() {
         return None;
     }
-    let channels = match (kind, gray, alpha) {
+    let channels = match (kind, colours.gray, colours.alpha) {
         (Ppm | Qoi | Hdr | Ico, true, false) => RGB,
         (Pgm, false, _) | (Pgm | Ppm | Pfm | Jpeg | Hdr, _, true) => return None,
         // None has gray with alpha: the gray goes to all three.
@@ -67,8 +75,12 @@ pub(super) fn stored(kind: ImageKind, format: PixelFormat) -> Option<Stored> {
         return None;
     }
     let deep = format.depth() > 8;
-    let gray = format.model() == ColourModel::Gray;
-    let channels = stored_channels(kind, gray, format.has_alpha(), deep)?;
+    let colours = Colours {
+        gray: format.model() == ColourModel::Gray,
+        alpha: format.has_alpha(),
+        deep,
+    };
+    let channels = stored_channels(kind, &colours)?;
     Some(Stored {
         channels,
         deep,
@@ -129,9 +141,15 @@ pub fn holds_opaque(kind: ImageKind, format: PixelFormat) -> bool {
 
 /// True if files of `kind` hold alpha beside some colours.
 fn holds_alpha(kind: ImageKind) -> bool {
-    [true, false]
-        .into_iter()
-        .any(|gray| stored_channels(kind, gray, true, false).is_some())
+    let holds = |gray| {
+        let colours = Colours {
+            gray,
+            alpha: true,
+            deep: false,
+        };
+        stored_channels(kind, &colours).is_some()
+    };
+    holds(true) || holds(false)
 }
 
 /// Why frames of `format` cannot be written as `kind`, and what would do.
