@@ -112,63 +112,104 @@ impl<'a> Still<'a> {
             Decoding::Ico => Still::icon(path, length),
             Decoding::Ffmpeg => Still::by_ffmpeg(path, kind, rules),
             Decoding::Tiff => Still::tiff(path, None, length),
+            Decoding::Image(ImageFormat::Png) => Still::png(path, file, length),
+            Decoding::Image(ImageFormat::Bmp) => Still::bmp(path, file, length, rules),
+            Decoding::Image(ImageFormat::WebP) => Still::webp(path, file, length),
+            Decoding::Image(ImageFormat::Hdr) => Still::hdr(path, file, length),
             Decoding::Image(format) => {
                 let budget = ReadBudget::new();
-                let input = BufReader::new(file);
-                let corrected = match kind {
-                    ImageKind::WebP => webp_flags::corrected(path).map_err(io)?,
-                    _ => None,
+                let input = BudgetedReader::new(BufReader::new(file), &budget);
+                let opened = match format {
+                    ImageFormat::Pnm => pnm::decoder(input),
+                    format => decoder(input, format),
                 };
-                let mut losses = Vec::new();
-                let head = match kind {
-                    ImageKind::Hdr => hdr::read(BufReader::new(File::open(path).map_err(io)?)).map_err(io)?,
-                    _ => hdr::Head::default(),
-                };
-                let decoder = if let Some(corrected) = corrected {
-                    losses.extend(corrected.absent);
-                    decoder(BudgetedReader::new(Cursor::new(corrected.file), &budget), format)
-                } else if kind == ImageKind::Png {
-                    match CheckedPng::open(BudgetedReader::new(PngPixels::new(input), &budget)) {
-                        Some(decoder) => Ok(Box::new(decoder) as Box<dyn ImageDecoder>),
-                        None => unchecked_png(path, &budget).map_err(io)?,
-                    }
-                } else if kind == ImageKind::Bmp
-                    && let Some(decoder) = bmp_runs::open(path, &budget).map_err(io)?
-                {
-                    Ok(Box::new(decoder) as Box<dyn ImageDecoder>)
-                } else if format == ImageFormat::Pnm {
-                    pnm::decoder(BudgetedReader::new(input, &budget))
-                } else if kind == ImageKind::Hdr {
-                    hdr::decoder(BudgetedReader::new(input, &budget), &head)
-                } else {
-                    decoder(BudgetedReader::new(input, &budget), format)
-                };
-                let decoder = match decoder {
-                    Err(_) if kind == ImageKind::Bmp && is_second_os2(path) => {
-                        return Still::by_ffmpeg(path, kind, rules);
-                    }
-                    decoder => decoder.map_err(|e| failed(path, e))?,
-                };
-                let ratio = if kind == ImageKind::WebP { 20_000 } else { 1100 };
-                budget.extend(decoder.total_bytes());
-                let loss = match kind {
-                    ImageKind::Bmp => deep_bmp(path),
-                    ImageKind::WebP => cut_webp(path).map_err(io)?,
-                    _ => None,
-                };
-                losses.extend(loss);
-                let mut picture = ByImage {
-                    losses,
-                    ..ByImage::of(decoder)
-                };
-                if kind == ImageKind::Hdr {
-                    picture.metadata = Some(head.metadata);
-                    picture.sample_aspect = head.sample_aspect;
-                    picture.primaries = head.primaries;
-                }
-                Still::image(path, kind, picture, length, ratio)
+                let picture = ByImage::of(opened.map_err(|e| failed(path, e))?);
+                Still::budgeted(path, kind, picture, &budget, length)
             }
         }
+    }
+
+    fn png(path: &'a Path, file: File, length: u64) -> Result<Still<'a>, SourceError> {
+        let budget = ReadBudget::new();
+        let input = PngPixels::new(BufReader::new(file));
+        let opened = match CheckedPng::open(BudgetedReader::new(input, &budget)) {
+            Some(decoder) => Ok(Box::new(decoder) as Box<dyn ImageDecoder>),
+            None => unchecked_png(path, &budget).map_err(|cause| io_error(path, cause))?,
+        };
+        let picture = ByImage::of(opened.map_err(|e| failed(path, e))?);
+        Still::budgeted(path, ImageKind::Png, picture, &budget, length)
+    }
+
+    fn bmp(path: &'a Path, file: File, length: u64, rules: Rules) -> Result<Still<'a>, SourceError> {
+        let budget = ReadBudget::new();
+        let in_runs = bmp_runs::open(path, &budget).map_err(|cause| io_error(path, cause))?;
+        let opened = match in_runs {
+            Some(decoder) => Ok(Box::new(decoder) as Box<dyn ImageDecoder>),
+            None => decoder(
+                BudgetedReader::new(BufReader::new(file), &budget),
+                ImageFormat::Bmp,
+            ),
+        };
+        if opened.is_err() && is_second_os2(path) {
+            return Still::by_ffmpeg(path, ImageKind::Bmp, rules);
+        }
+        let picture = ByImage {
+            losses: deep_bmp(path).into_iter().collect(),
+            ..ByImage::of(opened.map_err(|e| failed(path, e))?)
+        };
+        Still::budgeted(path, ImageKind::Bmp, picture, &budget, length)
+    }
+
+    fn webp(path: &'a Path, file: File, length: u64) -> Result<Still<'a>, SourceError> {
+        let io = |cause| io_error(path, cause);
+        let budget = ReadBudget::new();
+        let mut losses = Vec::new();
+        let opened = match webp_flags::corrected(path).map_err(io)? {
+            Some(corrected) => {
+                losses.extend(corrected.absent);
+                let input = Cursor::new(corrected.file);
+                decoder(BudgetedReader::new(input, &budget), ImageFormat::WebP)
+            }
+            None => decoder(
+                BudgetedReader::new(BufReader::new(file), &budget),
+                ImageFormat::WebP,
+            ),
+        };
+        let decoder = opened.map_err(|e| failed(path, e))?;
+        losses.extend(cut_webp(path).map_err(io)?);
+        let picture = ByImage {
+            losses,
+            ..ByImage::of(decoder)
+        };
+        Still::budgeted(path, ImageKind::WebP, picture, &budget, length)
+    }
+
+    fn hdr(path: &'a Path, file: File, length: u64) -> Result<Still<'a>, SourceError> {
+        let io = |cause| io_error(path, cause);
+        let budget = ReadBudget::new();
+        let head = hdr::read(BufReader::new(File::open(path).map_err(io)?)).map_err(io)?;
+        let decoder = hdr::decoder(BudgetedReader::new(BufReader::new(file), &budget), &head)
+            .map_err(|e| failed(path, e))?;
+        let picture = ByImage {
+            metadata: Some(head.metadata),
+            sample_aspect: head.sample_aspect,
+            primaries: head.primaries,
+            ..ByImage::of(decoder)
+        };
+        Still::budgeted(path, ImageKind::Hdr, picture, &budget, length)
+    }
+
+    /// A picture whose reading has a budget, which its pixels are added to.
+    fn budgeted(
+        path: &'a Path,
+        kind: ImageKind,
+        picture: ByImage,
+        budget: &ReadBudget,
+        length: u64,
+    ) -> Result<Still<'a>, SourceError> {
+        budget.extend(picture.decoder.total_bytes());
+        let ratio = if kind == ImageKind::WebP { 20_000 } else { 1100 };
+        Still::image(path, kind, picture, length, ratio)
     }
 
     fn image(
