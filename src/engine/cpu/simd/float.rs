@@ -103,6 +103,9 @@ pub(in crate::engine::cpu) trait Samples: Sums + Float<Number = f32> {
 
     /// Writes [`Float::LANES`] numbers in 16 bits, little-endian, rounded to nearest even.
     fn put_halves(self, value: Self::V, to: &mut [u8]);
+
+    /// The numbers with every NaN replaced by the quiet NaN.
+    fn quiet(self, value: Self::V) -> Self::V;
 }
 
 /// Vectors of 64-bit numbers that hold integers below 2^53.
@@ -278,6 +281,11 @@ impl Samples for Singles4 {
         for (to, value) in to[..8].as_chunks_mut().0.iter_mut().zip(value) {
             *to = f16::from_f32(value).to_le_bytes();
         }
+    }
+
+    #[inline(always)]
+    fn quiet(self, value: [f32; 4]) -> [f32; 4] {
+        value.map(|number| if number.is_nan() { f32::NAN } else { number })
     }
 }
 

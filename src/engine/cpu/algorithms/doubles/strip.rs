@@ -5,7 +5,7 @@ use super::{Doubles, RowPass};
 use crate::engine::cpu::rows::plane_rows::fill_unconvolved_channels;
 use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
-use crate::engine::cpu::rows::sums::fused::{Lines, Next, ROWS, along_row, exact_sums};
+use crate::engine::cpu::rows::sums::fused::{Lines, MOST_LINES, Next, ROWS, along_row, exact_sums, rows_of};
 use crate::engine::cpu::simd::float::{Exact, FloatLoop};
 use crate::engine::cpu::simd::scratch::{LineRing, aligned, room, spread};
 use crate::filter::Combining;
@@ -16,8 +16,6 @@ use std::ops::Range;
 #[derive(Default)]
 pub(super) struct DoubleScratch {
     ring: Vec<f64>,
-    /// Indices of the lines of the next output rows.
-    places: Vec<usize>,
     /// A line before its row pass.
     line: Vec<f64>,
     /// The start values of each mask's sums for a row, and the values to add at the end.
@@ -225,26 +223,24 @@ impl Part<'_> {
                     }
                 }
             }
-            memory.places.clear();
-            memory
-                .places
-                .extend((k..k + kernel.lines()).map(|j| ring.slot(j)));
+            let mut rows: [&[f64]; MOST_LINES] = [&[]; MOST_LINES];
+            for (row, j) in rows.iter_mut().zip(k..k + kernel.lines()) {
+                *row = &ring.all()[ring.slot(j)..];
+            }
             let lines = Lines {
-                memory: ring.all(),
-                places: &memory.places,
+                rows: &rows,
+                from: 0,
                 step: channels,
             };
-            let mut next = Next::of(
-                self.picture,
-                (layout, strip),
-                (k + ROWS, kernel.size.1 / 2),
-                &self.band,
-            );
+            let below = self.first_row + k + ROWS + kernel.size.1 / 2;
+            let stride = layout.planes()[strip.plane].stride;
+            let later = strip.bytes.get((k + ROWS) * stride..).unwrap_or_default();
+            let mut next = Next::of(self.picture, (strip.plane, below), (later, stride), &self.band);
             let each = starts
                 .chunks_exact(len)
                 .zip(all_sums.chunks_exact_mut(ROWS * len));
             for (taps, (starts, sums)) in kernel.masks.iter().zip(each) {
-                exact_sums(s, taps, lines, (starts, next), sums);
+                exact_sums(s, taps, lines, (starts, next), rows_of(sums));
                 next.rows = [&[]; 2 * ROWS];
             }
             if let Some(combining) = kernel.combining {

@@ -1,9 +1,10 @@
 //! Sums of masks: loads the lines that each four output rows read, and adds them up.
 
 use super::finish::combine;
+use super::in_place::InPlaceMemory;
 use super::part::{Part, PartMemory};
 use crate::engine::cpu::rows::strip::Strip;
-use crate::engine::cpu::rows::sums::fused::{Lines, Next, ROWS, Taps, along_row, sums};
+use crate::engine::cpu::rows::sums::fused::{Lines, MOST_LINES, Next, ROWS, Taps, along_row, rows_of, sums};
 use crate::engine::cpu::simd::levels::Levels;
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::filter::FloatCombining;
@@ -28,6 +29,7 @@ pub(super) struct MaskMemory {
     /// A line before its row pass.
     line: Vec<f32>,
     sums: Vec<f32>,
+    in_place: InPlaceMemory,
 }
 
 /// The loaded lines, each in a slot.
@@ -36,13 +38,11 @@ struct Ring {
     memory: Vec<f32>,
     /// The number of the line in each slot, counted from 1; 0 if it is empty.
     held: Vec<usize>,
-    /// Indices of the lines of the next output rows.
-    places: Vec<usize>,
 }
 
 impl Masks {
     /// Number of lines that [`ROWS`] output rows read.
-    fn lines(&self) -> usize {
+    pub(super) fn lines(&self) -> usize {
         self.size.1 + ROWS - 1
     }
 
@@ -69,8 +69,9 @@ impl Masks {
         plane.width.div_ceil(bands)
     }
 
-    /// Describes how a plane is filtered, with `vectors` vectors of `lanes` numbers of a row at once.
-    pub(super) fn plan(&self, geometry: &Plane, (lanes, vectors): (usize, usize)) -> String {
+    /// Describes how a plane is filtered, with `vectors` vectors of `lanes` numbers of a row at once, read and
+    /// stored in place or not.
+    pub(super) fn plan(&self, geometry: &Plane, (lanes, vectors): (usize, usize), in_place: bool) -> String {
         let way = match (&self.row, self.masks.len()) {
             (Some(_), _) => "separable".to_owned(),
             (None, 1) => "direct".to_owned(),
@@ -80,7 +81,8 @@ impl Masks {
             1 => String::new(),
             n => format!(", in {n} bands"),
         };
-        format!("{way}, {ROWS} rows of {vectors} vectors of {lanes} at once{bands}")
+        let place = if in_place { ", in place" } else { "" };
+        format!("{way}, {ROWS} rows of {vectors} vectors of {lanes} at once{place}{bands}")
     }
 }
 
@@ -96,6 +98,10 @@ impl Part<'_> {
         memory: &mut MaskMemory,
         PartMemory { starts, work }: &mut PartMemory,
     ) {
+        if let Some(pieces) = self.in_place(kernel, strip, S::LANES) {
+            self.make_in_place(s, (kernel, &pieces), layout, strip, &mut memory.in_place);
+            return;
+        }
         let channels = self.reader.channels();
         let samples = self.band.len() * channels;
         let len = samples.next_multiple_of(S::LANES);
@@ -116,8 +122,8 @@ impl Part<'_> {
         ring.held.resize(slots, 0);
         let top = self.first_row as i64 - (kernel.size.1 / 2) as i64;
         for k in (0..strip.rows).step_by(ROWS) {
-            ring.places.clear();
-            for j in k..k + kernel.lines() {
+            let mut places = [0; MOST_LINES];
+            for (place, j) in places.iter_mut().zip(k..k + kernel.lines()) {
                 let y = top + j as i64;
                 let number = if is_whole {
                     self.reader.border.index(y, self.height).unwrap_or(self.height)
@@ -125,7 +131,7 @@ impl Part<'_> {
                     j
                 };
                 let slot = number % slots;
-                ring.places.push(slot * pitch);
+                *place = slot * pitch;
                 if ring.held[slot] == number + 1 {
                     continue;
                 }
@@ -139,20 +145,19 @@ impl Part<'_> {
                     }
                 }
             }
+            let rows = places.map(|place| &lines[place..]);
             let read = Lines {
-                memory: lines,
-                places: &ring.places,
+                rows: &rows[..kernel.lines()],
+                from: 0,
                 step: channels,
             };
             let starts = if kernel.combining.is_some() { zeros } else { biases };
-            let mut next = Next::of(
-                self.reader.picture,
-                (layout, strip),
-                (k + ROWS, kernel.size.1 / 2),
-                &self.band,
-            );
+            let stride = layout.planes()[strip.plane].stride;
+            let later = strip.bytes.get((k + ROWS) * stride..).unwrap_or_default();
+            let first = (strip.plane, self.first_row + k + ROWS + kernel.size.1 / 2);
+            let mut next = Next::of(self.reader.picture, first, (later, stride), &self.band);
             for (taps, sums_of) in kernel.masks.iter().zip(all_sums.chunks_exact_mut(ROWS * len)) {
-                sums(s, taps, read, (starts, next), sums_of);
+                sums(s, taps, read, (starts, next), rows_of(sums_of), |sum| sum);
                 next.rows = [&[]; 2 * ROWS];
             }
             if let Some(combining) = kernel.combining {

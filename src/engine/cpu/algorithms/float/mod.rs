@@ -21,6 +21,7 @@
 //! Gaussians that are too wide for a mask are computed from a smaller picture (pyramid.rs).
 
 mod finish;
+mod in_place;
 mod levels;
 mod lines;
 mod masks;
@@ -38,6 +39,7 @@ use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::engine::cpu::threads::Threads;
 use crate::filter::{FloatKernel, FloatMask, FloatStep, Step, WeightedKernel};
 use crate::frame::{Channel, Layout, PixelFormat, Plane};
+use finish::needs_before;
 use levels::{PlaneLevels, float_step};
 use masks::Masks;
 use pyramid::Pyramid;
@@ -138,6 +140,17 @@ impl FloatFilter {
         self.step.planes[plane].iter().any(|c| c.convolved().is_some())
     }
 
+    /// True if the results of a plane are the sums of one mask of stored 32-bit samples, and nothing else.
+    fn makes_in_place(&self, masks: &Masks, plane: usize) -> bool {
+        let channels = &self.step.planes[plane];
+        masks.combining.is_none()
+            && self.levels.is_none()
+            && !needs_before(&self.step)
+            && self.format.bytes_per_sample() == size_of::<f32>()
+            && channels.iter().all(|c| c.convolved().is_some())
+            && cfg!(target_endian = "little")
+    }
+
     /// Describes in one line how a plane of this size is filtered.
     pub(super) fn plan(&self, plane: usize, geometry: &Plane) -> String {
         if !self.is_convolved(plane) {
@@ -148,7 +161,11 @@ impl FloatFilter {
             None => shape(Singles4),
         };
         let way = match &self.loops {
-            FloatLoops::Masks(masks) => masks.plan(geometry, vectors),
+            FloatLoops::Masks(masks) => {
+                let in_place = in_place::pieces(masks, &(0..geometry.width), geometry.width, vectors.0);
+                let in_place = self.makes_in_place(masks, plane) && in_place.is_some();
+                masks.plan(geometry, vectors, in_place)
+            }
             FloatLoops::Pyramid(pyramid) => pyramid.plan(vectors),
         };
         format!("float: {way}")

@@ -34,7 +34,7 @@ pub(super) struct FinishMemory {
 
 /// A band of columns of a strip.
 pub(super) struct Part<'a> {
-    filter: &'a FloatFilter,
+    pub(super) filter: &'a FloatFilter,
     pub(super) reader: Reader<'a>,
     /// The place of the alpha that colours are divided by.
     alpha: Option<Alpha>,

@@ -17,9 +17,9 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
-use crate::engine::cpu::rows::strip::{Picture, Strip};
+use crate::engine::cpu::rows::strip::Picture;
 use crate::engine::cpu::simd::float::{Exact, Sums};
-use crate::frame::Layout;
+use crate::filter::MAX_MASK;
 use std::ops::Range;
 
 /// Output rows that are made at once.
@@ -93,12 +93,18 @@ impl<N: Copy + Default + PartialEq> Taps<N> {
 /// The lines to sum up.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct Lines<'a, N> {
-    pub(in crate::engine::cpu) memory: &'a [N],
-    /// For each line the index of its sample for the first tap of the first sum.
-    pub(in crate::engine::cpu) places: &'a [usize],
+    pub(in crate::engine::cpu) rows: &'a [&'a [N]],
+    /// Index in each line of the sample for the first tap of the first sum.
+    pub(in crate::engine::cpu) from: usize,
     /// Samples from one tap to the next.
     pub(in crate::engine::cpu) step: usize,
 }
+
+/// Bytes of a line of the caches.
+const CACHE_LINE: usize = 64;
+
+/// Most lines that [`ROWS`] output rows read.
+pub(in crate::engine::cpu) const MOST_LINES: usize = MAX_MASK + ROWS - 1;
 
 /// The rows to prefetch: [`ROWS`] of the picture, and [`ROWS`] of the result.
 #[derive(Clone, Copy)]
@@ -109,38 +115,51 @@ pub(in crate::engine::cpu) struct Next<'a> {
 }
 
 impl<'a> Next<'a> {
-    /// The pixels of `band` that are first read, and those that are written, for the output rows from row `k`
-    /// of the strip on. The rows first read lie `below` rows below these. `layout` is the layout of the
-    /// result.
+    /// The pixels of `band` that are first read, from row `y` of plane `plane` on, and those that are written
+    /// next, to the rows of the strip in `later`, which begin `stride` bytes apart. There are none behind the
+    /// strip's last row.
     pub(in crate::engine::cpu) fn of(
         picture: Picture<'a>,
-        (layout, strip): (&Layout, &'a Strip<'_>),
-        (k, below): (usize, usize),
+        (plane, y): (usize, usize),
+        (later, stride): (&'a [u8], usize),
         band: &Range<usize>,
     ) -> Next<'a> {
-        let (geometry, bytes) = (layout.planes()[strip.plane], layout.format().bytes_per_sample());
+        let (geometry, bytes) = (
+            picture.layout.planes()[plane],
+            picture.layout.format().bytes_per_sample(),
+        );
         let mut rows: [&[u8]; 2 * ROWS] = [&[]; 2 * ROWS];
-        if k < strip.rows {
+        if !later.is_empty() {
             let from = band.start * geometry.channels * bytes;
             let len = band.len() * geometry.channels * bytes;
             let (read, written) = rows.split_at_mut(ROWS);
-            for (r, (read, written)) in read.iter_mut().zip(written).enumerate() {
-                let y = strip.first_row + k + r + below;
-                if y < geometry.height {
-                    *read = picture.pixels((strip.plane, y), band);
-                }
-                if k + r < strip.rows {
-                    *written = &strip.bytes[(k + r) * geometry.stride + from..][..len];
-                }
+            for (y, read) in (y..geometry.height).zip(read) {
+                *read = picture.pixels((plane, y), band);
+            }
+            for (row, written) in later.chunks(stride).zip(written) {
+                *written = &row[from..][..len];
             }
         }
         Next { rows, bytes }
     }
 
+    /// The rows of the result alone.
+    pub(in crate::engine::cpu) fn written(mut self) -> Next<'a> {
+        self.rows[..ROWS].fill(&[]);
+        self
+    }
+
+    /// No rows.
+    pub(in crate::engine::cpu) fn none() -> Next<'a> {
+        Next {
+            rows: [&[]; 2 * ROWS],
+            bytes: 1,
+        }
+    }
+
     /// Prefetches the cache lines that begin within `samples` samples from sample `at` on.
     #[inline(always)]
     fn prefetch<S: Sums>(&self, s: S, at: usize, samples: usize) {
-        const CACHE_LINE: usize = 64;
         let first = (at * self.bytes).next_multiple_of(CACHE_LINE);
         let end = (at + samples) * self.bytes;
         if first >= end {
@@ -156,21 +175,28 @@ impl<'a> Next<'a> {
     }
 }
 
-/// Stores the sums of [`ROWS`] output rows in `to`, row after row. Each row has as many sums as `starts` has
-/// start values, a multiple of a vector.
+/// The output rows in memory that holds one after the other.
+pub(in crate::engine::cpu) fn rows_of<N>(memory: &mut [N]) -> [&mut [N]; ROWS] {
+    let mut rows = memory.chunks_exact_mut(memory.len() / ROWS);
+    std::array::from_fn(|_| rows.next().unwrap_or_default())
+}
+
+/// Stores the sums of [`ROWS`] output rows. Each row has as many sums as `starts` has start values, a multiple
+/// of a vector. `end` converts sums before they are stored.
 #[inline(always)]
 pub(in crate::engine::cpu) fn sums<S: Sums>(
     s: S,
     taps: &Taps<S::Number>,
     lines: Lines<'_, S::Number>,
     (starts, next): (&[S::Number], Next<'_>),
-    to: &mut [S::Number],
+    to: [&mut [S::Number]; ROWS],
+    end: impl Fn(S::V) -> S::V,
 ) {
     // For masks of one and of three columns the number of taps is a constant of the loop.
     match taps.width {
-        1 => all_tiles::<S, 1, false>(s, taps, lines, (starts, next), to),
-        3 => all_tiles::<S, 3, false>(s, taps, lines, (starts, next), to),
-        _ => all_tiles::<S, 0, false>(s, taps, lines, (starts, next), to),
+        1 => all_tiles::<S, 1, false>(s, taps, lines, (starts, next), to, end),
+        3 => all_tiles::<S, 3, false>(s, taps, lines, (starts, next), to, end),
+        _ => all_tiles::<S, 0, false>(s, taps, lines, (starts, next), to, end),
     }
 }
 
@@ -181,16 +207,16 @@ pub(in crate::engine::cpu) fn exact_sums<S: Exact>(
     taps: &Taps<f64>,
     lines: Lines<'_, f64>,
     (starts, next): (&[f64], Next<'_>),
-    to: &mut [f64],
+    to: [&mut [f64]; ROWS],
 ) {
     if taps.folds {
         // A folded mask of three columns has two taps per line.
         match taps.width {
-            2 => all_tiles::<S, 2, true>(s, taps, lines, (starts, next), to),
-            _ => all_tiles::<S, 0, true>(s, taps, lines, (starts, next), to),
+            2 => all_tiles::<S, 2, true>(s, taps, lines, (starts, next), to, |sum| sum),
+            _ => all_tiles::<S, 0, true>(s, taps, lines, (starts, next), to, |sum| sum),
         }
     } else {
-        sums(s, taps, lines, (starts, next), to);
+        sums(s, taps, lines, (starts, next), to, |sum| sum);
     }
 }
 
@@ -201,14 +227,15 @@ fn all_tiles<S: Sums, const W: usize, const FOLDS: bool>(
     taps: &Taps<S::Number>,
     lines: Lines<'_, S::Number>,
     (starts, next): (&[S::Number], Next<'_>),
-    to: &mut [S::Number],
+    mut to: [&mut [S::Number]; ROWS],
+    end: impl Fn(S::V) -> S::V,
 ) {
     let at = if const { S::REGISTERS < 32 } {
-        tiles::<S, W, 2, FOLDS>(s, taps, lines, (starts, next), to, 0)
+        tiles::<S, W, 2, FOLDS>(s, taps, lines, (starts, next), (&mut to, 0), &end)
     } else {
-        tiles::<S, W, 4, FOLDS>(s, taps, lines, (starts, next), to, 0)
+        tiles::<S, W, 4, FOLDS>(s, taps, lines, (starts, next), (&mut to, 0), &end)
     };
-    tiles::<S, W, 1, FOLDS>(s, taps, lines, (starts, next), to, at);
+    tiles::<S, W, 1, FOLDS>(s, taps, lines, (starts, next), (&mut to, at), &end);
 }
 
 /// Makes the whole tiles of `V` vectors from sum `from` on. Returns the index of the first sum that is left.
@@ -218,17 +245,16 @@ fn tiles<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
     taps: &Taps<S::Number>,
     lines: Lines<'_, S::Number>,
     (starts, next): (&[S::Number], Next<'_>),
-    to: &mut [S::Number],
-    from: usize,
+    (to, from): (&mut [&mut [S::Number]; ROWS], usize),
+    end: &impl Fn(S::V) -> S::V,
 ) -> usize {
-    let len = starts.len();
     let mut at = from;
-    while at + V * S::LANES <= len {
+    while at + V * S::LANES <= starts.len() {
         next.prefetch(s, at, V * S::LANES);
         let sums = tile::<S, W, V, FOLDS>(s, taps, lines, &starts[at..], at);
         for r in 0..ROWS {
             for v in 0..V {
-                s.store(sums[r][v], &mut to[r * len + at + v * S::LANES..]);
+                s.store(end(sums[r][v]), &mut to[r][at + v * S::LANES..]);
             }
         }
         at += V * S::LANES;
@@ -253,12 +279,13 @@ fn tile<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
     let width = if W > 0 { W } else { taps.width };
     let columns = if FOLDS { 2 * width - 1 } else { width };
     let reach = (columns - 1) * lines.step + V * S::LANES;
+    let from = lines.from + at;
     // There is a line for each row of the mask in each output row.
     let mut all = TileLines {
         taps,
         width,
         lines,
-        samples: at..at + reach,
+        samples: from..from + reach,
         next: 0,
     };
     if taps.height == 1 {
@@ -299,7 +326,7 @@ impl<'a, N: Copy> TileLines<'a, N> {
     fn next(&mut self) -> Line<'a, N> {
         let (k, lines) = (self.next, &self.lines);
         self.next += 1;
-        let samples = &lines.memory[lines.places[k]..][self.samples.start..self.samples.end];
+        let samples = &lines.rows[k][self.samples.start..self.samples.end];
         let weights = &self.taps.weights[k * self.width..][..self.width];
         (samples, lines.step, weights)
     }
@@ -341,26 +368,51 @@ fn add<S: Sums, const V: usize, const FIRST: usize, const END: usize, const FOLD
 #[inline(always)]
 pub(in crate::engine::cpu) fn along_row<S: Sums>(
     s: S,
-    (weights, start): (&[S::Number], S::Number),
+    weights: (&[S::Number], S::Number),
     line: &[S::Number],
     step: usize,
     to: &mut [S::Number],
     end: impl Fn(S::V) -> S::V,
 ) {
-    of_places(s, (weights, start), (line, |tap| tap * step), to, end);
+    of_places(s, weights, (line, |tap| tap * step), to, end);
+}
+
+/// [`along_row`] for a row that lies in the picture; the row `next` is prefetched.
+#[inline(always)]
+pub(in crate::engine::cpu) fn along_picture_row<S: Sums>(
+    s: S,
+    weights: (&[S::Number], S::Number),
+    (row, next): (&[S::Number], &[S::Number]),
+    step: usize,
+    to: &mut [S::Number],
+) {
+    all_of_places(s, weights, (row, |tap| tap * step), next, to, |sum| sum);
 }
 
 /// [`along_row`] for taps at any place: tap `t` weights the numbers of `memory` from `place(t)` on.
 #[inline(always)]
 pub(in crate::engine::cpu) fn of_places<S: Sums>(
     s: S,
-    (weights, start): (&[S::Number], S::Number),
-    (memory, place): (&[S::Number], impl Fn(usize) -> usize),
+    weights: (&[S::Number], S::Number),
+    read: (&[S::Number], impl Fn(usize) -> usize),
     to: &mut [S::Number],
     end: impl Fn(S::V) -> S::V,
 ) {
-    let at = tiles_of_places::<S, 8>(s, (weights, start), (memory, &place), to, 0, &end);
-    tiles_of_places::<S, 1>(s, (weights, start), (memory, &place), to, at, &end);
+    all_of_places(s, weights, read, &[], to, end);
+}
+
+/// [`of_places`], and prefetches `next`.
+#[inline(always)]
+fn all_of_places<S: Sums>(
+    s: S,
+    weights: (&[S::Number], S::Number),
+    (memory, place): (&[S::Number], impl Fn(usize) -> usize),
+    next: &[S::Number],
+    to: &mut [S::Number],
+    end: impl Fn(S::V) -> S::V,
+) {
+    let at = tiles_of_places::<S, 8>(s, weights, (memory, &place), next, (to, 0), &end);
+    tiles_of_places::<S, 1>(s, weights, (memory, &place), next, (to, at), &end);
 }
 
 /// Makes the whole tiles of `V` vectors from sum `from` on. Returns the index of the first sum that is left.
@@ -369,12 +421,15 @@ fn tiles_of_places<S: Sums, const V: usize>(
     s: S,
     (weights, start): (&[S::Number], S::Number),
     (memory, place): (&[S::Number], &impl Fn(usize) -> usize),
-    to: &mut [S::Number],
-    from: usize,
+    next: &[S::Number],
+    (to, from): (&mut [S::Number], usize),
     end: &impl Fn(S::V) -> S::V,
 ) -> usize {
     let mut at = from;
     while at + V * S::LANES <= to.len() {
+        for ahead in (at..next.len().min(at + V * S::LANES)).step_by(CACHE_LINE / size_of::<S::Number>()) {
+            s.prefetch(next[ahead..].as_ptr().cast());
+        }
         let memory = &memory[at..];
         let mut sums = [s.splat(start); V];
         for (tap, &weight) in weights.iter().enumerate() {

@@ -514,7 +514,7 @@ sums!(
 
 /// [`Samples`] with the named instructions.
 macro_rules! samples {
-    ($name:ident, $v:ty, $lanes:literal, $of_halves:ident, $to_halves:ident) => {
+    ($name:ident, $v:ty, $lanes:literal, $of_halves:ident, $to_halves:ident, $quiet:ident) => {
         impl Samples for $name {
             #[inline(always)]
             fn of_halves(self, from: &[u8]) -> $v {
@@ -528,6 +528,12 @@ macro_rules! samples {
                 let to = &mut to[..2 * $lanes];
                 // SAFETY: `self` proves the instructions, and the room was found there.
                 unsafe { $to_halves(value, to.as_mut_ptr()) }
+            }
+
+            #[inline(always)]
+            fn quiet(self, value: $v) -> $v {
+                // SAFETY: `self` proves the instructions.
+                unsafe { $quiet(value) }
             }
         }
     };
@@ -560,8 +566,40 @@ unsafe fn singles16_to_halves(value: __m512, to: *mut u8) {
     }
 }
 
-samples!(Singles8, __m256, 8, singles8_of_halves, singles8_to_halves);
-samples!(Singles16, __m512, 16, singles16_of_halves, singles16_to_halves);
+#[inline(always)]
+unsafe fn singles8_quiet(value: __m256) -> __m256 {
+    // SAFETY: the caller has the proof of AVX2.
+    unsafe {
+        let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
+        _mm256_blendv_ps(value, _mm256_set1_ps(f32::NAN), is_nan)
+    }
+}
+
+#[inline(always)]
+unsafe fn singles16_quiet(value: __m512) -> __m512 {
+    // SAFETY: the caller has the proof of AVX-512F.
+    unsafe {
+        let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+        _mm512_mask_mov_ps(value, is_nan, _mm512_set1_ps(f32::NAN))
+    }
+}
+
+samples!(
+    Singles8,
+    __m256,
+    8,
+    singles8_of_halves,
+    singles8_to_halves,
+    singles8_quiet
+);
+samples!(
+    Singles16,
+    __m512,
+    16,
+    singles16_of_halves,
+    singles16_to_halves,
+    singles16_quiet
+);
 
 /// [`Exact`] with the named instructions.
 macro_rules! exact {

@@ -1,0 +1,398 @@
+//! Sums of one mask of 32-bit samples, which are read where they lie in the picture and stored in the result
+//! without a detour: where nothing is to be done to samples or sums but to add them up.
+//!
+//! ```text
+//! row of the picture        x x x x x x x x x x x x x x x x x x
+//! pieces of the result      left   |       middle       | right
+//! lines of the pieces   h h x x x h h                             copies of pixels with a halo
+//!                               x x x x x x x x x x x x x x       rows of the picture
+//!                                                   h h x x x h h
+//! ```
+//!
+//! Taps of the middle piece lie in the picture. The others are a few vectors of pixels wide. A separable mask's
+//! row pass makes lines of all pieces, which its column pass reads.
+
+use super::masks::Masks;
+use super::part::Part;
+use crate::engine::cpu::rows::span::Span;
+use crate::engine::cpu::rows::strip::{OutputRows, Strip};
+use crate::engine::cpu::rows::sums::fused::{
+    Lines, MOST_LINES, Next, ROWS, Taps, along_picture_row, along_row, sums,
+};
+use crate::engine::cpu::simd::float::Samples;
+use crate::engine::cpu::simd::levels::Levels;
+use crate::engine::cpu::simd::scratch::{LineRing, aligned, room, spread};
+use crate::frame::Layout;
+use std::ops::Range;
+
+/// Scratch memory of a thread.
+#[derive(Default)]
+pub(super) struct InPlaceMemory {
+    /// The start values of sums.
+    starts: Vec<f32>,
+    /// A row of the border's constant.
+    outside: Vec<f32>,
+    /// The lines of a separable mask.
+    ring: Vec<f32>,
+    /// Output rows that the strip does not have.
+    spare: Vec<f32>,
+    edges: EdgeMemory,
+}
+
+/// Scratch memory for pixels beside the middle.
+#[derive(Default)]
+struct EdgeMemory {
+    /// The lines of a piece.
+    lines: Vec<f32>,
+    /// A piece of a line, or a vector of each output row.
+    sums: Vec<f32>,
+}
+
+/// The pieces of a band, in pixels.
+pub(super) struct Pieces {
+    /// The first pixels, if they read pixels outside the picture.
+    left: Range<usize>,
+    /// Whole vectors of pixels that read none.
+    middle: Range<usize>,
+    /// The rest.
+    right: Range<usize>,
+}
+
+/// The pieces of `band` in rows of `width` pixels, for vectors of `lanes` samples; `None` if there is no middle.
+pub(super) fn pieces(masks: &Masks, band: &Range<usize>, width: usize, lanes: usize) -> Option<Pieces> {
+    let half = masks.size.0 / 2;
+    let is_first = band.start < half;
+    let start = band.start + if is_first { half.next_multiple_of(lanes) } else { 0 };
+    let end = band.end.min(width.saturating_sub(half));
+    let pixels = end.saturating_sub(start) / lanes * lanes;
+    (pixels > 0).then(|| Pieces {
+        left: band.start..start,
+        middle: start..start + pixels,
+        right: start + pixels..band.end,
+    })
+}
+
+/// A piece beside the middle: the sources of its lines.
+struct Edge<'a> {
+    pixels: &'a Range<usize>,
+    span: Span,
+    /// Samples of the piece, up to whole vectors.
+    samples: usize,
+    /// Samples of a line: those of the piece, and a halo.
+    pitch: usize,
+}
+
+impl Edge<'_> {
+    /// Copies a row of the plane to a line. `outside` is a pixel of the border's constant.
+    #[inline(always)]
+    fn load(&self, row: &[f32], outside: &[f32], to: &mut [f32]) {
+        let channels = outside.len();
+        let span = &self.span;
+        let from = &row[span.inside.start * channels..span.inside.end * channels];
+        to[span.lead * channels..][..from.len()].copy_from_slice(from);
+        for &(place, from) in &span.outside {
+            let pixel = match from {
+                Some(x) => &row[x * channels..][..channels],
+                None => outside,
+            };
+            to[place * channels..][..channels].copy_from_slice(pixel);
+        }
+    }
+}
+
+/// What the rows of a strip are made from.
+struct InPlace<'a> {
+    part: &'a Part<'a>,
+    masks: &'a Masks,
+    pieces: &'a Pieces,
+    edges: Vec<Edge<'a>>,
+    /// The start values of the band's sums, up to whole vectors.
+    starts: &'a [f32],
+    /// A row of the border's constant.
+    outside: &'a [f32],
+    channels: usize,
+}
+
+impl Part<'_> {
+    /// The pieces of the band, if its results are sums of stored samples, and these lie in memory as numbers do.
+    pub(super) fn in_place(&self, masks: &Masks, strip: &Strip<'_>, lanes: usize) -> Option<Pieces> {
+        let are_numbers = |bytes: &[u8]| bytemuck::try_cast_slice::<u8, f32>(bytes).is_ok();
+        let picture = &self.reader.picture;
+        let are_sums = self.filter.makes_in_place(masks, strip.plane);
+        if !are_sums || !are_numbers(strip.bytes) || !are_numbers(picture.bytes) {
+            return None;
+        }
+        pieces(
+            masks,
+            &self.band,
+            picture.layout.planes()[strip.plane].width,
+            lanes,
+        )
+    }
+
+    /// Makes this band in all rows of the strip.
+    #[inline(always)]
+    pub(super) fn make_in_place<S: Levels>(
+        &self,
+        s: S,
+        (masks, pieces): (&Masks, &Pieces),
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        memory: &mut InPlaceMemory,
+    ) {
+        let (channels, half) = (self.reader.channels(), masks.size.0 / 2);
+        let width = self.reader.picture.layout.planes()[strip.plane].width;
+        let whole = |pixels: &Range<usize>| (pixels.len() * channels).next_multiple_of(S::LANES);
+        let starts = room(&mut memory.starts, whole(&self.band));
+        self.starts(&mut starts[..self.band.len() * channels]);
+        starts[self.band.len() * channels..].fill(0.0);
+        let outside = room(&mut memory.outside, width * channels);
+        for pixel in outside.chunks_exact_mut(channels) {
+            pixel.copy_from_slice(&self.reader.outside);
+        }
+        let edges = [&pieces.left, &pieces.right].into_iter();
+        let edges = edges.filter(|pixels| !pixels.is_empty()).map(|pixels| Edge {
+            pixels,
+            span: Span::around(pixels, half, width, self.reader.border),
+            samples: whole(pixels),
+            pitch: whole(pixels) + 2 * half * channels,
+        });
+        let work = InPlace {
+            part: self,
+            masks,
+            pieces,
+            edges: edges.collect(),
+            starts,
+            outside,
+            channels,
+        };
+        work.make(
+            s,
+            layout,
+            strip,
+            (&mut memory.ring, &mut memory.spare),
+            &mut memory.edges,
+        );
+    }
+}
+
+impl InPlace<'_> {
+    /// Row `j` of the rows that the strip reads.
+    #[inline(always)]
+    fn row(&self, j: usize) -> &[f32] {
+        let part = self.part;
+        let y = (part.first_row + j) as i64 - (self.masks.size.1 / 2) as i64;
+        match part.reader.border.index(y, part.height) {
+            Some(y) => bytemuck::cast_slice(part.reader.picture.row(part.reader.plane, y)),
+            None => self.outside,
+        }
+    }
+
+    /// The samples of pixels of a row of the plane.
+    fn samples(&self, pixels: &Range<usize>) -> Range<usize> {
+        pixels.start * self.channels..pixels.end * self.channels
+    }
+
+    /// Index in a row of the first sample that the middle reads.
+    fn first(&self) -> usize {
+        (self.pieces.middle.start - self.masks.size.0 / 2) * self.channels
+    }
+
+    /// Makes the rows of the strip.
+    #[inline(always)]
+    fn make<S: Levels>(
+        &self,
+        s: S,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        (ring, spare): (&mut Vec<f32>, &mut Vec<f32>),
+        memory: &mut EdgeMemory,
+    ) {
+        let (lines, part) = (self.masks.lines(), self.part);
+        let mut ring = LineRing::new(ring, (lines, spread(self.starts.len())), 0);
+        let (stride, row_bytes) = (layout.planes()[strip.plane].stride, size_of_val(self.outside));
+        for k in (0..strip.rows).step_by(ROWS) {
+            let end = ((k + ROWS) * stride).min(strip.bytes.len());
+            let (there, later) = strip.bytes.split_at_mut(end);
+            let out = OutputRows {
+                bytes: &mut there[k * stride..],
+                stride,
+                row_bytes,
+                spare: bytemuck::cast_slice_mut(room(spare, (ROWS - 1) * self.outside.len())),
+            };
+            let out: [&mut [f32]; ROWS] = out.split().map(bytemuck::cast_slice_mut);
+            let below = (strip.plane, part.first_row + k + ROWS + self.masks.size.1 / 2);
+            let next = Next::of(part.reader.picture, below, (later, stride), &self.pieces.middle);
+            if let Some(row) = &self.masks.row {
+                while let Some((j, to)) = ring.next_before(k + lines) {
+                    self.pass_along(s, row, j, to, memory);
+                }
+                let rows = lines_of(lines, |j| &ring.all()[ring.slot(k + j)..]);
+                let read = (&rows[..lines], 0);
+                self.store(s, read, next.written(), (out, &part.band), &mut memory.sums);
+            } else {
+                self.make_pieces(s, k, next, out, memory);
+            }
+        }
+    }
+
+    /// Makes line `j` of a separable mask by its row pass.
+    #[inline(always)]
+    fn pass_along<S: Samples>(
+        &self,
+        s: S,
+        weights: &[f32],
+        j: usize,
+        to: &mut [f32],
+        memory: &mut EdgeMemory,
+    ) {
+        let (row, band) = (self.row(j), self.part.band.start * self.channels);
+        let in_band = |pixels| {
+            let samples = self.samples(pixels);
+            samples.start - band..samples.end - band
+        };
+        for edge in &self.edges {
+            let line = aligned(&mut memory.lines, edge.pitch);
+            edge.load(row, &self.part.reader.outside, line);
+            let made = aligned(&mut memory.sums, edge.samples);
+            along_row(s, (weights, 0.0), line, self.channels, made, |sum| sum);
+            let to = &mut to[in_band(edge.pixels)];
+            to.copy_from_slice(&made[..to.len()]);
+        }
+        let to = &mut to[in_band(&self.pieces.middle)];
+        let rows = [row, self.row(j + ROWS)].map(|row| &row[self.first()..]);
+        along_picture_row(s, (weights, 0.0), rows.into(), self.channels, to);
+    }
+
+    /// Makes the output rows from row `k` of the strip on, piece by piece, by a mask that is not separable.
+    #[inline(always)]
+    fn make_pieces<S: Samples>(
+        &self,
+        s: S,
+        k: usize,
+        next: Next<'_>,
+        mut out: [&mut [f32]; ROWS],
+        memory: &mut EdgeMemory,
+    ) {
+        let lines = self.masks.lines();
+        for edge in &self.edges {
+            let copies = aligned(&mut memory.lines, lines * edge.pitch);
+            for (j, line) in copies.chunks_exact_mut(edge.pitch).enumerate() {
+                edge.load(self.row(k + j), &self.part.reader.outside, line);
+            }
+            let rows = lines_of(lines, |j| &copies[j * edge.pitch..][..edge.pitch]);
+            let out = out.each_mut().map(|row| &mut **row);
+            self.store(
+                s,
+                (&rows[..lines], 0),
+                Next::none(),
+                (out, edge.pixels),
+                &mut memory.sums,
+            );
+        }
+        let rows = lines_of(lines, |j| self.row(k + j));
+        let read = (&rows[..lines], self.first());
+        self.store(s, read, next, (out, &self.pieces.middle), &mut memory.sums);
+    }
+
+    /// Stores the sums of `pixels` of the output rows, from the samples of `rows` from index `from` on. The
+    /// last, partial vectors go through `memory`.
+    #[inline(always)]
+    fn store<S: Samples>(
+        &self,
+        s: S,
+        (rows, from): (&[&[f32]], usize),
+        next: Next<'_>,
+        (out, pixels): ([&mut [f32]; ROWS], &Range<usize>),
+        memory: &mut Vec<f32>,
+    ) {
+        let taps: &Taps<f32> = &self.masks.masks[0];
+        let step = self.channels;
+        let samples = self.samples(pixels);
+        let whole = samples.len() / S::LANES * S::LANES;
+        let mut rests: [&mut [f32]; ROWS] = Default::default();
+        let mut rests_of = rests.iter_mut();
+        let body = out.map(|row| {
+            let (body, rest) = row[samples.clone()].split_at_mut(whole);
+            if let Some(to) = rests_of.next() {
+                *to = rest;
+            }
+            body
+        });
+        let lines = Lines { rows, from, step };
+        sums(s, taps, lines, (&self.starts[..whole], next), body, |sum| {
+            s.quiet(sum)
+        });
+        if whole == samples.len() {
+            return;
+        }
+        let lines = Lines {
+            from: from + whole,
+            ..lines
+        };
+        let mut vectors = aligned(memory, ROWS * S::LANES).chunks_exact_mut(S::LANES);
+        let mut last: [&mut [f32]; ROWS] = std::array::from_fn(|_| vectors.next().unwrap_or_default());
+        let starts = (&self.starts[whole..][..S::LANES], Next::none());
+        sums(
+            s,
+            taps,
+            lines,
+            starts,
+            last.each_mut().map(|row| &mut **row),
+            |sum| s.quiet(sum),
+        );
+        for (to, from) in rests.into_iter().zip(last) {
+            to.copy_from_slice(&from[..to.len()]);
+        }
+    }
+}
+
+/// The first `count` lines.
+#[inline(always)]
+fn lines_of<'a>(count: usize, line: impl Fn(usize) -> &'a [f32]) -> [&'a [f32]; MOST_LINES] {
+    std::array::from_fn(|j| if j < count { line(j) } else { &[] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_a_band_and_the_middle_reads_the_picture_only() {
+        let mut with_middle = 0;
+        for (columns, lanes) in [(1, 4), (3, 4), (3, 16), (15, 8), (63, 16)] {
+            let half = columns / 2;
+            let masks = Masks {
+                row: None,
+                masks: Vec::new(),
+                combining: None,
+                size: (columns, 3),
+            };
+            for width in 1..200 {
+                for band in [0..width, 0..width / 2, width / 2..width, width / 3..width / 2] {
+                    let Some(found) = pieces(&masks, &band, width, lanes) else {
+                        continue;
+                    };
+                    with_middle += 1;
+                    let Pieces { left, middle, right } = found;
+                    assert_eq!(
+                        (left.start, right.end),
+                        (band.start, band.end),
+                        "{width} {band:?}"
+                    );
+                    assert_eq!(
+                        (left.end, middle.end),
+                        (middle.start, right.start),
+                        "{width} {band:?}"
+                    );
+                    assert!(
+                        middle.start >= half && middle.end + half <= width,
+                        "{width} {band:?}"
+                    );
+                    assert!(middle.len().is_multiple_of(lanes) && !middle.is_empty());
+                }
+            }
+        }
+        assert!(with_middle > 1000, "{with_middle}");
+    }
+}
