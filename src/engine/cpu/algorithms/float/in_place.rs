@@ -9,8 +9,8 @@
 //!                                                   h h x x x h h
 //! ```
 //!
-//! Taps of the middle piece lie in the picture. The others are a few vectors of pixels wide. A separable mask's
-//! row pass makes lines of all pieces, which its column pass reads.
+//! Taps of the middle piece lie in the picture. The others are a few vectors of pixels wide. A separable
+//! mask's row pass makes lines of all pieces, which its column pass reads.
 
 use super::masks::Masks;
 use super::part::Part;
@@ -58,7 +58,8 @@ pub(super) struct Pieces {
     right: Range<usize>,
 }
 
-/// The pieces of `band` in rows of `width` pixels, for vectors of `lanes` samples; `None` if there is no middle.
+/// The pieces of `band` in rows of `width` pixels, for vectors of `lanes` samples; `None` if there is no
+/// middle.
 pub(super) fn pieces(masks: &Masks, band: &Range<usize>, width: usize, lanes: usize) -> Option<Pieces> {
     let half = masks.size.0 / 2;
     let is_first = band.start < half;
@@ -114,7 +115,8 @@ struct InPlace<'a> {
 }
 
 impl Part<'_> {
-    /// The pieces of the band, if its results are sums of stored samples, and these lie in memory as numbers do.
+    /// The pieces of the band, if its results are sums of stored samples, and these lie in memory as numbers
+    /// do.
     pub(super) fn in_place(&self, masks: &Masks, strip: &Strip<'_>, lanes: usize) -> Option<Pieces> {
         let are_numbers = |bytes: &[u8]| bytemuck::try_cast_slice::<u8, f32>(bytes).is_ok();
         let picture = &self.reader.picture;

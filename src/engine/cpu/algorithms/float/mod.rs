@@ -17,6 +17,9 @@
 //! Each sum is added up tap by tap, in the order of the definition. Sums of different samples are computed at
 //! the same time: in the lanes of a vector, in several vectors side by side and in four rows.
 //!
+//! Where nothing is done to samples but to add them up, rows are read and results stored in place, without
+//! the first and the last step (in_place.rs).
+//!
 //! Planes are split into bands of columns if a ring of whole rows would exceed the second-level cache.
 //! Gaussians that are too wide for a mask are computed from a smaller picture (pyramid.rs).
 

@@ -181,8 +181,8 @@ pub(in crate::engine::cpu) fn rows_of<N>(memory: &mut [N]) -> [&mut [N]; ROWS] {
     std::array::from_fn(|_| rows.next().unwrap_or_default())
 }
 
-/// Stores the sums of [`ROWS`] output rows. Each row has as many sums as `starts` has start values, a multiple
-/// of a vector. `end` converts sums before they are stored.
+/// Stores the sums of [`ROWS`] output rows. Each row has as many sums as `starts` has start values, a
+/// multiple of a vector. `end` converts sums before they are stored.
 #[inline(always)]
 pub(in crate::engine::cpu) fn sums<S: Sums>(
     s: S,
