@@ -69,8 +69,8 @@ impl Masks {
         plane.width.div_ceil(bands)
     }
 
-    /// Describes how a plane is filtered, with `vectors` vectors of `lanes` numbers of a row at once, in place
-    /// or not.
+    /// Describes how a plane is filtered, with `vectors` vectors of `lanes` numbers of a row at once, rows in
+    /// place or not.
     pub(super) fn plan(&self, geometry: &Plane, (lanes, vectors): (usize, usize), in_place: bool) -> String {
         let way = match (&self.row, self.masks.len()) {
             (Some(_), _) => "separable".to_owned(),
