@@ -14,7 +14,7 @@ use crate::engine::cuda::driver::pictures::picture::Arrangement;
 use crate::engine::cuda::driver::pictures::texture::sample_texel;
 use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
-use crate::engine::cuda::launch::chain::ChainLaunch;
+use crate::engine::cuda::launch::chain::LaunchPlan;
 use crate::engine::cuda::ring::graph::ChainWork;
 use crate::engine::cuda::ring::slot::{self, Flight, FrameBuffers, Slot};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Enqueued<'a> {
     pub(super) flight: &'a mut Flight,
     pub(super) buffers: &'a mut FrameBuffers,
     pub(super) geometry: &'a Geometry,
-    pub(super) launch: &'a Arc<ChainLaunch>,
+    pub(super) launch: &'a Arc<LaunchPlan>,
     pub(super) memory: MemoryVariant,
 }
 

@@ -15,7 +15,7 @@ use super::driver::pictures::card_frame::{Blocks, CardFrame};
 use super::driver::pictures::picture::DevicePlanes;
 use super::driver::pictures::texture::{self, ALIGNMENT};
 use super::kernels::variant::MemoryVariant;
-use super::launch::chain::ChainLaunch;
+use super::launch::chain::LaunchPlan;
 use super::launch::scratch::{Scratch, ScratchError, ScratchMemory};
 use super::ring::Ring;
 use super::ring::slot::{Amount, FrameBuffers};
@@ -119,7 +119,7 @@ impl Cuda {
     }
 
     /// The plan for frames of this kind, its kernels loaded; `size` is that of the frame at hand.
-    fn prepare(&mut self, key: PlanKey, size: (usize, usize)) -> Result<Arc<ChainLaunch>, EngineError> {
+    fn prepare(&mut self, key: PlanKey, size: (usize, usize)) -> Result<Arc<LaunchPlan>, EngineError> {
         let compute = &self.ring.streams.compute;
         self.plans
             .prepare(key, size, &self.options, &self.device, compute)
@@ -203,7 +203,7 @@ impl Cuda {
     /// The intermediate pictures of `launch` for frames of `layout`.
     fn scratch(
         &mut self,
-        launch: &ChainLaunch,
+        launch: &LaunchPlan,
         layout: &Layout,
         textures: bool,
     ) -> Result<Scratch, EngineError> {
@@ -240,7 +240,7 @@ impl Cuda {
         input: Frame,
         output: Buffer,
         geometry: Geometry,
-        (launch, memory): (&ChainLaunch, MemoryVariant),
+        (launch, memory): (&LaunchPlan, MemoryVariant),
     ) -> Result<(FrameBuffers, Geometry), EngineError> {
         let downloads = !self.keeps_results();
         let mut result = match downloads {

@@ -7,7 +7,7 @@ use crate::engine::cuda::driver::device::Device;
 use crate::engine::cuda::driver::stream::Stream;
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::cuda::launch::Request;
-use crate::engine::cuda::launch::chain::ChainLaunch;
+use crate::engine::cuda::launch::chain::LaunchPlan;
 use crate::engine::cuda::select::SelectContext;
 use crate::engine::cuda::select::table::Table;
 use crate::filter::Chain;
@@ -35,7 +35,7 @@ pub(super) struct Plans {
     cache: Cache,
     table: Table,
     /// The oldest first.
-    kept: Vec<(PlanKey, Arc<ChainLaunch>)>,
+    kept: Vec<(PlanKey, Arc<LaunchPlan>)>,
     /// Why the plan for frames that were announced cannot be made.
     refused: Option<(PlanKey, EngineError)>,
     /// The kernels that were picked for the frame submitted last, if its plan is new.
@@ -64,7 +64,7 @@ impl Plans {
         options: &CudaOptions,
         device: &Arc<Device>,
         compute: &Stream,
-    ) -> Result<Arc<ChainLaunch>, EngineError> {
+    ) -> Result<Arc<LaunchPlan>, EngineError> {
         if let Some((_, launch)) = self.kept.iter().find(|(k, _)| *k == key) {
             return Ok(Arc::clone(launch));
         }
@@ -89,7 +89,7 @@ impl Plans {
             },
             explanation: RefCell::default(),
         };
-        let launch = ChainLaunch::new(&self.chain, key.format, &key.colour, &request);
+        let launch = LaunchPlan::new(&self.chain, key.format, &key.colour, &request);
         let explanation = request.explanation.into_inner();
         let launch = Arc::new(launch?);
         self.explanation = explanation;

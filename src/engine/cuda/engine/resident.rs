@@ -22,6 +22,7 @@ use crate::engine::cuda::driver::pictures::picture::{Arrangement, Picture};
 use crate::engine::cuda::driver::pictures::texture::ALIGNMENT;
 use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
+use crate::engine::cuda::launch::StepBuffers;
 use crate::engine::wrappers::luma;
 use crate::filter::Chain;
 use crate::frame::{Buffer, Colour, Frame, Layout, Memory, Plane};
@@ -156,7 +157,14 @@ impl CardFilter {
             } else {
                 places[index % 2]
             };
-            enqueued = launch.run(index, &aligned, &from, &to, &scratch, &sequence);
+            let buffers = StepBuffers {
+                layout: &aligned,
+                source: &from,
+                result: &to,
+                scratch: &scratch,
+                sequence: &sequence,
+            };
+            enqueued = launch.run(index, &buffers);
             if enqueued.is_err() {
                 break;
             }

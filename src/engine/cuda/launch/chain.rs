@@ -1,47 +1,48 @@
 //! A chain ready to run on frames of one format, of integer or floating-point samples.
 
 use super::float::FloatLaunchPlan;
-use super::scratch::{Intermediates, Scratch, ScratchNeeds};
-use super::{LaunchPlan, Request};
+use super::scratch::{Intermediates, ScratchNeeds};
+use super::{IntegerLaunchPlan, Request, StepBuffers};
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::dependency::Sequence;
-use crate::engine::cuda::driver::pictures::picture::DevicePlanes;
 use crate::filter::{Chain, FloatPlan, Plan};
-use crate::frame::{Colour, Layout, PixelFormat, Plane};
+use crate::frame::{Colour, PixelFormat, Plane};
 
 /// A chain with its kernels compiled, loaded and given their weights.
-pub(crate) enum ChainLaunch {
-    Integer(LaunchPlan),
+pub(crate) enum LaunchPlan {
+    Integer(IntegerLaunchPlan),
     Float(FloatLaunchPlan),
 }
 
-impl ChainLaunch {
+impl LaunchPlan {
     /// `chain` for frames of this format with these colour facts.
     pub(crate) fn new(
         chain: &Chain,
         format: PixelFormat,
         colour: &Colour,
         request: &Request<'_>,
-    ) -> Result<ChainLaunch, EngineError> {
+    ) -> Result<LaunchPlan, EngineError> {
         Ok(match format.is_float() {
             true => {
                 let plan = FloatPlan::new(chain, format, colour)?;
-                ChainLaunch::Float(FloatLaunchPlan::new(plan, request)?)
+                LaunchPlan::Float(FloatLaunchPlan::new(plan, request)?)
             }
-            false => ChainLaunch::Integer(LaunchPlan::new(Plan::new(chain, format, colour)?, request)?),
+            false => LaunchPlan::Integer(IntegerLaunchPlan::new(
+                Plan::new(chain, format, colour)?,
+                request,
+            )?),
         })
     }
 
     /// Which intermediate pictures the steps need.
     pub(crate) fn scratch_needs(&self) -> ScratchNeeds {
         match self {
-            ChainLaunch::Integer(plan) => ScratchNeeds {
+            LaunchPlan::Integer(plan) => ScratchNeeds {
                 intermediate: plan.intermediates(),
                 pyramids: plan.pyramids().collect(),
                 weighted: false,
                 sums: plan.has_weighted_sums(),
             },
-            ChainLaunch::Float(plan) => ScratchNeeds {
+            LaunchPlan::Float(plan) => ScratchNeeds {
                 intermediate: Intermediates {
                     narrow: false,
                     wide: plan.has_intermediate(),
@@ -56,48 +57,40 @@ impl ChainLaunch {
     /// How often a picture is written.
     pub(crate) fn step_count(&self) -> usize {
         match self {
-            ChainLaunch::Integer(plan) => plan.step_count(),
-            ChainLaunch::Float(plan) => plan.step_count(),
+            LaunchPlan::Integer(plan) => plan.step_count(),
+            LaunchPlan::Float(plan) => plan.step_count(),
         }
     }
 
     /// Launches, copies and fills of a frame.
     pub(crate) fn launch_count(&self) -> usize {
         match self {
-            ChainLaunch::Integer(plan) => plan.launch_count(),
-            ChainLaunch::Float(plan) => plan.launch_count(),
+            LaunchPlan::Integer(plan) => plan.launch_count(),
+            LaunchPlan::Float(plan) => plan.launch_count(),
         }
     }
 
     /// Threads of a block of the first kernel, across and down; `None` if no kernel convolves.
     pub(crate) fn block(&self) -> Option<(u32, u32)> {
         match self {
-            ChainLaunch::Integer(plan) => plan.block(),
-            ChainLaunch::Float(plan) => plan.block(),
+            LaunchPlan::Integer(plan) => plan.block(),
+            LaunchPlan::Float(plan) => plan.block(),
         }
     }
 
     /// Samples of `planes` that all steps together convolve.
     pub(crate) fn convolved_samples(&self, planes: &[Plane]) -> u64 {
         match self {
-            ChainLaunch::Integer(plan) => plan.plan.convolved_samples(planes),
-            ChainLaunch::Float(plan) => plan.convolved_samples(planes),
+            LaunchPlan::Integer(plan) => plan.plan.convolved_samples(planes),
+            LaunchPlan::Float(plan) => plan.convolved_samples(planes),
         }
     }
 
-    /// Enqueues step `index`: `source` is read, `result` is written, and they are not the same memory.
-    pub(crate) fn run(
-        &self,
-        index: usize,
-        layout: &Layout,
-        source: &DevicePlanes,
-        result: &DevicePlanes,
-        scratch: &Scratch,
-        sequence: &Sequence,
-    ) -> Result<(), EngineError> {
+    /// Enqueues step `index`.
+    pub(crate) fn run(&self, index: usize, buffers: &StepBuffers<'_>) -> Result<(), EngineError> {
         match self {
-            ChainLaunch::Integer(plan) => plan.run(index, layout, source, result, scratch, sequence),
-            ChainLaunch::Float(plan) => plan.run(index, layout, (source, result), scratch, sequence),
+            LaunchPlan::Integer(plan) => plan.run(index, buffers),
+            LaunchPlan::Float(plan) => plan.run(index, buffers),
         }
     }
 }

@@ -2,11 +2,9 @@
 
 use super::parameters::{self, Channel, Grid, Plane, Planes, TensorMaps, Tiles, TilesLaunch};
 use super::pyramid::for_each_pass;
-use super::scratch::Scratch;
 use super::tensor_pass::TensorPass;
-use super::{Group, Kernels, PassKernel, StepLaunch, sizes};
+use super::{Group, Kernels, PassKernel, StepBuffers, StepLaunch, sizes};
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::pictures::picture::DevicePlanes;
 use crate::engine::cuda::driver::pictures::planes::{copy_plane, fill_plane};
@@ -15,7 +13,7 @@ use crate::engine::cuda::kernels::plane_group::{PlaneWork, division, is_wide, pl
 use crate::engine::cuda::kernels::scalar::{BlockShape, THRESHOLD_BLOCK};
 use crate::engine::cuda::kernels::tensor::{self, Loader};
 use crate::filter::{ChannelStep, Convolve, Division, Kernel, PyramidKernel, SeparableKernel, Step};
-use crate::frame::{Layout, PixelFormat};
+use crate::frame::PixelFormat;
 
 /// The value that a pass reads outside the plane, if the border is a constant.
 type Border<'a> = dyn Fn(&Convolve) -> i64 + 'a;
@@ -26,29 +24,29 @@ pub(super) struct StepEnqueuer<'a> {
     pub(super) step: &'a Step,
     /// The step that shares its launch.
     pub(super) next: Option<&'a Step>,
-    pub(super) layout: &'a Layout,
-    pub(super) sequence: &'a Sequence,
+    pub(super) buffers: StepBuffers<'a>,
 }
 
 impl StepEnqueuer<'_> {
-    pub(super) fn convolve(
-        &self,
-        launch: &StepLaunch,
-        source: &DevicePlanes,
-        result: &DevicePlanes,
-        scratch: &Scratch,
-    ) -> Result<(), EngineError> {
+    pub(super) fn convolve(&self, launch: &StepLaunch) -> Result<(), EngineError> {
+        let StepBuffers {
+            layout,
+            source,
+            result,
+            scratch,
+            sequence,
+        } = self.buffers;
         for (plane, channels) in self.step.planes.iter().enumerate() {
             match plane_work(channels) {
                 PlaneWork::Copy => {
-                    let size = (self.layout.row_bytes(plane), self.layout.planes()[plane].height);
-                    copy_plane(source[plane], result[plane], size, self.sequence.after_all())?;
+                    let size = (layout.row_bytes(plane), layout.planes()[plane].height);
+                    copy_plane(source[plane], result[plane], size, sequence.after_all())?;
                 }
                 PlaneWork::Fill(value) => {
-                    let geometry = &self.layout.planes()[plane];
+                    let geometry = &layout.planes()[plane];
                     let size = (geometry.width * geometry.channels, geometry.height);
                     let stored = (value << self.format.shift(), self.format.bytes_per_sample());
-                    fill_plane(result[plane], size, stored, self.sequence.after_all())?;
+                    fill_plane(result[plane], size, stored, sequence.after_all())?;
                 }
                 PlaneWork::Kernel(_) => {}
             }
@@ -56,23 +54,21 @@ impl StepEnqueuer<'_> {
         for group in &launch.groups {
             let (shape, passes) = match &group.kernels {
                 Kernels::Tensor(pass) => {
-                    self.tiles(group, pass, source, result)?;
+                    self.tiles(group, pass)?;
                     continue;
                 }
                 Kernels::Passes { shape, passes, .. } => (*shape, passes),
             };
             let last = division(&self.step.kernel);
-            let pass = |index: usize, (division, start), (source, result, original), border: &Border<'_>| {
-                let mut planes = self.planes(group, division, source, result, original, &|c| {
-                    self.channel(c, border)
-                });
+            let pass = |index: usize, (division, start), (from, to), border: &Border<'_>| {
+                let mut planes = self.planes(group, division, from, to, &|c| self.channel(c, border));
                 planes.start = start;
                 self.pass(group, shape, &passes[index], planes)
             };
             let kept: &Border<'_> = &|c| i64::from(c.border);
             match &self.step.kernel {
                 Kernel::Direct(_) | Kernel::Combined(_) => {
-                    pass(0, (last, 0), (source, result, source), kept)?;
+                    pass(0, (last, 0), (source, result), kept)?;
                 }
                 Kernel::Separable(kernel) => {
                     let between = match kernel.wide {
@@ -81,13 +77,13 @@ impl StepEnqueuer<'_> {
                     };
                     let first = Division::by_power_of_two(kernel.row.shift);
                     let start = kernel.row.start();
-                    pass(0, (first, start), (source, between, source), kept)?;
-                    pass(1, (last, 0), (between, result, source), &|c| {
+                    pass(0, (first, start), (source, between), kept)?;
+                    pass(1, (last, 0), (between, result), &|c| {
                         outside_after_rows(kernel, c)
                     })?;
                 }
                 Kernel::Pyramid(kernel) => {
-                    self.pyramid(group, (kernel, passes), (source, result), scratch)?;
+                    self.pyramid(group, kernel, passes)?;
                 }
                 // Has no groups here: `WeightedLaunch` enqueues it.
                 Kernel::Weighted(_) => {}
@@ -100,30 +96,37 @@ impl StepEnqueuer<'_> {
     fn pyramid(
         &self,
         group: &Group,
-        (kernel, passes): (&PyramidKernel, &[PassKernel]),
-        (source, result): (&DevicePlanes, &DevicePlanes),
-        scratch: &Scratch,
+        kernel: &PyramidKernel,
+        passes: &[PassKernel],
     ) -> Result<(), EngineError> {
-        let planes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
-        let pictures = (source, &scratch.numbers, result);
-        for_each_pass(passes, kernel.grid, &planes, pictures, |kernel_of_pass, pass| {
-            let division = Division::by_power_of_two(kernel.last_shift());
-            let planes = self.planes(group, division, pass.from, pass.to, source, &|c| {
-                self.channel(c, &|c| i64::from(c.border))
-            });
-            let stream = self.sequence.after_all();
-            parameters::convolve(kernel_of_pass.function, pass.grid, stream, planes, 0)
-        })
+        let planes = group
+            .planes
+            .iter()
+            .map(|&plane| &self.buffers.layout.planes()[plane]);
+        for_each_pass(
+            passes,
+            kernel.grid,
+            &planes,
+            &self.buffers,
+            |kernel_of_pass, pass| {
+                let division = Division::by_power_of_two(kernel.last_shift());
+                let planes = self.planes(group, division, pass.from, pass.to, &|c| {
+                    self.channel(c, &|c| i64::from(c.border))
+                });
+                let stream = self.buffers.sequence.after_all();
+                parameters::convolve(kernel_of_pass.function, pass.grid, stream, planes, 0)
+            },
+        )
     }
 
     /// One launch for both passes, for the whole mask, or for two masks.
-    fn tiles(
-        &self,
-        group: &Group,
-        pass: &TensorPass,
-        source: &DevicePlanes,
-        result: &DevicePlanes,
-    ) -> Result<(), EngineError> {
+    fn tiles(&self, group: &Group, pass: &TensorPass) -> Result<(), EngineError> {
+        let StepBuffers {
+            layout,
+            source,
+            result,
+            ..
+        } = self.buffers;
         // The division that gives the result; that of the first of two steps is part of `pass.kernel`.
         let last = division(&self.next.unwrap_or(self.step).kernel);
         let channel = |what: &ChannelStep| match what {
@@ -144,7 +147,7 @@ impl StepEnqueuer<'_> {
             }
             other => self.channel(other, &|_| 0),
         };
-        let mut planes = self.planes(group, last, source, result, source, &channel);
+        let mut planes = self.planes(group, last, source, result, &channel);
         if let Some(next) = self.next {
             for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
                 if let Some(c) = next.planes[plane][0].convolved() {
@@ -152,12 +155,12 @@ impl StepEnqueuer<'_> {
                 }
             }
         }
-        let count = pass.kernel.tiles(sizes(self.layout, &group.planes));
+        let count = pass.kernel.tiles(sizes(layout, &group.planes));
         let aligned =
             (group.planes.iter()).all(|&plane| source[plane].is_aligned() && result[plane].is_aligned());
         let loader = pass.loader(aligned, count);
         let maps = match (loader, pass.kernel.streamed) {
-            (Loader::Tma, Some(tile)) => Some(self.maps(group, source, tile)?),
+            (Loader::Tma, Some(tile)) => Some(self.maps(group, tile)?),
             _ => None,
         };
         let function = pass.function(loader)?;
@@ -178,15 +181,15 @@ impl StepEnqueuer<'_> {
             maps,
             can_begin_early: pass.can_begin_early,
         };
-        launch.launch(self.sequence, planes, tiles)
+        launch.launch(self.buffers.sequence, planes, tiles)
     }
 
     /// The tensor maps of the group's planes.
-    fn maps(&self, group: &Group, source: &DevicePlanes, tile: TileSize) -> Result<TensorMaps, EngineError> {
+    fn maps(&self, group: &Group, tile: TileSize) -> Result<TensorMaps, EngineError> {
         let mut maps = TensorMaps::default();
-        let planes = group.planes.iter().zip(sizes(self.layout, &group.planes));
+        let planes = group.planes.iter().zip(sizes(self.buffers.layout, &group.planes));
         for (map, (&plane, (row_bytes, rows))) in maps.at.iter_mut().zip(planes) {
-            *map = tensor_map(source[plane], row_bytes, rows, tile)?;
+            *map = tensor_map(self.buffers.source[plane], row_bytes, rows, tile)?;
         }
         Ok(maps)
     }
@@ -198,7 +201,6 @@ impl StepEnqueuer<'_> {
         division: Division,
         source: &DevicePlanes,
         result: &DevicePlanes,
-        original: &DevicePlanes,
         channel: &dyn Fn(&ChannelStep) -> Channel,
     ) -> Planes {
         let mut planes = Planes {
@@ -207,8 +209,9 @@ impl StepEnqueuer<'_> {
             max_value: self.format.max_value() as i32,
             ..Planes::default()
         };
+        let original = self.buffers.source;
         for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
-            let geometry = &self.layout.planes()[plane];
+            let geometry = &self.buffers.layout.planes()[plane];
             let mut channels = [Channel::default(); 4];
             for (c, what) in channels.iter_mut().zip(&self.step.planes[plane]) {
                 *c = channel(what);
@@ -239,12 +242,21 @@ impl StepEnqueuer<'_> {
     ) -> Result<(), EngineError> {
         let grid = self.grid(group, shape, pass.shared);
         let weights = pass.weights.as_ref().map_or(0, DeviceMemory::pointer);
-        parameters::convolve(pass.function, grid, self.sequence.after_all(), planes, weights)
+        parameters::convolve(
+            pass.function,
+            grid,
+            self.buffers.sequence.after_all(),
+            planes,
+            weights,
+        )
     }
 
     /// Blocks for every sample of the group's planes.
     fn grid(&self, group: &Group, shape: BlockShape, shared: usize) -> Grid {
-        let sizes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        let sizes = group
+            .planes
+            .iter()
+            .map(|&plane| &self.buffers.layout.planes()[plane]);
         let samples = sizes.clone().map(|g| g.width * group.interleaving.channels).max();
         let rows = sizes.map(|g| g.height).max();
         Grid {
@@ -256,13 +268,9 @@ impl StepEnqueuer<'_> {
         }
     }
 
-    /// Restores samples of `result` that differ too little from `original`.
-    pub(super) fn restore_small_differences(
-        &self,
-        launch: &StepLaunch,
-        original: &DevicePlanes,
-        result: &DevicePlanes,
-    ) -> Result<(), EngineError> {
+    /// Restores samples of the result that differ too little from the source.
+    pub(super) fn restore_small_differences(&self, launch: &StepLaunch) -> Result<(), EngineError> {
+        let StepBuffers { result, sequence, .. } = self.buffers;
         let shape = BlockShape {
             block: THRESHOLD_BLOCK,
             outputs: 1,
@@ -270,9 +278,9 @@ impl StepEnqueuer<'_> {
         for group in &launch.groups {
             if let Some(kernel) = &group.threshold {
                 let none = Division::by_power_of_two(0);
-                let planes = self.planes(group, none, result, result, original, &|_| Channel::default());
+                let planes = self.planes(group, none, result, result, &|_| Channel::default());
                 let grid = self.grid(group, shape, 0);
-                parameters::threshold(kernel.function, grid, self.sequence.after_all(), planes)?;
+                parameters::threshold(kernel.function, grid, sequence.after_all(), planes)?;
             }
         }
         Ok(())

@@ -15,10 +15,8 @@ use super::float_parameters::{
 };
 use super::parameters::Grid;
 use super::pyramid::for_each_pass;
-use super::scratch::Scratch;
-use super::{Request, check_threads, plane_list};
+use super::{Request, StepBuffers, check_threads, plane_list};
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::{Function, Module};
 use crate::engine::cuda::driver::pictures::picture::{DevicePlane, DevicePlanes};
@@ -148,18 +146,18 @@ impl FloatLaunchPlan {
         self.plan.steps.iter().map(of_step).sum()
     }
 
-    /// Enqueues step `index`: `source` is read, `result` is written, and they are not the same memory.
-    pub(super) fn run(
-        &self,
-        index: usize,
-        layout: &Layout,
-        (source, result): (&DevicePlanes, &DevicePlanes),
-        scratch: &Scratch,
-        sequence: &Sequence,
-    ) -> Result<(), EngineError> {
+    /// Enqueues step `index`.
+    pub(super) fn run(&self, index: usize, buffers: &StepBuffers<'_>) -> Result<(), EngineError> {
+        let StepBuffers {
+            layout,
+            source,
+            result,
+            scratch,
+            sequence,
+        } = *buffers;
         let launch = &self.steps[index];
         let step = &self.plan.steps[index];
-        let enqueuer = FloatStepEnqueuer {
+        let mut enqueuer = FloatStepEnqueuer {
             kernel: &step.kernel,
             constants: FloatPlanes {
                 threshold: step.threshold,
@@ -167,8 +165,7 @@ impl FloatLaunchPlan {
             },
             channels: &|plane| channels(&step.planes[plane]),
             alpha: &|_| None,
-            layout,
-            sequence,
+            buffers: *buffers,
         };
         let Some((alpha, kernels)) = step.alpha.as_ref().zip(launch.alpha.as_ref()) else {
             for (plane, channels) in step.planes.iter().enumerate() {
@@ -177,7 +174,7 @@ impl FloatLaunchPlan {
                     copy_plane(source[plane], result[plane], size, sequence.after_all())?;
                 }
             }
-            return enqueuer.convolve(&launch.groups, source, result, scratch);
+            return enqueuer.convolve(&launch.groups);
         };
         let (weighted, convolved) = (&scratch.weighted, &scratch.sums);
         let mut picture = picture(layout, alpha, source, convolved, result);
@@ -188,7 +185,9 @@ impl FloatLaunchPlan {
             rows.weighted_pitch = weighted.pitch as i64;
         }
         weight_by_alpha(kernels.premultiply, sequence.after_all(), picture)?;
-        enqueuer.convolve(&launch.groups, weighted, convolved, scratch)?;
+        enqueuer.buffers.source = weighted;
+        enqueuer.buffers.result = convolved;
+        enqueuer.convolve(&launch.groups)?;
         weight_by_alpha(kernels.unpremultiply, sequence.after_all(), picture)
     }
 }
@@ -306,35 +305,29 @@ pub(super) struct FloatStepEnqueuer<'a> {
     pub(super) channels: &'a dyn Fn(usize) -> [FloatChannel; 4],
     /// The plane with the alpha by which the samples of a plane are multiplied while they are loaded.
     pub(super) alpha: &'a dyn Fn(usize) -> Option<usize>,
-    pub(super) layout: &'a Layout,
-    pub(super) sequence: &'a Sequence,
+    pub(super) buffers: StepBuffers<'a>,
 }
 
 impl FloatStepEnqueuer<'_> {
-    pub(super) fn convolve(
-        &self,
-        groups: &[FloatGroup],
-        source: &DevicePlanes,
-        result: &DevicePlanes,
-        scratch: &Scratch,
-    ) -> Result<(), EngineError> {
+    pub(super) fn convolve(&self, groups: &[FloatGroup]) -> Result<(), EngineError> {
+        let StepBuffers { source, result, .. } = self.buffers;
         let kept: &dyn Fn(f32) -> f32 = &|border| border;
         for group in groups {
-            let launch = |pass, places, border| self.launch(group, pass, self.grid(group), places, border);
+            let launch = |pass, planes, border| self.launch(group, pass, self.grid(group), planes, border);
             match (self.kernel, &group.passes[..]) {
                 (FloatKernel::Separable { row, .. }, [row_pass, column_pass]) => {
-                    let between = &scratch.intermediate.wide;
-                    launch(row_pass, (source, between, source), kept)?;
-                    launch(column_pass, (between, result, source), &|border| {
+                    let between = &self.buffers.scratch.intermediate.wide;
+                    launch(row_pass, (source, between), kept)?;
+                    launch(column_pass, (between, result), &|border| {
                         outside_after_rows(row, border)
                     })?;
                 }
                 (FloatKernel::Pyramid(kernel), passes) => {
-                    self.pyramid(group, (kernel, passes), (source, result), scratch)?;
+                    self.pyramid(group, kernel, passes)?;
                 }
                 (_, passes) => {
                     for pass in passes {
-                        launch(pass, (source, result, source), kept)?;
+                        launch(pass, (source, result), kept)?;
                     }
                 }
             }
@@ -346,20 +339,26 @@ impl FloatStepEnqueuer<'_> {
     fn pyramid(
         &self,
         group: &FloatGroup,
-        (kernel, passes): (&FloatPyramid, &[FloatPass]),
-        (source, result): (&DevicePlanes, &DevicePlanes),
-        scratch: &Scratch,
+        kernel: &FloatPyramid,
+        passes: &[FloatPass],
     ) -> Result<(), EngineError> {
-        let planes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
-        let pictures = (source, &scratch.numbers, result);
-        for_each_pass(passes, kernel.grid, &planes, pictures, |kernel_of_pass, pass| {
-            let border: &dyn Fn(f32) -> f32 = match pass.index {
-                1 => &|border| kernel.decimated_constant(border),
-                _ => &|border| border,
-            };
-            let planes = (pass.from, pass.to, source);
-            self.launch(group, kernel_of_pass, pass.grid, planes, border)
-        })
+        let planes = group
+            .planes
+            .iter()
+            .map(|&plane| &self.buffers.layout.planes()[plane]);
+        for_each_pass(
+            passes,
+            kernel.grid,
+            &planes,
+            &self.buffers,
+            |kernel_of_pass, pass| {
+                let border: &dyn Fn(f32) -> f32 = match pass.index {
+                    1 => &|border| kernel.decimated_constant(border),
+                    _ => &|border| border,
+                };
+                self.launch(group, kernel_of_pass, pass.grid, (pass.from, pass.to), border)
+            },
+        )
     }
 
     fn launch(
@@ -367,7 +366,7 @@ impl FloatStepEnqueuer<'_> {
         group: &FloatGroup,
         pass: &FloatPass,
         grid: Grid,
-        (source, result, original): (&DevicePlanes, &DevicePlanes, &DevicePlanes),
+        (source, result): (&DevicePlanes, &DevicePlanes),
         border: &dyn Fn(f32) -> f32,
     ) -> Result<(), EngineError> {
         let mut planes = FloatPlanes {
@@ -380,9 +379,10 @@ impl FloatStepEnqueuer<'_> {
             },
             ..self.constants
         };
+        let original = self.buffers.source;
         let mut is_aligned = true;
         for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
-            let geometry = &self.layout.planes()[plane];
+            let geometry = &self.buffers.layout.planes()[plane];
             let mut channel = (self.channels)(plane);
             for entry in &mut channel {
                 entry.border = border(entry.border);
@@ -416,7 +416,7 @@ impl FloatStepEnqueuer<'_> {
         convolve_floats(
             pass.function,
             grid,
-            self.sequence,
+            self.buffers.sequence,
             group.waits,
             planes,
             &mut weights,
@@ -425,7 +425,10 @@ impl FloatStepEnqueuer<'_> {
 
     /// Blocks for every sample of the group's planes.
     fn grid(&self, group: &FloatGroup) -> Grid {
-        let planes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        let planes = group
+            .planes
+            .iter()
+            .map(|&plane| &self.buffers.layout.planes()[plane]);
         let samples = planes.clone().map(|plane| plane.width * plane.channels).max();
         let rows = planes.map(|plane| plane.height).max();
         let shape = group.tuned.shape;

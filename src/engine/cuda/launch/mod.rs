@@ -1,7 +1,7 @@
 //! A plan with its kernels compiled, loaded and given their weights: what runs on the card for each frame.
 //!
 //! ```text
-//! LaunchPlan        once for a format and about a size
+//! IntegerLaunchPlan once for a format and about a size
 //!   StepLaunch        a step of the plan, or two that share a launch
 //!     Group             planes that are interleaved in the same way
 //!       Passes            one launch a pass, a grid layer a plane; weights in the module's constant memory
@@ -14,7 +14,8 @@
 //!
 //! `parameters` has the kernels' structs as their texts declare them. `float` does the same for
 //! floating-point samples, `weighted` for steps of colour under alpha, and `pyramid` has the launches of
-//! Gaussians that fit no mask. `chain` is the integer or the floating-point plan, as the format needs it.
+//! Gaussians that fit no mask. `chain` has the one that engines hold,
+//! [`chain::LaunchPlan`]: an integer or a floating-point plan, as the format needs it.
 #![allow(unsafe_code)]
 
 pub(crate) mod chain;
@@ -49,8 +50,8 @@ use std::sync::Arc;
 use tensor_pass::TensorPass;
 use weighted::WeightedLaunch;
 
-/// A chain ready to run on frames of one format.
-pub(crate) struct LaunchPlan {
+/// A chain ready to run on frames of one format of integer samples.
+pub(crate) struct IntegerLaunchPlan {
     pub(crate) plan: Plan,
     steps: Vec<StepLaunch>,
 }
@@ -96,6 +97,17 @@ struct PassKernel {
     weights: Option<DeviceMemory>,
 }
 
+/// What a step of a frame reads and writes, and what its launches are enqueued on.
+#[derive(Clone, Copy)]
+pub(crate) struct StepBuffers<'a> {
+    pub(crate) layout: &'a Layout,
+    pub(crate) source: &'a DevicePlanes,
+    /// Not the same memory as the source.
+    pub(crate) result: &'a DevicePlanes,
+    pub(crate) scratch: &'a Scratch,
+    pub(crate) sequence: &'a Sequence,
+}
+
 /// What a launch plan is made for and with.
 pub(crate) struct Request<'a> {
     pub(crate) device: &'a Arc<Device>,
@@ -111,14 +123,14 @@ impl Request<'_> {
     }
 }
 
-impl LaunchPlan {
-    pub(crate) fn new(plan: Plan, request: &Request<'_>) -> Result<LaunchPlan, EngineError> {
+impl IntegerLaunchPlan {
+    pub(crate) fn new(plan: Plan, request: &Request<'_>) -> Result<IntegerLaunchPlan, EngineError> {
         request.device.bind()?;
         let steps = parts(&plan, &request.context)
             .into_iter()
             .map(|part| StepLaunch::new(&plan, part, request));
         let steps = steps.collect::<Result<_, _>>()?;
-        Ok(LaunchPlan { plan, steps })
+        Ok(IntegerLaunchPlan { plan, steps })
     }
 
     /// Which intermediates in device memory the steps have.
@@ -192,30 +204,21 @@ impl LaunchPlan {
         })
     }
 
-    /// Enqueues step `index`: `source` is read, `result` is written, and they are not the same memory.
-    pub(crate) fn run(
-        &self,
-        index: usize,
-        layout: &Layout,
-        source: &DevicePlanes,
-        result: &DevicePlanes,
-        scratch: &Scratch,
-        sequence: &Sequence,
-    ) -> Result<(), EngineError> {
+    /// Enqueues step `index`.
+    pub(crate) fn run(&self, index: usize, buffers: &StepBuffers<'_>) -> Result<(), EngineError> {
         let launch = &self.steps[index];
         let step = &self.plan.steps[launch.index];
         if let (Some(weighted), Kernel::Weighted(kernel)) = (&launch.weighted, &step.kernel) {
-            return weighted.run((step, kernel), layout, (source, result), scratch, sequence);
+            return weighted.run((step, kernel), buffers);
         }
         let enqueuer = StepEnqueuer {
             format: self.plan.format,
             step,
             next: launch.is_pair.then(|| &self.plan.steps[launch.index + 1]),
-            layout,
-            sequence,
+            buffers: *buffers,
         };
-        enqueuer.convolve(launch, source, result, scratch)?;
-        enqueuer.restore_small_differences(launch, source, result)
+        enqueuer.convolve(launch)?;
+        enqueuer.restore_small_differences(launch)
     }
 }
 

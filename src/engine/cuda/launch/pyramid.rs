@@ -1,5 +1,6 @@
 //! The launches of a Gaussian that fits no mask (picture in common/pyramid.cuh), for any kind of sample.
 
+use super::StepBuffers;
 use super::parameters::Grid;
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::pictures::picture::DevicePlanes;
@@ -15,23 +16,23 @@ pub(super) struct PyramidPass<'a> {
     pub(super) to: &'a DevicePlanes,
 }
 
-/// Calls `launch` for each pass, in order, with its kernel. `numbers` are the two scratch pictures that the
-/// passes write by turns.
+/// Calls `launch` for each pass, in order, with its kernel. They write two scratch pictures by turns, and the last the
+/// result.
 pub(super) fn for_each_pass<'a, Kernel>(
     kernels: &[Kernel],
     grid: PyramidGrid,
     planes: &(impl Iterator<Item = &'a Plane> + Clone),
-    (source, numbers, result): (&DevicePlanes, &[DevicePlanes; 2], &DevicePlanes),
+    buffers: &StepBuffers<'_>,
     mut launch: impl FnMut(&Kernel, PyramidPass<'_>) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    let [one, other] = numbers;
+    let [one, other] = &buffers.scratch.numbers;
     let pictures = [
-        (source, one),
+        (buffers.source, one),
         (one, other),
         (other, one),
         (one, other),
         (other, one),
-        (one, result),
+        (one, buffers.result),
     ];
     for (index, (kernel, (from, to))) in kernels.iter().zip(pictures).enumerate() {
         let grid = blocks(grid, index, planes.clone());

@@ -7,16 +7,13 @@
 
 use super::float::{FloatGroup, FloatStepEnqueuer, picture};
 use super::float_parameters::{FloatChannel, FloatPlanes, weight_by_alpha};
-use super::scratch::Scratch;
-use super::{Request, plane_list};
+use super::{Request, StepBuffers, plane_list};
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::module::{Function, Module};
-use crate::engine::cuda::driver::pictures::picture::DevicePlanes;
 use crate::engine::cuda::kernels::float::{weighted_alpha_recipe, weighted_jobs};
 use crate::engine::cuda::select::float::choose_float;
 use crate::filter::{ChannelStep, Step, WeightedKernel};
-use crate::frame::{Channel, Layout, PixelFormat};
+use crate::frame::{Channel, PixelFormat};
 
 /// The launches of a step of colour under alpha.
 pub(super) struct WeightedLaunch {
@@ -74,15 +71,17 @@ impl WeightedLaunch {
         passes + usize::from(self.divide.is_some())
     }
 
-    /// Enqueues the step: `source` is read, `result` is written, and they are not the same memory.
+    /// Enqueues the step.
     pub(super) fn run(
         &self,
         (step, kernel): (&Step, &WeightedKernel),
-        layout: &Layout,
-        (source, result): (&DevicePlanes, &DevicePlanes),
-        scratch: &Scratch,
-        sequence: &Sequence,
+        buffers: &StepBuffers<'_>,
     ) -> Result<(), EngineError> {
+        let StepBuffers { layout, result, .. } = *buffers;
+        let convolved = match &self.divide {
+            Some(_) => &buffers.scratch.sums,
+            None => result,
+        };
         let format = layout.format();
         let most = format.max_value() as f32;
         let alpha = format
@@ -108,15 +107,16 @@ impl WeightedLaunch {
             },
             // Alpha itself is not multiplied.
             alpha: &|plane| alpha.filter(|&alpha| is_packed || alpha != plane),
-            layout,
-            sequence,
+            buffers: StepBuffers {
+                result: convolved,
+                ..*buffers
+            },
         };
+        enqueuer.convolve(&self.groups)?;
         let Some(divide) = &self.divide else {
-            return enqueuer.convolve(&self.groups, source, result, scratch);
+            return Ok(());
         };
-        let sums = &scratch.sums;
-        enqueuer.convolve(&self.groups, source, sums, scratch)?;
-        let mut picture = picture(layout, &kernel.weighting, source, sums, result);
+        let mut picture = picture(layout, &kernel.weighting, buffers.source, convolved, result);
         picture.threshold = f32::from(step.threshold);
         picture.most = most;
         let channels = (0..step.planes.len()).flat_map(|plane| {
@@ -127,7 +127,7 @@ impl WeightedLaunch {
             picture.bias[place] = channel.bias;
             picture.fill[place] = channel.fill;
         }
-        weight_by_alpha(divide.function, sequence.after_all(), picture)
+        weight_by_alpha(divide.function, buffers.sequence.after_all(), picture)
     }
 }
 

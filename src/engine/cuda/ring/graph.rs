@@ -6,7 +6,8 @@ use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::{Device, check};
 use crate::engine::cuda::driver::pictures::picture::DevicePlanes;
 use crate::engine::cuda::driver::stream::Stream;
-use crate::engine::cuda::launch::chain::ChainLaunch;
+use crate::engine::cuda::launch::StepBuffers;
+use crate::engine::cuda::launch::chain::LaunchPlan;
 use crate::engine::cuda::launch::scratch::Scratch;
 use crate::frame::Layout;
 use cudarc::driver::sys;
@@ -115,7 +116,7 @@ impl Drop for Graph {
 /// The launches of a chain on one slot's pictures.
 #[derive(Clone)]
 pub(crate) struct ChainWork {
-    pub(crate) launch: Arc<ChainLaunch>,
+    pub(crate) launch: Arc<LaunchPlan>,
     pub(crate) layout: Layout,
     /// Where the first step reads.
     pub(crate) input: DevicePlanes,
@@ -134,9 +135,14 @@ impl ChainWork {
             } else {
                 &self.pictures[index % 2]
             };
-            let result = &self.pictures[(index + 1) % 2];
-            self.launch
-                .run(index, &self.layout, source, result, &self.scratch, &sequence)?;
+            let buffers = StepBuffers {
+                layout: &self.layout,
+                source,
+                result: &self.pictures[(index + 1) % 2],
+                scratch: &self.scratch,
+                sequence: &sequence,
+            };
+            self.launch.run(index, &buffers)?;
         }
         Ok(())
     }

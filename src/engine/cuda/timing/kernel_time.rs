@@ -16,10 +16,10 @@ use crate::engine::cuda::driver::pictures::picture::{Arrangement, DevicePlanes, 
 use crate::engine::cuda::driver::pictures::texture::{self, ALIGNMENT, sample_texel};
 use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
-use crate::engine::cuda::launch::Request;
-use crate::engine::cuda::launch::chain::ChainLaunch;
+use crate::engine::cuda::launch::chain::LaunchPlan;
 use crate::engine::cuda::launch::parameters;
 use crate::engine::cuda::launch::scratch::{Scratch, ScratchError, ScratchMemory};
+use crate::engine::cuda::launch::{Request, StepBuffers};
 use crate::engine::cuda::ring::graph::Graph;
 use crate::engine::cuda::select::table::{Table, TableCell};
 use crate::engine::cuda::select::{SelectContext, chain_recipes};
@@ -201,7 +201,7 @@ impl KernelTimer {
             context: self.context(case),
             explanation: RefCell::default(),
         };
-        let launch = ChainLaunch::new(case.chain, case.format, &Colour::default(), &request)?;
+        let launch = LaunchPlan::new(case.chain, case.format, &Colour::default(), &request)?;
         for line in request.explanation.take() {
             tracing::info!(target: EXPLAIN_TARGET, "{line}");
         }
@@ -216,14 +216,14 @@ impl KernelTimer {
                     0 => &turn.input,
                     _ => &turn.results[(index - 1) % 2],
                 };
-                launch.run(
-                    index,
-                    &layout,
+                let buffers = StepBuffers {
+                    layout: &layout,
                     source,
-                    &turn.results[index % 2],
-                    &scratch,
+                    result: &turn.results[index % 2],
+                    scratch: &scratch,
                     sequence,
-                )?;
+                };
+                launch.run(index, &buffers)?;
             }
             Ok(())
         };
@@ -430,7 +430,7 @@ impl KernelTimer {
     /// The pictures of each turn, and the intermediate ones.
     fn planes_of_turns(
         &mut self,
-        launch: &ChainLaunch,
+        launch: &LaunchPlan,
         textures: bool,
     ) -> Result<(Vec<Turn>, Scratch), EngineError> {
         let short = self.memory_short(0);
