@@ -43,6 +43,7 @@ use crate::frame::{Layout, PixelFormat, Plane};
 use column_filter::unrolled::Unrolled;
 use column_filter::{KeptSums, Lines};
 use plan::{ColumnLoops, FirPlan, Passes, Row, row_order};
+use std::ops::Range;
 use taps::{Group, Taps};
 
 /// One plane's part of a step, prepared for the inner loops.
@@ -67,6 +68,8 @@ struct FirScratch {
     /// The ring of lines.
     lines: Vec<u32>,
     output: Output,
+    /// An output row that the strip does not have.
+    spare: Vec<u8>,
 }
 
 /// Scratch memory for making lines.
@@ -86,8 +89,6 @@ struct Output {
     sums: Vec<i32>,
     /// Rows of the result before they are interleaved: one component after the other.
     planar: Vec<u8>,
-    /// An output row that the strip does not have.
-    spare: Vec<u8>,
 }
 
 impl PlaneFilter for Fir {
@@ -156,6 +157,7 @@ impl Fir {
             outside,
             lines,
             output,
+            spare,
         } = scratch;
         self.border.locate_apron(plane.width, &mut input.apron);
         let rows = PlaneRows::new(picture, strip, (&self.channels, &self.border), outside);
@@ -180,19 +182,17 @@ impl Fir {
             let made = strip.rows.min(row + at_once) - row;
             let place = |k: usize| (row + k) * plane.stride;
             let (there, later) = next_result(strip.bytes, place(made), at_once, plane.stride);
-            let there = &mut there[place(0)..place(made - 1) + row_bytes];
+            let out = OutputRows {
+                bytes: &mut there[place(0)..place(made - 1) + row_bytes],
+                stride: plane.stride,
+                row_bytes,
+                spare: room(spare, row_bytes),
+            };
             let next = match self.row_filter_prefetches() {
                 true => [&[], later],
                 false => [rows.ahead(first(ring.next()), at_once), later],
             };
-            self.make_rows(
-                simd,
-                (row, is_four),
-                (&ring, &form),
-                next,
-                (there, plane.stride),
-                output,
-            );
+            self.make_rows(simd, row..row + made, (&ring, &form), next, out, output);
             for k in 0..made {
                 let out = &mut strip.bytes[place(k)..place(k) + row_bytes];
                 if let Some(planar) = form.planar {
@@ -220,19 +220,20 @@ impl Fir {
         is_short && self.format.bytes_per_sample() == 1
     }
 
-    /// Makes two or four rows of the strip, from row `row` on, from the lines in the ring. Results go to the
-    /// strip, or, if they are deinterleaved, to planar rows. The loops prefetch the next rows of the picture,
+    /// Makes these rows of the strip, up to two or four, from the lines in the ring. Results go to `out`, the
+    /// rows in the strip, or, if they are deinterleaved, to planar rows. The loops prefetch the next rows of the picture,
     /// and those of the result that are written next: for planar rows the ones that they are interleaved to.
     fn make_rows<L: Simd>(
         &self,
         simd: L,
-        (row, is_four): (usize, bool),
+        made: Range<usize>,
         (ring, form): (&LineRing<'_, u32>, &LineForm),
         [next, later]: NextRows<'_>,
-        (there, stride): (&mut [u8], usize),
+        out: OutputRows<'_>,
         output: &mut Output,
     ) {
-        let (pair, samples, bytes) = (row / 2, form.samples, self.format.bytes_per_sample());
+        let (pair, is_four) = (made.start / 2, made.len() > 2);
+        let (samples, bytes) = (form.samples, self.format.bytes_per_sample());
         let (table, first_line) = match (&self.plan.deltas, &self.plan.column_loops) {
             (Some(deltas), _) if pair > 0 => (deltas, pair - 1),
             (_, ColumnLoops::General(Some(fours))) if is_four => (fours, pair),
@@ -250,20 +251,9 @@ impl Fir {
                     row_bytes: samples * bytes,
                     spare: &mut [],
                 },
-                there,
+                out.bytes,
             ),
-            None => {
-                let row_bytes = samples * bytes;
-                (
-                    OutputRows {
-                        bytes: there,
-                        stride,
-                        row_bytes,
-                        spare: room(&mut output.spare, row_bytes),
-                    },
-                    later,
-                )
-            }
+            None => (out, later),
         };
         let lines = Lines {
             elements: ring.all(),
@@ -278,7 +268,6 @@ impl Fir {
             beyond,
             requantize: &self.plan.requantize,
             uniform,
-            high_words: self.plan.high_words,
             samples,
         };
         match self.plan.column_loops {
@@ -321,7 +310,7 @@ impl Fir {
         samples: usize,
         out: [&mut [u8]; R],
     ) {
-        let requantize = (&self.plan.requantize, self.plan.high_words);
+        let requantize = &self.plan.requantize;
         if self.format.bytes_per_sample() == 1 {
             column_filter::convolve::<L, 1, R>(simd, lines, taps, kept, requantize, samples, out);
         } else {

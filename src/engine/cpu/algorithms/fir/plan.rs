@@ -5,10 +5,10 @@ use super::column_filter;
 use super::folded::folded;
 use super::row_filter::{InterleavedTerms, Pairing, RowFilter};
 use super::taps::{self, TapTable, pack, vertical, vertical_deltas};
-use crate::engine::cpu::algorithms::fir::column_filter::unrolled::{self, UniformRequantize};
+use crate::engine::cpu::algorithms::fir::column_filter::unrolled::{self, ColumnShape, UniformRequantize};
 use crate::engine::cpu::algorithms::fir::row_filter::unrolled::UnrolledRow;
 use crate::engine::cpu::rows::plane_filter::PlanePart;
-use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
+use crate::engine::cpu::rows::store::requantize::{Requantize, Rounding, Sums};
 use crate::engine::cpu::rows::words::deinterleave;
 use crate::engine::cpu::rows::words::sample::{SampleEncoding, magnitude, range, total};
 use crate::engine::cpu::simd::vector::{Order, registers};
@@ -29,8 +29,6 @@ pub(super) struct FirPlan {
     pub(super) deltas: Option<TapTable>,
     pub(super) column_loops: ColumnLoops,
     pub(super) requantize: Requantize,
-    /// True if results are rounded high words of sums (`pmulhrsw`).
-    pub(super) high_words: bool,
 }
 
 impl FirPlan {
@@ -61,13 +59,15 @@ impl FirPlan {
         let is_general = !matches!(column_loops, ColumnLoops::Unrolled { .. });
         let is_rounded = !is_general || (limbs == 1 && draft.deltas.is_none() && !column_loops.makes_four());
         let few_registers = with_simd!(vectors, simd => registers(simd)) < 32;
-        let high_words = draft.requantize.rounds_high_words()
+        if draft.requantize.fits_high_words()
             && format.bytes_per_sample() == 1
             && is_rounded
-            && (!is_general || few_registers);
+            && (!is_general || few_registers)
+        {
+            draft.requantize.rounding = Rounding::HighWord;
+        }
         Some(FirPlan {
             column_loops,
-            high_words,
             encoding: draft.encoding,
             passes: draft.passes,
             taps: draft.taps,
@@ -111,10 +111,9 @@ impl fmt::Display for FirPlan {
         if limbs > 1 {
             write!(f, ", {limbs} limbs")?;
         }
-        f.write_str(if self.high_words {
-            ", pmulhrsw rounding"
-        } else {
-            ""
+        f.write_str(match self.requantize.rounding {
+            Rounding::HighWord => ", pmulhrsw rounding",
+            Rounding::Shift => "",
         })
     }
 }
@@ -426,13 +425,18 @@ impl Draft {
 
     /// True if a loop compiled for this number of taps makes four rows of a column at a time.
     fn makes_four_rows(&self, vectors: Vectors, format: PixelFormat) -> bool {
-        let samples = (format.bytes_per_sample(), self.requantize.rounds_high_words());
-        let (taps, limbs) = (self.taps.len(), self.limbs());
         let Passes::Separable { planar, .. } = self.passes else {
             return false;
         };
+        let column = ColumnShape {
+            taps: self.taps.len(),
+            limbs: self.limbs(),
+            bytes: format.bytes_per_sample(),
+            fits_high_words: self.requantize.fits_high_words(),
+            is_planar: planar,
+        };
         self.taps.are_lines()
             && self.requantize.factor.is_none()
-            && with_simd!(vectors, simd => unrolled::makes_four_rows(simd, taps, limbs, samples, planar))
+            && with_simd!(vectors, simd => unrolled::makes_four_rows(simd, &column))
     }
 }

@@ -36,12 +36,23 @@ pub(in crate::engine::cpu) struct Requantize {
     pub(in crate::engine::cpu) left: u32,
     /// True if 32 bits also hold the sums without their start value.
     pub(in crate::engine::cpu) fits_alone: bool,
+    pub(in crate::engine::cpu) rounding: Rounding,
+}
+
+/// How sums are rounded to results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::engine::cpu) enum Rounding {
+    /// A start value, then a shift or a division.
+    #[default]
+    Shift,
+    /// The high words of sums are rounded (`pmulhrsw`), if [`Requantize::fits_high_words`].
+    HighWord,
 }
 
 impl Requantize {
     /// True if `pmulhrsw` on the high words of sums without a start value gives the results: one half is all
     /// that is added, the shift is 17 to 31, and 32 bits hold the sums.
-    pub(in crate::engine::cpu) fn rounds_high_words(&self) -> bool {
+    pub(in crate::engine::cpu) fn fits_high_words(&self) -> bool {
         HIGH_SHIFTS.contains(&self.shift)
             && self.factor.is_none()
             && self.fits_alone

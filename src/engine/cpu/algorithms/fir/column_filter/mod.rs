@@ -15,7 +15,7 @@ use super::taps::{Fold, Tap, Taps};
 use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::store::requantize::{
-    Divide, HighWordRounding, JoinLimbs, Requantize, offset_and_store,
+    Divide, HighWordRounding, JoinLimbs, Requantize, Rounding, offset_and_store,
 };
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_registers};
 
@@ -44,13 +44,13 @@ pub(super) struct KeptSums<'a> {
 }
 
 /// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next
-/// multiple of [`TILE`]. With `high_words` results are [rounded high words](Requantize::rounds_high_words).
+/// multiple of [`TILE`].
 pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usize>(
     simd: L,
     lines: Lines<'_>,
     taps: Taps<'_>,
     kept: Option<KeptSums<'_>>,
-    (requantize, high_words): (&Requantize, bool),
+    requantize: &Requantize,
     samples: usize,
     out: [&mut [u8]; R],
 ) {
@@ -81,7 +81,7 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
     // Constant conditions: loops that a set never enters are not compiled.
     if const { BYTES == 1 && R == 2 && !has_32_registers::<L>() }
         && lines.limbs == 1
-        && high_words
+        && requantize.rounding == Rounding::HighWord
         && kept.is_none()
     {
         return simd.enter(Rows::<1, 1, 4, R, true>(work));

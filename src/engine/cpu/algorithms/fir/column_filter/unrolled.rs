@@ -10,7 +10,9 @@ use super::Lines;
 use crate::engine::cpu::algorithms::fir::taps::Tap;
 use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::prefetch;
-use crate::engine::cpu::rows::store::requantize::{Divide, HighWordRounding, JoinLimbs, Requantize};
+use crate::engine::cpu::rows::store::requantize::{
+    Divide, HighWordRounding, JoinLimbs, Requantize, Rounding,
+};
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_registers};
 use std::ops::RangeInclusive;
@@ -35,43 +37,117 @@ const fn holds_four_rows<L: Simd>() -> bool {
     has_32_registers::<L>() || !L::FUSED_MULTIPLY_ADD
 }
 
-/// Tap counts for which four rows at a time beat two, for samples of one byte whose results are rounded high
-/// words and for samples of two bytes. Columns: bytes of a sample, limbs, 32 registers, fused multiply-adds,
-/// tap counts.
+/// Columns of which four rows at a time are made, with one kind of vectors.
+struct FourRows {
+    /// Bytes of a sample of the result; with one, results are rounded high words.
+    bytes: usize,
+    limbs: usize,
+    /// True for vectors with 32 registers.
+    many_registers: bool,
+    fused: bool,
+    taps: RangeInclusive<usize>,
+}
+
+/// Where four rows at a time beat two.
 ///
 /// Measured on Zen 3, Zen 5 and Xeons: docs/lab/2026-11-22-cpu-four-output-rows.md and
 /// docs/lab/2026-11-23-cpu-unrolled-loops.md. [`Unrolled::make_four`] has a loop for each.
-const FOUR_ROWS: [(usize, usize, bool, bool, RangeInclusive<usize>); 9] = [
+const FOUR_ROWS: [FourRows; 9] = [
     // More taps than 11 are no faster than the general loop: weights leave no registers.
-    (1, 1, true, true, 2..=11),
-    (1, 1, true, false, 2..=13),
-    (1, 1, false, false, 4..=13),
-    (2, 1, true, true, 4..=8),
-    (2, 1, true, false, 4..=8),
-    (2, 1, false, false, 4..=8),
+    FourRows {
+        bytes: 1,
+        limbs: 1,
+        many_registers: true,
+        fused: true,
+        taps: 2..=11,
+    },
+    FourRows {
+        bytes: 1,
+        limbs: 1,
+        many_registers: true,
+        fused: false,
+        taps: 2..=13,
+    },
+    FourRows {
+        bytes: 1,
+        limbs: 1,
+        many_registers: false,
+        fused: false,
+        taps: 4..=13,
+    },
+    FourRows {
+        bytes: 2,
+        limbs: 1,
+        many_registers: true,
+        fused: true,
+        taps: 4..=8,
+    },
+    FourRows {
+        bytes: 2,
+        limbs: 1,
+        many_registers: true,
+        fused: false,
+        taps: 4..=8,
+    },
+    FourRows {
+        bytes: 2,
+        limbs: 1,
+        many_registers: false,
+        fused: false,
+        taps: 4..=8,
+    },
     // Two limbs have twice as many sums.
-    (2, LIMBS, true, true, 3..=8),
-    (2, LIMBS, true, false, 3..=8),
-    (2, LIMBS, false, false, 7..=13),
+    FourRows {
+        bytes: 2,
+        limbs: LIMBS,
+        many_registers: true,
+        fused: true,
+        taps: 3..=8,
+    },
+    FourRows {
+        bytes: 2,
+        limbs: LIMBS,
+        many_registers: true,
+        fused: false,
+        taps: 3..=8,
+    },
+    FourRows {
+        bytes: 2,
+        limbs: LIMBS,
+        many_registers: false,
+        fused: false,
+        taps: 7..=13,
+    },
 ];
 
-/// True if an unrolled loop makes four rows at a time of a column of `taps` taps in `limbs` limbs, for
-/// samples of `bytes` bytes, whose results are rounded high words if `high_words`. Rows are deinterleaved if
-/// `is_planar`.
-pub(in crate::engine::cpu::algorithms::fir) fn makes_four_rows<L: Simd>(
-    _: L,
-    taps: usize,
-    limbs: usize,
-    (bytes, high_words): (usize, bool),
-    is_planar: bool,
-) -> bool {
-    let (wide, fused) = (has_32_registers::<L>(), L::FUSED_MULTIPLY_ADD);
+/// A column filter that may make four rows at a time.
+pub(in crate::engine::cpu::algorithms::fir) struct ColumnShape {
+    pub(in crate::engine::cpu::algorithms::fir) taps: usize,
+    /// Limbs of a sample of its lines.
+    pub(in crate::engine::cpu::algorithms::fir) limbs: usize,
+    /// Bytes of a sample of the result.
+    pub(in crate::engine::cpu::algorithms::fir) bytes: usize,
+    /// [`Requantize::fits_high_words`].
+    pub(in crate::engine::cpu::algorithms::fir) fits_high_words: bool,
+    /// True if rows are deinterleaved.
+    pub(in crate::engine::cpu::algorithms::fir) is_planar: bool,
+}
+
+/// True if an unrolled loop makes four rows of this column at a time.
+pub(in crate::engine::cpu::algorithms::fir) fn makes_four_rows<L: Simd>(_: L, column: &ColumnShape) -> bool {
+    let &ColumnShape {
+        taps, limbs, bytes, ..
+    } = column;
     // Memory limits the speed of large pictures of several components.
-    let is_memory_bound = bytes == 2 && limbs == LIMBS && fused && is_planar && (5..=6).contains(&taps);
-    let has_loop = |(b, l, w, f, range): &(usize, usize, bool, bool, RangeInclusive<usize>)| {
-        (*b, *l, *w, *f) == (bytes, limbs, wide, fused) && range.contains(&taps)
+    let is_memory_bound =
+        bytes == 2 && limbs == LIMBS && L::FUSED_MULTIPLY_ADD && column.is_planar && (5..=6).contains(&taps);
+    let has_loop = |row: &FourRows| {
+        (row.bytes, row.limbs) == (bytes, limbs)
+            && row.many_registers == has_32_registers::<L>()
+            && row.fused == L::FUSED_MULTIPLY_ADD
+            && row.taps.contains(&taps)
     };
-    (bytes == 2 || high_words) && !is_memory_bound && FOUR_ROWS.iter().any(has_loop)
+    (bytes == 2 || column.fits_high_words) && !is_memory_bound && FOUR_ROWS.iter().any(has_loop)
 }
 
 /// One call of an unrolled loop: two or four output rows.
@@ -84,8 +160,6 @@ pub(in crate::engine::cpu::algorithms::fir) struct Unrolled<'a> {
     pub(in crate::engine::cpu::algorithms::fir) beyond: usize,
     pub(in crate::engine::cpu::algorithms::fir) requantize: &'a Requantize,
     pub(in crate::engine::cpu::algorithms::fir) uniform: UniformRequantize,
-    /// True if results are rounded high words ([`Requantize::rounds_high_words`]).
-    pub(in crate::engine::cpu::algorithms::fir) high_words: bool,
     /// Samples of a row.
     pub(in crate::engine::cpu::algorithms::fir) samples: usize,
 }
@@ -150,7 +224,7 @@ impl Unrolled<'_> {
         } else if self.lines.limbs > 1 {
             // Only samples of two bytes have two limbs.
             self.two_rows::<L, 2, LIMBS, SUMS>(simd, out);
-        } else if BYTES == 1 && self.high_words {
+        } else if BYTES == 1 && self.requantize.rounding == Rounding::HighWord {
             self.two_rows::<L, 1, 1, HIGH_WORDS>(simd, out);
         } else {
             self.two_rows::<L, BYTES, 1, SUMS>(simd, out);
