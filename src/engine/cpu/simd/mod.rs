@@ -45,7 +45,7 @@ impl<P: Plain> IntLoop for Entered<P> {
 /// Runs a loop compiled for these vectors; for `None`, compiled for any machine.
 pub(super) fn run_plain(vectors: Option<Vectors>, plain: impl Plain) {
     match vectors {
-        Some(vectors) => with_simd!(vectors, simd => simd.unfused().enter(Entered(plain))),
+        Some(vectors) => with_simd!(vectors, simd => simd.without_vnni().enter(Entered(plain))),
         None => plain.run(),
     }
 }

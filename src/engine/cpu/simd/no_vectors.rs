@@ -57,11 +57,11 @@ impl Simd for NoVectors {
 
     const REGISTERS: usize = 16;
 
-    const FUSED_MULTIPLY_ADD: bool = false;
+    const HAS_VNNI: bool = false;
 
     const LATENCY_BOUND: bool = false;
 
-    type Unfused = NoVectors;
+    type WithoutVnni = NoVectors;
 
     type Singles = Singles4;
 
@@ -71,7 +71,7 @@ impl Simd for NoVectors {
 
     const NEAR_ROOT_ERROR: f64 = 0.0;
 
-    fn unfused(self) -> NoVectors {
+    fn without_vnni(self) -> NoVectors {
         self
     }
 

@@ -45,15 +45,15 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// Registers that hold vectors.
     const REGISTERS: usize;
 
-    /// True if one instruction multiplies and adds the products to sums.
-    const FUSED_MULTIPLY_ADD: bool;
+    /// True if one instruction multiplies pairs of words and adds the products to sums: VNNI.
+    const HAS_VNNI: bool;
 
     /// True if the latency of multiply-adds limits chains of them, and registers hold enough independent sums
     /// to hide it.
     const LATENCY_BOUND: bool;
 
     /// The same vectors without the instruction that adds products to sums.
-    type Unfused: Simd<V = Self::V>;
+    type WithoutVnni: Simd<V = Self::V>;
 
     /// Vectors of floating-point numbers of 32 bits.
     type Singles: Samples;
@@ -64,8 +64,8 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The cost of Fourier transforms with these.
     const TRANSFORM_TERMS: TransformTerms;
 
-    /// The same proof for loops with few multiply-adds: sets with and without fused ones share their code.
-    fn unfused(self) -> Self::Unfused;
+    /// The same proof for loops with few multiply-adds: sets with and without VNNI share their code.
+    fn without_vnni(self) -> Self::WithoutVnni;
 
     /// The same proof for floating-point numbers of 32 bits.
     fn singles(self) -> Self::Singles;

@@ -84,7 +84,7 @@ impl Recheck {
             tile,
         };
         if let Some(vectors) = self.vectors {
-            with_simd!(vectors, simd => simd.unfused().enter(rechecking));
+            with_simd!(vectors, simd => simd.without_vnni().enter(rechecking));
             return;
         }
         match &self.weights {

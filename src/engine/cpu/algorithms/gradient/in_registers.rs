@@ -269,7 +269,7 @@ impl<M: Make<N, R>, const N: usize, const R: usize> Rows<M::Line> for Loop<M, N,
             out,
             next,
         };
-        with_simd!(self.vectors, simd => simd.unfused().enter(row));
+        with_simd!(self.vectors, simd => simd.without_vnni().enter(row));
     }
 
     fn roots(&self) -> Option<&'static str> {
@@ -566,7 +566,7 @@ pub(super) mod tests {
                 pairs,
                 out: &mut out,
             };
-            with_simd!(vectors, simd => simd.unfused().enter(lengths));
+            with_simd!(vectors, simd => simd.without_vnni().enter(lengths));
             out
         });
         results.collect()

@@ -133,7 +133,7 @@ impl<R: WordRoot, const UNIT: bool> SlopeRows for SlopeLoop<R, UNIT> {
             samples: beside(samples, step, lines[0].len()),
             lines,
         };
-        with_simd!(self.vectors, simd => simd.unfused().enter(row));
+        with_simd!(self.vectors, simd => simd.without_vnni().enter(row));
     }
 
     fn make(
@@ -163,7 +163,7 @@ impl<R: WordRoot, const UNIT: bool> SlopeRows for SlopeLoop<R, UNIT> {
             out,
             next,
         };
-        with_simd!(self.vectors, simd => simd.unfused().enter(row));
+        with_simd!(self.vectors, simd => simd.without_vnni().enter(row));
     }
 
     fn roots(&self) -> &'static str {

@@ -41,7 +41,7 @@ pub(in crate::engine::cpu) struct Planar {
 /// Runs a loop that is compiled for this number of components and these bytes per sample.
 macro_rules! with_form {
     ($channels:expr, $bytes:expr, $work:ident($($argument:expr),*), $simd:expr) => {{
-        let simd = $simd.unfused();
+        let simd = $simd.without_vnni();
         match ($channels, $bytes) {
             (2, 1) => simd.enter_with_bytes($work::<2, 1>($($argument),*)),
             (3, 1) => simd.enter_with_bytes($work::<3, 1>($($argument),*)),
@@ -263,9 +263,9 @@ mod tests {
             together: &mut together,
         };
         if permutes_bytes {
-            simd.unfused().enter_with_bytes(work);
+            simd.without_vnni().enter_with_bytes(work);
         } else {
-            simd.unfused().enter(work);
+            simd.without_vnni().enter(work);
         }
         let sample = |bytes: &[u8], at: usize| match BYTES {
             1 => u16::from(bytes[at]),

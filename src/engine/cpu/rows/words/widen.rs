@@ -96,7 +96,7 @@ pub(in crate::engine::cpu) fn pair_rows<L: Simd>(
     let reach = (rows[0].len() / widening.bytes).next_multiple_of(TILE / 2);
     let limbs = if widening.split_bytes { 2 } else { 1 };
     assert!(rows[0].len() == rows[1].len() && (limbs - 1) * stride + reach <= out.len());
-    let simd = simd.unfused();
+    let simd = simd.without_vnni();
     if widening.bytes == 1 {
         simd.enter(PairRows::<1>(widening, rows, out.as_mut_ptr(), stride));
     } else {
@@ -179,7 +179,7 @@ pub(in crate::engine::cpu) fn load_row<L: Simd>(
     let reach = (row.len() / widening.bytes).next_multiple_of(TILE / 2);
     let limbs = if widening.split_bytes { 2 } else { 1 };
     assert!((limbs - 1) * stride + reach <= out.len());
-    let simd = simd.unfused();
+    let simd = simd.without_vnni();
     if widening.bytes == 1 {
         simd.enter(LoadRow::<1>(widening, row, out.as_mut_ptr(), stride));
     } else {

@@ -153,7 +153,7 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
 
     const REGISTERS: usize = 16;
 
-    const FUSED_MULTIPLY_ADD: bool = VNNI;
+    const HAS_VNNI: bool = VNNI;
 
     // Estimates are off by e = 1.5 x 2^-12; a step leaves 1.5 e^2, and a unit of rounding 2^-24.
     const NEAR_ROOT_ERROR: f64 = 4.5 / (1 << 24) as f64;
@@ -161,7 +161,7 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     // Sixteen registers are too few for a second chain of sums.
     const LATENCY_BOUND: bool = false;
 
-    type Unfused = Avx2<false>;
+    type WithoutVnni = Avx2<false>;
 
     type Singles = Singles8;
 
@@ -173,7 +173,7 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     };
 
     #[inline]
-    fn unfused(self) -> Avx2<false> {
+    fn without_vnni(self) -> Avx2<false> {
         Avx2(())
     }
 

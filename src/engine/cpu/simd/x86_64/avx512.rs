@@ -223,7 +223,7 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
 
     const REGISTERS: usize = 32;
 
-    const FUSED_MULTIPLY_ADD: bool = VNNI;
+    const HAS_VNNI: bool = VNNI;
 
     const DEINTERLEAVES: bool = true;
 
@@ -232,7 +232,7 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
 
     const LATENCY_BOUND: bool = VNNI;
 
-    type Unfused = Avx512<false, VBMI>;
+    type WithoutVnni = Avx512<false, VBMI>;
 
     type Singles = Singles16;
 
@@ -252,7 +252,7 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     };
 
     #[inline]
-    fn unfused(self) -> Avx512<false, VBMI> {
+    fn without_vnni(self) -> Avx512<false, VBMI> {
         Avx512(())
     }
 

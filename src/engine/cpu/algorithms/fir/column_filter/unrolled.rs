@@ -31,10 +31,10 @@ const DIVIDED: u8 = 2;
 /// Most taps of the loops that make two rows: the weights of more do not fit the registers.
 pub(in crate::engine::cpu::algorithms::fir) const MOST: usize = 8;
 
-/// True for vectors with which four rows of a column are faster than two. With 16 registers and fused
-/// multiply-adds no registers are left for weights.
+/// True for vectors with which four rows of a column are faster than two. With 16 registers and VNNI no
+/// registers are left for weights.
 const fn holds_four_rows<L: Simd>() -> bool {
-    has_32_registers::<L>() || !L::FUSED_MULTIPLY_ADD
+    has_32_registers::<L>() || !L::HAS_VNNI
 }
 
 /// Columns of which four rows at a time are made, with one kind of vectors.
@@ -44,7 +44,7 @@ struct FourRows {
     limbs: usize,
     /// True for vectors with 32 registers.
     many_registers: bool,
-    fused: bool,
+    has_vnni: bool,
     taps: RangeInclusive<usize>,
 }
 
@@ -52,72 +52,19 @@ struct FourRows {
 ///
 /// Measured on Zen 3, Zen 5 and Xeons: docs/lab/2026-11-22-cpu-four-output-rows.md and
 /// docs/lab/2026-11-23-cpu-unrolled-loops.md. [`Unrolled::make_four`] has a loop for each.
+#[rustfmt::skip]
 const FOUR_ROWS: [FourRows; 9] = [
     // More taps than 11 are no faster than the general loop: weights leave no registers.
-    FourRows {
-        bytes: 1,
-        limbs: 1,
-        many_registers: true,
-        fused: true,
-        taps: 2..=11,
-    },
-    FourRows {
-        bytes: 1,
-        limbs: 1,
-        many_registers: true,
-        fused: false,
-        taps: 2..=13,
-    },
-    FourRows {
-        bytes: 1,
-        limbs: 1,
-        many_registers: false,
-        fused: false,
-        taps: 4..=13,
-    },
-    FourRows {
-        bytes: 2,
-        limbs: 1,
-        many_registers: true,
-        fused: true,
-        taps: 4..=8,
-    },
-    FourRows {
-        bytes: 2,
-        limbs: 1,
-        many_registers: true,
-        fused: false,
-        taps: 4..=8,
-    },
-    FourRows {
-        bytes: 2,
-        limbs: 1,
-        many_registers: false,
-        fused: false,
-        taps: 4..=8,
-    },
+    FourRows { bytes: 1, limbs: 1, many_registers: true, has_vnni: true, taps: 2..=11 },
+    FourRows { bytes: 1, limbs: 1, many_registers: true, has_vnni: false, taps: 2..=13 },
+    FourRows { bytes: 1, limbs: 1, many_registers: false, has_vnni: false, taps: 4..=13 },
+    FourRows { bytes: 2, limbs: 1, many_registers: true, has_vnni: true, taps: 4..=8 },
+    FourRows { bytes: 2, limbs: 1, many_registers: true, has_vnni: false, taps: 4..=8 },
+    FourRows { bytes: 2, limbs: 1, many_registers: false, has_vnni: false, taps: 4..=8 },
     // Two limbs have twice as many sums.
-    FourRows {
-        bytes: 2,
-        limbs: LIMBS,
-        many_registers: true,
-        fused: true,
-        taps: 3..=8,
-    },
-    FourRows {
-        bytes: 2,
-        limbs: LIMBS,
-        many_registers: true,
-        fused: false,
-        taps: 3..=8,
-    },
-    FourRows {
-        bytes: 2,
-        limbs: LIMBS,
-        many_registers: false,
-        fused: false,
-        taps: 7..=13,
-    },
+    FourRows { bytes: 2, limbs: LIMBS, many_registers: true, has_vnni: true, taps: 3..=8 },
+    FourRows { bytes: 2, limbs: LIMBS, many_registers: true, has_vnni: false, taps: 3..=8 },
+    FourRows { bytes: 2, limbs: LIMBS, many_registers: false, has_vnni: false, taps: 7..=13 },
 ];
 
 /// A column filter that may make four rows at a time.
@@ -140,11 +87,11 @@ pub(in crate::engine::cpu::algorithms::fir) fn makes_four_rows<L: Simd>(_: L, co
     } = column;
     // Memory limits the speed of large pictures of several components.
     let is_memory_bound =
-        bytes == 2 && limbs == LIMBS && L::FUSED_MULTIPLY_ADD && column.is_planar && (5..=6).contains(&taps);
+        bytes == 2 && limbs == LIMBS && L::HAS_VNNI && column.is_planar && (5..=6).contains(&taps);
     let has_loop = |row: &FourRows| {
         (row.bytes, row.limbs) == (bytes, limbs)
             && row.many_registers == has_32_registers::<L>()
-            && row.fused == L::FUSED_MULTIPLY_ADD
+            && row.has_vnni == L::HAS_VNNI
             && row.taps.contains(&taps)
     };
     (bytes == 2 || column.fits_high_words) && !is_memory_bound && FOUR_ROWS.iter().any(has_loop)
@@ -197,10 +144,9 @@ impl UniformRequantize {
                 only(&requantize.high)?
             },
         };
-        // Without fused multiply-adds bytes are rounded after they are packed to words, which saves an
-        // addition.
+        // Without VNNI bytes are rounded after they are packed to words, which saves an addition.
         let rounds_late = requantize.fits_alone && requantize.half() == Some(uniform.start[0]);
-        let is_rounded = uniform.high == 0 && (L::FUSED_MULTIPLY_ADD || rounds_late);
+        let is_rounded = uniform.high == 0 && (L::HAS_VNNI || rounds_late);
         let is_narrow = limbs <= if bytes == 2 { LIMBS } else { 1 };
         let is_made = bytes == 2 || is_rounded && requantize.factor.is_none();
         (is_narrow && is_made).then_some(uniform)
@@ -250,7 +196,7 @@ impl Unrolled<'_> {
             unroll!(taps, [2, 3], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
         } else if BYTES == 2 {
             unroll!(taps, [4, 5, 6, 7, 8], N => self.enter::<L, 2, 1, N, SUMS, 4>(simd, out));
-        } else if const { L::FUSED_MULTIPLY_ADD } || taps < 12 {
+        } else if const { L::HAS_VNNI } || taps < 12 {
             unroll!(taps, [4, 5, 6, 7, 8, 9, 10, 11],
                 N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
         } else {
@@ -341,7 +287,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     /// True if sums are shifted one bit less, and words halved and rounded at the end: sums need no rounding
     /// constant then.
     const fn halves<L: Simd>() -> bool {
-        BYTES == 1 && WAY != HIGH_WORDS && !L::FUSED_MULTIPLY_ADD
+        BYTES == 1 && WAY != HIGH_WORDS && !L::HAS_VNNI
     }
 
     /// True if sums have no start value.

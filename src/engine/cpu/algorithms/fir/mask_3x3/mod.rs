@@ -263,8 +263,8 @@ fn make<L: Simd>(
     };
     assert!((1..=MOST_CHANNELS).contains(&channels));
     match (sums, channels) {
-        (Sums::Words(mask), 1) => simd.unfused().enter(Rows::<_, true>(mask, rows)),
-        (Sums::Words(mask), _) => simd.unfused().enter(Rows::<_, false>(mask, rows)),
+        (Sums::Words(mask), 1) => simd.without_vnni().enter(Rows::<_, true>(mask, rows)),
+        (Sums::Words(mask), _) => simd.without_vnni().enter(Rows::<_, false>(mask, rows)),
         (Sums::Numbers(mask), 1) => simd.enter(Rows::<_, true>(mask, rows)),
         (Sums::Numbers(mask), _) => simd.enter(Rows::<_, false>(mask, rows)),
     }

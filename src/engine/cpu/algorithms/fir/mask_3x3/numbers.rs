@@ -27,17 +27,13 @@ impl<T: Copy> NumberConstants<T> {
     #[inline(always)]
     pub(super) fn new<L: Simd<V = T>>(simd: L, mask: SymmetricMask) -> NumberConstants<T> {
         let both = |word: i32| simd.splat(word << 16 | word);
-        let start = if L::FUSED_MULTIPLY_ADD {
-            1 << (mask.shift - 1)
-        } else {
-            0
-        };
+        let start = if L::HAS_VNNI { 1 << (mask.shift - 1) } else { 0 };
         NumberConstants {
             outer: simd.splat(pack(mask.outer[0].into(), mask.outer[1].into())),
             middle: simd.splat(pack(mask.middle[0].into(), mask.middle[1].into())),
             low: both(255),
             start: simd.splat(start),
-            shift: simd.splat(mask.shift as i32 - i32::from(!L::FUSED_MULTIPLY_ADD)),
+            shift: simd.splat(mask.shift as i32 - i32::from(!L::HAS_VNNI)),
             half: both(1 << 14),
         }
     }
@@ -78,7 +74,7 @@ impl<V: Copy> Step<V> for NumberConstants<V> {
                 let mut done = [start; 2];
                 for k in 0..2 {
                     let pair = pairs[odd][k];
-                    let [last, next, first] = if L::FUSED_MULTIPLY_ADD {
+                    let [last, next, first] = if L::HAS_VNNI {
                         [
                             simd.multiply_add(sums[0][odd][k], pair, outer),
                             simd.multiply_add(sums[1][odd][k], pair, middle),
@@ -97,7 +93,7 @@ impl<V: Copy> Step<V> for NumberConstants<V> {
                     done[k] = simd.shift_down(last, shift);
                 }
                 words[odd] = simd.pack_words(done[0], done[1]);
-                if !L::FUSED_MULTIPLY_ADD {
+                if !L::HAS_VNNI {
                     words[odd] = simd.multiply_round_words(words[odd], half);
                 }
             }

@@ -40,7 +40,7 @@ enum Terms {
 const fn most_taps<L: Simd>() -> usize {
     if has_32_registers::<L>() {
         13
-    } else if L::FUSED_MULTIPLY_ADD {
+    } else if L::HAS_VNNI {
         5
     } else {
         8
@@ -142,12 +142,12 @@ impl UnrolledRow {
     }
 }
 
-/// True if the loops round as the filter asks. With fused multiply-adds any start value is free. Otherwise
+/// True if the loops round as the filter asks. With VNNI any start value is free. Otherwise
 /// sums have none: they are shifted one bit less, and the mean of a word and 0, halves up, rounds it. That
 /// needs a start value of one half, and weights that are not negative.
 fn rounds_late<L: Simd>(pass: &RowFilter, weights: &[i32]) -> bool {
     let is_half = pass.start == 1 << (pass.shift - 1);
-    L::FUSED_MULTIPLY_ADD || (is_half && weights.iter().all(|pair| *pair >= 0 && pair & 0x8000 == 0))
+    L::HAS_VNNI || (is_half && weights.iter().all(|pair| *pair >= 0 && pair & 0x8000 == 0))
 }
 
 /// The number of weights of a folded row, and the words from a pixel to the next; `None` if the terms are not
@@ -226,9 +226,9 @@ struct PairRounding<T> {
 impl<T: Copy> PairRounding<T> {
     #[inline(always)]
     fn new<L: Simd<V = T>>(simd: L, pass: &UnrolledRow) -> PairRounding<T> {
-        let down = pass.shift as i32 - i32::from(!L::FUSED_MULTIPLY_ADD);
+        let down = pass.shift as i32 - i32::from(!L::HAS_VNNI);
         PairRounding {
-            start: simd.splat(if L::FUSED_MULTIPLY_ADD { pass.start } else { 0 }),
+            start: simd.splat(if L::HAS_VNNI { pass.start } else { 0 }),
             down: simd.splat(down),
             up: simd.splat(16 - down),
             zero: simd.splat(0),
@@ -239,7 +239,7 @@ impl<T: Copy> PairRounding<T> {
     #[inline(always)]
     fn pairs<L: Simd<V = T>>(&self, simd: L, [upper, lower]: [T; 2]) -> T {
         let pairs = simd.merge(simd.shift_down(upper, self.down), simd.shift_up(lower, self.up));
-        if L::FUSED_MULTIPLY_ADD {
+        if L::HAS_VNNI {
             pairs
         } else {
             simd.average_words(pairs, self.zero)
@@ -247,10 +247,10 @@ impl<T: Copy> PairRounding<T> {
     }
 }
 
-/// Adds a product to `sum`. Without fused multiply-adds the first product needs no addition.
+/// Adds a product to `sum`. Without VNNI the first product needs no addition.
 #[inline(always)]
 fn add_product<L: Simd>(simd: L, is_first: bool, sum: L::V, pairs: L::V, weights: L::V) -> L::V {
-    if is_first && !L::FUSED_MULTIPLY_ADD {
+    if is_first && !L::HAS_VNNI {
         simd.multiply(pairs, weights)
     } else {
         simd.multiply_add(sum, pairs, weights)
