@@ -5,7 +5,7 @@
 //!   | Vectors::of    the proof that this machine has it
 //! Vectors            AVX2, AVX-512, each with or without VNNI
 //!   | with_simd!     an expression, compiled once for each
-//! L: Simd            what a loop is generic over: load, multiply_add, ... (vector.rs)
+//! L: Simd            what a loop is generic over: load, add_dot_i16, ... (vector.rs)
 //!   | enter          the loop, compiled with the instructions of the set
 //! IntLoop::run
 //! ```

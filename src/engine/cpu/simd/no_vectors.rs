@@ -104,95 +104,95 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
-    fn add(self, _: Self::V, _: Self::V) -> Self::V {
+    fn add_i32(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn sub_numbers(self, _: Self::V, _: Self::V) -> Self::V {
+    fn sub_i32(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn add_words(self, _: Self::V, _: Self::V) -> Self::V {
+    fn add_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn add_bytes(self, _: Self::V, _: Self::V) -> Self::V {
+    fn add_i8(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn earlier_words<const N: usize>(self, _: Self::V, _: Self::V) -> Self::V {
+    fn earlier_i16<const N: usize>(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn multiply_high_signed_words(self, _: Self::V, _: Self::V) -> Self::V {
+    fn multiply_high_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn sub_words(self, _: Self::V, _: Self::V) -> Self::V {
+    fn sub_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn multiply_words(self, _: Self::V, _: Self::V) -> Self::V {
+    fn multiply_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn min_words(self, _: Self::V, _: Self::V) -> Self::V {
+    fn min_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn max_words(self, _: Self::V, _: Self::V) -> Self::V {
+    fn max_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn multiply_round_words(self, _: Self::V, _: Self::V) -> Self::V {
+    fn multiply_round_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn multiply_high_words(self, _: Self::V, _: Self::V) -> Self::V {
+    fn multiply_high_u16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn multiply_high_numbers(self, _: Self::V, _: Self::V) -> Self::V {
+    fn multiply_high_u32(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn add_pairs(self, _: Self::V, _: Self::V) -> Self::V {
+    fn add_pairs_u8(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn average_words(self, _: Self::V, _: Self::V) -> Self::V {
+    fn average_u16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn running_sums<const C: usize>(self, _: Self::V, _: Self::V) -> [Self::V; 2] {
+    fn running_sums_i16<const C: usize>(self, _: Self::V, _: Self::V) -> [Self::V; 2] {
         match self.0 {}
     }
 
-    fn shift_words_down(self, _: Self::V, _: u32) -> Self::V {
+    fn shift_right_u16(self, _: Self::V, _: u32) -> Self::V {
         match self.0 {}
     }
 
-    fn shift_words_up(self, _: Self::V, _: u32) -> Self::V {
+    fn shift_left_i16(self, _: Self::V, _: u32) -> Self::V {
         match self.0 {}
     }
 
-    fn multiply_add(self, _: Self::V, _: Self::V, _: Self::V) -> Self::V {
+    fn add_dot_i16(self, _: Self::V, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn multiply(self, _: Self::V, _: Self::V) -> Self::V {
+    fn dot_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn multiply_numbers(self, _: Self::V, _: Self::V) -> Self::V {
+    fn multiply_i32(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn min_numbers(self, _: Self::V, _: Self::V) -> Self::V {
+    fn min_i32(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn max_numbers(self, _: Self::V, _: Self::V) -> Self::V {
+    fn max_i32(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
@@ -212,19 +212,19 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
-    fn count_words_above(self, _: Self::V, _: Self::V, _: Self::V) -> Self::V {
+    fn count_above_i16(self, _: Self::V, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn count_numbers_above(self, _: Self::V, _: Self::V, _: Self::V) -> Self::V {
+    fn count_above_i32(self, _: Self::V, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn shift_down(self, _: Self::V, _: Self::V) -> Self::V {
+    fn shift_right_i32(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn shift_up(self, _: Self::V, _: Self::V) -> Self::V {
+    fn shift_left_i32(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
@@ -236,15 +236,15 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
-    fn merge(self, _: Self::V, _: Self::V) -> Self::V {
+    fn merge_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 
-    fn interleave_words(self, _: Self::V, _: Self::V) -> [Self::V; 2] {
+    fn interleave_i16(self, _: Self::V, _: Self::V) -> [Self::V; 2] {
         match self.0 {}
     }
 
-    fn pack_words(self, _: Self::V, _: Self::V) -> Self::V {
+    fn pack_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
 

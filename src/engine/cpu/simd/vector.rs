@@ -12,7 +12,7 @@ use super::float::{Exact, Samples, TransformTerms};
 pub(in crate::engine::cpu) enum Order {
     /// One after the other.
     Plain,
-    /// The order of [`Simd::interleave_words`]: sixteen bytes of the first vector, then sixteen of the second
+    /// The order of [`Simd::interleave_i16`]: sixteen bytes of the first vector, then sixteen of the second
     /// hold eight samples in order.
     Interleaved,
     /// Even samples in the first vector, odd ones in the second.
@@ -34,7 +34,8 @@ impl Order {
 }
 
 /// A set of vector instructions, and the proof that this machine has it. A vector holds [`Simd::LANES`]
-/// numbers of 32 bits, or twice as many *words* of 16 bits.
+/// numbers of 32 bits, or twice as many *words* of 16 bits. Arithmetic is named by the element that
+/// it works on, as in `add_i16`.
 pub(in crate::engine::cpu) trait Simd: Copy {
     /// A vector.
     type V: Copy;
@@ -52,6 +53,15 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// to hide it.
     const LATENCY_BOUND: bool;
 
+    /// True if deinterleaving rows pays, which needs permutations across the whole vector.
+    const DEINTERLEAVES: bool = false;
+
+    /// The largest part by which the roots of [`Simd::near_roots`] are off.
+    const NEAR_ROOT_ERROR: f64;
+
+    /// The cost of Fourier transforms with [`Simd::Singles`] and [`Simd::Doubles`].
+    const TRANSFORM_TERMS: TransformTerms;
+
     /// The same vectors without the instruction that adds products to sums.
     type WithoutVnni: Simd<V = Self::V>;
 
@@ -61,9 +71,6 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// Vectors of floating-point numbers of 64 bits.
     type Doubles: Exact;
 
-    /// The cost of Fourier transforms with these.
-    const TRANSFORM_TERMS: TransformTerms;
-
     /// The same proof for loops with few multiply-adds: sets with and without VNNI share their code.
     fn without_vnni(self) -> Self::WithoutVnni;
 
@@ -72,12 +79,6 @@ pub(in crate::engine::cpu) trait Simd: Copy {
 
     /// The same proof for floating-point numbers of 64 bits.
     fn doubles(self) -> Self::Doubles;
-
-    /// True if deinterleaving rows pays, which needs permutations across the whole vector.
-    const DEINTERLEAVES: bool = false;
-
-    /// The largest part by which the roots of [`Simd::near_roots`] are off.
-    const NEAR_ROOT_ERROR: f64;
 
     /// Runs a loop, compiled for this set.
     fn enter<W: IntLoop>(self, work: W);
@@ -107,74 +108,74 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     fn prefetch<T>(self, at: *const T);
 
     /// Sums of numbers.
-    fn add(self, a: Self::V, b: Self::V) -> Self::V;
+    fn add_i32(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// Differences of numbers.
-    fn sub_numbers(self, a: Self::V, b: Self::V) -> Self::V;
+    fn sub_i32(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// Sums of words.
-    fn add_words(self, a: Self::V, b: Self::V) -> Self::V;
+    fn add_i16(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// Sums of bytes.
-    fn add_bytes(self, a: Self::V, b: Self::V) -> Self::V;
+    fn add_i8(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The words `N` (1 or 2) places before each of `words`, which follow those of `before`.
-    fn earlier_words<const N: usize>(self, before: Self::V, words: Self::V) -> Self::V;
+    fn earlier_i16<const N: usize>(self, before: Self::V, words: Self::V) -> Self::V;
 
     /// Differences of words.
-    fn sub_words(self, a: Self::V, b: Self::V) -> Self::V;
+    fn sub_i16(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The low words of the products of words.
-    fn multiply_words(self, a: Self::V, b: Self::V) -> Self::V;
+    fn multiply_i16(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The smaller of words with sign.
-    fn min_words(self, a: Self::V, b: Self::V) -> Self::V;
+    fn min_i16(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The larger of words with sign.
-    fn max_words(self, a: Self::V, b: Self::V) -> Self::V;
+    fn max_i16(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The products of words, divided by 2^15 and rounded, halves up.
-    fn multiply_round_words(self, a: Self::V, b: Self::V) -> Self::V;
+    fn multiply_round_i16(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The high words of the products of words without sign.
-    fn multiply_high_words(self, a: Self::V, b: Self::V) -> Self::V;
+    fn multiply_high_u16(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The high words of the products of words with sign.
-    fn multiply_high_signed_words(self, a: Self::V, b: Self::V) -> Self::V;
+    fn multiply_high_i16(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The high halves of the products of numbers without sign.
-    fn multiply_high_numbers(self, a: Self::V, b: Self::V) -> Self::V;
+    fn multiply_high_u32(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The sums of pairs of bytes without sign, where `ones` has 1 in every byte.
-    fn add_pairs(self, bytes: Self::V, ones: Self::V) -> Self::V;
+    fn add_pairs_u8(self, bytes: Self::V, ones: Self::V) -> Self::V;
 
     /// The means of words without sign, halves up.
-    fn average_words(self, a: Self::V, b: Self::V) -> Self::V;
+    fn average_u16(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// Prefix sums: each word plus all words before it at a distance that is a multiple of `C` (1 to 4), plus
     /// the word of `before` at its place. Also returns `before` for the next vector.
-    fn running_sums<const C: usize>(self, words: Self::V, before: Self::V) -> [Self::V; 2];
+    fn running_sums_i16<const C: usize>(self, words: Self::V, before: Self::V) -> [Self::V; 2];
 
     /// Words without sign, shifted down.
-    fn shift_words_down(self, a: Self::V, by: u32) -> Self::V;
+    fn shift_right_u16(self, a: Self::V, by: u32) -> Self::V;
 
     /// Words, shifted up.
-    fn shift_words_up(self, a: Self::V, by: u32) -> Self::V;
+    fn shift_left_i16(self, a: Self::V, by: u32) -> Self::V;
 
     /// `sum + low x low + high x high`: each number's two words, times the weight's two words, added up.
-    fn multiply_add(self, sum: Self::V, pairs: Self::V, weights: Self::V) -> Self::V;
+    fn add_dot_i16(self, sum: Self::V, pairs: Self::V, weights: Self::V) -> Self::V;
 
     /// `low x low + high x high`, without a sum.
-    fn multiply(self, pairs: Self::V, weights: Self::V) -> Self::V;
+    fn dot_i16(self, pairs: Self::V, weights: Self::V) -> Self::V;
 
     /// The low halves of the products of numbers.
-    fn multiply_numbers(self, a: Self::V, b: Self::V) -> Self::V;
+    fn multiply_i32(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The smaller of numbers with sign.
-    fn min_numbers(self, a: Self::V, b: Self::V) -> Self::V;
+    fn min_i32(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The larger of numbers with sign.
-    fn max_numbers(self, a: Self::V, b: Self::V) -> Self::V;
+    fn max_i32(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The roots of numbers that are at least 0, times `factor` if there is one, rounded to nearest, halves
     /// to even. The conversion to 32-bit floating point and each further step are rounded by IEEE 754.
@@ -194,16 +195,16 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     fn lengths_below(self, a: Self::V, b: Self::V, factor: Option<f32>) -> Self::V;
 
     /// Words of `count`, and one more where the word of `a` is above that of `b`, both with sign.
-    fn count_words_above(self, count: Self::V, a: Self::V, b: Self::V) -> Self::V;
+    fn count_above_i16(self, count: Self::V, a: Self::V, b: Self::V) -> Self::V;
 
     /// The same for numbers.
-    fn count_numbers_above(self, count: Self::V, a: Self::V, b: Self::V) -> Self::V;
+    fn count_above_i32(self, count: Self::V, a: Self::V, b: Self::V) -> Self::V;
 
     /// Numbers, shifted down with their sign.
-    fn shift_down(self, a: Self::V, by: Self::V) -> Self::V;
+    fn shift_right_i32(self, a: Self::V, by: Self::V) -> Self::V;
 
     /// Numbers, shifted up.
-    fn shift_up(self, a: Self::V, by: Self::V) -> Self::V;
+    fn shift_left_i32(self, a: Self::V, by: Self::V) -> Self::V;
 
     /// Bitwise and.
     fn and(self, a: Self::V, b: Self::V) -> Self::V;
@@ -212,10 +213,10 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     fn xor(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// The low words of `low` and the high words of `high`.
-    fn merge(self, low: Self::V, high: Self::V) -> Self::V;
+    fn merge_i16(self, low: Self::V, high: Self::V) -> Self::V;
 
     /// The words of `a` and `b` as pairs, in [`Order::Interleaved`].
-    fn interleave_words(self, a: Self::V, b: Self::V) -> [Self::V; 2];
+    fn interleave_i16(self, a: Self::V, b: Self::V) -> [Self::V; 2];
 
     /// Reads twice [`Simd::LANES`] pixels of `C` (2 to 4) components of `BYTES` bytes, and returns a vector
     /// of words of each component. Only for sets with [`Simd::DEINTERLEAVES`].
@@ -234,8 +235,8 @@ pub(in crate::engine::cpu) trait Simd: Copy {
         unreachable!("components stay interleaved in such vectors");
     }
 
-    /// Numbers as words, clamped, of two vectors in the order of [`Simd::interleave_words`].
-    fn pack_words(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Numbers as words, clamped, of two vectors in the order of [`Simd::interleave_i16`].
+    fn pack_i16(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// As many bytes as a vector has words, as words.
     ///
@@ -261,14 +262,14 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// `N` times [`Simd::LANES`] bytes are writable at `to`.
     unsafe fn store_bytes<const N: usize>(self, values: [Self::V; N], order: Order, to: *mut u8);
 
-    /// Clamps words to bytes and writes them. [`Simd::pack_words`] has made the words from four vectors of
+    /// Clamps words to bytes and writes them. [`Simd::pack_i16`] has made the words from four vectors of
     /// numbers in `order`; words from [`Order::Interleaved`] are in order.
     ///
     /// # Safety
     /// Four times [`Simd::LANES`] bytes are writable at `to`.
     unsafe fn store_packed(self, words: [Self::V; 2], order: Order, to: *mut u8);
 
-    /// The same for words that [`Simd::merge`] has made from the numbers of one vector and of the next.
+    /// The same for words that [`Simd::merge_i16`] has made from the numbers of one vector and of the next.
     ///
     /// # Safety
     /// Four times [`Simd::LANES`] bytes are writable at `to`.

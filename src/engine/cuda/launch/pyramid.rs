@@ -16,8 +16,8 @@ pub(super) struct PyramidPass<'a> {
     pub(super) to: &'a DevicePlanes,
 }
 
-/// Calls `launch` for each pass, in order, with its kernel. They write two scratch pictures by turns, and the last the
-/// result.
+/// Calls `launch` for each pass, in order, with its kernel. They write two scratch pictures by turns, and the
+/// last the result.
 pub(super) fn for_each_pass<'a, Kernel>(
     kernels: &[Kernel],
     grid: PyramidGrid,

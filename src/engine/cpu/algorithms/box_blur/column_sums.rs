@@ -152,12 +152,12 @@ impl Change<'_> {
         unsafe {
             let (more, less) = (simd.load(entering), simd.load(leaving));
             let changes = [
-                simd.sub_words(simd.and(more, low), simd.and(less, low)),
-                simd.sub_words(simd.shift_words_down(more, 8), simd.shift_words_down(less, 8)),
+                simd.sub_i16(simd.and(more, low), simd.and(less, low)),
+                simd.sub_i16(simd.shift_right_u16(more, 8), simd.shift_right_u16(less, 8)),
             ];
             for odd in 0..2 {
                 let kept = self.sums[odd].add(x / 2);
-                simd.store(kept, simd.add_words(simd.load(kept), changes[odd]));
+                simd.store(kept, simd.add_i16(simd.load(kept), changes[odd]));
             }
         }
     }
@@ -231,10 +231,10 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
                 // SAFETY: the place is within the mask's reach of the step's columns, whose sums are
                 // readable.
                 let sums = unsafe { self.load(simd, half, x, place.div_euclid(2)) };
-                values[odd] = simd.add_words(values[odd], sums);
+                values[odd] = simd.add_i16(values[odd], sums);
             }
-            let product = simd.multiply_high_words(values[odd], c.factor);
-            values[odd] = simd.shift_words_down(product, self.scale.down);
+            let product = simd.multiply_high_u16(values[odd], c.factor);
+            values[odd] = simd.shift_right_u16(product, self.scale.down);
         }
         values
     }
@@ -250,7 +250,7 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
         // writable at `to`, as this function requires.
         unsafe {
             let [even, odd] = self.results(simd, c, x);
-            simd.store(to, simd.xor(even, simd.shift_words_up(odd, 8)));
+            simd.store(to, simd.xor(even, simd.shift_left_i16(odd, 8)));
         }
     }
 }

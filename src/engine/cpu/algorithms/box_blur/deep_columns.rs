@@ -268,7 +268,7 @@ impl<const FACTOR: bool> Divided<'_, FACTOR> {
             let mut from = main.as_ptr().add(x);
             for _ in 0..*count {
                 for v in 0..4 {
-                    sums[v] = simd.add(sums[v], simd.load(from.add(v * L::LANES)));
+                    sums[v] = simd.add_i32(sums[v], simd.load(from.add(v * L::LANES)));
                 }
                 from = from.wrapping_add(*step);
             }
@@ -276,9 +276,9 @@ impl<const FACTOR: bool> Divided<'_, FACTOR> {
                 for v in 0..4 {
                     let one = simd.load(one.as_ptr().add(x + v * L::LANES));
                     sums[v] = if *sign > 0 {
-                        simd.add(sums[v], one)
+                        simd.add_i32(sums[v], one)
                     } else {
-                        simd.sub_numbers(sums[v], one)
+                        simd.sub_i32(sums[v], one)
                     };
                 }
             }
@@ -286,7 +286,7 @@ impl<const FACTOR: bool> Divided<'_, FACTOR> {
                 sums[v] = if FACTOR {
                     divide.of(simd, sums[v])
                 } else {
-                    simd.shift_down(sums[v], simd.splat(requantize.shift as i32))
+                    simd.shift_right_i32(sums[v], simd.splat(requantize.shift as i32))
                 };
             }
             offset_and_store::<L, 2, 4>(simd, sums, requantize, 0, Order::Plain, to);

@@ -216,14 +216,14 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
             // SAFETY: 4 LANES bytes are readable from two bytes before `from` on, and from two after it.
             let [first, middle, last] = unsafe { [simd.load(first), simd.load(middle), simd.load(last)] };
             // Both windows include the middle pair.
-            let pair = simd.add_pairs(middle, c.ones);
-            let (before, after) = (simd.shift_words_down(first, 8), simd.and(last, c.low));
+            let pair = simd.add_pairs_u8(middle, c.ones);
+            let (before, after) = (simd.shift_right_u16(first, 8), simd.and(last, c.low));
             if SIZE == LARGEST {
-                let (first, last) = (simd.add_pairs(first, c.ones), simd.add_pairs(last, c.ones));
-                let even = simd.add_words(simd.add_words(first, pair), after);
-                return [even, simd.add_words(simd.add_words(pair, last), before)];
+                let (first, last) = (simd.add_pairs_u8(first, c.ones), simd.add_pairs_u8(last, c.ones));
+                let even = simd.add_i16(simd.add_i16(first, pair), after);
+                return [even, simd.add_i16(simd.add_i16(pair, last), before)];
             }
-            return [simd.add_words(before, pair), simd.add_words(pair, after)];
+            return [simd.add_i16(before, pair), simd.add_i16(pair, after)];
         }
         let mut sums = [c.low; 2];
         for k in 0..SIZE {
@@ -231,12 +231,12 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
             // SAFETY: TILE bytes before `from` and after the step are readable, and the place is at most 8
             // bytes away.
             let bytes = unsafe { simd.load(from.offset(place)) };
-            let halves = [simd.and(bytes, c.low), simd.shift_words_down(bytes, 8)];
+            let halves = [simd.and(bytes, c.low), simd.shift_right_u16(bytes, 8)];
             for odd in 0..2 {
                 sums[odd] = if k == 0 {
                     halves[odd]
                 } else {
-                    simd.add_words(sums[odd], halves[odd])
+                    simd.add_i16(sums[odd], halves[odd])
                 };
             }
         }
@@ -259,18 +259,18 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
                     // what lies between.
                     rows[$k] = unsafe { Self::along(simd, c, self.from[$k].as_ptr().add(TILE + x)) };
                     for odd in 0..2 {
-                        sums[odd] = simd.add_words(sums[odd], rows[$k][odd]);
+                        sums[odd] = simd.add_i16(sums[odd], rows[$k][odd]);
                     }
                     if $k + 1 >= SIZE {
                         let row = $k + 1 - SIZE;
-                        let even = simd.multiply_high_words(sums[0], c.factor);
-                        let odd = simd.multiply_high_words(sums[1], c.factor);
-                        let even = simd.shift_words_down(even, self.scale.down);
-                        let odd = simd.and(simd.shift_words_up(odd, 8 - self.scale.down), c.high);
+                        let even = simd.multiply_high_u16(sums[0], c.factor);
+                        let odd = simd.multiply_high_u16(sums[1], c.factor);
+                        let even = simd.shift_right_u16(even, self.scale.down);
+                        let odd = simd.and(simd.shift_left_i16(odd, 8 - self.scale.down), c.high);
                         // SAFETY: 4 LANES bytes are writable at each of `to`.
                         unsafe { simd.store(to[row], simd.xor(even, odd)) };
                         for odd in 0..2 {
-                            sums[odd] = simd.sub_words(sums[odd], rows[row][odd]);
+                            sums[odd] = simd.sub_i16(sums[odd], rows[row][odd]);
                         }
                     }
                 })*

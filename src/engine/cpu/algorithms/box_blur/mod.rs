@@ -142,7 +142,9 @@ impl PlaneFilter for BoxBlur {
         scratch: &mut scratch::Scratch,
     ) {
         let scratch = scratch.of();
-        with_simd!(self.vectors, simd => self.convolve_with(simd.without_vnni(), picture, layout, strip, scratch));
+        with_simd!(self.vectors, simd => {
+            self.convolve_with(simd.without_vnni(), picture, layout, strip, scratch);
+        });
     }
 }
 

@@ -303,25 +303,25 @@ impl<const COLUMNS: usize> Change<'_, COLUMNS> {
             let at = elements(self.lines, x / 2);
             let (more, less) = (simd.load(from[0]), simd.load(from[1]));
             let mut columns = [
-                simd.sub_words(simd.and(more, low), simd.and(less, low)),
-                simd.sub_words(simd.shift_words_down(more, 8), simd.shift_words_down(less, 8)),
+                simd.sub_i16(simd.and(more, low), simd.and(less, low)),
+                simd.sub_i16(simd.shift_right_u16(more, 8), simd.shift_right_u16(less, 8)),
             ];
             for odd in 0..2 {
                 if COLUMNS <= MOST_IN_WORDS {
-                    columns[odd] = simd.add_words(columns[odd], simd.load(at[odd]));
+                    columns[odd] = simd.add_i16(columns[odd], simd.load(at[odd]));
                 }
                 simd.store(at[odd], columns[odd]);
             }
-            let pairs = simd.add_words(columns[0], columns[1]);
+            let pairs = simd.add_i16(columns[0], columns[1]);
             if Self::HAS_PAIRS {
                 simd.store(at[PAIRS], pairs);
             }
             if Self::GROUP > 1 {
-                let twos = simd.add_words(pairs, simd.earlier_words::<1>(before[0], pairs));
+                let twos = simd.add_i16(pairs, simd.earlier_i16::<1>(before[0], pairs));
                 let group = if Self::GROUP == 2 {
                     twos
                 } else {
-                    simd.add_words(twos, simd.earlier_words::<2>(before[1], twos))
+                    simd.add_i16(twos, simd.earlier_i16::<2>(before[1], twos))
                 };
                 simd.store(at[GROUPS], group);
                 *before = [pairs, twos];
@@ -429,13 +429,13 @@ impl<const COLUMNS: usize> Make<'_, COLUMNS> {
             let mut sum = self.load(simd, line, x, first + group as isize - 1);
             for k in 1..groups {
                 let last = (group * (k + 1) - 1) as isize;
-                sum = simd.add_words(sum, self.load(simd, line, x, first + last));
+                sum = simd.add_i16(sum, self.load(simd, line, x, first + last));
             }
             for k in groups * group..all {
-                sum = simd.add_words(sum, self.load(simd, PAIRS, x, first + k as isize));
+                sum = simd.add_i16(sum, self.load(simd, PAIRS, x, first + k as isize));
             }
             if groups * group > all {
-                sum = simd.sub_words(sum, self.load(simd, PAIRS, x, first + all as isize));
+                sum = simd.sub_i16(sum, self.load(simd, PAIRS, x, first + all as isize));
             }
             sum
         }
@@ -453,14 +453,14 @@ impl<const COLUMNS: usize> Make<'_, COLUMNS> {
                 let half = (Self::REACH + 1) / 2;
                 let common = self.pairs(simd, x, 1 - half);
                 return [
-                    simd.add_words(common, self.load(simd, ODD, x, -half)),
-                    simd.add_words(common, self.load(simd, EVEN, x, half)),
+                    simd.add_i16(common, self.load(simd, ODD, x, -half)),
+                    simd.add_i16(common, self.load(simd, EVEN, x, half)),
                 ];
             }
             let half = Self::REACH / 2;
-            let even = simd.add_words(self.pairs(simd, x, -half), self.load(simd, EVEN, x, half));
-            let common = simd.sub_words(even, self.load(simd, EVEN, x, -half));
-            [even, simd.add_words(common, self.load(simd, ODD, x, half))]
+            let even = simd.add_i16(self.pairs(simd, x, -half), self.load(simd, EVEN, x, half));
+            let common = simd.sub_i16(even, self.load(simd, EVEN, x, -half));
+            [even, simd.add_i16(common, self.load(simd, ODD, x, half))]
         }
     }
 
@@ -476,23 +476,23 @@ impl<const COLUMNS: usize> Make<'_, COLUMNS> {
             let mut values = self.windows(simd, x);
             if COLUMNS <= MOST_IN_WORDS {
                 for odd in 0..2 {
-                    let product = simd.multiply_high_words(simd.add_words(values[odd], c.add), c.factor);
-                    values[odd] = simd.shift_words_down(product, c.down);
+                    let product = simd.multiply_high_u16(simd.add_i16(values[odd], c.add), c.factor);
+                    values[odd] = simd.shift_right_u16(product, c.down);
                 }
-                return simd.store(to, simd.xor(values[0], simd.shift_words_up(values[1], 8)));
+                return simd.store(to, simd.xor(values[0], simd.shift_left_i16(values[1], 8)));
             }
             for odd in 0..2 {
                 let kept = self.remainders[odd].add(x / 2);
-                let value = simd.add_words(simd.load(kept), values[odd]);
-                let product = simd.multiply_high_signed_words(value, c.factor);
-                values[odd] = simd.multiply_round_words(product, c.down_factor);
+                let value = simd.add_i16(simd.load(kept), values[odd]);
+                let product = simd.multiply_high_i16(value, c.factor);
+                values[odd] = simd.multiply_round_i16(product, c.down_factor);
                 simd.store(
                     kept,
-                    simd.sub_words(value, simd.multiply_words(values[odd], c.divisor)),
+                    simd.sub_i16(value, simd.multiply_i16(values[odd], c.divisor)),
                 );
             }
-            let changes = simd.xor(simd.and(values[0], c.low), simd.shift_words_up(values[1], 8));
-            simd.store(to, simd.add_bytes(simd.load(above), changes));
+            let changes = simd.xor(simd.and(values[0], c.low), simd.shift_left_i16(values[1], 8));
+            simd.store(to, simd.add_i8(simd.load(above), changes));
         }
     }
 }

@@ -242,7 +242,7 @@ impl<const C: usize> IntLoop for AddAlong<'_, C> {
         {
             // SAFETY: `words` and `out` are chunks of 2 LANES words.
             unsafe {
-                let [sums, next] = simd.running_sums::<C>(simd.load(words.as_ptr()), before);
+                let [sums, next] = simd.running_sums_i16::<C>(simd.load(words.as_ptr()), before);
                 simd.store(out.as_mut_ptr(), sums);
                 before = next;
             }
@@ -257,7 +257,7 @@ pub(super) unsafe fn add_steps<L: Simd, const COUNT: usize>(simd: L, from: *cons
     unsafe {
         let mut sum = simd.load(from);
         for k in 1..COUNT {
-            sum = simd.add_words(sum, simd.load(from.add(k * step)));
+            sum = simd.add_i16(sum, simd.load(from.add(k * step)));
         }
         sum
     }

@@ -211,12 +211,12 @@ impl Row {
         unsafe {
             let mut sum = add_steps::<L, COUNT>(simd, self.words.add(x), self.step);
             if SIGN > 0 {
-                sum = simd.add_words(sum, simd.load(self.more.add(x)));
+                sum = simd.add_i16(sum, simd.load(self.more.add(x)));
             } else if SIGN < 0 {
-                sum = simd.sub_words(sum, simd.load(self.more.add(x)));
+                sum = simd.sub_i16(sum, simd.load(self.more.add(x)));
             }
             let line = self.ring.add(self.at + x);
-            let change = simd.sub_words(sum, simd.load(line));
+            let change = simd.sub_i16(sum, simd.load(line));
             simd.store(line, sum);
             Entering { change }
         }
@@ -354,10 +354,10 @@ impl WindowRequantize for Scaled {
         unsafe {
             for v in 0..2 {
                 let kept = self.sums.add(x + v * 2 * L::LANES);
-                let sum = simd.add_words(simd.load(kept), entering[v].change);
+                let sum = simd.add_i16(simd.load(kept), entering[v].change);
                 simd.store(kept, sum);
-                let product = simd.multiply_high_words(sum, factor);
-                values[v] = simd.shift_words_down(product, self.scale.down);
+                let product = simd.multiply_high_u16(sum, factor);
+                values[v] = simd.shift_right_u16(product, self.scale.down);
             }
             if BYTES == 1 {
                 simd.store_packed(values, Order::Interleaved, to);
@@ -366,7 +366,7 @@ impl WindowRequantize for Scaled {
             for v in 0..2 {
                 simd.store(
                     to.add(4 * L::LANES * v),
-                    simd.shift_words_up(values[v], self.left),
+                    simd.shift_left_i16(values[v], self.left),
                 );
             }
         }
@@ -411,18 +411,18 @@ impl Weighted<'_> {
         x: usize,
         [window, centre]: [L::V; 2],
     ) -> [L::V; 2] {
-        let pairs = simd.interleave_words(window, centre);
+        let pairs = simd.interleave_i16(window, centre);
         let mut values = pairs;
         for half in 0..2 {
             // SAFETY: sums have `made` numbers, and x + 2 LANES is at most `made`.
             unsafe {
                 let kept = self.sums.add(x + half * L::LANES);
-                let sum = simd.multiply_add(simd.load(kept), pairs[half], weights);
+                let sum = simd.add_dot_i16(simd.load(kept), pairs[half], weights);
                 simd.store(kept, sum);
                 values[half] = if DIVIDES {
                     dividing.of(simd, sum)
                 } else {
-                    simd.shift_down(sum, shift)
+                    simd.shift_right_i32(sum, shift)
                 };
             }
         }
@@ -443,7 +443,7 @@ unsafe fn put_numbers<L: Simd, const BYTES: usize>(
     if let Some(&high) = requantize.high.first() {
         let high = simd.splat(high);
         for v in 0..4 {
-            values[v] = simd.add(values[v], high);
+            values[v] = simd.add_i32(values[v], high);
         }
     }
     // SAFETY: 4 LANES samples of BYTES bytes are writable at `to`.
@@ -476,7 +476,7 @@ impl<const CENTRE: bool, const DIVIDES: bool> WindowRequantize for Divided<'_, C
                 let at = x + v * 2 * L::LANES;
                 let change = entering[v].change;
                 let centre = if CENTRE {
-                    simd.sub_words(row.line(simd, 0, at), row.line(simd, 1, at))
+                    simd.sub_i16(row.line(simd, 0, at), row.line(simd, 1, at))
                 } else {
                     // Any value: its weight is 0.
                     change

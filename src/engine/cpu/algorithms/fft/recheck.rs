@@ -168,14 +168,14 @@ impl<L: Simd> Dot for PairDot<'_, L> {
                     unsafe {
                         let q = simd.load(weights.as_ptr().add(row * across + at));
                         let p = simd.load(samples.as_ptr().add(row * stride + at));
-                        sums[part % 2] = simd.multiply_add(sums[part % 2], p, q);
+                        sums[part % 2] = simd.add_dot_i16(sums[part % 2], p, q);
                     }
                 }
             }
         }
         let mut numbers = [0; TOGETHER];
         // SAFETY: a vector of any set has at most 16 numbers, half as many as `numbers`.
-        unsafe { simd.store(numbers.as_mut_ptr(), simd.add(sums[0], sums[1])) };
+        unsafe { simd.store(numbers.as_mut_ptr(), simd.add_i32(sums[0], sums[1])) };
         numbers.iter().copied().map(i64::from).sum()
     }
 }

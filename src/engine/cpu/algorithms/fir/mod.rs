@@ -221,8 +221,9 @@ impl Fir {
     }
 
     /// Makes these rows of the strip, up to two or four, from the lines in the ring. Results go to `out`, the
-    /// rows in the strip, or, if they are deinterleaved, to planar rows. The loops prefetch the next rows of the picture,
-    /// and those of the result that are written next: for planar rows the ones that they are interleaved to.
+    /// rows in the strip, or, if they are deinterleaved, to planar rows. The loops prefetch the next rows of
+    /// the picture, and those of the result that are written next: for planar rows the ones that they are
+    /// interleaved to.
     fn make_rows<L: Simd>(
         &self,
         simd: L,

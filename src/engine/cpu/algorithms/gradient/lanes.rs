@@ -64,27 +64,27 @@ impl Lanes for Words {
 
     #[inline(always)]
     fn add<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
-        simd.add_words(a, b)
+        simd.add_i16(a, b)
     }
 
     #[inline(always)]
     fn sub<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
-        simd.sub_words(a, b)
+        simd.sub_i16(a, b)
     }
 
     #[inline(always)]
     fn min<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
-        simd.min_words(a, b)
+        simd.min_i16(a, b)
     }
 
     #[inline(always)]
     fn max<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
-        simd.max_words(a, b)
+        simd.max_i16(a, b)
     }
 
     #[inline(always)]
     fn times<L: Simd>(simd: L, a: L::V, weight: i32) -> L::V {
-        simd.multiply_words(a, Self::splat(simd, weight))
+        simd.multiply_i16(a, Self::splat(simd, weight))
     }
 
     #[inline(always)]
@@ -94,18 +94,18 @@ impl Lanes for Words {
 
     #[inline(always)]
     fn multiply<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
-        simd.multiply_words(a, b)
+        simd.multiply_i16(a, b)
     }
 
     #[inline(always)]
     fn count_above<L: Simd>(simd: L, count: L::V, a: L::V, b: L::V) -> L::V {
-        simd.count_words_above(count, a, b)
+        simd.count_above_i16(count, a, b)
     }
 
     /// The integers fit 16 unsigned bits.
     #[inline(always)]
     fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V {
-        simd.shift_words_down(a, by)
+        simd.shift_right_u16(a, by)
     }
 }
 
@@ -128,22 +128,22 @@ impl Lanes for Numbers {
 
     #[inline(always)]
     fn add<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
-        simd.add(a, b)
+        simd.add_i32(a, b)
     }
 
     #[inline(always)]
     fn sub<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
-        simd.sub_numbers(a, b)
+        simd.sub_i32(a, b)
     }
 
     #[inline(always)]
     fn min<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
-        simd.min_numbers(a, b)
+        simd.min_i32(a, b)
     }
 
     #[inline(always)]
     fn max<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
-        simd.max_numbers(a, b)
+        simd.max_i32(a, b)
     }
 
     /// Products of 32-bit numbers take longer than sums. More special cases than these would cost more than
@@ -152,30 +152,30 @@ impl Lanes for Numbers {
     fn times<L: Simd>(simd: L, a: L::V, weight: i32) -> L::V {
         match weight {
             1 => a,
-            2 => simd.add(a, a),
-            _ => simd.multiply_numbers(a, simd.splat(weight)),
+            2 => simd.add_i32(a, a),
+            _ => simd.multiply_i32(a, simd.splat(weight)),
         }
     }
 
     /// As products of words: the high word of a number is its sign, and has weight 0.
     #[inline(always)]
     fn weigh<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V {
-        let rest = simd.add(samples, simd.splat(-(Self::OFFSET as i32)));
-        simd.multiply(rest, simd.splat(weight & 0xFFFF))
+        let rest = simd.add_i32(samples, simd.splat(-(Self::OFFSET as i32)));
+        simd.dot_i16(rest, simd.splat(weight & 0xFFFF))
     }
 
     #[inline(always)]
     fn multiply<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V {
-        simd.multiply_numbers(a, b)
+        simd.multiply_i32(a, b)
     }
 
     #[inline(always)]
     fn count_above<L: Simd>(simd: L, count: L::V, a: L::V, b: L::V) -> L::V {
-        simd.count_numbers_above(count, a, b)
+        simd.count_above_i32(count, a, b)
     }
 
     #[inline(always)]
     fn shift_down<L: Simd>(simd: L, a: L::V, by: u32) -> L::V {
-        simd.shift_down(a, simd.splat(by as i32))
+        simd.shift_right_i32(a, simd.splat(by as i32))
     }
 }

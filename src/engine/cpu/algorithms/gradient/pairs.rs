@@ -4,7 +4,7 @@
 use crate::engine::cpu::simd::vector::Simd;
 
 /// The words of the samples under `N` weights, of which the first or the second half of
-/// [`Simd::interleave_words`] is combined.
+/// [`Simd::interleave_i16`] is combined.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs<V, const N: usize> {
     pub(super) words: [V; N],
@@ -16,8 +16,8 @@ impl<V: Copy, const N: usize> Pairs<V, N> {
     #[inline(always)]
     pub(super) fn differ<L: Simd<V = V>>(self, simd: L, a: usize, b: usize, weight: i32) -> V {
         let weights = simd.splat(weight.wrapping_neg() << 16 | weight & 0xFFFF);
-        simd.multiply(
-            simd.interleave_words(self.words[a], self.words[b])[self.half],
+        simd.dot_i16(
+            simd.interleave_i16(self.words[a], self.words[b])[self.half],
             weights,
         )
     }

@@ -160,7 +160,7 @@ impl<const NEAR: bool> WordRoot for SingleRoot<NEAR> {
         } else {
             simd.scaled_roots(high, self.0)
         };
-        simd.pack_words(simd.scaled_roots(low, self.0), high)
+        simd.pack_i16(simd.scaled_roots(low, self.0), high)
     }
 }
 
@@ -174,7 +174,7 @@ impl WordRoot for Correction {
             simd.roots_below(low, self.factor),
             simd.roots_below(high, self.factor),
         );
-        self.corrected::<Words, L>(simd, simd.pack_words(low, high), sums)
+        self.corrected::<Words, L>(simd, simd.pack_i16(low, high), sums)
     }
 }
 
@@ -188,8 +188,8 @@ pub(super) enum WordRoots {
 /// The sums of squares of two vectors of words, as numbers.
 #[inline(always)]
 fn squares<L: Simd>(simd: L, sums: [L::V; 2]) -> [L::V; 2] {
-    let [low, high] = simd.interleave_words(sums[0], sums[1]);
-    [simd.multiply(low, low), simd.multiply(high, high)]
+    let [low, high] = simd.interleave_i16(sums[0], sums[1]);
+    [simd.dot_i16(low, low), simd.dot_i16(high, high)]
 }
 
 impl fmt::Display for RootMethod {

@@ -139,8 +139,8 @@ impl Levels {
                 (true, 1) => simd.store_packed([a, b], Order::Interleaved, to),
                 (false, 1) => simd.store_bytes([a, b, c, d], order, to),
                 (true, _) => {
-                    simd.store(to, simd.shift_words_up(a, self.left));
-                    simd.store(half, simd.shift_words_up(b, self.left));
+                    simd.store(to, simd.shift_left_i16(a, self.left));
+                    simd.store(half, simd.shift_left_i16(b, self.left));
                 }
                 (false, _) => {
                     simd.store_words([a, b], order, self.max, self.left, to);

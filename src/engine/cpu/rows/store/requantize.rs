@@ -88,11 +88,11 @@ impl<T: Copy> HighWordRounding<T> {
         }
     }
 
-    /// The results of two vectors of sums, in the order of [`Simd::merge`].
+    /// The results of two vectors of sums, in the order of [`Simd::merge_i16`].
     #[inline(always)]
     pub(in crate::engine::cpu) fn of<L: Simd<V = T>>(self, simd: L, sums: [T; 2]) -> T {
-        let high = simd.merge(simd.shift_down(sums[0], self.sixteen), sums[1]);
-        simd.multiply_round_words(high, self.factor)
+        let high = simd.merge_i16(simd.shift_right_i32(sums[0], self.sixteen), sums[1]);
+        simd.multiply_round_i16(high, self.factor)
     }
 }
 
@@ -110,7 +110,7 @@ pub(in crate::engine::cpu) unsafe fn offset_and_store<L: Simd, const BYTES: usiz
         for v in 0..V {
             // SAFETY: the pattern is TILE x channels long.
             let high = unsafe { simd.load(requantize.high.as_ptr().add(phase * TILE + L::LANES * v)) };
-            values[v] = simd.add(values[v], high);
+            values[v] = simd.add_i32(values[v], high);
         }
     }
     // SAFETY: LANES V samples of BYTES bytes are writable at `to`.
@@ -166,7 +166,7 @@ impl<T: Copy> Divide<T> {
     #[inline(always)]
     pub(in crate::engine::cpu) fn of<L: Simd<V = T>>(self, simd: L, sums: T) -> T {
         // Sums are below 2^31, and so are their products' high halves.
-        simd.shift_down(simd.multiply_high_numbers(sums, self.factor), self.shift)
+        simd.shift_right_i32(simd.multiply_high_u32(sums, self.factor), self.shift)
     }
 }
 
@@ -204,7 +204,7 @@ impl<T: Copy> JoinLimbs<T> {
     /// A joined sum, shifted down.
     #[inline(always)]
     pub(in crate::engine::cpu) fn shift<L: Simd<V = T>>(self, simd: L, sum: T) -> T {
-        simd.shift_down(sum, self.shift)
+        simd.shift_right_i32(sum, self.shift)
     }
 
     /// The sum of all limbs.
@@ -212,13 +212,13 @@ impl<T: Copy> JoinLimbs<T> {
     pub(in crate::engine::cpu) fn sum<L: Simd<V = T>, const P: usize>(self, simd: L, limbs: [T; P]) -> T {
         let mut sum = limbs[0];
         if P > 1 && self.whole {
-            sum = simd.add(sum, simd.shift_up(limbs[1], self.bits));
+            sum = simd.add_i32(sum, simd.shift_left_i32(limbs[1], self.bits));
             if P > 2 {
-                sum = simd.add(sum, simd.shift_up(limbs[2], self.twice));
+                sum = simd.add_i32(sum, simd.shift_left_i32(limbs[2], self.twice));
             }
         } else {
             for p in 1..P {
-                sum = simd.add(limbs[p], simd.shift_down(sum, self.bits));
+                sum = simd.add_i32(limbs[p], simd.shift_right_i32(sum, self.bits));
             }
         }
         sum

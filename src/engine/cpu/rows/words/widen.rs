@@ -46,7 +46,7 @@ impl<T: Copy> Words<T> {
     #[inline(always)]
     fn taken<L: Simd<V = T>>(&self, simd: L, mut stored: T) -> T {
         if self.widening.shift > 0 {
-            stored = simd.and(simd.shift_down(stored, self.shift), self.kept);
+            stored = simd.and(simd.shift_right_i32(stored, self.shift), self.kept);
         }
         simd.xor(stored, self.flip)
     }
@@ -54,7 +54,7 @@ impl<T: Copy> Words<T> {
     /// The low and the high bytes of words.
     #[inline(always)]
     fn split<L: Simd<V = T>>(&self, simd: L, words: T) -> [T; 2] {
-        let high = simd.and(simd.shift_down(words, self.eight), self.byte);
+        let high = simd.and(simd.shift_right_i32(words, self.eight), self.byte);
         [simd.and(words, self.byte), high]
     }
 

@@ -235,31 +235,31 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn add(self, a: __m256i, b: __m256i) -> __m256i {
+    fn add_i32(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_add_epi32(a, b) }
     }
 
     #[inline(always)]
-    fn sub_numbers(self, a: __m256i, b: __m256i) -> __m256i {
+    fn sub_i32(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_sub_epi32(a, b) }
     }
 
     #[inline(always)]
-    fn add_words(self, a: __m256i, b: __m256i) -> __m256i {
+    fn add_i16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_add_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn add_bytes(self, a: __m256i, b: __m256i) -> __m256i {
+    fn add_i8(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_add_epi8(a, b) }
     }
 
     #[inline(always)]
-    fn earlier_words<const N: usize>(self, before: __m256i, words: __m256i) -> __m256i {
+    fn earlier_i16<const N: usize>(self, before: __m256i, words: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe {
             // The last half before `words`, and the first half of these.
@@ -273,49 +273,49 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn sub_words(self, a: __m256i, b: __m256i) -> __m256i {
+    fn sub_i16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_sub_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_words(self, a: __m256i, b: __m256i) -> __m256i {
+    fn multiply_i16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_mullo_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn min_words(self, a: __m256i, b: __m256i) -> __m256i {
+    fn min_i16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_min_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn max_words(self, a: __m256i, b: __m256i) -> __m256i {
+    fn max_i16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_max_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_round_words(self, a: __m256i, b: __m256i) -> __m256i {
+    fn multiply_round_i16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_mulhrs_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_high_words(self, a: __m256i, b: __m256i) -> __m256i {
+    fn multiply_high_u16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { high_words(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_high_signed_words(self, a: __m256i, b: __m256i) -> __m256i {
+    fn multiply_high_i16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_mulhi_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_high_numbers(self, a: __m256i, b: __m256i) -> __m256i {
+    fn multiply_high_u32(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe {
             let even = _mm256_mul_epu32(a, b);
@@ -325,19 +325,19 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn add_pairs(self, bytes: __m256i, ones: __m256i) -> __m256i {
+    fn add_pairs_u8(self, bytes: __m256i, ones: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_maddubs_epi16(bytes, ones) }
     }
 
     #[inline(always)]
-    fn average_words(self, a: __m256i, b: __m256i) -> __m256i {
+    fn average_u16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_avg_epu16(a, b) }
     }
 
     #[inline(always)]
-    fn running_sums<const C: usize>(self, words: __m256i, before: __m256i) -> [__m256i; 2] {
+    fn running_sums_i16<const C: usize>(self, words: __m256i, before: __m256i) -> [__m256i; 2] {
         // SAFETY: `self` proves AVX2; places are 32 bytes.
         unsafe {
             let places = |places: &[u8; 32]| _mm256_loadu_si256(places.as_ptr().cast());
@@ -358,19 +358,19 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn shift_words_down(self, a: __m256i, by: u32) -> __m256i {
+    fn shift_right_u16(self, a: __m256i, by: u32) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_srl_epi16(a, _mm_cvtsi32_si128(by as i32)) }
     }
 
     #[inline(always)]
-    fn shift_words_up(self, a: __m256i, by: u32) -> __m256i {
+    fn shift_left_i16(self, a: __m256i, by: u32) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_sll_epi16(a, _mm_cvtsi32_si128(by as i32)) }
     }
 
     #[inline(always)]
-    fn multiply_add(self, sum: __m256i, pairs: __m256i, weights: __m256i) -> __m256i {
+    fn add_dot_i16(self, sum: __m256i, pairs: __m256i, weights: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2, and AVX-VNNI where it is used.
         unsafe {
             if VNNI {
@@ -382,25 +382,25 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn multiply(self, pairs: __m256i, weights: __m256i) -> __m256i {
+    fn dot_i16(self, pairs: __m256i, weights: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_madd_epi16(pairs, weights) }
     }
 
     #[inline(always)]
-    fn multiply_numbers(self, a: __m256i, b: __m256i) -> __m256i {
+    fn multiply_i32(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_mullo_epi32(a, b) }
     }
 
     #[inline(always)]
-    fn min_numbers(self, a: __m256i, b: __m256i) -> __m256i {
+    fn min_i32(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_min_epi32(a, b) }
     }
 
     #[inline(always)]
-    fn max_numbers(self, a: __m256i, b: __m256i) -> __m256i {
+    fn max_i32(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_max_epi32(a, b) }
     }
@@ -462,25 +462,25 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn count_words_above(self, count: __m256i, a: __m256i, b: __m256i) -> __m256i {
+    fn count_above_i16(self, count: __m256i, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_sub_epi16(count, _mm256_cmpgt_epi16(a, b)) }
     }
 
     #[inline(always)]
-    fn count_numbers_above(self, count: __m256i, a: __m256i, b: __m256i) -> __m256i {
+    fn count_above_i32(self, count: __m256i, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_sub_epi32(count, _mm256_cmpgt_epi32(a, b)) }
     }
 
     #[inline(always)]
-    fn shift_down(self, a: __m256i, by: __m256i) -> __m256i {
+    fn shift_right_i32(self, a: __m256i, by: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_srav_epi32(a, by) }
     }
 
     #[inline(always)]
-    fn shift_up(self, a: __m256i, by: __m256i) -> __m256i {
+    fn shift_left_i32(self, a: __m256i, by: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_sllv_epi32(a, by) }
     }
@@ -498,19 +498,19 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn merge(self, low: __m256i, high: __m256i) -> __m256i {
+    fn merge_i16(self, low: __m256i, high: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_blend_epi16::<0xAA>(low, high) }
     }
 
     #[inline(always)]
-    fn interleave_words(self, a: __m256i, b: __m256i) -> [__m256i; 2] {
+    fn interleave_i16(self, a: __m256i, b: __m256i) -> [__m256i; 2] {
         // SAFETY: `self` proves AVX2.
         unsafe { [_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)] }
     }
 
     #[inline(always)]
-    fn pack_words(self, a: __m256i, b: __m256i) -> __m256i {
+    fn pack_i16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_packs_epi32(a, b) }
     }

@@ -329,31 +329,31 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn add(self, a: __m512i, b: __m512i) -> __m512i {
+    fn add_i32(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_add_epi32(a, b) }
     }
 
     #[inline(always)]
-    fn sub_numbers(self, a: __m512i, b: __m512i) -> __m512i {
+    fn sub_i32(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_sub_epi32(a, b) }
     }
 
     #[inline(always)]
-    fn add_words(self, a: __m512i, b: __m512i) -> __m512i {
+    fn add_i16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_add_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn add_bytes(self, a: __m512i, b: __m512i) -> __m512i {
+    fn add_i8(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_add_epi8(a, b) }
     }
 
     #[inline(always)]
-    fn earlier_words<const N: usize>(self, before: __m512i, words: __m512i) -> __m512i {
+    fn earlier_i16<const N: usize>(self, before: __m512i, words: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe {
             match N {
@@ -369,49 +369,49 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn sub_words(self, a: __m512i, b: __m512i) -> __m512i {
+    fn sub_i16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_sub_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_words(self, a: __m512i, b: __m512i) -> __m512i {
+    fn multiply_i16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_mullo_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn min_words(self, a: __m512i, b: __m512i) -> __m512i {
+    fn min_i16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_min_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn max_words(self, a: __m512i, b: __m512i) -> __m512i {
+    fn max_i16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_max_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_round_words(self, a: __m512i, b: __m512i) -> __m512i {
+    fn multiply_round_i16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_mulhrs_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_high_words(self, a: __m512i, b: __m512i) -> __m512i {
+    fn multiply_high_u16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { high_words(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_high_signed_words(self, a: __m512i, b: __m512i) -> __m512i {
+    fn multiply_high_i16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_mulhi_epi16(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_high_numbers(self, a: __m512i, b: __m512i) -> __m512i {
+    fn multiply_high_u32(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe {
             let even = _mm512_mul_epu32(a, b);
@@ -421,19 +421,19 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn add_pairs(self, bytes: __m512i, ones: __m512i) -> __m512i {
+    fn add_pairs_u8(self, bytes: __m512i, ones: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_maddubs_epi16(bytes, ones) }
     }
 
     #[inline(always)]
-    fn average_words(self, a: __m512i, b: __m512i) -> __m512i {
+    fn average_u16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_avg_epu16(a, b) }
     }
 
     #[inline(always)]
-    fn running_sums<const C: usize>(self, words: __m512i, before: __m512i) -> [__m512i; 2] {
+    fn running_sums_i16<const C: usize>(self, words: __m512i, before: __m512i) -> [__m512i; 2] {
         // SAFETY: `self` proves AVX-512F and BW; places are 64 bytes.
         unsafe {
             let places = |places: &[u16; 32]| _mm512_loadu_si512(places.as_ptr().cast());
@@ -457,19 +457,19 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn shift_words_down(self, a: __m512i, by: u32) -> __m512i {
+    fn shift_right_u16(self, a: __m512i, by: u32) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_srl_epi16(a, _mm_cvtsi32_si128(by as i32)) }
     }
 
     #[inline(always)]
-    fn shift_words_up(self, a: __m512i, by: u32) -> __m512i {
+    fn shift_left_i16(self, a: __m512i, by: u32) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_sll_epi16(a, _mm_cvtsi32_si128(by as i32)) }
     }
 
     #[inline(always)]
-    fn multiply_add(self, sum: __m512i, pairs: __m512i, weights: __m512i) -> __m512i {
+    fn add_dot_i16(self, sum: __m512i, pairs: __m512i, weights: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512, and VNNI where it is used.
         unsafe {
             if VNNI {
@@ -481,25 +481,25 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn multiply(self, pairs: __m512i, weights: __m512i) -> __m512i {
+    fn dot_i16(self, pairs: __m512i, weights: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_madd_epi16(pairs, weights) }
     }
 
     #[inline(always)]
-    fn multiply_numbers(self, a: __m512i, b: __m512i) -> __m512i {
+    fn multiply_i32(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_mullo_epi32(a, b) }
     }
 
     #[inline(always)]
-    fn min_numbers(self, a: __m512i, b: __m512i) -> __m512i {
+    fn min_i32(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_min_epi32(a, b) }
     }
 
     #[inline(always)]
-    fn max_numbers(self, a: __m512i, b: __m512i) -> __m512i {
+    fn max_i32(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_max_epi32(a, b) }
     }
@@ -562,7 +562,7 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn count_words_above(self, count: __m512i, a: __m512i, b: __m512i) -> __m512i {
+    fn count_above_i16(self, count: __m512i, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe {
             let above = _mm512_cmpgt_epi16_mask(a, b);
@@ -571,7 +571,7 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn count_numbers_above(self, count: __m512i, a: __m512i, b: __m512i) -> __m512i {
+    fn count_above_i32(self, count: __m512i, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe {
             let above = _mm512_cmpgt_epi32_mask(a, b);
@@ -580,13 +580,13 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn shift_down(self, a: __m512i, by: __m512i) -> __m512i {
+    fn shift_right_i32(self, a: __m512i, by: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_srav_epi32(a, by) }
     }
 
     #[inline(always)]
-    fn shift_up(self, a: __m512i, by: __m512i) -> __m512i {
+    fn shift_left_i32(self, a: __m512i, by: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_sllv_epi32(a, by) }
     }
@@ -604,19 +604,19 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn merge(self, low: __m512i, high: __m512i) -> __m512i {
+    fn merge_i16(self, low: __m512i, high: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_mask_blend_epi16(0xAAAA_AAAA, low, high) }
     }
 
     #[inline(always)]
-    fn interleave_words(self, a: __m512i, b: __m512i) -> [__m512i; 2] {
+    fn interleave_i16(self, a: __m512i, b: __m512i) -> [__m512i; 2] {
         // SAFETY: `self` proves AVX-512.
         unsafe { [_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b)] }
     }
 
     #[inline(always)]
-    fn pack_words(self, a: __m512i, b: __m512i) -> __m512i {
+    fn pack_i16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_packs_epi32(a, b) }
     }

@@ -154,12 +154,12 @@ unsafe fn add_taps<
                     let pairs = simd.load(base.add(tap.at + step));
                     match FOLD {
                         0 => pairs,
-                        1 => simd.add_words(pairs, simd.load(base.add(tap.mirror + step))),
-                        _ => simd.sub_words(pairs, simd.load(base.add(tap.mirror + step))),
+                        1 => simd.add_i16(pairs, simd.load(base.add(tap.mirror + step))),
+                        _ => simd.sub_i16(pairs, simd.load(base.add(tap.mirror + step))),
                     }
                 };
                 for row in FROM..TO {
-                    sums[p][row][v] = simd.multiply_add(sums[p][row][v], pairs, weights[row]);
+                    sums[p][row][v] = simd.add_dot_i16(sums[p][row][v], pairs, weights[row]);
                 }
             }
         }

@@ -355,9 +355,9 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                         for row in 0..2 {
                             let sum = &mut sums[m][2 * two + row][p];
                             *sum = if t == 0 && Self::begins_empty::<L>() {
-                                simd.multiply(pairs, weights[t][row])
+                                simd.dot_i16(pairs, weights[t][row])
                             } else {
-                                simd.multiply_add(*sum, pairs, weights[t][row])
+                                simd.add_dot_i16(*sum, pairs, weights[t][row])
                             };
                         }
                     }
@@ -375,7 +375,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                         joining.join(simd, sums[m][row])
                     };
                     if BYTES == 2 && self.uniform.high != 0 {
-                        results[m][row] = simd.add(results[m][row], high);
+                        results[m][row] = simd.add_i32(results[m][row], high);
                     }
                 }
             }
@@ -434,9 +434,9 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                     words[row][v] = high_words.of(simd, done[row]);
                     continue;
                 }
-                words[row][v] = simd.pack_words(done[row][0], done[row][1]);
+                words[row][v] = simd.pack_i16(done[row][0], done[row][1]);
                 if Self::halves::<L>() {
-                    words[row][v] = simd.multiply_round_words(words[row][v], half);
+                    words[row][v] = simd.multiply_round_i16(words[row][v], half);
                 }
             }
         }

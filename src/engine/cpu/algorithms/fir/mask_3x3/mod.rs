@@ -357,7 +357,7 @@ unsafe fn samples_of<L: Simd, const IS_GRAY: bool>(
     // No closures: they would not be compiled with the set's instructions.
     let mut halves = [[low; 2]; 3];
     for k in 0..3 {
-        halves[k] = [simd.and(words[k], low), simd.shift_words_down(words[k], 8)];
+        halves[k] = [simd.and(words[k], low), simd.shift_right_u16(words[k], 8)];
     }
     let [left, mut middle, right] = halves;
     if IS_GRAY {

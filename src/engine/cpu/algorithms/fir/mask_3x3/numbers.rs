@@ -39,7 +39,7 @@ impl<T: Copy> NumberConstants<T> {
     }
 }
 
-/// Sums at even places and at odd ones, each in two vectors as [`Simd::interleave_words`] leaves them.
+/// Sums at even places and at odd ones, each in two vectors as [`Simd::interleave_i16`] leaves them.
 type Sums<T> = [[T; 2]; 2];
 
 impl<V: Copy> Step<V> for NumberConstants<V> {
@@ -67,7 +67,7 @@ impl<V: Copy> Step<V> for NumberConstants<V> {
             let mut pairs = [[low; 2]; 2];
             for odd in 0..2 {
                 let [left, middle, right] = row[odd];
-                pairs[odd] = simd.interleave_words(simd.add_words(left, right), middle);
+                pairs[odd] = simd.interleave_i16(simd.add_i16(left, right), middle);
             }
             let mut words = [start; 2];
             for odd in 0..2 {
@@ -76,25 +76,25 @@ impl<V: Copy> Step<V> for NumberConstants<V> {
                     let pair = pairs[odd][k];
                     let [last, next, first] = if L::HAS_VNNI {
                         [
-                            simd.multiply_add(sums[0][odd][k], pair, outer),
-                            simd.multiply_add(sums[1][odd][k], pair, middle),
-                            simd.multiply_add(start, pair, outer),
+                            simd.add_dot_i16(sums[0][odd][k], pair, outer),
+                            simd.add_dot_i16(sums[1][odd][k], pair, middle),
+                            simd.add_dot_i16(start, pair, outer),
                         ]
                     } else {
-                        let weighted = simd.multiply_add(simd.splat(0), pair, outer);
+                        let weighted = simd.add_dot_i16(simd.splat(0), pair, outer);
                         [
-                            simd.add(sums[0][odd][k], weighted),
-                            simd.multiply_add(sums[1][odd][k], pair, middle),
+                            simd.add_i32(sums[0][odd][k], weighted),
+                            simd.add_dot_i16(sums[1][odd][k], pair, middle),
                             weighted,
                         ]
                     };
                     sums[0][odd][k] = next;
                     sums[1][odd][k] = first;
-                    done[k] = simd.shift_down(last, shift);
+                    done[k] = simd.shift_right_i32(last, shift);
                 }
-                words[odd] = simd.pack_words(done[0], done[1]);
+                words[odd] = simd.pack_i16(done[0], done[1]);
                 if !L::HAS_VNNI {
-                    words[odd] = simd.multiply_round_words(words[odd], half);
+                    words[odd] = simd.multiply_round_i16(words[odd], half);
                 }
             }
             if let Some(row) = y.checked_sub(2) {

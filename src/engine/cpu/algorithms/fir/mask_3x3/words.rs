@@ -50,7 +50,7 @@ impl<const BIASED: bool> Terms for Sum<BIASED> {
 
     #[inline(always)]
     fn of<L: Simd>(simd: L, [left, middle, right]: [L::V; 3]) -> [L::V; 3] {
-        [simd.add_words(left, right), middle, middle]
+        [simd.add_i16(left, right), middle, middle]
     }
 }
 
@@ -69,7 +69,7 @@ impl Terms for Difference {
 
     #[inline(always)]
     fn of<L: Simd>(simd: L, [left, _, right]: [L::V; 3]) -> [L::V; 3] {
-        [simd.sub_words(right, left); 3]
+        [simd.sub_i16(right, left); 3]
     }
 }
 
@@ -127,9 +127,9 @@ impl<T: Copy, R: Terms, const MIRRORED: bool> WordConstants<T, R, MIRRORED> {
     /// The weighted sum of a picture row's terms for row `row` of the mask.
     #[inline(always)]
     fn weighted<L: Simd<V = T>>(&self, simd: L, row: usize, terms: [T; 3]) -> T {
-        let mut sum = simd.multiply_words(terms[0], self.rows[row][0]);
+        let mut sum = simd.multiply_i16(terms[0], self.rows[row][0]);
         for k in 1..R::COUNT {
-            sum = simd.add_words(sum, simd.multiply_words(terms[k], self.rows[row][k]));
+            sum = simd.add_i16(sum, simd.multiply_i16(terms[k], self.rows[row][k]));
         }
         sum
     }
@@ -153,16 +153,16 @@ impl<V: Copy, R: Terms, const MIRRORED: bool> Step<V> for WordConstants<V, R, MI
             for odd in 0..2 {
                 let terms = R::of(simd, row[odd]);
                 let below = self.weighted(simd, 2, terms);
-                let last = simd.add_words(sums[0][odd], below);
-                sums[0][odd] = simd.add_words(sums[1][odd], self.weighted(simd, 1, terms));
+                let last = simd.add_i16(sums[0][odd], below);
+                sums[0][odd] = simd.add_i16(sums[1][odd], self.weighted(simd, 1, terms));
                 sums[1][odd] = if MIRRORED {
                     below
                 } else {
                     self.weighted(simd, 0, terms)
                 };
-                words[odd] = simd.multiply_round_words(last, self.factor);
+                words[odd] = simd.multiply_round_i16(last, self.factor);
                 if R::BIASED {
-                    words[odd] = simd.add_words(words[odd], self.high);
+                    words[odd] = simd.add_i16(words[odd], self.high);
                 }
             }
             if let Some(row) = y.checked_sub(2) {

@@ -135,9 +135,9 @@ impl<T: Copy> IntermediateLimbs<T> {
             let low = if k == 0 {
                 upper
             } else {
-                simd.shift_down(upper, self.down[k])
+                simd.shift_right_i32(upper, self.down[k])
             };
-            let mut pairs = simd.merge(low, simd.shift_up(lower, self.up[k]));
+            let mut pairs = simd.merge_i16(low, simd.shift_left_i32(lower, self.up[k]));
             if k + 1 < P {
                 pairs = simd.and(pairs, self.mask);
             }
@@ -159,7 +159,7 @@ unsafe fn put_pairs<L: Simd, const P: usize, const T: usize>(
 ) {
     let upper = rounding.joining.join(simd, sums[0]);
     if let (1, 1, Some(up)) = (P, T, rounding.up) {
-        let pairs = simd.merge(upper, simd.shift_up(sums[1][0], up));
+        let pairs = simd.merge_i16(upper, simd.shift_left_i32(sums[1][0], up));
         // SAFETY: LANES elements are writable at `to`.
         unsafe { simd.store(to, pairs) };
         return;
@@ -289,7 +289,7 @@ impl<const P: usize, const T: usize, const V: usize> IntLoop for InPlace<'_, P, 
                             let words = unsafe { simd.load(work.rows[row].add(from)) };
                             for parity in 0..2 {
                                 let sum = &mut sums[p][row][parity][v];
-                                *sum = simd.multiply_add(*sum, words, weights[parity]);
+                                *sum = simd.add_dot_i16(*sum, words, weights[parity]);
                             }
                         }
                     }
@@ -353,17 +353,17 @@ fn add_interleaved<L: Simd, const P: usize, const V: usize, const A: usize, cons
                     let from = work.rows[row].add(x + p * work.limb_stride + 2 * L::LANES * v);
                     let (mut a, mut b) = (simd.load(from.add(first[0])), simd.load(from.add(second[0])));
                     if A == 2 {
-                        a = simd.add_words(a, simd.load(from.add(first[1])));
+                        a = simd.add_i16(a, simd.load(from.add(first[1])));
                     }
                     if B == 2 {
-                        b = simd.add_words(b, simd.load(from.add(second[1])));
+                        b = simd.add_i16(b, simd.load(from.add(second[1])));
                     }
                     [a, b]
                 };
-                let pairs = simd.interleave_words(a, b);
+                let pairs = simd.interleave_i16(a, b);
                 for half in 0..2 {
                     let sum = &mut sums[p][row][half][v];
-                    *sum = simd.multiply_add(*sum, pairs[half], weights);
+                    *sum = simd.add_dot_i16(*sum, pairs[half], weights);
                 }
             }
         }

@@ -238,11 +238,14 @@ impl<T: Copy> PairRounding<T> {
     /// The intermediates of an upper and a lower row's sums.
     #[inline(always)]
     fn pairs<L: Simd<V = T>>(&self, simd: L, [upper, lower]: [T; 2]) -> T {
-        let pairs = simd.merge(simd.shift_down(upper, self.down), simd.shift_up(lower, self.up));
+        let pairs = simd.merge_i16(
+            simd.shift_right_i32(upper, self.down),
+            simd.shift_left_i32(lower, self.up),
+        );
         if L::HAS_VNNI {
             pairs
         } else {
-            simd.average_words(pairs, self.zero)
+            simd.average_u16(pairs, self.zero)
         }
     }
 }
@@ -251,9 +254,9 @@ impl<T: Copy> PairRounding<T> {
 #[inline(always)]
 fn add_product<L: Simd>(simd: L, is_first: bool, sum: L::V, pairs: L::V, weights: L::V) -> L::V {
     if is_first && !L::HAS_VNNI {
-        simd.multiply(pairs, weights)
+        simd.dot_i16(pairs, weights)
     } else {
-        simd.multiply_add(sum, pairs, weights)
+        simd.add_dot_i16(sum, pairs, weights)
     }
 }
 
@@ -354,7 +357,7 @@ impl<const N: usize> IntLoop for InPlace<'_, N> {
 #[inline(always)]
 unsafe fn two_words<L: Simd>(simd: L, from: *const u16, [a, b]: [usize; 2]) -> L::V {
     // SAFETY: 2 LANES words are readable at `from + a` and at `from + b`, as this function requires.
-    unsafe { simd.add_words(simd.load(from.add(a)), simd.load(from.add(b))) }
+    unsafe { simd.add_i16(simd.load(from.add(a)), simd.load(from.add(b))) }
 }
 
 /// The loop for a folded row of `K` weights, `C` words apart: pairs of sums of mirrored words are
@@ -400,7 +403,7 @@ impl<const K: usize, const C: usize> IntLoop for Interleaved<'_, K, C> {
                             [simd.load(from.add(middle * C)), rounding.zero]
                         }
                     };
-                    let pairs = simd.interleave_words(first, second);
+                    let pairs = simd.interleave_i16(first, second);
                     for half in 0..2 {
                         let sum = &mut sums[half][row];
                         *sum = add_product(simd, k == 0, *sum, pairs[half], weights[k]);
