@@ -96,44 +96,44 @@ impl<T: Copy> HighWordRounding<T> {
     }
 }
 
-/// Adds [`Requantize::high`], clamps and stores LANES V samples.
+/// Adds [`Requantize::high`], clamps and stores LANES VECTORS samples.
 #[inline(always)]
-pub(in crate::engine::cpu) unsafe fn offset_and_store<L: Simd, const BYTES: usize, const V: usize>(
+pub(in crate::engine::cpu) unsafe fn offset_and_store<L: Simd, const BYTES: usize, const VECTORS: usize>(
     simd: L,
-    mut values: [L::V; V],
+    mut values: [L::V; VECTORS],
     requantize: &Requantize,
     phase: usize,
     order: Order,
     to: *mut u8,
 ) {
     if !requantize.high.is_empty() {
-        for v in 0..V {
+        for v in 0..VECTORS {
             // SAFETY: the pattern is TILE x channels long.
             let high = unsafe { simd.load(requantize.high.as_ptr().add(phase * TILE + L::LANES * v)) };
             values[v] = simd.add_i32(values[v], high);
         }
     }
-    // SAFETY: LANES V samples of BYTES bytes are writable at `to`.
-    unsafe { store::<L, BYTES, V>(simd, values, requantize, order, to) };
+    // SAFETY: LANES VECTORS samples of BYTES bytes are writable at `to`.
+    unsafe { store::<L, BYTES, VECTORS>(simd, values, requantize, order, to) };
 }
 
-/// Clamps and stores LANES V samples.
+/// Clamps and stores LANES VECTORS samples.
 #[inline(always)]
-pub(in crate::engine::cpu) unsafe fn store<L: Simd, const BYTES: usize, const V: usize>(
+pub(in crate::engine::cpu) unsafe fn store<L: Simd, const BYTES: usize, const VECTORS: usize>(
     simd: L,
-    values: [L::V; V],
+    values: [L::V; VECTORS],
     requantize: &Requantize,
     order: Order,
     out: *mut u8,
 ) {
     if BYTES == 1 {
-        // SAFETY: LANES V bytes are writable at `out`.
+        // SAFETY: LANES VECTORS bytes are writable at `out`.
         unsafe { simd.store_bytes(values, order, out) };
         return;
     }
-    for v in (0..V).step_by(2) {
+    for v in (0..VECTORS).step_by(2) {
         let two = [values[v], values[v + 1]];
-        // SAFETY: LANES V words are writable at `out`, of which these are two vectors from the v-th on.
+        // SAFETY: LANES VECTORS words are writable at `out`, of which these are two vectors from the v-th on.
         unsafe {
             simd.store_words(
                 two,
@@ -197,7 +197,11 @@ impl<T: Copy> JoinLimbs<T> {
 
     /// The sum of all limbs, shifted down.
     #[inline(always)]
-    pub(in crate::engine::cpu) fn join<L: Simd<V = T>, const P: usize>(self, simd: L, limbs: [T; P]) -> T {
+    pub(in crate::engine::cpu) fn join<L: Simd<V = T>, const LIMBS: usize>(
+        self,
+        simd: L,
+        limbs: [T; LIMBS],
+    ) -> T {
         self.shift(simd, self.sum(simd, limbs))
     }
 
@@ -209,15 +213,19 @@ impl<T: Copy> JoinLimbs<T> {
 
     /// The sum of all limbs.
     #[inline(always)]
-    pub(in crate::engine::cpu) fn sum<L: Simd<V = T>, const P: usize>(self, simd: L, limbs: [T; P]) -> T {
+    pub(in crate::engine::cpu) fn sum<L: Simd<V = T>, const LIMBS: usize>(
+        self,
+        simd: L,
+        limbs: [T; LIMBS],
+    ) -> T {
         let mut sum = limbs[0];
-        if P > 1 && self.whole {
+        if LIMBS > 1 && self.whole {
             sum = simd.add_i32(sum, simd.shift_left_i32(limbs[1], self.bits));
-            if P > 2 {
+            if LIMBS > 2 {
                 sum = simd.add_i32(sum, simd.shift_left_i32(limbs[2], self.twice));
             }
         } else {
-            for p in 1..P {
+            for p in 1..LIMBS {
                 sum = simd.add_i32(limbs[p], simd.shift_right_i32(sum, self.bits));
             }
         }

@@ -43,21 +43,21 @@ pub(super) struct KeptSums<'a> {
     pub(super) resumes: bool,
 }
 
-/// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next
-/// multiple of [`TILE`].
-pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usize>(
+/// Makes `ROWS` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the
+/// next multiple of [`TILE`].
+pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const ROWS: usize>(
     simd: L,
     lines: Lines<'_>,
     taps: Taps<'_>,
     kept: Option<KeptSums<'_>>,
     requantize: &Requantize,
     samples: usize,
-    out: [&mut [u8]; R],
+    out: [&mut [u8]; ROWS],
 ) {
     let made = samples.next_multiple_of(TILE);
     assert!(
         kept.as_ref()
-            .is_none_or(|r| R == 2 && lines.limbs == 1 && r.sums.len() >= made)
+            .is_none_or(|r| ROWS == 2 && lines.limbs == 1 && r.sums.len() >= made)
     );
     let kept = kept.map(|r| (r.sums.as_mut_ptr(), r.resumes));
     let last = (lines.limbs - 1) * lines.limb_stride + made;
@@ -79,23 +79,25 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
         out,
     };
     // Constant conditions: loops that a set never enters are not compiled.
-    if const { BYTES == 1 && R == 2 && !has_32_registers::<L>() }
+    if const { BYTES == 1 && ROWS == 2 && !has_32_registers::<L>() }
         && lines.limbs == 1
         && requantize.rounding == Rounding::HighWord
         && kept.is_none()
     {
-        return simd.enter(Rows::<1, 1, 4, R, true>(work));
+        return simd.enter(Rows::<1, 1, 4, ROWS, true>(work));
     }
     match lines.limbs {
-        1 if const { R == 2 || has_32_registers::<L>() } => simd.enter(Rows::<BYTES, 1, 4, R, false>(work)),
-        2 if const { R == 2 && has_32_registers::<L>() } => {
-            simd.enter(Rows::<BYTES, 2, 4, R, false>(work));
+        1 if const { ROWS == 2 || has_32_registers::<L>() } => {
+            simd.enter(Rows::<BYTES, 1, 4, ROWS, false>(work))
         }
-        2 if const { R == 2 || has_32_registers::<L>() } => {
-            simd.enter(Rows::<BYTES, 2, 2, R, false>(work));
+        2 if const { ROWS == 2 && has_32_registers::<L>() } => {
+            simd.enter(Rows::<BYTES, 2, 4, ROWS, false>(work));
         }
-        3 if const { R == 2 } => simd.enter(Rows::<BYTES, 3, 2, R, false>(work)),
-        n => unreachable!("{R} rows of {n} limbs"),
+        2 if const { ROWS == 2 || has_32_registers::<L>() } => {
+            simd.enter(Rows::<BYTES, 2, 2, ROWS, false>(work));
+        }
+        3 if const { ROWS == 2 } => simd.enter(Rows::<BYTES, 3, 2, ROWS, false>(work)),
+        n => unreachable!("{ROWS} rows of {n} limbs"),
     }
 }
 
@@ -106,50 +108,55 @@ pub(super) fn makes_four_rows<L: Simd>(_: L, limbs: usize) -> bool {
 }
 
 /// The arguments of [`convolve`], which has checked their bounds.
-struct Convolve<'a, const R: usize> {
+struct Convolve<'a, const ROWS: usize> {
     lines: Lines<'a>,
     taps: Taps<'a>,
     kept: Option<(*mut i32, bool)>,
     requantize: &'a Requantize,
     samples: usize,
-    out: [&'a mut [u8]; R],
+    out: [&'a mut [u8]; ROWS],
 }
 
-/// The loop of [`convolve`]: `R` output rows of samples of `BYTES` bytes, from lines of `P` limbs, `V`
-/// vectors at a time. With `HIGH` results are rounded high words.
-struct Rows<'a, const BYTES: usize, const P: usize, const V: usize, const R: usize, const HIGH: bool>(
-    Convolve<'a, R>,
-);
+/// The loop of [`convolve`]: `ROWS` output rows of samples of `BYTES` bytes, from lines of `LIMBS` limbs,
+/// `VECTORS` vectors at a time. With `HIGH` results are rounded high words.
+struct Rows<
+    'a,
+    const BYTES: usize,
+    const LIMBS: usize,
+    const VECTORS: usize,
+    const ROWS: usize,
+    const HIGH: bool,
+>(Convolve<'a, ROWS>);
 
-/// The sums of `R` rows, `V` vectors of each, in `P` limbs.
-type Sums<T, const P: usize, const V: usize, const R: usize> = [[[T; V]; R]; P];
+/// The sums of `ROWS` rows, `VECTORS` vectors of each, in `LIMBS` limbs.
+type Sums<T, const LIMBS: usize, const VECTORS: usize, const ROWS: usize> = [[[T; VECTORS]; ROWS]; LIMBS];
 
 /// Adds the products of taps to the sums of rows `FROM` to `TO`. `FOLD`: 0 for single taps, 1 to add the
 /// mirror image, 2 to subtract it.
 #[inline(always)]
 unsafe fn add_taps<
     L: Simd,
-    const P: usize,
-    const V: usize,
-    const R: usize,
+    const LIMBS: usize,
+    const VECTORS: usize,
+    const ROWS: usize,
     const FROM: usize,
     const TO: usize,
     const FOLD: u8,
 >(
     simd: L,
-    mut sums: Sums<L::V, P, V, R>,
+    mut sums: Sums<L::V, LIMBS, VECTORS, ROWS>,
     base: *const u32,
     limb_stride: usize,
     taps: &[Tap],
-) -> Sums<L::V, P, V, R> {
+) -> Sums<L::V, LIMBS, VECTORS, ROWS> {
     for tap in taps {
         let [a, b, c, d] = tap.weights;
         let weights = [simd.splat(a), simd.splat(b), simd.splat(c), simd.splat(d)];
-        for p in 0..P {
-            for v in 0..V {
+        for p in 0..LIMBS {
+            for v in 0..VECTORS {
                 let step = p * limb_stride + L::LANES * v;
                 // SAFETY: `convolve` asserted that lines go on from each tap's element, and its mirror image,
-                // to the multiple of TILE that x + LANES V does not exceed.
+                // to the multiple of TILE that x + LANES VECTORS does not exceed.
                 let pairs = unsafe {
                     let pairs = simd.load(base.add(tap.at + step));
                     match FOLD {
@@ -171,43 +178,47 @@ unsafe fn add_taps<
 #[inline(always)]
 unsafe fn add_group<
     L: Simd,
-    const P: usize,
-    const V: usize,
-    const R: usize,
+    const LIMBS: usize,
+    const VECTORS: usize,
+    const ROWS: usize,
     const FROM: usize,
     const TO: usize,
 >(
     simd: L,
-    sums: Sums<L::V, P, V, R>,
+    sums: Sums<L::V, LIMBS, VECTORS, ROWS>,
     base: *const u32,
     limb_stride: usize,
     [single, folded]: [&[Tap]; 2],
     fold: Fold,
-) -> Sums<L::V, P, V, R> {
-    // SAFETY: the caller guarantees that LANES V elements are readable from each tap's element on, in each
-    // limb.
+) -> Sums<L::V, LIMBS, VECTORS, ROWS> {
+    // SAFETY: the caller guarantees that LANES VECTORS elements are readable from each tap's element on, in
+    // each limb.
     unsafe {
         let sums = match fold {
             _ if folded.is_empty() => sums,
-            Fold::Add => add_taps::<L, P, V, R, FROM, TO, 1>(simd, sums, base, limb_stride, folded),
-            Fold::Subtract => add_taps::<L, P, V, R, FROM, TO, 2>(simd, sums, base, limb_stride, folded),
+            Fold::Add => {
+                add_taps::<L, LIMBS, VECTORS, ROWS, FROM, TO, 1>(simd, sums, base, limb_stride, folded)
+            }
+            Fold::Subtract => {
+                add_taps::<L, LIMBS, VECTORS, ROWS, FROM, TO, 2>(simd, sums, base, limb_stride, folded)
+            }
         };
-        add_taps::<L, P, V, R, FROM, TO, 0>(simd, sums, base, limb_stride, single)
+        add_taps::<L, LIMBS, VECTORS, ROWS, FROM, TO, 0>(simd, sums, base, limb_stride, single)
     }
 }
 
 /// Joins the sums of limbs, and divides them.
 #[inline(always)]
-fn join_and_divide<L: Simd, const P: usize, const V: usize>(
+fn join_and_divide<L: Simd, const LIMBS: usize, const VECTORS: usize>(
     simd: L,
-    sums: [[L::V; V]; P],
+    sums: [[L::V; VECTORS]; LIMBS],
     joining: JoinLimbs<L::V>,
     dividing: Option<Divide<L::V>>,
-) -> [L::V; V] {
-    let mut values = [simd.splat(0); V];
-    for v in 0..V {
-        let mut limbs = [values[v]; P];
-        for p in 0..P {
+) -> [L::V; VECTORS] {
+    let mut values = [simd.splat(0); VECTORS];
+    for v in 0..VECTORS {
+        let mut limbs = [values[v]; LIMBS];
+        for p in 0..LIMBS {
             limbs[p] = sums[p][v];
         }
         values[v] = joining.sum(simd, limbs);
@@ -221,8 +232,8 @@ fn join_and_divide<L: Simd, const P: usize, const V: usize>(
     values
 }
 
-impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const HIGH: bool> IntLoop
-    for Rows<'_, BYTES, P, V, R, HIGH>
+impl<const BYTES: usize, const LIMBS: usize, const VECTORS: usize, const ROWS: usize, const HIGH: bool>
+    IntLoop for Rows<'_, BYTES, LIMBS, VECTORS, ROWS, HIGH>
 {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
@@ -238,26 +249,26 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
         let joining = JoinLimbs::new(simd, requantize.bits, requantize.whole, requantize.shift);
         let high_words = HighWordRounding::new(simd, requantize.shift);
         let (divides, dividing) = (requantize.factor.is_some(), Divide::new(simd, requantize));
-        let step = L::LANES * V;
+        let step = L::LANES * VECTORS;
         let out = row_pointers::starts(&mut out);
         // The last, partial step goes here: at most TILE samples of two bytes.
-        let mut last = [[0_u8; 2 * TILE]; R];
+        let mut last = [[0_u8; 2 * TILE]; ROWS];
         let (mut phase, ahead) = (0, step % requantize.channels);
         // Loaded before the loop: the compiler cannot know that the loop does not change them.
         let [upper, all, lower] = taps.groups.each_ref().map(|g| [&g.single[..], &g.folded[..]]);
         let fold = taps.fold;
         for x in (0..samples).step_by(step) {
             let is_whole = samples - x >= step;
-            prefetch(simd, lines.next, R * x * BYTES, R * step * BYTES);
+            prefetch(simd, lines.next, ROWS * x * BYTES, ROWS * step * BYTES);
             let to = if is_whole {
                 row_pointers::offset(out, (x * BYTES) as isize)
             } else {
                 row_pointers::starts(&mut last)
             };
-            let mut sums: Sums<L::V, P, V, R> = [[[zero; V]; R]; P];
+            let mut sums: Sums<L::V, LIMBS, VECTORS, ROWS> = [[[zero; VECTORS]; ROWS]; LIMBS];
             // High words are rounded without a start value.
-            for p in 0..if HIGH { 0 } else { P } {
-                for v in 0..V {
+            for p in 0..if HIGH { 0 } else { LIMBS } {
+                for v in 0..VECTORS {
                     // SAFETY: the pattern is TILE x channels long; there are kept sums up to the multiple of
                     // TILE.
                     let start = unsafe {
@@ -266,46 +277,54 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                             _ => requantize.start[p].as_ptr().add(phase * TILE + L::LANES * v),
                         })
                     };
-                    for row in 0..R {
+                    for row in 0..ROWS {
                         sums[p][row][v] = start;
                     }
                 }
             }
-            // SAFETY: x + LANES V is at most the multiple of TILE up to which `convolve` has bounded the
-            // taps.
+            // SAFETY: x + LANES VECTORS is at most the multiple of TILE up to which `convolve` has bounded
+            // the taps.
             unsafe {
                 let (base, stride) = (lines.elements.as_ptr().add(x), lines.limb_stride);
-                sums = add_group::<L, P, V, R, 0, 2>(simd, sums, base, stride, upper, fold);
-                if R == 4 {
-                    sums = add_group::<L, P, V, R, 0, R>(simd, sums, base, stride, all, fold);
-                    sums = add_group::<L, P, V, R, 2, R>(simd, sums, base, stride, lower, fold);
+                sums = add_group::<L, LIMBS, VECTORS, ROWS, 0, 2>(simd, sums, base, stride, upper, fold);
+                if ROWS == 4 {
+                    sums = add_group::<L, LIMBS, VECTORS, ROWS, 0, ROWS>(simd, sums, base, stride, all, fold);
+                    sums =
+                        add_group::<L, LIMBS, VECTORS, ROWS, 2, ROWS>(simd, sums, base, stride, lower, fold);
                 }
             }
             if let Some((to, _)) = kept {
-                for v in 0..V {
+                for v in 0..VECTORS {
                     // SAFETY: there are kept sums up to the multiple of TILE.
                     unsafe { simd.store(to.add(x + L::LANES * v), sums[0][1][v]) };
                 }
             }
-            for row in 0..R {
+            for row in 0..ROWS {
                 if HIGH {
                     let sums = &sums[0][row];
                     let words = [
                         high_words.of(simd, [sums[0], sums[1]]),
-                        high_words.of(simd, [sums[V - 2], sums[V - 1]]),
+                        high_words.of(simd, [sums[VECTORS - 2], sums[VECTORS - 1]]),
                     ];
                     // SAFETY: a step of four vectors is writable at each of `to`.
                     unsafe { simd.store_merged(words, lines.order, to[row]) };
                     continue;
                 }
-                let mut limbs = [[zero; V]; P];
-                for p in 0..P {
+                let mut limbs = [[zero; VECTORS]; LIMBS];
+                for p in 0..LIMBS {
                     limbs[p] = sums[p][row];
                 }
                 let values = join_and_divide(simd, limbs, joining, divides.then_some(dividing));
                 // SAFETY: the pattern is TILE x channels long, and a step is writable at each of `to`.
                 unsafe {
-                    offset_and_store::<L, BYTES, V>(simd, values, requantize, phase, lines.order, to[row]);
+                    offset_and_store::<L, BYTES, VECTORS>(
+                        simd,
+                        values,
+                        requantize,
+                        phase,
+                        lines.order,
+                        to[row],
+                    );
                 };
             }
             phase += ahead;
@@ -314,7 +333,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
             }
         }
         let whole = samples / step * step;
-        for row in 0..R {
+        for row in 0..ROWS {
             // SAFETY: `convolve` asserted that each row has `samples` samples.
             unsafe {
                 let rest = (samples - whole) * BYTES;

@@ -62,9 +62,9 @@ const FOUR_ROWS: [FourRows; 9] = [
     FourRows { bytes: 2, limbs: 1, many_registers: true, has_vnni: false, taps: 4..=8 },
     FourRows { bytes: 2, limbs: 1, many_registers: false, has_vnni: false, taps: 4..=8 },
     // Two limbs have twice as many sums.
-    FourRows { bytes: 2, limbs: LIMBS, many_registers: true, has_vnni: true, taps: 3..=8 },
-    FourRows { bytes: 2, limbs: LIMBS, many_registers: true, has_vnni: false, taps: 3..=8 },
-    FourRows { bytes: 2, limbs: LIMBS, many_registers: false, has_vnni: false, taps: 7..=13 },
+    FourRows { bytes: 2, limbs: MOST_LIMBS, many_registers: true, has_vnni: true, taps: 3..=8 },
+    FourRows { bytes: 2, limbs: MOST_LIMBS, many_registers: true, has_vnni: false, taps: 3..=8 },
+    FourRows { bytes: 2, limbs: MOST_LIMBS, many_registers: false, has_vnni: false, taps: 7..=13 },
 ];
 
 /// A column filter that may make four rows at a time.
@@ -87,7 +87,7 @@ pub(in crate::engine::cpu::algorithms::fir) fn makes_four_rows<L: Simd>(_: L, co
     } = column;
     // Memory limits the speed of large pictures of several components.
     let is_memory_bound =
-        bytes == 2 && limbs == LIMBS && L::HAS_VNNI && column.is_planar && (5..=6).contains(&taps);
+        bytes == 2 && limbs == MOST_LIMBS && L::HAS_VNNI && column.is_planar && (5..=6).contains(&taps);
     let has_loop = |row: &FourRows| {
         (row.bytes, row.limbs) == (bytes, limbs)
             && row.many_registers == has_32_registers::<L>()
@@ -115,13 +115,13 @@ pub(in crate::engine::cpu::algorithms::fir) struct Unrolled<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu::algorithms::fir) struct UniformRequantize {
     /// The start value of each limb's sums.
-    start: [i32; LIMBS],
+    start: [i32; MOST_LIMBS],
     /// The value to add after the shift.
     high: i32,
 }
 
 /// Most limbs of a sample.
-const LIMBS: usize = 2;
+const MOST_LIMBS: usize = 2;
 
 impl UniformRequantize {
     /// The constants of `requantize`, for samples of `bytes` bytes from `limbs` limbs; `None` if samples
@@ -147,7 +147,7 @@ impl UniformRequantize {
         // Without VNNI bytes are rounded after they are packed to words, which saves an addition.
         let rounds_late = requantize.fits_alone && requantize.half() == Some(uniform.start[0]);
         let is_rounded = uniform.high == 0 && (L::HAS_VNNI || rounds_late);
-        let is_narrow = limbs <= if bytes == 2 { LIMBS } else { 1 };
+        let is_narrow = limbs <= if bytes == 2 { MOST_LIMBS } else { 1 };
         let is_made = bytes == 2 || is_rounded && requantize.factor.is_none();
         (is_narrow && is_made).then_some(uniform)
     }
@@ -163,13 +163,13 @@ impl Unrolled<'_> {
         if self.requantize.factor.is_some() {
             // Only samples of two bytes are divided by a multiplication here.
             if self.lines.limbs > 1 {
-                self.two_rows::<L, 2, LIMBS, DIVIDED>(simd, out);
+                self.two_rows::<L, 2, MOST_LIMBS, DIVIDED>(simd, out);
             } else {
                 self.two_rows::<L, 2, 1, DIVIDED>(simd, out);
             }
         } else if self.lines.limbs > 1 {
             // Only samples of two bytes have two limbs.
-            self.two_rows::<L, 2, LIMBS, SUMS>(simd, out);
+            self.two_rows::<L, 2, MOST_LIMBS, SUMS>(simd, out);
         } else if BYTES == 1 && self.requantize.rounding == Rounding::HighWord {
             self.two_rows::<L, 1, 1, HIGH_WORDS>(simd, out);
         } else {
@@ -189,28 +189,31 @@ impl Unrolled<'_> {
         let taps = self.taps.len();
         // Constant conditions: loops that a set never enters are not compiled.
         if self.lines.limbs > 1 && const { has_32_registers::<L>() } {
-            unroll!(taps, [3, 4, 5, 6, 7, 8], N => self.enter::<L, 2, LIMBS, N, SUMS, 4>(simd, out));
+            unroll!(taps, [3, 4, 5, 6, 7, 8],
+                TAPS => self.enter::<L, 2, MOST_LIMBS, TAPS, SUMS, 4>(simd, out));
         } else if self.lines.limbs > 1 {
-            unroll!(taps, [7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 2, LIMBS, N, SUMS, 4>(simd, out));
+            unroll!(taps, [7, 8, 9, 10, 11, 12, 13],
+                TAPS => self.enter::<L, 2, MOST_LIMBS, TAPS, SUMS, 4>(simd, out));
         } else if BYTES == 1 && const { has_32_registers::<L>() } && taps < 4 {
-            unroll!(taps, [2, 3], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
+            unroll!(taps, [2, 3], TAPS => self.enter::<L, 1, 1, TAPS, HIGH_WORDS, 4>(simd, out));
         } else if BYTES == 2 {
-            unroll!(taps, [4, 5, 6, 7, 8], N => self.enter::<L, 2, 1, N, SUMS, 4>(simd, out));
+            unroll!(taps, [4, 5, 6, 7, 8], TAPS => self.enter::<L, 2, 1, TAPS, SUMS, 4>(simd, out));
         } else if const { L::HAS_VNNI } || taps < 12 {
             unroll!(taps, [4, 5, 6, 7, 8, 9, 10, 11],
-                N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
+                TAPS => self.enter::<L, 1, 1, TAPS, HIGH_WORDS, 4>(simd, out));
         } else {
-            unroll!(taps, [12, 13], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
+            unroll!(taps, [12, 13], TAPS => self.enter::<L, 1, 1, TAPS, HIGH_WORDS, 4>(simd, out));
         }
     }
 
     /// Makes two rows with the loop compiled for the number of taps.
-    fn two_rows<L: Simd, const BYTES: usize, const P: usize, const WAY: u8>(
+    fn two_rows<L: Simd, const BYTES: usize, const LIMBS: usize, const WAY: u8>(
         &self,
         simd: L,
         out: [&mut [u8]; 2],
     ) {
-        unroll!(self.taps.len(), [2, 3, 4, 5, 6, 7, 8], N => self.enter::<L, BYTES, P, N, WAY, 2>(simd, out));
+        unroll!(self.taps.len(), [2, 3, 4, 5, 6, 7, 8],
+            TAPS => self.enter::<L, BYTES, LIMBS, TAPS, WAY, 2>(simd, out));
     }
 
     /// Asserts that in each of `limbs` limbs the lines can be read up to a multiple of [`TILE`].
@@ -221,25 +224,32 @@ impl Unrolled<'_> {
         assert!(limbs == self.lines.limbs && last <= self.lines.elements.len());
     }
 
-    /// Checks all bounds, and runs the loop for `N` taps.
-    fn enter<L: Simd, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>(
+    /// Checks all bounds, and runs the loop for `TAPS` taps.
+    fn enter<
+        L: Simd,
+        const BYTES: usize,
+        const LIMBS: usize,
+        const TAPS: usize,
+        const WAY: u8,
+        const ROWS: usize,
+    >(
         &self,
         simd: L,
-        out: [&mut [u8]; R],
+        out: [&mut [u8]; ROWS],
     ) {
         let samples = self.samples;
-        let taps = <[Tap; N]>::try_from(self.taps).unwrap_or_else(|_| unreachable!("{N} taps"));
-        self.check(P);
+        let taps = <[Tap; TAPS]>::try_from(self.taps).unwrap_or_else(|_| unreachable!("{TAPS} taps"));
+        self.check(LIMBS);
         assert!(out.iter().all(|row| row.len() >= samples * BYTES));
-        let mut from = [std::ptr::null(); N];
-        let mut weights = [[0; 2]; N];
+        let mut from = [std::ptr::null(); TAPS];
+        let mut weights = [[0; 2]; TAPS];
         for (k, tap) in taps.iter().enumerate() {
             from[k] = self.lines.elements[tap.at..].as_ptr();
             weights[k] = [tap.weights[0], tap.weights[1]];
         }
         // The assertions here and in `check` bound every read, which goes up to a multiple of TILE, and every
         // write.
-        let rows = Rows::<BYTES, P, N, WAY, R> {
+        let rows = Rows::<BYTES, LIMBS, TAPS, WAY, ROWS> {
             from,
             beyond: self.lines.elements[self.beyond..].as_ptr(),
             weights,
@@ -253,26 +263,26 @@ impl Unrolled<'_> {
     }
 }
 
-/// The loop of [`Unrolled::enter`], which has checked its bounds: `R` rows of samples of `BYTES` bytes from
-/// `N` taps in `P` limbs.
-struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize> {
+/// The loop of [`Unrolled::enter`], which has checked its bounds: `ROWS` rows of samples of `BYTES` bytes
+/// from `TAPS` taps in `LIMBS` limbs.
+struct Rows<'a, const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, const ROWS: usize> {
     /// The first element of each tap.
-    from: [*const u32; N],
+    from: [*const u32; TAPS],
     /// The first element of the line below the last tap's.
     beyond: *const u32,
-    weights: [[i32; 2]; N],
+    weights: [[i32; 2]; TAPS],
     requantize: &'a Requantize,
     lines: Lines<'a>,
     uniform: UniformRequantize,
     samples: usize,
-    out: [&'a mut [u8]; R],
+    out: [&'a mut [u8]; ROWS],
 }
 
 /// Constants that stay in registers along a row.
 #[derive(Clone, Copy)]
-struct Constants<T, const P: usize, const N: usize> {
-    weights: [[T; 2]; N],
-    start: [T; P],
+struct Constants<T, const LIMBS: usize, const TAPS: usize> {
+    weights: [[T; 2]; TAPS],
+    start: [T; LIMBS],
     joining: JoinLimbs<T>,
     dividing: Divide<T>,
     high: T,
@@ -281,8 +291,8 @@ struct Constants<T, const P: usize, const N: usize> {
     half: T,
 }
 
-impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>
-    Rows<'_, BYTES, P, N, WAY, R>
+impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, const ROWS: usize>
+    Rows<'_, BYTES, LIMBS, TAPS, WAY, ROWS>
 {
     /// True if sums are shifted one bit less, and words halved and rounded at the end: sums need no rounding
     /// constant then.
@@ -296,14 +306,14 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     }
 
     #[inline(always)]
-    fn constants<L: Simd>(&self, simd: L) -> Constants<L::V, P, N> {
+    fn constants<L: Simd>(&self, simd: L) -> Constants<L::V, LIMBS, TAPS> {
         let (requantize, halves) = (self.requantize, u32::from(Self::halves::<L>()));
-        let mut weights = [[simd.splat(0); 2]; N];
-        for t in 0..N {
+        let mut weights = [[simd.splat(0); 2]; TAPS];
+        for t in 0..TAPS {
             weights[t] = [simd.splat(self.weights[t][0]), simd.splat(self.weights[t][1])];
         }
-        let mut start = [simd.splat(0); P];
-        for p in 0..P {
+        let mut start = [simd.splat(0); LIMBS];
+        for p in 0..LIMBS {
             start[p] = simd.splat(self.uniform.start[p]);
         }
         Constants {
@@ -317,18 +327,18 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         }
     }
 
-    /// The sums of `M` vectors of each row, which begin at samples `at`. They are shifted down, unless
+    /// The sums of `VECTORS` vectors of each row, which begin at samples `at`. They are shifted down, unless
     /// results are rounded high words.
     ///
     /// # Safety
     /// at + LANES is at most the multiple of [`TILE`] that `enter` has bounded.
     #[inline(always)]
-    unsafe fn results<L: Simd, const M: usize>(
+    unsafe fn results<L: Simd, const VECTORS: usize>(
         &self,
         simd: L,
-        constants: &Constants<L::V, P, N>,
-        at: [usize; M],
-    ) -> [[L::V; R]; M] {
+        constants: &Constants<L::V, LIMBS, TAPS>,
+        at: [usize; VECTORS],
+    ) -> [[L::V; ROWS]; VECTORS] {
         let &Constants {
             weights,
             start,
@@ -337,18 +347,18 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             high,
             ..
         } = constants;
-        let mut sums = [[start; R]; M];
-        let mut results = [[high; R]; M];
-        for line in 0..N + R / 2 - 1 {
-            let from = if line < N { self.from[line] } else { self.beyond };
-            for p in 0..P {
-                for m in 0..M {
+        let mut sums = [[start; ROWS]; VECTORS];
+        let mut results = [[high; ROWS]; VECTORS];
+        for line in 0..TAPS + ROWS / 2 - 1 {
+            let from = if line < TAPS { self.from[line] } else { self.beyond };
+            for p in 0..LIMBS {
+                for m in 0..VECTORS {
                     // SAFETY: `enter` asserted that lines can be read up to a multiple of TILE in each limb,
                     // which at + LANES does not exceed.
                     let pairs = unsafe { simd.load(from.add(at[m] + p * self.lines.limb_stride)) };
-                    for two in 0..R / 2 {
+                    for two in 0..ROWS / 2 {
                         // The lower two rows read everything a line further down.
-                        if line < two || line - two >= N {
+                        if line < two || line - two >= TAPS {
                             continue;
                         }
                         let t = line - two;
@@ -364,8 +374,8 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                 }
             }
         }
-        for m in 0..M {
-            for row in 0..R {
+        for m in 0..VECTORS {
+            for row in 0..ROWS {
                 if WAY == HIGH_WORDS {
                     results[m][row] = sums[m][row][0];
                 } else {
@@ -392,10 +402,10 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     unsafe fn step<L: Simd>(
         &self,
         simd: L,
-        constants: &Constants<L::V, P, N>,
+        constants: &Constants<L::V, LIMBS, TAPS>,
         order: Order,
         x: usize,
-        to: [*mut u8; R],
+        to: [*mut u8; ROWS],
     ) {
         let &Constants {
             high,
@@ -403,13 +413,13 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             half,
             ..
         } = constants;
-        let mut words = [[high; 2]; R];
+        let mut words = [[high; 2]; ROWS];
         for v in 0..2 {
             let at = x + 2 * L::LANES * v;
             // SAFETY: x + 4 LANES is at most the multiple of TILE up to which `enter` asserted that lines can
             // be read.
             let results = unsafe {
-                if const { L::LATENCY_BOUND && N <= 6 && P == 1 } {
+                if const { L::LATENCY_BOUND && TAPS <= 6 && LIMBS == 1 } {
                     self.results::<L, 2>(simd, constants, [at, at + L::LANES])
                 } else {
                     let [first] = self.results::<L, 1>(simd, constants, [at]);
@@ -417,13 +427,13 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                     [first, second]
                 }
             };
-            let mut done = [[high; 2]; R];
+            let mut done = [[high; 2]; ROWS];
             for k in 0..2 {
-                for row in 0..R {
+                for row in 0..ROWS {
                     done[row][k] = results[k][row];
                 }
             }
-            for row in 0..R {
+            for row in 0..ROWS {
                 if BYTES == 2 {
                     let Requantize { max, left, .. } = *self.requantize;
                     // SAFETY: 4 LANES samples are writable at each of `to`.
@@ -441,7 +451,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             }
         }
         if BYTES == 1 {
-            for row in 0..R {
+            for row in 0..ROWS {
                 // SAFETY: 4 LANES bytes are writable at each of `to`.
                 unsafe {
                     if WAY == HIGH_WORDS {
@@ -461,7 +471,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         let constants = self.constants(simd);
         let (samples, step) = (self.samples, 4 * L::LANES);
         let whole = samples / step * step;
-        let mut last = [[0_u8; 2 * TILE]; R];
+        let mut last = [[0_u8; 2 * TILE]; ROWS];
         let parts = [
             (0..whole, row_pointers::starts(&mut self.out)),
             (whole..samples, row_pointers::starts(&mut last)),
@@ -469,7 +479,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         for (part, to) in parts {
             let to = row_pointers::offset(to, -((part.start * BYTES) as isize));
             for x in part.step_by(step) {
-                prefetch(simd, self.lines.next, R * x * BYTES, R * step * BYTES);
+                prefetch(simd, self.lines.next, ROWS * x * BYTES, ROWS * step * BYTES);
                 // SAFETY: lines can be read up to a multiple of TILE. A whole step ends within the rows; the
                 // partial one goes to `last`, which has room for TILE samples of two bytes.
                 unsafe {
@@ -485,15 +495,15 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     }
 }
 
-impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize> IntLoop
-    for Rows<'_, BYTES, P, N, WAY, R>
+impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, const ROWS: usize> IntLoop
+    for Rows<'_, BYTES, LIMBS, TAPS, WAY, ROWS>
 {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         // The order is a constant of each loop, so that no step tests it.
         match self.lines.order {
             // Whole masks, which make two rows.
-            Order::Plain if R == 2 => self.make(simd, Order::Plain),
+            Order::Plain if ROWS == 2 => self.make(simd, Order::Plain),
             Order::Plain => unreachable!("columns have another order"),
             Order::Interleaved => self.make(simd, Order::Interleaved),
             Order::Alternate => self.make(simd, Order::Alternate),

@@ -89,15 +89,15 @@ impl<T: Copy> LimbRounding<T> {
 }
 
 /// Most limbs of an intermediate.
-const LIMBS: usize = 3;
+const MOST_LIMBS: usize = 3;
 
 /// The constants that split intermediates into limbs, in registers.
 #[derive(Clone, Copy)]
 pub(super) struct IntermediateLimbs<T> {
     /// For each limb the right shift to the low word.
-    down: [T; LIMBS],
+    down: [T; MOST_LIMBS],
     /// For each limb the left shift to the high word.
-    up: [T; LIMBS],
+    up: [T; MOST_LIMBS],
     /// The bits of two limbs.
     mask: T,
 }
@@ -107,11 +107,11 @@ impl<T: Copy> IntermediateLimbs<T> {
     pub(super) fn new<L: Simd<V = T>>(simd: L, bits: u32) -> IntermediateLimbs<T> {
         let limb = u16::MAX >> (16 - bits);
         let mut limbs = IntermediateLimbs {
-            down: [simd.splat(0); LIMBS],
-            up: [simd.splat(16); LIMBS],
+            down: [simd.splat(0); MOST_LIMBS],
+            up: [simd.splat(16); MOST_LIMBS],
             mask: simd.splat(i32::from(limb) << 16 | i32::from(limb)),
         };
-        for k in 1..LIMBS {
+        for k in 1..MOST_LIMBS {
             let below = (k as u32 * bits).min(16) as i32;
             limbs.down[k] = simd.splat(k as i32 * bits as i32);
             limbs.up[k] = simd.splat(16 - below);
@@ -119,26 +119,27 @@ impl<T: Copy> IntermediateLimbs<T> {
         limbs
     }
 
-    /// Writes the intermediates of an upper and a lower row as pairs, in `P` limbs `stride` elements apart.
+    /// Writes the intermediates of an upper and a lower row as pairs, in `LIMBS` limbs `stride` elements
+    /// apart.
     ///
     /// # Safety
     /// A vector is writable at `to`, and at the places of the other limbs.
     #[inline(always)]
-    pub(super) unsafe fn put<L: Simd<V = T>, const P: usize>(
+    pub(super) unsafe fn put<L: Simd<V = T>, const LIMBS: usize>(
         self,
         simd: L,
         [upper, lower]: [T; 2],
         to: *mut u32,
         stride: usize,
     ) {
-        for k in 0..P {
+        for k in 0..LIMBS {
             let low = if k == 0 {
                 upper
             } else {
                 simd.shift_right_i32(upper, self.down[k])
             };
             let mut pairs = simd.merge_i16(low, simd.shift_left_i32(lower, self.up[k]));
-            if k + 1 < P {
+            if k + 1 < LIMBS {
                 pairs = simd.and(pairs, self.mask);
             }
             // SAFETY: LANES elements are writable at `to` and at each limb's place, `stride` elements on.
@@ -147,18 +148,18 @@ impl<T: Copy> IntermediateLimbs<T> {
     }
 }
 
-/// Writes the intermediates of the sums of an upper and a lower row as pairs, in `T` limbs `stride` elements
-/// apart.
+/// Writes the intermediates of the sums of an upper and a lower row as pairs, in `LIMBS_OUT` limbs `stride`
+/// elements apart.
 #[inline(always)]
-unsafe fn put_pairs<L: Simd, const P: usize, const T: usize>(
+unsafe fn put_pairs<L: Simd, const LIMBS: usize, const LIMBS_OUT: usize>(
     simd: L,
-    sums: [[L::V; P]; 2],
+    sums: [[L::V; LIMBS]; 2],
     rounding: &LimbRounding<L::V>,
     to: *mut u32,
     stride: usize,
 ) {
     let upper = rounding.joining.join(simd, sums[0]);
-    if let (1, 1, Some(up)) = (P, T, rounding.up) {
+    if let (1, 1, Some(up)) = (LIMBS, LIMBS_OUT, rounding.up) {
         let pairs = simd.merge_i16(upper, simd.shift_left_i32(sums[1][0], up));
         // SAFETY: LANES elements are writable at `to`.
         unsafe { simd.store(to, pairs) };
@@ -166,7 +167,11 @@ unsafe fn put_pairs<L: Simd, const P: usize, const T: usize>(
     }
     let lower = rounding.joining.join(simd, sums[1]);
     // SAFETY: LANES elements are writable at `to` and at each limb's place, `stride` elements on.
-    unsafe { rounding.limbs.put::<L, T>(simd, [upper, lower], to, stride) };
+    unsafe {
+        rounding
+            .limbs
+            .put::<L, LIMBS_OUT>(simd, [upper, lower], to, stride)
+    };
 }
 
 /// Filters two rows of words, whose limbs are `limb_stride` words apart. `out` gets pairs (upper, lower) of
@@ -237,55 +242,63 @@ struct RowWork<'a> {
 }
 
 impl RowWork<'_> {
-    /// Writes 2 `V` vectors of intermediates, in `T` limbs, from sums in `P` limbs.
+    /// Writes 2 `VECTORS` vectors of intermediates, in `LIMBS_OUT` limbs, from sums in `LIMBS` limbs.
     #[inline(always)]
-    unsafe fn put<L: Simd, const P: usize, const T: usize, const V: usize>(
+    unsafe fn put<L: Simd, const LIMBS: usize, const LIMBS_OUT: usize, const VECTORS: usize>(
         &self,
         simd: L,
-        sums: RowSums<L::V, P, V>,
+        sums: RowSums<L::V, LIMBS, VECTORS>,
         rounding: &LimbRounding<L::V>,
         x: usize,
     ) {
-        for v in 0..V {
+        for v in 0..VECTORS {
             for half in 0..2 {
                 let to = x + 2 * L::LANES * v + L::LANES * half;
-                let mut limbs = [[sums[0][0][0][0]; P]; 2];
+                let mut limbs = [[sums[0][0][0][0]; LIMBS]; 2];
                 for row in 0..2 {
-                    for p in 0..P {
+                    for p in 0..LIMBS {
                         limbs[row][p] = sums[p][row][half][v];
                     }
                 }
-                // SAFETY: x + 2 LANES V is at most `samples`, a limb's length.
-                unsafe { put_pairs::<L, P, T>(simd, limbs, rounding, self.out.add(to), self.samples) };
+                // SAFETY: x + 2 LANES VECTORS is at most `samples`, a limb's length.
+                unsafe {
+                    put_pairs::<L, LIMBS, LIMBS_OUT>(simd, limbs, rounding, self.out.add(to), self.samples)
+                };
             }
         }
     }
 }
 
-/// The sums of two rows in `P` limbs, `V` pairs of vectors of each.
-type RowSums<T, const P: usize, const V: usize> = [[[[T; V]; 2]; 2]; P];
+/// The sums of two rows in `LIMBS` limbs, `VECTORS` pairs of vectors of each.
+type RowSums<T, const LIMBS: usize, const VECTORS: usize> = [[[[T; VECTORS]; 2]; 2]; LIMBS];
 
-/// The loop for [`Pairing::InPlace`], from `P` limbs to `T`, `V` vectors of words at a time.
-struct InPlace<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a [(usize, [i32; 2])]);
+/// The loop for [`Pairing::InPlace`], from `LIMBS` limbs to `LIMBS_OUT`, `VECTORS` vectors of words at a
+/// time.
+struct InPlace<'a, const LIMBS: usize, const LIMBS_OUT: usize, const VECTORS: usize>(
+    RowWork<'a>,
+    &'a [(usize, [i32; 2])],
+);
 
-impl<const P: usize, const T: usize, const V: usize> IntLoop for InPlace<'_, P, T, V> {
+impl<const LIMBS: usize, const LIMBS_OUT: usize, const VECTORS: usize> IntLoop
+    for InPlace<'_, LIMBS, LIMBS_OUT, VECTORS>
+{
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let InPlace(work, taps) = self;
         let (start, zero) = (simd.splat(work.pass.start), simd.splat(0));
-        let rounding = LimbRounding::new(simd, P, work.pass);
-        for x in (0..work.samples).step_by(2 * L::LANES * V) {
+        let rounding = LimbRounding::new(simd, LIMBS, work.pass);
+        for x in (0..work.samples).step_by(2 * L::LANES * VECTORS) {
             // Even and odd results of each row.
-            let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
-            sums[0] = [[[start; V]; 2]; 2];
+            let mut sums: RowSums<L::V, LIMBS, VECTORS> = [[[[zero; VECTORS]; 2]; 2]; LIMBS];
+            sums[0] = [[[start; VECTORS]; 2]; 2];
             for &(at, [even, odd]) in taps {
                 let weights = [simd.splat(even), simd.splat(odd)];
-                for p in 0..P {
+                for p in 0..LIMBS {
                     for row in 0..2 {
-                        for v in 0..V {
+                        for v in 0..VECTORS {
                             let from = x + at + p * work.limb_stride + 2 * L::LANES * v;
                             // SAFETY: `row_filter` asserted that `samples` words are readable from each tap
-                            // on, in each limb; x + 2 LANES V is at most that.
+                            // on, in each limb; x + 2 LANES VECTORS is at most that.
                             let words = unsafe { simd.load(work.rows[row].add(from)) };
                             for parity in 0..2 {
                                 let sum = &mut sums[p][row][parity][v];
@@ -295,32 +308,50 @@ impl<const P: usize, const T: usize, const V: usize> IntLoop for InPlace<'_, P, 
                     }
                 }
             }
-            // SAFETY: x + 2 LANES V is at most `samples`.
-            unsafe { work.put::<L, P, T, V>(simd, sums, &rounding, x) };
+            // SAFETY: x + 2 LANES VECTORS is at most `samples`.
+            unsafe { work.put::<L, LIMBS, LIMBS_OUT, VECTORS>(simd, sums, &rounding, x) };
         }
     }
 }
 
-/// The loop for [`Pairing::Interleaved`], from `P` limbs to `T`, `V` vectors of words at a time.
-struct Interleaved<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a InterleavedTerms);
+/// The loop for [`Pairing::Interleaved`], from `LIMBS` limbs to `LIMBS_OUT`, `VECTORS` vectors of words at a
+/// time.
+struct Interleaved<'a, const LIMBS: usize, const LIMBS_OUT: usize, const VECTORS: usize>(
+    RowWork<'a>,
+    &'a InterleavedTerms,
+);
 
-impl<const P: usize, const T: usize, const V: usize> IntLoop for Interleaved<'_, P, T, V> {
+impl<const LIMBS: usize, const LIMBS_OUT: usize, const VECTORS: usize> IntLoop
+    for Interleaved<'_, LIMBS, LIMBS_OUT, VECTORS>
+{
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let Interleaved(work, interleaved) = self;
         let (start, zero) = (simd.splat(work.pass.start), simd.splat(0));
-        let rounding = LimbRounding::new(simd, P, work.pass);
-        for x in (0..work.samples).step_by(2 * L::LANES * V) {
-            let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
-            sums[0] = [[[start; V]; 2]; 2];
+        let rounding = LimbRounding::new(simd, LIMBS, work.pass);
+        for x in (0..work.samples).step_by(2 * L::LANES * VECTORS) {
+            let mut sums: RowSums<L::V, LIMBS, VECTORS> = [[[[zero; VECTORS]; 2]; 2]; LIMBS];
+            sums[0] = [[[start; VECTORS]; 2]; 2];
             for &([first, second], weights) in &interleaved.sums {
-                sums = add_interleaved::<L, P, V, 2, 2>(simd, sums, &work, x, (first, second, weights));
+                sums = add_interleaved::<L, LIMBS, VECTORS, 2, 2>(
+                    simd,
+                    sums,
+                    &work,
+                    x,
+                    (first, second, weights),
+                );
             }
             for &(first, second, weights) in &interleaved.mixed {
-                sums = add_interleaved::<L, P, V, 2, 1>(simd, sums, &work, x, (first, [second; 2], weights));
+                sums = add_interleaved::<L, LIMBS, VECTORS, 2, 1>(
+                    simd,
+                    sums,
+                    &work,
+                    x,
+                    (first, [second; 2], weights),
+                );
             }
             for &([first, second], weights) in &interleaved.singles {
-                sums = add_interleaved::<L, P, V, 1, 1>(
+                sums = add_interleaved::<L, LIMBS, VECTORS, 1, 1>(
                     simd,
                     sums,
                     &work,
@@ -328,27 +359,27 @@ impl<const P: usize, const T: usize, const V: usize> IntLoop for Interleaved<'_,
                     ([first; 2], [second; 2], weights),
                 );
             }
-            // SAFETY: x + 2 LANES V is at most `samples`.
-            unsafe { work.put::<L, P, T, V>(simd, sums, &rounding, x) };
+            // SAFETY: x + 2 LANES VECTORS is at most `samples`.
+            unsafe { work.put::<L, LIMBS, LIMBS_OUT, VECTORS>(simd, sums, &rounding, x) };
         }
     }
 }
 
 /// Adds the products of a pair of terms, of `A` and of `B` words (1 or 2).
 #[inline(always)]
-fn add_interleaved<L: Simd, const P: usize, const V: usize, const A: usize, const B: usize>(
+fn add_interleaved<L: Simd, const LIMBS: usize, const VECTORS: usize, const A: usize, const B: usize>(
     simd: L,
-    mut sums: RowSums<L::V, P, V>,
+    mut sums: RowSums<L::V, LIMBS, VECTORS>,
     work: &RowWork<'_>,
     x: usize,
     (first, second, weights): ([usize; 2], [usize; 2], i32),
-) -> RowSums<L::V, P, V> {
+) -> RowSums<L::V, LIMBS, VECTORS> {
     let weights = simd.splat(weights);
-    for p in 0..P {
+    for p in 0..LIMBS {
         for row in 0..2 {
-            for v in 0..V {
+            for v in 0..VECTORS {
                 // SAFETY: `row_filter` asserted that `samples` words are readable from each term's words on,
-                // in each limb; x + 2 LANES V is at most that.
+                // in each limb; x + 2 LANES VECTORS is at most that.
                 let [a, b] = unsafe {
                     let from = work.rows[row].add(x + p * work.limb_stride + 2 * L::LANES * v);
                     let (mut a, mut b) = (simd.load(from.add(first[0])), simd.load(from.add(second[0])));

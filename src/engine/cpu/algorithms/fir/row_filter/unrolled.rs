@@ -121,22 +121,23 @@ impl UnrolledRow {
         };
         match &self.terms {
             Terms::InPlace(weights) if const { has_32_registers::<L>() } && weights.len() > 8 => {
-                unroll!(weights.len(), [9, 10, 11, 12, 13], N => work.in_place::<L, N>(simd, weights));
+                unroll!(weights.len(), [9, 10, 11, 12, 13], TAPS => work.in_place::<L, TAPS>(simd, weights));
             }
             Terms::InPlace(weights) => {
-                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N>(simd, weights));
+                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8],
+                    TAPS => work.in_place::<L, TAPS>(simd, weights));
             }
             // A constant condition: loops that a set never enters are not compiled.
             Terms::Interleaved { .. } if const { has_32_registers::<L>() } => {
                 unreachable!("`UnrolledRow::of` refuses interleaved terms for 32 registers");
             }
             Terms::Interleaved { count, step, weights } => match step {
-                2 => unroll!(*count, [5, 7, 9], K => work.interleaved::<L, K, 2>(simd, weights)),
+                2 => unroll!(*count, [5, 7, 9], WEIGHTS => work.interleaved::<L, WEIGHTS, 2>(simd, weights)),
                 3 => {
                     unroll!(*count, [5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25],
-                        K => work.interleaved::<L, K, 3>(simd, weights));
+                        WEIGHTS => work.interleaved::<L, WEIGHTS, 3>(simd, weights));
                 }
-                _ => unroll!(*count, [5, 7, 9], K => work.interleaved::<L, K, 4>(simd, weights)),
+                _ => unroll!(*count, [5, 7, 9], WEIGHTS => work.interleaved::<L, WEIGHTS, 4>(simd, weights)),
             },
         }
     }
@@ -181,31 +182,35 @@ struct RowJob<'a> {
 }
 
 impl RowJob<'_> {
-    /// Checks the bounds, and runs the loop for `N` pairs.
-    fn in_place<L: Simd, const N: usize>(self, simd: L, weights: &[[i32; 2]]) {
+    /// Checks the bounds, and runs the loop for `TAPS` pairs.
+    fn in_place<L: Simd, const TAPS: usize>(self, simd: L, weights: &[[i32; 2]]) {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
-        assert!(self.rows.iter().all(|row| row.len() >= samples + 2 * (N - 1)));
-        // The assertions bound every read: a tap's vector of words at x ends at x + 2 (N - 1) + 2 LANES, and
-        // x + 2 LANES is at most `samples`.
-        let mut all = [[0; 2]; N];
+        assert!(self.rows.iter().all(|row| row.len() >= samples + 2 * (TAPS - 1)));
+        // The assertions bound every read: a tap's vector of words at x ends at x + 2 (TAPS - 1) + 2 LANES,
+        // and x + 2 LANES is at most `samples`.
+        let mut all = [[0; 2]; TAPS];
         all.copy_from_slice(weights);
-        simd.enter(InPlace::<N> {
+        simd.enter(InPlace::<TAPS> {
             job: self,
             weights: all,
         });
     }
 
-    /// Checks the bounds, and runs the loop for `K` weights, `C` words apart.
-    fn interleaved<L: Simd, const K: usize, const C: usize>(self, simd: L, weights: &[i32]) {
+    /// Checks the bounds, and runs the loop for `WEIGHTS` weights, `PIXEL_STRIDE` words apart.
+    fn interleaved<L: Simd, const WEIGHTS: usize, const PIXEL_STRIDE: usize>(self, simd: L, weights: &[i32]) {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
-        assert!(self.rows.iter().all(|row| row.len() >= samples + (K - 1) * C));
-        // The assertions bound every read: x + 2 LANES is at most `samples`, and terms reach K - 1 pixels
-        // further.
-        let mut all = [0; K];
+        assert!(
+            self.rows
+                .iter()
+                .all(|row| row.len() >= samples + (WEIGHTS - 1) * PIXEL_STRIDE)
+        );
+        // The assertions bound every read: x + 2 LANES is at most `samples`, and terms reach WEIGHTS - 1
+        // pixels further.
+        let mut all = [0; WEIGHTS];
         all[..weights.len()].copy_from_slice(weights);
-        simd.enter(Interleaved::<K, C> {
+        simd.enter(Interleaved::<WEIGHTS, PIXEL_STRIDE> {
             job: self,
             weights: all,
         });
@@ -260,23 +265,23 @@ fn add_product<L: Simd>(simd: L, is_first: bool, sum: L::V, pairs: L::V, weights
     }
 }
 
-/// The sums of the even and of the odd results of `M` rows, which begin at `from`. Tap t reads words from 2t
-/// on, and has weights for both.
+/// The sums of the even and of the odd results of `ROWS` rows, which begin at `from`. Tap t reads words from
+/// 2t on, and has weights for both.
 ///
 /// # Safety
 /// A vector is readable at each tap.
 #[inline(always)]
-unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize>(
+unsafe fn in_place_sums<L: Simd, const TAPS: usize, const ROWS: usize>(
     simd: L,
-    from: [*const u16; M],
-    weights: &[[L::V; 2]; N],
+    from: [*const u16; ROWS],
+    weights: &[[L::V; 2]; TAPS],
     start: L::V,
-) -> [[L::V; 2]; M] {
+) -> [[L::V; 2]; ROWS] {
     // Even results, and odd ones.
-    let mut sums = [[start; 2]; M];
-    for t in 0..N {
-        for m in 0..M {
-            // SAFETY: 2 LANES words are readable from each of N taps on, two words apart.
+    let mut sums = [[start; 2]; ROWS];
+    for t in 0..TAPS {
+        for m in 0..ROWS {
+            // SAFETY: 2 LANES words are readable from each of TAPS taps on, two words apart.
             let words = unsafe { simd.load(from[m].add(2 * t)) };
             for parity in 0..2 {
                 sums[m][parity] = add_product(simd, t == 0, sums[m][parity], words, weights[t][parity]);
@@ -288,12 +293,12 @@ unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize>(
 
 /// The loop for pairs of neighbouring words: tap t begins at word 2t, and has weights for even and for odd
 /// results.
-struct InPlace<'a, const N: usize> {
+struct InPlace<'a, const TAPS: usize> {
     job: RowJob<'a>,
-    weights: [[i32; 2]; N],
+    weights: [[i32; 2]; TAPS],
 }
 
-impl<const N: usize> IntLoop for InPlace<'_, N> {
+impl<const TAPS: usize> IntLoop for InPlace<'_, TAPS> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let RowJob {
@@ -304,8 +309,8 @@ impl<const N: usize> IntLoop for InPlace<'_, N> {
         } = self.job;
         let next = [next, &[]];
         let rounding = PairRounding::new(simd, pass);
-        let mut weights = [[rounding.zero; 2]; N];
-        for t in 0..N {
+        let mut weights = [[rounding.zero; 2]; TAPS];
+        for t in 0..TAPS {
             weights[t] = [simd.splat(self.weights[t][0]), simd.splat(self.weights[t][1])];
         }
         let rows = rows.map(<[u16]>::as_ptr);
@@ -314,7 +319,7 @@ impl<const N: usize> IntLoop for InPlace<'_, N> {
             for x in (0..out.len()).step_by(4 * L::LANES) {
                 prefetch(simd, next, 2 * x, 8 * L::LANES);
                 // SAFETY: the length of `out` is a multiple of TILE and so of 4 LANES, hence x + 4 LANES is
-                // at most that length; `in_place` asserted that rows have 2 (N - 1) words more.
+                // at most that length; `in_place` asserted that rows have 2 (TAPS - 1) words more.
                 unsafe {
                     let next = 2 * L::LANES;
                     let from = [
@@ -323,7 +328,7 @@ impl<const N: usize> IntLoop for InPlace<'_, N> {
                         rows[0].add(x + next),
                         rows[1].add(x + next),
                     ];
-                    let [a, b, c, d] = in_place_sums::<L, N, 4>(simd, from, &weights, rounding.start);
+                    let [a, b, c, d] = in_place_sums::<L, TAPS, 4>(simd, from, &weights, rounding.start);
                     for (v, [upper, lower]) in [[a, b], [c, d]].into_iter().enumerate() {
                         for parity in 0..2 {
                             let pairs = rounding.pairs(simd, [upper[parity], lower[parity]]);
@@ -336,11 +341,11 @@ impl<const N: usize> IntLoop for InPlace<'_, N> {
         }
         for x in (0..out.len()).step_by(2 * L::LANES) {
             prefetch(simd, next, 2 * x, 4 * L::LANES);
-            // SAFETY: x + 2 LANES is at most the length of `out`; `in_place` asserted that rows have 2 (N -
-            // 1) words more.
+            // SAFETY: x + 2 LANES is at most the length of `out`; `in_place` asserted that rows have 2 (TAPS
+            // - 1) words more.
             unsafe {
-                let [upper] = in_place_sums::<L, N, 1>(simd, [rows[0].add(x)], &weights, rounding.start);
-                let [lower] = in_place_sums::<L, N, 1>(simd, [rows[1].add(x)], &weights, rounding.start);
+                let [upper] = in_place_sums::<L, TAPS, 1>(simd, [rows[0].add(x)], &weights, rounding.start);
+                let [lower] = in_place_sums::<L, TAPS, 1>(simd, [rows[1].add(x)], &weights, rounding.start);
                 for parity in 0..2 {
                     let pairs = rounding.pairs(simd, [upper[parity], lower[parity]]);
                     simd.store(out.as_mut_ptr().add(x + L::LANES * parity), pairs);
@@ -360,47 +365,47 @@ unsafe fn two_words<L: Simd>(simd: L, from: *const u16, [a, b]: [usize; 2]) -> L
     unsafe { simd.add_i16(simd.load(from.add(a)), simd.load(from.add(b))) }
 }
 
-/// The loop for a folded row of `K` weights, `C` words apart: pairs of sums of mirrored words are
-/// interleaved, then the last sum and the middle word, or that word alone. The first K / 4 + 1 packed weights
-/// are used.
-struct Interleaved<'a, const K: usize, const C: usize> {
+/// The loop for a folded row of `WEIGHTS` weights, `PIXEL_STRIDE` words apart: pairs of sums of mirrored
+/// words are interleaved, then the last sum and the middle word, or that word alone. The first WEIGHTS / 4 +
+/// 1 packed weights are used.
+struct Interleaved<'a, const WEIGHTS: usize, const PIXEL_STRIDE: usize> {
     job: RowJob<'a>,
-    weights: [i32; K],
+    weights: [i32; WEIGHTS],
 }
 
-impl<const K: usize, const C: usize> IntLoop for Interleaved<'_, K, C> {
+impl<const WEIGHTS: usize, const PIXEL_STRIDE: usize> IntLoop for Interleaved<'_, WEIGHTS, PIXEL_STRIDE> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let RowJob { rows, pass, out, .. } = self.job;
         let rounding = PairRounding::new(simd, pass);
-        let mut weights = [rounding.zero; K];
-        for k in 0..K / 4 + 1 {
+        let mut weights = [rounding.zero; WEIGHTS];
+        for k in 0..WEIGHTS / 4 + 1 {
             weights[k] = simd.splat(self.weights[k]);
         }
-        let (middle, last) = (K / 2, K - 1);
+        let (middle, last) = (WEIGHTS / 2, WEIGHTS - 1);
         let rows = rows.map(<[u16]>::as_ptr);
         for x in (0..out.len()).step_by(2 * L::LANES) {
             let mut sums = [[rounding.start; 2]; 2];
             for row in 0..2 {
-                for k in 0..K / 4 + 1 {
+                for k in 0..WEIGHTS / 4 + 1 {
                     let i = 2 * k;
                     // SAFETY: x + 2 LANES is at most the length of `out`; `interleaved` asserted that rows
-                    // have K - 1 pixels more.
+                    // have WEIGHTS - 1 pixels more.
                     let [first, second] = unsafe {
                         let from = rows[row].add(x);
                         if i + 1 < middle {
-                            let twins = |i: usize| [i * C, (last - i) * C];
+                            let twins = |i: usize| [i * PIXEL_STRIDE, (last - i) * PIXEL_STRIDE];
                             [
                                 two_words(simd, from, twins(i)),
                                 two_words(simd, from, twins(i + 1)),
                             ]
                         } else if i < middle {
                             [
-                                two_words(simd, from, [i * C, (last - i) * C]),
-                                simd.load(from.add(middle * C)),
+                                two_words(simd, from, [i * PIXEL_STRIDE, (last - i) * PIXEL_STRIDE]),
+                                simd.load(from.add(middle * PIXEL_STRIDE)),
                             ]
                         } else {
-                            [simd.load(from.add(middle * C)), rounding.zero]
+                            [simd.load(from.add(middle * PIXEL_STRIDE)), rounding.zero]
                         }
                     };
                     let pairs = simd.interleave_i16(first, second);
