@@ -55,7 +55,7 @@ impl RowBorder {
     }
 
     /// Samples from a pixel of a padded row to the next one.
-    pub(in crate::engine::cpu) fn step(&self) -> usize {
+    pub(in crate::engine::cpu) fn pixel_stride(&self) -> usize {
         if self.planar { 1 } else { self.channels() }
     }
 
@@ -71,12 +71,12 @@ impl RowBorder {
     /// Samples from the first to the last one of a row of `width` pixels. In a deinterleaved row that
     /// includes the aprons between components.
     pub(in crate::engine::cpu) fn samples(&self, width: usize) -> usize {
-        (width - 1) * self.step() + (self.channels() - 1) * self.pitch(width) + 1
+        (width - 1) * self.pixel_stride() + (self.channels() - 1) * self.pitch(width) + 1
     }
 
     /// Samples of the apron at each end of a row.
     fn reach(&self) -> usize {
-        self.columns / 2 * self.step()
+        self.columns / 2 * self.pixel_stride()
     }
 
     /// Index of the first sample of the row proper. It begins a cache line, so that rows are written in whole
@@ -92,16 +92,16 @@ impl RowBorder {
 
     /// Lists the samples of the apron of a row of `width` pixels, and their sources.
     pub(in crate::engine::cpu) fn locate_apron(&self, width: usize, apron: &mut Apron) {
-        let (step, pitch, origin) = (self.step(), self.pitch(width), self.origin());
+        let (pixel_stride, pitch, origin) = (self.pixel_stride(), self.pitch(width), self.origin());
         apron.clear();
         for k in 1..=self.columns / 2 {
             for (to, at) in [
-                (origin - k * step, -(k as i64)),
-                (origin + (width + k - 1) * step, (width + k - 1) as i64),
+                (origin - k * pixel_stride, -(k as i64)),
+                (origin + (width + k - 1) * pixel_stride, (width + k - 1) as i64),
             ] {
                 let from = self.border.index(at, width);
                 apron.extend(self.outside.iter().enumerate().map(|(c, &constant)| {
-                    let place = |f: usize| ApronSource::Sample(origin + f * step + c * pitch);
+                    let place = |f: usize| ApronSource::Sample(origin + f * pixel_stride + c * pitch);
                     (
                         to + c * pitch,
                         from.map_or(ApronSource::Constant(constant), place),

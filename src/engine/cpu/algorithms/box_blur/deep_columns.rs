@@ -60,24 +60,28 @@ struct Window {
     /// Number of columns.
     columns: usize,
     /// Samples from a column to the next one of its channel.
-    step: usize,
+    pixel_stride: usize,
     /// Number of sums of four; 0 if none are made.
     fours: usize,
 }
 
 impl Window {
-    fn new(columns: usize, step: usize) -> Window {
+    fn new(columns: usize, pixel_stride: usize) -> Window {
         let fours = if columns < LEAST_FOURS {
             0
         } else {
             columns.div_ceil(2) / 2
         };
-        Window { columns, step, fours }
+        Window {
+            columns,
+            pixel_stride,
+            fours,
+        }
     }
 
     /// Number of sums of four for the windows of `made` samples.
     fn fours_of(self, made: usize) -> usize {
-        made + self.fours.saturating_sub(1) * 4 * self.step
+        made + self.fours.saturating_sub(1) * 4 * self.pixel_stride
     }
 }
 
@@ -89,10 +93,10 @@ impl<'a> DeepColumns<'a> {
         width: usize,
         (columns, requantize): (usize, &'a Requantize),
     ) -> DeepColumns<'a> {
-        let step = border.channels();
-        let (window, samples) = (Window::new(columns, step), width * step);
+        let pixel_stride = border.channels();
+        let (window, samples) = (Window::new(columns, pixel_stride), width * pixel_stride);
         // The last window may have a column too many.
-        let sums = samples.next_multiple_of(TILE) + (columns + 1) * step;
+        let sums = samples.next_multiple_of(TILE) + (columns + 1) * pixel_stride;
         let sums = aligned(&mut scratch.columns, sums);
         sums.fill(0);
         DeepColumns {
@@ -130,7 +134,7 @@ impl Columns for DeepColumns<'_> {
     fn make<L: Simd>(&mut self, simd: L, out: &mut [u8], next: NextRows<'_>) {
         let Window {
             columns,
-            step,
+            pixel_stride,
             fours: count,
         } = self.window;
         for (block, out) in out.chunks_mut(2 * BLOCK).enumerate() {
@@ -140,7 +144,7 @@ impl Columns for DeepColumns<'_> {
                 Make {
                     main: from,
                     count: columns,
-                    step,
+                    stride: pixel_stride,
                     one: from,
                     sign: 0,
                     requantize: self.requantize,
@@ -150,13 +154,13 @@ impl Columns for DeepColumns<'_> {
             } else {
                 let made = (out.len() / 2).next_multiple_of(TILE);
                 let fours = &mut self.fours[..self.window.fours_of(made)];
-                simd.enter(Entered(AddFour(from, step, fours)));
+                simd.enter(Entered(AddFour(from, pixel_stride, fours)));
                 Make {
                     main: fours,
                     count,
-                    step: 4 * step,
+                    stride: 4 * pixel_stride,
                     // The column after the fours, or the one that they have too many.
-                    one: &from[columns.min(4 * count) * step..],
+                    one: &from[columns.min(4 * count) * pixel_stride..],
                     sign: if columns > 4 * count { 1 } else { -1 },
                     requantize: self.requantize,
                     out,
@@ -208,8 +212,8 @@ struct AddFour<'a>(&'a [u32], usize, &'a mut [u32]);
 impl Plain for AddFour<'_> {
     #[inline(always)]
     fn run(self) {
-        let AddFour(sums, step, out) = self;
-        let [b, c, d] = [1, 2, 3].map(|k| &sums[k * step..]);
+        let AddFour(sums, pixel_stride, out) = self;
+        let [b, c, d] = [1, 2, 3].map(|k| &sums[k * pixel_stride..]);
         let all = sums.iter().zip(b).zip(c.iter().zip(d));
         for (out, ((a, b), (c, d))) in out.iter_mut().zip(all) {
             *out = a + b + (c + d);
@@ -218,11 +222,11 @@ impl Plain for AddFour<'_> {
 }
 
 /// The arguments of [`Columns::make`] for a block: a window is the sum of `count` elements of `main` that are
-/// `step` apart, and of `sign` times an element of `one`.
+/// `stride` apart, and of `sign` times an element of `one`.
 struct Make<'a> {
     main: &'a [u32],
     count: usize,
-    step: usize,
+    stride: usize,
     one: &'a [u32],
     sign: i32,
     requantize: &'a Requantize,
@@ -234,7 +238,7 @@ impl Make<'_> {
     /// Asserts that sums are readable up to the end of the last step, for every element of a window.
     fn check(&self) {
         let made = (self.out.len() / 2).next_multiple_of(TILE);
-        assert!(self.main.len() >= made + (self.count - 1) * self.step);
+        assert!(self.main.len() >= made + (self.count - 1) * self.stride);
         assert!(self.one.len() >= made);
         assert!(self.requantize.high.is_empty() || self.requantize.high.len() >= TILE);
     }
@@ -254,7 +258,7 @@ impl<const FACTOR: bool> Divided<'_, FACTOR> {
         let Make {
             main,
             count,
-            step,
+            stride,
             one,
             sign,
             requantize,
@@ -270,7 +274,7 @@ impl<const FACTOR: bool> Divided<'_, FACTOR> {
                 for v in 0..4 {
                     sums[v] = simd.add_i32(sums[v], simd.load(from.add(v * L::LANES)));
                 }
-                from = from.wrapping_add(*step);
+                from = from.wrapping_add(*stride);
             }
             if *sign != 0 {
                 for v in 0..4 {

@@ -21,7 +21,7 @@ pub(super) struct RowSums {
     /// Samples of a sum, an odd number up to 63.
     count: usize,
     /// Samples from a pixel to the next, 1 to 4.
-    step: usize,
+    pixel_stride: usize,
     method: RowMethod,
 }
 
@@ -40,13 +40,13 @@ enum RowMethod {
 /// Words of a cache line; the prefix sums of a row come after one line of zeros.
 const LINE: usize = 32;
 
-/// The additions that are left for a row's sums: `count` words that are `step` words apart, and a word of
-/// `more` to add (`sign` 1), to subtract (-1), or to ignore (0).
+/// The additions that are left for a row's sums: `count` words that are `stride` words apart, and a
+/// word of `more` to add (`sign` 1), to subtract (-1), or to ignore (0).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rest<'a> {
     pub(super) words: &'a [u16],
     pub(super) count: usize,
-    pub(super) step: usize,
+    pub(super) stride: usize,
     pub(super) more: &'a [u16],
     pub(super) sign: i8,
 }
@@ -83,16 +83,20 @@ impl fmt::Display for RowSums {
 }
 
 impl RowSums {
-    /// Sums of `count` samples that are `step` samples apart.
-    pub(super) fn new(count: usize, step: usize) -> RowSums {
+    /// Sums of `count` samples that are `pixel_stride` samples apart.
+    pub(super) fn new(count: usize, pixel_stride: usize) -> RowSums {
         let method = match count {
             ..LEAST_FOURS => Some(RowMethod::Alone),
             LEAST_FOURS..LEAST_RUNNING => RowMethod::by(4, count),
-            _ if step == 1 => RowMethod::by(8, count),
+            _ if pixel_stride == 1 => RowMethod::by(8, count),
             _ => None,
         };
         let method = method.unwrap_or(RowMethod::Running);
-        RowSums { count, step, method }
+        RowSums {
+            count,
+            pixel_stride,
+            method,
+        }
     }
 
     /// True if two rows of `samples` samples are made at a time: if the first-level cache does not hold the
@@ -103,29 +107,29 @@ impl RowSums {
 
     /// Samples from the first to the last one of a sum.
     fn across(&self) -> usize {
-        (self.count - 1) * self.step
+        (self.count - 1) * self.pixel_stride
     }
 
     /// Number of sums of four and of sums of eight samples that `made` sums of `parts` parts need, in whole
     /// steps.
     fn fours_and_eights(&self, part: usize, parts: usize, made: usize) -> [usize; 2] {
-        let last = (made + (parts - 1) * part * self.step).next_multiple_of(TILE);
+        let last = (made + (parts - 1) * part * self.pixel_stride).next_multiple_of(TILE);
         match part {
             4 => [last, 0],
-            _ => [(last + 4 * self.step).next_multiple_of(TILE), last],
+            _ => [(last + 4 * self.pixel_stride).next_multiple_of(TILE), last],
         }
     }
 
     /// How many samples are read for `made` sums, a multiple of [`TILE`], and words are written on the
     /// method, at most.
     pub(super) fn reach(&self, made: usize) -> usize {
-        let alone = made + self.across() + self.step;
+        let alone = made + self.across() + self.pixel_stride;
         match self.method {
             RowMethod::Alone => alone,
             RowMethod::Parts { part, parts, .. } => {
                 let [fours, _] = self.fours_and_eights(part, parts, made);
                 // With a sample too many one more is read.
-                fours.max(alone + self.step) + 3 * self.step
+                fours.max(alone + self.pixel_stride) + 3 * self.pixel_stride
             }
             RowMethod::Running => LINE + alone + TILE,
         }
@@ -142,31 +146,31 @@ impl RowSums {
         [fours_or_all, sums_of_eight]: [&'a mut [u16]; 2],
         made: usize,
     ) -> Rest<'a> {
-        let (step, first) = (self.step, &words[lead..]);
+        let (pixel_stride, first) = (self.pixel_stride, &words[lead..]);
         match self.method {
             RowMethod::Alone => Rest {
                 words: first,
                 count: self.count,
-                step,
+                stride: pixel_stride,
                 more: first,
                 sign: 0,
             },
             RowMethod::Parts { part, parts, sign } => {
                 let [fours, eights] = self.fours_and_eights(part, parts, made);
                 let sums_of_four = &mut fours_or_all[..fours];
-                simd.enter(AddParts::<4>::new(first, step, sums_of_four));
+                simd.enter(AddParts::<4>::new(first, pixel_stride, sums_of_four));
                 let sums = if part == 4 {
                     &*sums_of_four
                 } else {
                     let sums_of_eight = &mut sums_of_eight[..eights];
-                    simd.enter(AddParts::<2>::new(sums_of_four, 4 * step, sums_of_eight));
+                    simd.enter(AddParts::<2>::new(sums_of_four, 4 * pixel_stride, sums_of_eight));
                     &*sums_of_eight
                 };
                 Rest {
                     words: sums,
                     count: parts,
-                    step: part * step,
-                    more: &first[self.count.min(parts * part) * step..],
+                    stride: part * pixel_stride,
+                    more: &first[self.count.min(parts * part) * pixel_stride..],
                     sign,
                 }
             }
@@ -175,7 +179,7 @@ impl RowSums {
                 let (none, running) = fours_or_all[..LINE + all].split_at_mut(LINE);
                 none.fill(0);
                 let words = &words[..all];
-                match step {
+                match pixel_stride {
                     1 => simd.enter(AddAlong::<1>(words, running)),
                     2 => simd.enter(AddAlong::<2>(words, running)),
                     3 => simd.enter(AddAlong::<3>(words, running)),
@@ -184,8 +188,8 @@ impl RowSums {
                 Rest {
                     words: &fours_or_all[LINE + lead + self.across()..],
                     count: RUNNING.0,
-                    step,
-                    more: &fours_or_all[LINE + lead - step..],
+                    stride: pixel_stride,
+                    more: &fours_or_all[LINE + lead - pixel_stride..],
                     sign: RUNNING.1,
                 }
             }
@@ -193,20 +197,20 @@ impl RowSums {
     }
 }
 
-/// Sums of `PARTS` words that are `step` words apart.
+/// Sums of `PARTS` words that are `stride` words apart.
 struct AddParts<'a, const PARTS: usize> {
     words: *const u16,
-    step: usize,
+    stride: usize,
     out: &'a mut [u16],
 }
 
 impl<'a, const PARTS: usize> AddParts<'a, PARTS> {
-    fn new(words: &[u16], step: usize, out: &'a mut [u16]) -> AddParts<'a, PARTS> {
+    fn new(words: &[u16], stride: usize, out: &'a mut [u16]) -> AddParts<'a, PARTS> {
         // This bounds every read and every write.
-        assert!(out.len().is_multiple_of(TILE) && words.len() >= out.len() + (PARTS - 1) * step);
+        assert!(out.len().is_multiple_of(TILE) && words.len() >= out.len() + (PARTS - 1) * stride);
         AddParts {
             words: words.as_ptr(),
-            step,
+            stride,
             out,
         }
     }
@@ -217,10 +221,9 @@ impl<const PARTS: usize> IntLoop for AddParts<'_, PARTS> {
     fn run<L: Simd>(self, simd: L) {
         for x in (0..self.out.len()).step_by(2 * L::LANES) {
             // SAFETY: x + 2 LANES is at most the length of `out`, and `new` asserted that words are readable
-            // PARTS
-            // - 1 steps further.
+            // (PARTS - 1) strides further.
             unsafe {
-                let sum = add_steps::<L, PARTS>(simd, self.words.add(x), self.step);
+                let sum = add_steps::<L, PARTS>(simd, self.words.add(x), self.stride);
                 simd.store(self.out.as_mut_ptr().add(x), sum);
             }
         }
@@ -250,14 +253,18 @@ impl<const C: usize> IntLoop for AddAlong<'_, C> {
     }
 }
 
-/// The sum of `COUNT` vectors of words that are `step` words apart.
+/// The sum of `COUNT` vectors of words that are `stride` words apart.
 #[inline(always)]
-pub(super) unsafe fn add_steps<L: Simd, const COUNT: usize>(simd: L, from: *const u16, step: usize) -> L::V {
-    // SAFETY: 2 LANES words are readable at each of COUNT places, `step` words apart, from `from` on.
+pub(super) unsafe fn add_steps<L: Simd, const COUNT: usize>(
+    simd: L,
+    from: *const u16,
+    stride: usize,
+) -> L::V {
+    // SAFETY: 2 LANES words are readable at each of COUNT places, `stride` words apart, from `from` on.
     unsafe {
         let mut sum = simd.load(from);
         for k in 1..COUNT {
-            sum = simd.add_i16(sum, simd.load(from.add(k * step)));
+            sum = simd.add_i16(sum, simd.load(from.add(k * stride)));
         }
         sum
     }

@@ -85,18 +85,18 @@ pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
         let Rest {
             words,
             count,
-            step,
+            stride,
             more,
             ..
         } = row.sums;
-        assert!(words.len() >= made + (count - 1) * step && more.len() >= made);
+        assert!(words.len() >= made + (count - 1) * stride && more.len() >= made);
     }
     let terms = (rows[0].sums.count, rows[0].sums.sign);
     assert!(rows.iter().all(|row| terms == (row.sums.count, row.sums.sign)));
     let ring = ring.as_mut_ptr();
     let rows = rows.map(|row| Row {
         words: row.sums.words.as_ptr(),
-        step: row.sums.step,
+        stride: row.sums.stride,
         more: row.sums.more.as_ptr(),
         ring,
         at: row.at,
@@ -176,7 +176,7 @@ fn enter<L: Simd, const BYTES: usize, const R: usize, E: WindowRequantize>(
 #[derive(Clone, Copy)]
 struct Row {
     words: *const u16,
-    step: usize,
+    stride: usize,
     more: *const u16,
     ring: *mut u16,
     at: usize,
@@ -209,7 +209,7 @@ impl Row {
         // SAFETY: x + 2 LANES is at most `made`. `make` asserted that words are readable (count - 1) steps
         // further than that, and that further samples and the ring's line have `made` words.
         unsafe {
-            let mut sum = add_steps::<L, COUNT>(simd, self.words.add(x), self.step);
+            let mut sum = add_steps::<L, COUNT>(simd, self.words.add(x), self.stride);
             if SIGN > 0 {
                 sum = simd.add_i16(sum, simd.load(self.more.add(x)));
             } else if SIGN < 0 {

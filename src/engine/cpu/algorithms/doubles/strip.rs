@@ -132,9 +132,9 @@ fn combine<S: Exact>(s: S, combining: Combining, sums: &mut [f64], of: usize) {
 
 /// The row pass of one line.
 #[inline(always)]
-fn along<S: Exact>(s: S, row: &RowPass, line: &[f64], step: usize, to: &mut [f64]) {
+fn along<S: Exact>(s: S, row: &RowPass, line: &[f64], pixel_stride: usize, to: &mut [f64]) {
     let scale = s.splat(row.scale);
-    along_row(s, (&row.weights, row.start), line, step, to, |sum| {
+    along_row(s, (&row.weights, row.start), line, pixel_stride, to, |sum| {
         s.floor(s.mul(sum, scale))
     });
 }
@@ -230,7 +230,7 @@ impl Part<'_> {
             let lines = Lines {
                 rows: &rows,
                 from: 0,
-                step: channels,
+                pixel_stride: channels,
             };
             let below = self.first_row + k + ROWS + kernel.size.1 / 2;
             let stride = layout.planes()[strip.plane].stride;

@@ -322,7 +322,7 @@ impl Fir {
     /// The order of a line's elements.
     fn order(&self) -> Order {
         match self.plan.passes {
-            Passes::Separable { .. } => row_order(self.border.step()),
+            Passes::Separable { .. } => row_order(self.border.pixel_stride()),
             Passes::Direct { .. } => Order::Plain,
         }
     }
@@ -372,7 +372,7 @@ impl Fir {
             Passes::Separable { .. } => TILE,
             Passes::Direct { .. } => 0,
         };
-        let columns = self.columns() * self.border.step();
+        let columns = self.columns() * self.border.pixel_stride();
         spread(self.border.lead() + samples.next_multiple_of(TILE) + columns + rest)
     }
 

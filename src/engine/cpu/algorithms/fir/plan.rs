@@ -198,10 +198,10 @@ struct Draft {
     requantize: Requantize,
 }
 
-/// The terms of a row filter whose neighbouring pixels are `step` words apart. Words of equal weight in a
-/// symmetric row are added first.
-fn interleaved(weights: &[i32], step: usize, encoding: SampleEncoding) -> InterleavedTerms {
-    let (last, at) = (weights.len() - 1, |i: usize| i * step);
+/// The terms of a row filter whose neighbouring pixels are `pixel_stride` words apart. Words of equal weight
+/// in a symmetric row are added first.
+fn interleaved(weights: &[i32], pixel_stride: usize, encoding: SampleEncoding) -> InterleavedTerms {
+    let (last, at) = (weights.len() - 1, |i: usize| i * pixel_stride);
     // The sum of two biased samples needs 17 bits; with the other encodings it fits a signed word.
     let mirrors = encoding != SampleEncoding::Biased && weights.iter().eq(weights.iter().rev());
     let folded = if mirrors { weights.len() / 2 } else { 0 };
@@ -229,10 +229,10 @@ fn interleaved(weights: &[i32], step: usize, encoding: SampleEncoding) -> Interl
     interleaved
 }
 
-/// How a row's words are paired where neighbouring pixels are `step` words apart.
-fn pairing(weights: &[i32], step: usize, encoding: SampleEncoding) -> Pairing {
-    if step > 1 {
-        return Pairing::Interleaved(interleaved(weights, step, encoding));
+/// How a row's words are paired where neighbouring pixels are `pixel_stride` words apart.
+fn pairing(weights: &[i32], pixel_stride: usize, encoding: SampleEncoding) -> Pairing {
+    if pixel_stride > 1 {
+        return Pairing::Interleaved(interleaved(weights, pixel_stride, encoding));
     }
     // A pair of neighbours in a row corresponds to a line of two rows in a column filter: it has weights for
     // even and for odd results.
@@ -245,9 +245,9 @@ fn pairing(weights: &[i32], step: usize, encoding: SampleEncoding) -> Pairing {
     )
 }
 
-/// The order of a row filter's intermediates where neighbouring pixels are `step` words apart.
-pub(super) fn row_order(step: usize) -> Order {
-    if step == 1 {
+/// The order of a row filter's intermediates where neighbouring pixels are `pixel_stride` words apart.
+pub(super) fn row_order(pixel_stride: usize) -> Order {
+    if pixel_stride == 1 {
         Order::Alternate
     } else {
         Order::Interleaved

@@ -309,7 +309,7 @@ impl InPlace<'_> {
         memory: &mut Vec<f32>,
     ) {
         let taps: &Taps<f32> = &self.masks.masks[0];
-        let step = self.channels;
+        let pixel_stride = self.channels;
         let samples = self.samples(pixels);
         let whole = samples.len() / S::LANES * S::LANES;
         let mut rests: [&mut [f32]; ROWS] = Default::default();
@@ -321,7 +321,11 @@ impl InPlace<'_> {
             }
             body
         });
-        let lines = Lines { rows, from, step };
+        let lines = Lines {
+            rows,
+            from,
+            pixel_stride,
+        };
         sums(s, taps, lines, (&self.starts[..whole], next), body, |sum| {
             s.quiet(sum)
         });

@@ -149,7 +149,7 @@ impl Part<'_> {
             let read = Lines {
                 rows: &rows[..kernel.lines()],
                 from: 0,
-                step: channels,
+                pixel_stride: channels,
             };
             let starts = if kernel.combining.is_some() { zeros } else { biases };
             let stride = layout.planes()[strip.plane].stride;

@@ -97,7 +97,7 @@ impl NumberSums<8> for Slopes<false> {
 /// rounded up to [`TILE`].
 pub(super) type SlopeLines<'a> = [&'a mut [i16]; 2];
 
-/// A loop over rows of samples as words. Rows begin and end with the apron, `step` samples each, and
+/// A loop over rows of samples as words. Rows begin and end with the apron, `pixel_stride` samples each, and
 /// have as many samples between as lines have. Both are passed as a pair.
 pub(super) trait SlopeRows: Send + Sync {
     /// Makes the lines of a row.
@@ -127,10 +127,10 @@ pub(super) struct SlopeLoop<R, const UNIT: bool> {
 }
 
 impl<R: WordRoot, const UNIT: bool> SlopeRows for SlopeLoop<R, UNIT> {
-    fn pass(&self, (samples, step): (&[i16], usize), lines: SlopeLines<'_>) {
+    fn pass(&self, (samples, pixel_stride): (&[i16], usize), lines: SlopeLines<'_>) {
         let row = PassRow {
             slopes: self.slopes,
-            samples: beside(samples, step, lines[0].len()),
+            samples: beside(samples, pixel_stride, lines[0].len()),
             lines,
         };
         with_simd!(self.vectors, simd => simd.without_vnni().enter(row));
@@ -138,7 +138,7 @@ impl<R: WordRoot, const UNIT: bool> SlopeRows for SlopeLoop<R, UNIT> {
 
     fn make(
         &self,
-        (samples, step): (&[i16], usize),
+        (samples, pixel_stride): (&[i16], usize),
         lines: SlopeLines<'_>,
         differences: &[i16],
         out: &mut [u8],
@@ -153,7 +153,7 @@ impl<R: WordRoot, const UNIT: bool> SlopeRows for SlopeLoop<R, UNIT> {
         let steps = SlopeSteps {
             slopes: self.slopes,
             root: self.root,
-            samples: beside(samples, step, count),
+            samples: beside(samples, pixel_stride, count),
             lines: [&mut above[..count], &mut smoothed[..count]],
             differences,
         };
@@ -172,8 +172,8 @@ impl<R: WordRoot, const UNIT: bool> SlopeRows for SlopeLoop<R, UNIT> {
 }
 
 /// The samples before, at and after each of `count` results.
-fn beside(samples: &[i16], step: usize, count: usize) -> [&[i16]; 3] {
-    [0, step, 2 * step].map(|start| &samples[start..start + count])
+fn beside(samples: &[i16], pixel_stride: usize, count: usize) -> [&[i16]; 3] {
+    [0, pixel_stride, 2 * pixel_stride].map(|start| &samples[start..start + count])
 }
 
 /// Loads words `x` and following of each slice.

@@ -97,7 +97,7 @@ pub(in crate::engine::cpu) struct Lines<'a, N> {
     /// Index in each line of the sample for the first tap of the first sum.
     pub(in crate::engine::cpu) from: usize,
     /// Samples from one tap to the next.
-    pub(in crate::engine::cpu) step: usize,
+    pub(in crate::engine::cpu) pixel_stride: usize,
 }
 
 /// Bytes of a line of the caches.
@@ -278,7 +278,7 @@ fn tile<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
     let mut sums = [start; ROWS];
     let width = if W > 0 { W } else { taps.width };
     let columns = if FOLDS { 2 * width - 1 } else { width };
-    let reach = (columns - 1) * lines.step + V * S::LANES;
+    let reach = (columns - 1) * lines.pixel_stride + V * S::LANES;
     let from = lines.from + at;
     // There is a line for each row of the mask in each output row.
     let mut all = TileLines {
@@ -328,7 +328,7 @@ impl<'a, N: Copy> TileLines<'a, N> {
         self.next += 1;
         let samples = &lines.rows[k][self.samples.start..self.samples.end];
         let weights = &self.taps.weights[k * self.width..][..self.width];
-        (samples, lines.step, weights)
+        (samples, lines.pixel_stride, weights)
     }
 }
 
@@ -336,7 +336,7 @@ impl<'a, N: Copy> TileLines<'a, N> {
 #[inline(always)]
 fn add<S: Sums, const V: usize, const FIRST: usize, const END: usize, const FOLDS: bool>(
     s: S,
-    (line, step, weights): Line<'_, S::Number>,
+    (line, pixel_stride, weights): Line<'_, S::Number>,
     sums: &mut [[S::V; V]; ROWS],
 ) {
     let mut samples = [s.splat(S::number(0.0)); V];
@@ -351,7 +351,7 @@ fn add<S: Sums, const V: usize, const FIRST: usize, const END: usize, const FOLD
             for v in 0..V {
                 samples[v] = s.add(samples[v], s.load(&from[v * S::LANES..]));
             }
-            opposite -= step;
+            opposite -= pixel_stride;
         }
         for r in FIRST..END {
             let weight = s.splat(weights[r]);
@@ -359,22 +359,22 @@ fn add<S: Sums, const V: usize, const FIRST: usize, const END: usize, const FOLD
                 sums[r][v] = s.fused(weight, samples[v], sums[r][v]);
             }
         }
-        at += step;
+        at += pixel_stride;
     }
 }
 
-/// Stores sums along one line, `step` samples from tap to tap; `to` holds a multiple of a vector. Sums begin
-/// with `start`, and `end` converts them before they are stored.
+/// Stores sums along one line, `pixel_stride` samples from tap to tap; `to` holds a multiple of a vector.
+/// Sums begin with `start`, and `end` converts them before they are stored.
 #[inline(always)]
 pub(in crate::engine::cpu) fn along_row<S: Sums>(
     s: S,
     weights: (&[S::Number], S::Number),
     line: &[S::Number],
-    step: usize,
+    pixel_stride: usize,
     to: &mut [S::Number],
     end: impl Fn(S::V) -> S::V,
 ) {
-    of_places(s, weights, (line, |tap| tap * step), to, end);
+    of_places(s, weights, (line, |tap| tap * pixel_stride), to, end);
 }
 
 /// [`along_row`] for a row that lies in the picture; the row `next` is prefetched.
@@ -383,10 +383,10 @@ pub(in crate::engine::cpu) fn along_picture_row<S: Sums>(
     s: S,
     weights: (&[S::Number], S::Number),
     (row, next): (&[S::Number], &[S::Number]),
-    step: usize,
+    pixel_stride: usize,
     to: &mut [S::Number],
 ) {
-    all_of_places(s, weights, (row, |tap| tap * step), next, to, |sum| sum);
+    all_of_places(s, weights, (row, |tap| tap * pixel_stride), next, to, |sum| sum);
 }
 
 /// [`along_row`] for taps at any place: tap `t` weights the numbers of `memory` from `place(t)` on.

@@ -29,7 +29,7 @@ enum Terms {
         /// Number of weights of the row.
         count: usize,
         /// Words from a pixel to the next.
-        step: usize,
+        pixel_stride: usize,
         /// Packed weights: of two sums of mirrored words each, from the ends to the middle; then of the last
         /// sum and the middle word, or of the middle word alone.
         weights: Vec<i32>,
@@ -65,9 +65,9 @@ impl UnrolledRow {
                 Terms::InPlace(taps.iter().map(|tap| tap.1).collect())
             }
             Pairing::Interleaved(interleaved) => {
-                let (count, step) = shape(interleaved).filter(|_| !has_32_registers::<L>())?;
-                let most = if step == 3 { 25 } else { 9 };
-                if !(5..=most).contains(&count) || !(2..=4).contains(&step) {
+                let (count, pixel_stride) = shape(interleaved).filter(|_| !has_32_registers::<L>())?;
+                let most = if pixel_stride == 3 { 25 } else { 9 };
+                if !(5..=most).contains(&count) || !(2..=4).contains(&pixel_stride) {
                     return None;
                 }
                 let sums = interleaved.sums.iter().map(|sum| sum.1);
@@ -75,7 +75,7 @@ impl UnrolledRow {
                 let last = last.chain(interleaved.singles.iter().map(|single| single.1));
                 Terms::Interleaved {
                     count,
-                    step,
+                    pixel_stride,
                     weights: sums.chain(last).collect(),
                 }
             }
@@ -131,7 +131,11 @@ impl UnrolledRow {
             Terms::Interleaved { .. } if const { has_32_registers::<L>() } => {
                 unreachable!("`UnrolledRow::of` refuses interleaved terms for 32 registers");
             }
-            Terms::Interleaved { count, step, weights } => match step {
+            Terms::Interleaved {
+                count,
+                pixel_stride,
+                weights,
+            } => match pixel_stride {
                 2 => unroll!(*count, [5, 7, 9], WEIGHTS => work.interleaved::<L, WEIGHTS, 2>(simd, weights)),
                 3 => {
                     unroll!(*count, [5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25],
@@ -161,16 +165,16 @@ fn shape(interleaved: &InterleavedTerms) -> Option<(usize, usize)> {
         ([], [([middle, _], 0..=0xFFFF)]) => *middle,
         _ => return None,
     };
-    let step = middle / (count / 2).max(1);
-    let twins = |i: usize| [i * step, (count - 1 - i) * step];
+    let pixel_stride = middle / (count / 2).max(1);
+    let twins = |i: usize| [i * pixel_stride, (count - 1 - i) * pixel_stride];
     let sums = interleaved.sums.iter().enumerate();
     let are_sums = sums.map(|(k, sum)| sum.0 == [twins(2 * k), twins(2 * k + 1)]);
     let is_mixed = interleaved
         .mixed
         .iter()
         .map(|mixed| mixed.0 == twins(count / 2 - 1));
-    let is_regular = middle == count / 2 * step && are_sums.chain(is_mixed).all(|is| is);
-    is_regular.then_some((count, step))
+    let is_regular = middle == count / 2 * pixel_stride && are_sums.chain(is_mixed).all(|is| is);
+    is_regular.then_some((count, pixel_stride))
 }
 
 /// Two rows of words, the rows to prefetch, and the line for their intermediates.
@@ -341,8 +345,8 @@ impl<const TAPS: usize> IntLoop for InPlace<'_, TAPS> {
         }
         for x in (0..out.len()).step_by(2 * L::LANES) {
             prefetch(simd, next, 2 * x, 4 * L::LANES);
-            // SAFETY: x + 2 LANES is at most the length of `out`; `in_place` asserted that rows have 2 (TAPS
-            // - 1) words more.
+            // SAFETY: x + 2 LANES is at most the length of `out`; `in_place` asserted that rows have
+            // 2 (TAPS - 1) words more.
             unsafe {
                 let [upper] = in_place_sums::<L, TAPS, 1>(simd, [rows[0].add(x)], &weights, rounding.start);
                 let [lower] = in_place_sums::<L, TAPS, 1>(simd, [rows[1].add(x)], &weights, rounding.start);
@@ -366,8 +370,8 @@ unsafe fn two_words<L: Simd>(simd: L, from: *const u16, [a, b]: [usize; 2]) -> L
 }
 
 /// The loop for a folded row of `WEIGHTS` weights, `PIXEL_STRIDE` words apart: pairs of sums of mirrored
-/// words are interleaved, then the last sum and the middle word, or that word alone. The first WEIGHTS / 4 +
-/// 1 packed weights are used.
+/// words are interleaved, then the last sum and the middle word, or that word alone. The first
+/// WEIGHTS / 4 + 1 packed weights are used.
 struct Interleaved<'a, const WEIGHTS: usize, const PIXEL_STRIDE: usize> {
     job: RowJob<'a>,
     weights: [i32; WEIGHTS],
