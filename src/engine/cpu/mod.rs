@@ -93,16 +93,16 @@ impl Cpu {
         })
     }
 
-    /// Estimated cost of a frame with `set`, in *terms* (multiply-adds of two samples and two weights). The
-    /// time of a term differs little between filters, so one measurement on a machine predicts any filter.
+    /// Estimated cost of a frame with `set`, in multiply-adds of two samples and two weights. The time of one
+    /// differs little between filters, so one measurement on a machine predicts any filter.
     #[doc(hidden)]
-    pub fn terms(
+    pub fn cost(
         chain: &Chain,
         layout: &Layout,
         colour: &Colour,
         set: InstructionSet,
     ) -> Result<f64, EngineError> {
-        Ok(ChainPlan::new(chain, layout.format(), colour, set)?.terms(layout))
+        Ok(ChainPlan::new(chain, layout.format(), colour, set)?.cost(layout))
     }
 
     /// Filters `input` into `output` without further copies, and returns when it is done. Size and format
@@ -118,7 +118,7 @@ impl Cpu {
         };
         let output_layout = *output.layout();
         let output = (&output_layout, output.bytes_mut());
-        let threads = match plan.terms(&layout) < MAX_SINGLE_THREAD_COST {
+        let threads = match plan.cost(&layout) < MAX_SINGLE_THREAD_COST {
             true => &self.caller_only,
             false => &*self.threads,
         };
@@ -293,13 +293,13 @@ mod tests {
 
     #[test]
     fn pictures_that_are_done_in_a_moment_wake_nobody() {
-        let terms = |filter: &str, width, height| {
+        let cost = |filter: &str, width, height| {
             let layout = Layout::new(PixelFormat::GRAY, width, height, 1).unwrap();
             let chain = Chain::parse(filter).unwrap();
-            Cpu::terms(&chain, &layout, &Colour::default(), InstructionSet::detect()).unwrap()
+            Cpu::cost(&chain, &layout, &Colour::default(), InstructionSet::detect()).unwrap()
         };
-        assert!(terms("box:size=3", 256, 256) < MAX_SINGLE_THREAD_COST);
-        assert!(terms("box:size=3", 1920, 1080) > MAX_SINGLE_THREAD_COST);
-        assert!(terms("gaussian:size=25", 256, 256) > MAX_SINGLE_THREAD_COST);
+        assert!(cost("box:size=3", 256, 256) < MAX_SINGLE_THREAD_COST);
+        assert!(cost("box:size=3", 1920, 1080) > MAX_SINGLE_THREAD_COST);
+        assert!(cost("gaussian:size=25", 256, 256) > MAX_SINGLE_THREAD_COST);
     }
 }

@@ -80,11 +80,11 @@ impl EngineArguments {
         let known = Layout::new(format, info.width, info.height, 1)
             .ok()
             .and_then(|layout| {
-                let terms = Cpu::terms(chain, &layout, &info.colour, set).ok()?;
-                Some((layout.size(), terms))
+                let cost = Cpu::cost(chain, &layout, &info.colour, set).ok()?;
+                Some((layout.size(), cost))
             });
         // A chain that cannot be applied is reported when an engine is started.
-        let (frame_bytes, terms) = known.unwrap_or((0, 0.0));
+        let (frame_bytes, cost) = known.unwrap_or((0, 0.0));
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let saved = |frames| match info.decoding_cost.filter(|_| may) {
             Some(cost) => cost.saved_by_card(frames, cores),
@@ -94,7 +94,7 @@ impl EngineArguments {
             frames: info.frames,
             runs: self.runs,
             frame_bytes,
-            terms,
+            cost,
             cores: self.threads(),
             is_decoded: info.origin.is_some() || !info.uniform,
         };

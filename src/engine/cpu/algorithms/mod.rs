@@ -156,12 +156,12 @@ impl StepPlan {
 
     /// Estimated cost of a picture, in multiply-adds of two samples and two weights: the algorithms' own,
     /// plus `MOVE` a sample for memory traffic of integers.
-    fn terms(&self, layout: &Layout) -> f64 {
+    fn cost(&self, layout: &Layout) -> f64 {
         /// Cost of reading and writing a sample that is in no cache.
         const MOVE: f64 = 4.0;
         let step = match self {
             StepPlan::Planes(step) => step,
-            StepPlan::Floats(filter) => return filter.terms(layout),
+            StepPlan::Floats(filter) => return filter.cost(layout),
         };
         let of_plane =
             |(plane, geometry)| step.filter(plane, geometry).cost(geometry) + MOVE * samples(geometry);
@@ -215,8 +215,8 @@ impl ChainPlan {
     }
 
     /// Estimated cost of a picture, in multiply-adds of two samples and two weights.
-    pub(super) fn terms(&self, layout: &Layout) -> f64 {
-        self.steps.iter().map(|step| step.terms(layout)).sum()
+    pub(super) fn cost(&self, layout: &Layout) -> f64 {
+        self.steps.iter().map(|step| step.cost(layout)).sum()
     }
 
     /// Explains each step, one line for all planes with the same plan.

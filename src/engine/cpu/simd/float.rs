@@ -117,20 +117,20 @@ pub(in crate::engine::cpu) trait Exact: Sums + Float<Number = f64> {
     fn larger(self, a: Self::V, b: Self::V) -> Self::V;
 }
 
-/// Cost of Fourier transforms of a pair of tiles of 64, 128 and 256 points a side, with loading their samples
-/// and writing their results, in the set's multiply-adds of two samples and two weights (measured,
+/// Costs of Fourier transforms of a pair of tiles of 64, 128 and 256 points a side, with loading their
+/// samples and writing their results, in the set's multiply-adds of two samples and two weights (measured,
 /// docs/lab/2026-11-23-cpu-fft.md).
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu) struct TransformTerms {
+pub(in crate::engine::cpu) struct TransformCosts {
     /// In 32 bits.
     pub(in crate::engine::cpu) singles: [f64; 3],
     /// In 64 bits.
     pub(in crate::engine::cpu) doubles: [f64; 3],
 }
 
-impl TransformTerms {
+impl TransformCosts {
     /// In plain Rust.
-    pub(in crate::engine::cpu) const PLAIN: TransformTerms = TransformTerms {
+    pub(in crate::engine::cpu) const PLAIN: TransformCosts = TransformCosts {
         singles: [1.1e6, 5.6e6, 28e6],
         doubles: [1.6e6, 7.5e6, 28e6],
     };

@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::InstructionSet;
-use super::float::{Doubles2, Singles4, TransformTerms};
+use super::float::{Doubles2, Singles4, TransformCosts};
 use super::vector::{IntLoop, Order, Simd};
 use std::convert::Infallible;
 
@@ -67,7 +67,7 @@ impl Simd for NoVectors {
 
     type Doubles = Doubles2;
 
-    const TRANSFORM_TERMS: TransformTerms = TransformTerms::PLAIN;
+    const TRANSFORM_COSTS: TransformCosts = TransformCosts::PLAIN;
 
     const NEAR_ROOT_ERROR: f64 = 0.0;
 

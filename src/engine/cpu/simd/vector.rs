@@ -5,7 +5,7 @@
 //! instructions: hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
-use super::float::{Exact, Samples, TransformTerms};
+use super::float::{Exact, Samples, TransformCosts};
 
 /// The order of samples in two neighbouring vectors of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +59,8 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The largest part by which the roots of [`Simd::near_roots`] are off.
     const NEAR_ROOT_ERROR: f64;
 
-    /// The cost of Fourier transforms with [`Simd::Singles`] and [`Simd::Doubles`].
-    const TRANSFORM_TERMS: TransformTerms;
+    /// The costs of Fourier transforms with [`Simd::Singles`] and [`Simd::Doubles`].
+    const TRANSFORM_COSTS: TransformCosts;
 
     /// The same vectors without the instruction that adds products to sums.
     type WithoutVnni: Simd<V = Self::V>;

@@ -4,7 +4,7 @@
 //! seconds |                  , cpu       start    driver, context, kernels: once
 //!         |              , '      _ - '  card     a frame's bytes over the link, or nothing where the
 //!         |          , '  _ - '                   decoder limits and the card works beside it
-//!         |      , ' - '                 cpu      the filter's terms over all cores
+//!         |      , ' - '                 cpu      the filter's cost over all cores
 //!   start |  , ' - '
 //!         |,'________^_________ frames   frames = start / (cpu - card)
 //! ```
@@ -12,8 +12,8 @@
 //! A card's decoders, if they can read the input, have a start and a saving of their own. These count if the
 //! decoders save time at all.
 //!
-//! `framepipe bench tune` measures start, terms and link, and keeps them beside the tuning table. They are
-//! looked up by processor and not by card, because asking for the card's name starts the driver.
+//! `framepipe bench tune` measures start, a core and the link, and keeps them beside the tuning table. They
+//! are looked up by processor and not by card, because asking for the card's name starts the driver.
 
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::cache::{Cache, CacheError, Digest};
@@ -27,7 +27,8 @@ use std::path::PathBuf;
 pub struct Crossover {
     /// Seconds by which a run of one frame is longer with a card, its kernels compiled before.
     pub start_seconds: f64,
-    /// Nanoseconds that one core takes for a term ([`crate::engine::cpu::Cpu::terms`]).
+    /// Nanoseconds that one core takes for a multiply-add of two samples and two weights
+    /// ([`crate::engine::cpu::Cpu::cost`]).
     pub term_nanoseconds: f64,
     /// Bytes a second that go up to the card while as many come down.
     pub link_bytes_per_second: f64,
@@ -50,8 +51,8 @@ pub struct RunEstimate {
     pub runs: u64,
     /// Bytes of a frame.
     pub frame_bytes: usize,
-    /// Terms of the whole chain in a frame.
-    pub terms: f64,
+    /// Cost of the whole chain in a frame, in such multiply-adds.
+    pub cost: f64,
     /// Cores that filter.
     pub cores: usize,
     /// True if frames are decoded from compressed ones, which takes longer than moving them to a card.
@@ -80,7 +81,7 @@ impl Crossover {
 
     /// Seconds that a card saves with each frame.
     fn saving(&self, run: &RunEstimate) -> f64 {
-        let cpu = run.terms * self.term_nanoseconds / 1e9 / run.cores.max(1) as f64;
+        let cpu = run.cost * self.term_nanoseconds / 1e9 / run.cores.max(1) as f64;
         let card = if run.is_decoded {
             0.0
         } else {
@@ -293,7 +294,7 @@ mod tests {
             frames,
             runs: 1,
             frame_bytes: 2_000_000,
-            terms: 4e8,
+            cost: 4e8,
             cores: 4,
             is_decoded: false,
         }
@@ -330,7 +331,7 @@ mod tests {
         let estimate = |frames, runs| RunEstimate {
             is_decoded: true,
             runs,
-            terms: 4e7,
+            cost: 4e7,
             ..estimate(Some(frames))
         };
         let decoding = |frames| 0.004 * frames as f64 - 0.25;
@@ -356,7 +357,7 @@ mod tests {
     #[test]
     fn a_filter_that_the_link_is_slower_than_never_needs_a_card() {
         let light = RunEstimate {
-            terms: 4e7,
+            cost: 4e7,
             ..estimate(Some(u64::MAX))
         };
         let verdict = sourced().judge(&light, &|_| 0.0);

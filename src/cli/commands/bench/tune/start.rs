@@ -38,7 +38,7 @@ pub(super) fn measure(
     };
     let layout = Layout::new(format, width, height, 1)
         .map_err(|error| Failure::Failed(format!("{width}x{height}: {error}")))?;
-    let terms = Cpu::terms(
+    let cost = Cpu::cost(
         &case.chain(),
         &layout,
         &Colour::default(),
@@ -59,7 +59,7 @@ pub(super) fn measure(
     starts.sort_by(f64::total_cmp);
     Ok(Crossover {
         start_seconds: starts[ROUNDS / 2].max(1e-3),
-        term_nanoseconds: milliseconds * 1e6 * cores as f64 / terms,
+        term_nanoseconds: milliseconds * 1e6 * cores as f64 / cost,
         link_bytes_per_second: link.rate() * layout.size() as f64,
     })
 }

@@ -140,10 +140,10 @@ fn shape<S: Sums>(_: S) -> (usize, usize) {
 
 /// Cost of a weight and a sample in vectors, in multiply-adds of two samples and two weights: a vector holds
 /// a quarter as many 64-bit numbers as words.
-const TERMS: f64 = 2.0;
+const COST: f64 = 2.0;
 
 /// The same in plain Rust.
-const PLAIN_TERMS: f64 = 3.0;
+const PLAIN_COST: f64 = 3.0;
 
 impl Doubles {
     /// Width in pixels of the bands that a plane is split into.
@@ -203,11 +203,7 @@ impl PlaneFilter for Doubles {
     }
 
     fn cost(&self, plane: &Plane) -> f64 {
-        let each = if self.vectors.is_some() {
-            TERMS
-        } else {
-            PLAIN_TERMS
-        };
+        let each = if self.vectors.is_some() { COST } else { PLAIN_COST };
         samples(plane) * each * self.kernel.taps() as f64
     }
 

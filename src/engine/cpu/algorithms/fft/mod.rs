@@ -21,7 +21,7 @@ mod tile;
 
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
-use crate::engine::cpu::simd::float::{Doubles2, Float, Singles4, TransformTerms};
+use crate::engine::cpu::simd::float::{Doubles2, Float, Singles4, TransformCosts};
 use crate::engine::cpu::simd::scratch::Scratch;
 use crate::engine::cpu::simd::vector::Simd;
 use crate::engine::cpu::simd::{Vectors, with_simd};
@@ -53,7 +53,7 @@ struct SpectrumMaker {
     /// Numbers of 32 bits that a vector holds.
     lanes: usize,
     /// The cost of transforms.
-    terms: TransformTerms,
+    costs: TransformCosts,
 }
 
 /// One plane's part of a step with a large direct mask.
@@ -80,7 +80,7 @@ struct Side {
     /// True if tiles are transformed in 32 bits first.
     is_fast: bool,
     /// Cost of a pair of tiles, in multiply-adds.
-    terms: f64,
+    cost: f64,
     /// Computed when it is first needed.
     made: OnceLock<OverlapSave>,
 }
@@ -110,7 +110,7 @@ fn tiles<S: Float, D: Float, const N: usize>(
 
 impl SpectrumMaker {
     /// The transforms with these numbers of 32 and of 64 bits.
-    fn of<S: Float, D: Float>(singles: S, doubles: D, terms: TransformTerms) -> SpectrumMaker {
+    fn of<S: Float, D: Float>(singles: S, doubles: D, costs: TransformCosts) -> SpectrumMaker {
         SpectrumMaker {
             make: Box::new(move |kernel, side, is_fast| match side {
                 64 => tiles::<S, D, 64>(kernel, (singles, doubles), is_fast),
@@ -118,21 +118,21 @@ impl SpectrumMaker {
                 _ => tiles::<S, D, 256>(kernel, (singles, doubles), is_fast),
             }),
             lanes: S::LANES,
-            terms,
+            costs,
         }
     }
 
     /// The transforms with the vectors of a set.
     fn with<L: Simd>(simd: L) -> SpectrumMaker {
-        SpectrumMaker::of(simd.singles(), simd.doubles(), L::TRANSFORM_TERMS)
+        SpectrumMaker::of(simd.singles(), simd.doubles(), L::TRANSFORM_COSTS)
     }
 }
 
 impl Transforms {
     fn new(kernel: &DirectKernel, format: PixelFormat, vectors: Option<Vectors>) -> Transforms {
-        let SpectrumMaker { make, lanes, terms } = match vectors {
+        let SpectrumMaker { make, lanes, costs } = match vectors {
             Some(vectors) => with_simd!(vectors, simd => SpectrumMaker::with(simd)),
-            None => SpectrumMaker::of(Singles4, Doubles2, TransformTerms::PLAIN),
+            None => SpectrumMaker::of(Singles4, Doubles2, TransformCosts::PLAIN),
         };
         let side = |k: usize| {
             let points = SIDES[k];
@@ -141,11 +141,11 @@ impl Transforms {
                 && format.depth() <= 12
                 && uncertain_share(kernel, f64::from(format.max_value()), points, lanes)
                     <= MAX_UNCERTAIN_VECTORS;
-            let terms = if is_fast { terms.singles } else { terms.doubles };
+            let costs = if is_fast { costs.singles } else { costs.doubles };
             Side {
                 points,
                 is_fast,
-                terms: terms[k],
+                cost: costs[k],
                 made: OnceLock::new(),
             }
         };
@@ -169,13 +169,13 @@ impl Transforms {
 
 impl Fft {
     /// Estimated cost of a plane over tiles of a side.
-    fn terms(&self, side: &Side, plane: &Plane) -> f64 {
+    fn cost_with(&self, side: &Side, plane: &Plane) -> f64 {
         let kernel = &self.transforms.kernel;
         let kept = |reach: usize| side.points + 1 - reach;
         let tiles = plane.width.div_ceil(kept(kernel.width)) * convolved(&self.channels).count();
         let pairs = plane.height.div_ceil(kept(kernel.height)) * tiles.div_ceil(2);
         let interleaved = if plane.channels > 1 { INTERLEAVED } else { 1.0 };
-        side.terms * interleaved * pairs as f64
+        side.cost * interleaved * pairs as f64
     }
 
     /// The cheapest side for a plane, and its cost.
@@ -183,9 +183,9 @@ impl Fft {
         let [first, others @ ..] = &self.transforms.sides;
         others
             .iter()
-            .fold((first, self.terms(first, plane)), |least, side| {
-                let terms = self.terms(side, plane);
-                if terms < least.1 { (side, terms) } else { least }
+            .fold((first, self.cost_with(first, plane)), |least, side| {
+                let cost = self.cost_with(side, plane);
+                if cost < least.1 { (side, cost) } else { least }
             })
     }
 

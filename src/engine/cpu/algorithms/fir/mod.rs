@@ -54,8 +54,8 @@ pub(super) struct Fir {
     channels: Vec<ChannelStep>,
     /// Rows of the mask.
     rows: usize,
-    /// Cost of a sample in multiply-adds.
-    terms: usize,
+    /// In multiply-adds.
+    cost_per_sample: usize,
     plan: FirPlan,
 }
 
@@ -103,13 +103,13 @@ impl PlaneFilter for Fir {
             border: RowBorder::new(step.border, format, channels, (columns, plan.is_planar())),
             channels: channels.to_vec(),
             rows,
-            terms: terms(&step.kernel, &plan),
+            cost_per_sample: cost_per_sample(&step.kernel, &plan),
             plan,
         })
     }
 
     fn cost(&self, plane: &Plane) -> f64 {
-        samples(plane) * self.terms as f64
+        samples(plane) * self.cost_per_sample as f64
     }
 
     fn plan(&self, _: &Plane) -> String {
@@ -130,15 +130,15 @@ impl PlaneFilter for Fir {
 
 /// Cost of a sample in multiply-adds, at least two. The two passes of a separable mask need at most one per
 /// weight.
-fn terms(kernel: &Kernel, plan: &FirPlan) -> usize {
+fn cost_per_sample(kernel: &Kernel, plan: &FirPlan) -> usize {
     let count = |weights: &[i32]| weights.iter().filter(|&&q| q != 0).count();
-    let terms = match kernel {
+    let cost = match kernel {
         Kernel::Direct(_) | Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => {
             plan.deltas.as_ref().unwrap_or(&plan.taps).len() * plan.encoding.limbs()
         }
         Kernel::Separable(k) => count(&k.row.weights) + count(&k.column.weights),
     };
-    terms.max(2)
+    cost.max(2)
 }
 
 impl Fir {

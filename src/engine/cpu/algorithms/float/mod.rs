@@ -216,7 +216,7 @@ impl FloatFilter {
 
     /// Estimated cost of a picture, in multiply-adds of two 16-bit samples and two weights: a fused
     /// multiply-add of 32-bit samples takes as long.
-    pub(super) fn terms(&self, layout: &Layout) -> f64 {
+    pub(super) fn cost(&self, layout: &Layout) -> f64 {
         /// Cost of reading and writing a sample that is in no cache.
         const MOVE: f64 = 8.0;
         let planes = layout.planes().iter().enumerate();

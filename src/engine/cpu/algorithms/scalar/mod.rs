@@ -27,17 +27,17 @@ use row::{accumulate, accumulate_column, finish, intermediate};
 /// One plane's part of a step with a direct or a separable mask.
 pub(super) struct Scalar {
     step: Step,
-    /// Cost of a sample.
-    terms: usize,
+    /// In multiply-adds of two samples and two weights.
+    cost_per_sample: usize,
     /// True if nothing is convolved.
     keeps: bool,
 }
 
 /// Cost of a weight and a sample in plain loops, in multiply-adds of two samples and two weights.
-const TERMS: usize = 4;
+const COST: usize = 4;
 
 /// The same for long weights: few machines multiply 64-bit numbers in vectors.
-const LONG_TERMS: usize = 16;
+const LONG_COST: usize = 16;
 
 impl PlaneFilter for Scalar {
     fn new(part: &PlanePart<'_>, _: Option<&Scalar>) -> Option<Scalar> {
@@ -49,18 +49,18 @@ impl PlaneFilter for Scalar {
         };
         Some(Scalar {
             step: part.step.clone(),
-            terms: weights.max(1)
+            cost_per_sample: weights.max(1)
                 * if part.step.kernel.is_long() {
-                    LONG_TERMS
+                    LONG_COST
                 } else {
-                    TERMS
+                    COST
                 },
             keeps: part.channels().iter().all(|c| c.convolved().is_none()),
         })
     }
 
     fn cost(&self, plane: &Plane) -> f64 {
-        samples(plane) * self.terms as f64
+        samples(plane) * self.cost_per_sample as f64
     }
 
     fn plan(&self, _: &Plane) -> String {

@@ -5,7 +5,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::float::{Doubles4, Singles8};
-use crate::engine::cpu::simd::float::TransformTerms;
+use crate::engine::cpu::simd::float::TransformCosts;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd};
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -167,7 +167,7 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
 
     type Doubles = Doubles4;
 
-    const TRANSFORM_TERMS: TransformTerms = TransformTerms {
+    const TRANSFORM_COSTS: TransformCosts = TransformCosts {
         singles: [0.42e6, 2.3e6, 12e6],
         doubles: [0.7e6, 3.6e6, 22e6],
     };

@@ -6,7 +6,7 @@
 
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
 use super::float::{Doubles8, Singles16};
-use crate::engine::cpu::simd::float::TransformTerms;
+use crate::engine::cpu::simd::float::TransformCosts;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd};
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -239,13 +239,13 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     type Doubles = Doubles8;
 
     // Multiply-adds take half as long with VNNI.
-    const TRANSFORM_TERMS: TransformTerms = if VNNI {
-        TransformTerms {
+    const TRANSFORM_COSTS: TransformCosts = if VNNI {
+        TransformCosts {
             singles: [0.85e6, 4.2e6, 23e6],
             doubles: [1.0e6, 5.1e6, 31e6],
         }
     } else {
-        TransformTerms {
+        TransformCosts {
             singles: [0.44e6, 2.4e6, 13e6],
             doubles: [0.78e6, 4.0e6, 24e6],
         }
