@@ -11,19 +11,19 @@
 //! the result, pixel by pixel. Each sample is pasted once, so that regions may overlap.
 
 mod error;
-mod line;
 mod matte;
 mod partial;
 mod paste;
 mod rectangle;
 mod spans;
+mod syntax;
 mod timeline;
 mod window;
 
 pub use error::RegionError;
-pub use line::{Period, Region, RegionFileError, RegionSyntaxError, read_regions};
 pub use matte::MatteFrames;
 pub use rectangle::{Rectangle, RectangleError};
+pub use syntax::{Period, Region, RegionFileError, RegionSyntaxError, read_regions};
 pub use timeline::Clock;
 
 use crate::engine::{Engine, EngineError};
