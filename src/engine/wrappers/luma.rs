@@ -8,6 +8,7 @@
 //!
 //! Y is rounded to the frame's own depth, so that a mask that changes nothing gives the very samples back.
 
+use super::{ALIGNMENT, free};
 use crate::engine::cpu::Threads;
 use crate::engine::cpu::pixels::luma::{Change, LumaRows, PlaneRows, PlaneRowsMut};
 use crate::engine::{Engine, EngineError};
@@ -89,9 +90,6 @@ struct Original {
     row_alignment: usize,
 }
 
-/// Alignment of the luma's rows, in bytes.
-const ALIGNMENT: usize = 64;
-
 impl Luma {
     /// Lets `inner` filter the luma of RGB frames. The result is the RGB with that luma, or a gray picture,
     /// as `planes` says. `threads` threads (0: one per core) convert.
@@ -121,14 +119,6 @@ impl Luma {
         Colour {
             range: Range::Full,
             ..colour
-        }
-    }
-
-    fn free(pool: &FramePool) -> Result<Buffer, EngineError> {
-        match pool.try_take() {
-            Some(buffer) => Ok(buffer),
-            // Only if more frames are in flight than the engine allows.
-            None => Ok(Buffer::unpooled(Pageable.allocate(0)?)),
         }
     }
 }
@@ -181,7 +171,7 @@ impl Engine for Luma {
             self.waiting.push_back(None);
             return self.inner.submit(input, output, row_alignment);
         };
-        let mut luma = Frame::new(layout, Luma::free(&self.before)?)?;
+        let mut luma = Frame::new(layout, free(&self.before)?)?;
         make_luma(&self.threads, &input, &mut luma);
         luma.sequence = input.sequence;
         luma.born = input.born;
@@ -191,7 +181,7 @@ impl Engine for Luma {
             output,
             row_alignment,
         }));
-        let room = Luma::free(&self.after)?;
+        let room = free(&self.after)?;
         self.inner.submit(luma, room, ALIGNMENT)
     }
 

@@ -15,3 +15,18 @@ pub mod compare;
 pub mod luma;
 pub mod region;
 pub mod several;
+
+use super::EngineError;
+use crate::frame::{Allocator, Buffer, FramePool, Pageable};
+
+/// Alignment of the rows that are given to another engine, in bytes.
+const ALIGNMENT: usize = 64;
+
+/// A buffer of `pool`.
+fn free(pool: &FramePool) -> Result<Buffer, EngineError> {
+    match pool.try_take() {
+        Some(buffer) => Ok(buffer),
+        // Only if more pictures are in flight than the other engine allows.
+        None => Ok(Buffer::unpooled(Pageable.allocate(0)?)),
+    }
+}

@@ -7,14 +7,12 @@ use super::timeline::Timeline;
 use super::window::{Canvas, Group, Member, Radius};
 use super::{Clock, MOST_AT_ONCE, Parts, Region, RegionError, spans};
 use crate::engine::cpu::Threads;
+use crate::engine::wrappers::{ALIGNMENT, free};
 use crate::engine::{Engine, EngineError};
 use crate::filter::Chain;
 use crate::frame::{Allocator, Buffer, Colour, Frame, FramePool, Layout, Pageable, Remarks, Turn};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
-
-/// Alignment of the windows' rows, in bytes.
-const ALIGNMENT: usize = 64;
 
 /// Most explanations that are remembered, so that windows of several sizes do not repeat them in every frame.
 const KEPT_EXPLANATIONS: usize = 256;
@@ -276,15 +274,6 @@ fn member(region: &Region, at: &Rectangle, area: Area) -> Member {
         size: (size(at.width), size(at.height)),
         moves: (first.x, first.y) != (last.x, last.y),
         grows: (first.width, first.height) != (last.width, last.height),
-    }
-}
-
-/// A free buffer of a pool that has one for every window in flight.
-fn free(pool: &FramePool) -> Result<Buffer, EngineError> {
-    match pool.try_take() {
-        Some(buffer) => Ok(buffer),
-        // Only if more windows are in flight than the engine allows.
-        None => Ok(Buffer::unpooled(Pageable.allocate(0)?)),
     }
 }
 

@@ -4,8 +4,8 @@
 //! rational number that is rounded once. Regions are sorted by their begin: a list with a line for each frame
 //! takes one step per frame.
 
-use super::line::{Period, Region};
 use super::rectangle::Rectangle;
+use super::syntax::{Period, Region};
 use super::{MOST_AT_ONCE, RegionError};
 use crate::frame::{Metadata, Rational};
 
