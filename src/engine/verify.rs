@@ -68,7 +68,6 @@ const SIZES: [(usize, usize); 7] = [
     (3, 90),
     (160, 96),
 ];
-pub(super) const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
 
 /// A few of the cases, with small frames and small masks: enough for every kind of kernel to run once under a
 /// memory checker, which makes them a thousand times slower.
@@ -193,7 +192,7 @@ fn mixed(count: usize, formats: &[PixelFormat]) -> Vec<Case> {
             Case {
                 chain: Chain {
                     filters: chosen,
-                    border: BORDERS[turn % BORDERS.len()],
+                    border: Border::ALL[turn % Border::ALL.len()],
                     planes: if index % 9 == 8 {
                         Planes::AllWithAlpha
                     } else {

@@ -13,8 +13,6 @@ use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, FramePool, Pag
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
-
 const SIZES: [(usize, usize); 8] = [
     (1, 1),
     (1, 7),
@@ -76,7 +74,8 @@ fn the_threaded_engine_gives_the_references_bits() {
                 if cannot || !is_tried(f + k) {
                     continue;
                 }
-                let border = BORDERS[(k + random.below(BORDERS.len() as u64) as usize) % BORDERS.len()];
+                let border =
+                    Border::ALL[(k + random.below(Border::ALL.len() as u64) as usize) % Border::ALL.len()];
                 let size = SIZES[random.below(8) as usize];
                 let chain = one(spec, border, algorithm);
                 let frame = noise(format, size.0, size.1, &mut random);
@@ -91,7 +90,7 @@ fn the_threaded_engine_gives_the_references_bits() {
 #[test]
 fn every_border_and_size_agrees_too() {
     let mut random = Random::new(2);
-    for border in BORDERS {
+    for border in Border::ALL {
         for size in SIZES {
             for name in ["gray", "yuv420p10le", "rgba", "gray16le"] {
                 for spec in [
@@ -120,7 +119,7 @@ fn frames_in_flight_come_back_in_order_with_the_references_bits() {
                 filter("laplacian8"),
                 filter("box:size=9"),
             ],
-            ..one("box:size=3", BORDERS[turn], Algorithm::Auto)
+            ..one("box:size=3", Border::ALL[turn], Algorithm::Auto)
         };
         let mut engine = Cpu::new(chain.clone(), threads).unwrap();
         let depth = engine.depth();
@@ -285,7 +284,7 @@ fn results_stay_within_one_level_of_the_real_numbers() {
                 if cannot || !is_tried(f + k) {
                     continue;
                 }
-                let border = BORDERS[k % BORDERS.len()];
+                let border = Border::ALL[k % Border::ALL.len()];
                 let chain = one(spec, border, algorithm);
                 let frames = [
                     natural(format(name), 64, 48),
@@ -319,7 +318,7 @@ fn every_named_mask_border_and_format_is_held_against_the_real_numbers() {
         for (f, &format) in formats.iter().enumerate() {
             // Every mask meets every format and every border; the pairs of formats and borders change with
             // the mask.
-            let border = BORDERS[(m + f) % BORDERS.len()];
+            let border = Border::ALL[(m + f) % Border::ALL.len()];
             let chain = one(mask.name, border, Algorithm::Auto);
             let frame = natural(format, 23, 15);
             samples += compare_with_real(&frame, &chain, &reference(&chain, &frame)).1;
@@ -539,7 +538,7 @@ fn edges_of_yuv_are_gray_on_black_like_those_of_rgb() {
 #[test]
 fn masks_larger_than_the_frame_are_applied_whole() {
     let frame = noise(format("gray"), 3, 2, &mut Random::new(9));
-    for border in BORDERS {
+    for border in Border::ALL {
         for algorithm in [Algorithm::Direct, Algorithm::Separable] {
             let chain = one("gaussian:sigma=6:size=63", border, algorithm);
             compare_with_real(&frame, &chain, &reference(&chain, &frame));

@@ -611,7 +611,12 @@ fn the_reference_is_as_close_to_real_numbers_as_its_roundings() {
                 continue;
             }
             let algorithm = [Algorithm::Auto, Algorithm::Direct][turn % 2];
-            let chain = chain(&[spec], Border::ALL[(k + turn) % 6], "all", algorithm);
+            let chain = chain(
+                &[spec],
+                Border::ALL[(k + turn) % Border::ALL.len()],
+                "all",
+                algorithm,
+            );
             let frame = noise(
                 format,
                 SIZES[(k + 3 * turn) % SIZES.len()],
@@ -828,7 +833,12 @@ fn masks_of_every_shape_give_the_references_bits() {
             let algorithm = [Algorithm::Auto, Algorithm::Direct, Algorithm::Separable][turn];
             let chain = Chain {
                 filters: vec![filter],
-                ..chain(&["sharpen"], Border::ALL[(k + turn) % 6], "all", algorithm)
+                ..chain(
+                    &["sharpen"],
+                    Border::ALL[(k + turn) % Border::ALL.len()],
+                    "all",
+                    algorithm,
+                )
             };
             let (formats, size) = (formats(), SIZES[(k + 4 * turn) % SIZES.len()]);
             let format = formats[(5 * k + turn) % formats.len()];

@@ -22,8 +22,6 @@ const FORMATS: [&str; 12] = [
     "rgb48le",
 ];
 
-const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
-
 /// Compares each set with the reference; false if the format cannot hold the mask's weights.
 #[must_use]
 fn agrees(chain: &Chain, frame: &Frame, threads: usize) -> bool {
@@ -85,7 +83,7 @@ fn random_masks_give_the_references_bits() {
         let width = [1, 2, 7, 15, 31, 32, 33, 63, 65, 97][random.below(10) as usize];
         let height = [1, 2, 3, 13, 31, 37][random.below(6) as usize];
         let algorithm = [Algorithm::Direct, Algorithm::Auto, Algorithm::Separable][random.below(3) as usize];
-        let border = BORDERS[random.below(BORDERS.len() as u64) as usize];
+        let border = Border::ALL[random.below(Border::ALL.len() as u64) as usize];
         let mut chain = chain(mask(&mut random), border, algorithm);
         chain.filters[0].bias = [0.0, 0.0, 100.0, -37.5, 60000.0][random.below(5) as usize];
         chain.planes = ["all", "all+alpha", "luma"][random.below(3) as usize]
@@ -126,7 +124,7 @@ fn pictures_of_several_strips_give_the_references_bits() {
         ] {
             let chain = Chain {
                 filters: vec![filter.clone()],
-                border: BORDERS[k % BORDERS.len()],
+                border: Border::ALL[k % Border::ALL.len()],
                 planes: Planes::All,
                 algorithm: Algorithm::Auto,
                 alpha: Default::default(),
@@ -161,7 +159,7 @@ fn large_direct_masks_give_the_references_bits() {
         let mask = Mask::from_integers(columns, rows, weights, if ties { 2 * total } else { total }).unwrap();
         let mut chain = chain(
             mask,
-            BORDERS[random.below(BORDERS.len() as u64) as usize],
+            Border::ALL[random.below(Border::ALL.len() as u64) as usize],
             Algorithm::Direct,
         );
         chain.planes = ["all", "all+alpha"][k % 2].parse().unwrap();
@@ -200,7 +198,7 @@ fn compare_everywhere(random: &mut Random, mask: &Mask, algorithm: Algorithm) ->
         let height = [1, 2, 3, 17, 71][random.below(5) as usize];
         let mut chain = chain(
             mask.clone(),
-            BORDERS[random.below(BORDERS.len() as u64) as usize],
+            Border::ALL[random.below(Border::ALL.len() as u64) as usize],
             algorithm,
         );
         chain.filters[0].bias = [0.0, 0.0, 0.0, 40.0, -300.0][random.below(5) as usize];
@@ -257,7 +255,7 @@ fn large_boxes_on_long_rows_give_the_references_bits() {
             };
             let mut chain = chain(
                 mask,
-                BORDERS[random.below(BORDERS.len() as u64) as usize],
+                Border::ALL[random.below(Border::ALL.len() as u64) as usize],
                 algorithm,
             );
             chain.planes = ["all", "all+alpha"][random.below(2) as usize].parse().unwrap();
@@ -291,7 +289,7 @@ fn small_boxes_of_bytes_give_the_references_bits_at_any_width() {
                 let mask = Mask::from_integers(columns, rows, vec![1; count], divisor as i64).unwrap();
                 let mut chain = chain(
                     mask,
-                    BORDERS[random.below(BORDERS.len() as u64) as usize],
+                    Border::ALL[random.below(Border::ALL.len() as u64) as usize],
                     Algorithm::Auto,
                 );
                 chain.planes = planes.parse().unwrap();
@@ -321,7 +319,7 @@ fn every_width_up_to_two_vectors_gives_the_references_bits() {
     .map(|spec| Chain::parse(spec).unwrap());
     for mut chain in boxes.chain(named) {
         for width in 1..=130 {
-            chain.border = BORDERS[random.below(BORDERS.len() as u64) as usize];
+            chain.border = Border::ALL[random.below(Border::ALL.len() as u64) as usize];
             let frame = noise(format("gray"), width, 3 + random.below(3) as usize, &mut random);
             assert!(agrees(&chain, &frame, 1), "{width}");
         }
@@ -351,7 +349,7 @@ fn mirrored_masks_of_bytes_give_the_references_bits_at_any_width() {
             let mask = Mask::from_integers(3, 3, weights, scale).unwrap();
             let mut chain = chain(
                 mask,
-                BORDERS[random.below(BORDERS.len() as u64) as usize],
+                Border::ALL[random.below(Border::ALL.len() as u64) as usize],
                 Algorithm::Direct,
             );
             chain.filters[0].bias = [0.0, 0.0, 0.0, -300.0][random.below(4) as usize];
@@ -501,7 +499,7 @@ fn masks_of_few_terms_give_the_references_bits() {
                 }
                 let mut chain = chain(
                     mask.clone(),
-                    BORDERS[random.below(BORDERS.len() as u64) as usize],
+                    Border::ALL[random.below(Border::ALL.len() as u64) as usize],
                     algorithm,
                 );
                 chain.filters[0].bias = [0.0, 0.0, 0.0, 12.5][random.below(4) as usize];
@@ -568,7 +566,7 @@ fn sixteen_bits_of_black_and_white_give_the_references_bits() {
                     }
                     let mut chain = Chain {
                         filters: vec![spec.parse().unwrap()],
-                        border: BORDERS[random.below(BORDERS.len() as u64) as usize],
+                        border: Border::ALL[random.below(Border::ALL.len() as u64) as usize],
                         planes: Planes::All,
                         algorithm,
                         alpha: Default::default(),
@@ -592,7 +590,7 @@ fn interleaved_components_give_the_references_bits_at_any_width() {
         "ya8", "nv12", "rgb24", "rgba", "p010le", "ya16le", "rgb48le", "rgba64le",
     ];
     for name in formats {
-        for (k, border) in BORDERS.into_iter().enumerate() {
+        for (k, border) in Border::ALL.into_iter().enumerate() {
             // Short rows, long ones, and columns of other lengths.
             for (j, (columns, rows)) in [(3, 1), (5, 5), (9, 3), (21, 3), (27, 9), (41, 1)]
                 .into_iter()

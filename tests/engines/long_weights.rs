@@ -6,8 +6,6 @@ use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Kernel, Mask, Plan, factors};
 use framepipe::frame::{Frame, PixelFormat};
 
-const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
-
 /// The first filter's kernel for frames like this one.
 fn kernel(chain: &Chain, frame: &Frame) -> Option<Kernel> {
     let plan = Plan::new(chain, frame.format(), &frame.metadata.colour).ok()?;
@@ -91,7 +89,7 @@ fn long_masks_give_the_references_bits() {
     for (k, spec) in SPECS.into_iter().enumerate() {
         for name in FORMATS {
             for algorithm in [Algorithm::Direct, Algorithm::Separable] {
-                let border = BORDERS[random.below(BORDERS.len() as u64) as usize];
+                let border = Border::ALL[random.below(Border::ALL.len() as u64) as usize];
                 let mut chain = one(spec, border, algorithm);
                 chain.planes = ["all", "all+alpha", "luma"][random.below(3) as usize]
                     .parse()
@@ -112,7 +110,7 @@ fn long_masks_give_the_references_bits() {
 #[test]
 fn bands_of_columns_give_the_references_bits() {
     let mut random = Random::new(61);
-    for border in BORDERS {
+    for border in Border::ALL {
         for (spec, name, algorithm, width) in [
             ("gaussian:size=15", "gray16le", Algorithm::Auto, 3851),
             ("gaussian:size=31", "rgba64le", Algorithm::Separable, 601),
@@ -144,7 +142,11 @@ fn columns_of_many_heights_give_the_references_bits() {
             let row = [0.21, 0.58, 0.21];
             let both = weights.iter().flat_map(|w| row.map(|r| w * r)).collect();
             let mask = Mask::new(3, rows, both).unwrap();
-            let chain = chain(mask, BORDERS[rows / 2 % BORDERS.len()], Algorithm::Separable);
+            let chain = chain(
+                mask,
+                Border::ALL[rows / 2 % Border::ALL.len()],
+                Algorithm::Separable,
+            );
             let frame = noise(format("gray16le"), 61, 10, &mut random);
             compared += usize::from(agrees_if_long(&chain, &frame, 1));
         }

@@ -1,8 +1,6 @@
 //! Colour under alpha: formats, variants, masks, and every colour under every alpha.
 
-use super::{
-    BORDERS, assert_same_rows, card, case, chain, frame_in, hold_against_reference, is_tried, options,
-};
+use super::{assert_same_rows, card, case, chain, frame_in, hold_against_reference, is_tried, options};
 use framepipe::engine::Engine;
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant};
 use framepipe::engine::reference::Reference;
@@ -38,7 +36,7 @@ fn colour_under_alpha_in_every_format_and_variant() {
     works.par_iter().for_each(|&(f, v)| {
         let (format, memory) = (formats[f], MemoryVariant::ALL[v]);
         let (spec, algorithm) = specs[(f + 3 * v) % specs.len()];
-        let border = BORDERS[(f + v) % BORDERS.len()];
+        let border = Border::ALL[(f + v) % Border::ALL.len()];
         let mut planes =
             [Planes::All, Planes::AllWithAlpha, Planes::Gray, Planes::Luma][(f + v / 2) % 4].clone();
         if planes.check(format).is_err() {
@@ -66,7 +64,7 @@ fn wide_gaussians_of_colour_under_alpha() {
     let sizes = [(67, 45), (1, 1), (129, 33), (203, 7), (3, 91)];
     let formats = ["rgba", "ya8", "gbrap", "yuva444p", "rgba64le"];
     let works: Vec<_> = (0..formats.len())
-        .flat_map(|f| (0..BORDERS.len()).map(move |b| (f, b)))
+        .flat_map(|f| (0..Border::ALL.len()).map(move |b| (f, b)))
         .filter(|(f, b)| is_tried(f + b, 5))
         .collect();
     works.par_iter().for_each(|&(f, b)| {
@@ -79,7 +77,7 @@ fn wide_gaussians_of_colour_under_alpha() {
         };
         let planes = [Planes::All, Planes::AllWithAlpha, green_or_luma][(f + 2 * b) % 3].clone();
         let list = [0, 1].map(|k| {
-            let mut chain = chain(&[spec], BORDERS[b], planes.clone(), Algorithm::Auto);
+            let mut chain = chain(&[spec], Border::ALL[b], planes.clone(), Algorithm::Auto);
             if b == 2 {
                 chain.filters[0].threshold = 40.0;
             }

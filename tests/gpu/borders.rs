@@ -1,18 +1,18 @@
 //! Borders: at sizes around the mask, and in the halo of tiles of every format.
 
 use super::{
-    BORDERS, EACH_BORDER, card, case, chain, hold_against_reference, hold_all_variants, hold_packed_rows,
-    is_tried, options,
+    EACH_BORDER, card, case, chain, hold_against_reference, hold_all_variants, hold_packed_rows, is_tried,
+    options,
 };
 use framepipe::engine::cuda::MemoryVariant;
-use framepipe::filter::{Algorithm, Planes};
+use framepipe::filter::{Algorithm, Border, Planes};
 use rayon::prelude::*;
 
 #[test]
 fn every_border_of_every_variant_at_sizes_around_the_mask() {
     let Some(_card) = card() else { return };
     let mut list = Vec::new();
-    for (index, border) in BORDERS.into_iter().enumerate() {
+    for (index, border) in Border::ALL.into_iter().enumerate() {
         for (spec, size) in [
             ("box:size=7", (1, 1)),
             ("gaussian:size=15:sigma=3", (2, 5)),

@@ -2,9 +2,9 @@
 //! multiplication divides, of both signs, with biases, in one pass and in two, and rows whose sums take an
 //! offset to fit.
 
-use super::{BORDERS, card, case, chain, hold_against_reference, is_tried, options};
+use super::{card, case, chain, hold_against_reference, is_tried, options};
 use framepipe::engine::cuda::MemoryVariant;
-use framepipe::filter::{Algorithm, Planes};
+use framepipe::filter::{Algorithm, Border, Planes};
 use rayon::prelude::*;
 
 const SPECS: [&str; 10] = [
@@ -36,7 +36,7 @@ fn sums_divided_by_a_multiplication_give_the_references_bits() {
     works.par_iter().for_each(|&(s, f)| {
         let variants = MemoryVariant::ALL;
         for (algorithm, turn) in [(Algorithm::Direct, 0), (Algorithm::Auto, 3)] {
-            let border = BORDERS[(s + f) % BORDERS.len()];
+            let border = Border::ALL[(s + f) % Border::ALL.len()];
             let chain = chain(&[SPECS[s]], border, Planes::All, algorithm);
             let list = [(67, 45), (129, 33), (3, 1)].map(|size| case(chain.clone(), FORMATS[f], size, 8));
             // Tensor cores always, and others in turn.
@@ -59,7 +59,7 @@ fn masks_that_share_a_launch_divide_each_in_its_way() {
     ];
     pairs.par_iter().enumerate().for_each(|(turn, specs)| {
         for format in ["gray", "yuv420p"] {
-            let border = BORDERS[turn % BORDERS.len()];
+            let border = Border::ALL[turn % Border::ALL.len()];
             let chain = chain(specs, border, Planes::All, Algorithm::Direct);
             let list = [(67, 45), (497, 26)].map(|size| case(chain.clone(), format, size, 9));
             hold_against_reference(&list, Algorithm::Direct, options(MemoryVariant::Tensor));

@@ -1,8 +1,8 @@
 //! Pixel formats: each with every memory variant, deep samples split into bytes, and choices of planes.
 
 use super::{
-    BORDERS, EACH_BORDER, card, case, chain, hold_against_reference, hold_all_variants, hold_packed_rows,
-    is_tried, options,
+    EACH_BORDER, card, case, chain, hold_against_reference, hold_all_variants, hold_packed_rows, is_tried,
+    options,
 };
 use framepipe::engine::cuda::{CudaOptions, MemoryVariant};
 use framepipe::engine::verify::{Case, cases};
@@ -110,7 +110,7 @@ fn deep_samples_split_into_bytes() {
                     let turn = 5 * f + m;
                     let chain = chain(
                         &[mask],
-                        BORDERS[turn % BORDERS.len()],
+                        Border::ALL[turn % Border::ALL.len()],
                         Planes::All,
                         Algorithm::Direct,
                     );

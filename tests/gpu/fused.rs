@@ -1,8 +1,8 @@
 //! Chains: filters that share a launch, launches that overlap, intermediates that stay on the card.
 
 use super::{
-    BORDERS, card, case, chain, hold_against_reference, hold_all_variants, hold_packed_rows, hold_stream,
-    is_stand_in, is_tried, options,
+    card, case, chain, hold_against_reference, hold_all_variants, hold_packed_rows, hold_stream, is_stand_in,
+    is_tried, options,
 };
 use framepipe::engine::cuda::{
     Cuda, CudaOptions, MemoryVariant, SelectContext, Source, Table, probe, recipes,
@@ -68,7 +68,7 @@ fn masks_that_share_a_launch_give_the_references_bits() {
     ];
     let mut turn = 0;
     for (index, specs) in chains.into_iter().enumerate() {
-        let borders = BORDERS.into_iter().enumerate();
+        let borders = Border::ALL.into_iter().enumerate();
         for (place, border) in borders.filter(|(place, _)| is_tried(index + place, 5)) {
             let chain = chain(specs, border, Planes::All, Algorithm::Direct);
             // Every chain and border meets one small frame and one around the tile.
@@ -110,7 +110,7 @@ fn launches_of_small_frames_run_side_by_side() {
         for (index, format) in ["nv12", "nv24", "p010le", "p016le"].into_iter().enumerate() {
             for (specs, algorithm) in chains {
                 scope.spawn(move || {
-                    let chain = chain(specs, BORDERS[index], Planes::All, algorithm);
+                    let chain = chain(specs, Border::ALL[index], Planes::All, algorithm);
                     let options = CudaOptions {
                         slots: 2,
                         fuse: false,

@@ -1,9 +1,9 @@
 //! Weights of three bytes and more, whose sums take 64 bits at any depth: every variant, and tensor cores
 //! where they have the registers.
 
-use super::{BORDERS, card, case, chain, hold_against_reference, hold_packed_rows, is_tried, options};
+use super::{card, case, chain, hold_against_reference, hold_packed_rows, is_tried, options};
 use framepipe::engine::cuda::MemoryVariant;
-use framepipe::filter::{Algorithm, Plan, Planes};
+use framepipe::filter::{Algorithm, Border, Plan, Planes};
 use framepipe::frame::Colour;
 use rayon::prelude::*;
 
@@ -40,7 +40,7 @@ fn weights_of_three_bytes_and_more_give_the_references_bits() {
         let ((spec, algorithm), format) = (specs[turn % specs.len()], formats[turn % formats.len()]);
         let chain = chain(
             &[spec],
-            BORDERS[(turn + v) % BORDERS.len()],
+            Border::ALL[(turn + v) % Border::ALL.len()],
             Planes::All,
             algorithm,
         );

@@ -75,8 +75,6 @@ fn is_there() -> bool {
     }
 }
 
-const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
-
 /// One for each way the kernels differ: zero is a constant.
 static EACH_BORDER: LazyLock<Vec<Border>> = LazyLock::new(|| {
     let all = Border::ALL.into_iter();

@@ -1,8 +1,8 @@
 //! Sizes of frames around the tiles, blocks and grids that kernels cut them into.
 
 use super::{
-    BORDERS, EACH_BORDER, assert_same_rows, card, case, chain, hold_against_reference, hold_packed_rows,
-    is_tried, options,
+    EACH_BORDER, assert_same_rows, card, case, chain, hold_against_reference, hold_packed_rows, is_tried,
+    options,
 };
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::Cpu;
@@ -298,7 +298,7 @@ fn frames_of_a_block_for_each_tile() {
                 scope.spawn(move || {
                     let chain = chain(
                         &[spec],
-                        BORDERS[k % BORDERS.len()],
+                        Border::ALL[k % Border::ALL.len()],
                         Planes::All,
                         Algorithm::Separable,
                     );

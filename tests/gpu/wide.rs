@@ -1,9 +1,9 @@
 //! Gaussians that fit no mask: every format and border, pictures smaller than what a result depends on, and
 //! chains with masks around them.
 
-use super::{BORDERS, card, case, chain, hold_against_reference, options};
+use super::{card, case, chain, hold_against_reference, options};
 use framepipe::engine::cuda::MemoryVariant;
-use framepipe::filter::{Algorithm, Planes};
+use framepipe::filter::{Algorithm, Border, Planes};
 use rayon::prelude::*;
 
 #[test]
@@ -24,7 +24,9 @@ fn gaussians_that_fit_no_mask() {
     let works: Vec<_> = formats
         .into_iter()
         .enumerate()
-        .flat_map(|(turn, format)| (0..2).map(move |k| (format, BORDERS[(2 * turn + k) % BORDERS.len()])))
+        .flat_map(|(turn, format)| {
+            (0..2).map(move |k| (format, Border::ALL[(2 * turn + k) % Border::ALL.len()]))
+        })
         .collect();
     works
         .par_iter()

@@ -250,7 +250,6 @@ mod tests {
     use crate::engine::cpu::algorithms::scalar;
     use crate::engine::cpu::rows::strip::{StripCount, strips};
     use crate::engine::cpu::simd::InstructionSet;
-    use crate::engine::verify::BORDERS;
     use crate::filter::{Border, Mask, Step};
 
     /// A number below `n`, other ones each time.
@@ -342,7 +341,7 @@ mod tests {
             let mask = Mask::from_integers(columns, rows, weights, divisor).unwrap();
             let bias = [0.0, 0.0, 40.5, -300.0][round % 4];
             let planes = if format.has_alpha() { "r" } else { "all" };
-            let Some(step) = step(mask, BORDERS[round % 6], bias, planes, format) else {
+            let Some(step) = step(mask, Border::ALL[round % Border::ALL.len()], bias, planes, format) else {
                 continue;
             };
             let layout = Layout::new(format, width, height, [1, 64][round % 2]).unwrap();
@@ -376,7 +375,7 @@ mod tests {
             let total: f64 = weights.iter().sum();
             weights.iter_mut().for_each(|w| *w /= total);
             let mask = Mask::new(columns, rows, weights).unwrap();
-            let step = step(mask, BORDERS[round % 6], 0.0, "all", format).unwrap();
+            let step = step(mask, Border::ALL[round % Border::ALL.len()], 0.0, "all", format).unwrap();
             assert!(step.kernel.is_long(), "{round}");
             let (width, height) = sizes[round % 4];
             let layout = Layout::new(format, width, height, 1).unwrap();
