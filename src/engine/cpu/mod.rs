@@ -13,6 +13,9 @@
 //!
 //! Imports point downwards only. `pixels/` stands beside the algorithms: conversions of pixels before and
 //! after a filter.
+// In inner loops registers are arrays, indexed by constants; an iterator over them is one that the compiler
+// may not unroll.
+#![allow(clippy::needless_range_loop)]
 
 mod algorithms;
 pub(super) mod pixels;

@@ -4,8 +4,6 @@
 //! an array's `map` with it: in the column filter and in boxes that made a tenth of all that the compiler had
 //! to optimise. It need not be inlined either (scripts/check-inlined).
 
-#![allow(clippy::needless_range_loop)]
-
 use std::ptr::null_mut;
 
 /// Pointers to the first bytes of `rows`.

@@ -6,9 +6,6 @@
 //! a shift joins the results. Only column sums are kept from row to row, so a row of RGB fits the first-level
 //! cache.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::Columns;
 use super::sliding_window::Scale;

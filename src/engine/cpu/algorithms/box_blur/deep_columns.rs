@@ -8,9 +8,6 @@
 //! columns 9   4 + 4 + 1        11   4 + 4 + 4 - 1        13   4 + 4 + 4 + 1    ..
 //! ```
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::Columns;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};

@@ -6,9 +6,6 @@
 //! shift joins the results. On planes of one component the multiply-add of bytes adds neighbours up. Vectors
 //! read beyond a row's ends; the results that this spoils are computed again one by one.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};

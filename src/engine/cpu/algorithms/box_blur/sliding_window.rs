@@ -3,9 +3,6 @@
 //!
 //! Sums of words may wrap on the way: a final sum that fits 16 bits is right.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::row_sums::{RUNNING, Rest, add_steps};
 use crate::engine::cpu::rows::row_pointers;

@@ -5,10 +5,6 @@
 //! Passes are of radix 4 (Cooley and Tukey 1965), and one of radix 8 if log2 N is odd. The last forward pass,
 //! the product with a spectrum and the first backward pass are one loop.
 
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
-
 use crate::engine::cpu::simd::float::{Complex, Float, Line};
 
 /// The factors exp(-2 pi i j k / M), j = 1 to 3, of the passes over blocks of M points, for k below M / 4:

@@ -17,9 +17,6 @@
 //!
 //! In every step the lanes of a vector hold different sums. In the line of a phase pixels that are D apart
 //! are neighbours, so that a vector loads them at once.
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::part::{Part, PartMemory};
 use crate::engine::cpu::rows::span::Span;

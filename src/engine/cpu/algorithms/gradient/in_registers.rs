@@ -20,9 +20,6 @@
 //!
 //! `row.rs` makes all other rows.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::Width;
 use super::lanes::{Lanes, Numbers, Words};

@@ -1,9 +1,5 @@
 //! The widths of sums in vectors: words of 16 bits, and numbers of 32. Loops are generic over both.
 
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
-
 use super::sums::Number;
 use crate::engine::cpu::simd::vector::Simd;
 

@@ -18,9 +18,6 @@
 //! Each row is differenced and smoothed once instead of three times, and both passes are one loop, so that
 //! four lines are all that the first-level cache has to keep.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::lanes::{Lanes, Numbers, Words};
 use super::pairs::{NumberSums, Pairs};

@@ -1,8 +1,5 @@
 //! The loop over the steps of a row, which stores their results.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::lanes::Lanes;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};

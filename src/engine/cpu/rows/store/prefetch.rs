@@ -8,9 +8,6 @@
 //!
 //! Frames of a pipeline are in no cache, so it always pays there. For frames that are in a cache its cost is
 //! within the noise.
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use crate::engine::cpu::simd::vector::Simd;
 

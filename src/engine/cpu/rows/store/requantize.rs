@@ -1,9 +1,6 @@
 //! Requantization: a 32-bit sum becomes a sample (bias, division, clamp, pack), with the proof that 32 bits
 //! hold the sum.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
 use crate::filter::{ChannelStep, Convolve, Division};

@@ -13,9 +13,6 @@
 //! [`sums`] adds in the order of the taps. [`exact_sums`] is for sums that are exact in any order: a mask
 //! with symmetric rows is folded, `(line[x - i] + line[x + i]) w[i]`. Both samples are added once for all
 //! output rows of the line, which halves the number of multiply-adds.
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use crate::engine::cpu::rows::strip::Picture;
 use crate::engine::cpu::simd::float::{Exact, Sums};

@@ -3,9 +3,6 @@
 //! room for their aprons (see `border`), so that loops treat the whole as one row; the results in that room
 //! are undefined.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::widen::{Widening, Words};
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};

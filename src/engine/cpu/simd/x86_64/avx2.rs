@@ -1,8 +1,5 @@
 //! AVX2: vectors of eight 32-bit integers, with or without the multiply-accumulate instruction of AVX-VNNI.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::float::{Doubles4, Singles8};
 use crate::engine::cpu::simd::float::TransformCosts;

@@ -1,8 +1,5 @@
 //! AVX-512: vectors of sixteen 32-bit integers, with or without the multiply-accumulate instruction of VNNI.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
 use super::float::{Doubles8, Singles16};

@@ -5,9 +5,6 @@
 //! Samples that are too wide for exact 32-bit sums are split into *limbs* of `bits` bits each, lowest first,
 //! all but the highest unsigned. Each limb has its own sum, and the sums are joined at the end.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 pub(super) mod unrolled;
 

@@ -2,9 +2,6 @@
 //! as far as possible, and the loop has no branches. Columns may be filtered four output rows at a time: each
 //! loaded line serves the upper two rows and, as the line one further up, the lower two.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::Lines;
 use crate::engine::cpu::algorithms::fir::taps::Tap;

@@ -12,9 +12,6 @@
 //! the mask are equal, their products are computed once. Sums that fit 16 bits are computed in words
 //! (`words.rs`), others in 32 bits, for masks that are symmetric both ways (`numbers.rs`).
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 mod numbers;
 mod words;

@@ -1,9 +1,6 @@
 //! The row filter of a separable mask, for vectors of any width: two rows of words become a line of pairs of
 //! intermediates (see `column_filter`).
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 pub(super) mod unrolled;
 

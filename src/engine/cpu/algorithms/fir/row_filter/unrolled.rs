@@ -1,9 +1,6 @@
 //! Row filters for a number of terms that is known at compile time, from 16-bit words to 16-bit
 //! intermediates: all weights stay in registers.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
-// unroll.
-#![allow(clippy::needless_range_loop)]
 
 use super::{InterleavedTerms, Pairing, RowFilter};
 use crate::engine::cpu::rows::store::prefetch::prefetch;
