@@ -71,8 +71,8 @@ pub mod annotations;
 pub mod compare;
 pub mod engine;
 pub mod filter;
+mod filter_image;
 pub mod frame;
-mod image;
 #[cfg(feature = "ffmpeg")]
 mod media;
 mod messages;
@@ -83,8 +83,8 @@ pub mod source;
 mod waiting;
 
 pub use filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Planes};
+pub use filter_image::{ImageFilter, filter_image};
 pub use frame::{Image, ImageMut, PixelFormat};
-pub use image::{ImageFilter, filter_image};
 #[cfg(feature = "ffmpeg")]
 pub use media::still;
 

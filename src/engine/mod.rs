@@ -1,5 +1,9 @@
-//! The engines: the plain reference, the threaded CPU engine, CUDA; and wrappers that work in front of any of
-//! them (luma, regions, before and after).
+//! The engines, which filter frames: `reference` defines the results, `cpu` uses all cores, `cuda` a card,
+//! and `none` passes frames on as they are.
+//!
+//! `wrappers` work in front of any of them (luma, regions, before and after, several cards). `pool` keeps
+//! engines between runs. `rgb` defines the RGB of a frame, and `verify` compares an engine with the
+//! reference.
 
 pub mod cpu;
 #[cfg(feature = "cuda")]

@@ -425,7 +425,7 @@ fn columns_of_steps_give_the_references_bits() {
 }
 
 #[test]
-fn rows_that_are_zipped_give_the_references_bits() {
+fn rows_that_are_interleaved_give_the_references_bits() {
     let mut random = Random::new(25);
     let mut compared = 0;
     for width in (1..=17).step_by(2) {
