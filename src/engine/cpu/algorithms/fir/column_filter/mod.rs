@@ -85,7 +85,7 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const ROWS: 
     }
     match lines.limbs {
         1 if const { ROWS == 2 || has_32_registers::<L>() } => {
-            simd.enter(Rows::<BYTES, 1, 4, ROWS, false>(work))
+            simd.enter(Rows::<BYTES, 1, 4, ROWS, false>(work));
         }
         2 if const { ROWS == 2 && has_32_registers::<L>() } => {
             simd.enter(Rows::<BYTES, 2, 4, ROWS, false>(work));

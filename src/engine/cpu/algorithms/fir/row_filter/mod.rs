@@ -167,7 +167,7 @@ unsafe fn put_pairs<L: Simd, const LIMBS: usize, const LIMBS_OUT: usize>(
     unsafe {
         rounding
             .limbs
-            .put::<L, LIMBS_OUT>(simd, [upper, lower], to, stride)
+            .put::<L, LIMBS_OUT>(simd, [upper, lower], to, stride);
     };
 }
 
@@ -259,7 +259,7 @@ impl RowWork<'_> {
                 }
                 // SAFETY: x + 2 LANES VECTORS is at most `samples`, a limb's length.
                 unsafe {
-                    put_pairs::<L, LIMBS, LIMBS_OUT>(simd, limbs, rounding, self.out.add(to), self.samples)
+                    put_pairs::<L, LIMBS, LIMBS_OUT>(simd, limbs, rounding, self.out.add(to), self.samples);
                 };
             }
         }
