@@ -875,6 +875,96 @@ fn animations_are_shown_as_often_as_before() {
             assert_eq!(plays(&input), expected, "{input:?}");
             for to in ["gif", "apng", "webp"] {
                 let output = folder.path().join(format!("from-{kind}-{expected}.{to}"));
+/// An animated WebP file of these frames, whose head says that nothing of it is transparent.
+fn opaque_webp(path: &Path, size: (usize, usize), frames: &[Vec<u8>]) {
+    let head = [
+        b"WEBPVP8X\x0a\0\0\0\x02\0\0\0".to_vec(),
+        vec![size.0 as u8 - 1, 0, 0, size.1 as u8 - 1, 0, 0],
+    ];
+    let loops = b"ANIM\x06\0\0\0\xff\xff\xff\xff\0\0".to_vec();
+    let body = [head.concat(), loops, frames.concat()].concat();
+    fs::write(
+        path,
+        [b"RIFF", &(body.len() as u32).to_le_bytes()[..], &body].concat(),
+    )
+    .unwrap();
+}
+
+#[test]
+fn what_an_opaque_animated_webp_clears_is_transparent() {
+    let folder = tempfile::tempdir().unwrap();
+    let (size, part) = ((6, 4), (2, 2));
+    let red = webp_chunk(folder.path(), size, [255, 0, 0, 255]);
+    let blue = webp_chunk(folder.path(), part, [0, 0, 255, 255]);
+    let faint = webp_chunk(folder.path(), size, [0, 255, 0, 128]);
+    let path = folder.path().join("made.webp");
+    // Alpha of the last frame's pixel at (0, 0) and at (4, 2); `None` if none of the file is transparent.
+    for (frames, alpha) in [
+        // The whole picture is cleared, and a part is drawn.
+        (
+            vec![
+                webp_frame(&red, (0, 0), size, 100, 3),
+                webp_frame(&blue, (0, 0), part, 100, 2),
+            ],
+            Some((255, 0)),
+        ),
+        (
+            vec![
+                webp_frame(&red, (0, 0), size, 100, 3),
+                webp_frame(&blue, (4, 2), part, 100, 0),
+            ],
+            Some((0, 255)),
+        ),
+        // A part is cleared, and another is drawn.
+        (
+            vec![
+                webp_frame(&red, (0, 0), size, 100, 2),
+                webp_frame(&blue, (4, 2), part, 100, 3),
+                webp_frame(&blue, (0, 0), part, 100, 2),
+            ],
+            Some((255, 0)),
+        ),
+        // A frame is transparent of which the head says nothing.
+        (
+            vec![
+                webp_frame(&faint, (0, 0), size, 100, 2),
+                webp_frame(&blue, (0, 0), part, 100, 2),
+            ],
+            Some((255, 128)),
+        ),
+        // What is cleared is drawn over at once.
+        (
+            vec![
+                webp_frame(&red, (0, 0), size, 100, 3),
+                webp_frame(&red, (0, 0), size, 100, 2),
+            ],
+            None,
+        ),
+        (
+            vec![
+                webp_frame(&red, (0, 0), size, 100, 2),
+                webp_frame(&blue, (4, 2), part, 100, 3),
+                webp_frame(&blue, (4, 2), part, 100, 2),
+            ],
+            None,
+        ),
+    ] {
+        opaque_webp(&path, size, &frames);
+        let stills = folder.path().join("stills");
+        filtered(&path, &stills.join(""), &[]);
+        let last = stills.join(format!("{:06}.png", frames.len() - 1));
+        assert_eq!(
+            probe(&last, "stream=pix_fmt"),
+            if alpha.is_some() { "rgba" } else { "rgb24" }
+        );
+        if let Some((first, other)) = alpha {
+            let pixels = decoded(&last, size).remove(0);
+            assert_eq!((pixels[3], pixels[4 * (4 + 2 * size.0) + 3]), (first, other));
+        }
+        fs::remove_dir_all(&stills).unwrap();
+    }
+}
+
                 filtered(&input, &output, &[]);
                 assert_eq!(plays(&output), expected, "{output:?}");
                 compared += 1;

@@ -19,6 +19,10 @@ const USUAL_DELAY: u32 = 100;
 /// Bytes of a frame's head in its chunk.
 const FRAME_HEAD: u64 = 16;
 
+/// Bytes at the beginning of a frame's picture that say whether it has alpha: a chunk's head, and that of
+/// lossless data.
+const PICTURE_HEAD: usize = 13;
+
 /// Pictures of up to this many bytes are decoded whatever the size of their file.
 const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
 
@@ -51,6 +55,16 @@ struct Area {
     top: usize,
     width: usize,
     height: usize,
+}
+
+impl Area {
+    /// True if all of `other` lies within it.
+    fn covers(self, other: Area) -> bool {
+        self.left <= other.left
+            && self.top <= other.top
+            && self.left + self.width >= other.left + other.width
+            && self.top + self.height >= other.top + other.height
+    }
 }
 
 /// What a frame says of itself.
@@ -325,6 +339,8 @@ fn survey(file: &mut BufReader<File>, len: u64) -> io::Result<Survey> {
     let mut head = [0; 12];
     file.read_exact(&mut head)?;
     let mut at = 12_u64;
+    // What nothing is drawn in at first, and what the frame before leaves cleared.
+    let mut hole = None;
     let mut draws_all = true;
     while let Some((kind, size)) = chunk(file)? {
         at += 8;
@@ -350,8 +366,22 @@ fn survey(file: &mut BufReader<File>, len: u64) -> io::Result<Survey> {
                 file.read_exact(&mut data)?;
                 taken = FRAME_HEAD;
                 let head = frame_head(&data);
-                let full = (head.area.width, head.area.height) == (survey.width, survey.height);
-                draws_all &= full || (survey.frames > 0 && !head.is_cleared);
+                let whole = Area {
+                    left: 0,
+                    top: 0,
+                    width: survey.width,
+                    height: survey.height,
+                };
+                let hole_before = if survey.frames == 0 { Some(whole) } else { hole };
+                draws_all &= hole_before.is_none_or(|hole| head.area.covers(hole));
+                hole = head.is_cleared.then_some(head.area);
+                let mut picture = [0; PICTURE_HEAD];
+                if size - taken >= PICTURE_HEAD as u64 {
+                    file.read_exact(&mut picture)?;
+                    taken += PICTURE_HEAD as u64;
+                }
+                // Its frames say more than the file, whose flag is a hint.
+                survey.has_alpha |= has_alpha(&picture);
                 survey.frames += 1;
                 survey.instant += u64::from(data[12..15] == [0; 3]);
                 survey.step = divisor(survey.step, head.duration);
@@ -364,7 +394,7 @@ fn survey(file: &mut BufReader<File>, len: u64) -> io::Result<Survey> {
     let declared = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
     survey.is_cut |= declared + 8 > len + 1;
     survey.breaks_off = at + 8 <= len.min(declared + 8);
-    // Where nothing is drawn the canvas is transparent.
+    // Where nothing is drawn, or what was drawn is cleared, the canvas is transparent.
     survey.has_alpha |= !draws_all;
     Ok(survey)
 }
@@ -423,6 +453,12 @@ fn frame_head(bytes: &[u8; FRAME_HEAD as usize]) -> FrameHead {
         blends: bytes[15] & 2 == 0,
         is_cleared: bytes[15] & 1 != 0,
     }
+}
+
+/// True if a frame whose chunks begin so has alpha.
+fn has_alpha(picture: &[u8; PICTURE_HEAD]) -> bool {
+    // Behind a signature, 14 bits of width, 14 of height, and one for alpha.
+    picture.starts_with(b"ALPH") || picture.starts_with(b"VP8L") && picture[12] & 0x10 != 0
 }
 
 /// A frame's chunks as a WebP file of their own.
