@@ -558,6 +558,75 @@ fn gif_and_animated_png_keep_their_times_to_the_end() {
     }
 }
 
+/// The delays of an APNG's frames, as fractions.
+fn delays(path: &Path) -> Vec<(u16, u16)> {
+    let bytes = fs::read(path).unwrap();
+    let heads = bytes.windows(4).enumerate().filter(|(_, name)| *name == b"fcTL");
+    let number = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    heads.map(|(at, _)| (number(at + 24), number(at + 26))).collect()
+}
+
+#[test]
+fn long_and_fractional_times_of_animations_are_exact_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let two: Frames = opaque()[..2].to_vec();
+    let graph = "setpts=N*5,split[a][b];[a]palettegen[p];[b][p]paletteuse";
+    let slow = [
+        "-filter_complex",
+        graph,
+        "-fps_mode",
+        "vfr",
+        "-final_delay",
+        "10000",
+    ];
+    encode(&two, (WIDTH, HEIGHT), &at("slow.gif"), &slow);
+    filtered(&at("slow.gif"), &at("slow.apng"), &[]);
+    let exact =
+        |(num, den): (u16, u16), (wanted, of): (u32, u32)| u32::from(num) * of == wanted * u32::from(den);
+    let of_slow = delays(&at("slow.apng"));
+    assert!(
+        exact(of_slow[0], (1, 2)) && exact(of_slow[1], (100, 1)),
+        "{of_slow:?}"
+    );
+    let stills = at("stills");
+    fs::create_dir(&stills).unwrap();
+    encode(&opaque(), (WIDTH, HEIGHT), &stills.join("%d.png"), &[]);
+    for (rate, wanted) in [
+        ("60", (1, 60)),
+        ("30000/1001", (1001, 30_000)),
+        ("1/1000", (1000, 1)),
+    ] {
+        let said = filtered(&stills, &at("out.apng"), &["--fps", rate]);
+        let of_all = delays(&at("out.apng"));
+        assert!(
+            of_all.len() == 3 && of_all.iter().all(|&delay| exact(delay, wanted)),
+            "{rate}: {of_all:?}"
+        );
+        assert!(said.warnings().is_empty(), "{}", said.text);
+    }
+    for (rate, to, words) in [
+        (
+            "1/1000",
+            "out.gif",
+            "3 frames are shown for 655.35 s instead of up to 1000 s, because gif",
+        ),
+        (
+            "1/70000",
+            "out.apng",
+            "3 frames are shown for 65535 s instead of up to 70000 s, because apng",
+        ),
+    ] {
+        let said = filtered(&stills, &at(to), &["--fps", rate]);
+        assert!(said.warnings().iter().any(|w| w.contains(words)), "{}", said.text);
+        assert!(!filter(&stills, at(to).to_str().unwrap(), &["--fps", rate, "--strict"]).succeeded);
+    }
+    let said = filter(&stills, at("out.webp").to_str().unwrap(), &["--fps", "1/20000"]);
+    let words = "frame 0 is shown for 20000 s, and WebP has room for 16777.215 s at most";
+    assert!(!said.succeeded && said.text.contains(words), "{}", said.text);
+    filtered(&stills, &at("out.webp"), &["--fps", "1/16000"]);
+}
+
 /// Peak signal-to-noise ratio of colours, in decibels.
 fn psnr(got: &Frames, want: &Frames) -> f64 {
     let (got, want) = (got.concat(), want.concat());
@@ -806,75 +875,6 @@ fn animated_webp_is_composed_as_it_says() {
     }
 }
 
-#[test]
-fn animated_webp_is_written_with_all_frames_and_their_times() {
-    let folder = tempfile::tempdir().unwrap();
-    let stills = make("png", &shaded(), folder.path());
-    let webp = folder.path().join("out.webp");
-    filtered(&stills, &webp, &["--fps", "10", "--encoder-option", "lossless=1"]);
-    let python = "import sys; from PIL import Image; i = Image.open(sys.argv[1])\n\
-        for n in range(i.n_frames): i.seek(n); i.load(); \
-        sys.stdout.buffer.write(i.convert('RGBA').tobytes())";
-    let judged = Command::new("python3").args(["-c", python]).arg(&webp).output();
-    if let Some(judged) = judged.ok().filter(|judged| judged.status.success()) {
-        let bytes = judged.stdout.chunks_exact(4 * WIDTH * HEIGHT);
-        let got: Frames = bytes.map(<[u8]>::to_vec).collect();
-        assert_eq!(differences(&got, &shaded(), "webp by Pillow"), (0, 0));
-    } else {
-        eprintln!("skipped: Pillow is not installed, so that the program's own reader judges alone");
-    }
-    assert_eq!(differences(&frames_of(&webp), &shaded(), "webp"), (0, 0));
-    let mkv = folder.path().join("of-webp.mkv");
-    filtered(&webp, &mkv, &["--encoder", "ffv1"]);
-    assert_eq!(times(&mkv), [0.0, 0.1, 0.2]);
-    // One still is still a still, and a pattern gives stills.
-    let one = folder.path().join("one.webp");
-    filtered(&stills.join("001.png"), &one, &[]);
-    assert_eq!(decoded(&one, (WIDTH, HEIGHT)).len(), 1);
-    filtered(&stills, &folder.path().join("many-%d.webp"), &[]);
-    assert!(folder.path().join("many-2.webp").exists());
-}
-
-/// How often an animation says it is shown, 0 for ever, found in its bytes.
-fn plays(path: &Path) -> u32 {
-    let bytes = fs::read(path).unwrap();
-    let behind = |name: &[u8]| {
-        let at = bytes.windows(name.len()).position(|window| window == name)?;
-        Some(&bytes[at + name.len()..])
-    };
-    match path.extension().unwrap().to_str().unwrap() {
-        "gif" => match behind(b"NETSCAPE2.0\x03\x01") {
-            Some(&[low, high, ..]) => match u16::from_le_bytes([low, high]) {
-                0 => 0,
-                repeats => u32::from(repeats) + 1,
-            },
-            _ => 1,
-        },
-        "apng" => u32::from_be_bytes(behind(b"acTL").unwrap()[4..8].try_into().unwrap()),
-        // Behind the name, 32 bits of length and 32 of a background.
-        "webp" => u16::from_le_bytes(behind(b"ANIM").unwrap()[8..10].try_into().unwrap()).into(),
-        other => panic!("{other}"),
-    }
-}
-
-#[test]
-fn animations_are_shown_as_often_as_before() {
-    let folder = tempfile::tempdir().unwrap();
-    let stills = make("png", &shaded(), folder.path());
-    let mut compared = 0;
-    for (kind, option, ever, once, thrice) in [
-        ("gif", "loop", "0", "-1", "2"),
-        ("apng", "plays", "0", "1", "3"),
-        ("webp", "loop", "0", "1", "3"),
-    ] {
-        for (value, expected) in [(ever, 0), (once, 1), (thrice, 3)] {
-            let input = folder.path().join(format!("in-{expected}.{kind}"));
-            let pattern = stills.join("%03d.png");
-            let path = [pattern.to_str().unwrap(), input.to_str().unwrap()];
-            ffmpeg(&["-i", path[0], &format!("-{option}"), value, path[1]], &[]);
-            assert_eq!(plays(&input), expected, "{input:?}");
-            for to in ["gif", "apng", "webp"] {
-                let output = folder.path().join(format!("from-{kind}-{expected}.{to}"));
 /// An animated WebP file of these frames, whose head says that nothing of it is transparent.
 fn opaque_webp(path: &Path, size: (usize, usize), frames: &[Vec<u8>]) {
     let head = [
@@ -965,6 +965,75 @@ fn what_an_opaque_animated_webp_clears_is_transparent() {
     }
 }
 
+#[test]
+fn animated_webp_is_written_with_all_frames_and_their_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let stills = make("png", &shaded(), folder.path());
+    let webp = folder.path().join("out.webp");
+    filtered(&stills, &webp, &["--fps", "10", "--encoder-option", "lossless=1"]);
+    let python = "import sys; from PIL import Image; i = Image.open(sys.argv[1])\n\
+        for n in range(i.n_frames): i.seek(n); i.load(); \
+        sys.stdout.buffer.write(i.convert('RGBA').tobytes())";
+    let judged = Command::new("python3").args(["-c", python]).arg(&webp).output();
+    if let Some(judged) = judged.ok().filter(|judged| judged.status.success()) {
+        let bytes = judged.stdout.chunks_exact(4 * WIDTH * HEIGHT);
+        let got: Frames = bytes.map(<[u8]>::to_vec).collect();
+        assert_eq!(differences(&got, &shaded(), "webp by Pillow"), (0, 0));
+    } else {
+        eprintln!("skipped: Pillow is not installed, so that the program's own reader judges alone");
+    }
+    assert_eq!(differences(&frames_of(&webp), &shaded(), "webp"), (0, 0));
+    let mkv = folder.path().join("of-webp.mkv");
+    filtered(&webp, &mkv, &["--encoder", "ffv1"]);
+    assert_eq!(times(&mkv), [0.0, 0.1, 0.2]);
+    // One still is still a still, and a pattern gives stills.
+    let one = folder.path().join("one.webp");
+    filtered(&stills.join("001.png"), &one, &[]);
+    assert_eq!(decoded(&one, (WIDTH, HEIGHT)).len(), 1);
+    filtered(&stills, &folder.path().join("many-%d.webp"), &[]);
+    assert!(folder.path().join("many-2.webp").exists());
+}
+
+/// How often an animation says it is shown, 0 for ever, found in its bytes.
+fn plays(path: &Path) -> u32 {
+    let bytes = fs::read(path).unwrap();
+    let behind = |name: &[u8]| {
+        let at = bytes.windows(name.len()).position(|window| window == name)?;
+        Some(&bytes[at + name.len()..])
+    };
+    match path.extension().unwrap().to_str().unwrap() {
+        "gif" => match behind(b"NETSCAPE2.0\x03\x01") {
+            Some(&[low, high, ..]) => match u16::from_le_bytes([low, high]) {
+                0 => 0,
+                repeats => u32::from(repeats) + 1,
+            },
+            _ => 1,
+        },
+        "apng" => u32::from_be_bytes(behind(b"acTL").unwrap()[4..8].try_into().unwrap()),
+        // Behind the name, 32 bits of length and 32 of a background.
+        "webp" => u16::from_le_bytes(behind(b"ANIM").unwrap()[8..10].try_into().unwrap()).into(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn animations_are_shown_as_often_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let stills = make("png", &shaded(), folder.path());
+    let mut compared = 0;
+    for (kind, option, ever, once, thrice) in [
+        ("gif", "loop", "0", "-1", "2"),
+        ("apng", "plays", "0", "1", "3"),
+        ("webp", "loop", "0", "1", "3"),
+    ] {
+        for (value, expected) in [(ever, 0), (once, 1), (thrice, 3)] {
+            let input = folder.path().join(format!("in-{expected}.{kind}"));
+            let pattern = stills.join("%03d.png");
+            let path = [pattern.to_str().unwrap(), input.to_str().unwrap()];
+            ffmpeg(&["-i", path[0], &format!("-{option}"), value, path[1]], &[]);
+            assert_eq!(plays(&input), expected, "{input:?}");
+            for to in ["gif", "apng", "webp"] {
+                let output = folder.path().join(format!("from-{kind}-{expected}.{to}"));
                 filtered(&input, &output, &[]);
                 assert_eq!(plays(&output), expected, "{output:?}");
                 compared += 1;

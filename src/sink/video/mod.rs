@@ -289,6 +289,9 @@ impl VideoSink {
             self.account(&running.staged, &mut running.ledger, &frame)?;
         }
         self.check_times(&mut running, &frame)?;
+        if let Some(problem) = running.timing.refusal(&self.output.muxer, frame.metadata.pts) {
+            return Err(self.unsupported(problem));
+        }
         let written = running.write(&mut self.output.muxer, frame);
         if written.is_err() && self.output.muxer.lost_its_reader() {
             // What was written until then is described at the end.

@@ -3,9 +3,20 @@
 use crate::frame::Rational;
 use crate::media::ffmpeg::{Muxer, Packet, rescale};
 use crate::sink::video::settings::choice::counts_frames;
+use crate::wording::tidy;
 
 /// The shortest time, in hundredths of a second, that a GIF frame is shown by FFmpeg and by browsers.
 const GIF_LEAST: i64 = 2;
+
+/// The longest time, in seconds, that a container of animations shows a frame.
+fn longest(container: &str) -> Option<f64> {
+    match container {
+        "gif" => Some(655.35),
+        "apng" => Some(65_535.0),
+        "webp" => Some(16_777.215),
+        _ => None,
+    }
+}
 
 /// The times given so far.
 pub(in crate::sink::video) struct Pacing {
@@ -27,6 +38,11 @@ pub(in crate::sink::video) struct Pacing {
     /// Frames that were shown later than they should be, and by how many seconds at most.
     moved: u64,
     moved_by: f64,
+    /// The longest time that a frame can be shown, in seconds, where there is one.
+    longest: Option<f64>,
+    /// Frames that should be shown longer, and the longest of these times.
+    shortened: u64,
+    shortened_from: f64,
     /// Frames that are shown at another time than they should be since the encoder's ticks are as long as
     /// frames, and by how many seconds at most.
     rounded: u64,
@@ -60,6 +76,9 @@ impl Pacing {
             last_step: 1,
             moved: 0,
             moved_by: 0.0,
+            longest: None,
+            shortened: 0,
+            shortened_from: 0.0,
             rounded: 0,
             rounded_by: 0.0,
             clock: None,
@@ -72,6 +91,7 @@ impl Pacing {
         if muxer.name() == "gif" {
             self.least = GIF_LEAST;
         }
+        self.longest = longest(&muxer.name());
         let base = muxer.time_base(stream);
         let has_times = muxer.keeps_times() != Some(false);
         if has_times && base.to_f64() > self.base.to_f64() {
@@ -127,9 +147,39 @@ impl Pacing {
                 self.rounded_by = self.rounded_by.max(by);
             }
         }
+        if let Some(last) = self.last {
+            self.see_shown(pts - last);
+        }
         self.last = Some(pts);
         self.last_step = step;
         (pts, step)
+    }
+
+    /// How long the last frame is shown in seconds, and the longest that it can be, if a next frame at `pts`
+    /// leaves it there too long.
+    pub(in crate::sink::video) fn too_long(&self, pts: Option<i64>) -> Option<(f64, f64)> {
+        let pause = (self.pause / self.base.to_f64()).round() as i64;
+        let next = rescale(pts?, self.from, self.base) - pause;
+        let shown = (next - self.last?) as f64 * self.base.to_f64();
+        self.longest
+            .filter(|&longest| shown > longest)
+            .map(|longest| (shown, longest))
+    }
+
+    /// Notes the end of the last frame, which the container is told.
+    pub(in crate::sink::video) fn see_end(&mut self) {
+        if self.last.is_some() {
+            self.see_shown(self.last_step);
+        }
+    }
+
+    /// Looks at how long a frame is to be shown, in the encoder's ticks.
+    fn see_shown(&mut self, ticks: i64) {
+        let shown = ticks as f64 * self.base.to_f64();
+        if self.longest.is_some_and(|longest| shown > longest) {
+            self.shortened += 1;
+            self.shortened_from = self.shortened_from.max(shown);
+        }
     }
 
     /// True if the encoder's ticks are as long as frames.
@@ -197,6 +247,15 @@ impl Pacing {
                  before the last{counts}",
                 frames(self.moved, "is", "are"),
                 seconds(self.moved_by)
+            ));
+        }
+        if let (Some(longest), true) = (self.longest, self.shortened > 0) {
+            sentences.push(format!(
+                "{} shown for {} s instead of up to {} s, because {container} has no room for more: a video \
+                 such as .mkv has",
+                frames(self.shortened, "is", "are"),
+                tidy(longest),
+                tidy(self.shortened_from)
             ));
         }
         if self.shared > 0 {

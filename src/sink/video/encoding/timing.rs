@@ -5,6 +5,7 @@ use crate::frame::{Metadata, Rational};
 use crate::media::ffmpeg::{AvError, Muxer, rescale};
 use crate::sink::constant_rate::{ConstantRate, assumed_rate};
 use crate::source::StreamInfo;
+use crate::wording::tidy;
 use std::collections::HashMap;
 
 /// The times of all frames so far.
@@ -85,18 +86,85 @@ impl Timing {
         (begins, ends)
     }
 
+    /// Why a next frame at `pts` cannot be given to an encoder of animated WebP, which fails at such a time.
+    pub(in crate::sink::video) fn refusal(&self, muxer: &Muxer, pts: Option<i64>) -> Option<String> {
+        let (shown, longest) = self.pacing.too_long(pts).filter(|_| muxer.name() == "webp")?;
+        Some(format!(
+            "frame {} is shown for {} s, and WebP has room for {} s at most; APNG (.apng) shows a frame for \
+             up to 65535 s, and a video such as .mkv for longer",
+            self.frames.saturating_sub(1),
+            tidy(shown),
+            tidy(longest)
+        ))
+    }
+
     /// Says to the containers of animations how long the last frame is shown, unless the user has: they count
     /// frames' times from one to the next.
-    pub(in crate::sink::video) fn end_last_frame(&self, muxer: &mut Muxer) -> Result<(), AvError> {
-        let Some((_, last, end)) = self.pacing.span().filter(|_| !self.ends_by_option) else {
+    pub(in crate::sink::video) fn end_last_frame(&mut self, muxer: &mut Muxer) -> Result<(), AvError> {
+        if self.ends_by_option {
+            return Ok(());
+        }
+        self.pacing.see_end();
+        let base = self.pacing.base();
+        let Some((_, last, end)) = self.pacing.span() else {
             return Ok(());
         };
-        let ticks = |pts: i64, den: i32| rescale(pts, self.pacing.base(), Rational { num: 1, den });
-        let shown = |den: i32| ticks(end, den) - ticks(last, den);
         match muxer.name().as_str() {
-            "gif" => muxer.set("final_delay", &shown(100).clamp(0, 65_535).to_string()),
-            "apng" => muxer.set("final_delay", &format!("{}/1000", shown(1000).clamp(0, 65_535))),
+            "gif" => {
+                let ticks = |pts: i64| rescale(pts, base, Rational { num: 1, den: 100 });
+                muxer.set(
+                    "final_delay",
+                    &(ticks(end) - ticks(last)).clamp(0, 65_535).to_string(),
+                )
+            }
+            "apng" => {
+                let (num, den) = in_16_bits((end - last).saturating_mul(base.num.into()), base.den.into());
+                muxer.set("final_delay", &format!("{num}/{den}"))
+            }
             _ => Ok(()),
         }
+    }
+}
+
+/// A positive fraction in terms of 16 bits: the same if they hold it, else about the same.
+fn in_16_bits(num: i64, den: i64) -> (i64, i64) {
+    const MOST: i64 = 65_535;
+    if num / den.max(1) >= MOST {
+        return (MOST, 1);
+    }
+    // Convergents of its continued fraction, up to the last that fits.
+    let ((mut num, mut den), mut before, mut last) = ((num, den), (0, 1), (1, 0));
+    while den > 0 {
+        let whole = num / den;
+        let next = (whole * last.0 + before.0, whole * last.1 + before.1);
+        if next.0 > MOST || next.1 > MOST {
+            break;
+        }
+        (before, last) = (last, next);
+        (num, den) = (den, num % den);
+    }
+    match last {
+        (0, _) => (1, MOST),
+        fits => fits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_of_16_bits_are_exact_where_they_can_be() {
+        for (given, fits) in [
+            ((1, 60), (1, 60)),
+            ((10_000, 100), (100, 1)),
+            ((3003, 90_000), (1001, 30_000)),
+            ((7_000_000, 100), (65_535, 1)),
+            ((1, 1_000_000), (1, 65_535)),
+        ] {
+            assert_eq!(in_16_bits(given.0, given.1), fits, "{given:?}");
+        }
+        let (num, den) = in_16_bits(123_457, 1_000_000);
+        assert!(den <= 65_535 && (num as f64 / den as f64 - 0.123_457).abs() < 1e-9);
     }
 }
