@@ -434,6 +434,49 @@ fn outputs_that_are_there_are_passed_over_or_refused() {
 }
 
 #[test]
+fn an_empty_file_or_a_folder_is_no_output_that_is_there() {
+    let folder = Folder::new();
+    let (a, b) = (folder.clip("a.mkv", 2, "ffv1"), folder.clip("b.mkv", 2, "ffv1"));
+    let stills = folder.name("stills");
+    fs::create_dir(&stills).unwrap();
+    for name in ["1.png", "2.png", "3.png"] {
+        fs::copy(folder.still(name), format!("{stills}/{name}")).unwrap();
+    }
+    let (out, pictures) = (folder.name("out/"), folder.name("pictures/"));
+    for (arguments, made, there, words) in [
+        (vec![&*a, &*b, &*out], "a.mkv", "b.mkv", "1 there already"),
+        (
+            vec![&*stills, &*pictures],
+            "2.png",
+            "1.png",
+            "2 of 3 image files are skipped: ",
+        ),
+    ] {
+        let to = arguments[arguments.len() - 1];
+        let again = [&arguments[..], &["--skip-existing"]].concat();
+        said(0, &arguments);
+        let file = format!("{to}{made}");
+        let whole = fs::metadata(&file).unwrap().len();
+        fs::write(&file, "").unwrap();
+        let untouched = fs::metadata(format!("{to}{there}")).unwrap().modified().unwrap();
+        let shown = said(0, &again);
+        assert!(
+            shown.contains(words) && shown.contains(&format!("{file} is empty and is made anew")),
+            "{shown}"
+        );
+        assert_eq!(fs::metadata(&file).unwrap().len(), whole);
+        assert_eq!(
+            fs::metadata(format!("{to}{there}")).unwrap().modified().unwrap(),
+            untouched
+        );
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        let shown = said(1, &again);
+        assert!(shown.contains(&format!("{file} is a directory")), "{shown}");
+    }
+}
+
+#[test]
 fn a_broken_file_ends_the_run_or_is_listed_at_its_end() {
     let folder = Folder::new();
     let (a, c) = (

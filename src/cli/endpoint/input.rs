@@ -145,7 +145,7 @@ impl Input {
         let selection = &choice.selection;
         self.check_name(reading)?;
         self.check_options(rate, reading, selection)?;
-        let (mut files, mut failures) = (None, None);
+        let (mut files, mut failures, mut notes) = (None, None, Vec::new());
         let limit = reading.limit();
         let source = match self {
             Input::Y4m(path) => AnySource::Stream(source::y4m::open(path, Some(&limit))?),
@@ -168,7 +168,7 @@ impl Input {
                     }
                 };
                 if let Some(output) = choice.missing_in {
-                    output.leave_out_existing(&mut listing, choice.first_written)?;
+                    notes = output.leave_out_existing(&mut listing, choice.first_written)?;
                     if listing.files.is_empty() {
                         return Err(Failure::NothingToDo);
                     }
@@ -237,6 +237,7 @@ impl Input {
                 rate.is_some(),
                 is_images,
                 "--fps gives image files a frame rate; other inputs have their own",
+            notes,
             ),
             (
                 reading.stream.is_some(),
@@ -326,3 +327,5 @@ pub(crate) struct FileChoice<'a> {
     /// The frames are mattes, whose samples are watched where they become weights.
     pub(crate) is_matte: bool,
 }
+    /// What there is to say of files that are left out, since they are written already.
+    pub(crate) notes: Vec<String>,

@@ -8,7 +8,7 @@ mod path;
 
 pub(crate) use files::Files;
 pub(crate) use input::{FileChoice, Input, Opened};
-pub(crate) use output::Output;
+pub(crate) use output::{Existing, Output, made_anew};
 pub(crate) use pair::{check_distinct, check_files, is_file_of_end};
 pub(crate) use path::{identity, names_same_file, open_written_identity, parent, written_identity};
 

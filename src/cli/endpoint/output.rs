@@ -90,14 +90,44 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    fn rules(&self) -> Rules {
+    /// Those of the output at `path`.
+    fn rules(&self, path: &Path) -> Rules {
         Rules {
-            overwrite: self.encoding.overwrite,
+            overwrite: self.encoding.replaces(path),
             strict: self.strict,
             pictures_alone: self.encoding.streams == Some(Streams::Video),
             trial: self.encoding.is_trial,
         }
     }
+}
+
+/// What stands under the name of an output that may be there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Existing {
+    Nothing,
+    /// A file without a byte, which no run has finished.
+    Empty,
+    Whole,
+}
+
+impl Existing {
+    /// An error for a folder, in whose place no file can be put.
+    pub(crate) fn at(name: &Path) -> Result<Existing, Failure> {
+        match name.metadata() {
+            Ok(facts) if facts.is_dir() => Err(Failure::Failed(format!(
+                "{} is a directory, and a file is to be written there; rename one of them",
+                name.display()
+            ))),
+            Ok(facts) if facts.is_file() && facts.len() == 0 => Ok(Existing::Empty),
+            Ok(_) => Ok(Existing::Whole),
+            Err(_) => Ok(Existing::Nothing),
+        }
+    }
+}
+
+/// What is said of a file that is there without a byte.
+pub(crate) fn made_anew(name: &Path) -> String {
+    format!("{} is empty and is made anew", name.display())
 }
 
 /// Brings floating-point frames to `to`, and leaves others as they are.
@@ -175,12 +205,12 @@ impl Output {
     }
 
     /// Leaves out the files whose output exists already. Outputs get their names when they are complete.
-    /// `start` numbers the first of all files if they have no numbers.
+    /// `start` numbers the first of all files if they have no numbers. Gives sentences about it.
     pub(super) fn leave_out_existing(
         &self,
         listing: &mut Listing,
         start: Option<i64>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<String>, Failure> {
         let Output::Images(target) = self else {
             return Err(Failure::Usage(
                 "--skip-existing goes on with image files; a video is written in one piece".to_owned(),
@@ -196,8 +226,8 @@ impl Output {
         let names = listing.names();
         let taken = listing.numbers.take();
         let start = start.unwrap_or(0);
-        let counted = (0..listing.files.len() as i64).map(|place| start.saturating_add(place));
-        let numbers = taken.unwrap_or_else(|| counted.collect());
+        let by_place = (0..listing.files.len() as i64).map(|place| start.saturating_add(place));
+        let numbers = taken.unwrap_or_else(|| by_place.collect());
         let files = Files {
             read: listing.files.as_slice().into(),
             paths: names.as_slice().into(),
@@ -205,11 +235,39 @@ impl Output {
             places: listing.places.as_slice().into(),
         };
         let naming = Naming::new(target, &files.options(None))?;
-        let is_missing = |&index: &usize| !naming.name(index as u64, Some(&names[index])).0.exists();
-        let missing: Vec<usize> = (0..names.len()).filter(is_missing).collect();
+        let (mut missing, mut empty) = (Vec::new(), Vec::new());
+        for (index, source) in names.iter().enumerate() {
+            let (name, _) = naming.name(index as u64, Some(source));
+            match Existing::at(&name)? {
+                Existing::Whole => {}
+                Existing::Empty => {
+                    missing.push(index);
+                    empty.push(name);
+                }
+                Existing::Nothing => missing.push(index),
+            }
+        }
+        let mut notes = Vec::new();
+        let skipped = names.len() - missing.len();
+        if skipped > 0 && !missing.is_empty() {
+            let verb = if skipped == 1 { "is" } else { "are" };
+            notes.push(format!(
+                "{skipped} of {} {verb} skipped: {self} has the output already",
+                counted(names.len() as u64, "image file")
+            ));
+        }
+        notes.extend(match empty.as_slice() {
+            [] => None,
+            [one] => Some(made_anew(one)),
+            [first, rest @ ..] => Some(format!(
+                "{} and {} more are empty and are made anew",
+                first.display(),
+                rest.len()
+            )),
+        });
         listing.numbers = Some(numbers);
         *listing = std::mem::take(listing).picked(&missing);
-        Ok(())
+        Ok(notes)
     }
 
     /// The folder in which files are created; `None` for standard output and `null:`.
@@ -363,8 +421,9 @@ impl Output {
                 let options = ImageOptions {
                     shares_folder: encoding.is_part,
                     overwrite: encoding.overwrite,
+                    replaces_empty: encoding.replaces_empty,
                     strict: stream.strict,
-                    pictures_alone: stream.rules().pictures_alone,
+                    pictures_alone: stream.rules(path).pictures_alone,
                     trial: encoding.is_trial,
                     ..named
                 };
@@ -420,7 +479,11 @@ impl Output {
         let wanted = self.wanted(stream.encoding, sink::y4m::accepts)?;
         let choose: Choose = Arc::new(move |format, _| wanted.unwrap_or_else(|| sink::y4m::nearest(format)));
         self.converted(stream, choose, |after| {
-            Ok(AnySink::Stream(sink::y4m::create(path, after, stream.rules())?))
+            Ok(AnySink::Stream(sink::y4m::create(
+                path,
+                after,
+                stream.rules(path),
+            )?))
         })
     }
 
@@ -428,7 +491,11 @@ impl Output {
         let wanted = self.wanted(stream.encoding, |_| true)?;
         let choose: Choose = Arc::new(move |format, _| wanted.unwrap_or(format));
         self.converted(stream, choose, |after| {
-            Ok(AnySink::Stream(sink::raw::create(path, after, stream.rules())?))
+            Ok(AnySink::Stream(sink::raw::create(
+                path,
+                after,
+                stream.rules(path),
+            )?))
         })
     }
 

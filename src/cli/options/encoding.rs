@@ -66,6 +66,9 @@ pub(crate) struct EncodingArguments {
     /// Replace an existing output.
     #[arg(long, short = 'y')]
     pub(crate) overwrite: bool,
+    /// Set for --skip-existing: files without a byte are no outputs.
+    #[arg(skip)]
+    pub(crate) replaces_empty: bool,
     /// Set for a part of a job: the picture alone is written, and a folder of images is shared.
     #[arg(skip)]
     pub(crate) is_part: bool,
@@ -149,6 +152,15 @@ impl EncodingArguments {
         }
     }
 
+    /// True if a file at `path` that is there already may be replaced.
+    pub(crate) fn replaces(&self, path: &Path) -> bool {
+        let is_empty = || {
+            path.metadata()
+                .is_ok_and(|facts| facts.is_file() && facts.len() == 0)
+        };
+        self.overwrite || self.replaces_empty && is_empty()
+    }
+
     /// Makes the sink of a video file.
     pub(crate) fn open_video(
         &self,
@@ -168,7 +180,7 @@ impl EncodingArguments {
     ) -> Result<VideoSink, SinkError> {
         let options = VideoOptions {
             path: path.to_owned(),
-            overwrite: self.overwrite,
+            overwrite: self.replaces(path),
             encoder: self.encoder.clone(),
             quality: self.quality,
             preset: self.preset.clone(),

@@ -53,6 +53,8 @@ pub struct ImageOptions {
     pub numbers: Option<Arc<[i64]>>,
     /// Replace existing files.
     pub overwrite: bool,
+    /// Replace existing files without a byte.
+    pub replaces_empty: bool,
     /// Other runs write other files into the same folder meanwhile.
     pub shares_folder: bool,
     /// Fail where a fact about the pictures would be lost.
@@ -75,6 +77,7 @@ impl Default for ImageOptions {
             start: None,
             numbers: None,
             overwrite: false,
+            replaces_empty: false,
             shares_folder: false,
             strict: false,
             pictures_alone: false,
@@ -268,6 +271,15 @@ impl Images {
         }
     }
 
+    /// True if a file of this name that is there may be replaced.
+    fn replaces(&self, path: &Path) -> bool {
+        let is_empty = || {
+            path.metadata()
+                .is_ok_and(|facts| facts.is_file() && facts.len() == 0)
+        };
+        self.options.overwrite || self.options.replaces_empty && is_empty()
+    }
+
     /// Refuses what can be known to fail before the first frame.
     fn look_ahead(&self, info: &StreamInfo) -> Result<(), SinkError> {
         let sources = self.options.sources.as_deref();
@@ -304,7 +316,7 @@ impl Images {
                     problem,
                 });
             }
-            if path.exists() && !self.options.overwrite {
+            if path.exists() && !self.replaces(&path) {
                 return Err(SinkError::Exists {
                     path: path.display().to_string(),
                 });
@@ -320,7 +332,7 @@ impl Images {
     fn look_at(&self, path: &Path) -> Result<(), SinkError> {
         let label = || self.label.clone();
         // A device, such as /dev/null, is written whatever is there.
-        if path.is_file() && !self.options.overwrite {
+        if path.is_file() && !self.replaces(path) {
             return Err(SinkError::Exists { path: label() });
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -725,7 +737,11 @@ impl IndexedSink for Images {
         {
             return Err(self.clash(&path));
         }
-        let part = AtomicFile::by_rules(&path, self.options.rules())?;
+        let rules = Rules {
+            overwrite: self.replaces(&path),
+            ..self.options.rules()
+        };
+        let part = AtomicFile::by_rules(&path, rules)?;
         self.encode(&frame, kind, path.extension(), &part)?;
         self.shared().note_kind(kind);
         let length = part.file().metadata().map_err(|e| part.failed(e))?.len();

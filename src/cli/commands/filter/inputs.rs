@@ -6,7 +6,7 @@
 //! ```
 
 use crate::cli::Failure;
-use crate::cli::endpoint::{Input, Output, PIPE};
+use crate::cli::endpoint::{Existing, Input, Output, PIPE};
 use framepipe::sink::video::{can_be_written, extension_of};
 use framepipe::source::SourceError;
 use framepipe::source::images::listing::{self, Listing, Selection};
@@ -282,6 +282,8 @@ pub(super) fn output_of(input: &Input, folder: &Path, format: Option<&str>) -> R
             "its name has no extension to tell how the output is to be written; name a container with \
              --format, such as --format mkv",
         ),
+    // A folder of this name would be taken for one of image files.
+    Existing::at(&folder.join(&name))?;
         (Output::Images(_), true) | (Output::Y4m(_), _) => Ok(output),
         (Output::Images(_), false) => refuse(&format!(
             "an animation is not written to a .{extension} file; name another container with --format, such \

@@ -91,7 +91,8 @@ pub(crate) struct FilterArguments {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     start_number: Option<i64>,
     /// Go on with an interrupted job: of several inputs, or of image files, those whose output is there are
-    /// not filtered again. Files appear under their names only when they are whole.
+    /// not filtered again. Files appear under their names only when they are whole; empty ones are no
+    /// outputs, and are made anew.
     #[arg(long, conflicts_with = "overwrite")]
     skip_existing: bool,
     /// Pass over inputs that fail, of several, or image files that cannot be read; list them at the end, and
@@ -271,6 +272,7 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
     }
     arguments.stats |= is_verbose;
     arguments.encoding.is_trial = arguments.dry_run;
+    arguments.encoding.replaces_empty = arguments.skip_existing;
     arguments.engine.samples_times = arguments.trace.trace.is_none() && !arguments.wants_page();
     if arguments.reading.untrusted {
         // A driver adds attack surface, so that it is allowed only on request.

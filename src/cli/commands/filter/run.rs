@@ -94,6 +94,7 @@ impl Single<'_> {
             return Err(Failure::Interrupted);
         }
         let mut opened = opened?;
+        opened.notes.iter().for_each(|note| self.say(note));
         if self.takes_all(choice.range) && !self.is_of_several() {
             self.arguments.region.check_times(&mut opened.source)?;
         }

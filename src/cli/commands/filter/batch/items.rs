@@ -4,7 +4,7 @@ use crate::cli::Failure;
 use crate::cli::commands::filter::FilterArguments;
 use crate::cli::commands::filter::inputs::output_of;
 use crate::cli::commands::filter::single::Single;
-use crate::cli::endpoint::{Input, identity};
+use crate::cli::endpoint::{Existing, Input, identity, made_anew};
 use crate::cli::process::interrupt::OnInterrupt;
 use framepipe::still::ImageKind;
 use std::collections::HashMap;
@@ -64,7 +64,16 @@ impl OptionsByKind {
             }
             let single = Single::of_several(style, input, output);
             single.check_ends().map_err(|failure| failure.about(&name))?;
-            let is_there = arguments.skip_existing && single.output.path().is_some_and(Path::exists);
+            let is_there = match single.output.path().filter(|_| arguments.skip_existing) {
+                Some(path) => match Existing::at(path)? {
+                    Existing::Empty => {
+                        single.say(&made_anew(path));
+                        false
+                    }
+                    existing => existing == Existing::Whole,
+                },
+                None => false,
+            };
             items.push(Item {
                 single,
                 name,
