@@ -335,34 +335,86 @@ fn missing_segments_are_no_silence() {
     });
 }
 
-/// Links in a folder, or among what a pattern matches, that lead to files elsewhere.
+/// Links in a folder, or among what a pattern matches: a stranger who sends a folder may choose what they
+/// lead to.
 #[test]
-fn links_to_files_elsewhere_are_read_by_confined_runs() {
+fn links_out_of_a_folder_are_not_read_by_confined_runs() {
     let folder = Folder::new();
-    for name in ["away", "links", "deep", "deep/one"] {
+    for name in ["away", "out", "links", "deep", "deep/one", "near", "one", "clips"] {
         fs::create_dir(folder.at(name)).unwrap();
     }
     let picture = folder.name("away/p.png");
     ffmpeg(&["-f", "lavfi", "-i", "testsrc=s=32x24", "-frames:v", "1", &picture]);
-    fs::copy(&picture, folder.at("links/0.png")).unwrap();
-    for link in ["links/1.png", "deep/one/1.png"] {
-        std::os::unix::fs::symlink(&picture, folder.at(link)).unwrap();
+    let clip = folder.name("away/c.mkv");
+    ffmpeg(&["-i", &picture, "-c:v", "ffv1", &clip]);
+    for plain in ["links/0.png", "near/0.png", "one/0.png", "one/1.png"] {
+        fs::copy(&picture, folder.at(plain)).unwrap();
     }
-    for (input, count) in [
-        ("links", 2),
-        ("links/*.png", 2),
-        ("links/%d.png", 2),
-        ("deep/*/*.png", 1),
+    for (target, link) in [
+        (&*picture, "links/1.png"),
+        (&*picture, "deep/one/1.png"),
+        (&*clip, "clips/c.mkv"),
+        ("0.png", "near/1.png"),
+        (&*folder.name("links"), "into"),
+        (&*folder.name("away"), "deep/two"),
     ] {
-        let out = folder.name("out/");
-        let done = filter(&[&folder.name(input), &out, "--untrusted", "-q"]);
+        std::os::unix::fs::symlink(target, folder.at(link)).unwrap();
+    }
+    let plain = folder.name("one");
+    let out = folder.name("out/");
+    for (inputs, matte, count) in [
+        (&["links"][..], None, None),
+        (&["links/*.png"], None, None),
+        (&["links/%d.png"], None, None),
+        (&["into"], None, None),
+        (&["deep/*/*.png"], None, None),
+        (&["clips"], None, None),
+        (&["clips/*.mkv", "one/0.png"], None, None),
+        (&["one"], Some("links"), None),
+        (&["near"], Some("near/%d.png"), Some(2)),
+        // A link that is named is the user's own.
+        (&["links/1.png"], None, Some(1)),
+        (&["links/1.png", "one/0.png"], Some("links/0.png"), Some(2)),
+    ] {
+        let inputs: Vec<String> = inputs.iter().map(|name| folder.name(name)).collect();
+        let mut arguments: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let matte = matte.map(|name| folder.name(name));
+        arguments.extend([&*out, "--untrusted"]);
+        arguments.extend(matte.iter().flat_map(|matte| ["--matte", matte.as_str()]));
+        let done = filter(&arguments);
         if said(&done).contains("this system cannot confine the program") {
             println!("SKIPPED: this kernel has no Landlock");
             return;
         }
-        assert!(done.status.success(), "{input}: {}", said(&done));
-        assert_eq!(fs::read_dir(&out).unwrap().count(), count, "{input}");
+        let made = fs::read_dir(&out).unwrap().count();
+        match count {
+            Some(count) => assert!(
+                done.status.success() && made == count,
+                "{arguments:?}: {}",
+                said(&done)
+            ),
+            None => assert!(
+                done.status.code() == Some(1)
+                    && made == 0
+                    && said(&done).contains("is a link that leads out of"),
+                "{arguments:?}: {}",
+                said(&done)
+            ),
+        }
         fs::remove_dir_all(&out).unwrap();
+        fs::create_dir(&out).unwrap();
+    }
+    for more in [&["preview", "-o"][..], &["diff"]] {
+        let mut arguments = vec![more[0], &plain];
+        let links = folder.name("links");
+        match more {
+            ["diff"] => arguments.push(&links),
+            _ => arguments = vec!["preview", &links, "--filter", "soft", "-o", "/dev/null.png"],
+        }
+        let done = framepipe(&[&arguments[..], &["--untrusted"]].concat())
+            .output()
+            .unwrap();
+        assert!(said(&done).contains("leads out of"), "{more:?}: {}", said(&done));
     }
 }
 

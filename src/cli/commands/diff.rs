@@ -411,7 +411,7 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
     let output = output.as_ref();
     arguments.check(output)?;
     if arguments.reading.untrusted {
-        let reads = [arguments.a.reads(), arguments.b.reads()].concat();
+        let reads = [arguments.a.reads()?, arguments.b.reads()?].concat();
         let said = untrusted::confine(reads, output.and_then(Output::folder), false)?;
         arguments.say(&format!("confined: {said}"));
     }

@@ -98,32 +98,54 @@ impl Input {
         matches!(self, Input::Images(path) if !path.exists() && has_number(path))
     }
 
-    /// The paths that reading needs: a file, or a folder of frames and the files elsewhere that links in it
-    /// lead to.
-    pub(crate) fn reads(&self) -> Vec<PathBuf> {
+    /// The paths that reading needs: a file, or a folder of frames. Links that lead out of it are refused.
+    pub(crate) fn reads(&self) -> Result<Vec<PathBuf>, Failure> {
         let Some(path) = self.path().filter(|path| *path != Path::new(PIPE)) else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        // A pattern may have wildcards in its folders, too.
-        let mut above = path;
-        while !above.exists() && above != parent(above) {
-            above = parent(above);
+        self.check_links(&self.image_files())?;
+        Ok(vec![above(path).to_owned()])
+    }
+
+    /// Refuses `files`, for which this folder, pattern or glob stands, if one is a link that leads out of the
+    /// folder: whoever made it would have any file read.
+    pub(crate) fn check_links(&self, files: &[PathBuf]) -> Result<(), Failure> {
+        let Some(folder) = self.path().map(above) else {
+            return Ok(());
+        };
+        let real = folder.canonicalize().unwrap_or_default();
+        let is_elsewhere = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| !file.starts_with(&real));
+        match files.iter().find(is_elsewhere) {
+            Some(link) => Err(Failure::Failed(format!(
+                "{} is a link that leads out of {}, and --untrusted reads nothing there; put the file itself \
+                 in its place, or leave it out",
+                link.display(),
+                folder.display()
+            ))),
+            None => Ok(()),
         }
-        let mut paths = vec![above.to_owned()];
-        // What cannot be listed is an error later on.
-        let listing = match self {
-            Input::Images(path) if !path.is_file() => listing::list(path, &Selection::default()).ok(),
-            _ => None,
-        };
-        let folder = paths[0].canonicalize().unwrap_or_default();
-        let is_elsewhere = |file: &PathBuf| file.canonicalize().is_ok_and(|file| !file.starts_with(&folder));
-        paths.extend(
-            listing
-                .into_iter()
-                .flat_map(|listing| listing.files)
-                .filter(is_elsewhere),
-        );
-        paths
+    }
+
+    /// The files that are read, each as an input: the image files, if they are known, else the one that is
+    /// named.
+    pub(crate) fn files_read<'a>(
+        &'a self,
+        files: Option<&'a Files>,
+    ) -> impl Iterator<Item = (&'static str, &'a Path)> {
+        let named = self.path().filter(|_| files.is_none());
+        let listed = files.into_iter().flat_map(|files| files.read.iter());
+        (listed.map(PathBuf::as_path).chain(named)).map(|file| ("input", file))
+    }
+
+    /// The image files of a folder, pattern or glob. What cannot be listed is an error later on.
+    pub(crate) fn image_files(&self) -> Vec<PathBuf> {
+        match self {
+            Input::Images(path) if !path.is_file() => {
+                let listing = listing::list(path, &Selection::default());
+                listing.map_or_else(|_| Vec::new(), |listing| listing.files)
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The file, folder or pattern, if there is one.
@@ -215,6 +237,7 @@ impl Input {
             },
             files,
             failures,
+            notes,
         })
     }
 
@@ -237,7 +260,6 @@ impl Input {
                 rate.is_some(),
                 is_images,
                 "--fps gives image files a frame rate; other inputs have their own",
-            notes,
             ),
             (
                 reading.stream.is_some(),
@@ -279,6 +301,16 @@ impl Input {
     }
 }
 
+/// What is there of a path: itself, or the nearest folder above it. A pattern may have wildcards in its
+/// folders, too.
+fn above(path: &Path) -> &Path {
+    let mut above = path;
+    while !above.exists() && above != parent(above) {
+        above = parent(above);
+    }
+    above
+}
+
 /// Keeps the image files of a range and drops the others.
 fn keep_range(listing: &mut Listing, range: &TimeRange, rate: Option<Rational>) -> Result<(), Failure> {
     let count = listing.files.len();
@@ -304,6 +336,8 @@ pub(crate) struct Opened {
     pub(crate) files: Option<Files>,
     /// The list of image files that are passed over.
     pub(crate) failures: Option<Failures>,
+    /// What there is to say of files that are left out, since they are written already.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Which of the image files are read.
@@ -327,5 +361,3 @@ pub(crate) struct FileChoice<'a> {
     /// The frames are mattes, whose samples are watched where they become weights.
     pub(crate) is_matte: bool,
 }
-    /// What there is to say of files that are left out, since they are written already.
-    pub(crate) notes: Vec<String>,

@@ -78,8 +78,9 @@ pub(crate) struct ReadingArguments {
     #[arg(long)]
     allow_playlists: bool,
     /// Treat the input as a stranger's: the process can read it and write its own outputs, and has no other
-    /// files, no network and no programs; it waits a minute at most, takes 100 million pixels a frame, and
-    /// leaves nothing behind when it is interrupted. Linux only; on the CPU unless --engine cuda is given.
+    /// files, no network and no programs; links in a folder that lead out of it are refused. It waits a
+    /// minute at most, takes 100 million pixels a frame, and leaves nothing behind when it is interrupted.
+    /// Linux only; on the CPU unless --engine cuda is given.
     #[arg(long, conflicts_with_all = ["allow_urls", "allow_playlists"])]
     pub(crate) untrusted: bool,
     /// Give up an input, a pipe or a URL, that gives nothing for so many seconds.

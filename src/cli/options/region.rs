@@ -106,8 +106,8 @@ impl RegionArguments {
     }
 
     /// Files that the confined process reads besides the input.
-    pub(crate) fn reads(&self) -> Vec<PathBuf> {
-        self.matte.as_ref().map_or_else(Vec::new, Input::reads)
+    pub(crate) fn reads(&self) -> Result<Vec<PathBuf>, Failure> {
+        self.matte.as_ref().map_or(Ok(Vec::new()), Input::reads)
     }
 
     /// Refuses a region of the whole input that begins behind its last frame, as far as that is known without

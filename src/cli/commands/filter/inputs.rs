@@ -76,8 +76,13 @@ enum Group {
 }
 
 /// Reads the names of inputs and of their output. A single one is one input, but for a glob or a folder of
-/// videos, and by the rule for one that is `alone`.
-pub(super) fn gather(names: &[OsString], output: &OsStr, alone: Alone) -> Result<Gathered, Failure> {
+/// videos, and by the rule for one that is `alone`. Of `untrusted` ones no link leads out of its folder.
+pub(super) fn gather(
+    names: &[OsString],
+    output: &OsStr,
+    alone: Alone,
+    untrusted: bool,
+) -> Result<Gathered, Failure> {
     let mut inputs = Vec::new();
     for name in names {
         inputs.push(Input::from_argument(name.clone()).map_err(|e| Failure::usage(&e))?);
@@ -91,6 +96,9 @@ pub(super) fn gather(names: &[OsString], output: &OsStr, alone: Alone) -> Result
                     input.name(),
                     counted(found.files.len() as u64, "file")
                 );
+                if untrusted {
+                    input.check_links(&found.files)?;
+                }
                 Ok(Gathered::Several {
                     left: left_out(&input, &found),
                     inputs: found.files.into_iter().map(Input::named).collect(),
@@ -110,6 +118,9 @@ pub(super) fn gather(names: &[OsString], output: &OsStr, alone: Alone) -> Result
     for input in inputs {
         match group(&input)? {
             Some(Group::Files(found)) => {
+                if untrusted {
+                    input.check_links(&found.files)?;
+                }
                 left.extend(left_out(&input, &found));
                 files.extend(found.files.into_iter().map(Input::named));
             }
@@ -271,6 +282,8 @@ pub(super) fn output_of(input: &Input, folder: &Path, format: Option<&str>) -> R
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
+    // A folder of this name would be taken for one of image files.
+    Existing::at(&folder.join(&name))?;
     // A percent sign in the name of a still would be one of a pattern.
     let escaped = match ImageKind::of(&name) {
         Some(_) => escaped(name.as_os_str()),
@@ -282,8 +295,6 @@ pub(super) fn output_of(input: &Input, folder: &Path, format: Option<&str>) -> R
             "its name has no extension to tell how the output is to be written; name a container with \
              --format, such as --format mkv",
         ),
-    // A folder of this name would be taken for one of image files.
-    Existing::at(&folder.join(&name))?;
         (Output::Images(_), true) | (Output::Y4m(_), _) => Ok(output),
         (Output::Images(_), false) => refuse(&format!(
             "an animation is not written to a .{extension} file; name another container with --format, such \

@@ -290,7 +290,7 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
     } else {
         Alone::AsOne
     };
-    match inputs::gather(inputs, output, alone)? {
+    match inputs::gather(inputs, output, alone, arguments.reading.untrusted)? {
         Gathered::One(input) => {
             let output = Output::from_argument(output.clone()).map_err(|e| Failure::usage(&e))?;
             run::run(&arguments, input, output)

@@ -420,7 +420,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
     // Opened before the process is confined.
     let form = Form::open(arguments.progress, arguments.quiet > 0)?;
     if arguments.reading.untrusted {
-        let reads = [single.input.reads(), arguments.region.reads()].concat();
+        let reads = [single.input.reads()?, arguments.region.reads()?].concat();
         arguments.confine(reads, single.folders())?;
     }
     arguments.check_card()?;

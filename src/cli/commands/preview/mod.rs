@@ -133,7 +133,7 @@ impl PreviewArguments {
         self.filtering.check_untrusted()?;
         self.engine.without_card();
         let folder = self.output.as_ref().and_then(Output::folder);
-        let said = untrusted::confine(self.input.reads(), folder, self.engine.wants_card())?;
+        let said = untrusted::confine(self.input.reads()?, folder, self.engine.wants_card())?;
         self.say(&format!("confined: {said}"));
         Ok(())
     }

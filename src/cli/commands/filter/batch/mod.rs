@@ -48,8 +48,10 @@ pub(super) fn run(
     let items = options.items(arguments, inputs, folder)?;
     let form = Form::open(arguments.progress, arguments.quiet > 0)?;
     if arguments.reading.untrusted {
-        let inputs = items.iter().flat_map(|item| item.single.input.reads());
-        let reads = inputs.chain(arguments.region.reads()).collect();
+        let mut reads = arguments.region.reads()?;
+        for item in &items {
+            reads.append(&mut item.single.input.reads()?);
+        }
         arguments.confine(reads, [folder.to_owned()].into())?;
     }
     arguments.check_card()?;
