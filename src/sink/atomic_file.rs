@@ -280,8 +280,8 @@ fn is_running(process: u32) -> bool {
     !processes.join("self").exists() || processes.join(process.to_string()).exists()
 }
 
-/// The name that is no link behind links to a file that is missing.
-fn behind_links(target: &Path) -> PathBuf {
+/// The name that is no link behind links, whose file may be missing.
+pub fn behind_links(target: &Path) -> PathBuf {
     const MOST_LINKS: usize = 40;
     let mut place = target.to_owned();
     for _ in 0..MOST_LINKS {

@@ -736,6 +736,191 @@ fn reports_replace_nothing_and_no_bit_of_a_program_survives() {
     assert!(folder.left_over().is_empty());
 }
 
+/// Pictures of a folder, each other than the rest.
+fn pictures(folder: &Folder, name: &str, count: usize) {
+    fs::create_dir(folder.at(name)).unwrap();
+    let pattern = folder.name(&format!("{name}/%d.png"));
+    let frames = count.to_string();
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc=s=32x24",
+        "-frames:v",
+        &frames,
+        &pattern,
+    ]);
+}
+
+#[test]
+fn nothing_is_written_through_links_into_what_is_read() {
+    let folder = Folder::new();
+    for name in ["a", "mt"] {
+        pictures(&folder, name, 2);
+    }
+    for name in ["out", "mo", "own", "twice", "text", "n"] {
+        fs::create_dir(folder.at(name)).unwrap();
+    }
+    let clip = folder.name("c.mkv");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc=s=32x24:d=0.1",
+        "-c:v",
+        "ffv1",
+        &clip,
+    ]);
+    let mask = folder.write("mask.txt", "1 2 1\n");
+    for (target, link) in [
+        ("../a/1.png", "out/2.png"),
+        ("../mt/1.png", "mo/1.png"),
+        ("../c.mkv", "own/000001.png"),
+        ("../mask.txt", "text/2.png"),
+        ("../new.png", "twice/1.png"),
+        ("../new.png", "twice/2.png"),
+        ("a/2.png", "v.mkv"),
+        ("a/2.png", "p.png"),
+        ("p.json", "q.json"),
+    ] {
+        std::os::unix::fs::symlink(target, folder.at(link)).unwrap();
+    }
+    fs::hard_link(folder.at("mt/2.png"), folder.at("mo/2.png")).unwrap();
+    let at = |name: &str| folder.name(name);
+    let by_mask = format!("mask:divisor=4:file={mask}");
+    let kept = || {
+        ["a/1.png", "a/2.png", "mt/1.png", "mt/2.png", "c.mkv", "mask.txt"].map(|f| fs::read(at(f)).unwrap())
+    };
+    let before = kept();
+    let soft = "--filter=soft".to_owned();
+    for (words, problem) in [
+        (
+            vec!["filter", &at("a"), &at("out/"), &soft],
+            "out/2.png is both input and output",
+        ),
+        (
+            vec!["filter", &at("a/%d.png"), &at("out/"), &soft],
+            "out/2.png is both input and output",
+        ),
+        (
+            vec![
+                "filter",
+                &at("a"),
+                &at("out/%d.png"),
+                "--start-number",
+                "1",
+                &soft,
+            ],
+            "out/2.png is both",
+        ),
+        (
+            vec!["filter", &at("a"), &at("v.mkv"), &soft],
+            "v.mkv is both input and output",
+        ),
+        (
+            vec!["filter", &clip, &at("own/"), &soft],
+            "own/000001.png is both input and output",
+        ),
+        (
+            vec!["filter", &at("a"), &at("mo/"), "--matte", &at("mt"), &soft],
+            "is both matte and output",
+        ),
+        (
+            vec!["filter", &at("a"), &at("text/"), "--filter", &by_mask],
+            "text/2.png is both mask file and output",
+        ),
+        (
+            vec!["filter", &at("a"), &at("twice/"), &soft],
+            "are one file, and two frames",
+        ),
+        (
+            vec!["plan", &at("a"), &at("out/"), &at("job"), &soft],
+            "out/2.png is both input and output",
+        ),
+        (
+            vec!["preview", &at("a"), "1f", "-o", &at("p.png"), &soft],
+            "p.png is both input and output",
+        ),
+        (
+            vec!["diff", &at("mt"), &at("a"), "--output", &at("out/")],
+            "out/2.png is both input and output",
+        ),
+        (
+            vec![
+                "filter",
+                &at("a"),
+                &at("n/"),
+                &soft,
+                "--frame-hashes",
+                &at("a/2.png"),
+            ],
+            "a/2.png is both input and list",
+        ),
+        (
+            vec![
+                "filter",
+                &at("a"),
+                "null:",
+                &soft,
+                "--matte",
+                &at("mt"),
+                "--frame-hashes",
+                &at("mt/2.png"),
+            ],
+            "mt/2.png is both matte and list",
+        ),
+        (
+            vec![
+                "filter",
+                &at("a"),
+                &at("n/"),
+                &soft,
+                "--frame-hashes",
+                &at("n/2.png"),
+            ],
+            "n/2.png is both output and list",
+        ),
+        (
+            vec![
+                "filter",
+                &clip,
+                &at("own/%d.png"),
+                &soft,
+                "--frame-hashes",
+                &at("own/7.png"),
+            ],
+            "own/7.png is both output and list",
+        ),
+        (
+            vec![
+                "filter",
+                &clip,
+                "null:",
+                &soft,
+                "--report",
+                &at("p.json"),
+                "--trace",
+                &at("q.json"),
+            ],
+            "q.json is both report and trace",
+        ),
+    ] {
+        let done = framepipe(&[&words[..], &["-y"]].concat()).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{words:?}: {}", said(&done));
+        assert!(said(&done).contains(problem), "{words:?}: {}", said(&done));
+        assert!(kept() == before, "{words:?}");
+    }
+    // Links to what is not read are written through, and other names are nobody's.
+    fs::remove_file(folder.at("out/2.png")).unwrap();
+    std::os::unix::fs::symlink("../else.png", folder.at("out/1.png")).unwrap();
+    std::os::unix::fs::symlink("../a/1.png", folder.at("out/7.png")).unwrap();
+    let done = framepipe(&["filter", &at("a"), &at("out/"), &soft, "-y"])
+        .output()
+        .unwrap();
+    assert!(done.status.success() && kept() == before, "{}", said(&done));
+    assert!(folder.at("else.png").is_file());
+}
+
 #[test]
 fn what_a_run_reads_is_never_replaced() {
     let folder = Folder::new();

@@ -128,9 +128,6 @@ impl DiffArguments {
                 of_floats(info.format)
             )));
         }
-        if let (Some(files), Some(output)) = (&opened.files, output) {
-            check_files(files, output, None)?;
-        }
         Ok(opened)
     }
 
@@ -419,6 +416,10 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
         arguments.open(&arguments.a, output)?,
         arguments.open(&arguments.b, output)?,
     );
+    if let Some(output) = output {
+        let inputs = [(&arguments.a, a.files.as_ref()), (&arguments.b, b.files.as_ref())];
+        check_files(&inputs, output, None)?;
+    }
     let stop = Stop::new();
     // Before the first file is created, so that none remains.
     let policy = Policy {

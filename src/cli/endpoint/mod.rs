@@ -5,12 +5,14 @@ mod input;
 mod output;
 mod pair;
 mod path;
+mod written;
 
 pub(crate) use files::Files;
 pub(crate) use input::{FileChoice, Input, Opened};
 pub(crate) use output::{Existing, Output, made_anew};
 pub(crate) use pair::{check_distinct, check_files, is_file_of_end};
-pub(crate) use path::{identity, names_same_file, open_written_identity, parent, written_identity};
+pub(crate) use path::{identity, names_same_file, open_written_identity, parent, place, written_identity};
+pub(crate) use written::WrittenFiles;
 
 use framepipe::source::raw::RawSpecError;
 use framepipe::source::synthetic::SyntheticSpecError;

@@ -6,12 +6,11 @@ use super::files::Files;
 use super::input::Input;
 use super::output::Output;
 use super::path::{identity, names_same_file, open_identity, parent, same_file};
+use super::written::WrittenFiles;
 use crate::cli::Failure;
 use framepipe::frame::Rational;
-use framepipe::sink::images::Naming;
 use framepipe::still::ImageKind;
 use framepipe::still::pattern::Pattern;
-use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -111,30 +110,16 @@ pub(crate) fn is_file_of_end(end: &Path, stream: impl AsFd, file: &Path) -> bool
     names_same_file(end, file) || is_open()
 }
 
-/// Refuses numbered names, from `start` on if that is given, that are also names of the input's files.
-pub(crate) fn check_files(files: &Files, output: &Output, start: Option<i64>) -> Result<(), Failure> {
-    let Output::Images(target) = output else {
-        return Ok(());
-    };
-    let options = files.options(start);
-    let Ok(naming) = Naming::new(target, &options) else {
-        // The sink has the better error for a bad name.
-        return Ok(());
-    };
-    if !naming.is_numbered() {
-        return Ok(());
-    }
-    let identities: HashSet<(u64, u64)> = files.read.iter().filter_map(|f| identity(f)).collect();
-    for sequence in 0..files.paths.len() as u64 {
-        let (name, _) = naming.name(sequence, None);
-        if identity(&name).is_some_and(|id| identities.contains(&id)) {
-            return Err(Failure::Usage(format!(
-                "{} is both input and output; choose another output",
-                name.display()
-            )));
-        }
-    }
-    Ok(())
+/// Refuses an output one of whose files is also one of the inputs', each with its image files if it is such.
+/// The names of what is written follow the first, or are numbered from `start` on.
+pub(crate) fn check_files(
+    inputs: &[(&Input, Option<&Files>)],
+    output: &Output,
+    start: Option<i64>,
+) -> Result<(), Failure> {
+    let named = inputs.first().and_then(|(_, files)| *files);
+    let written = WrittenFiles::new(output, named, start)?;
+    (inputs.iter()).try_for_each(|(input, files)| written.check_read(input.files_read(*files)))
 }
 
 #[cfg(test)]
@@ -192,14 +177,17 @@ mod tests {
             numbers: Some([1, 2].into()),
             places: [0, 1].into(),
         };
-        assert!(check_files(&files, &output(&path("%d.png")), None).is_err());
-        assert!(check_files(&files, &output(&path("out-%d.png")), None).is_ok());
+        let from = input(&path("*.png"));
+        let check =
+            |files: &Files, to: &str, start| check_files(&[(&from, Some(files))], &output(&path(to)), start);
+        assert!(check(&files, "%d.png", None).is_err());
+        assert!(check(&files, "out-%d.png", None).is_ok());
         let folder = Files {
             numbers: None,
             ..files
         };
         for (start, is_refused) in [(None, true), (Some(2), true), (Some(3), false)] {
-            let checked = check_files(&folder, &output(&path("%d.png")), start);
+            let checked = check(&folder, "%d.png", start);
             assert_eq!(checked.is_err(), is_refused, "{start:?}");
         }
     }

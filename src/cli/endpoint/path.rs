@@ -1,9 +1,10 @@
 //! Paths that may lead to one file.
 
+use framepipe::sink::atomic_file::behind_links;
 use std::fs::{File, Metadata};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The folder of a file.
 pub(crate) fn parent(path: &Path) -> &Path {
@@ -48,15 +49,16 @@ fn written(facts: &Metadata) -> Option<(u64, u64)> {
     keeps.then(|| (facts.dev(), facts.ino()))
 }
 
-/// True if both names are, or will be, names of one file: they lead to the same one, or have the same last
-/// part in the same folder.
+/// Where the file is, or will be, that a name leads to behind links; `None` where there is no such folder.
+pub(crate) fn place(path: &Path) -> Option<PathBuf> {
+    let end = behind_links(path);
+    Some(parent(&end).canonicalize().ok()?.join(end.file_name()?))
+}
+
+/// True if both names are, or will be, names of one file: they lead to the same one, or to the same last part
+/// in the same folder.
 pub(crate) fn names_same_file(a: &Path, b: &Path) -> bool {
-    let in_one_folder = || {
-        let folder = |path| parent(path).canonicalize().ok();
-        a.file_name().is_some()
-            && a.file_name() == b.file_name()
-            && folder(a).is_some_and(|f| folder(b) == Some(f))
-    };
+    let in_one_folder = || place(a).is_some_and(|end| place(b) == Some(end));
     a == b || same_file(a, b) || in_one_folder()
 }
 

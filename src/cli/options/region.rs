@@ -2,7 +2,7 @@
 
 use super::reading::ReadingArguments;
 use crate::cli::Failure;
-use crate::cli::endpoint::{FileChoice, Files, Input, Output, check_distinct, check_files};
+use crate::cli::endpoint::{FileChoice, Files, Input, Output, check_distinct};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::engine::region::{self, Clock, Pairing, Parts, Period, Region, RegionError};
@@ -103,6 +103,11 @@ impl RegionArguments {
         files
             .into_iter()
             .filter_map(|(noun, path)| Some((noun, path.filter(|path| *path != Path::new("-"))?)))
+    }
+
+    /// The image files of a matte, which are read besides the input.
+    pub(crate) fn matte_files(&self) -> Vec<PathBuf> {
+        self.matte.as_ref().map_or_else(Vec::new, Input::image_files)
     }
 
     /// Files that the confined process reads besides the input.
@@ -207,8 +212,6 @@ fn begin(region: &Region) -> Option<Point> {
 /// The run that a matte belongs to.
 pub(crate) struct Run<'a> {
     pub(crate) input: &'a Input,
-    /// What is written, and the first number in its names, if that is chosen.
-    pub(crate) output: (&'a Output, Option<i64>),
     pub(crate) info: &'a StreamInfo,
     pub(crate) reading: &'a ReadingArguments,
     /// The image files that are read, if the input is such.
@@ -243,9 +246,6 @@ impl Run<'_> {
             true => Failure::Interrupted,
             false => failure,
         })?;
-        if let Some(files) = &opened.files {
-            check_files(files, self.output.0, self.output.1)?;
-        }
         let source = source::floats::watched_matte(opened.source, matte.name())?;
         let info = source.info();
         self.reading.check_size(&matte.name(), info)?;

@@ -118,6 +118,11 @@ impl Naming {
         (path.file_name()? == file_name).then_some(sequence)
     }
 
+    /// True for the name, in the output's folder, of a frame without a file of its own.
+    pub fn is_name(&self, file_name: &OsStr) -> bool {
+        self.sequence(file_name).is_some()
+    }
+
     /// True if there is one file, whose name is given.
     pub fn is_single(&self) -> bool {
         matches!(self.place, Target::Single(_))

@@ -162,9 +162,8 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     };
     let opened = arguments.input.open(rate, &reading, &FileChoice::default())?;
     let info = opened.source.info().clone();
-    if let Some(files) = &opened.files {
-        check_files(files, &arguments.output, None)?;
-    }
+    let inputs = [(&arguments.input, opened.files.as_ref())];
+    check_files(&inputs, &arguments.output, None)?;
     let engine = arguments.engine.start(arguments.chain(), &info)?;
     let overwrite = arguments.encoding.overwrite;
     let files = arguments.files.open(overwrite)?;

@@ -5,7 +5,7 @@ use super::FilterArguments;
 use super::run::JobContext;
 use super::single::Single;
 use crate::cli::Failure;
-use crate::cli::endpoint::{FileChoice, Files, Input, Output, PIPE, check_files};
+use crate::cli::endpoint::{FileChoice, Files, Input, Output, PIPE};
 use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::engine::{EngineArguments, EngineName};
 use crate::cli::process::limits::MemoryBudget;
@@ -187,9 +187,7 @@ pub(in crate::cli) fn survey(
     let opened = single.input.open(rate, &options, &choice)?;
     let info = opened.source.info().clone();
     single.arguments.reading.check_size(&single.input.name(), &info)?;
-    if let Some(files) = &opened.files {
-        check_files(files, &single.output, single.first_written()?)?;
-    }
+    single.check_written(opened.files.as_ref())?;
     let (kind, encoder) = output_kind(&single, &info, opened.files.clone())?;
     let range = single.arguments.range.times(&single.input)?;
     let wanted = |frames: Option<u64>| match kind {

@@ -3,7 +3,7 @@
 use super::own_files::OwnFiles;
 use super::single::Single;
 use super::{FilterArguments, inputs, trial};
-use crate::cli::endpoint::{Files, Input, Output, check_files};
+use crate::cli::endpoint::{Files, Input, Output};
 use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::process::origin;
@@ -108,9 +108,7 @@ impl Single<'_> {
         }
         let info = opened.source.info().clone();
         self.arguments.reading.check_size(&self.input.name(), &info)?;
-        if let Some(files) = &opened.files {
-            check_files(files, &self.output, self.first_written()?)?;
-        }
+        self.check_written(opened.files.as_ref())?;
         if let Some(saying) = self.arguments.filtering.saying_of_turns() {
             opened.source = source::turns::watched(opened.source, saying);
         }

@@ -3,8 +3,8 @@
 use super::{FilterArguments, is_page};
 use crate::cli::Failure;
 use crate::cli::endpoint::{
-    FileChoice, Files, Input, Output, check_distinct, is_file_of_end, names_same_file, open_written_identity,
-    parent, written_identity,
+    FileChoice, Files, Input, Output, WrittenFiles, check_distinct, identity, is_file_of_end,
+    names_same_file, open_written_identity, parent, written_identity,
 };
 use crate::cli::options::region::Run;
 use crate::cli::process::interrupt::{OnInterrupt, Policy};
@@ -248,6 +248,30 @@ impl<'a> Single<'a> {
         Ok(())
     }
 
+    /// Refuses to write over a file that the run reads, now that the image files of the input are listed.
+    pub(super) fn check_written(&self, files: Option<&Files>) -> Result<(), Failure> {
+        let written = WrittenFiles::new(&self.output, files, self.first_written()?)?;
+        let mattes = self.arguments.region.matte_files();
+        let read: Vec<(&str, &Path)> = (self.input.files_read(files))
+            .chain(self.read_files())
+            .chain(mattes.iter().map(|file| ("matte", file.as_path())))
+            .collect();
+        written.check_read(read.iter().copied())?;
+        for (noun, path) in self.own_files() {
+            let is_same = |file: &Path| identity(path).is_some_and(|id| identity(file) == Some(id));
+            let first = match read.iter().find(|(_, file)| is_same(file)) {
+                Some((first, _)) => first,
+                None if written.has(path) => "output",
+                None => continue,
+            };
+            return Err(Failure::Usage(format!(
+                "{} is both {first} and {noun}; choose another name",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
     /// The folders in which files of this run are made.
     pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
         let own = self.own_files().map(|(_, file)| parent(file).to_owned());
@@ -263,7 +287,6 @@ impl<'a> Single<'a> {
     ) -> Result<Run<'b>, Failure> {
         Ok(Run {
             input: &self.input,
-            output: (&self.output, self.arguments.start_number),
             info,
             reading: &self.arguments.reading,
             files,

@@ -10,7 +10,7 @@ mod terminal;
 
 use super::Failure;
 use super::filter::pipeline_options;
-use crate::cli::endpoint::{FileChoice, Input, Opened, Output, check_distinct, names_same_file};
+use crate::cli::endpoint::{FileChoice, Input, Opened, Output, check_distinct, check_files, names_same_file};
 use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::engine::EngineArguments;
 use crate::cli::options::filtering::FilteringArguments;
@@ -362,6 +362,9 @@ pub(crate) fn run(mut arguments: PreviewArguments) -> Result<(), Failure> {
         return Err(Failure::Failed(problem));
     }
     let (opened, time) = arguments.open()?;
+    if let Target::File(output) = &target {
+        check_files(&[(&arguments.input, opened.files.as_ref())], output, None)?;
+    }
     let info = opened.source.info().clone();
     let (frame, of_source) = arguments.filtered(opened.source, &info)?;
     remarks.append(of_source);

@@ -4,12 +4,12 @@ use crate::cli::Failure;
 use crate::cli::commands::filter::FilterArguments;
 use crate::cli::commands::filter::inputs::output_of;
 use crate::cli::commands::filter::single::Single;
-use crate::cli::endpoint::{Existing, Input, identity, made_anew};
+use crate::cli::endpoint::{Existing, Input, identity, made_anew, place};
 use crate::cli::process::interrupt::OnInterrupt;
 use framepipe::still::ImageKind;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The options as each kind of input takes them.
 pub(super) struct OptionsByKind {
@@ -90,8 +90,8 @@ impl OptionsByKind {
 
 /// Refuses outputs that fall on each other or on an input.
 fn check_names(items: &[Item<'_>]) -> Result<(), Failure> {
-    let mut owners: HashMap<&Path, &str> = HashMap::new();
-    // Also under another name, such as a link.
+    let mut owners: HashMap<PathBuf, &str> = HashMap::new();
+    // Also under other names, such as links.
     let inputs: HashMap<(u64, u64), &str> = items
         .iter()
         .filter_map(|item| Some((identity(item.single.input.path()?)?, item.name.as_str())))
@@ -100,7 +100,8 @@ fn check_names(items: &[Item<'_>]) -> Result<(), Failure> {
         let Some(output) = item.single.output.path() else {
             continue;
         };
-        if let Some(other) = owners.insert(output, &item.name) {
+        let end = place(output).unwrap_or_else(|| output.to_owned());
+        if let Some(other) = owners.insert(end, &item.name) {
             return Err(Failure::Usage(format!(
                 "{other} and {} would both become {}; rename one of them, or filter them into two folders",
                 item.name,
