@@ -994,6 +994,37 @@ fn animated_webp_is_written_with_all_frames_and_their_times() {
     assert!(folder.path().join("many-2.webp").exists());
 }
 
+#[test]
+fn colours_of_srgb_are_what_webp_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.mkv"), folder.path().join("out.webp"));
+    for (primaries, transfer, kept) in [
+        ("bt709", "iec61966-2-1", true),
+        ("bt2020", "iec61966-2-1", false),
+        ("bt709", "smpte2084", false),
+    ] {
+        let tags = ["-colorspace", "smpte170m", "-color_range", "tv"];
+        let colours = ["-color_primaries", primaries, "-color_trc", transfer];
+        let coded = ["-pix_fmt", "yuv420p", "-c:v", "ffv1"];
+        encode(
+            &opaque(),
+            (WIDTH, HEIGHT),
+            &input,
+            &[&coded[..], &tags, &colours].concat(),
+        );
+        let said = filtered(&input, &output, &[]);
+        let warnings = said.warnings();
+        let is_lost = |word: &str| {
+            warnings
+                .iter()
+                .any(|w| w.contains("not kept") && w.contains(word))
+        };
+        assert_eq!(is_lost("primaries"), primaries != "bt709", "{}", said.text);
+        assert_eq!(is_lost("transfer"), transfer == "smpte2084", "{}", said.text);
+        assert_eq!(warnings.is_empty(), kept, "{}", said.text);
+    }
+}
+
 /// How often an animation says it is shown, 0 for ever, found in its bytes.
 fn plays(path: &Path) -> u32 {
     let bytes = fs::read(path).unwrap();

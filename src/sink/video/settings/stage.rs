@@ -556,7 +556,13 @@ impl Staged {
                 "samples brought to {range} range, all that {encoder} says here"
             ));
         }
-        if self.keeps(fact, meant, read) {
+        // WebP has no other colours than those of sRGB, and no word for them.
+        let value = meant.get(&fact).map_or("", String::as_str);
+        let is_srgb = matches!(
+            (fact, value),
+            (Fact::Primaries, "bt709") | (Fact::Transfer, "iec61966-2-1")
+        );
+        if is_srgb && encoder.starts_with("libwebp") || self.keeps(fact, meant, read) {
             Outcome::Carried
         } else {
             Outcome::Lost
