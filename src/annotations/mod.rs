@@ -292,7 +292,12 @@ impl Annotations {
     }
 
     fn take_xmp(&mut self, packet: &[u8]) {
-        Self::take(&mut self.xmp, packet, &mut self.left_out, word::XMP);
+        Self::take(
+            &mut self.xmp,
+            &xmp::without_parts(packet),
+            &mut self.left_out,
+            word::XMP,
+        );
     }
 
     fn take_iptc(&mut self, records: &[u8]) {
