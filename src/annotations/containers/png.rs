@@ -428,7 +428,8 @@ fn take_text(found: &mut Annotations, chunk: &Chunk<'_>, budget: &mut usize) -> 
         return Some(());
     }
     if let Some(kind) = name.strip_prefix(RAW) {
-        return take_raw(found, kind, body);
+        take_raw(found, kind, body);
+        return Some(());
     }
     let text = if &chunk.name == b"iTXt" {
         str::from_utf8(body).ok()?.to_owned()
@@ -514,34 +515,45 @@ fn inflate(data: &[u8], limit: usize) -> Inflated {
 }
 
 /// A block of another kind as ImageMagick packs it: its name, its length, its bytes in hexadecimal digits.
-fn take_raw(found: &mut Annotations, kind: &str, body: &[u8]) -> Option<()> {
-    let mut words = body.splitn(4, |&b| b == b'\n');
-    let (_, _, len) = (words.next()?, words.next()?, words.next()?);
-    let len: usize = str::from_utf8(len).ok()?.trim().parse().ok()?;
-    let digit = |b: &u8| char::from(*b).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    let digits: Vec<u8> = words.next()?.iter().filter_map(digit).collect();
-    let bytes: Vec<u8> = digits
-        .chunks_exact(2)
-        .filter_map(|pair| Some(pair.first()? << 4 | pair.get(1)?))
-        .collect();
-    if bytes.len() != len {
-        return None;
-    }
-    match kind.to_ascii_lowercase().as_str() {
+fn take_raw(found: &mut Annotations, kind: &str, body: &[u8]) {
+    let kind = kind.to_ascii_lowercase();
+    let word = match kind.as_str() {
+        "exif" | "app1" => word::EXIF,
+        "xmp" => word::XMP,
+        "iptc" | "8bim" => word::IPTC,
+        // An ICC profile in such a text is known to nobody but ImageMagick.
+        _ => return,
+    };
+    let Some(bytes) = raw_bytes(body) else {
+        once(&mut found.damaged, word);
+        return;
+    };
+    match kind.as_str() {
         "exif" | "app1" => match bytes.strip_prefix(jpeg::XMP) {
             Some(packet) => found.take_xmp(packet),
             None => found.take_exif(without_prefix(&bytes)),
         },
         "xmp" => found.take_xmp(&bytes),
-        "iptc" | "8bim" => {
+        _ => {
             found.take_iptc(
                 photoshop::iptc(bytes.strip_prefix(jpeg::PHOTOSHOP).unwrap_or(&bytes)).unwrap_or(&bytes),
             );
         }
-        // An ICC profile in such a text is known to nobody but ImageMagick.
-        _ => {}
     }
-    Some(())
+}
+
+/// The bytes of such a block; `None` if there are not as many as it says.
+fn raw_bytes(body: &[u8]) -> Option<Vec<u8>> {
+    let mut words = body.splitn(4, |&b| b == b'\n');
+    let (_, _, len) = (words.next()?, words.next()?, words.next()?);
+    let len: usize = str::from_utf8(len).ok()?.trim().parse().ok()?;
+    let digit = |b: &u8| char::from(*b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let digits: Vec<u8> = words.next()?.iter().filter_map(digit).collect();
+    let pairs = digits.chunks_exact(2);
+    let bytes: Vec<u8> = pairs
+        .filter_map(|pair| Some(pair.first()? << 4 | pair.get(1)?))
+        .collect();
+    (bytes.len() == len).then_some(bytes)
 }
 
 pub(in crate::annotations) fn insert(
@@ -981,5 +993,25 @@ pub(in crate::annotations) mod tests {
         assert_eq!(found.exif.as_deref(), Some(&block[..]));
         assert_eq!(found.xmp.as_deref(), Some(&b"<x/>"[..]));
         assert_eq!(found.orientation(), Some(6));
+    }
+
+    #[test]
+    fn raw_profiles_of_another_length_are_damaged() {
+        let base = file(2);
+        for (kind, text, damaged) in [
+            ("exif", "5\n45786966", Some(word::EXIF)),
+            ("xmp", "x\n3c783e", Some(word::XMP)),
+            ("IPTC", "4", Some(word::IPTC)),
+            ("xmp", "3\n3c783e", None),
+            ("icc", "5\n3c783e", None),
+        ] {
+            let mut new = Chunks::default();
+            new.push(
+                b"tEXt",
+                format!("Raw profile type {kind}\0\n{kind}\n {text}\n").as_bytes(),
+            );
+            let found = read(&[&base[..33], &new.bytes, &base[33..]].concat());
+            assert_eq!(found.damaged.first().copied(), damaged, "{kind} {text:?}");
+        }
     }
 }
