@@ -2175,3 +2175,25 @@ fn options_that_stills_do_not_have_are_refused() {
     filtered(&at("both"), &at("made/"), &["--quality", "5"]);
     assert!(size("made/b.jpg") < size("high.jpg"));
 }
+
+#[test]
+fn colours_of_jpeg_with_an_unknown_transform_are_those_that_libjpeg_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let file = bytes(ONE_SCAN);
+    // In the place of JFIF's segment, which tells the colours by itself.
+    let rest = &file[20..];
+    let decoded = |transform: u8| {
+        let adobe = [
+            b"\xff\xd8\xff\xee\0\x0eAdobe\0\x64\0\0\0\0".as_slice(),
+            &[transform],
+        ]
+        .concat();
+        fs::write(at("in.jpg"), [&adobe, rest].concat()).unwrap();
+        let said = filtered(&at("in.jpg"), &at("out.ppm"), &["-y"]);
+        assert!(!said.contains("warning"), "{said}");
+        fs::read(at("out.ppm")).unwrap()
+    };
+    let [rgb, ycbcr, unknown] = [0, 1, 2].map(decoded);
+    assert!(ycbcr == unknown && ycbcr == decoded(9) && ycbcr != rgb);
+}

@@ -80,7 +80,8 @@ const SLACK: u64 = 1 << 20;
 fn picture(input: &mut impl BufRead) -> io::Result<Contents> {
     let mut data = Vec::new();
     let mut header = Vec::new();
-    let (mut samples, mut bits) = (0, 8);
+    let (mut samples, mut bits, mut components) = (0, 8, 0);
+    let mut transform = None;
     let mut coverage = Coverage::default();
     let mut pictures = None;
     let rest = walk(input, |lead, marker, body| {
@@ -91,12 +92,14 @@ fn picture(input: &mut impl BufRead) -> io::Result<Contents> {
         if is_beside {
             data.truncate(data.len().saturating_sub(2));
         } else {
+            if marker == ADOBE && body.len() > TRANSFORM && body[2..].starts_with(b"Adobe") {
+                transform = Some(data.len() + TRANSFORM);
+            }
             data.extend_from_slice(body);
         }
-        if let (true, Some(&[_, _, depth, y1, y0, x1, x0, components])) =
-            (is_size(marker), body.first_chunk())
-        {
+        if let (true, Some(&[_, _, depth, y1, y0, x1, x0, count])) = (is_size(marker), body.first_chunk()) {
             let side = |high, low| u64::from(u16::from_be_bytes([high, low]));
+            components = count;
             samples = side(y1, y0) * side(x1, x0) * u64::from(components);
             coverage = Coverage::of(marker, body);
             bits = depth;
@@ -105,6 +108,9 @@ fn picture(input: &mut impl BufRead) -> io::Result<Contents> {
         data.len() <= METADATA_LIMIT
     })?;
     data.extend_from_slice(&rest);
+    if let Some(transform) = transform.and_then(|at| data.get_mut(at)) {
+        *transform = known_transform(*transform, components);
+    }
     // The marker of the first scan was read with what stands before it.
     let begin = data.len().saturating_sub(2);
     // Of noise at the best quality a sample takes little more than a byte.
@@ -120,6 +126,22 @@ fn picture(input: &mut impl BufRead) -> io::Result<Contents> {
         unfinished: coverage.gap().filter(|_| behind.is_some()),
         data,
     })
+}
+
+/// The marker of Adobe's segment, and the place in it of the number that says how colours were transformed.
+const ADOBE: u8 = 0xee;
+const TRANSFORM: usize = 13;
+
+/// A number that is known for a picture of so many components. With another one libjpeg itself decodes as
+/// with this, and warns, which would be taken for damage.
+fn known_transform(stated: u8, components: u8) -> u8 {
+    const YCBCR: u8 = 1;
+    const YCCK: u8 = 2;
+    match (components, stated) {
+        (3, 2..) => YCBCR,
+        (4, 1 | 3..) => YCCK,
+        _ => stated,
+    }
 }
 
 /// What begins behind a picture and its padding.
