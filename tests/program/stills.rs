@@ -2197,3 +2197,44 @@ fn colours_of_jpeg_with_an_unknown_transform_are_those_that_libjpeg_takes() {
     let [rgb, ycbcr, unknown] = [0, 1, 2].map(decoded);
     assert!(ycbcr == unknown && ycbcr == decoded(9) && ycbcr != rgb);
 }
+
+#[test]
+fn pages_of_tiff_in_a_circle_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let path = at("a.tif");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc=s=16x8",
+        "-frames:v",
+        "1",
+        path.to_str().unwrap(),
+    ]);
+    let whole = fs::read(&path).unwrap();
+    assert!(!filtered(&path, &at("o.png"), &[]).contains("warning"));
+    let first = u32::from_le_bytes(whole[4..8].try_into().unwrap()) as usize;
+    let count = usize::from(u16::from_le_bytes(whole[first..first + 2].try_into().unwrap()));
+    let next = first + 2 + 12 * count;
+    // The page itself, and a second one that leads back to it.
+    let mut own = whole.clone();
+    own[next..next + 4].copy_from_slice(&(first as u32).to_le_bytes());
+    let mut two = own.clone();
+    two[next..next + 4].copy_from_slice(&(whole.len() as u32).to_le_bytes());
+    two.extend_from_slice(&own[first..next + 4]);
+    for (name, file, read) in [("own.tif", own, 1), ("two.tif", two, 2)] {
+        fs::write(at(name), file).unwrap();
+        let out = at("out");
+        let said = filtered(&at(name), &out.join(""), &[]);
+        let words = format!(
+            "warning: {}: what follows its page {read} cannot be read: ",
+            at(name).display()
+        );
+        assert!(said.contains(&words) && said.contains("in a circle"), "{said}");
+        assert_eq!(names(&out).len(), read);
+        fs::remove_dir_all(&out).unwrap();
+        let refusal = refused(&at(name), &out.join(""), &["--strict"]);
+        assert!(refusal.contains("in a circle"), "{refusal}");
+    }
+}

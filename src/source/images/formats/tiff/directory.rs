@@ -222,14 +222,21 @@ impl Input {
     pub(super) fn pages(&mut self, first: u64, mut next: u64) -> (Vec<u64>, Option<String>) {
         let mut pages = vec![first];
         let mut seen = HashSet::from([first]);
-        while next != 0 && seen.len() < MAX_PAGES as usize && seen.insert(next) {
+        while next != 0 {
+            let read = pages.len();
+            let lost = |why: &str| Some(format!("what follows its page {read} cannot be read: {why}"));
+            if seen.len() >= MAX_PAGES as usize {
+                return (pages, lost("it has too many pages"));
+            }
+            if !seen.insert(next) {
+                return (
+                    pages,
+                    lost("the page behind it is stated to be an earlier one, in a circle"),
+                );
+            }
             let (kind, following) = match self.glance(next) {
                 Ok(found) => found,
-                Err(problem) => {
-                    let read = pages.len();
-                    let lost = format!("what follows its page {read} cannot be read: {}", problem.words());
-                    return (pages, Some(lost));
-                }
+                Err(problem) => return (pages, lost(&problem.words())),
             };
             if kind & (REDUCED | MASK) == 0 {
                 pages.push(next);
