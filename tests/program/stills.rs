@@ -2238,3 +2238,40 @@ fn pages_of_tiff_in_a_circle_are_named() {
         assert!(refusal.contains("in a circle"), "{refusal}");
     }
 }
+
+#[test]
+fn deep_lossless_jpeg_is_refused_from_a_pipe_as_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let path = at("a.jpg");
+    let source = [
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc=s=16x8",
+        "-frames:v",
+        "1",
+        "-c:v",
+        "ljpeg",
+    ];
+    ffmpeg(
+        &[
+            &source[..],
+            &["-pix_fmt", "bgr24", "-f", "image2", path.to_str().unwrap()],
+        ]
+        .concat(),
+    );
+    let mut file = fs::read(&path).unwrap();
+    assert!(piped(&file, &at("o.png"), &[]).status.success());
+    let depth = file.windows(2).position(|pair| pair == b"\xff\xc3").unwrap() + 4;
+    file[depth] = 16;
+    fs::write(&path, &file).unwrap();
+    refused(&path, &at("o.png"), &["-y"]);
+    let done = piped(&file, &at("o.png"), &[]);
+    assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+    assert!(
+        said(&done).contains("lossless JPEG of 16 bits"),
+        "{}",
+        said(&done)
+    );
+}

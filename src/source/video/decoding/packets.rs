@@ -92,7 +92,7 @@ impl VideoSource {
         if let Some(jpeg_xl) = &mut self.maker.jpeg_xl {
             jpeg_xl.note_packet(self.input.packet.data());
         }
-        self.note_beside();
+        self.note_beside()?;
         match self.decoder.send(Some(&self.input.packet)) {
             Ok(()) => Ok(()),
             Err(e) => self.refused(e),

@@ -1,6 +1,7 @@
 //! What pictures out of a pipe say beside their pixels. FFmpeg gives little more than the pixels, and a pipe
 //! cannot be read again for the rest; its packets are whole files, and show what is left out.
 
+use crate::annotations::jpeg::walk;
 use crate::annotations::{self, Container};
 use crate::frame::fact::Fact;
 use crate::frame::{Colour, Metadata};
@@ -11,6 +12,9 @@ use std::io::Cursor;
 
 /// FFmpeg's names of kinds of pictures that hold pixels alone.
 const BARE_PICTURES: [&str; 8] = ["pam", "pbm", "pfm", "pgm", "pgmyuv", "phm", "ppm", "qoi"];
+
+/// The most bits of lossless JPEG that FFmpeg decodes as they are.
+const MOST_LOSSLESS: u8 = 12;
 
 /// What FFmpeg's own encoder of JPEG writes as a comment.
 const OF_ENCODERS: [&str; 2] = ["Lavc", "CS=ITU601"];
@@ -85,6 +89,19 @@ impl Beside {
     }
 }
 
+/// Bits of the samples of a lossless JPEG file.
+fn lossless_bits(mut file: &[u8]) -> Option<u8> {
+    const LOSSLESS: u8 = 0xc3;
+    let mut bits = None;
+    // Memory has no errors of reading.
+    let _ = walk(&mut file, |_, marker, body| {
+        // Behind the length.
+        bits = bits.or(body.get(2).copied().filter(|_| marker == LOSSLESS));
+        bits.is_none()
+    });
+    bits
+}
+
 impl VideoSource {
     /// True for pictures out of a pipe whose kind says more than pixels.
     fn is_picture_of_pipe(&self) -> bool {
@@ -97,10 +114,18 @@ impl VideoSource {
     }
 
     /// Looks at the packet that was read, for what its picture says beside its pixels.
-    pub(in crate::source::video) fn note_beside(&mut self) {
-        if self.is_picture_of_pipe() {
-            self.findings.beside.note_packet(self.input.packet.data());
+    pub(in crate::source::video) fn note_beside(&mut self) -> Result<(), SourceError> {
+        if !self.is_picture_of_pipe() {
+            return Ok(());
         }
+        let file = self.input.packet.data();
+        if let Some(bits) = lossless_bits(file).filter(|&bits| bits > MOST_LOSSLESS) {
+            return Err(self.file.invalid(format!(
+                "is a lossless JPEG of {bits} bits, of which FFmpeg makes other pixels; convert it first"
+            )));
+        }
+        self.findings.beside.note_packet(file);
+        Ok(())
     }
 
     /// Notes, at the end, what pictures out of a pipe say beside their pixels and is left out.
