@@ -7,7 +7,7 @@ use framepipe::engine::cuda::{
     DeviceInfo, MemoryVariant, Recipe, SelectContext, Source, Table, chain_recipes, nvrtc_version, rgb_recipe,
 };
 use framepipe::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Mask, Plan, Planes};
-use framepipe::frame::{Colour, PixelFormat};
+use framepipe::frame::{Colour, FieldOrder, PixelFormat};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -135,7 +135,11 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
         .chain(combined_recipes(limits))
         .chain(float_recipes(limits))
         .chain(weighted_recipes(limits))
-        .chain(PixelFormat::all().map(|format| rgb_recipe(format).unwrap()));
+        .chain(
+            [FieldOrder::Progressive, FieldOrder::TopFirst]
+                .into_iter()
+                .flat_map(|order| PixelFormat::all().map(move |format| rgb_recipe(format, order).unwrap())),
+        );
     list.extend(more.filter(|r| seen.insert(r.clone())));
     list
 }

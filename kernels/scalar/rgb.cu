@@ -7,7 +7,8 @@
 // A thread computes four neighbouring pixels.
 //
 // Compile-time parameters: SAMPLE_BYTES; COMPONENTS, of the frame's colours, 1 or 3; LOG2_X, LOG2_Y, the
-// subsampling of the last two; FACTOR_BITS; BLOCK_W, BLOCK_H, threads of a block.
+// subsampling of the last two; FIELDS, 1 if each row of chroma is one field's; FACTOR_BITS; BLOCK_W, BLOCK_H,
+// threads of a block.
 #include "common/offset.cuh"
 #include "common/types.cuh"
 
@@ -21,7 +22,7 @@ constexpr i32 PIXELS = 4;
 constexpr i32 MOST = SAMPLE_BYTES == 1 ? 255 : 65535;
 // Fraction bits of positions between chroma samples, across and down.
 constexpr i32 BITS_X = LOG2_X + 1;
-constexpr i32 BITS_Y = LOG2_Y + 1;
+constexpr i32 BITS_Y = LOG2_Y + 1 + FIELDS;
 constexpr i32 BITS = BITS_X + BITS_Y;
 
 // The same struct is in src/engine/cuda/launch/parameters.rs.
@@ -72,6 +73,17 @@ __device__ __forceinline__ Between between(i32 at, i32 origin, i32 bits, i32 cou
     return {min(max(first, 0), count - 1), min(max(first + 1, 0), count - 1), place - first * (1 << bits)};
 }
 
+// Row y between two rows of chroma; in an interlaced picture those of its own field, every other one.
+__device__ __forceinline__ Between rows_between(i32 y, i32 origin, i32 count)
+{
+    if (!FIELDS) {
+        return between(y, origin, BITS_Y, count);
+    }
+    const i32 first = min(y & 1, count - 1);
+    const Between rows = between(y, origin + first * (1 << (LOG2_Y + 1)), BITS_Y, (count + 1 - first) / 2);
+    return {2 * rows.first + first, 2 * rows.second + first, rows.part};
+}
+
 // Component k interpolated at a pixel, times 2^BITS.
 __device__ __forceinline__ i32 mixed(const Rgb &rgb, i32 k, const Between &x, const Between &y)
 {
@@ -92,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H) to_rgb(const Rgb 
     const i32 chroma_height = (i32)(((i64)rgb.height + (1 << LOG2_Y) - 1) >> LOG2_Y);
     // The rows are a loop, since a grid's y may not exceed 65535.
     for (i64 y = (i64)blockIdx.y * BLOCK_H + threadIdx.y; y < rgb.height; y += (i64)gridDim.y * BLOCK_H) {
-        const Between down = between((i32)y, rgb.origin[1], BITS_Y, chroma_height);
+        const Between down = rows_between((i32)y, rgb.origin[1], chroma_height);
         u32 levels[3 * PIXELS];
 #pragma unroll
         for (i32 p = 0; p < PIXELS; ++p) {

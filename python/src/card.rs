@@ -13,7 +13,7 @@ use crate::shared_memory::SharedMemory;
 use framepipe::PixelFormat;
 use framepipe::engine::EngineError;
 use framepipe::engine::cuda::{self, CardFilter, CardPicture, CardRgb, keeping_context};
-use framepipe::frame::{Colour, Frame, Layout};
+use framepipe::frame::{Colour, FieldOrder, Frame, Layout};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,13 +67,13 @@ impl CardMemory {
         &self,
         maker: &RgbMaker,
         layout: &Layout,
-        colour: &Colour,
+        facts: (&Colour, FieldOrder),
     ) -> Result<(Layout, CardMemory), Failure> {
         let Some(memory) = self.memory.memory() else {
             return Err(Failure::error("the frame's memory is gone"));
         };
         let is_known = self.is_known.load(Ordering::Relaxed);
-        let (layout, rgb) = maker.make((memory, is_known), self.device, layout, colour)?;
+        let (layout, rgb) = maker.make((memory, is_known), self.device, layout, facts)?;
         Ok((layout, CardMemory::with(self.device, SharedMemory::new(rgb))))
     }
 
@@ -149,7 +149,7 @@ impl RgbMaker {
         (memory, is_known): (&cuda::CardMemory, bool),
         device: usize,
         layout: &Layout,
-        colour: &Colour,
+        facts: (&Colour, FieldOrder),
     ) -> Result<(Layout, cuda::CardMemory), EngineError> {
         // Whatever a call left half-done, the next makes anew.
         let mut converter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,7 +161,7 @@ impl RgbMaker {
             if is_known {
                 converter.wait_for_others()?;
             }
-            converter.convert(memory, layout, colour)
+            converter.convert(memory, layout, facts)
         })
     }
 }

@@ -252,8 +252,8 @@ impl Picture {
         let Samples::Card(memory, maker) = &self.samples else {
             return Err(Failure::value("the frame lies in the host's memory"));
         };
-        let (card, colour) = (memory.get(), &self.metadata.colour);
-        let (layout, rgb) = py.detach(|| card.to_rgb(maker, &self.layout, colour))?;
+        let (card, facts) = (memory.get(), (&self.metadata.colour, self.metadata.field_order));
+        let (layout, rgb) = py.detach(|| card.to_rgb(maker, &self.layout, facts))?;
         Ok(Picture {
             layout,
             metadata: self.metadata.clone(),
@@ -287,6 +287,7 @@ impl Picture {
         py.detach(|| {
             let image = Image::with_layout(samples.picture(0), self.layout)?;
             let image = image.with_colour(self.metadata.colour);
+            let image = image.with_field_order(self.metadata.field_order);
             let stride = [target.row_stride()];
             let mut rgb = ImageMut::with_strides(target.picture_mut(0), format, width, height, &stride)?;
             Ok(framepipe::engine::cpu::to_rgb(&image, &mut rgb)?)

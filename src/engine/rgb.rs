@@ -2,7 +2,7 @@
 //! kernel (`kernels/scalar/rgb.cu`) must match. It follows docs/arithmetic.md sentence by sentence.
 
 use super::EngineError;
-use crate::frame::{Channel, Colour, ColourModel, Frame, Layout, PixelFormat, YCGCO, rgb_of_yuv};
+use crate::frame::{Channel, Colour, ColourModel, FieldOrder, Frame, Layout, PixelFormat, YCGCO, rgb_of_yuv};
 
 /// The factors are times two to this power: with it they fit 31 bits whatever the depths.
 pub(crate) const FACTOR_BITS: u32 = 22;
@@ -24,14 +24,16 @@ pub(crate) struct RgbIntegers {
     pub(crate) log2: (u32, u32),
     /// Where their first sample lies, in halves of a pixel right of the first pixel and below it.
     pub(crate) origin: (i32, i32),
+    /// Rows of chroma count for rows of their own field alone.
+    pub(crate) has_fields: bool,
 }
 
 impl RgbIntegers {
-    /// The integers for frames of `format` with these colour facts and `height` rows. An error if samples are
+    /// The integers for frames of `format` with these facts and `height` rows. An error if samples are
     /// floating-point numbers, or if the matrix is not known.
     pub(crate) fn new(
         format: PixelFormat,
-        colour: &Colour,
+        (colour, field_order): (&Colour, FieldOrder),
         height: usize,
     ) -> Result<RgbIntegers, EngineError> {
         let channels = match format.model() {
@@ -66,13 +68,32 @@ impl RgbIntegers {
             factors: weights.map(|row| [0, 1, 2].map(|k| factor(row[k], channels[k]))),
             log2,
             origin: colour.chroma_origin(log2),
+            has_fields: field_order.is_interlaced() && log2.1 > 0,
         })
+    }
+
+    /// Bits of the places between rows of chroma.
+    pub(crate) fn row_bits(&self) -> u32 {
+        self.log2.1 + 1 + u32::from(self.has_fields)
+    }
+
+    /// The two of `count` rows of chroma between which row `y` of pixels lies, and how far below the first, in
+    /// parts of `2^row_bits`. A field without rows takes those of the other.
+    pub(crate) fn rows_between(&self, y: usize, count: usize) -> (usize, usize, i64) {
+        if !self.has_fields {
+            return between(y, self.origin.1, self.log2.1, count);
+        }
+        // The field's rows of chroma are every other one, from this one on.
+        let first = (y & 1).min(count - 1);
+        let origin = self.origin.1 + ((first as i32) << (self.log2.1 + 1));
+        let (above, below, part) = between(y, origin, self.log2.1 + 1, (count + 1 - first) / 2);
+        (2 * above + first, 2 * below + first, part)
     }
 
     /// Bits that the numbers have below a level, besides those of the factors: those of the places between
     /// chroma samples.
     pub(crate) fn place_bits(&self) -> u32 {
-        self.log2.0 + self.log2.1 + 2
+        self.log2.0 + 1 + self.row_bits()
     }
 
     /// The components of a pixel above their zeros, times `2^place_bits`.
@@ -83,8 +104,8 @@ impl RgbIntegers {
         };
         let chroma = &frame.layout().planes()[self.places[1].0];
         let (left, right, across) = between(x, self.origin.0, self.log2.0, chroma.width);
-        let (above, below, down) = between(y, self.origin.1, self.log2.1, chroma.height);
-        let (width, height) = (2 << self.log2.0, 2 << self.log2.1);
+        let (above, below, down) = self.rows_between(y, chroma.height);
+        let (width, height) = (2 << self.log2.0, 1 << self.row_bits());
         let mixed = |k: usize| {
             let row = |y: usize| (width - across) * at(k, left, y) + across * at(k, right, y);
             (height - down) * row(above) + down * row(below)
@@ -126,7 +147,8 @@ fn weights(model: ColourModel, colour: &Colour, height: usize) -> Result<[[f64; 
 /// others. An error if samples are floating-point numbers, or if the matrix is not known.
 pub fn to_rgb(frame: &Frame) -> Result<Vec<u16>, EngineError> {
     let layout: &Layout = frame.layout();
-    let integers = RgbIntegers::new(layout.format(), &frame.metadata.colour, layout.height())?;
+    let facts = (&frame.metadata.colour, frame.metadata.field_order);
+    let integers = RgbIntegers::new(layout.format(), facts, layout.height())?;
     let bits = FACTOR_BITS + integers.place_bits();
     let most = i64::from(integers.result.max_value());
     let mut rgb = Vec::with_capacity(3 * layout.width() * layout.height());
@@ -150,6 +172,10 @@ mod tests {
     use super::*;
     use crate::frame::Range;
 
+    fn facts(colour: &Colour) -> (&Colour, FieldOrder) {
+        (colour, FieldOrder::TopFirst)
+    }
+
     /// Sums fit the numbers that the kernel makes them in.
     #[test]
     fn factors_fit_31_bits_and_grays_have_no_colour() {
@@ -161,7 +187,7 @@ mod tests {
                         matrix,
                         ..Colour::default()
                     };
-                    let integers = RgbIntegers::new(format, &colour, 480).unwrap();
+                    let integers = RgbIntegers::new(format, facts(&colour), 480).unwrap();
                     for row in integers.factors {
                         assert!(
                             row.iter().all(|&f| f.unsigned_abs() < 1 << 31),
@@ -200,16 +226,16 @@ mod tests {
                 matrix,
                 ..Colour::default()
             };
-            let error = RgbIntegers::new(PixelFormat::YUV420P, &colour, 720).unwrap_err();
+            let error = RgbIntegers::new(PixelFormat::YUV420P, facts(&colour), 720).unwrap_err();
             assert!(
                 error.to_string().contains("cannot be converted to RGB"),
                 "{error}"
             );
             // RGB and gray need none.
-            assert!(RgbIntegers::new(PixelFormat::GBRP, &colour, 720).is_ok());
-            assert!(RgbIntegers::new(PixelFormat::GRAY, &colour, 720).is_ok());
+            assert!(RgbIntegers::new(PixelFormat::GBRP, facts(&colour), 720).is_ok());
+            assert!(RgbIntegers::new(PixelFormat::GRAY, facts(&colour), 720).is_ok());
         }
-        let floats = RgbIntegers::new(PixelFormat::RGBF32, &Colour::default(), 720);
+        let floats = RgbIntegers::new(PixelFormat::RGBF32, facts(&Colour::default()), 720);
         assert!(floats.is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Pictures in borrowed memory, filtered without a copy.
 
-use super::{Colour, Frame, Layout, LayoutError, PixelFormat};
+use super::{Colour, FieldOrder, Frame, Layout, LayoutError, PixelFormat};
 
 /// A picture to read, in borrowed memory.
 ///
@@ -21,6 +21,7 @@ use super::{Colour, Frame, Layout, LayoutError, PixelFormat};
 pub struct Image<'a> {
     layout: Layout,
     colour: Colour,
+    field_order: FieldOrder,
     bytes: &'a [u8],
 }
 
@@ -61,6 +62,7 @@ impl<'a> Image<'a> {
         Ok(Image {
             layout,
             colour: Colour::default(),
+            field_order: FieldOrder::Progressive,
             bytes,
         })
     }
@@ -71,6 +73,11 @@ impl<'a> Image<'a> {
         Image { colour, ..self }
     }
 
+    /// The same as an interlaced picture: rows of chroma belong to one field each.
+    pub fn with_field_order(self, field_order: FieldOrder) -> Image<'a> {
+        Image { field_order, ..self }
+    }
+
     /// Where the planes lie.
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -79,6 +86,11 @@ impl<'a> Image<'a> {
     /// Facts about its colours.
     pub fn colour(&self) -> Colour {
         self.colour
+    }
+
+    /// Which field comes first, if it is interlaced.
+    pub fn field_order(&self) -> FieldOrder {
+        self.field_order
     }
 
     /// The block that holds the picture.
@@ -99,6 +111,7 @@ impl<'a> From<&'a Frame> for Image<'a> {
         Image {
             layout: *frame.layout(),
             colour: frame.metadata.colour,
+            field_order: frame.metadata.field_order,
             bytes: frame.bytes(),
         }
     }

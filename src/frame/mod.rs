@@ -68,6 +68,11 @@ impl FieldOrder {
             FieldOrder::Progressive | FieldOrder::Mixed => None,
         }
     }
+
+    /// True if even and odd rows are of different times: each row of chroma belongs to one of the fields.
+    pub fn is_interlaced(self) -> bool {
+        self.shows_top_first().is_some()
+    }
 }
 
 /// A block of data that a source attaches to a frame and a sink of the same kind understands; nothing between

@@ -4,7 +4,9 @@
 use super::oracle::{Random, frame_of};
 use framepipe::engine::cpu;
 use framepipe::engine::rgb::to_rgb;
-use framepipe::frame::{Channel, Colour, ColourModel, Frame, Image, ImageMut, PixelFormat, Range};
+use framepipe::frame::{
+    Channel, Colour, ColourModel, FieldOrder, Frame, Image, ImageMut, PixelFormat, Range,
+};
 
 /// Numbers of H.273, with KR and KB.
 const MATRICES: [(u8, f64, f64); 6] = [
@@ -44,10 +46,27 @@ fn level(frame: &Frame, channel: Channel, x: usize, y: usize) -> f64 {
         v.clamp(0.0, lies.height as f64 - 1.0),
     );
     let sample = |u: f64, v: f64| f64::from(frame.sample(plane, u as usize, v as usize, at));
-    let (right, below) = (
-        (u + 1.0).min(lies.width as f64 - 1.0),
-        (v + 1.0).min(lies.height as f64 - 1.0),
-    );
+    let right = (u + 1.0).min(lies.width as f64 - 1.0);
+    // Of an interlaced picture every other row is of the same field, if there is one.
+    let is_of_fields = frame.metadata.field_order != FieldOrder::Progressive && of.log2_y > 0;
+    if is_of_fields && lies.height > 1 {
+        let v = (y as f64 - first.1) / steps.1;
+        let rows = (y % 2..lies.height).step_by(2);
+        let above = rows
+            .clone()
+            .rfind(|&row| row as f64 <= v)
+            .or(rows.clone().next())
+            .unwrap();
+        let below = rows.clone().find(|&row| row as f64 > v).or(rows.last()).unwrap();
+        let part = if above == below {
+            0.0
+        } else {
+            ((v - above as f64) / 2.0).max(0.0)
+        };
+        let row = |v: f64| sample(u.floor(), v) * (1.0 - u.fract()) + sample(right, v) * u.fract();
+        return row(above as f64) * (1.0 - part) + row(below as f64) * part;
+    }
+    let below = (v + 1.0).min(lies.height as f64 - 1.0);
     let row = |v: f64| sample(u.floor(), v) * (1.0 - u.fract()) + sample(right, v) * u.fract();
     row(v.floor()) * (1.0 - v.fract()) + row(below) * v.fract()
 }
@@ -126,6 +145,12 @@ fn rgb_is_within_a_sixtieth_of_a_level_of_real_numbers_before_it_is_rounded() {
                 chroma_location: ((f / 2 + turn) % 7) as u8,
                 ..Colour::default()
             };
+            let orders = [
+                FieldOrder::Progressive,
+                FieldOrder::TopFirst,
+                FieldOrder::BottomFirst,
+            ];
+            frame.metadata.field_order = orders[(f + turn) % 3];
             let rgb = to_rgb(&frame).unwrap();
             assert_eq!(rgb.len(), 3 * width * height);
             let by_cpu = rgb_by_cpu(&frame);

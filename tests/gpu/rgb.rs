@@ -5,7 +5,7 @@ use framepipe::engine::Engine;
 use framepipe::engine::cuda::{CardMemory, CardRgb, Cuda, CudaOptions};
 use framepipe::engine::rgb::to_rgb;
 use framepipe::filter::{Algorithm, Border, Planes};
-use framepipe::frame::{Buffer, Colour, ColourModel, Frame, Layout, PixelFormat, Range};
+use framepipe::frame::{Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, PixelFormat, Range};
 
 /// Rows that end within four pixels and with them; more than a block across and down.
 const SIZES: [(usize, usize); 8] = [
@@ -78,10 +78,17 @@ fn rgb_of_frames_on_the_card_has_the_references_bits() {
                 chroma_location: ((f + turn) % 7) as u8,
                 ..Colour::default()
             };
-            let frame = noise(format, size, colour);
+            let mut frame = noise(format, size, colour);
+            let orders = [
+                FieldOrder::Progressive,
+                FieldOrder::TopFirst,
+                FieldOrder::BottomFirst,
+            ];
+            let order = orders[(f + turn / 3) % 3];
+            frame.metadata.field_order = order;
             let expected = to_rgb(&frame);
             let (layout, memory) = on_card(&mut engine, frame);
-            let made = converter.convert(&memory, &layout, &colour);
+            let made = converter.convert(&memory, &layout, (&colour, order));
             // The matrix of RGB itself makes none of luma and chroma.
             let (Ok(expected), Ok((rgb, result))) = (&expected, &made) else {
                 assert!(expected.is_err() && made.is_err(), "{format} {colour:?}");
@@ -90,7 +97,7 @@ fn rgb_of_frames_on_the_card_has_the_references_bits() {
             assert_eq!((rgb.width(), rgb.height()), size);
             assert!(rgb.is_tight());
             let found = samples(rgb, &result.fetch().unwrap()[..rgb.size()]);
-            assert!(found == *expected, "{format} {size:?} {colour:?}");
+            assert!(found == *expected, "{format} {size:?} {colour:?} {order:?}");
         }
     }
 }
@@ -106,7 +113,8 @@ fn rgb_that_cannot_be_made_is_refused() {
             ..Colour::default()
         };
         let layout = Layout::new(format, width, 8, 1).unwrap();
-        let made = converter.convert(&memory, &layout, &colour);
+        let facts = (&colour, FieldOrder::Progressive);
+        let made = converter.convert(&memory, &layout, facts);
         made.err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert_eq!(said(PixelFormat::YUV420P, 1, 8), "");

@@ -295,6 +295,66 @@ fn chroma_stays_at_its_place() {
     }
 }
 
+/// Fields of which one has little of a colour and the other much, as FFmpeg converts them field by field.
+#[test]
+fn chroma_of_one_field_does_not_reach_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let written = |name: &str, format: &str, log2_y: usize, setfield: &str, order: &str| {
+        let (width, height) = (32, 16);
+        let mut picture = vec![128; width * height];
+        for row in 0..height >> log2_y {
+            picture.extend(vec![if row % 2 == 0 { 40 } else { 220 }; width / 2]);
+        }
+        picture.extend(vec![128; width / 2 * (height >> log2_y)]);
+        fs::write(at("in.yuv"), &picture).unwrap();
+        let raw = at("in.yuv");
+        let input = ["-f", "rawvideo", "-pix_fmt", format, "-s", "32x16", "-i"];
+        let path = at(name);
+        let filter = format!("setfield={setfield}");
+        let coded = ["-c:v", "ffv1", "-field_order", order, path.to_str().unwrap()];
+        ffmpeg(&[&input[..], &[raw.to_str().unwrap(), "-vf", &filter], &coded[..]].concat());
+        path.to_str().unwrap().to_owned()
+    };
+    let u_rows = |path: &Path, format: &str, log2_y: usize| -> Vec<u8> {
+        let planes = ["-f", "rawvideo", "-pix_fmt", format, "-"];
+        let found = ffmpeg(&[&["-i", path.to_str().unwrap()], &planes[..]].concat());
+        let rows = found[32 * 16..].chunks(16).take(16 >> log2_y);
+        rows.map(|row| row[5]).collect()
+    };
+    let turns = |count: usize| -> Vec<u8> { [40, 220].repeat(count / 2) };
+    let fields = written("422.mkv", "yuv422p", 0, "tff", "tt");
+    convert(&fields, &at("down.mkv"), "ffv1", "yuv420p");
+    assert_eq!(u_rows(&at("down.mkv"), "yuv420p", 1), turns(8));
+    let fields = written("420.mkv", "yuv420p", 1, "bff", "bb");
+    convert(&fields, &at("up.mkv"), "ffv1", "yuv422p");
+    assert_eq!(u_rows(&at("up.mkv"), "yuv422p", 0), turns(16));
+    // Progressive pictures have rows between, as before.
+    let whole = written("p.mkv", "yuv420p", 1, "prog", "progressive");
+    convert(&whole, &at("p422.mkv"), "ffv1", "yuv422p");
+    assert_eq!(u_rows(&at("p422.mkv"), "yuv422p", 0)[1..5], [85, 175, 175, 85]);
+    // A still, too, has the colours of its field in each of its rows.
+    filter(&fields, &at("still-%d.png"), &["--frames", "1"]);
+    let still = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let still = still
+        .filter(|path| path.extension().is_some_and(|e| e == "png"))
+        .min()
+        .unwrap();
+    let rgb = ffmpeg(&[
+        "-i",
+        still.to_str().unwrap(),
+        "-f",
+        "rawvideo",
+        "-pix_fmt",
+        "rgb24",
+        "-",
+    ]);
+    let blues: Vec<u8> = rgb.chunks(32 * 3).map(|row| row[5 * 3 + 2]).collect();
+    assert_eq!(blues, [0, 255].repeat(8));
+}
+
 #[test]
 fn gray_of_rgb_is_the_luma_of_the_matrix_that_is_stated() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,6 +10,10 @@
 //!
 //! Upwards samples are interpolated linearly; downwards they are weighted by the same triangle, so that each
 //! pixel counts for the samples between which it lies. Beyond the ends the last sample counts.
+//!
+//! In an interlaced picture even rows are made of even rows, and odd ones of odd ones. They lie where those of
+//! a progressive one do: the first of 4:2:0 a quarter of the way from one row of the top field to the next, of
+//! the bottom field three quarters.
 
 use crate::frame::{Colour, Frame, PixelFormat};
 use crate::media::convert::component::Component;
@@ -67,8 +71,39 @@ impl Axis {
         }
     }
 
+    /// The rows of two fields, each from those of the same one; none where a field has no rows.
+    fn of_fields(from: Samples, to: Samples) -> Option<[Axis; 2]> {
+        let field = |parity: u32| {
+            let (from, to) = (from.of_field(parity), to.of_field(parity));
+            let mut axis = (from.count.min(to.count) > 0).then(|| Axis::new(from, to))?;
+            axis.places
+                .iter_mut()
+                .for_each(|(row, _)| *row = 2 * *row + parity);
+            Some(axis)
+        };
+        Some([field(0)?, field(1)?])
+    }
+
+    /// The same with weights that are twice as large.
+    fn doubled(mut self) -> Axis {
+        self.places.iter_mut().for_each(|(_, weight)| *weight *= 2);
+        self.bits += 1;
+        self
+    }
+
     fn of(&self, index: usize) -> &[(u32, i32)] {
         &self.places[index * self.taps..][..self.taps]
+    }
+}
+
+impl Samples {
+    /// Every other one of a column, from the first or the second on.
+    fn of_field(self, parity: u32) -> Samples {
+        Samples {
+            count: (self.count + 1 - parity as usize) / 2,
+            log2: self.log2 + 1,
+            origin: self.origin + (parity << (self.log2 + 1)) as i32,
+        }
     }
 }
 
@@ -76,6 +111,8 @@ impl Axis {
 pub(super) struct Grid {
     x: Axis,
     y: Axis,
+    /// In interlaced pictures, where rows are not all at their own places.
+    fields: Option<[Axis; 2]>,
 }
 
 impl Grid {
@@ -101,9 +138,27 @@ impl Grid {
             })
         };
         let (from, to) = (samples(from, before, of_chroma), samples(to, after, to_chroma));
+        let mut y = Axis::new(from[1], to[1]);
+        let fields = match from[1] == to[1] {
+            true => None,
+            false => Axis::of_fields(from[1], to[1]),
+        };
+        if fields.is_some() {
+            // Rows of a field are twice as far apart, and their weights twice as fine.
+            y = y.doubled();
+        }
         Grid {
             x: Axis::new(from[0], to[0]),
-            y: Axis::new(from[1], to[1]),
+            y,
+            fields,
+        }
+    }
+
+    /// The rows that row `y` is made of, and what they count.
+    fn rows(&self, is_interlaced: bool, y: usize) -> &[(u32, i32)] {
+        match self.fields.as_ref().filter(|_| is_interlaced) {
+            Some(fields) => fields[y % 2].of(y / 2),
+            None => self.y.of(y),
         }
     }
 
@@ -112,7 +167,8 @@ impl Grid {
         self.x.bits + self.y.bits
     }
 
-    /// Row `y` of the samples of `component`, times two to the power of [`Grid::bits`].
+    /// Row `y` of the samples of `component`, times two to the power of [`Grid::bits`]; of the same field where
+    /// the frame is interlaced.
     pub(super) fn row(
         &self,
         (frame, component): (&Frame, Component),
@@ -127,7 +183,8 @@ impl Grid {
         sums.clear();
         sums.resize(width, 0);
         // On a row of chroma the next one counts nothing.
-        for &(line, weight) in self.y.of(y).iter().filter(|(_, weight)| *weight != 0) {
+        let rows = self.rows(frame.metadata.field_order.is_interlaced(), y);
+        for &(line, weight) in rows.iter().filter(|(_, weight)| *weight != 0) {
             component.read(frame, line as usize, read);
             let all = sums.iter_mut().zip(&*read);
             all.for_each(|(sum, &sample)| *sum += weight * i32::from(sample));

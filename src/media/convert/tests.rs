@@ -2,7 +2,7 @@
 
 use super::component::Component;
 use super::*;
-use crate::frame::{Channel, YCGCO};
+use crate::frame::{Channel, FieldOrder, YCGCO};
 
 fn frame(name: &str, width: usize, height: usize, fill: impl Fn(usize) -> u8) -> Frame {
     let layout = Layout::new(PixelFormat::from_name(name).unwrap(), width, height, 1).unwrap();
@@ -286,6 +286,123 @@ fn every_pair_of_formats_follows_the_formulas() {
                         _ => luma,
                     });
                 }
+            }
+        }
+    }
+}
+
+/// A column of `count` samples that lie `step` pixels apart from `first` on, at place `at`: by a triangle as
+/// wide as the wider of the steps. Samples beyond the ends are the last ones.
+fn weighted(column: &[f64], (first, step): (f64, f64), at: f64, width: f64) -> f64 {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for index in -9..column.len() as i32 + 9 {
+        let weight = (1.0 - (first + f64::from(index) * step - at).abs() / width).max(0.0);
+        let within = index.clamp(0, column.len() as i32 - 1);
+        sum += weight * column[within as usize];
+        weights += weight;
+    }
+    sum / weights
+}
+
+/// Where the first row of chroma lies by its location, in pixels.
+fn first_row(colour: Colour, log2: u32) -> f64 {
+    let centre = f64::from((1 << log2) - 1) / 2.0;
+    match colour.chroma_location {
+        3 | 4 => 0.0,
+        5 | 6 => 2.0 * centre,
+        _ => centre,
+    }
+}
+
+/// Every row of chroma of an interlaced picture is made of rows of its own field.
+#[test]
+fn chroma_of_interlaced_pictures_stays_in_its_field() {
+    let names = [
+        "yuv420p",
+        "nv12",
+        "yuv420p10le",
+        "yuv422p",
+        "yuv422p10le",
+        "yuv444p",
+        "yuv410p",
+        "rgb24",
+    ];
+    let formats = names.map(|name| PixelFormat::from_name(name).unwrap());
+    let heights = [1, 2, 3, 5, 6, 7, 12, 17];
+    let orders = [
+        FieldOrder::Progressive,
+        FieldOrder::TopFirst,
+        FieldOrder::BottomFirst,
+    ];
+    let cases = (0..formats.len() * formats.len() * heights.len() * 3).map(|case| {
+        let pair = case / (heights.len() * 3);
+        let (from, to) = (formats[pair / formats.len()], formats[pair % formats.len()]);
+        (
+            from,
+            to,
+            heights[case / 3 % heights.len()],
+            orders[case % 3],
+            case,
+        )
+    });
+    for (from, to, height, order, case) in cases {
+        let colour = Colour {
+            matrix: 1,
+            chroma_location: (case % 7) as u8,
+            ..Colour::default()
+        };
+        let layout = Layout::new(from, 8, height, 1).unwrap();
+        let mut before = Frame::new(layout, unpooled(&layout).unwrap()).unwrap();
+        before.metadata.field_order = order;
+        let most = u64::from(from.max_value());
+        for (channel, place) in Component::all(from) {
+            for y in 0..layout.planes()[place.plane].height {
+                // Without colours that RGB does not have.
+                let noise = (y as u64 * 7919 + place.at as u64 * 31 + place.plane as u64 * 97) % 101;
+                let level = match channel.is_chroma() {
+                    true => most / 2 + noise * most / 1000,
+                    false => most / 3 + noise * most / 1000,
+                };
+                place.write(&[level as u16; 8], &mut before, y);
+            }
+        }
+        let mut converter = Converter::new((from, colour), to, 8, height).unwrap();
+        let after = converter.convert(&before).unwrap();
+        let written = after.metadata.colour;
+        let (above, below) = (from.chroma_subsampling().1, to.chroma_subsampling().1);
+        for (channel, target) in Component::all(to) {
+            let rows = after.layout().planes()[target.plane].height;
+            for y in 0..rows {
+                let known = |wanted: Channel| {
+                    let place = Component::of(from, wanted)?;
+                    let (black, span) = levels(from, colour, wanted);
+                    let of = if wanted.is_chroma() { above } else { 0 };
+                    let to = if channel.is_chroma() { below } else { 0 };
+                    let column: Vec<f64> = (0..layout.planes()[place.plane].height)
+                        .map(|y| (f64::from(before.sample(place.plane, 0, y, place.at)) - black) / span)
+                        .collect();
+                    if of == to {
+                        return Some(column[y]);
+                    }
+                    let (step, new_step) = (f64::from(1 << of), f64::from(1 << to));
+                    let first = if of > 0 { first_row(colour, of) } else { 0.0 };
+                    let at = y as f64 * new_step + if to > 0 { first_row(written, to) } else { 0.0 };
+                    let width = step.max(new_step);
+                    if order == FieldOrder::Progressive || column.len().min(rows) < 2 {
+                        return Some(weighted(&column, (first, step), at, width));
+                    }
+                    let field: Vec<f64> = column.iter().skip(y % 2).step_by(2).copied().collect();
+                    let first = first + (y % 2) as f64 * step;
+                    Some(weighted(&field, (first, 2.0 * step), at, 2.0 * width))
+                };
+                let (black, span) = levels(to, written, channel);
+                let ideal = (black + expected(channel, 1, &known) * span).clamp(0.0, to.max_value().into());
+                let found = f64::from(after.sample(target.plane, 0, y, target.at));
+                assert!(
+                    (found - ideal).abs() <= 0.501,
+                    "{from} to {to}, {height} rows, {order:?}, {colour:?}: {channel:?} of {y} is {found}, \
+                     not {ideal:.2}"
+                );
             }
         }
     }

@@ -21,7 +21,8 @@ use crate::frame::{Image, ImageMut};
 /// floating-point numbers, or if the matrix is not known.
 pub fn to_rgb(image: &Image<'_>, rgb: &mut ImageMut<'_>) -> Result<(), EngineError> {
     let layout = image.layout();
-    let integers = RgbIntegers::new(layout.format(), &image.colour(), layout.height())?;
+    let facts = (&image.colour(), image.field_order());
+    let integers = RgbIntegers::new(layout.format(), facts, layout.height())?;
     let (found, size) = (rgb.layout(), (layout.width(), layout.height()));
     if found.format() != integers.result || (found.width(), found.height()) != size {
         return Err(EngineError::Unfit(format!(
@@ -122,8 +123,8 @@ impl Plain for Rows<'_, '_> {
                 *to = f64::from(luma);
             }
             if integers.count == 3 {
-                let (above, below, down) = between(y, origin.1, log2.1, chroma.height);
-                let (down, whole) = (down as i32, 2 << log2.1);
+                let (above, below, down) = integers.rows_between(y, chroma.height);
+                let (down, whole) = (down as i32, 1 << integers.row_bits());
                 for (k, component) in components.iter_mut().enumerate().skip(1) {
                     let inside = &mut mixed[1..=chroma.width];
                     load(image, integers, (k, above), inside);

@@ -17,7 +17,7 @@ use crate::engine::cuda::driver::pictures::card_frame::Blocks;
 use crate::engine::cuda::driver::stream::Stream;
 use crate::engine::cuda::launch::parameters;
 use crate::engine::rgb::{FACTOR_BITS, RgbIntegers};
-use crate::frame::{Colour, Layout, PixelFormat};
+use crate::frame::{Colour, FieldOrder, Layout, PixelFormat};
 use std::sync::Arc;
 
 /// Threads of a block.
@@ -32,6 +32,7 @@ fn recipe(format: PixelFormat, integers: &RgbIntegers) -> Recipe {
             ("COMPONENTS", integers.count as i64),
             ("LOG2_X", i64::from(integers.log2.0)),
             ("LOG2_Y", i64::from(integers.log2.1)),
+            ("FIELDS", i64::from(integers.has_fields)),
             ("FACTOR_BITS", i64::from(FACTOR_BITS)),
             ("BLOCK_W", i64::from(BLOCK.0)),
             ("BLOCK_H", i64::from(BLOCK.1)),
@@ -39,9 +40,9 @@ fn recipe(format: PixelFormat, integers: &RgbIntegers) -> Recipe {
     }
 }
 
-/// The kernel that converts frames of `format` to RGB; an error if there is none.
-pub fn rgb_recipe(format: PixelFormat) -> Result<Recipe, EngineError> {
-    RgbIntegers::new(format, &Colour::default(), 1).map(|integers| recipe(format, &integers))
+/// The kernel that converts frames of `format` and of this order of fields to RGB; an error if there is none.
+pub fn rgb_recipe(format: PixelFormat, field_order: FieldOrder) -> Result<Recipe, EngineError> {
+    RgbIntegers::new(format, (&Colour::default(), field_order), 1).map(|integers| recipe(format, &integers))
 }
 
 /// Converts frames on one card to RGB, one after another, of any sizes and formats.
@@ -83,7 +84,7 @@ impl CardRgb {
         &mut self,
         memory: &CardMemory,
         layout: &Layout,
-        colour: &Colour,
+        facts: (&Colour, FieldOrder),
     ) -> Result<(Layout, CardMemory), EngineError> {
         let (format, width, height) = (layout.format(), layout.width(), layout.height());
         let failed = |reason: String| EngineError::Device {
@@ -105,7 +106,7 @@ impl CardRgb {
             layout: *layout,
         }
         .check()?;
-        let integers = RgbIntegers::new(format, colour, height)?;
+        let integers = RgbIntegers::new(format, facts, height)?;
         let result = Layout::new(integers.result, width, height, 1)?;
         self.device.bind()?;
         let wanted = recipe(format, &integers);
