@@ -77,7 +77,7 @@ impl VideoSink {
             passthrough.begin_on_ticks(&self.output.muxer);
         }
         let step = frame.metadata.duration.unwrap_or_else(|| self.ticks_of_a_frame());
-        let mut pacing = Pacing::new(self.info.time_base, base, pause, step);
+        let mut pacing = Pacing::new(self.info.time_base, base, pause, step).at_rate(self.ticks_of_a_frame());
         pacing.suit(&self.output.muxer, stream);
         let choice = &staged.choice;
         let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);

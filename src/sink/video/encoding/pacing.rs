@@ -27,6 +27,8 @@ pub(in crate::sink::video) struct Pacing {
     pause: f64,
     /// How long a frame lasts that does not say, in the source's ticks.
     step: i64,
+    /// How long one does at the frame rate, if that is shorter: the first may be shown for longer.
+    usual: i64,
     /// Ticks from one frame to the next at least.
     least: i64,
     first: Option<i64>,
@@ -69,6 +71,7 @@ impl Pacing {
             base,
             pause,
             step: step.max(1),
+            usual: step.max(1),
             least: 1,
             first: None,
             first_pts: None,
@@ -83,6 +86,14 @@ impl Pacing {
             rounded_by: 0.0,
             clock: None,
             shared: 0,
+        }
+    }
+
+    /// The same for frames of which most last `step` ticks of the source's.
+    pub(in crate::sink::video) fn at_rate(self, step: i64) -> Pacing {
+        Pacing {
+            usual: self.usual.min(step.max(1)),
+            ..self
         }
     }
 
@@ -184,7 +195,7 @@ impl Pacing {
 
     /// True if the encoder's ticks are as long as frames.
     fn counts_frames(&self) -> bool {
-        rescale(self.step, self.from, self.base) <= 1
+        rescale(self.usual, self.from, self.base) <= 1
     }
 
     /// Brings an encoder's packet into ticks of the container's, `tick` seconds each. Where the encoder
@@ -333,6 +344,16 @@ mod tests {
         assert!(
             moved[0].starts_with("1 frame is shown up to 0.007 s earlier or later, because avi"),
             "{moved:?}"
+        );
+        // The first frame is shown for three fields, and others for two, as fields are repeated for television.
+        let mut pacing = Pacing::new(base(600), base(30), 0.0, 30).at_rate(20);
+        for time in [0, 30, 50, 80, 100] {
+            pacing.place(Some(time), None);
+        }
+        assert!(
+            pacing.sentences("x", "ts")[0].starts_with("2 frames are shown up to 0.017 s earlier or later"),
+            "{:?}",
+            pacing.sentences("x", "ts")
         );
         // Milliseconds of a regular clock are brought to its own ticks.
         assert!(said(30, 33, &[0, 33, 67, 100, 133]).is_empty());
