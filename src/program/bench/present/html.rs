@@ -289,8 +289,16 @@ impl Sweep {
     /// The fastest cell of each work and scope.
     fn best(&self, page: &mut Document) {
         let mut best: Vec<(String, &Cell)> = Vec::new();
+        let scope = self.cells.first().map(|cell| cell.scope);
+        let scope = scope.filter(|&scope| self.cells.iter().all(|cell| cell.scope == scope));
         for cell in self.cells.iter().filter(|cell| cell.engine != "reference") {
-            let work = format!("{}, {}", work(cell), scope_words(cell.scope));
+            let mut work = format!("{}, {}x{} {}", cell.filter, cell.width, cell.height, cell.format);
+            if cell.border != "replicate" {
+                work.push_str(&format!(", border {}", cell.border));
+            }
+            if scope.is_none() {
+                work.push_str(&format!(", {}", scope_words(cell.scope)));
+            }
             match best.iter_mut().find(|(known, _)| *known == work) {
                 Some((_, kept)) if kept.milliseconds.median <= cell.milliseconds.median => {}
                 Some((_, kept)) => *kept = cell,
@@ -301,6 +309,9 @@ impl Sweep {
             return;
         }
         page.heading("The fastest of each");
+        if let Some(scope) = scope {
+            page.paragraph("note", &format!("All of them: {}.", scope_words(scope)));
+        }
         let rows: Vec<Vec<String>> = best
             .into_iter()
             .map(|(work, cell)| {

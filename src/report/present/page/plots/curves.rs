@@ -167,10 +167,14 @@ impl Curves<'_> {
                     (low.min(v), high.max(v))
                 })
         };
-        let (across, up) = (span(|p| p.0), span(|p| p.1));
-        if !(across.0.is_finite() && up.0.is_finite()) {
+        let (across, medians) = (span(|p| p.0), span(|p| p.1));
+        if !(across.0.is_finite() && medians.0.is_finite()) {
             return Ok(());
         }
+        let spreads = self.curves.iter().flat_map(|curve| &curve.spreads);
+        let up = spreads.fold(medians, |(low, high), &(least, most)| {
+            (low.min(least), high.max(most))
+        });
         document.figure(self.id, self.title, self.caption, &legend, |width| {
             svg(width, width.pick(380, 320), |area, tooltips| {
                 let [(x_title, x_scale), (y_title, y_scale)] = &self.axes;
@@ -200,7 +204,7 @@ impl Curves<'_> {
                         CurveKind::Points => {}
                     }
                     for (point, &(least, most)) in at.iter().zip(&curve.spreads) {
-                        let ends = [least, most].map(|v| (point.0, y_scale.at(v).clamp(y.ends.0, y.ends.1)));
+                        let ends = [least, most].map(|v| (point.0, y_scale.at(v)));
                         chart.draw_series([PathElement::new(ends.to_vec(), ink.stroke_width(1))])?;
                     }
                     if curve.kind != CurveKind::Limit {
@@ -229,4 +233,61 @@ fn dashes(from: (f64, f64), to: (f64, f64), pieces: u32) -> impl Iterator<Item =
         (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share)
     };
     (0..pieces).step_by(2).map(move |n| vec![at(n), at(n + 1)])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// The ends of lines of two points of this colour, in pixels down.
+    fn lines(page: &str, ink: &str) -> Vec<(f64, f64)> {
+        let of_line = |line: &str| {
+            let points = line.strip_prefix("<polyline ")?.split_once("points=\"")?.1;
+            let downs: Vec<f64> = points
+                .split(['"', ' '])
+                .filter_map(|point| point.split_once(',')?.1.parse().ok())
+                .collect();
+            match downs[..] {
+                [a, b] if line.contains(ink) && line.contains("stroke-width=\"1\"") => Some((a, b)),
+                _ => None,
+            }
+        };
+        page.lines().filter_map(of_line).collect()
+    }
+
+    #[test]
+    fn bars_are_drawn_to_their_ends() {
+        let style = SeriesStyle::nth(0);
+        let mut page = Document::new("bars");
+        Curves {
+            id: "bars",
+            title: "bars",
+            caption: "",
+            axes: [
+                ("width", Scale::LinearAt(vec![3.0, 7.0])),
+                ("ms", Scale::Logarithmic),
+            ],
+            curves: &[Curve {
+                name: "cpu".to_owned(),
+                style,
+                kind: CurveKind::Points,
+                points: vec![(3.0, 1.0), (7.0, 2.0)],
+                spreads: vec![(0.25, 16.0), (2.0, 4.0)],
+            }],
+        }
+        .draw(&mut page)
+        .unwrap();
+        let page = page.finish();
+        let ink = Ink::Series(style.colour).colour();
+        let bars = lines(&page, &format!("#{:02X}{:02X}{:02X}", ink.0, ink.1, ink.2));
+        // Both bars, in the wide drawing and in the narrow one.
+        assert_eq!(bars.len(), 4, "{bars:?}");
+        for pair in bars.chunks(2) {
+            // Six times a factor of two beside one, to a pixel at either end.
+            let (long, short) = (pair[0].0 - pair[0].1, pair[1].0 - pair[1].1);
+            assert!((long - 6.0 * short).abs() <= 7.0, "{pair:?}");
+        }
+    }
 }
