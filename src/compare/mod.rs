@@ -8,7 +8,8 @@
 //!
 //! A component is compared where both frames have it in the same size and depth, whatever else lies beside
 //! it in memory: red of rgb24 with red of gbrp, luma of yuv420p with luma of yuv444p. PSNR and SSIM are
-//! those of FFmpeg's filters of these names. docs/schemas.md states every field of the JSON.
+//! those of FFmpeg's filters of these names, SSIM by its C code. docs/schemas.md states every field of the
+//! JSON.
 
 mod component;
 mod difference;

@@ -1,5 +1,5 @@
-//! Structural similarity, as FFmpeg's `ssim` filter computes it: sums of integers over windows of 8x8 samples
-//! at steps of 4, without weights.
+//! Structural similarity, as the C code of FFmpeg's `ssim` filter computes it, whose vector code gives other
+//! numbers for some widths: sums of integers over windows of 8x8 samples at steps of 4, without weights.
 //!
 //! ```text
 //!      4   4   4   3        A plane is cut into blocks of 4x4, and each square of 2x2 blocks is a window.
