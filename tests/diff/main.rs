@@ -578,6 +578,13 @@ fn what_cannot_be_compared_has_an_exit_code_of_its_own() {
     refused(&[clip, clip, "--fps", "25"], "--fps");
     refused(&[clip, clip, "--stream", "0"], "--stream");
     refused(&[clip, clip, "--output", "-"], "standard output");
+    let (video, floats) = (folder.name("heat.mkv"), folder.name("heat%d.exr"));
+    let format = ["--pixel-format", "rgbf32"];
+    refused(
+        &[&[clip, clip, "--output", &video][..], &format].concat(),
+        "holds no such samples",
+    );
+    said(0, &[&[clip, clip, "--output", &floats][..], &format].concat());
     refused(
         &[clip, clip, "--output", "null:", "--encoder", "ffv1"],
         "--encoder",

@@ -94,6 +94,16 @@ impl DiffArguments {
             };
         };
         output.check(&self.encoding)?;
+        if let Some(floats) = self
+            .encoding
+            .floats()
+            .filter(|&floats| !output.holds_floats(floats))
+        {
+            return Err(Failure::Usage(format!(
+                "--pixel-format {floats}: {output} holds no such samples, and differences are not filtered \
+                 in them; leave it out, or name a file that holds them, such as heat.exr"
+            )));
+        }
         if output.leads_to_stdout() {
             return Err(Failure::Usage(
                 "standard output is for what was found; choose another output, such as heat.png".to_owned(),

@@ -199,6 +199,18 @@ impl Output {
         }
     }
 
+    /// True if it holds floating-point samples of this format without a conversion, as far as its name says.
+    pub(crate) fn holds_floats(&self, format: PixelFormat) -> bool {
+        match self {
+            Output::Raw(_) => true,
+            Output::Images(path) => {
+                let kind = sink::images::kind_for(path, &ImageOptions::default());
+                path.is_dir() || sink::images::accepts(kind, format)
+            }
+            Output::Null | Output::Video(_) | Output::Y4m(_) => false,
+        }
+    }
+
     /// True for a directory, a pattern or an image file.
     pub(crate) fn is_images(&self) -> bool {
         matches!(self, Output::Images(_))
