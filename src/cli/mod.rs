@@ -12,6 +12,7 @@ mod show;
 
 use clap::Parser;
 use commands::Command;
+use foreign::level_taken_for_name;
 pub(crate) use foreign::parse;
 pub(crate) use process::interrupt::outlive_size_limit;
 pub(crate) use process::log;

@@ -101,8 +101,8 @@ fn words_of_other_programs_are_understood() {
         (["-c:v", "libx264"], "write --encoder"),
         (["-framerate", "24"], "write --fps"),
         (["-framerate=24", "-q"], "write --fps"),
-        (["-frames:v", "100"], "write --frames"),
-        (["-vframes", "100"], "write --frames"),
+        (["-frames:v", "100"], "write --duration with an f"),
+        (["-vframes", "100"], "write --duration with an f"),
         (["-filter:v", "hue"], "write --filter"),
         (["-filter_complex", "[0]hue"], "write --filter"),
         (["-f", "matroska"], "write --format matroska"),
@@ -112,6 +112,26 @@ fn words_of_other_programs_are_understood() {
             "so that -field_order ends in --filter ield_order",
         ),
         (["--output", "x.mp4"], "the output is the last name"),
+        (["-hwaccel", "cuda"], "write --decoder nvdec"),
+        (["-hwaccel_device", "0"], "write --device"),
+        (["-movflags", "faststart"], "--encoder-option movflags="),
+        (["-g", "25"], "--encoder-option g=25"),
+        (["-c", "copy"], "write --encoder for the picture"),
+        (["-overwrite", "-q"], "write --overwrite"),
+        (["--ss", "5"], "write --start"),
+        (["--to", "5"], "write --end"),
+        (["--from", "5"], "write --start"),
+        (["--an", "-q"], "write --no-audio"),
+        (["--resume", "-q"], "write --skip-existing"),
+        (["--audio", "aac"], "--audio-encoder to encode it"),
+        (["--rate", "25"], "write --fps"),
+        (["--crop=8x8", "-q"], "frames keep their size"),
+        (["--sigma", "2"], "gaussian:sigma=2"),
+        (["--force", "-q"], "write --overwrite"),
+        (["--gpu", "-q"], "write --engine cuda"),
+        (["--roi", "8x8"], "write --region"),
+        (["--qiuet", "-q"], "a similar argument exists: '--quiet'"),
+        (["-v", "error"], "-v takes no level"),
     ] {
         let said = filter(2, &[&[CLIP, "null:"][..], &words].concat());
         assert!(said.contains(hint), "{words:?}: {said}");
@@ -132,6 +152,88 @@ fn words_of_other_programs_are_understood() {
         let said = filter(0, &[CLIP, &out, "-y", "--encoder", encoder]);
         assert!(said.contains("libx264"), "{said}");
     }
+}
+
+/// Words of which a letter asks for the help or the version, unknown ones, and ones that another command has.
+#[test]
+fn words_of_other_programs_are_named_as_they_are_typed() {
+    for (command, words, name, tip) in [
+        (
+            "filter",
+            &["-hls_time", "5"][..],
+            "-hls_time",
+            Some("--help shows"),
+        ),
+        (
+            "filter",
+            &["-movflags=faststart"],
+            "-movflags",
+            Some("write --encoder-option"),
+        ),
+        ("filter", &["-metadata", "a=b"], "-metadata", None),
+        ("filter", &["-map_metadata", "-1"], "-map_metadata", None),
+        ("filter", &["-qb:a", "128k"], "-qb:a", None),
+        ("filter", &["-s", "64x48"], "-s", None),
+        ("filter", &["--bogus"], "--bogus", None),
+        ("plan", &["-hwaccel", "cuda"], "-hwaccel", Some("leave it out")),
+        ("diff", &["-hwaccel", "cuda"], "-hwaccel", Some("leave it out")),
+        ("diff", &["-hide_banner"], "-hide_banner", Some("leave it out")),
+        (
+            "diff",
+            &["-lavfi", "ssim"],
+            "-lavfi",
+            Some("are printed by themselves"),
+        ),
+        (
+            "diff",
+            &["-threads", "2"],
+            "-threads",
+            Some("write --decoder-threads or --encoder"),
+        ),
+        ("diff", &["-i"], "-i", Some("names stand without it")),
+        ("preview", &["-ss", "5"], "-ss", Some("preview in.mp4 0:05")),
+        ("preview", &["-t", "5"], "-t", None),
+        ("preview", &["-threads", "2"], "-threads", Some("write --threads")),
+        ("join", &["-ss", "5"], "-ss", None),
+    ] {
+        let names: &[&str] = match command {
+            "filter" => &[CLIP, "null:", "--filter", "soft"],
+            "diff" => &[CLIP, CLIP],
+            "join" => &["job"],
+            _ => &[CLIP],
+        };
+        let before = [&words[..1], &[command], names].concat();
+        let behind = [&[command], names, words].concat();
+        for (place, arguments) in [(0, before), (1, behind)] {
+            let output = framepipe(&arguments);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+            // Before the command its own options are unknown, too, and -q is none of the program.
+            if place == 1 || name.starts_with("-h") {
+                let sentence = format!("unexpected argument '{name}' found");
+                assert!(said.contains(&sentence), "{arguments:?}: {said}");
+            }
+            if place == 1 {
+                match tip {
+                    Some(tip) => assert!(said.contains(tip), "{arguments:?}: {said}"),
+                    None => assert!(!said.contains("tip:"), "{arguments:?}: {said}"),
+                }
+            }
+        }
+    }
+    let output = framepipe(&["-Vsync", "0", "filter"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+    // What asks for the help or the version gets it.
+    for words in [
+        &["filter", "-qh"][..],
+        &["-hv"],
+        &["-V"],
+        &["filter", "--help", "-hwaccel"],
+    ] {
+        stdout(words);
+    }
+    let said = text(&framepipe(&["diff", "-v", "error", CLIP, CLIP]).stderr);
+    assert!(said.contains("-v takes no level"), "{said}");
 }
 
 #[test]

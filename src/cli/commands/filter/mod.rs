@@ -21,6 +21,7 @@ mod trial;
 
 use super::Failure;
 use crate::cli::endpoint::{Output, PIPE};
+use crate::cli::level_taken_for_name;
 use crate::cli::options::comparison::ComparisonArguments;
 use crate::cli::options::decoding::DecodingArguments;
 use crate::cli::options::encoding::EncodingArguments;
@@ -290,7 +291,9 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
     } else {
         Alone::AsOne
     };
-    match inputs::gather(inputs, output, alone, arguments.reading.untrusted)? {
+    let gathered = inputs::gather(inputs, output, alone, arguments.reading.untrusted);
+    let gathered = gathered.map_err(|failure| level_taken_for_name().map_or(failure, Failure::Usage));
+    match gathered? {
         Gathered::One(input) => {
             let output = Output::from_argument(output.clone()).map_err(|e| Failure::usage(&e))?;
             run::run(&arguments, input, output)
