@@ -610,6 +610,7 @@ fn shells_complete_the_values_too() {
         for word in forms {
             assert!(script.contains(word), "{shell} {word}");
         }
+        assert!(script.contains("die-with-parent") && !script.contains("keep-warnings"));
     }
     // The words are offers and no limits, and the help is not full of them.
     filter(
