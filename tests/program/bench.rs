@@ -1,6 +1,6 @@
 //! `framepipe bench` from the outside, on the CPU: every subcommand, its files, and what it refuses. No time
 //! is judged.
-use crate::common::{framepipe, text};
+use crate::common::{ffmpeg, framepipe, text};
 use framepipe::program::bench::CSV_COLUMNS;
 use serde_json::Value;
 use std::fs;
@@ -192,6 +192,37 @@ fn a_pipeline_runs_for_its_time_and_writes_what_it_filtered() {
     let bytes = fs::metadata(&out).unwrap().len() as usize;
     let header = bytes - all as usize * frame;
     assert!(header > 10 && header < 200, "{bytes} bytes, {all} frames");
+}
+
+#[test]
+fn a_pipeline_filters_in_the_floats_that_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (measured, filtered, json) = (path("measured.mkv"), path("filtered.mkv"), path("steady.json"));
+    let clip = "synthetic:64x48:yuv420p:25:8";
+    let floats = [
+        "--pixel-format",
+        "rgbf32",
+        "--encoder",
+        "ffv1",
+        "--filter",
+        "sobel",
+        "--engine",
+        "cpu",
+    ];
+    let own = ["--warm-up", "0", "--explain", "--json", &json];
+    let run = run(0, &[&["pipeline", clip, &measured][..], &own, &floats].concat());
+    assert!(text(&run.stderr).contains("cpu: "), "{}", text(&run.stderr));
+    let done = framepipe(&[&["filter", clip, &filtered][..], &floats].concat());
+    assert!({ done }.output().unwrap().status.success());
+    let frames = |path: &str| text(&ffmpeg(&["-i", path, "-f", "framemd5", "-"]));
+    assert_eq!(frames(&measured), frames(&filtered));
+    let json: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    let task = &json["report"]["task"];
+    let input = task["input"].as_str().unwrap();
+    assert!(input.ends_with("brought from yuv420p to rgbf32le"), "{task}");
+    let output = task["output"].as_str().unwrap();
+    assert!(output.contains("converted from rgbf32le to rgb48le"), "{task}");
 }
 
 #[test]

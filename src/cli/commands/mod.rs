@@ -73,6 +73,9 @@ impl Command {
         match self {
             Command::Filter(arguments) => arguments.explains(),
             Command::Preview(arguments) => arguments.explains(),
+            Command::Part(arguments) => arguments.explains(),
+            Command::Check(arguments) => arguments.explains(),
+            Command::Bench { command } => command.explains(),
             _ => false,
         }
     }

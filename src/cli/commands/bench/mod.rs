@@ -52,6 +52,13 @@ pub(crate) struct Common {
     overwrite: bool,
 }
 
+impl BenchCommand {
+    /// True if the engine's choices are shown.
+    pub(crate) fn explains(&self) -> bool {
+        matches!(self, BenchCommand::Pipeline(arguments) if arguments.explains())
+    }
+}
+
 /// Measures, and prints what was found.
 pub(crate) fn run(command: BenchCommand) -> Result<(), Failure> {
     match command {

@@ -97,6 +97,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl PipelineArguments {
+    /// True if the engine's choices are shown.
+    pub(super) fn explains(&self) -> bool {
+        self.engine.explain
+    }
+
     fn plan(&self) -> Result<SteadyPlan, Failure> {
         let usual = Duration::from_secs(if self.quick { 1 } else { 10 });
         let time = self.seconds.unwrap_or(usual);
@@ -160,7 +165,11 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         threads: arguments.decoder_threads.map(NonZeroUsize::get),
         ..VideoSourceOptions::default()
     };
-    let opened = arguments.input.open(rate, &reading, &FileChoice::default())?;
+    let choice = FileChoice {
+        floats: arguments.encoding.floats(),
+        ..FileChoice::default()
+    };
+    let opened = arguments.input.open(rate, &reading, &choice)?;
     let info = opened.source.info().clone();
     let inputs = [(&arguments.input, opened.files.as_ref())];
     check_files(&inputs, &arguments.output, None)?;

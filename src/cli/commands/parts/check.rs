@@ -25,6 +25,13 @@ pub(crate) struct CheckArguments {
     engine: EngineArguments,
 }
 
+impl CheckArguments {
+    /// True if the engine's choices are shown.
+    pub(crate) fn explains(&self) -> bool {
+        self.engine.explain
+    }
+}
+
 /// Makes parts again and compares.
 pub(crate) fn run(wanted: &CheckArguments) -> Result<(), Failure> {
     let (job, plan) = open(&wanted.job)?;

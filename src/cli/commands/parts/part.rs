@@ -33,7 +33,7 @@ pub(crate) struct PartArguments {
     #[arg(value_name = "PART")]
     numbers: Numbers,
     #[command(flatten)]
-    pub(super) engine: EngineArguments,
+    engine: EngineArguments,
     /// End at once when the process that started this one does, so that no orphan keeps a card.
     #[arg(long)]
     die_with_parent: bool,
@@ -49,6 +49,13 @@ pub(crate) struct PartArguments {
     /// Say nothing but warnings and errors.
     #[arg(short, long)]
     quiet: bool,
+}
+
+impl PartArguments {
+    /// True if the engine's choices are shown.
+    pub(crate) fn explains(&self) -> bool {
+        self.engine.explain
+    }
 }
 
 /// Makes the parts.
