@@ -57,7 +57,7 @@ impl Arguments {
 
     /// Runs the subcommand.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        self.command.run(self.verbose > 0)
+        self.command.run(self.verbose)
     }
 }
 

@@ -340,6 +340,28 @@ fn frames_with_numbers_are_cut_anywhere() {
 }
 
 #[test]
+fn the_plan_says_what_is_assumed_and_workers_log_as_much_as_their_driver() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = frames(folder.path(), 8);
+    let name = |name: &str| text(&folder.path().join(name)).to_owned();
+    let plan = |job: &str, options: &[&str]| {
+        let (output, job) = (name(&format!("{job}.mkv")), name(job));
+        let rest = ["-f", "soft", "--encoder", "ffv1", "--parts", "2"];
+        done(&[&["plan", text(&input), &output, &job][..], options, &rest].concat())
+    };
+    let assumed = "no --fps: 25 frames/s are assumed";
+    assert_eq!(plan("quiet", &[]).matches(assumed).count(), 1);
+    assert_eq!(done(&["run", "-q", &name("quiet")]), "");
+    assert_eq!(plan("loud", &["-q"]), "");
+    assert!(!plan("verbose", &["-v"]).contains("none: "));
+    let said = done(&["run", "-v", &name("loud")]);
+    assert!(said.contains(" INFO ") && !said.contains(assumed), "{said}");
+    assert!(!said.contains("none: "), "{said}");
+    done(&["part", "-q", &name("verbose"), "0-1"]);
+    assert!(!done(&["join", &name("verbose")]).contains(assumed));
+}
+
+#[test]
 fn what_is_one_piece_is_one_part() {
     let folder = tempfile::tempdir().unwrap();
     let frames = frames(folder.path(), 9);

@@ -80,8 +80,9 @@ impl Command {
         }
     }
 
-    /// Runs the subcommand.
-    pub(super) fn run(self, is_verbose: bool) -> Result<(), Failure> {
+    /// Runs the subcommand; `verbosity` is how often `-v` was given.
+    pub(super) fn run(self, verbosity: u8) -> Result<(), Failure> {
+        let is_verbose = verbosity > 0;
         match self {
             Command::Filter(arguments) => filter::run(*arguments, is_verbose),
             Command::Preview(arguments) => preview::run(*arguments),
@@ -91,7 +92,7 @@ impl Command {
             Command::Join(arguments) => parts::join::run(&arguments),
             Command::Status(arguments) => parts::status::run(&arguments),
             Command::Check(arguments) => parts::check::run(&arguments),
-            Command::Run(arguments) => parts::run::run(&arguments),
+            Command::Run(arguments) => parts::run::run(&arguments, verbosity),
             Command::Masks { filter: None } => {
                 interrupt::end_at_once()?;
                 to_stdout(|out| Ok(masks::list(columns(), out)?))

@@ -94,6 +94,11 @@ pub(in crate::cli) fn parse(words: impl Iterator<Item = OsString>) -> Result<Fil
 }
 
 impl FilterArguments {
+    /// Has the run say nothing but warnings and errors, or more.
+    pub(in crate::cli) fn keep_quiet(&mut self, quiet: bool) {
+        self.quiet = u8::from(quiet);
+    }
+
     /// The same for a part, by an engine of this machine's.
     pub(in crate::cli) fn for_piece(mut self, piece: Piece, engine: EngineArguments) -> FilterArguments {
         if self.paths.last().is_some_and(|output| output == "null:") {
@@ -238,21 +243,23 @@ pub(in crate::cli) fn survey(
     })
 }
 
-/// Refuses a video that the parts or their join would refuse once the first frame is there.
+/// Says what there is to say of the input, and refuses a video that the parts or their join would refuse once
+/// the first frame is there.
 fn try_output(arguments: &FilterArguments) -> Result<(), Failure> {
     let mut arguments = arguments.clone();
-    arguments.quiet = 1;
     arguments.encoding.is_trial = true;
     arguments.engine.engine = EngineName::None;
     let single = arguments.single()?;
     if let Output::Video(_) = &single.output {
         let budget = MemoryBudget::new(arguments.max_memory);
-        single.plan(single.open(None)?, &EnginePool::default(), &budget, &Stop::new())?;
+        single.plan(opened, &EnginePool::default(), &budget, &Stop::new())?;
     }
     Ok(())
 }
 
+    arguments.engine.is_trial = true;
 /// Refuses anything that a part on another machine could not read or do.
+    let opened = single.open(None)?;
 fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> Result<(), Failure> {
     let refuse = |text: String| Err(Failure::Usage(text));
     if let Some(filter) = single

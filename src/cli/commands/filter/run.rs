@@ -103,7 +103,8 @@ impl Single<'_> {
                 "the input is read from its beginning: a region or a matte goes by the number of a frame",
             );
         }
-        if let (None, Some(assumed)) = (self.arguments.reading.fps, rate) {
+        // Of a job in parts the plan says it.
+        if let (None, Some(assumed), None) = (self.arguments.reading.fps, rate, &self.piece) {
             self.say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
         }
         let info = opened.source.info().clone();

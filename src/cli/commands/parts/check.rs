@@ -45,7 +45,8 @@ pub(crate) fn run(wanted: &CheckArguments) -> Result<(), Failure> {
         let PartState::Done(record) = job.state(&plan, part).map_err(super::job_failure)? else {
             return Err(Failure::Failed(format!("part {part} is not there")));
         };
-        let made = super::part::filter(&plan, part, Path::new("null:"), &wanted.engine, &shutdown.next())?;
+        let engine = (&wanted.engine, true);
+        let made = super::part::filter(&plan, part, Path::new("null:"), engine, &shutdown.next())?;
         if made.frames.len() != record.frames.len() {
             return Err(Failure::Failed(format!(
                 "part {part} has {}, and its record says {}",

@@ -68,11 +68,14 @@ fn warn(warnings: &[String]) {
     }
 }
 
-/// The plan's job as `framepipe filter` has it, from its input into `output`.
+/// The plan's job as `framepipe filter` has it, from its input into `output`. It is quiet: what there is to
+/// say of the whole job the plan has said.
 fn arguments(plan: &Plan, output: &Path) -> Result<FilterArguments, Failure> {
     let ends = [OsString::from(&plan.input), output.as_os_str().to_owned()];
     let options = plan.options.iter().map(OsString::from);
-    parse(options.chain([OsString::from("--")]).chain(ends))
+    let mut arguments = parse(options.chain([OsString::from("--")]).chain(ends))?;
+    arguments.keep_quiet(true);
+    Ok(arguments)
 }
 
 /// Part numbers as they are written: 3, or 3-7.

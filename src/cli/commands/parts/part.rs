@@ -92,7 +92,7 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
         // A record whose data were changed makes room for the one of the data that are written now.
         let replaces = wanted.again || matches!(state, PartState::Broken(_));
         check_input(&plan)?;
-        let (record, published) = make_one(&job, &plan, part, (&wanted.engine, replaces), &shutdown.next())?;
+        let (record, published) = make_one(&job, &plan, part, (wanted, replaces), &shutdown.next())?;
         if !wanted.keep_warnings {
             let named = |warning| format!("part {part}: {warning}");
             warn(&record.warnings.iter().map(named).collect::<Vec<_>>());
@@ -153,7 +153,7 @@ fn make_one(
     job: &JobFolder,
     plan: &Plan,
     part: usize,
-    (engine, replaces): (&EngineArguments, bool),
+    (wanted, replaces): (&PartArguments, bool),
     stop: &Stop,
 ) -> Result<(Record, Published), Failure> {
     let began = Instant::now();
@@ -167,6 +167,7 @@ fn make_one(
     let output = plan.output.display().to_string();
     // Sentences are about the user's output, not about the temporary file.
     let public = |text: &String| text.replace(&own, &output);
+    let engine = (&wanted.engine, wanted.quiet);
     let made = filter(plan, part, &output_argument(plan, &work), engine, stop);
     let made = made.map_err(|failure| match failure {
         Failure::Failed(text) => Failure::Failed(public(&text)),
@@ -230,15 +231,16 @@ fn output_argument(plan: &Plan, work: &Path) -> PathBuf {
     }
 }
 
-/// Runs the filter over a part into `output`.
+/// Runs the filter over a part into `output`; a quiet one says nothing of its input.
 pub(super) fn filter(
     plan: &Plan,
     part: usize,
     output: &Path,
-    engine: &EngineArguments,
+    (engine, quiet): (&EngineArguments, bool),
     stop: &Stop,
 ) -> Result<Made, Failure> {
-    let arguments = arguments(plan, output)?;
+    let mut arguments = arguments(plan, output)?;
+    arguments.keep_quiet(quiet);
     let planned = plan.parts[part];
     let first_number = plan.first_number.zip(planned.before);
     let piece = Piece {

@@ -209,7 +209,8 @@ fn refuse_one_path_twice(wanted: &PlanArguments) -> Result<(), Failure> {
 fn make(wanted: &PlanArguments, mut options: Vec<String>) -> Result<Plan, Failure> {
     let words = || options.iter().map(OsString::from);
     let ends = || [OsString::from("--"), wanted.input.clone(), wanted.output.clone()];
-    let arguments = parse(words().chain(ends()))?;
+    let mut arguments = parse(words().chain(ends()))?;
+    arguments.keep_quiet(wanted.quiet);
     let found = survey(
         &arguments,
         |rate, frames| wanted.count(rate, frames),

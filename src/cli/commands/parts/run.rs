@@ -68,8 +68,8 @@ pub(crate) struct RunArguments {
     quiet: bool,
 }
 
-/// Makes all parts, and joins them.
-pub(crate) fn run(wanted: &RunArguments) -> Result<(), Failure> {
+/// Makes all parts, and joins them; each part logs as much as `verbosity` says.
+pub(crate) fn run(wanted: &RunArguments, verbosity: u8) -> Result<(), Failure> {
     let (job, plan) = open(&wanted.job)?;
     if !wanted.no_join {
         check_joined(&job, &plan, wanted)?;
@@ -77,18 +77,19 @@ pub(crate) fn run(wanted: &RunArguments) -> Result<(), Failure> {
     let stop = Stop::new();
     interrupt::watch(&stop, true, interrupt::Policy::discarding())?;
     let mut made = Vec::new();
-    let result = make_all(&job, &plan, wanted, &stop, &mut made).and_then(|()| match wanted.no_join {
-        true => Ok(()),
-        false => {
-            let arguments = JoinArguments {
-                job: wanted.job.clone(),
-                keep_parts: wanted.keep_parts,
-                layout: wanted.layout,
-                quiet: wanted.quiet,
-            };
-            join(&arguments, &stop)
-        }
-    });
+    let result =
+        make_all(&job, &plan, (wanted, verbosity), &stop, &mut made).and_then(|()| match wanted.no_join {
+            true => Ok(()),
+            false => {
+                let arguments = JoinArguments {
+                    job: wanted.job.clone(),
+                    keep_parts: wanted.keep_parts,
+                    layout: wanted.layout,
+                    quiet: wanted.quiet,
+                };
+                join(&arguments, &stop)
+            }
+        });
     // A join gives the warnings of all parts.
     if wanted.no_join || result.is_err() {
         warn(&warnings_of(&job, &plan, &made));
@@ -164,7 +165,7 @@ impl Work<'_> {
 fn make_all(
     job: &JobFolder,
     plan: &Plan,
-    wanted: &RunArguments,
+    (wanted, verbosity): (&RunArguments, u8),
     stop: &Stop,
     made: &mut Vec<usize>,
 ) -> Result<(), Failure> {
@@ -181,7 +182,7 @@ fn make_all(
         check_libraries(plan, wanted.allow_mixed)?;
         check_input(plan)?;
     }
-    let places = places(wanted)?;
+    let places = places(wanted, verbosity)?;
     let work = Work {
         root: &wanted.job,
         job,
@@ -220,22 +221,24 @@ fn make_all(
     Err(Failure::Failed(text))
 }
 
-/// The options of the engine in each place.
-fn places(wanted: &RunArguments) -> Result<Vec<Vec<String>>, Failure> {
+/// The options of the processes in each place: of the engine, and those that all have.
+fn places(wanted: &RunArguments, verbosity: u8) -> Result<Vec<Vec<String>>, Failure> {
     let each = wanted.at_once.map_or(1, NonZeroUsize::get);
     let mixed = wanted.allow_mixed.then(|| "--allow-mixed".to_owned());
+    let verbose = std::iter::repeat_n("--verbose".to_owned(), usize::from(verbosity));
+    let common: Vec<String> = mixed.into_iter().chain(verbose).collect();
     let Some(devices) = &wanted.devices else {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let shared = (each > 1).then(|| {
             let threads = format!("--threads={}", cores.div_ceil(each));
             vec!["--engine=cpu".to_owned(), threads]
         });
-        let options: Vec<String> = shared.unwrap_or_default().into_iter().chain(mixed).collect();
+        let options: Vec<String> = shared.unwrap_or_default().into_iter().chain(common).collect();
         return Ok(vec![options; each]);
     };
     let options = devices.numbers()?.into_iter().flat_map(|device| {
         let options = vec!["--engine=cuda".to_owned(), format!("--device={device}")];
-        vec![options.into_iter().chain(mixed.clone()).collect(); each]
+        vec![options.into_iter().chain(common.clone()).collect(); each]
     });
     Ok(options.collect())
 }

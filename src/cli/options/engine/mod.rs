@@ -239,6 +239,9 @@ pub(crate) struct EngineArguments {
     /// Number of inputs that one engine filters, if known; 0 for one.
     #[arg(skip)]
     pub(crate) runs: u64,
+    /// Nothing is said of the engine: it serves a trial of the output.
+    #[arg(skip)]
+    pub(crate) is_trial: bool,
     /// The times of each frame on the card are not needed.
     #[arg(skip)]
     pub(crate) samples_times: bool,
@@ -358,7 +361,9 @@ impl EngineArguments {
         let plan = luma::integer_plan(&chain, info.format, &info.colour)?;
         let may_be_rgb = info.format.model() == ColourModel::Rgb || !info.uniform;
         let engine = luma::around(start(chain, plan.as_ref())?, &planes, may_be_rgb, self.threads())?;
-        tracing::info!(target: EXPLAIN_TARGET, "{}", engine.description());
+        if !self.is_trial {
+            tracing::info!(target: EXPLAIN_TARGET, "{}", engine.description());
+        }
         Ok(engine)
     }
 
