@@ -246,6 +246,40 @@ fn lossy_parts_hold_the_frames_times_and_sound_of_a_single_run() {
 }
 
 #[test]
+fn frames_are_filtered_in_floats_in_parts_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = clip(
+        folder.path(),
+        "in.mp4",
+        &["-c:v", "libx264", "-g", "12", "-t", "1"],
+    );
+    let options = ["-f", "sobel", "--pixel-format", "rgbf32", "--encoder", "ffv1"];
+    let mut job = Job::plan(&input, "out.mkv", &[&options[..], &["--parts", "2"]].concat());
+    assert_eq!(job.parts, 2);
+    let made = said(&job.part(0, &["--engine", "cpu", "--explain"]));
+    assert!(made.contains("cpu: ") && !made.contains("none: "), "{made}");
+    job.make([1]);
+    let checked = done(&[
+        "check",
+        text(&job.folder),
+        "--engine",
+        "cpu",
+        "--explain",
+        "--sample",
+        "1",
+    ]);
+    assert!(checked.contains("cpu: "), "{checked}");
+    job.join();
+    let single = folder.path().join("single.mkv");
+    assert_eq!(job.hashes(), single_run(&input, &single, &options));
+    assert_eq!(pictures(&job.output), pictures(&single));
+    // Levels of the input's own depth would be other pictures.
+    job.output = folder.path().join("levels.mkv");
+    single_run(&input, &job.output, &["-f", "sobel", "--encoder", "ffv1"]);
+    assert_ne!(pictures(&job.output), pictures(&single));
+}
+
+#[test]
 fn irregular_times_that_the_joined_file_cannot_hold_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in.mkv");

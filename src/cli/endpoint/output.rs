@@ -9,7 +9,7 @@ use framepipe::convert::integers_for;
 use framepipe::frame::{ColourModel, PixelFormat};
 use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::images::{ImageOptions, Naming};
-use framepipe::sink::video::Streams;
+use framepipe::sink::video::{Streams, VideoSink};
 use framepipe::sink::{self, AnySink, Rules};
 use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Listing;
@@ -401,6 +401,25 @@ impl Output {
         }
     }
 
+    /// The video alone, for the frames that the sink of `open` gets behind its conversions.
+    pub(crate) fn video_behind_conversions(
+        path: &Path,
+        info: &StreamInfo,
+        encoding: &EncodingArguments,
+        strict: bool,
+    ) -> Result<VideoSink, Failure> {
+        let stream = Stream {
+            info,
+            encoding,
+            strict,
+        };
+        let after = match info.format.is_float() || encoding.floats().is_some() {
+            true => info_after(info, &floats_to(Self::integers(path, &stream)?)),
+            false => info.clone(),
+        };
+        Ok(encoding.video_sink(path, &after, strict)?)
+    }
+
     /// Creates the sink for the source's stream, behind a conversion if it cannot hold the stream's pixel
     /// format.
     fn open_held(
@@ -456,8 +475,8 @@ impl Output {
         still.check(stream.encoding).is_ok().then_some(still)
     }
 
-    /// A video of floating-point frames, or one whose pixel format the user chose to be such.
-    fn float_video_sink(&self, path: &Path, stream: &Stream<'_>) -> Result<AnySink, Failure> {
+    /// What floating-point frames become for a video: the nearest that its encoder takes.
+    fn integers(path: &Path, stream: &Stream<'_>) -> Result<PixelFormat, Failure> {
         let (info, encoding) = (stream.info, stream.encoding);
         // A format without a conversion is refused by the conversion itself.
         let whole = integers_for(info.format).unwrap_or(PixelFormat::RGB48);
@@ -466,12 +485,14 @@ impl Output {
         let floats = asked.nearest_floats(info.format).filter(|_| is_open);
         // It has a temporary file, as the sink that is used will have.
         drop(asked);
-        self.converted(stream, floats_to(floats.unwrap_or(whole)), |after| {
-            Ok(AnySink::Stream(encoding.open_video(
-                path,
-                after,
-                stream.strict,
-            )?))
+        Ok(floats.unwrap_or(whole))
+    }
+
+    /// A video of floating-point frames, or one whose pixel format the user chose to be such.
+    fn float_video_sink(&self, path: &Path, stream: &Stream<'_>) -> Result<AnySink, Failure> {
+        self.converted(stream, floats_to(Self::integers(path, stream)?), |after| {
+            let sink = stream.encoding.open_video(path, after, stream.strict)?;
+            Ok(AnySink::Stream(sink))
         })
     }
 

@@ -103,7 +103,10 @@ impl FilterArguments {
     pub(in crate::cli) fn for_piece(mut self, piece: Piece, engine: EngineArguments) -> FilterArguments {
         if self.paths.last().is_some_and(|output| output == "null:") {
             // The frames count, and nothing encodes them.
-            self.encoding = EncodingArguments::default();
+            self.encoding = EncodingArguments {
+                pixel_format: self.encoding.floats().map(|floats| floats.name().to_owned()),
+                ..EncodingArguments::default()
+            };
         }
         self.encoding.is_part = true;
         self.encoding.overwrite = true;
@@ -143,7 +146,12 @@ impl FilterArguments {
         let opened = single.open(None)?;
         let info = opened.source.info().clone();
         let sink = match &single.output {
-            Output::Video(path) => Some(self.encoding.video_sink(path, &info, self.reading.strict)?),
+            Output::Video(path) => Some(Output::video_behind_conversions(
+                path,
+                &info,
+                &self.encoding,
+                self.reading.strict,
+            )?),
             _ => None,
         };
         Ok((info, sink))
@@ -249,7 +257,9 @@ fn try_output(arguments: &FilterArguments) -> Result<(), Failure> {
     let mut arguments = arguments.clone();
     arguments.encoding.is_trial = true;
     arguments.engine.engine = EngineName::None;
+    arguments.engine.is_trial = true;
     let single = arguments.single()?;
+    let opened = single.open(None)?;
     if let Output::Video(_) = &single.output {
         let budget = MemoryBudget::new(arguments.max_memory);
         single.plan(opened, &EnginePool::default(), &budget, &Stop::new())?;
@@ -257,9 +267,7 @@ fn try_output(arguments: &FilterArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-    arguments.engine.is_trial = true;
 /// Refuses anything that a part on another machine could not read or do.
-    let opened = single.open(None)?;
 fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> Result<(), Failure> {
     let refuse = |text: String| Err(Failure::Usage(text));
     if let Some(filter) = single
@@ -319,10 +327,8 @@ fn output_kind(
 ) -> Result<(OutputKind, Option<String>), Failure> {
     match &single.output {
         Output::Video(path) => {
-            let sink = single
-                .arguments
-                .encoding
-                .video_sink(path, info, single.arguments.reading.strict)?;
+            let (encoding, strict) = (&single.arguments.encoding, single.arguments.reading.strict);
+            let sink = Output::video_behind_conversions(path, info, encoding, strict)?;
             let kind = match sink.is_joinable() {
                 true => OutputKind::Video,
                 false => OutputKind::File,
