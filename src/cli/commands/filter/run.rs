@@ -104,7 +104,7 @@ impl Single<'_> {
             );
         }
         // Of a job in parts the plan says it.
-        if let (None, Some(assumed), None) = (self.arguments.reading.fps, rate, &self.piece) {
+        if let (None, Some(assumed), None) = (self.arguments.reading.fps, rate, &self.arguments.piece) {
             self.say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
         }
         let info = opened.source.info().clone();
