@@ -315,8 +315,14 @@ impl Page {
         let alpha = self.presumes_alpha.then_some(
             "the sample behind the colours, whose kind the file does not state, is taken for alpha",
         );
-        let both: Vec<&str> = inks.into_iter().chain(alpha).collect();
-        (!both.is_empty()).then(|| both.join("; "))
+        // Indices of a palette are no samples, and black and white are all that there is of 1 bit.
+        let is_scaled =
+            !matches!(self.bits, 1 | 8 | 16) && !self.float && !matches!(self.model, Model::Palette(_));
+        let to = if self.deep() { 16 } else { 8 };
+        let bits = is_scaled.then(|| format!("samples of {} bits are scaled to {to}", self.bits));
+        let words = inks.into_iter().chain(alpha).map(str::to_owned);
+        let all: Vec<String> = words.chain(bits).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 
     /// The ICC profile of the samples given out.
@@ -368,7 +374,7 @@ fn depth(input: &mut Input, directory: &[Entry], samples: usize) -> Result<(usiz
 mod tests {
     use super::super::Problem;
     use super::super::directory::{
-        BITS, COMPRESSION, EXTRA_SAMPLES, PHOTOMETRIC, SAMPLE_FORMAT, SAMPLES, YCBCR_REFERENCE,
+        BITS, COLOUR_MAP, COMPRESSION, EXTRA_SAMPLES, PHOTOMETRIC, SAMPLE_FORMAT, SAMPLES, YCBCR_REFERENCE,
     };
     use super::super::fixtures::{file, read};
 
@@ -413,6 +419,27 @@ mod tests {
             lost.len() == 1 && lost[0].contains("ReferenceBlackWhite"),
             "{lost:?}"
         );
+    }
+
+    #[test]
+    fn samples_of_other_bits_are_said_to_be_scaled() {
+        for (bits, photometric, words) in [
+            (1, 1, None),
+            (2, 1, Some("samples of 2 bits are scaled to 8")),
+            (4, 0, Some("samples of 4 bits are scaled to 8")),
+            (8, 1, None),
+            (10, 1, Some("samples of 10 bits are scaled to 16")),
+            (12, 1, Some("samples of 12 bits are scaled to 16")),
+            (16, 1, None),
+        ] {
+            let entries: &[(u16, &[u32])] = &[(BITS, &[bits]), (PHOTOMETRIC, &[photometric])];
+            let (facts, _) = read(&file(1, 1, entries, &[&[0; 8]])).unwrap();
+            assert_eq!(facts.converted.as_deref(), words, "{bits}");
+        }
+        let map = [0; 48];
+        let entries: &[(u16, &[u32])] = &[(BITS, &[4]), (PHOTOMETRIC, &[3]), (COLOUR_MAP, &map)];
+        let (facts, _) = read(&file(1, 1, entries, &[&[0; 8]])).unwrap();
+        assert_eq!(facts.converted, None);
     }
 
     #[test]
