@@ -677,7 +677,7 @@ mod tests {
 
     const SAMPLES: Samples = Samples {
         model: ColourModel::Yuv,
-        subsampled: true,
+        subsampling: (1, 1),
         height: 576,
     };
 

@@ -247,6 +247,22 @@ fn an_encoders_own_mark_reaches_the_container() {
     }
 }
 
+/// With a sample of chroma in every row, "top left" is no more than the left, where it is taken to be.
+#[test]
+fn the_location_of_chroma_of_dv_is_the_usual_one() {
+    let folder = TempDir::new().unwrap();
+    let options = "-frames:v 2 -pix_fmt yuv411p -c:v dvvideo";
+    let input = clip(folder.path(), "in.dv", "testsrc2=s=720x480:r=30000/1001", options);
+    assert_eq!(probe(&input)["streams"][0]["chroma_location"], "topleft");
+    for (name, options) in [
+        ("ffv1.mkv", "--encoder ffv1 --strict"),
+        ("mpeg2.mkv", "--encoder mpeg2video"),
+    ] {
+        let said = filtered(&input, &folder.path().join(name), options);
+        assert!(!said.contains("chroma location"), "{name}: {said}");
+    }
+}
+
 #[test]
 fn range_is_left_alone_where_it_can_be_said() {
     let folder = tempfile::tempdir().unwrap();

@@ -113,6 +113,16 @@ impl Colour {
         }
     }
 
+    /// The same where chroma stands for so many pixels (log2, across and down): of places that differ in a
+    /// direction in which there is a sample for each pixel, the first in FFmpeg's list.
+    #[cfg(feature = "ffmpeg")]
+    pub(crate) fn at_meant_location(self, log2: (u32, u32)) -> Colour {
+        Colour {
+            chroma_location: meant_location(self.chroma_location, log2),
+            ..self
+        }
+    }
+
     /// The range that is stated, or else the one that it is taken for in `format`.
     #[cfg(feature = "ffmpeg")]
     pub(crate) fn assumed_range(&self, format: PixelFormat) -> Range {
@@ -129,6 +139,19 @@ impl Colour {
             Range::Full => false,
             Range::Unspecified => format.model() == ColourModel::Yuv,
         }
+    }
+}
+
+/// The place of chroma that `location` means where a sample stands for so many pixels (log2, across and down).
+pub(super) fn meant_location(location: u8, log2: (u32, u32)) -> u8 {
+    match (log2, location) {
+        // DV and HEVC say "top left" of 4:1:1 and 4:2:2, which have a sample in every row.
+        ((1.., 0), 3 | 5) => 1,
+        ((1.., 0), 4 | 6) => CHROMA_CENTRE,
+        ((0, 1..), CHROMA_CENTRE) => 1,
+        ((0, 1..), 4) => 3,
+        ((0, 1..), 6) => 5,
+        _ => location,
     }
 }
 
@@ -149,5 +172,12 @@ mod tests {
         assert_eq!(origin(2, (1, 0)), (1, 0));
         assert_eq!(origin(2, (2, 2)), (3, 3));
         assert_eq!(origin(6, (1, 1)), (1, 2));
+        // Locations that mean the same have the same origin, and others another one.
+        for log2 in [(1, 0), (2, 0), (0, 1), (1, 1), (2, 2)] {
+            for (a, b) in (1..7).flat_map(|a| (1..7).map(move |b| (a, b))) {
+                let is_same = meant_location(a, log2) == meant_location(b, log2);
+                assert_eq!(is_same, origin(a, log2) == origin(b, log2), "{log2:?} {a} {b}");
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! forgotten here. A sink accounts for each fact: carried, converted in the samples, or reported as lost.
 //! Alpha and palettes are not facts in this sense: they are part of the pixel format.
 
+use super::colour::meant_location;
 use crate::frame::{
     AlphaKind, Colour, ColourModel, FieldOrder, Metadata, PixelFormat, Range, SideData, Turn,
 };
@@ -199,8 +200,8 @@ pub type Facts = BTreeMap<Fact, String>;
 pub struct Samples {
     /// The family of components.
     pub model: ColourModel,
-    /// Chroma has fewer samples than luma.
-    pub subsampled: bool,
+    /// log2 of how many pixels a sample of chroma stands for, across and down.
+    pub subsampling: (u32, u32),
     /// Rows of the picture.
     pub height: usize,
 }
@@ -210,7 +211,7 @@ impl Samples {
     pub fn of(format: PixelFormat, height: usize) -> Samples {
         Samples {
             model: format.model(),
-            subsampled: format.planes().iter().any(|p| p.log2_x + p.log2_y > 0),
+            subsampling: format.chroma_subsampling(),
             height,
         }
     }
@@ -271,8 +272,9 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
     if *transfer != 2 {
         facts.insert(Fact::Transfer, name(TRANSFERS, *transfer));
     }
-    if samples.subsampled && *chroma_location != 0 {
-        facts.insert(Fact::ChromaLocation, name(LOCATIONS, *chroma_location));
+    if samples.subsampling != (0, 0) && *chroma_location != 0 {
+        let meant = meant_location(*chroma_location, samples.subsampling);
+        facts.insert(Fact::ChromaLocation, name(LOCATIONS, meant));
     }
     if *field_order != FieldOrder::Progressive {
         facts.insert(Fact::FieldOrder, order_word(*field_order).to_owned());
@@ -565,7 +567,7 @@ mod tests {
 
     const SD: Samples = Samples {
         model: ColourModel::Yuv,
-        subsampled: true,
+        subsampling: (1, 1),
         height: 576,
     };
 
@@ -584,6 +586,13 @@ mod tests {
         let facts = said(&metadata, SD);
         assert_eq!(facts[&Fact::Transfer], "smpte2084");
         assert_eq!(facts[&Fact::ChromaLocation], "topleft");
+        // With a sample in every row, as in DV, that is no more than the left.
+        let of_dv = Samples {
+            subsampling: (2, 0),
+            ..SD
+        };
+        let value = &said(&metadata, of_dv)[&Fact::ChromaLocation];
+        assert!(is_usual(Fact::ChromaLocation, value, of_dv), "{value}");
         assert_eq!(facts[&Fact::PixelAspect], "16:11");
         assert_eq!(facts[&Fact::Rotation], "90 degrees clockwise");
     }

@@ -140,7 +140,8 @@ impl Picture {
             )
         };
         let tag = |v: u32| u8::try_from(v).unwrap_or(2);
-        Colour {
+        let facts = self.format().facts().unwrap_or_default();
+        let stated = Colour {
             range: match range {
                 _ if self.format().name().starts_with("yuvj") => Range::Full,
                 1 => Range::Limited,
@@ -152,7 +153,8 @@ impl Picture {
             matrix: tag(matrix),
             chroma_location: u8::try_from(location).unwrap_or(0),
             ..Colour::default()
-        }
+        };
+        stated.at_meant_location((facts.log2_x, facts.log2_y))
     }
 
     /// Tags the picture. Numbers that this FFmpeg does not know become "unspecified".

@@ -45,7 +45,7 @@ impl FormatChoice {
                 0..=2 => ColourModel::Gray,
                 _ => ColourModel::Yuv,
             },
-            subsampled: facts.log2_x + facts.log2_y > 0,
+            subsampling: (facts.log2_x, facts.log2_y),
             height,
         }
     }
