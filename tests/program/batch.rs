@@ -312,6 +312,7 @@ fn a_glob_or_a_folder_of_videos_is_several_inputs() {
         })
         .into();
     fs::write(folder.name("clips/notes.txt"), "no video").unwrap();
+    fs::write(folder.name("clips/a.srt"), "no video").unwrap();
     for (input, out) in [("clips/*.m*", "from-glob/"), ("clips", "from-folder/")] {
         said(0, &[&folder.name(input), &folder.name(out)]);
         assert_eq!(folder.names(out), ["a.mp4", "b.mkv"]);
@@ -325,6 +326,20 @@ fn a_glob_or_a_folder_of_videos_is_several_inputs() {
         let shown = said(2, &[&folder.name(input), &folder.name("out.mp4")]);
         assert!(shown.contains("2 files") && shown.contains("out.mp4/"), "{shown}");
     }
+    // Cameras and recorders have names of their own for containers; what has none that is known is named.
+    fs::copy(folder.name("clips/b.mkv"), folder.name("clips/c.TOD")).unwrap();
+    fs::copy(folder.name("clips/b.mkv"), folder.name("clips/d.film")).unwrap();
+    let shown = said(
+        0,
+        &[&folder.name("clips"), &folder.name("mkv/"), "--format", "mkv"],
+    );
+    assert_eq!(folder.names("mkv"), ["a.mkv", "b.mkv", "c.mkv"]);
+    assert!(
+        shown.contains("1 file is no video by its extension and is left out: d.film"),
+        "{shown}"
+    );
+    fs::remove_file(folder.name("clips/c.TOD")).unwrap();
+    fs::remove_file(folder.name("clips/d.film")).unwrap();
     // One file is treated so where the user says that there may be several.
     said(
         0,

@@ -18,10 +18,24 @@ use std::path::{Path, PathBuf};
 
 /// Extensions of the files of a folder that are taken for videos.
 const VIDEOS: &[&str] = &[
-    "3g2", "3gp", "apng", "asf", "avi", "f4v", "flv", "gif", "h264", "hevc", "ivf", "m2ts", "m2v", "m4v",
-    "mkv", "mov", "mp4", "mpeg", "mpg", "mts", "mxf", "nut", "obu", "ogm", "ogv", "rm", "rmvb", "ts", "vob",
-    "webm", "wmv", "y4m",
+    "264", "265", "3g2", "3gp", "amv", "apng", "asf", "av1", "avc", "avi", "dav", "dif", "divx", "dv",
+    "dvr-ms", "evo", "f4v", "flv", "gif", "gxf", "h261", "h263", "h264", "h265", "hevc", "insv", "ismv",
+    "ivf", "lrv", "m1v", "m2p", "m2t", "m2ts", "m2v", "m4s", "m4v", "mj2", "mjpeg", "mjpg", "mk3d", "mkv",
+    "mod", "mov", "mp4", "mpe", "mpeg", "mpg", "mpv", "mts", "mxf", "nsv", "nut", "nuv", "obu", "ogg", "ogm",
+    "ogv", "ogx", "qt", "rec", "rm", "rmvb", "tod", "tp", "trp", "ts", "vc1", "vob", "vro", "webm", "wmv",
+    "wtv", "xvid", "y4m",
 ];
+
+/// Extensions of files that lie beside videos and hold no picture: texts, subtitles, sound, checksums.
+const SIDECARS: &[&str] = &[
+    "aac", "ac3", "aif", "aiff", "ass", "cfg", "csv", "cube", "cue", "edl", "flac", "htm", "html", "idx",
+    "ini", "json", "log", "lrc", "m3u", "m3u8", "m4a", "md", "md5", "mka", "mks", "mp3", "nfo", "opus",
+    "pdf", "sfv", "sha1", "sha256", "srt", "ssa", "sub", "sup", "thm", "toml", "tsv", "txt", "vtt", "wav",
+    "xml", "xmp", "yaml", "yml",
+];
+
+/// Files that are named before the rest is only counted.
+const NAMED: usize = 3;
 
 /// The meaning of the names.
 pub(super) enum Gathered {
@@ -186,7 +200,8 @@ fn group(input: &Input) -> Result<Option<Group>, Failure> {
         if listing::list(path, &Selection::default()).is_ok() {
             return Ok(Some(Group::Sequence));
         }
-        let found = videos_in(path)?;
+        let mut found = videos_in(path)?;
+        found.notes.extend(unknown_in(path)?);
         return match found.files.is_empty() {
             false => Ok(Some(Group::Files(found))),
             true => Err(Failure::Failed(format!(
@@ -210,6 +225,28 @@ fn group(input: &Input) -> Result<Option<Group>, Failure> {
 /// The videos of a folder, by their extensions.
 fn videos_in(folder: &Path) -> Result<Listing, SourceError> {
     listing::files_in(folder, is_video)
+}
+
+/// What to say of the files of a folder of videos that are not known to be something else.
+fn unknown_in(folder: &Path) -> Result<Option<String>, SourceError> {
+    let is_known = |file: &Path| {
+        is_video(file)
+            || has_extension(file, SIDECARS)
+            || ImageKind::read(file).is_some()
+            || ImageKind::is_left_out(file)
+    };
+    let unknown = listing::files_in(folder, |file| file.is_file() && !is_known(file))?.files;
+    let names = unknown.iter().take(NAMED).filter_map(|file| file.file_name());
+    let mut names: Vec<String> = names.map(|name| name.display().to_string()).collect();
+    if unknown.len() > NAMED {
+        names.push(format!("{} more", unknown.len() - NAMED));
+    }
+    let what = match unknown.len() {
+        0 => return Ok(None),
+        1 => "file is no video by its extension and is left out",
+        _ => "files are no videos by their extensions and are left out",
+    };
+    Ok(Some(format!("{} {what}: {}", unknown.len(), names.join(", "))))
 }
 
 /// What to say of videos that lie among the image files of a folder, which alone are its frames.
@@ -247,8 +284,12 @@ fn no_file(what: &str) -> Failure {
 }
 
 fn is_video(path: &Path) -> bool {
+    has_extension(path, VIDEOS)
+}
+
+fn has_extension(path: &Path, known: &[&str]) -> bool {
     let extension = path.extension().and_then(OsStr::to_str);
-    extension.is_some_and(|e| VIDEOS.iter().any(|video| video.eq_ignore_ascii_case(e)))
+    extension.is_some_and(|e| known.iter().any(|one| one.eq_ignore_ascii_case(e)))
 }
 
 /// The output in `folder` for an input that is a file: its name, with the extension of `format` if there is
