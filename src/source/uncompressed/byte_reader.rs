@@ -14,6 +14,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// What standard input is called in messages.
+pub(super) const STANDARD_INPUT: &str = "standard input";
+
 /// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes
 /// for each few rows.
 const PIPE_SIZE: usize = 1 << 20;
@@ -51,7 +54,7 @@ impl ByteReader {
     pub(in crate::source) fn open(path: &Path) -> Result<ByteReader, SourceError> {
         let (file, label) = if path.as_os_str() == "-" {
             let stdin = io::stdin();
-            let label = "standard input".to_owned();
+            let label = STANDARD_INPUT.to_owned();
             if stdin.is_terminal() {
                 return Err(SourceError::Invalid {
                     path: label,

@@ -1,7 +1,7 @@
 //! YUV4MPEG2: a text header, then a short line and the bytes of each frame. Read from a file or a pipe,
 //! straight into the frames' memory.
 
-use super::byte_reader::{ByteReader, ends_in_mid_frame};
+use super::byte_reader::{ByteReader, STANDARD_INPUT, ends_in_mid_frame};
 use super::excess::Excess;
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
 use crate::source::{Source, SourceError, StreamInfo, Supply};
@@ -261,10 +261,14 @@ fn stream(mut reader: ByteReader) -> Result<Box<dyn Source>, SourceError> {
         return Err(reader.invalid("is empty: no y4m header, no frames"));
     }
     if magic[..found] != MAGIC.as_bytes()[..] {
-        return Err(reader.invalid(
+        let others = match reader.label() == STANDARD_INPUT {
+            true => "; other videos are read from a pipe by the name /dev/stdin",
+            false => "",
+        };
+        return Err(reader.invalid(format!(
             "is no y4m stream: it does not begin with YUV4MPEG2 (ffmpeg makes one with -f yuv4mpegpipe; raw \
-             frames need raw:WxH:FORMAT:FPS)",
-        ));
+             frames need raw:WxH:FORMAT:FPS{others})"
+        )));
     }
     let mut line = magic.to_vec();
     if !read_line(&mut reader, &mut line, None)? {
