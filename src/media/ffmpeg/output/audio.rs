@@ -139,9 +139,6 @@ pub(crate) struct AudioForm {
     channels: Channels,
 }
 
-/// Frames of silence that an encoder is given for a trial: more than any holds back.
-const SILENT_FRAMES: c_int = 8;
-
 /// Seconds of the coarsest tick that counts time.
 const COARSEST_TICK: f64 = 0.002;
 
@@ -453,8 +450,8 @@ impl AudioTranscoder {
         Ok(ready)
     }
 
-    /// Packets of silence by another encoder of the same kind and form, for trials.
-    pub(crate) fn silence(&self) -> Result<Vec<Packet>, AvError> {
+    /// Packets of so many frames of silence by another encoder of the same kind and form, for trials.
+    pub(crate) fn silence(&self, frames: c_int) -> Result<Vec<Packet>, AvError> {
         // SAFETY: the encoder is open.
         let own = unsafe { &*self.encoder.0 };
         let form = AudioForm {
@@ -469,7 +466,7 @@ impl AudioTranscoder {
             size => size,
         };
         let mut ready = Vec::new();
-        for number in 0..SILENT_FRAMES {
+        for number in 0..frames {
             let frame = Samples::silent(own.sample_fmt, &own.ch_layout, form.rate, size)?;
             // SAFETY: the frame is valid, and the encoder takes a reference of its own.
             let code = unsafe {

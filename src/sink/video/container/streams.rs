@@ -12,8 +12,8 @@ use std::ffi::CStr;
 /// Packets of a stream that a trial writes.
 pub(in crate::sink::video) const PACKETS_TRIED: usize = 8;
 
-/// Packets of sound that a trial writes where readers take more to know its codec.
-const MANY: usize = 64;
+/// Packets of sound that a trial writes where readers take more to know its codec: of TrueHD a hundred.
+const MANY: usize = 160;
 
 /// The mark of private data in transport streams: its stream type.
 const PRIVATE_DATA: u32 = 6;
@@ -40,10 +40,18 @@ pub(in crate::sink::video) enum StreamHandling {
 
 impl StreamHandling {
     /// What its packets are timed in, of a stream with these facts.
-    fn time_base(&self, facts: &StreamFacts) -> Rational {
+    pub(super) fn time_base(&self, facts: &StreamFacts) -> Rational {
         match self {
             StreamHandling::Copy { .. } => facts.time_base,
             StreamHandling::Encode(transcoder) => transcoder.time_base(),
+        }
+    }
+
+    /// The codec of its packets, of a stream with these facts.
+    pub(super) fn codec(&self, facts: &StreamFacts) -> String {
+        match self {
+            StreamHandling::Copy { .. } => facts.codec.clone(),
+            StreamHandling::Encode(transcoder) => transcoder.codec_name(),
         }
     }
 
@@ -218,10 +226,7 @@ impl Container {
         packets: &[&Packet],
     ) -> Option<bool> {
         let facts = demuxer.stream(index)?;
-        let written = match handling {
-            StreamHandling::Copy { .. } => facts.codec.clone(),
-            StreamHandling::Encode(transcoder) => transcoder.codec_name(),
-        };
+        let written = handling.codec(&facts);
         let is_private = facts.tag == PRIVATE_DATA && demuxer.format_name() == self.name;
         let mut muxer = self.in_memory().ok()?;
         let beside = match video {

@@ -1,7 +1,10 @@
 //! Whether pictures and sound come back from a container at their times, found out by trying.
 
 use super::{Container, StreamHandling};
-use crate::media::ffmpeg::{AvError, Demuxer, EncoderKind, Medium, Muxer, Packet};
+use crate::frame::Rational;
+use crate::media::ffmpeg::{
+    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, EncoderKind, Medium, Muxer, Packet,
+};
 
 /// Seconds that a container's milliseconds may be off, on the way in and on the way out.
 const ROUNDING: f64 = 0.0016;
@@ -33,6 +36,9 @@ const MOST_IN_BLOCKS: usize = 64;
 
 /// Bytes of each picture beside such sound: more than a block, so that each has its time.
 const PICTURE_BYTES: usize = 4 << 10;
+
+/// Frames of sound after which every encoder has given two packets.
+const HELD_BACK: i32 = 8;
 
 /// Seconds of sound that take more than one page of Ogg.
 const OGG_PAGES: f64 = 2.0;
@@ -67,11 +73,13 @@ impl Container {
     ) -> Option<EarlySound> {
         let ways = [(false, false), (true, false), (false, true), (true, true)];
         let mut best: Option<(f64, EarlySound)> = None;
+        let like = Like::of(handling);
         for fine in FINE {
             for (delayed, keeps_negative) in ways {
                 let delay = if delayed { priming } else { 0.0 } + fine;
                 let begins = (picture, sound + delay);
-                let Some(back) = self.times_back((demuxer, index), handling, begins, keeps_negative) else {
+                let Some(back) = self.times_back((demuxer, index), (handling, &like), begins, keeps_negative)
+                else {
                     continue;
                 };
                 let error = ((back.1 - back.0) - (sound - picture)).abs();
@@ -112,7 +120,8 @@ impl Container {
         if self.name.starts_with("og") && is_known {
             return true;
         }
-        let back = self.times_back((demuxer, index), handling, (picture, sound), false);
+        let like = Like::of(handling);
+        let back = self.times_back((demuxer, index), (handling, &like), (picture, sound), false);
         back.is_none_or(|back| ((back.1 - back.0) - (sound - picture)).abs() < COARSE)
     }
 
@@ -122,15 +131,29 @@ impl Container {
         matches!(self.name.as_str(), "avi" | "mov")
     }
 
-    /// True if these packets of sound, written and read again, are as far apart as in stream `index` of
-    /// `demuxer`, or if they are too few to say. Raw samples, which come back in other packets, always are.
+    /// True if these packets of sound, of stream `index` of `demuxer` as it is handled, come back at their
+    /// times, or in others that last as long, or if they are too few to say. Raw samples, which come back in
+    /// other packets, always do.
     pub(in crate::sink::video) fn keeps_times(
         &self,
         (demuxer, index): (&Demuxer, usize),
         handling: &StreamHandling,
         packets: &[&Packet],
     ) -> bool {
-        let (Some(facts), Some(last)) = (demuxer.stream(index), packets.last()) else {
+        let Some(facts) = demuxer.stream(index) else {
+            return true;
+        };
+        if handling.codec(&facts).starts_with("pcm_") {
+            return true;
+        }
+        let base = handling.time_base(&facts);
+        // Some encoders end with a packet without sound.
+        let packets: Vec<&Packet> = packets
+            .iter()
+            .copied()
+            .filter(|packet| packet.size() > 0)
+            .collect();
+        let Some(last) = packets.last() else {
             return true;
         };
         let missing = LEAST_TRIED.saturating_sub(packets.len()) as i64;
@@ -139,7 +162,7 @@ impl Container {
             return true;
         }
         let lasts = match last.duration() {
-            0 => (SOUND_LASTS / facts.time_base.to_f64()) as i64,
+            0 => (SOUND_LASTS / base.to_f64()) as i64,
             known => known,
         };
         // Of a short stream, the last packet once more and again.
@@ -148,15 +171,41 @@ impl Container {
         let times = tried
             .clone()
             .filter_map(|(packet, later)| Some(packet.dts().or_else(|| packet.pts())? + later));
-        let (Some(first), Some(last)) = (times.clone().min(), times.max()) else {
+        let times: Vec<f64> = times.map(|at| at as f64 * base.to_f64()).collect();
+        let Some(written) = span(&times) else {
             return true;
         };
-        if facts.codec.starts_with("pcm_") {
-            return true;
-        }
-        let expected = (last - first) as f64 * facts.time_base.to_f64();
+        let lasts = lasts as f64 * base.to_f64();
         let found = self.sound_back((demuxer, index), handling, tried);
-        found.is_none_or(|found| (found - expected).abs() < f64::max(SLIGHT, UNEVEN * expected))
+        found.is_none_or(|found| is_as_written(&times, (written, lasts), &found))
+    }
+
+    /// True if these packets of sound, of stream `index` of `demuxer`, which is copied, can be decoded once
+    /// they are read again, as far as they can be before, or if that cannot be tried.
+    pub(in crate::sink::video) fn keeps_sound(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        handling: &StreamHandling,
+        packets: &[&Packet],
+    ) -> bool {
+        let tried = packets.iter().map(|&packet| (packet, 0));
+        let heard = || {
+            let before = heard((demuxer, index), packets.iter().copied())?;
+            let mut back = self.written_sound((demuxer, index), handling, tried)?;
+            let sound = (0..back.stream_count())
+                .find(|&at| back.stream(at).is_some_and(|facts| facts.medium == Medium::Audio))?;
+            let mut read = Vec::new();
+            let mut packet = Packet::new().ok()?;
+            while back.read(&mut packet).is_ok() {
+                if packet.stream() == sound {
+                    read.push(packet.duplicate().ok()?);
+                }
+            }
+            let after = heard((&back, sound), read.iter())?;
+            // What readers keep for a packet that does not come is no loss.
+            Some(after.1 <= before.1 && 2 * after.0 >= before.0)
+        };
+        heard().unwrap_or(true)
     }
 
     /// True if a gap between packets such as `packet` of sound of stream `index` of `demuxer` comes back, or
@@ -168,9 +217,10 @@ impl Container {
         handling: &StreamHandling,
         packet: &Packet,
     ) -> bool {
-        let Some(base) = demuxer.time_base(index) else {
+        let Some(facts) = demuxer.stream(index) else {
             return true;
         };
+        let base = handling.time_base(&facts);
         let ticks = |seconds: f64| (seconds / base.to_f64()) as i64;
         // A tick more than stated, so that no two of them round to one tick of the container.
         let lasts = match packet.duration() {
@@ -181,6 +231,7 @@ impl Container {
         let late = |at: i64| at * lasts + if at < half { 0 } else { ticks(GAP) };
         let packets = (0..2 * half).map(|at| (packet, late(at)));
         let found = self.sound_back((demuxer, index), handling, packets);
+        let found = found.and_then(|found| span(&found.iter().map(|(at, _)| *at).collect::<Vec<f64>>()));
         let without = ((2 * half - 1) * lasts) as f64 * base.to_f64();
         found.is_none_or(|found| found - without > GAP / 2.0)
     }
@@ -190,7 +241,7 @@ impl Container {
     pub(in crate::sink::video) fn moves_first_picture(&self, begins: f64) -> bool {
         let gap = || {
             let (mut muxer, picture, ()) = self.with_picture(|_| Ok(()))?;
-            write_two(&mut muxer, picture, begins, PICTURE_LASTS)?;
+            write_two(&mut muxer, picture, begins, &Like::zeros(PICTURE_LASTS))?;
             let mut back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()?;
             let mut packet = Packet::new().ok()?;
             let mut next = || {
@@ -204,15 +255,36 @@ impl Container {
         gap().is_some_and(|gap| gap > PICTURE_LASTS + COARSE)
     }
 
-    /// Seconds from the first packet of sound to the last one, written from the beginning on, each so many
-    /// ticks later than it says, and read again.
+    /// When packets of sound come back, and how long they last, in seconds, that were written from the
+    /// beginning on, each so many ticks later than it says.
     fn sound_back<'a>(
+        &self,
+        source: (&Demuxer, usize),
+        handling: &StreamHandling,
+        packets: impl Iterator<Item = (&'a Packet, i64)>,
+    ) -> Option<Vec<(f64, f64)>> {
+        let mut back = self.written_sound(source, handling, packets)?;
+        let mut times = Vec::new();
+        let mut packet = Packet::new().ok()?;
+        while back.read(&mut packet).is_ok() {
+            let facts = back.stream(packet.stream())?;
+            if facts.medium == Medium::Audio {
+                let at = packet.pts().or_else(|| packet.dts())?;
+                let tick = facts.time_base.to_f64();
+                times.push((at as f64 * tick, packet.duration() as f64 * tick));
+            }
+        }
+        (!times.is_empty()).then_some(times)
+    }
+
+    /// A file with these packets of sound, from the beginning on, each so many ticks later than it says.
+    fn written_sound<'a>(
         &self,
         (demuxer, index): (&Demuxer, usize),
         handling: &StreamHandling,
         packets: impl Iterator<Item = (&'a Packet, i64)>,
-    ) -> Option<f64> {
-        let base = demuxer.time_base(index)?;
+    ) -> Option<Demuxer> {
+        let base = handling.time_base(&demuxer.stream(index)?);
         let (mut muxer, picture, sound) = self.with_picture(|muxer| handling.add(muxer, demuxer, index))?;
         // Pictures go on all the while: without them, a gap is a jump of the clock.
         let (mut pictures, mut begins) = (0, None);
@@ -232,17 +304,7 @@ impl Container {
             packet.shift(later - first);
             muxer.write(&mut packet, sound, base).ok()?;
         }
-        let mut back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()?;
-        let mut times = Vec::new();
-        let mut packet = Packet::new().ok()?;
-        while back.read(&mut packet).is_ok() {
-            let facts = back.stream(packet.stream())?;
-            if facts.medium == Medium::Audio {
-                let at = packet.pts().or_else(|| packet.dts())?;
-                times.push(at as f64 * facts.time_base.to_f64());
-            }
-        }
-        Some(times.last()? - times.first()?)
+        Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()
     }
 
     /// When picture and sound begin, in seconds, that were written at `begins`, by the second packet of each:
@@ -250,7 +312,7 @@ impl Container {
     fn times_back(
         &self,
         (demuxer, index): (&Demuxer, usize),
-        handling: &StreamHandling,
+        (handling, like): (&StreamHandling, &Like),
         begins: (f64, f64),
         keeps_negative: bool,
     ) -> Option<(f64, f64)> {
@@ -260,18 +322,22 @@ impl Container {
             }
             handling.add(muxer, demuxer, index)
         })?;
-        let picture_step = write_two(&mut muxer, picture, begins.0, PICTURE_LASTS)?;
-        let sound_step = write_two(&mut muxer, sound, begins.1, SOUND_LASTS)?;
+        let picture_step = write_two(&mut muxer, picture, begins.0, &Like::zeros(PICTURE_LASTS))?;
+        let sound_step = write_two(&mut muxer, sound, begins.1, like)?;
         let bytes = muxer.finish_in_memory().ok()?;
         let mut back = Demuxer::from_bytes(bytes, &self.name).ok()?;
-        let (mut last_picture, mut last_sound) = (None, None);
+        // Zeros are no sound: a reader's parser may make one packet of them.
+        let (mut last_picture, mut last_sound, mut sounds) = (None, None, 0);
         let mut packet = Packet::new().ok()?;
         while back.read(&mut packet).is_ok() {
             let facts = back.stream(packet.stream())?;
             let time = packet.pts().or_else(|| packet.dts())? as f64 * facts.time_base.to_f64();
             match facts.medium {
                 Medium::Video => last_picture = Some(time - picture_step),
-                Medium::Audio => last_sound = Some(time - sound_step),
+                Medium::Audio => {
+                    last_sound = Some(time - if sounds > 0 { sound_step } else { 0.0 });
+                    sounds += 1;
+                }
                 _ => {}
             }
         }
@@ -294,15 +360,107 @@ impl Container {
     }
 }
 
-/// Writes two packets of `lasts` seconds into a stream, the first one at `begins` seconds, and gives the
-/// seconds from one to the other: whole ticks, and one at least, as muxers refuse two packets at one time.
-fn write_two(muxer: &mut Muxer, stream: usize, begins: f64, lasts: f64) -> Option<f64> {
+/// Seconds from the earliest of these times to the latest.
+fn span(times: &[f64]) -> Option<f64> {
+    let first = times.iter().copied().reduce(f64::min)?;
+    Some(times.iter().copied().reduce(f64::max)? - first)
+}
+
+/// True if packets come back at the `times` at which they were written, each so many seconds after the first;
+/// if others come back, that these are `written` seconds long, and a packet that lasts so long.
+fn is_as_written(times: &[f64], (written, lasts): (f64, f64), found: &[(f64, f64)]) -> bool {
+    let (Some(&first), Some(&(begins, _)), Some(&(at, length))) =
+        (times.first(), found.first(), found.last())
+    else {
+        return true;
+    };
+    let near = f64::max(COARSE, lasts);
+    let is_even = |off: f64| off.abs() < f64::max(SLIGHT, UNEVEN * written);
+    if found.len() != times.len() {
+        // What lasts as long as its parts is those in one.
+        let mut steps = found.windows(2);
+        let has_gap = steps.any(|pair| pair[0].1 > 0.0 && pair[1].0 - pair[0].0 > pair[0].1 + near);
+        return !has_gap
+            && (is_even(at + length - begins - written - lasts) || is_even(at - begins - written));
+    }
+    let mut pairs = times.iter().zip(found);
+    is_even(at - begins - written)
+        && pairs.all(|(time, (back, _))| ((back - begins) - (time - first)).abs() < near)
+}
+
+/// How much is heard of packets of stream `index` of `demuxer`, in bytes of samples, and how many of them
+/// cannot be decoded; `None` if there is no decoder.
+fn heard<'a>(
+    (demuxer, index): (&Demuxer, usize),
+    packets: impl Iterator<Item = &'a Packet>,
+) -> Option<(usize, u64)> {
+    let kind = AudioEncoderKind::find("pcm_s16le")?;
+    let form = *AudioTranscoder::forms(demuxer, index, kind).first()?;
+    let mut transcoder = AudioTranscoder::open(demuxer, index, kind, form, false).ok()??;
+    let mut bytes = 0;
+    for packet in packets.map(Some).chain([None]) {
+        let ready = transcoder.feed(packet).ok()?;
+        bytes += ready.iter().map(Packet::size).sum::<usize>();
+    }
+    Some((bytes, transcoder.damaged()))
+}
+
+/// What two packets of a trial of times hold.
+struct Like {
+    /// Sound that the encoder made, in ticks of this length; without it, they hold zeros.
+    real: Option<([Packet; 2], Rational)>,
+    /// Seconds that the first one lasts.
+    lasts: f64,
+}
+
+impl Like {
+    fn zeros(lasts: f64) -> Like {
+        Like { real: None, lasts }
+    }
+
+    /// Of a stream of sound that is handled so. Zeros do for copied packets: what these hold is known where
+    /// it matters. AVI counts bytes of some codecs.
+    fn of(handling: &StreamHandling) -> Like {
+        let real = || {
+            let StreamHandling::Encode(transcoder) = handling else {
+                return None;
+            };
+            let base = transcoder.time_base();
+            let made = transcoder.silence(HELD_BACK).ok()?.into_iter();
+            let mut made = made.filter(|packet| packet.size() > 0 && packet.duration() > 0);
+            let (first, second) = (made.next()?, made.next()?);
+            let lasts = first.duration() as f64 * base.to_f64();
+            Some(Like {
+                real: Some(([first, second], base)),
+                lasts,
+            })
+        };
+        real().unwrap_or_else(|| Like::zeros(SOUND_LASTS))
+    }
+
+    /// Packet number `number` at `at`, in ticks of `base`.
+    fn packet(&self, number: usize, at: i64, base: Rational) -> Option<Packet> {
+        let Some((real, own)) = &self.real else {
+            return Packet::zeros(16, at).ok();
+        };
+        let mut packet = real[number].duplicate().ok()?;
+        packet.rescale(*own, base);
+        packet.shift(at - packet.pts()?);
+        Some(packet)
+    }
+}
+
+/// Writes two packets into a stream, the first one at `begins` seconds and the other when that has ended, and
+/// gives the seconds from one to the other: whole ticks, and one at least, as muxers refuse two packets at one
+/// time.
+fn write_two(muxer: &mut Muxer, stream: usize, begins: f64, like: &Like) -> Option<f64> {
+    let lasts = like.lasts;
     let base = muxer.time_base(stream);
     let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;
     let first = ticks(begins);
     let second = ticks(begins + lasts).max(first + 1);
-    for at in [first, second] {
-        let mut packet = Packet::zeros(16, at).ok()?;
+    for (number, at) in [first, second].into_iter().enumerate() {
+        let mut packet = like.packet(number, at, base)?;
         packet.set_duration(ticks(lasts));
         muxer.write(&mut packet, stream, base).ok()?;
     }

@@ -34,6 +34,11 @@ const LOSSLESS_ENCODERS: &[&str] = &["alac", "flac", "pcm_s16le", "pcm_s24le", "
 /// Those to try first for more than two channels: what players of broadcasts and films know.
 const SURROUND_ENCODERS: &[&str] = &["ac3", "aac"];
 
+/// Frames of silence that an encoder is given for a trial: more than any holds back; and for one of times,
+/// more than the parser of FLAC holds back, too.
+const FRAMES_TRIED: i32 = 8;
+const FRAMES_TIMED: i32 = 32;
+
 /// Why streams could not be added.
 pub(in crate::sink::video) enum MapFailure {
     Memory(AvError),
@@ -191,7 +196,7 @@ impl Planner<'_> {
             else {
                 continue;
             };
-            let silence = silence(handling);
+            let silence = silence(handling, FRAMES_TRIED);
             let packets: Vec<&Packet> = match handling {
                 StreamHandling::Copy { .. } => self.reader.waiting(*index).take(PACKETS_TRIED).collect(),
                 StreamHandling::Encode(_) => silence.iter().collect(),
@@ -307,10 +312,14 @@ impl Planner<'_> {
                 (index, &handling),
                 &packets,
             );
-            let keeps = || container.keeps_times((&self.reader.demuxer, index), &handling, &packets);
+            let source = (&self.reader.demuxer, index);
             match tried {
-                Ok(()) if is_audio && container.counts_packets() && !keeps() => {
+                Ok(()) if is_audio && !container.keeps_times(source, &handling, &packets) => {
                     reason = format!("{} cannot say its times", container.name());
+                    break;
+                }
+                Ok(()) if is_audio && !container.keeps_sound(source, &handling, &packets) => {
+                    reason = format!("{} has no place for what its decoder must know", container.name());
                     break;
                 }
                 Ok(()) if self.states_other_length(facts) => {
@@ -444,14 +453,22 @@ impl Planner<'_> {
                     };
                     // Some muxers look into the packets.
                     let tried = try_with(&[]).or_else(|why| {
-                        let silence = silence(&handling);
+                        let silence = silence(&handling, FRAMES_TRIED);
                         let packets: Vec<&Packet> = silence.iter().collect();
                         match packets[..] {
                             [] => Err(why),
                             _ => try_with(&packets).map_err(|_| why),
                         }
                     });
-                    match (tried, handling) {
+                    let timed = tried.and_then(|()| {
+                        let silence = silence(&handling, FRAMES_TIMED);
+                        let packets: Vec<&Packet> = silence.iter().collect();
+                        match self.container.keeps_times((source.0, index), &handling, &packets) {
+                            true => Ok(()),
+                            false => Err(format!("{} cannot say its times", self.container.name())),
+                        }
+                    });
+                    match (timed, handling) {
                         (Ok(()), StreamHandling::Encode(transcoder)) => return Ok(transcoder),
                         (Ok(()), StreamHandling::Copy { .. }) => {}
                         (Err(why), _) => reason = why,
@@ -513,12 +530,12 @@ impl Planner<'_> {
     }
 }
 
-/// Packets for a trial of sound that is encoded.
-fn silence(handling: &StreamHandling) -> Vec<Packet> {
+/// Packets of so many frames for a trial of sound that is encoded.
+fn silence(handling: &StreamHandling, frames: i32) -> Vec<Packet> {
     match handling {
         StreamHandling::Copy { .. } => Vec::new(),
         // Without them, the trial shows less.
-        StreamHandling::Encode(transcoder) => transcoder.silence().unwrap_or_default(),
+        StreamHandling::Encode(transcoder) => transcoder.silence(frames).unwrap_or_default(),
     }
 }
 
