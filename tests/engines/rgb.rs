@@ -51,13 +51,17 @@ fn level(frame: &Frame, channel: Channel, x: usize, y: usize) -> f64 {
     let is_of_fields = frame.metadata.field_order != FieldOrder::Progressive && of.log2_y > 0;
     if is_of_fields && lies.height > 1 {
         let v = (y as f64 - first.1) / steps.1;
-        let rows = (y % 2..lies.height).step_by(2);
+        let mut rows = (y % 2..lies.height).step_by(2);
         let above = rows
             .clone()
             .rfind(|&row| row as f64 <= v)
             .or(rows.clone().next())
             .unwrap();
-        let below = rows.clone().find(|&row| row as f64 > v).or(rows.last()).unwrap();
+        let below = rows
+            .clone()
+            .find(|&row| row as f64 > v)
+            .or(rows.next_back())
+            .unwrap();
         let part = if above == below {
             0.0
         } else {
