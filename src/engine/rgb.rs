@@ -77,8 +77,8 @@ impl RgbIntegers {
         self.log2.1 + 1 + u32::from(self.has_fields)
     }
 
-    /// The two of `count` rows of chroma between which row `y` of pixels lies, and how far below the first, in
-    /// parts of `2^row_bits`. A field without rows takes those of the other.
+    /// The two of `count` rows of chroma between which row `y` of pixels lies, and how far below the first,
+    /// in parts of `2^row_bits`. A field without rows takes those of the other.
     pub(crate) fn rows_between(&self, y: usize, count: usize) -> (usize, usize, i64) {
         if !self.has_fields {
             return between(y, self.origin.1, self.log2.1, count);

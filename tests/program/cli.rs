@@ -779,6 +779,29 @@ fn inputs_that_cannot_be_read_exit_with_1_and_name_the_file() {
 }
 
 #[test]
+fn standard_input_that_is_no_y4m_stream_is_pointed_to_the_name_for_others() {
+    let folder = Folder::new();
+    let out = folder.name("out.mkv");
+    let mut child = framepipe(&["filter", "-", &out, "--filter", "soft"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // The beginning of Matroska.
+    stdin
+        .write_all(&[0x1a, 0x45, 0xdf, 0xa3, 0, 0, 0, 0, 0, 0, 0, 0])
+        .unwrap();
+    drop(stdin);
+    let output = wait(child);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("/dev/stdin"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
 fn a_pipe_that_stops_in_mid_frame_fails_and_leaves_the_old_output() {
     let folder = Folder::new();
     let out = folder.name("out.mkv");

@@ -1224,6 +1224,49 @@ fn pictures_of_bare_mpeg_follow_one_another_at_even_steps() {
     }
 }
 
+/// Film in MPEG-2 at 30 frames a second: every other picture repeats a field, of which the first is one.
+#[test]
+fn fields_that_are_repeated_are_named_where_frames_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.m2v");
+    let video = ["-f", "lavfi", "-i", "testsrc2=s=96x64:r=30000/1001:d=1"];
+    let encoding = ["-c:v", "mpeg2video", "-bf", "0", input.to_str().unwrap()];
+    ffmpeg(&[&video[..], &encoding].concat());
+    let mut data = bytes(&input);
+    let mut pictures = 0;
+    for at in 0..data.len() - 9 {
+        match (&data[at..at + 4], data[at + 4] >> 4) {
+            // A picture coding extension: top_field_first, repeat_first_field and progressive_frame.
+            ([0, 0, 1, 0xb5], 8) => {
+                let (top_first, repeats) = [(1, 1), (0, 0), (0, 1), (1, 0)][pictures % 4];
+                data[at + 7] = data[at + 7] & 0x7d | top_first << 7 | repeats << 1;
+                data[at + 8] |= 0x80;
+                pictures += 1;
+            }
+            // A sequence extension: not progressive_sequence.
+            ([0, 0, 1, 0xb5], 1) => data[at + 5] &= !8,
+            _ => {}
+        }
+    }
+    assert!(pictures > 20, "{pictures}");
+    fs::write(&input, data).unwrap();
+    for (name, encoder) in [("out.ts", "mpeg2video"), ("out.avi", "mpeg4")] {
+        let run = identity(&input, &folder.path().join(name), &["--encoder", encoder]);
+        assert!(
+            run.ok && run.words.contains("shown up to 0.017 s earlier or later"),
+            "{name}: {}",
+            run.words
+        );
+    }
+    // Matroska has times of its own for each.
+    let run = identity(
+        &input,
+        &folder.path().join("out.mkv"),
+        &["--encoder", "ffv1", "--strict"],
+    );
+    assert!(run.ok, "{}", run.words);
+}
+
 #[test]
 fn a_picture_that_is_held_is_no_loss_unless_sound_is_missing_too() {
     let folder = tempfile::tempdir().unwrap();

@@ -142,7 +142,8 @@ impl Colour {
     }
 }
 
-/// The place of chroma that `location` means where a sample stands for so many pixels (log2, across and down).
+/// The place of chroma that `location` means where a sample stands for so many pixels (log2, across and
+/// down).
 pub(super) fn meant_location(location: u8, log2: (u32, u32)) -> u8 {
     match (log2, location) {
         // DV and HEVC say "top left" of 4:1:1 and 4:2:2, which have a sample in every row.

@@ -11,9 +11,9 @@
 //! Upwards samples are interpolated linearly; downwards they are weighted by the same triangle, so that each
 //! pixel counts for the samples between which it lies. Beyond the ends the last sample counts.
 //!
-//! In an interlaced picture even rows are made of even rows, and odd ones of odd ones. They lie where those of
-//! a progressive one do: the first of 4:2:0 a quarter of the way from one row of the top field to the next, of
-//! the bottom field three quarters.
+//! In an interlaced picture even rows are made of even rows, and odd ones of odd ones. They lie where those
+//! of a progressive one do: the first of 4:2:0 a quarter of the way from one row of the top field to the
+//! next, of the bottom field three quarters.
 
 use crate::frame::{Colour, Frame, PixelFormat};
 use crate::media::convert::component::Component;
@@ -167,8 +167,8 @@ impl Grid {
         self.x.bits + self.y.bits
     }
 
-    /// Row `y` of the samples of `component`, times two to the power of [`Grid::bits`]; of the same field where
-    /// the frame is interlaced.
+    /// Row `y` of the samples of `component`, times two to the power of [`Grid::bits`]; of the same field
+    /// where the frame is interlaced.
     pub(super) fn row(
         &self,
         (frame, component): (&Frame, Component),

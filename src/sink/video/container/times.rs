@@ -450,9 +450,9 @@ impl Like {
     }
 }
 
-/// Writes two packets into a stream, the first one at `begins` seconds and the other when that has ended, and
-/// gives the seconds from one to the other: whole ticks, and one at least, as muxers refuse two packets at one
-/// time.
+/// Writes two packets into a stream, the first one at `begins` seconds and the other when that has ended,
+/// and gives the seconds from one to the other: whole ticks, and one at least, as muxers refuse two packets
+/// at one time.
 fn write_two(muxer: &mut Muxer, stream: usize, begins: f64, like: &Like) -> Option<f64> {
     let lasts = like.lasts;
     let base = muxer.time_base(stream);

@@ -345,7 +345,8 @@ mod tests {
             moved[0].starts_with("1 frame is shown up to 0.007 s earlier or later, because avi"),
             "{moved:?}"
         );
-        // The first frame is shown for three fields, and others for two, as fields are repeated for television.
+        // The first frame is shown for three fields, and others for two, as fields are repeated for
+        // television.
         let mut pacing = Pacing::new(base(600), base(30), 0.0, 30).at_rate(20);
         for time in [0, 30, 50, 80, 100] {
             pacing.place(Some(time), None);
