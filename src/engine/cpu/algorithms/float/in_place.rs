@@ -117,19 +117,24 @@ struct InPlace<'a> {
 impl Part<'_> {
     /// The pieces of the band, if its results are sums of stored samples, and these lie in memory as numbers
     /// do.
-    pub(super) fn in_place(&self, masks: &Masks, strip: &Strip<'_>, lanes: usize) -> Option<Pieces> {
-        let are_numbers = |bytes: &[u8]| bytemuck::try_cast_slice::<u8, f32>(bytes).is_ok();
+    pub(super) fn in_place(
+        &self,
+        masks: &Masks,
+        layout: &Layout,
+        strip: &Strip<'_>,
+        lanes: usize,
+    ) -> Option<Pieces> {
         let picture = &self.reader.picture;
-        let are_sums = self.filter.makes_in_place(masks, strip.plane);
-        if !are_sums || !are_numbers(strip.bytes) || !are_numbers(picture.bytes) {
+        let geometry = picture.layout.planes()[strip.plane];
+        let is_aligned = |bytes: &[u8], stride: usize| {
+            bytes.as_ptr().cast::<f32>().is_aligned() && stride.is_multiple_of(size_of::<f32>())
+        };
+        let lie_as_numbers = is_aligned(strip.bytes, layout.planes()[strip.plane].stride)
+            && is_aligned(&picture.bytes[geometry.offset..], geometry.stride);
+        if !lie_as_numbers || !self.filter.makes_in_place(masks, strip.plane) {
             return None;
         }
-        pieces(
-            masks,
-            &self.band,
-            picture.layout.planes()[strip.plane].width,
-            lanes,
-        )
+        pieces(masks, &self.band, geometry.width, lanes)
     }
 
     /// Makes this band in all rows of the strip.

@@ -98,7 +98,7 @@ impl Part<'_> {
         memory: &mut MaskMemory,
         PartMemory { starts, work }: &mut PartMemory,
     ) {
-        if let Some(pieces) = self.in_place(kernel, strip, S::LANES) {
+        if let Some(pieces) = self.in_place(kernel, layout, strip, S::LANES) {
             self.make_in_place(s, (kernel, &pieces), layout, strip, &mut memory.in_place);
             return;
         }
