@@ -32,7 +32,7 @@ mod xmp;
 
 #[cfg(feature = "images")]
 pub use containers::exr;
-#[cfg(any(feature = "images", feature = "ffmpeg"))]
+#[cfg(feature = "ffmpeg")]
 pub(crate) use containers::jpeg;
 pub(crate) use containers::png;
 pub use containers::{boxes, jpeg_xl, pcx, psd, tga};

@@ -280,6 +280,11 @@ fn is_running(process: u32) -> bool {
     !processes.join("self").exists() || processes.join(process.to_string()).exists()
 }
 
+/// True for the facts of a file without a byte, which no run has finished.
+pub fn is_empty_file(facts: &fs::Metadata) -> bool {
+    facts.is_file() && facts.len() == 0
+}
+
 /// The name that is no link behind links, whose file may be missing.
 pub fn behind_links(target: &Path) -> PathBuf {
     const MOST_LINKS: usize = 40;

@@ -7,6 +7,7 @@ use crate::cli::Failure;
 use crate::cli::options::encoding::EncodingArguments;
 use framepipe::convert::integers_for;
 use framepipe::frame::{ColourModel, PixelFormat};
+use framepipe::sink::atomic_file::is_empty_file;
 use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::images::{ImageOptions, Naming};
 use framepipe::sink::video::{Streams, VideoSink};
@@ -118,7 +119,7 @@ impl Existing {
                 "{} is a directory, and a file is to be written there; rename one of them",
                 name.display()
             ))),
-            Ok(facts) if facts.is_file() && facts.len() == 0 => Ok(Existing::Empty),
+            Ok(facts) if is_empty_file(&facts) => Ok(Existing::Empty),
             Ok(_) => Ok(Existing::Whole),
             Err(_) => Ok(Existing::Nothing),
         }

@@ -91,12 +91,17 @@ impl WrittenFiles {
         Ok(written)
     }
 
+    /// True if a file is there already under one of the names.
+    pub(crate) fn replaces_any(&self) -> bool {
+        !self.there.is_empty()
+    }
+
     /// Refuses to replace one of the files that are read, each with what it is.
     pub(crate) fn check_read<'a, 'b>(
         &self,
         read: impl IntoIterator<Item = (&'a str, &'b Path)>,
     ) -> Result<(), Failure> {
-        if self.there.is_empty() {
+        if !self.replaces_any() {
             return Ok(());
         }
         for (noun, file) in read {

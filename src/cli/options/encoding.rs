@@ -7,6 +7,7 @@ use clap::Args;
 use clap::builder::StringValueParser;
 use framepipe::convert::flatten::Background;
 use framepipe::frame::PixelFormat;
+use framepipe::sink::atomic_file::is_empty_file;
 use framepipe::sink::video::{AudioEncoding, FirstFrame, StreamOptions, Streams, VideoOptions, VideoSink};
 use framepipe::sink::{Sink, SinkError};
 use framepipe::source::StreamInfo;
@@ -154,10 +155,7 @@ impl EncodingArguments {
 
     /// True if a file at `path` that is there already may be replaced.
     pub(crate) fn replaces(&self, path: &Path) -> bool {
-        let is_empty = || {
-            path.metadata()
-                .is_ok_and(|facts| facts.is_file() && facts.len() == 0)
-        };
+        let is_empty = || path.metadata().is_ok_and(|facts| is_empty_file(&facts));
         self.overwrite || self.replaces_empty && is_empty()
     }
 

@@ -57,6 +57,11 @@ impl FilteringArguments {
         self.filters.iter().flat_map(|chain| &chain.filters)
     }
 
+    /// What reports call the filters.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = String> {
+        self.filters().map(|filter| filter.label.clone())
+    }
+
     /// The options as a chain for the engines.
     pub(crate) fn chain(&self) -> Chain {
         let mut filters: Vec<Filter> = self.filters().cloned().collect();

@@ -13,7 +13,7 @@ pub use encode::encoded;
 pub use naming::{Naming, is_target, kind_for};
 pub use stored::{accepts, holds_opaque, nearest};
 
-use super::atomic_file::{AtomicFile, remove_left_overs};
+use super::atomic_file::{AtomicFile, is_empty_file, remove_left_overs};
 use super::ledger::{Outcome, PlainLedger, stated};
 use super::{IndexedSink, Rules, SinkError, Written};
 use crate::annotations::{self, Annotations, Arrangement};
@@ -273,10 +273,7 @@ impl Images {
 
     /// True if a file of this name that is there may be replaced.
     fn replaces(&self, path: &Path) -> bool {
-        let is_empty = || {
-            path.metadata()
-                .is_ok_and(|facts| facts.is_file() && facts.len() == 0)
-        };
+        let is_empty = || path.metadata().is_ok_and(|facts| is_empty_file(&facts));
         self.options.overwrite || self.options.replaces_empty && is_empty()
     }
 

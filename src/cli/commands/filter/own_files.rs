@@ -83,12 +83,7 @@ impl Single<'_> {
             input_name: self.input.name(),
             input: self.input.name(),
             output: self.output.to_string(),
-            filters: self
-                .arguments
-                .filtering
-                .filters()
-                .map(|f| f.label.clone())
-                .collect(),
+            filters: self.arguments.filtering.labels().collect(),
             engine: "none".to_owned(),
             engine_description: "none was started".to_owned(),
             origin,

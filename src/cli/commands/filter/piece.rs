@@ -160,7 +160,7 @@ impl FilterArguments {
     /// The filters as every engine computes them for frames as `info` describes them.
     pub(in crate::cli) fn pinned(&self, info: &StreamInfo) -> Result<Vec<PinnedFilter>, Failure> {
         let chain = self.filtering.chain();
-        let labels = self.filtering.filters().map(|filter| filter.label.clone());
+        let labels = self.filtering.labels();
         if self.single()?.input.is_images() {
             // Each picture may have its own format; the version of framepipe decides what is made of it.
             return Ok(labels.map(|name| PinnedFilter::new(name, "")).collect());

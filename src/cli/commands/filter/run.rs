@@ -293,12 +293,7 @@ impl Single<'_> {
                 info.description
             },
             output: written.description,
-            filters: self
-                .arguments
-                .filtering
-                .filters()
-                .map(|f| f.label.clone())
-                .collect(),
+            filters: self.arguments.filtering.labels().collect(),
             engine: engine_name,
             engine_description,
             origin: context.origin.clone(),

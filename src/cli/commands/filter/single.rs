@@ -251,6 +251,9 @@ impl<'a> Single<'a> {
     /// Refuses to write over a file that the run reads, now that the image files of the input are listed.
     pub(super) fn check_written(&self, files: Option<&Files>) -> Result<(), Failure> {
         let written = WrittenFiles::new(&self.output, files, self.first_written()?)?;
+        if !written.replaces_any() && self.own_files().next().is_none() {
+            return Ok(());
+        }
         let mattes = self.arguments.region.matte_files();
         let read: Vec<(&str, &Path)> = (self.input.files_read(files))
             .chain(self.read_files())
@@ -258,7 +261,8 @@ impl<'a> Single<'a> {
             .collect();
         written.check_read(read.iter().copied())?;
         for (noun, path) in self.own_files() {
-            let is_same = |file: &Path| identity(path).is_some_and(|id| identity(file) == Some(id));
+            let own = identity(path);
+            let is_same = |file: &Path| own.is_some() && identity(file) == own;
             let first = match read.iter().find(|(_, file)| is_same(file)) {
                 Some((first, _)) => first,
                 None if written.has(path) => "output",

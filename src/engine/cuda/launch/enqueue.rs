@@ -99,14 +99,10 @@ impl StepEnqueuer<'_> {
         kernel: &PyramidKernel,
         passes: &[PassKernel],
     ) -> Result<(), EngineError> {
-        let planes = group
-            .planes
-            .iter()
-            .map(|&plane| &self.buffers.layout.planes()[plane]);
         for_each_pass(
             passes,
             kernel.grid,
-            &planes,
+            &group.planes,
             &self.buffers,
             |kernel_of_pass, pass| {
                 let division = Division::by_power_of_two(kernel.last_shift());

@@ -342,14 +342,10 @@ impl FloatStepEnqueuer<'_> {
         kernel: &FloatPyramid,
         passes: &[FloatPass],
     ) -> Result<(), EngineError> {
-        let planes = group
-            .planes
-            .iter()
-            .map(|&plane| &self.buffers.layout.planes()[plane]);
         for_each_pass(
             passes,
             kernel.grid,
-            &planes,
+            &group.planes,
             &self.buffers,
             |kernel_of_pass, pass| {
                 let border: &dyn Fn(f32) -> f32 = match pass.index {

@@ -16,12 +16,12 @@ pub(super) struct PyramidPass<'a> {
     pub(super) to: &'a DevicePlanes,
 }
 
-/// Calls `launch` for each pass, in order, with its kernel. They write two scratch pictures by turns, and the
-/// last the result.
-pub(super) fn for_each_pass<'a, Kernel>(
+/// Calls `launch` for each pass over these planes, in order, with its kernel. They write two scratch pictures
+/// by turns, and the last the result.
+pub(super) fn for_each_pass<Kernel>(
     kernels: &[Kernel],
     grid: PyramidGrid,
-    planes: &(impl Iterator<Item = &'a Plane> + Clone),
+    planes: &[usize],
     buffers: &StepBuffers<'_>,
     mut launch: impl FnMut(&Kernel, PyramidPass<'_>) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
@@ -35,7 +35,8 @@ pub(super) fn for_each_pass<'a, Kernel>(
         (one, buffers.result),
     ];
     for (index, (kernel, (from, to))) in kernels.iter().zip(pictures).enumerate() {
-        let grid = blocks(grid, index, planes.clone());
+        let planes = planes.iter().map(|&plane| &buffers.layout.planes()[plane]);
+        let grid = blocks(grid, index, planes);
         launch(
             kernel,
             PyramidPass {

@@ -177,7 +177,7 @@ impl Pacing {
             .map(|longest| (shown, longest))
     }
 
-    /// Notes the end of the last frame, which the container is told.
+    /// Notes how long the last frame is shown, which is written at the end.
     pub(in crate::sink::video) fn see_end(&mut self) {
         if self.last.is_some() {
             self.see_shown(self.last_step);
