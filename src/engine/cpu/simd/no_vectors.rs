@@ -132,6 +132,14 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
+    fn add_saturating_i16(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn sub_saturating_i16(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
     fn multiply_i16(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }

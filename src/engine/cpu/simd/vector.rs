@@ -125,6 +125,12 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// Differences of words.
     fn sub_i16(self, a: Self::V, b: Self::V) -> Self::V;
 
+    /// Sums of words with sign, as near as words get to them.
+    fn add_saturating_i16(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// Differences of words with sign, as near as words get to them.
+    fn sub_saturating_i16(self, a: Self::V, b: Self::V) -> Self::V;
+
     /// The low words of the products of words.
     fn multiply_i16(self, a: Self::V, b: Self::V) -> Self::V;
 

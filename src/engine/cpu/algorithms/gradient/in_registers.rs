@@ -25,7 +25,7 @@ use super::Width;
 use super::lanes::{Lanes, Numbers, Words};
 use super::pairs::{NumberSums, Pairs};
 use super::root::{CORRECTED, Correction, Root, WordRoot, WordRoots};
-use super::slopes::{SlopeLoop, SlopeRows, Slopes};
+use super::slopes::{SaturatedSlopes, SlopeLoop, SlopeRows, Slopes, WordSlopes};
 use super::store::{Levels, Step, StoreRow};
 use super::sums::{Centred, Places, Sample, Tap, TapOffset};
 use crate::engine::cpu::rows::store::prefetch::NextRows;
@@ -85,7 +85,10 @@ impl InRegisters {
                 None => planned.differences(differences(masks)?, root?),
             },
             (_, Width::Sixteen) => Some(InRegisters::Words(planned.others::<Words>(masks, compass)?)),
-            (_, Width::ThirtyTwo) => Some(InRegisters::Numbers(planned.others::<Numbers>(masks, compass)?)),
+            (_, Width::ThirtyTwo) => planned
+                .saturated_largest(compass)
+                .map(InRegisters::Words)
+                .or_else(|| Some(InRegisters::Numbers(planned.others::<Numbers>(masks, compass)?))),
         }
     }
 
@@ -134,29 +137,34 @@ impl Planned<'_> {
             Some(slopes) => self.word_slopes(slopes, root),
             None => self.word_slopes(slopes, root),
         };
-        words.or_else(|| self.number_roots(slopes, RING, root))
+        words
+            .or_else(|| self.saturated_slopes(slopes, root))
+            .or_else(|| self.number_roots(slopes, RING, root))
     }
 
     /// A loop of roots of slopes of 16 bits; `None` if these do not hold them.
-    fn word_slopes<const UNIT: bool>(&self, slopes: Slopes<UNIT>, root: &Root) -> Option<InRegisters> {
-        fn boxed<R: WordRoot, const UNIT: bool>(
-            (vectors, slopes, levels): (Vectors, Slopes<UNIT>, Levels),
-            root: R,
-        ) -> Box<dyn SlopeRows> {
-            Box::new(SlopeLoop {
-                vectors,
-                slopes,
-                root,
-                levels,
-            })
+    fn word_slopes(&self, slopes: impl WordSlopes, root: &Root) -> Option<InRegisters> {
+        match self.word_roots(root)? {
+            WordRoots::Near(root) => self.slope_loop(slopes, root),
+            WordRoots::Single(root) => self.slope_loop(slopes, root),
+            WordRoots::Corrected(root) => self.slope_loop(slopes, root),
         }
-        let parts = (self.vectors, slopes, self.levels::<Words>()?);
-        let rows = match self.word_roots(root)? {
-            WordRoots::Near(root) => boxed(parts, root),
-            WordRoots::Single(root) => boxed(parts, root),
-            WordRoots::Corrected(root) => boxed(parts, root),
-        };
-        Some(InRegisters::Slopes(rows))
+    }
+
+    /// A loop of roots of slopes that are saturated to 16 bits.
+    fn saturated_slopes(&self, slopes: Slopes<false>, root: &Root) -> Option<InRegisters> {
+        let (most, root) = root.in_limited_words()?;
+        let slopes = SaturatedSlopes::new(slopes, self.format.max_value(), most)?;
+        self.slope_loop(slopes, root)
+    }
+
+    fn slope_loop(&self, slopes: impl WordSlopes, root: impl WordRoot) -> Option<InRegisters> {
+        Some(InRegisters::Slopes(Box::new(SlopeLoop {
+            vectors: self.vectors,
+            slopes,
+            root,
+            levels: self.levels::<Words>()?,
+        })))
     }
 
     /// A loop of roots of two differences.
@@ -198,6 +206,23 @@ impl Planned<'_> {
         self.kernel.most_sum(self.format.max_value())
     }
 
+    /// What is left to do with sums; `None` if integers of `W` are shifted out.
+    fn shift<W: Lanes>(&self) -> Option<Shift> {
+        let shift = self.kernel.shift;
+        (shift < 8 * W::BYTES as u32).then_some(Shift {
+            low: self.first.low as i32,
+            shift,
+        })
+    }
+
+    /// A loop of the largest sums, saturated to 16 bits.
+    fn saturated_largest(&self, compass: Option<Compass>) -> Option<Box<dyn Rows<i16>>> {
+        let largest = SaturatedLargest::new(compass?, self.shift::<Words>()?, self.format.max_value())?;
+        let most = i64::from(self.format.max_value()) - self.first.high;
+        let exceeds = i64::from(i16::MAX >> largest.shift.shift) >= most;
+        self.rows(largest, RING).filter(|_| exceeds)
+    }
+
     /// A loop of the largest sums, or of absolute values.
     fn others<W: Lanes>(
         &self,
@@ -205,10 +230,7 @@ impl Planned<'_> {
         compass: Option<Compass>,
     ) -> Option<Box<dyn Rows<W::Number>>> {
         let (kernel, first) = (self.kernel, &self.first);
-        let shift = Shift {
-            low: first.low as i32,
-            shift: Some(kernel.shift).filter(|&shift| shift < 8 * W::BYTES as u32)?,
-        };
+        let shift = self.shift::<W>()?;
         if kernel.combining == Combining::Largest {
             let largest = Largest::<W> {
                 compass: compass.filter(Compass::is_balanced)?,
@@ -378,6 +400,20 @@ struct Largest<W> {
     lanes: PhantomData<W>,
 }
 
+/// The largest sum of three neighbours in a ring of eight, and the sum of all.
+#[inline(always)]
+fn most_of_three<W: Lanes, L: Simd>(simd: L, p: [L::V; 8]) -> [L::V; 2] {
+    let mut all = W::add(simd, p[0], p[1]);
+    let mut most = W::add(simd, all, W::max(simd, p[7], p[2]));
+    for k in [2, 4, 6] {
+        let pair = W::add(simd, p[k], p[k + 1]);
+        let three = W::add(simd, pair, W::max(simd, p[k - 1], p[(k + 2) % 8]));
+        all = W::add(simd, all, pair);
+        most = W::max(simd, most, three);
+    }
+    [most, all]
+}
+
 impl<W: Lanes> Make<8, 1> for Largest<W> {
     type Line = W::Number;
     type Lanes = W;
@@ -385,17 +421,55 @@ impl<W: Lanes> Make<8, 1> for Largest<W> {
     #[inline(always)]
     fn make<L: Simd>(self, simd: L, p: [L::V; 8]) -> [L::V; 1] {
         let (more, others) = (self.compass.more as i32, self.compass.others as i32);
-        let mut all = W::add(simd, p[0], p[1]);
-        let mut most = W::add(simd, all, W::max(simd, p[7], p[2]));
-        for k in [2, 4, 6] {
-            let pair = W::add(simd, p[k], p[k + 1]);
-            let three = W::add(simd, pair, W::max(simd, p[k - 1], p[(k + 2) % 8]));
-            all = W::add(simd, all, pair);
-            most = W::max(simd, most, three);
-        }
+        let [most, all] = most_of_three::<W, L>(simd, p);
         let more = W::times(simd, most, more);
         let sum = W::add(simd, more, W::times(simd, all, others));
         [self.shift.down::<W, L>(simd, sum)]
+    }
+}
+
+/// [`Largest`] in words where its parts need all 16 bits, and its sums more: these are saturated.
+///
+/// ```text
+/// k most - m (all - most)            k, m: weights of the three and of the others, without sign
+/// (k most - 2^15) - (m (all - most) - 2^15)      parts of 16 bits as words with sign
+/// ```
+#[derive(Clone, Copy)]
+struct SaturatedLargest {
+    three: i32,
+    others: i32,
+    shift: Shift,
+}
+
+impl SaturatedLargest {
+    /// `None` if 16 bits do not hold the parts for samples up to `max_value`, or sums may be below 0.
+    fn new(compass: Compass, shift: Shift, max_value: u32) -> Option<SaturatedLargest> {
+        let (three, others) = (compass.more + compass.others, -compass.others);
+        let most = i64::from(max_value);
+        let fits = three > 0 && (3 * three).max(5 * others) * most <= i64::from(u16::MAX);
+        let fits = fits && 8 * most <= i64::from(i16::MAX) && (0..1 << 15).contains(&shift.low);
+        (fits && compass.is_balanced()).then_some(SaturatedLargest {
+            three: three as i32,
+            others: others as i32,
+            shift,
+        })
+    }
+}
+
+impl Make<8, 1> for SaturatedLargest {
+    type Line = i16;
+    type Lanes = Words;
+
+    #[inline(always)]
+    fn make<L: Simd>(self, simd: L, p: [L::V; 8]) -> [L::V; 1] {
+        let [most, all] = most_of_three::<Words, L>(simd, p);
+        let rest = Words::sub(simd, all, most);
+        let half_range = Words::splat(simd, i32::from(i16::MIN));
+        let three = Words::add(simd, Words::times(simd, most, self.three), half_range);
+        let others = Words::add(simd, Words::times(simd, rest, self.others), half_range);
+        let sum = simd.sub_saturating_i16(three, others);
+        let sum = simd.add_saturating_i16(sum, Words::splat(simd, self.shift.low));
+        [Words::shift_down(simd, sum, self.shift.shift)]
     }
 }
 

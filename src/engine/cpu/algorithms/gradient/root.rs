@@ -239,6 +239,17 @@ impl Root {
             .filter(|_| self.made_for.1 <= MOST_ESTIMATED)
     }
 
+    /// [`Root::in_words`] for sums that are limited to a largest one, and that one: alone it has a root above
+    /// the largest result. `None` if no such sum is small enough.
+    pub(super) fn in_limited_words(&self) -> Option<(i32, Correction)> {
+        let (scale, most_result) = self.made_for;
+        let factor = scale.numerator() as f64 / f64::from(scale.denominator());
+        let most_sum = (0.998 * f64::from(i16::MAX) / 2.0_f64.sqrt() / factor.max(1.0)) as i32;
+        let exceeds = f64::from(most_sum) * factor > f64::from(most_result) + 1.0;
+        let correction = self.in_words(i64::from(most_sum)).filter(|_| exceeds)?;
+        Some((most_sum, correction))
+    }
+
     /// The correction in integers of 32 bits, for two sums of up to `most_sum`, the sum of whose squares may
     /// need more than 32 bits.
     ///

@@ -17,6 +17,8 @@
 //!
 //! Each row is differenced and smoothed once instead of three times, and both passes are one loop, so that
 //! four lines are all that the first-level cache has to keep.
+//!
+//! Where sums need a bit or two more, such as Scharr's of 12 bits, they are saturated ([`SaturatedSlopes`]).
 #![allow(unsafe_code)]
 
 use super::lanes::{Lanes, Numbers, Words};
@@ -58,6 +60,16 @@ impl Slopes<false> {
     }
 }
 
+/// Slopes in words.
+pub(super) trait WordSlopes: Copy + Send + Sync + 'static {
+    /// The row pass: the difference and the smoothed sample of the samples before, at and after a result.
+    fn pass<L: Simd>(self, simd: L, samples: [L::V; 3]) -> [L::V; 2];
+
+    /// The column pass: both masks' sums, of the differences of three rows and of the smoothed samples of the
+    /// upper and the lower one.
+    fn sums<L: Simd>(self, simd: L, differences: [L::V; 3], smoothed: [L::V; 2]) -> [L::V; 2];
+}
+
 impl<const UNIT: bool> Slopes<UNIT> {
     /// The weighted sum of a corner, a middle and the other corner.
     #[inline(always)]
@@ -68,12 +80,72 @@ impl<const UNIT: bool> Slopes<UNIT> {
         }
         Words::add(simd, corners, Words::times(simd, middle, self.side))
     }
+}
 
-    /// The row pass: the difference and the smoothed sample of the samples before, at and after a result.
+impl<const UNIT: bool> WordSlopes for Slopes<UNIT> {
     #[inline(always)]
     fn pass<L: Simd>(self, simd: L, samples: [L::V; 3]) -> [L::V; 2] {
         let difference = Words::sub(simd, samples[2], samples[0]);
         [difference, self.smooth(simd, samples)]
+    }
+
+    #[inline(always)]
+    fn sums<L: Simd>(self, simd: L, differences: [L::V; 3], [above, below]: [L::V; 2]) -> [L::V; 2] {
+        [self.smooth(simd, differences), Words::sub(simd, below, above)]
+    }
+}
+
+/// Slopes whose sums may need more than 16 bits, and are then replaced by `most` with their sign: the root of
+/// one such sum alone is above the largest sample.
+///
+/// ```text
+/// x   c (d0 + d2) + h d1 + h d1      h = s / 2: saturated additions of numbers with one sign saturate as
+///                                    the sum of all does
+/// t   c (p0 + p2) + s p1 - 2^15      16 bits without sign, less half of their range
+/// y   t2 - t0                        saturated
+/// ```
+#[derive(Clone, Copy)]
+pub(super) struct SaturatedSlopes {
+    corner: i32,
+    half_side: i32,
+    most: i32,
+}
+
+impl SaturatedSlopes {
+    /// `None` if words do not hold the parts of sums of samples up to `max_value`.
+    pub(super) fn new(slopes: Slopes<false>, max_value: u32, most: i32) -> Option<SaturatedSlopes> {
+        let Slopes { corner, side } = slopes;
+        let holds = |weight: i32, end: i64| i64::from(weight) * i64::from(max_value) <= end;
+        let words = i64::from(i16::MAX);
+        let fits = corner > 0 && side > 0 && side % 2 == 0;
+        let fits = fits && holds(2 * corner, words) && holds(side / 2, words);
+        (fits && holds(2 * corner + side, i64::from(u16::MAX))).then_some(SaturatedSlopes {
+            corner,
+            half_side: side / 2,
+            most,
+        })
+    }
+}
+
+impl WordSlopes for SaturatedSlopes {
+    #[inline(always)]
+    fn pass<L: Simd>(self, simd: L, samples: [L::V; 3]) -> [L::V; 2] {
+        let [first, middle, last] = samples;
+        let corners = Words::times(simd, Words::add(simd, first, last), self.corner);
+        let side = Words::times(simd, middle, 2 * self.half_side);
+        let half_range = Words::splat(simd, i32::from(i16::MIN));
+        let smoothed = Words::add(simd, Words::add(simd, corners, half_range), side);
+        [Words::sub(simd, last, first), smoothed]
+    }
+
+    #[inline(always)]
+    fn sums<L: Simd>(self, simd: L, [d0, d1, d2]: [L::V; 3], [above, below]: [L::V; 2]) -> [L::V; 2] {
+        let corners = Words::times(simd, Words::add(simd, d0, d2), self.corner);
+        let half = Words::times(simd, d1, self.half_side);
+        let x = simd.add_saturating_i16(simd.add_saturating_i16(corners, half), half);
+        let y = simd.sub_saturating_i16(below, above);
+        let (least, most) = (Words::splat(simd, -self.most), Words::splat(simd, self.most));
+        [x, y].map(|sum| Words::min(simd, Words::max(simd, sum, least), most))
     }
 }
 
@@ -116,14 +188,14 @@ pub(super) trait SlopeRows: Send + Sync {
 }
 
 /// [`SlopeRows`] with a method of roots.
-pub(super) struct SlopeLoop<R, const UNIT: bool> {
+pub(super) struct SlopeLoop<S, R> {
     pub(super) vectors: Vectors,
-    pub(super) slopes: Slopes<UNIT>,
+    pub(super) slopes: S,
     pub(super) root: R,
     pub(super) levels: Levels,
 }
 
-impl<R: WordRoot, const UNIT: bool> SlopeRows for SlopeLoop<R, UNIT> {
+impl<S: WordSlopes, R: WordRoot> SlopeRows for SlopeLoop<S, R> {
     fn pass(&self, (samples, pixel_stride): (&[i16], usize), lines: SlopeLines<'_>) {
         let row = PassRow {
             slopes: self.slopes,
@@ -188,13 +260,13 @@ unsafe fn load<L: Simd, const N: usize>(simd: L, slices: [&[i16]; N], x: usize) 
 }
 
 /// The loop that makes a row's lines.
-struct PassRow<'a, const UNIT: bool> {
-    slopes: Slopes<UNIT>,
+struct PassRow<'a, S> {
+    slopes: S,
     samples: [&'a [i16]; 3],
     lines: SlopeLines<'a>,
 }
 
-impl<const UNIT: bool> IntLoop for PassRow<'_, UNIT> {
+impl<S: WordSlopes> IntLoop for PassRow<'_, S> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let [differences, smoothed] = self.lines;
@@ -215,15 +287,15 @@ impl<const UNIT: bool> IntLoop for PassRow<'_, UNIT> {
 
 /// The steps of a row of the result. All slices have the same length, a multiple of [`TILE`] that is no less
 /// than a row.
-struct SlopeSteps<'a, R, const UNIT: bool> {
-    slopes: Slopes<UNIT>,
+struct SlopeSteps<'a, S, R> {
+    slopes: S,
     root: R,
     samples: [&'a [i16]; 3],
     lines: SlopeLines<'a>,
     differences: &'a [i16],
 }
 
-impl<R: WordRoot, const UNIT: bool> Step for SlopeSteps<'_, R, UNIT> {
+impl<S: WordSlopes, R: WordRoot> Step for SlopeSteps<'_, S, R> {
     type Lanes = Words;
     const ORDER: Order = Order::Plain;
 
@@ -241,7 +313,7 @@ impl<R: WordRoot, const UNIT: bool> Step for SlopeSteps<'_, R, UNIT> {
             unsafe {
                 let [d2, t2] = self.slopes.pass(simd, load(simd, self.samples, at));
                 let [d0, d1, t0] = load(simd, [&**above, self.differences, &**smoothed], at);
-                let sums = [self.slopes.smooth(simd, [d0, d1, d2]), Words::sub(simd, t2, t0)];
+                let sums = self.slopes.sums(simd, [d0, d1, d2], [t0, t2]);
                 made[k] = self.root.of_words(simd, sums);
                 simd.store(above.as_mut_ptr().add(at), d2);
                 simd.store(smoothed.as_mut_ptr().add(at), t2);

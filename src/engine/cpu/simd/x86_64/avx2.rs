@@ -276,6 +276,18 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
+    fn add_saturating_i16(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_adds_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn sub_saturating_i16(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_subs_epi16(a, b) }
+    }
+
+    #[inline(always)]
     fn multiply_i16(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_mullo_epi16(a, b) }

@@ -372,6 +372,18 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
+    fn add_saturating_i16(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_adds_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn sub_saturating_i16(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_subs_epi16(a, b) }
+    }
+
+    #[inline(always)]
     fn multiply_i16(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_mullo_epi16(a, b) }
