@@ -352,13 +352,20 @@ fn is_rolled(kernel: &FloatKernel, rows: u32) -> bool {
 }
 
 /// Rows that a thread computes. A row takes a register for each mask, and with a tile for each of four
-/// samples. With interleaved components a thread reads more samples of a tile than it uses, and more rows
-/// make up for it.
+/// samples. Small masks take few rows: more blocks, in different phases, keep memory busier. Large separable
+/// ones take many, since both passes go over the halo. With interleaved components a thread reads more
+/// samples of a tile than it uses, and more rows make up for it.
 fn rows_a_thread(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool) -> u32 {
+    let few = if job.interleaving.channels > 1 { 4 } else { 2 };
+    let height = job.kernel.size().1;
     let most = match (job.kernel, memory) {
         (_, MemoryVariant::Shared | MemoryVariant::ConstantShared) => 1,
-        (FloatKernel::Separable { row, .. }, _) if is_tiled && row.len() < 33 => 8,
-        (FloatKernel::Direct(_), _) if is_tiled && job.interleaving.channels > 1 => 8,
+        (FloatKernel::Separable { .. }, _) if is_tiled && height < 11 => few,
+        (FloatKernel::Separable { .. }, _) if is_tiled && (15..33).contains(&height) => 8,
+        (FloatKernel::Direct(_), _) if is_tiled && height < 9 => few,
+        (FloatKernel::Direct(_), _) if is_tiled && is_rolled(job.kernel, 2) => 2 * few,
+        // As few rows as spare the loop over those of the mask.
+        (FloatKernel::Direct(_), _) if is_tiled && is_rolled(job.kernel, 4) => 2,
         _ => 4,
     };
     let sums = if is_tiled { 8 } else { 16 };
@@ -423,7 +430,6 @@ fn alpha_recipe(format: PixelFormat, compares: bool, convolved: u32, filtered: u
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::filter::{Algorithm, Chain, FloatPlan};
     use crate::frame::Colour;
