@@ -137,14 +137,19 @@ fn words_of_other_programs_are_understood() {
         assert!(said.contains(hint), "{words:?}: {said}");
         assert!(!said.contains("as a value"), "{words:?}: {said}");
     }
-    // The card by its other names: there is none to be had, or it works.
-    for name in ["gpu", "nvidia"] {
-        let said = framepipe(&["filter", CLIP, "null:", "--filter", "soft", "--engine", name]);
-        assert!(
-            matches!(said.status.code(), Some(0 | 1)),
-            "{}",
-            text(&said.stderr)
-        );
+    // The card by its other names, wherever an option takes it: there is none to be had, or it works.
+    for name in ["gpu", "nvidia", "cuda"] {
+        for arguments in [
+            &["filter", CLIP, "null:", "--filter", "soft", "--engine"][..],
+            &["bench", "pipeline", CLIP, "--filter", "soft", "--engine"],
+            &["bench", "kernels", "--html", "/none/page.html", "--engines"],
+            &["verify", "--quick", "--simd", "portable", "--engine"],
+            &["filter", "missing.mkv", "null:", "--filter", "soft", "--decoder"],
+        ] {
+            let output = framepipe(&[arguments, &[name]].concat());
+            let said = text(&output.stderr);
+            assert!(!said.contains("invalid value"), "{arguments:?} {name}: {said}");
+        }
     }
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.mp4").to_str().unwrap().to_owned();
@@ -195,6 +200,12 @@ fn words_of_other_programs_are_named_as_they_are_typed() {
         ("preview", &["-t", "5"], "-t", None),
         ("preview", &["-threads", "2"], "-threads", Some("write --threads")),
         ("join", &["-ss", "5"], "-ss", None),
+        (
+            "plan",
+            &["--engine", "gpu"],
+            "--engine",
+            Some("framepipe part --engine"),
+        ),
     ] {
         let names: &[&str] = match command {
             "filter" => &[CLIP, "null:", "--filter", "soft"],

@@ -1,7 +1,7 @@
 //! `framepipe verify`: every engine, variant and algorithm against the reference.
 
 use super::Failure;
-use crate::cli::options::engine::SimdName;
+use crate::cli::options::engine::{CARD_ALIASES, SimdName};
 use crate::cli::show::bar::bar;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
@@ -39,6 +39,7 @@ pub(crate) struct VerifyArguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Checked {
     Cpu,
+    #[value(aliases = CARD_ALIASES)]
     Cuda,
 }
 

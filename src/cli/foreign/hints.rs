@@ -145,6 +145,11 @@ pub(super) const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ),
     (
         "plan",
+        &["-engine", "-gpu", "-cuda", "-device", "-devices"],
+        "whoever makes the parts chooses: framepipe part --engine cuda, framepipe run --devices all",
+    ),
+    (
+        "plan",
         &["-region", "-regions", "-matte", "-roi"],
         "parts are filtered as whole pictures; filter the input in one run",
     ),

@@ -1,6 +1,6 @@
 //! The decoders of a video: `--decoder` and related options.
 
-use super::engine::{EngineArguments, EngineName};
+use super::engine::{CARD_ALIASES, EngineArguments, EngineName};
 use crate::cli::Failure;
 use crate::cli::endpoint::Input;
 use crate::cli::process::limits::{count, size};
@@ -20,6 +20,7 @@ pub(crate) enum DecoderName {
     /// On the CPU.
     Cpu,
     /// On the card's own decoders, all of them at once; an error where there is no card.
+    #[value(alias = "cuda", aliases = CARD_ALIASES)]
     Nvdec,
 }
 

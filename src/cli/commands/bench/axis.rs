@@ -1,7 +1,7 @@
 //! The values of a sweep's axes as text.
 
 use crate::cli::Failure;
-use crate::cli::options::engine::Block;
+use crate::cli::options::engine::{Block, CARD_ALIASES};
 use clap::ValueEnum;
 use framepipe::filter::{Algorithm, Filter};
 use framepipe::program::bench::Scope;
@@ -66,6 +66,7 @@ pub(super) enum Measured {
     /// The CPU engine.
     Cpu,
     /// An NVIDIA card.
+    #[value(aliases = CARD_ALIASES)]
     Cuda,
 }
 

@@ -21,6 +21,9 @@ use framepipe::source::StreamInfo;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+/// What people also call a card, wherever an option takes its engine or its decoders.
+pub(crate) const CARD_ALIASES: [&str; 2] = ["gpu", "nvidia"];
+
 /// The engines by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum EngineName {
@@ -32,7 +35,7 @@ pub(crate) enum EngineName {
     /// All cores.
     Cpu,
     /// An NVIDIA card.
-    #[value(aliases = ["gpu", "nvidia"])]
+    #[value(aliases = CARD_ALIASES)]
     Cuda,
     /// No filter: what decoding and encoding take by themselves.
     None,
