@@ -420,6 +420,52 @@ fn a_second_interrupt_ends_an_encoder_that_looks_far_ahead() {
     assert!(folder.names().is_empty(), "{:?}", folder.names());
 }
 
+/// The number before `behind`, from the word's begin.
+fn number_before(text: &str, behind: &str) -> f64 {
+    let (before, _) = text.split_once(behind).unwrap();
+    let begin = before
+        .rfind(|c: char| !c.is_ascii_digit() && c != '.')
+        .map_or(0, |at| at + 1);
+    before[begin..].parse().unwrap()
+}
+
+#[test]
+fn the_speed_goes_by_when_frames_are_shown() {
+    let folder = Folder::new();
+    let uneven = folder.name("uneven.mkv");
+    // Eight frames at 0 and 0.04 s, 2 and 2.04 s, and so on, to 6.04 s.
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc=s=16x16:r=25:d=8",
+        "-vf",
+        "select='lt(mod(n,50),2)'",
+        "-fps_mode",
+        "vfr",
+        "-c:v",
+        "ffv1",
+        &uneven,
+    ]);
+    let report = folder.name("run.json");
+    for (input, shown) in [(&*uneven, 6.08), ("synthetic:16x16:gray:25:8", 8.0 / 25.0)] {
+        let said = filter(0, &[input, "null:", "-y", "--report", &report]);
+        let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+        let expected = shown / json["wall_seconds"].as_f64().unwrap();
+        let speed = number_before(&said, "x)");
+        assert!(
+            (speed / expected - 1.0).abs() < 0.02,
+            "{input}: {said} {expected}"
+        );
+        let said = filter(0, &[input, "null:", "-q", "--progress", "json"]);
+        let last: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        let figure = |name: &str| last[name].as_f64().unwrap();
+        // Both over the same time.
+        let ratio = figure("speed") / figure("frames_per_second");
+        assert!((ratio / (shown / 8.0) - 1.0).abs() < 1e-6, "{input}: {said}");
+    }
+}
+
 #[test]
 fn a_page_and_a_trace_appear_only_when_the_run_is_done() {
     let folder = Folder::new();

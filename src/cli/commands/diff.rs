@@ -7,12 +7,12 @@ use crate::cli::options::reading::{RangeArguments, ReadingArguments};
 use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::process::untrusted;
 use crate::cli::show::escape;
-use crate::cli::show::progress::{self, Form, Watched};
+use crate::cli::show::progress::{self, Form, Pace, Watched};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::compare::{Heat, InputSummary, Lengths, Summary, Total};
 use framepipe::frame::fact::{self, Fact, Samples};
-use framepipe::frame::{Frame, Metadata, PixelFormat, Rational, Remarks, Turn};
+use framepipe::frame::{Frame, Metadata, PixelFormat, Remarks, Turn};
 use framepipe::pipeline::{InStep, PipelineError, Progress, Stop, Verdict, in_step};
 use framepipe::report::Stage;
 use framepipe::sink::atomic_file::remove_left_overs;
@@ -447,7 +447,7 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
         has_times: !arguments.a.is_images() && !arguments.b.is_images(),
     };
     let frames = known.a.frames;
-    let rate = known.a.frame_rate.map(Rational::to_f64);
+    let pace = Pace::of(&known.a);
     let mut walk = Walk {
         known,
         orientations: Orientations::default(),
@@ -465,7 +465,7 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
         stop: &stop,
         frames,
         parts: 1,
-        rate,
+        pace,
     };
     let outcome = progress::show(&watched, Form::usual(arguments.quiet > 0), || {
         in_step([a.source, b.source], sink, strict, &stop, &counters, |a, b| {

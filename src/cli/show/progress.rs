@@ -11,8 +11,10 @@
 
 use crate::cli::Failure;
 use crate::cli::endpoint::open_written_identity;
+use framepipe::frame::Rational;
 use framepipe::pipeline::{Progress, Stop};
 use framepipe::report::Stage;
+use framepipe::source::StreamInfo;
 use framepipe::wording::counted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
@@ -234,8 +236,36 @@ pub(crate) struct Watched<'a> {
     pub(crate) frames: Option<u64>,
     /// Frames of the pipeline in one of these.
     pub(crate) parts: u64,
-    /// Frames a second of the pictures, for the speed relative to real time.
-    pub(crate) rate: Option<f64>,
+    /// When frames are shown, for the speed relative to real time.
+    pub(crate) pace: Option<Pace>,
+}
+
+/// How long frames are shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pace {
+    /// Seconds of a tick of the input's times.
+    tick: f64,
+    /// Frames a second, for the last frame, and where frames have no times.
+    rate: f64,
+}
+
+impl Pace {
+    /// The pace of an input that has a frame rate.
+    pub(crate) fn of(info: &StreamInfo) -> Option<Pace> {
+        let rate = info.frame_rate.map(Rational::to_f64).filter(|&rate| rate > 0.0)?;
+        let tick = info.time_base.to_f64();
+        Some(Pace { tick, rate })
+    }
+
+    /// Seconds that the pictures which the sink has taken are shown. A pipeline's frame is one of `parts` of
+    /// a picture.
+    pub(crate) fn shown(self, counters: &Progress, parts: u64) -> f64 {
+        let taken = counters.frames(Stage::Encode) / parts.max(1);
+        match counters.span() {
+            Some(ticks) if taken > 1 => ticks as f64 * self.tick + 1.0 / self.rate,
+            _ => taken as f64 / self.rate,
+        }
+    }
 }
 
 /// A run or batch whose progress is shown.
@@ -295,7 +325,7 @@ pub(crate) struct Snapshot {
     pub(crate) frames: Option<u64>,
     /// Frames a second, recently.
     pub(crate) fps: f64,
-    /// `fps` over the pictures' own rate.
+    /// Seconds of pictures a second, recently.
     pub(crate) speed: Option<f64>,
     pub(crate) elapsed: Duration,
     /// Bytes that the output has.
@@ -312,8 +342,8 @@ pub(crate) struct Snapshot {
 /// Time, and speed over the last seconds.
 pub(crate) struct Meter {
     began: Instant,
-    /// Times and frames written, over the last seconds.
-    recent: VecDeque<(Instant, u64)>,
+    /// Times, frames written and seconds that they are shown, over the last seconds.
+    recent: VecDeque<(Instant, u64, f64)>,
 }
 
 impl Meter {
@@ -321,7 +351,7 @@ impl Meter {
         let now = Instant::now();
         Meter {
             began: now,
-            recent: VecDeque::from([(now, 0)]),
+            recent: VecDeque::from([(now, 0, 0.0)]),
         }
     }
 
@@ -330,21 +360,27 @@ impl Meter {
         self.began.elapsed()
     }
 
-    /// Frames a second recently, given `frames` now.
-    pub(crate) fn speed(&mut self, frames: u64) -> f64 {
+    /// Frames and seconds of pictures a second recently, given `frames` that are `shown` for so many seconds
+    /// now.
+    pub(crate) fn speeds(&mut self, frames: u64, shown: f64) -> (f64, f64) {
         let now = Instant::now();
-        self.recent.push_back((now, frames));
+        self.recent.push_back((now, frames, shown));
         while self.recent.len() > 2
-            && let Some((then, _)) = self.recent.get(1)
+            && let Some((then, ..)) = self.recent.get(1)
             && now.duration_since(*then) > RECENT
         {
             self.recent.pop_front();
         }
-        self.recent.front().map_or(0.0, |(then, before)| {
-            let seconds = now.duration_since(*then).as_secs_f64();
-            let frames = frames.saturating_sub(*before) as f64;
-            if seconds > 0.0 { frames / seconds } else { 0.0 }
-        })
+        let Some((then, frames_then, shown_then)) = self.recent.front() else {
+            return (0.0, 0.0);
+        };
+        let seconds = now.duration_since(*then).as_secs_f64();
+        if seconds > 0.0 {
+            let frames = frames.saturating_sub(*frames_then) as f64;
+            (frames / seconds, (shown - shown_then) / seconds)
+        } else {
+            (0.0, 0.0)
+        }
     }
 }
 
@@ -361,12 +397,13 @@ impl Watch for Watched<'_> {
         } else {
             taken
         } / parts;
-        let fps = meter.speed(taken / parts);
+        let shown = self.pace.map(|pace| pace.shown(counters, parts));
+        let (fps, speed) = meter.speeds(taken / parts, shown.unwrap_or(0.0));
         Snapshot {
             written,
             frames: self.frames.map(|frames| frames / parts),
             fps,
-            speed: self.rate.filter(|&rate| rate > 0.0).map(|rate| fps / rate),
+            speed: shown.map(|_| speed),
             elapsed: meter.elapsed(),
             bytes: counters.bytes(),
             busiest: counters.busiest(),

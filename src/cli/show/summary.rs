@@ -28,18 +28,18 @@ pub(crate) fn legible(report: &Report) -> Report {
     report
 }
 
-/// The three lines, then notes and warnings. `rate` is the pictures' own number of frames a second, `bytes`
-/// what the output has.
+/// The three lines, then notes and warnings. `shown` is how many seconds the pictures are shown, `bytes` what
+/// the output has.
 pub(crate) fn brief(
     report: &Report,
     encoding: &EncodingArguments,
-    rate: Option<f64>,
+    shown: Option<f64>,
     bytes: Option<u64>,
 ) -> String {
     let mut text = format!("input   {}\noutput  {}\n", report.task.input, report.task.output);
-    let speed = rate.filter(|&rate| rate > 0.0);
-    let speed = speed.map_or_else(String::new, |rate| {
-        format!(" ({:.2}x)", report.frames_per_second / rate)
+    let shown = shown.filter(|_| report.wall_seconds > 0.0);
+    let speed = shown.map_or_else(String::new, |shown| {
+        format!(" ({:.2}x)", shown / report.wall_seconds)
     });
     let ending = match report.ending {
         Completion::Complete => "",

@@ -158,7 +158,8 @@ impl Pairs<'_> {
             if let (Some(output), Some(picture)) = (&mut self.output, picture) {
                 output.write(picture)?;
             }
-            self.progress.add_frame(Stage::Encode);
+            self.progress
+                .add_taken(one.as_ref().and_then(|frame| frame.metadata.pts));
         }
         self.output.take().map_or(Ok(None), Output::finish)
     }

@@ -39,6 +39,7 @@ pub(super) fn stream(
             .into());
         }
         let (sequence, bytes, born) = (frame.sequence, frame.layout().picture_bytes(), frame.born);
+        let pts = frame.metadata.pts;
         let began = Instant::now();
         let range = clock.range(c"encode", sequence);
         let flow = sink.write(frame)?;
@@ -55,7 +56,7 @@ pub(super) fn stream(
         end_to_end.record(born.elapsed());
         progress.set_delayed(sink.delayed_frames());
         progress.set_bytes(sink.bytes());
-        progress.add_frame(Stage::Encode);
+        progress.add_taken(pts);
     }
     // The engine stage must not wait for room while the sink is finished.
     drop(input);
@@ -97,6 +98,7 @@ pub(super) fn indexed(
     let mut end_to_end = Latencies::default();
     while let Some(frame) = receive(input, stop, &mut clock)? {
         let (sequence, bytes, born) = (frame.sequence, frame.layout().picture_bytes(), frame.born);
+        let pts = frame.metadata.pts;
         let began = Instant::now();
         let range = clock.range(c"encode", sequence);
         sink.write(frame)?;
@@ -108,7 +110,7 @@ pub(super) fn indexed(
         clock.frame(bytes, busy);
         end_to_end.record(born.elapsed());
         progress.set_bytes(sink.bytes());
-        progress.add_frame(Stage::Encode);
+        progress.add_taken(pts);
     }
     Ok(Encoded {
         clock,

@@ -10,7 +10,7 @@ use crate::cli::options::engine::EngineArguments;
 use crate::cli::options::trace::TraceArguments;
 use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::process::limits::count;
-use crate::cli::show::progress::{self, Form, Watched};
+use crate::cli::show::progress::{self, Form, Pace, Watched};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
@@ -199,7 +199,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         stop: &stop,
         frames: info.frames,
         parts: 1,
-        rate: info.frame_rate.map(Rational::to_f64),
+        pace: Pace::of(&info),
     };
     let measured = progress::show(&watched, Form::usual(false), || {
         run_steady(job, filters, plan, device, &stop, &counters)

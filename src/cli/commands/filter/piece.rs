@@ -504,7 +504,7 @@ pub(in crate::cli) fn make(
         stop,
         frames: opened.source.info().frames,
         parts: single.parts(),
-        rate: None,
+        pace: None,
     };
     let context = JobContext {
         engines: &engines,

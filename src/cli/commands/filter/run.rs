@@ -8,11 +8,11 @@ use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::process::origin;
 use crate::cli::show::failure::{Failure, to_stdout};
-use crate::cli::show::progress::{self, Form, Snapshot, Watch, Watched};
+use crate::cli::show::progress::{self, Form, Pace, Snapshot, Watch, Watched};
 use crate::cli::show::{escape, summary};
 use framepipe::engine::Engine;
 use framepipe::engine::pool::EnginePool;
-use framepipe::frame::{FieldOrder, Rational, Remarks};
+use framepipe::frame::{FieldOrder, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
 use framepipe::report::{Completion, Measurements, Origin, Report, Stage, Task};
 use framepipe::sink::atomic_file::remove_left_overs;
@@ -61,8 +61,8 @@ pub(super) struct Finished {
     pub(super) frames: u64,
     /// Bytes that were written, if the output counts them.
     pub(super) bytes: Option<u64>,
-    /// The pictures' own frames a second.
-    rate: Option<f64>,
+    /// Seconds that the pictures are shown, if they have a rate.
+    shown: Option<f64>,
 }
 
 impl Finished {
@@ -285,6 +285,7 @@ impl Single<'_> {
         if let Some(throughput) = &mut measurements.stages[Stage::Encode as usize].throughput {
             throughput.join_fields(self.parts());
         }
+        let shown = Pace::of(&info).map(|pace| pace.shown(context.counters, self.parts()));
         let task = Task {
             input_name: self.input.name(),
             input: if self.arguments.filtering.fields {
@@ -303,7 +304,7 @@ impl Single<'_> {
             remarks,
             frames: measurements.frames,
             bytes: written.bytes,
-            rate: info.frame_rate.map(Rational::to_f64),
+            shown,
             measured: measurements,
         })
     }
@@ -321,7 +322,7 @@ impl Single<'_> {
             self.arguments.print_lines(&summary::brief(
                 report,
                 &self.arguments.encoding,
-                finished.rate,
+                finished.shown,
                 bytes,
             ));
         }
@@ -466,7 +467,7 @@ fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), F
         stop: &stop,
         frames: opened.source.info().frames,
         parts: single.parts(),
-        rate: opened.source.info().frame_rate.map(Rational::to_f64),
+        pace: Pace::of(opened.source.info()),
     };
     let context = JobContext {
         engines: &engines,

@@ -16,10 +16,10 @@ use crate::cli::endpoint::Input;
 use crate::cli::process::interrupt::{Policy, watch_by};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::show::escape;
-use crate::cli::show::progress::{Form, Watched, show};
+use crate::cli::show::progress::{Form, Pace, Watched, show};
 use crate::cli::show::summary::legible;
 use framepipe::engine::pool::EnginePool;
-use framepipe::frame::{Rational, Remarks};
+use framepipe::frame::Remarks;
 use framepipe::pipeline::Stop;
 use framepipe::report::Completion;
 use framepipe::shortage::thread_error;
@@ -285,7 +285,7 @@ impl Batch<'_> {
                 stop,
                 frames: info.frames,
                 parts: item.single.parts(),
-                rate: info.frame_rate.map(Rational::to_f64),
+                pace: Pace::of(info),
             },
             number,
             name: item.name.clone(),

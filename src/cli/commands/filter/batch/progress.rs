@@ -82,7 +82,7 @@ impl Watch for BatchProgress {
         let busy = |stage: Stage| running().map(|counters| counters.busy(stage)).sum::<Duration>();
         Snapshot {
             written,
-            fps: meter.speed(written),
+            fps: meter.speeds(written, 0.0).0,
             elapsed: meter.elapsed(),
             busiest: Stage::ALL
                 .into_iter()
