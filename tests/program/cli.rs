@@ -203,6 +203,8 @@ fn progress_is_json_for_programs() {
         let last: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
         assert_eq!(last["bytes"], fs::metadata(&out).unwrap().len(), "{name}: {said}");
     }
+    // Nothing is written to null:, neither while it runs nor in all.
+    assert_eq!(last["bytes"], serde_json::Value::Null);
     let one = filter(0, &["synthetic:16x16:gray:25:1", "null:", "--stats"]);
     assert!(
         one.contains("\n1 frame in ") && one.contains("frame buffers 1.2 KiB"),
