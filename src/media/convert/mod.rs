@@ -15,7 +15,8 @@ mod route;
 pub use float::{CutSamples, integers_for};
 pub(crate) use loss::{divides, is_full_range_name, loss, lost_depth, nearest_native};
 pub(crate) use packed::PackedConversion;
-pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
+pub(crate) use palette::{Colour3, MAX_COLOURS};
+pub use palette::{Indexed, indexed};
 
 use float::FloatConversion;
 use levels::{AlphaConversion, LevelConversion};

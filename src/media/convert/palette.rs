@@ -30,20 +30,20 @@ pub(crate) type Colour3 = [u8; 3];
 
 /// A picture as indices into its palette.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Indexed {
+pub struct Indexed {
     /// The colours; the first stands for transparent pixels if `transparent`.
-    pub(crate) palette: Vec<Colour3>,
+    pub palette: Vec<Colour3>,
     /// One a pixel, row by row.
-    pub(crate) indices: Vec<u8>,
+    pub indices: Vec<u8>,
     /// Index 0 is kept for transparent pixels.
-    pub(crate) transparent: bool,
+    pub transparent: bool,
     /// Every opaque pixel has its own colour.
-    pub(crate) exact: bool,
+    pub exact: bool,
 }
 
 /// Brings a picture of RGBA pixels, `width` to a row, to a palette. Index 0 is kept for transparent pixels,
 /// unless the picture has 256 colours and no transparent pixel; `keep_transparent` keeps it then, too.
-pub(crate) fn indexed(rgba: &[u8], width: usize, keep_transparent: bool) -> Indexed {
+pub fn indexed(rgba: &[u8], width: usize, keep_transparent: bool) -> Indexed {
     let pixels = rgba.chunks_exact(4);
     let has_hole = pixels.clone().any(|p| p[3] < OPAQUE_FROM);
     let places = MAX_COLOURS - usize::from(has_hole || keep_transparent);

@@ -6,6 +6,7 @@
 //! ```
 
 mod picture;
+mod sixel;
 mod terminal;
 
 use super::Failure;
@@ -43,6 +44,9 @@ const EXAMPLES: &str = "Examples:
   framepipe preview photos/ 12f --filter unsharp:sigma=1.5:amount=0.8
       the thirteenth picture of a folder, shown in the terminal";
 
+/// Columns and rows of a terminal that does not say how many it has.
+const USUAL_CELLS: (usize, usize) = (80, 24);
+
 /// How before and after share the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum Layout {
@@ -74,7 +78,8 @@ pub(crate) struct PreviewArguments {
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t)]
     layout: Layout,
     /// The image file to write, of the kind that its name says [default: show the picture in the terminal, if
-    /// that is kitty, Ghostty, Konsole, iTerm2, WezTerm or mintty].
+    /// that is kitty, Ghostty, Konsole, iTerm2, WezTerm or mintty, or one with sixels: foot, mlterm, contour,
+    /// yaft, Windows Terminal, or with sixel in TERM].
     #[arg(
         short,
         long,
@@ -288,7 +293,13 @@ fn show(picture: &Picture, protocol: Protocol) -> Result<(), Failure> {
     let size = (picture.info.width, picture.info.height);
     let cells = terminal_size::terminal_size().map(|(columns, rows)| (columns.0.into(), rows.0.into()));
     let columns = cells.and_then(|cells| terminal::columns(size, cells));
-    super::to_stdout(|out| Ok(out.write_all(protocol.sequence(&png, columns).as_bytes())?))
+    let sequence = match protocol {
+        Protocol::Kitty => terminal::kitty(&png, columns),
+        Protocol::ITerm2 => terminal::iterm2(&png, columns),
+        Protocol::Sixel => sixel::sequence(&png, terminal::room(cells.unwrap_or(USUAL_CELLS)))
+            .map_err(|error| Failure::Failed(error.to_string()))?,
+    };
+    super::to_stdout(|out| Ok(out.write_all(sequence.as_bytes())?))
 }
 
 /// The time a tenth into an input whose length is known.

@@ -1,5 +1,5 @@
 //! Pictures in a terminal: which terminals show them is known by their environment, and they are handed over
-//! in escape sequences that hold a PNG file in base64.
+//! in escape sequences that hold a PNG file in base64, or in sixels (`sixel.rs`).
 //!
 //! ```text
 //!  kitty's protocol   ESC _ G a=T,f=100,q=2,m=1 ; 4096 characters ESC \      the first piece
@@ -24,7 +24,11 @@ const KONSOLE: u32 = 220_400;
 pub(super) enum Protocol {
     Kitty,
     ITerm2,
+    Sixel,
 }
+
+/// Terminals with sixels by the beginnings of their TERM.
+const SIXEL_TERMS: [&str; 4] = ["foot", "mlterm", "contour", "yaft"];
 
 impl Protocol {
     /// The protocol of the terminal that these environment variables describe; `None` if it is not known to
@@ -39,9 +43,13 @@ impl Protocol {
         if ["xterm-kitty", "xterm-ghostty"].contains(&term.as_str()) {
             return Some(Protocol::Kitty);
         }
+        if SIXEL_TERMS.iter().any(|name| term.starts_with(name)) || term.contains("sixel") {
+            return Some(Protocol::Sixel);
+        }
         match text("TERM_PROGRAM").as_str() {
             "ghostty" => Some(Protocol::Kitty),
             "iTerm.app" | "WezTerm" | "mintty" => Some(Protocol::ITerm2),
+            "contour" | "mlterm" => Some(Protocol::Sixel),
             "" if variable("KITTY_WINDOW_ID").is_some() => Some(Protocol::Kitty),
             "" if text("KONSOLE_VERSION")
                 .parse()
@@ -51,50 +59,57 @@ impl Protocol {
             }
             // The variable that iTerm2 passes on to other machines.
             "" if text("LC_TERMINAL") == "iTerm2" => Some(Protocol::ITerm2),
+            // Windows Terminal.
+            "" if variable("WT_SESSION").is_some() => Some(Protocol::Sixel),
             _ => None,
         }
     }
+}
 
-    /// A PNG file as the terminal takes it, drawn `columns` wide, or as many pixels as it has.
-    pub(super) fn sequence(self, png: &[u8], columns: Option<usize>) -> String {
-        let text = base64(png);
-        match self {
-            Protocol::Kitty => {
-                // Shown at once, PNG, and no answer on our standard input.
-                let mut keys = "a=T,f=100,q=2,".to_owned();
-                if let Some(columns) = columns {
-                    // Writing to a string does not fail.
-                    let _ = write!(keys, "c={columns},");
-                }
-                let mut sequence = String::new();
-                let mut rest = text.as_str();
-                loop {
-                    let (piece, more) = rest.split_at(rest.len().min(PIECE));
-                    let is_more = u8::from(!more.is_empty());
-                    let _ = write!(sequence, "\x1b_G{keys}m={is_more};{piece}\x1b\\");
-                    if more.is_empty() {
-                        return sequence + "\n";
-                    }
-                    keys.clear();
-                    rest = more;
-                }
-            }
-            Protocol::ITerm2 => {
-                let width = columns.map_or_else(String::new, |columns| format!(";width={columns}"));
-                format!("\x1b]1337;File=inline=1;size={}{width}:{text}\x07\n", png.len())
-            }
-        }
+/// A PNG file for a terminal with kitty's protocol, drawn `columns` wide, or as many pixels as it has.
+pub(super) fn kitty(png: &[u8], columns: Option<usize>) -> String {
+    let text = base64(png);
+    // Shown at once, PNG, and no answer on our standard input.
+    let mut keys = "a=T,f=100,q=2,".to_owned();
+    if let Some(columns) = columns {
+        // Writing to a string does not fail.
+        let _ = write!(keys, "c={columns},");
     }
+    let mut sequence = String::new();
+    let mut rest = text.as_str();
+    loop {
+        let (piece, more) = rest.split_at(rest.len().min(PIECE));
+        let is_more = u8::from(!more.is_empty());
+        let _ = write!(sequence, "\x1b_G{keys}m={is_more};{piece}\x1b\\");
+        if more.is_empty() {
+            return sequence + "\n";
+        }
+        keys.clear();
+        rest = more;
+    }
+}
+
+/// A PNG file for a terminal with iTerm2's protocol, drawn `columns` wide, or as many pixels as it has.
+pub(super) fn iterm2(png: &[u8], columns: Option<usize>) -> String {
+    let text = base64(png);
+    let width = columns.map_or_else(String::new, |columns| format!(";width={columns}"));
+    format!("\x1b]1337;File=inline=1;size={}{width}:{text}\x07\n", png.len())
+}
+
+/// Pixels for a picture in a terminal of `columns` and `rows`.
+pub(super) fn room((columns, rows): (usize, usize)) -> (usize, usize) {
+    // Two rows are left for the prompt and the line before.
+    (columns.max(1) * CELL.0, rows.saturating_sub(2).max(1) * CELL.1)
 }
 
 /// Columns across which to draw a picture of `width` by `height` pixels in a terminal of `columns` and
 /// `rows`, if it does not fit at its own size. Cells are assumed to be twice as high as wide.
 pub(super) fn columns((width, height): (usize, usize), (columns, rows): (usize, usize)) -> Option<usize> {
-    // Two rows are left for the prompt and the line before.
-    let rows = rows.saturating_sub(2).max(1);
-    if width <= columns * CELL.0 && height <= rows * CELL.1 {
+    let (across, down) = room((columns, rows));
+    if width <= across && height <= down {
         return None;
     }
+    let rows = down / CELL.1;
     Some((2 * rows * width / height).clamp(1, columns.max(1)))
 }
 
@@ -164,7 +179,7 @@ mod tests {
     fn kitty_gets_pieces_of_4096_characters() {
         for (bytes, pieces) in [(1, 1), (3072, 1), (3073, 2), (6144, 2), (10_000, 4)] {
             let png: Vec<u8> = (0..bytes).map(|n| (n * 7 % 251) as u8).collect();
-            let sequence = Protocol::Kitty.sequence(&png, Some(80));
+            let sequence = kitty(&png, Some(80));
             let parts: Vec<&str> = sequence
                 .strip_suffix("\x1b\\\n")
                 .unwrap()
@@ -182,25 +197,25 @@ mod tests {
             }
             assert_eq!(decoded(&text), png);
         }
-        let natural = Protocol::Kitty.sequence(b"f", None);
+        let natural = kitty(b"f", None);
         assert_eq!(natural, "\x1b_Ga=T,f=100,q=2,m=0;Zg==\x1b\\\n");
     }
 
     #[test]
     fn iterm2_gets_one_sequence() {
         assert_eq!(
-            Protocol::ITerm2.sequence(b"fooba", None),
+            iterm2(b"fooba", None),
             "\x1b]1337;File=inline=1;size=5:Zm9vYmE=\x07\n"
         );
         assert_eq!(
-            Protocol::ITerm2.sequence(b"f", Some(72)),
+            iterm2(b"f", Some(72)),
             "\x1b]1337;File=inline=1;size=1;width=72:Zg==\x07\n"
         );
     }
 
     #[test]
     fn terminals_are_known_by_their_environment() {
-        use Protocol::{ITerm2, Kitty};
+        use Protocol::{ITerm2, Kitty, Sixel};
         let of = |variables: &[(&str, &str)]| {
             Protocol::of(|name| {
                 let found = variables.iter().find(|(known, _)| *known == name);
@@ -220,6 +235,19 @@ mod tests {
             (&[xterm, ("TERM_PROGRAM", "mintty")], Some(ITerm2)),
             (&[xterm, ("LC_TERMINAL", "iTerm2")], Some(ITerm2)),
             (&[xterm, ("TERM_PROGRAM", "Apple_Terminal")], None),
+            (&[("TERM", "foot")], Some(Sixel)),
+            (&[("TERM", "foot-extra"), ("KITTY_WINDOW_ID", "1")], Some(Sixel)),
+            (&[("TERM", "mlterm-256color")], Some(Sixel)),
+            (&[("TERM", "contour")], Some(Sixel)),
+            (&[("TERM", "yaft-256color")], Some(Sixel)),
+            (&[("TERM", "xterm-sixel")], Some(Sixel)),
+            (&[xterm, ("TERM_PROGRAM", "contour")], Some(Sixel)),
+            (&[xterm, ("WT_SESSION", "6f2b")], Some(Sixel)),
+            // Started from Windows Terminal, and another terminal itself.
+            (&[xterm, ("TERM_PROGRAM", "vscode"), ("WT_SESSION", "6f2b")], None),
+            (&[("TERM", "xterm-kitty"), ("WT_SESSION", "6f2b")], Some(Kitty)),
+            (&[("TERM", "tmux-256color"), ("WT_SESSION", "6f2b")], None),
+            (&[("TERM", "alacritty")], None),
             // Started from kitty, and no kitty itself.
             (
                 &[xterm, ("TERM_PROGRAM", "vscode"), ("KITTY_WINDOW_ID", "1")],
