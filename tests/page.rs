@@ -459,6 +459,8 @@ fn a_measured_sweep_and_a_steady_run_in_a_browser() {
         "0.5",
     ];
     let html = bench("steady.html", &steady);
+    let title = "framepipe bench pipeline: synthetic:320x180:yuv420p:30:0 \u{2192} null: (gaussian:size=5)";
+    assert!(well_formed(&html).contains(title));
     let mut expected = vec!["rates", "throughput", "stages", "stage-timeline", "latency"];
     // How many frames half a second holds is this machine's affair.
     if html.contains("id=\"middle-timeline\"") {

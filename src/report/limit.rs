@@ -15,9 +15,24 @@ pub struct Limit {
     pub busy_share: f64,
     /// The same in words, and the consequence.
     pub sentence: String,
+    /// What would make the run faster, if whoever asked for the run knows something.
+    pub advice: Option<String>,
 }
 
 impl Limit {
+    /// True if the stage limits the run, and is not only the busiest.
+    pub fn is_clear(&self) -> bool {
+        self.busy_share >= CLEAR
+    }
+
+    /// The sentence, and the advice behind it.
+    pub(crate) fn words(&self) -> String {
+        match &self.advice {
+            Some(advice) => format!("{}; {advice}", self.sentence),
+            None => self.sentence.clone(),
+        }
+    }
+
     /// Finds the stage with the largest busy share; for a device engine, the share of its slowest part
     /// counts, because the engine's thread only waits for the device. `None` if no frame was done.
     pub fn find(measured: &Measurements, device: Option<&DeviceReport>) -> Option<Limit> {
@@ -63,6 +78,7 @@ impl Limit {
             stage,
             busy_share,
             sentence,
+            advice: None,
         })
     }
 }

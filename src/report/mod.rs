@@ -103,6 +103,8 @@ impl Measurements {
 pub struct Task {
     /// The input as it was given, such as its path; empty if not stated.
     pub input_name: String,
+    /// The output as it was given; empty if not stated.
+    pub output_name: String,
     /// The input, as the source describes it.
     pub input: String,
     /// The output, as the sink describes it.
@@ -313,6 +315,7 @@ pub(crate) mod tests {
         };
         let task = Task {
             input_name: "clips/in.mp4".to_owned(),
+            output_name: "blurred/out.mp4".to_owned(),
             input: "stream 0 of clips/in.mp4".to_owned(),
             output: "out.mp4".to_owned(),
             filters: vec!["gaussian:sigma=3".to_owned()],
@@ -324,7 +327,10 @@ pub(crate) mod tests {
             notes: vec!["the clock jumps once".to_owned()],
             warnings: vec!["one packet was concealed".to_owned()],
         };
-        Report::new(task, &measured, remarks)
+        let mut report = Report::new(task, &measured, remarks);
+        let limit = report.limit.as_mut().unwrap();
+        limit.advice = Some("try --engine cpu".to_owned());
+        report
     }
 
     /// Every leaf as `a.b[].c`, each once, in order of appearance.

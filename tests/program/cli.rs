@@ -167,6 +167,13 @@ fn the_summary_is_three_lines_and_the_table_is_asked_for() {
     let kilobytes = (fs::metadata(&out).unwrap().len() as f64 / 1000.0).round();
     assert!(lines[3].contains(&format!("x), {kilobytes} kB; ")), "{said}");
     assert!(lines[3].ends_with("% busy: try --preset veryfast"), "{said}");
+    // The same advice in the figures and on the page.
+    let (page, other) = (folder.name("run.html"), folder.name("other.mkv"));
+    let told = [clip, &other, "--stats", "--report", &page];
+    let said = filter(0, &[&told[..], &slow].concat());
+    assert!(said.contains("of the time; try --preset veryfast\n"), "{said}");
+    let shown = fs::read_to_string(&page).unwrap();
+    assert!(shown.contains("of the time; try --preset veryfast</p>"));
     for option in ["--stats", "-v"] {
         let said = filter(0, &[clip, "null:", option]);
         assert!(said.contains("\nstage ") && said.contains("\nin all "), "{said}");
@@ -479,14 +486,15 @@ fn a_page_and_a_trace_appear_only_when_the_run_is_done() {
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&figures).unwrap()).unwrap();
     assert_eq!(json["schema"], "framepipe-report");
     assert_eq!(json["task"]["input_name"], clip);
+    assert_eq!(json["task"]["output_name"], "null:");
     // Of 45 frames the 99th percentile would be the longest.
     assert!(json["end_to_end"]["p95"].is_number() && json["end_to_end"]["p99"].is_null());
     fs::remove_file(&figures).unwrap();
     let shown = fs::read_to_string(&page).unwrap();
     assert!(shown.ends_with("</html>\n"));
     for head in [
-        "<title>framepipe: clip-odd.mp4 \u{2192} soft</title>",
-        "<h1>framepipe: clip-odd.mp4 \u{2192} soft</h1>",
+        "<title>framepipe: clip-odd.mp4 \u{2192} null: (soft)</title>",
+        "<h1>framepipe: clip-odd.mp4 \u{2192} null: (soft)</h1>",
     ] {
         assert!(shown.contains(head), "{head}");
     }

@@ -7,9 +7,6 @@ use framepipe::report::{Completion, Report, Stage};
 use framepipe::wording::{counted, size};
 use std::fmt::Write;
 
-/// Below this busy share no single stage limits the run.
-const CLEAR: f64 = 0.75;
-
 /// Presets that are at least as fast as the one that is recommended.
 const FAST: [&str; 3] = ["veryfast", "superfast", "ultrafast"];
 
@@ -19,6 +16,7 @@ pub(crate) fn legible(report: &Report) -> Report {
     let task = &mut report.task;
     escape::each([
         &mut task.input_name,
+        &mut task.output_name,
         &mut task.input,
         &mut task.output,
         &mut task.engine_description,
@@ -30,12 +28,7 @@ pub(crate) fn legible(report: &Report) -> Report {
 
 /// The three lines, then notes and warnings. `shown` is how many seconds the pictures are shown, `bytes` what
 /// the output has.
-pub(crate) fn brief(
-    report: &Report,
-    encoding: &EncodingArguments,
-    shown: Option<f64>,
-    bytes: Option<u64>,
-) -> String {
+pub(crate) fn brief(report: &Report, shown: Option<f64>, bytes: Option<u64>) -> String {
     let mut text = format!("input   {}\noutput  {}\n", report.task.input, report.task.output);
     let shown = shown.filter(|_| report.wall_seconds > 0.0);
     let speed = shown.map_or_else(String::new, |shown| {
@@ -48,7 +41,7 @@ pub(crate) fn brief(
     };
     let bytes = bytes.map_or_else(String::new, |bytes| format!(", {}", size(bytes)));
     // Writing to a string does not fail.
-    let verdict = verdict(report, encoding).map_or_else(String::new, |verdict| format!("; {verdict}"));
+    let verdict = verdict(report).map_or_else(String::new, |verdict| format!("; {verdict}"));
     let _ = writeln!(
         text,
         "{} in {:.1} s: {:.1} frames/s{speed}{bytes}{ending}{verdict}",
@@ -65,16 +58,16 @@ pub(crate) fn brief(
 }
 
 /// The limit of the run, and advice.
-fn verdict(report: &Report, encoding: &EncodingArguments) -> Option<String> {
+fn verdict(report: &Report) -> Option<String> {
     let limit = report.limit.as_ref()?;
     let (noun, percent) = (noun(limit.stage), limit.busy_share * 100.0);
-    if limit.busy_share < CLEAR {
+    if !limit.is_clear() {
         return Some(format!(
             "no stage limits alone; {noun} is the busiest, {percent:.0}%"
         ));
     }
     let mut text = format!("{noun} limits, {percent:.0}% busy");
-    if let Some(advice) = advice(limit.stage, report, encoding) {
+    if let Some(advice) = &limit.advice {
         let _ = write!(text, ": {advice}");
     }
     Some(text)
@@ -85,6 +78,15 @@ fn noun(stage: Stage) -> &'static str {
         Stage::Decode => "decoding",
         Stage::Engine => "filtering",
         Stage::Encode => "encoding",
+    }
+}
+
+/// Adds to a report what would make the run faster, for everything that shows it.
+pub(crate) fn advise(report: &mut Report, encoding: &EncodingArguments) {
+    let stage = report.limit.as_ref().filter(|limit| limit.is_clear());
+    let advice = stage.and_then(|limit| advice(limit.stage, report, encoding));
+    if let Some(limit) = &mut report.limit {
+        limit.advice = advice;
     }
 }
 

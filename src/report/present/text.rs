@@ -13,6 +13,11 @@ impl fmt::Display for Report {
         writeln!(f, "output  {}", self.task.output)?;
         writeln!(f)?;
         self.stage_table().fmt(f)?;
+        writeln!(
+            f,
+            "times of a frame: decode and encode without waits; engine from submit to collect, with \
+             waits"
+        )?;
         if !self.decoders.is_empty() {
             writeln!(f)?;
             DecoderReport::table(&self.decoders).fmt(f)?;
@@ -53,7 +58,7 @@ impl fmt::Display for Report {
             mebibytes((self.memory.input_bytes + self.memory.output_bytes) as u128),
         )?;
         if let Some(limit) = &self.limit {
-            writeln!(f, "{}", limit.sentence)?;
+            writeln!(f, "{}", limit.words())?;
         }
         for note in &self.notes {
             writeln!(f, "note: {note}")?;

@@ -11,6 +11,7 @@ use crate::cli::options::trace::TraceArguments;
 use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::process::limits::count;
 use crate::cli::show::progress::{self, Form, Pace, Watched};
+use crate::cli::show::summary;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
@@ -204,7 +205,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let measured = progress::show(&watched, Form::usual(false), || {
         run_steady(job, filters, plan, device, &stop, &counters)
     });
-    let (steady, measured) = match measured {
+    let (mut steady, measured) = match measured {
         Err(PipelineError::Abandoned) => {
             // A closed stderr is no reason to stop.
             let _ = writeln!(std::io::stderr(), "abandoned: nothing was measured");
@@ -220,6 +221,9 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
             plan.warm_up.as_secs_f64()
         )));
     }
+    steady.report.task.input_name = arguments.input.name();
+    steady.report.task.output_name = arguments.output.to_string();
+    summary::advise(&mut steady.report, &arguments.encoding);
     arguments
         .trace
         .write(trace_file, &steady.report.task, &measured)?;

@@ -81,6 +81,7 @@ impl Single<'_> {
         let measured = Measurements::default();
         let task = Task {
             input_name: self.input.name(),
+            output_name: self.output.to_string(),
             input: self.input.name(),
             output: self.output.to_string(),
             filters: self.arguments.filtering.labels().collect(),

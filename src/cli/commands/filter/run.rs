@@ -288,6 +288,7 @@ impl Single<'_> {
         let shown = Pace::of(&info).map(|pace| pace.shown(context.counters, self.parts()));
         let task = Task {
             input_name: self.input.name(),
+            output_name: self.output.to_string(),
             input: if self.arguments.filtering.fields {
                 format!("{}, each field filtered by itself", info.description)
             } else {
@@ -317,14 +318,9 @@ impl Single<'_> {
             let text = report.to_string();
             let _ = writeln!(std::io::stderr(), "\n{}", text.trim_end());
         } else {
-            let bytes = finished.bytes.filter(|_| self.output != Output::Null);
-            let bytes = on_disk(&self.output).or(bytes);
-            self.arguments.print_lines(&summary::brief(
-                report,
-                &self.arguments.encoding,
-                finished.shown,
-                bytes,
-            ));
+            let bytes = on_disk(&self.output).or(finished.bytes);
+            self.arguments
+                .print_lines(&summary::brief(report, finished.shown, bytes));
         }
         if self.arguments.quiet == 1 && !self.arguments.stats {
             for warning in &report.warnings {
@@ -489,6 +485,7 @@ fn filter_one(single: &Single<'_>, form: Form, remarks: Remarks) -> Result<(), F
     let measured = &finished.measured;
     let trace = arguments.trace.write(own.trace, &finished.task, measured);
     let mut report = finished.report(remarks);
+    summary::advise(&mut report, &arguments.encoding);
     single.show(&report, &finished);
     // Shown as the error that the run ends with.
     let reasons = reasons(failures.as_ref());

@@ -189,9 +189,8 @@ impl Steady {
     pub fn to_html(&self, measured: &Measurements, command: &str) -> Result<String, PageError> {
         let report = &self.report;
         let mut page = Document::new(&format!(
-            "steady state: {} \u{2192} {}",
-            report.task.input,
-            report.task.filters.join(", then ")
+            "framepipe bench pipeline: {}",
+            page::title(&report.task)
         ));
         page.paragraph("note", &on(&self.machine, &self.versions, &self.date));
         page.paragraph("note", command);
@@ -213,7 +212,7 @@ impl Steady {
         }
         page.facts(&facts);
         if let Some(limit) = &report.limit {
-            page.paragraph("limit", &limit.sentence);
+            page.paragraph("limit", &limit.words());
         }
         for note in &self.notes {
             page.paragraph("note", &format!("Note: {note}"));

@@ -13,7 +13,7 @@ pub(crate) use plots::curves::{Curve, CurveKind, Curves, Scale, SeriesStyle};
 pub(crate) use plots::dot_plot::{Dots, Series};
 
 use super::text::{self, number, percent, time};
-use crate::report::{DeviceReport, LatencySummary, Measurements, Report, Task};
+use crate::report::{DeviceReport, LatencySummary, Measurements, Report, Stage, Task};
 use crate::wording::mebibytes;
 use plots::{latency, stacked_bars, throughput, timeline};
 use plotters::drawing::DrawingAreaErrorKind;
@@ -39,11 +39,7 @@ impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PageE
 
 /// The page of one run.
 pub fn run(report: &Report, measured: &Measurements) -> Result<String, PageError> {
-    let filters = report.task.filters.join(", then ");
-    let mut page = Document::new(&format!(
-        "framepipe: {} \u{2192} {filters}",
-        short_name(&report.task)
-    ));
+    let mut page = Document::new(&format!("framepipe: {}", title(&report.task)));
     let mut facts = vec![
         (number(report.frames_per_second), "frames/s"),
         (report.frames.to_string(), "frames"),
@@ -57,22 +53,30 @@ pub fn run(report: &Report, measured: &Measurements) -> Result<String, PageError
     }
     page.facts(&facts);
     if let Some(limit) = &report.limit {
-        page.paragraph("limit", &limit.sentence);
+        page.paragraph("limit", &limit.words());
     }
     body(&mut page, report, measured)?;
     Ok(page.finish())
 }
 
-/// The input's name for a title: that of its file without folders, if it has one.
-fn short_name(task: &Task) -> &str {
+/// The input, the output and the filters for a title.
+pub(crate) fn title(task: &Task) -> String {
+    let input = short_name(&task.input_name, &task.input);
+    let output = short_name(&task.output_name, &task.output);
+    format!("{input} \u{2192} {output} ({})", task.filters.join(", then "))
+}
+
+/// The name of an input or output for a title: that of its file without folders, if it has one, or what is
+/// `described` of one without a name.
+fn short_name<'a>(name: &'a str, described: &'a str) -> &'a str {
     // The slash of a frame rate such as 30000/1001 is none of a path.
-    if task.input_name.starts_with("synthetic:") {
-        return &task.input_name;
+    if name.starts_with("synthetic:") {
+        return name;
     }
-    match Path::new(&task.input_name).file_name().and_then(OsStr::to_str) {
+    match Path::new(name).file_name().and_then(OsStr::to_str) {
         Some(name) => name,
-        None if task.input_name.is_empty() => &task.input,
-        None => &task.input_name,
+        None if name.is_empty() => described,
+        None => name,
     }
 }
 
@@ -172,7 +176,10 @@ fn latencies_table(page: &mut Document, report: &Report) {
     page.heading("Latencies");
     let mut rows = vec![latency_row("from end to end", report.end_to_end.as_ref())];
     for stage in &report.stages {
-        rows.push(latency_row(stage.stage.name(), stage.occupancy.latency.as_ref()));
+        rows.push(latency_row(
+            latency_name(stage.stage),
+            stage.occupancy.latency.as_ref(),
+        ));
     }
     if let Some(device) = &report.device {
         for (name, part) in [
@@ -261,6 +268,14 @@ fn run_words(page: &mut Document, report: &Report) {
     ];
     words.retain(|(_, text)| !text.is_empty());
     page.words(&words);
+}
+
+/// What a stage's latencies are of. An engine's frames overlap, so that each waits for those before it.
+pub(in crate::report::present::page) fn latency_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Engine => "engine, submit to collect",
+        stage => stage.name(),
+    }
 }
 
 fn latency_row(name: &str, latency: Option<&LatencySummary>) -> Vec<String> {

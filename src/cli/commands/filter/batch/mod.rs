@@ -17,7 +17,7 @@ use crate::cli::process::interrupt::{Policy, watch_by};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::show::escape;
 use crate::cli::show::progress::{Form, Pace, Watched, show};
-use crate::cli::show::summary::legible;
+use crate::cli::show::summary::{advise, legible};
 use framepipe::engine::pool::EnginePool;
 use framepipe::frame::Remarks;
 use framepipe::pipeline::Stop;
@@ -253,6 +253,7 @@ impl Batch<'_> {
         match filtered {
             Ok(finished) => {
                 let mut report = finished.report(Remarks::default());
+                advise(&mut report, &self.arguments.encoding);
                 let warnings = std::mem::take(&mut report.warnings);
                 let notes = std::mem::take(&mut report.notes);
                 let accepted = item.single.accept_ending(&finished);

@@ -3,8 +3,8 @@
 use super::chart::{Area, Axis, Tooltips, Width, axes, letters, number, svg, time_unit, write};
 use super::palette::Ink;
 use crate::report::measure::latency::{LEAST_FOR_P99, recorded};
-use crate::report::present::page::PageError;
 use crate::report::present::page::document::{Document, Key};
+use crate::report::present::page::{PageError, latency_name};
 use crate::report::{Measurements, Stage};
 use crate::wording::counted;
 use plotters::prelude::{PathElement, Rectangle};
@@ -30,11 +30,12 @@ pub(in crate::report::present::page) fn stages(
         times: measured.end_to_end.recorded(),
     }];
     panels.extend(Stage::ALL.map(|stage| Panel {
-        name: stage.to_string(),
+        name: latency_name(stage).to_owned(),
         times: measured.stage(stage).latency.recorded(),
     }));
     let caption = "How many frames took how long: from a frame's birth in the source to its being taken by \
-        the sink, all waiting included, and how long each stage had it in hand, waiting excluded.";
+        the sink, all waiting included; in the decoder and the encoder, waiting excluded; and in the engine, \
+        from submit to collect, where it also waits for the frames before it.";
     draw(document, "latency", "Latency", caption, panels)
 }
 
