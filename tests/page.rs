@@ -43,11 +43,17 @@ const figures = [...document.querySelectorAll('figure')].map(f => {
       return {text: t.textContent.trim(), size, colour: style.fill, ...box(t, origin)};
     })};
 });
+const contents = [...document.querySelectorAll('.contents li')].map(item => {
+  const right = Math.max(...[...item.firstElementChild.getClientRects()].map(r => r.right));
+  return {left: item.getBoundingClientRect().left, right};
+});
+const heads = [...document.querySelectorAll('.scroll th')].map(h => h.getBoundingClientRect().height);
 const probe = document.createElement('pre');
 probe.id = 'probe';
 const root = document.documentElement;
 probe.textContent = JSON.stringify({width: innerWidth, height: innerHeight, across: root.scrollWidth,
-  tall: root.scrollHeight, ground: getComputedStyle(document.body).backgroundColor, figures});
+  tall: root.scrollHeight, ground: getComputedStyle(document.body).backgroundColor, figures, contents,
+  heads});
 parent.document.body.append(probe);
 "#;
 
@@ -219,6 +225,22 @@ fn hold_in_browser(name: &str, html: &str, expected: &[&str]) {
                 probe["across"].as_u64().unwrap() <= u64::from(size.0),
                 "{view}: the page is {} wide",
                 probe["across"]
+            );
+            let contents = probe["contents"].as_array().unwrap();
+            let places = contents.iter();
+            let places = places.map(|item| ["left", "right"].map(|side| item[side].as_f64().unwrap()));
+            let places: Vec<_> = places.collect();
+            for [left, right] in &places {
+                // A column's bullets stand 20 pixels before its words.
+                let is_apart = |other: &[f64; 2]| other[0] <= *left || right + 25.0 <= other[0];
+                assert!(places.iter().all(is_apart), "{view}: {places:?}");
+            }
+            // One line each: a head of several beyond the edge is a gap.
+            let mut heads = probe["heads"].as_array().unwrap().iter();
+            assert!(
+                heads.all(|height| height.as_f64().unwrap() < 45.0),
+                "{view}: {}",
+                probe["heads"]
             );
             let figures = probe["figures"].as_array().unwrap();
             let ids: Vec<&str> = figures.iter().map(|f| f["id"].as_str().unwrap()).collect();
