@@ -117,6 +117,8 @@ pub struct StreamInfo {
     pub late_start: Option<f64>,
     /// How many frames will come, if that is known; a hint for the progress bar.
     pub frames: Option<u64>,
+    /// True if `frames` follows from a length and a rate, and nothing has counted them.
+    pub frames_are_estimated: bool,
     /// True if one frame comes and no more: the run then needs no buffers for others.
     pub is_single: bool,
     /// Colour facts of the stream; a frame's own facts have precedence.
@@ -166,6 +168,7 @@ impl StreamInfo {
             },
             late_start: None,
             frames: None,
+            frames_are_estimated: false,
             is_single: false,
             colour: Colour::default(),
             sample_aspect: (0, 1),
@@ -189,6 +192,12 @@ impl StreamInfo {
             },
             ..self
         }
+    }
+
+    /// True if each frame is shown for one tick, so that a time is the number of a frame.
+    pub(crate) fn has_a_tick_a_frame(&self) -> bool {
+        let Rational { num, den } = self.time_base;
+        self.frame_rate == Some(Rational { num: den, den: num })
     }
 
     /// The same with a line for the summary.

@@ -339,6 +339,45 @@ fn a_dry_run_tells_the_plan_and_makes_nothing() {
 }
 
 #[test]
+fn a_dry_run_says_which_counts_are_estimates() {
+    let folder = Folder::new();
+    // Matroska does not count its frames, MP4 does.
+    for (name, range, frames) in [
+        ("a.mkv", &[][..], ", about 8 frames\n"),
+        ("a.mp4", &[], ", 8 frames\n"),
+        ("a.mp4", &["--start", "0.1"], ", about 5 frames\n"),
+        ("a.mp4", &["--start", "0.1", "--frames", "2"], ", 2 frames\n"),
+    ] {
+        let input = folder.name(name);
+        filter(0, &["synthetic:16x16:yuv420p:25:8", &input, "-y"]);
+        let plan = run(&[
+            &["filter", &input, "null:", "--filter", "soft", "--dry-run"],
+            range,
+        ]
+        .concat());
+        let said = text(&plan.stdout);
+        assert!(said.contains(frames), "{name} {range:?}: {said}");
+    }
+    // Times of frames that are made are numbers.
+    let input = "synthetic:16x16:gray:25:20";
+    let plan = run(&[
+        "filter",
+        input,
+        "null:",
+        "--filter",
+        "soft",
+        "--dry-run",
+        "--start",
+        "0.4",
+    ]);
+    assert!(
+        text(&plan.stdout).contains(", 10 frames\n"),
+        "{}",
+        text(&plan.stdout)
+    );
+}
+
+#[test]
 fn a_dry_run_tries_the_first_frame() {
     let folder = Folder::new();
     let deep = sample("clip-10bit.mkv");

@@ -75,6 +75,12 @@ impl TimeRange {
         })
     }
 
+    /// True if one of its ends is a time.
+    fn goes_by_time(&self) -> bool {
+        let mut points = [self.start, self.end, self.duration].into_iter().flatten();
+        points.any(|point| matches!(point, Point::Time(_)))
+    }
+
     /// True if every frame is in it.
     pub fn is_all(&self) -> bool {
         *self == TimeRange::default()
@@ -272,6 +278,9 @@ impl Ranged {
             passed_over = Some(first);
         }
         info.frames = range.count(&info);
+        info.frames_are_estimated |= range.goes_by_time() && !info.has_a_tick_a_frame();
+        // A number of frames is a fact, unless the input ends before.
+        info.frames_are_estimated &= range.frames.is_none() || info.frames != range.frames;
         Ok(Ranged {
             inner,
             info,

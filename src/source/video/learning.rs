@@ -82,6 +82,7 @@ impl VideoSource {
             true => Some(1),
             false => self.expected_frames(),
         };
+        self.info.frames_are_estimated = !self.info.is_single && self.counted_frames().is_none();
         let length = self.input.demuxer.length();
         let frames = self.info.frames.filter(|&frames| frames > 0);
         self.info.decoding_cost = length.zip(frames).map(|(bytes, frames)| {
@@ -116,15 +117,21 @@ impl VideoSource {
         Ok(())
     }
 
-    /// A hint for the progress bar.
-    fn expected_frames(&self) -> Option<u64> {
+    /// The number of frames that the container states.
+    fn counted_frames(&self) -> Option<u64> {
         let facts = self.input.demuxer.stream(self.input.stream)?;
         if facts.is_cover {
             return Some(1);
         }
-        if facts.frames > 0 {
-            return u64::try_from(facts.frames).ok();
+        u64::try_from(facts.frames).ok().filter(|&frames| frames > 0)
+    }
+
+    /// A hint for the progress bar.
+    fn expected_frames(&self) -> Option<u64> {
+        if let Some(frames) = self.counted_frames() {
+            return Some(frames);
         }
+        let facts = self.input.demuxer.stream(self.input.stream)?;
         let rate = match facts.mean_rate {
             (num, den) if num > 0 && den > 0 => f64::from(num) / f64::from(den),
             _ => self.info.frame_rate?.to_f64(),

@@ -211,9 +211,10 @@ impl Single<'_> {
             .filters()
             .map(|filter| filter.label.as_str())
             .collect();
-        let frames = info
-            .frames
-            .map_or_else(String::new, |frames| format!(", {}", counted(frames, "frame")));
+        let about = if info.frames_are_estimated { "about " } else { "" };
+        let frames = info.frames.map_or_else(String::new, |frames| {
+            format!(", {about}{}", counted(frames, "frame"))
+        });
         let mut output = match &self.output {
             Output::Null => self.output.to_string(),
             _ => written.description,
