@@ -48,15 +48,32 @@ pub struct NoSuchPlane {
 }
 
 /// What to do about planes that `format` lacks.
-fn advice(planes: &str, format: PixelFormat) -> &'static str {
+fn advice(planes: &str, format: PixelFormat) -> String {
+    let has = |channel: Channel| {
+        format
+            .planes()
+            .iter()
+            .any(|plane| plane.channels.contains(&channel))
+    };
     match format.is_float() {
         true if format.model() == ColourModel::Data => {
             "; channels that are not all of one colour picture are filtered together: leave --planes out"
+                .to_owned()
         }
         true if ["luma", "gray", "y"].contains(&planes) => {
-            "; no luma is made of floating-point RGB: leave --planes out, or name r, g and b"
+            "; no luma is made of floating-point RGB: leave --planes out, or name r, g and b".to_owned()
         }
-        _ => "",
+        false if planes == "y" && format.model() == ColourModel::Rgb => {
+            "; the luma of RGB is --planes luma".to_owned()
+        }
+        _ => {
+            let there = WORDS.iter().filter(|(_, channel)| has(*channel));
+            let there: Vec<&str> = there.map(|&(word, _)| word).collect();
+            match there[..] {
+                [] => String::new(),
+                _ => format!("; it has {}", there.join(", ")),
+            }
+        }
     }
 }
 
@@ -162,7 +179,12 @@ fn components(list: &str) -> Option<Planes> {
     let mut found = Vec::new();
     for word in list.split(',') {
         let word = word.trim();
-        let word = if word == "alpha" { "a" } else { word };
+        let word = match word {
+            "alpha" => "a",
+            "cb" => "u",
+            "cr" => "v",
+            letters => letters,
+        };
         let mut letters = word
             .char_indices()
             .map(|(at, c)| &word[at..at + c.len_utf8()])
@@ -190,9 +212,13 @@ mod tests {
             assert_eq!(word.parse(), Ok(rgb.clone()), "{word}");
         }
         assert_eq!("Y".parse(), Ok(Planes::Only(vec![Channel::Luma])));
+        for word in ["Cb,Cr", "cb,v", "U,CR", "uv"] {
+            let chroma = Planes::Only(vec![Channel::Cb, Channel::Cr]);
+            assert_eq!(word.parse(), Ok(chroma), "{word}");
+        }
         assert_eq!("alpha".parse(), Ok(Planes::Only(vec![Channel::Alpha])));
         assert_eq!("Grey".parse(), Ok(Planes::Gray));
-        for word in ["", ",", "y,", "yy", "y,y", "x", "rgbx", "red"] {
+        for word in ["", ",", "y,", "yy", "y,y", "x", "rgbx", "red", "cbcr", "cb,u"] {
             assert_eq!(
                 word.parse::<Planes>(),
                 Err(UnknownPlanes(word.to_owned())),

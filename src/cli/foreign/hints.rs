@@ -19,7 +19,7 @@ pub(super) const HINTS: &[(&[&str], &str)] = &[
         &["-b:v", "-bitrate"],
         "write --quality, or the encoder's own --encoder-option b=4M",
     ),
-    (&["-an"], "write --no-audio"),
+    (&["-an", "-no-sound", "-nosound", "-mute"], "write --no-audio"),
     (&["-sn"], "write --no-subtitles"),
     (
         &["-c:v", "-codec:v", "-vcodec"],

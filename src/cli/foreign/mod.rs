@@ -199,7 +199,7 @@ fn unknown(command: &Spoken, foreign: &str, words: &[String]) -> Option<Error> {
         .map(|word| if word == foreign { "--no-option" } else { word });
     let error = Arguments::try_parse_from(once("framepipe").chain(whole)).err()?;
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
-    is_unknown.then(|| named(error, command, foreign))
+    is_unknown.then(|| named(error, command, foreign, words))
 }
 
 /// The error about an unknown argument, named as it was typed.
@@ -220,21 +220,53 @@ fn about_unknown(mut error: Error, command: &Spoken, words: &[String]) -> Error 
     };
     let exact = options(words).find(|word| name_of(word) == name);
     let typed = exact.or_else(|| options(words).find(is_of)).unwrap_or(&name);
-    named(error, command, typed)
+    named(error, command, typed, words)
 }
 
 /// The error about an unknown option, with what to write instead of it, or what it resembles.
-fn named(mut error: Error, command: &Spoken, word: &str) -> Error {
+fn named(mut error: Error, command: &Spoken, word: &str, words: &[String]) -> Error {
     let name = name_of(word);
     error.insert(ContextKind::InvalidArg, ContextValue::String(name.to_owned()));
     error.remove(ContextKind::SuggestedArg);
     error.remove(ContextKind::Suggested);
     if let Some(hint) = command.hint(name) {
-        suggest(&mut error, hint);
+        suggest(&mut error, with_value(hint, word, words));
     } else if let Some(meant) = command.meant(name).filter(|_| name.starts_with("--")) {
         error.insert(ContextKind::SuggestedArg, ContextValue::String(meant));
     }
     error
+}
+
+/// The hint with the encoder that was typed in place of its example.
+fn with_value(hint: String, word: &str, words: &[String]) -> String {
+    let Some((before, example)) = hint.rsplit_once(' ') else {
+        return hint;
+    };
+    let is_encoder = ["--encoder", "--audio-encoder"]
+        .iter()
+        .any(|option| before == format!("write {option}, such as {option}"));
+    let value = match word.split_once('=') {
+        Some((_, value)) => Some(value),
+        None => {
+            let mut pairs = words.windows(2);
+            let pair = pairs.find(|pair| pair[0] == word);
+            pair.map(|pair| pair[1].as_str())
+        }
+    };
+    let is_name = |value: &&str| {
+        // Pictures are not copied, since they are filtered.
+        *value != "copy"
+            && value
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    };
+    let value = value
+        .filter(is_name)
+        .filter(|value| !value.starts_with('-') && !value.is_empty());
+    match value.filter(|_| is_encoder) {
+        Some(value) => format!("{before} {value}"),
+        None => format!("{before} {example}"),
+    }
 }
 
 /// What to say of a level of FFmpeg's behind -v, which takes none here.

@@ -45,6 +45,12 @@ pub enum FilterError {
         /// What to write.
         hint: &'static str,
     },
+    /// A comma without a filter on one of its sides.
+    #[error("filter '{label}' has a stray comma; one stands between two filters, such as gaussian:2,sharpen")]
+    StrayComma {
+        /// What the user wrote.
+        label: String,
+    },
     /// The filter does not take this key.
     #[error("filter '{label}' does not take '{key}'; {} takes {}", name(.label), keys(.label))]
     UnknownKey {
@@ -137,18 +143,29 @@ impl FromStr for Filter {
 
     /// Parses a filter. `mask:file=PATH` reads the file.
     fn from_str(text: &str) -> Result<Filter, FilterError> {
-        let label = text.trim();
-        let name = name(label);
-        let known = mask_name(name);
-        if known == Some(OWN_MASK) {
-            return own(label);
-        }
-        match known.and_then(named_mask) {
-            Some(named) => from_named(label, named),
-            None => Err(FilterError::Unknown {
-                name: name.to_owned(),
-            }),
-        }
+        filter(text, text)
+    }
+}
+
+/// Parses a filter that may be one of several in the `whole` that the user wrote.
+fn filter(text: &str, whole: &str) -> Result<Filter, FilterError> {
+    let label = text.trim();
+    let name = name(label);
+    let known = mask_name(name);
+    let found = match known.and_then(named_mask) {
+        _ if known == Some(OWN_MASK) => own(label),
+        Some(named) => from_named(label, named),
+        None => Err(FilterError::Unknown {
+            name: name.to_owned(),
+        }),
+    };
+    // The name of a file may end in a comma.
+    let is_stray = label.starts_with(',') || label.ends_with(',') || label.is_empty() && whole.contains(',');
+    match found {
+        Err(_) if is_stray && !label.contains("file=") => Err(FilterError::StrayComma {
+            label: whole.trim().to_owned(),
+        }),
+        found => found,
     }
 }
 
@@ -185,11 +202,11 @@ pub(in crate::filter) fn filters(text: &str) -> Result<Vec<Filter>, FilterError>
             false => next.starts_with(char::is_alphabetic),
         };
         if ends {
-            found.push(text[begin..at].parse()?);
+            found.push(filter(&text[begin..at], text)?);
             begin = at + 1;
         }
     }
-    found.push(text[begin..].parse()?);
+    found.push(filter(&text[begin..], text)?);
     Ok(found)
 }
 
