@@ -23,6 +23,8 @@ pub(crate) use show::failure::exit;
 #[derive(Debug, Parser)]
 #[command(
     name = "framepipe",
+    // Whatever the file is called: the examples and the other usages say this.
+    bin_name = "framepipe",
     version,
     max_term_width = 100,
     help_template = help(),

@@ -610,6 +610,9 @@ fn help_begins_with_examples_and_ends_with_tuning() {
         assert_eq!(said.status.code(), Some(1), "{line}: {}", text(&said.stderr));
     }
     assert!(stdout(&["--help"]).contains("Examples:"));
+    let help = stdout(&["preview", "--help"]);
+    let (examples, usage) = (help.find("Examples:"), help.find("Usage: framepipe preview"));
+    assert!(examples.is_some() && examples < usage, "{help}");
 }
 
 #[test]
@@ -631,6 +634,14 @@ fn shells_complete_the_values_too() {
         }
         assert!(script.contains("die-with-parent") && !script.contains("keep-warnings"));
     }
+    let script = stdout(&["completions", "bash"]);
+    let (_, masks) = script.split_once("framepipe__subcmd__masks)").unwrap();
+    let offers = masks.lines().find(|line| line.contains("opts=")).unwrap();
+    assert!(
+        offers.contains(" gaussian ") && offers.contains(" sobel "),
+        "{offers}"
+    );
+    assert!(!stdout(&["masks", "-h"]).contains("possible values"));
     // The words are offers and no limits, and the help is not full of them.
     filter(
         0,
@@ -645,6 +656,22 @@ fn shells_complete_the_values_too() {
         ],
     );
     assert!(!stdout(&["filter", "--help"]).contains("yuv420p10le"));
+}
+
+/// Whatever the program's file is called.
+#[test]
+fn usages_name_the_program_as_the_examples_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("fp");
+    std::os::unix::fs::symlink(PROGRAM, &other).unwrap();
+    for command in ["filter", "preview", "diff", "verify", "bench", "masks"] {
+        let output = Command::new(&other).args([command, "--help"]).output().unwrap();
+        let help = text(&output.stdout);
+        assert!(help.contains(&format!("Usage: framepipe {command}")), "{help}");
+    }
+    let output = Command::new(&other).args(["diff", "a"]).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(said.contains("Usage: framepipe diff"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `framepipe man`: manual pages from the same definition as the command line.
 
 use super::filter::ENDS_HELP;
+use super::preview::EXAMPLES;
 use super::{Arguments, Failure, to_stdout};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -30,9 +31,12 @@ pub(super) fn write(folder: Option<&Path>) -> Result<(), Failure> {
 /// The names of all pages and their texts, the program's own first.
 fn pages() -> Vec<(String, Vec<u8>)> {
     // The list of names is hidden where the help has a text for it.
-    let mut root = Arguments::command().mut_subcommand("filter", |filter| {
-        filter.mut_arg("paths", |paths| paths.hide(false).help(ENDS_HELP))
-    });
+    let mut root = Arguments::command()
+        .mut_subcommand("filter", |filter| {
+            filter.mut_arg("paths", |paths| paths.hide(false).help(ENDS_HELP))
+        })
+        // Pages do not follow the help's order.
+        .mut_subcommand("preview", |preview| preview.after_help(EXAMPLES));
     root.build();
     let mut pages = Vec::new();
     add(&root, "framepipe", &mut pages);

@@ -14,9 +14,11 @@ mod verify;
 pub(super) use filter::EXAMPLES;
 
 use super::Arguments;
+use super::options::words;
 use super::process::interrupt;
 use super::show::failure::{Failure, to_stdout};
 use clap::Subcommand;
+use clap::builder::StringValueParser;
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -43,6 +45,7 @@ pub(super) enum Command {
     /// List the filters, or show one filter's weights, sum, rank and factors.
     Masks {
         /// A filter such as gaussian:sigma=2; all of them are listed without it.
+        #[arg(hide_possible_values = true, value_parser = words::filters(StringValueParser::new()))]
         filter: Option<String>,
     },
     /// List what this machine can filter with.

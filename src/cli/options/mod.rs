@@ -8,4 +8,4 @@ pub(crate) mod filtering;
 pub(crate) mod reading;
 pub(crate) mod region;
 pub(crate) mod trace;
-mod words;
+pub(crate) mod words;

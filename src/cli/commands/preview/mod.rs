@@ -36,7 +36,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use terminal::Protocol;
 
-const EXAMPLES: &str = "Examples:
+/// What most people come for.
+pub(super) const EXAMPLES: &str = "Examples:
   framepipe preview in.mp4 --filter gaussian:sigma=3 -o try.png
       a frame a tenth into the video: the left half as it is, the right half filtered
   framepipe preview in.mp4 1:02:03.5 --filter sobel --planes gray --layout side -o edges.png
@@ -46,6 +47,10 @@ const EXAMPLES: &str = "Examples:
 
 /// Columns and rows of a terminal that does not say how many it has.
 const USUAL_CELLS: (usize, usize) = (80, 24);
+
+fn help() -> String {
+    format!("{{about-with-newline}}\n{EXAMPLES}\n\n{{usage-heading}} {{usage}}\n\n{{all-args}}{{after-help}}")
+}
 
 /// How before and after share the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -61,7 +66,7 @@ enum Layout {
 
 /// What is shown, and where.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(help_template = help())]
 pub(crate) struct PreviewArguments {
     /// A video file, a directory, frames/%05d.png, a glob, an image, - (YUV4MPEG2 on standard input),
     /// raw:WxH:FORMAT:FPS:PATH or synthetic:WxH:FORMAT:FPS:FRAMES.
