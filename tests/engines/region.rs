@@ -1,6 +1,7 @@
 //! Regions and mattes: inside the whole picture's filter, outside the input's own samples, between them the
 //! formula of docs/arithmetic.md, written here again.
 
+use super::float::{self, Extras};
 use super::oracle::{Random, copy, empty_frame, first_difference, format, frame_of, noise, put};
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::luma;
@@ -288,6 +289,105 @@ fn luma_of_rgb_is_filtered_in_regions_too() {
     }
 }
 
+/// The original with the samples of the rectangles' pixels from `filtered`, bit for bit.
+fn pasted(original: &Frame, filtered: &Frame, rects: &[Rect]) -> Frame {
+    let mut result = copy(original, 1);
+    let (width, height) = (
+        original.layout().width() as i64,
+        original.layout().height() as i64,
+    );
+    let planes = original.layout().planes().iter().zip(original.format().planes());
+    for (index, (plane, of)) in planes.enumerate() {
+        let bytes = plane.channels * original.format().bytes_per_sample();
+        // True if a pixel of the picture that the sample stands for lies in the stretch.
+        let meets = |at: usize, shift: u8, begin: i64, length: i64, end: i64| {
+            let pixels = ((at as i64) << shift, ((at as i64 + 1) << shift).min(end));
+            begin < pixels.1 && pixels.0 < begin + length
+        };
+        for y in 0..plane.height {
+            for x in 0..plane.width {
+                let is_inside = rects.iter().any(|&(left, top, w, h)| {
+                    meets(x, of.log2_x, left, w, width) && meets(y, of.log2_y, top, h, height)
+                });
+                if is_inside {
+                    let sample = x * bytes..(x + 1) * bytes;
+                    result.row_mut(index, y)[sample.clone()].copy_from_slice(&filtered.row(index, y)[sample]);
+                }
+            }
+        }
+    }
+    result
+}
+
+/// The low pixels lie where they do in the whole picture, wherever a region begins.
+#[test]
+fn regions_of_wide_gaussians_have_the_whole_pictures_bits() {
+    let mut random = Random::new(14);
+    // Each is longer than twice the reach, which is 71, 167 and 575 samples, in one direction at least.
+    let cases = [
+        ("gaussian:sigma=12", "gray", (173, 165)),
+        ("gaussian:sigma=12", "gray16le", (223, 37)),
+        ("gaussian:sigma=12", "yuv420p", (19, 431)),
+        ("gaussian:sigma=12:bias=-3.5", "rgba", (203, 21)),
+        ("gaussian:sigma=12", "grayf32le", (211, 34)),
+        ("gaussian:sigma=11", "rgbaf16le", (29, 197)),
+        ("gaussian:sigma=30", "gray", (431, 11)),
+        ("gaussian:sigma=30", "nv12", (9, 823)),
+        ("gaussian:sigma=30", "gray10le", (417, 8)),
+        ("gaussian:sigma=100", "gray", (1361, 5)),
+        ("gaussian:sigma=100", "gray16le", (3, 1403)),
+        ("gaussian:sigma=100", "grayf32le", (1361, 2)),
+        // Low pixels 4 and 8 samples apart, and masks before and behind.
+        (
+            "box:size=9,gaussian:sigma=11,gaussian:sigma=19,laplacian8",
+            "gray",
+            (509, 13),
+        ),
+    ];
+    for (spec, name, (width, height)) in cases {
+        let (w, h) = (width as i64, height as i64);
+        let (x, y) = (
+            random.below(width as u64) as i64,
+            random.below(height as u64) as i64,
+        );
+        let sets: [&[Rect]; 4] = [
+            &[(w / 2 + 1, h / 2, 7, 3)],
+            // A pixel in a corner, the opposite corner, and over an edge.
+            &[(0, 0, 1, 1), (w - 3, h - 2, 3, 2), (w / 2, -2, 5, 3)],
+            &[(x - 4, y - 3, 9, 7), (x, y, 3, 12), (w - x, h - y, 1, 1)],
+            &[(5, 1, 6, 2), (w - 11, h - 2, 5, 1)],
+        ];
+        let format = format(name);
+        for border in Border::ALL {
+            let chain = chain(spec, border);
+            let frame = match format.is_float() {
+                true => float::noise(format, (width, height), &mut random, Extras::All),
+                false => noise(format, width, height, &mut random),
+            };
+            let all = whole(&chain, &frame);
+            let mut smaller = 0;
+            for rects in sets {
+                let lines: Vec<String> = rects.iter().map(text).collect();
+                let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+                let expected = pasted(&frame, &all, rects);
+                let case = format!("{spec} {name} {width}x{height} {border:?} {lines:?}");
+                let (reference, seen) = watched(&chain, 1);
+                for engine in [reference, Box::new(Cpu::new(chain.clone(), 2).unwrap())] {
+                    let wanted = parts(&lines, None, false);
+                    let mut engine = region::around(engine, wanted, &chain, CLOCK, None).unwrap();
+                    check(&filter(&mut *engine, &frame, 1).unwrap(), &expected, &case);
+                }
+                let seen = seen.lock().unwrap();
+                smaller += seen.iter().filter(|&&size| size != (width, height)).count();
+            }
+            assert!(
+                smaller > 0,
+                "{spec} {name} {border:?}: nothing but whole pictures was filtered"
+            );
+        }
+    }
+}
+
 /// A frame of a run.
 fn shown(mut frame: Frame, sequence: u64, pts: Option<i64>, skipped: Skipped) -> Frame {
     frame.sequence = sequence;
@@ -412,6 +512,22 @@ fn regions_and_mattes_lie_on_the_picture_as_it_is_shown() {
             let case = format!("orientation {orientation}, {lines:?}, outside {outside}");
             check(&turn.apply(&got).unwrap(), &expected, &case);
         }
+    }
+}
+
+/// A region is computed with as many samples around it as the result depends on, and with no more than it
+/// takes to begin on a low pixel.
+#[test]
+fn regions_of_wide_gaussians_are_windows() {
+    let chain = chain("gaussian:sigma=12", Border::Reflect);
+    // 71 samples on either side, 4 from a low pixel to the next; chroma's are two pixels wide and high.
+    for (name, size) in [("gray", (212, 212)), ("yuv420p", (356, 360))] {
+        let frames = noise_frames(name, 500, 400, 1, &mut Random::new(15));
+        let (inner, seen) = watched(&chain, 1);
+        let wanted = parts(&["64x64+217+171"], None, false);
+        let mut engine = region::around(inner, wanted, &chain, CLOCK, None).unwrap();
+        run(&mut *engine, &frames).unwrap();
+        assert_eq!(*seen.lock().unwrap(), [size], "{name}");
     }
 }
 

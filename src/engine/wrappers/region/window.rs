@@ -11,18 +11,16 @@
 //!  └───────────────────────────────┘     Dashed: two windows of one size, the second shifted inwards.
 //! ```
 //!
-//! A window keeps its size while its region moves, because engines prepare themselves for a size.
+//! A window keeps its size while its region moves, because engines prepare themselves for a size. It begins
+//! where all planes have a sample and pyramids a low pixel, which lies where it does in the whole picture.
 
 use super::rectangle::Area;
-use crate::filter::{Border, Chain, Response};
+use crate::filter::{Border, Chain, Filter, Mask, PyramidGrid, Response};
 use crate::frame::PixelFormat;
 
 /// Sizes of windows of regions that change their size are multiples of this number of pixels, so that most
 /// are of one size.
 const STEP: usize = 64;
-
-/// A radius that is larger than any picture.
-const WHOLE: usize = 1 << 32;
 
 /// The radius of a chain: how far it reads around a sample, in samples of each plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,30 +29,36 @@ pub(super) struct Radius {
     pub(super) rows: usize,
     /// True if the border wraps: outside the picture is its opposite edge.
     pub(super) wraps: bool,
+    /// Windows begin at a multiple of this number of samples, a power of two.
+    pub(super) grid: usize,
 }
 
 impl Radius {
     pub(super) fn of(chain: &Chain) -> Radius {
-        let filters = &chain.filters;
-        // The low pixels of a wide Gaussian lie on the whole picture's grid.
-        if filters
-            .iter()
-            .any(|f| matches!(f.response, Response::WideGaussian { .. }))
-        {
-            return Radius {
-                columns: WHOLE,
-                rows: WHOLE,
-                wraps: false,
-            };
-        }
-        let reach = |size: fn(&crate::filter::Mask) -> usize| {
-            let radii = filters.iter().map(|f| f.masks().map(size).max().unwrap_or(1) / 2);
-            radii.sum()
+        let none = Radius {
+            columns: 0,
+            rows: 0,
+            wraps: chain.border == Border::Wrap,
+            grid: 1,
+        };
+        chain.filters.iter().fold(none, Radius::and)
+    }
+
+    /// The radius with another filter behind it.
+    fn and(self, filter: &Filter) -> Radius {
+        let reach = |size: fn(&Mask) -> usize| filter.masks().map(size).max().unwrap_or(1) / 2;
+        let (columns, rows, grid) = match filter.response {
+            Response::WideGaussian { sigma } => {
+                let grid = PyramidGrid::of_any_samples(sigma);
+                (grid.radius(), grid.radius(), grid.step)
+            }
+            _ => (reach(Mask::width), reach(Mask::height), 1),
         };
         Radius {
-            columns: reach(crate::filter::Mask::width),
-            rows: reach(crate::filter::Mask::height),
-            wraps: chain.border == Border::Wrap,
+            columns: self.columns + columns,
+            rows: self.rows + rows,
+            grid: self.grid.max(grid),
+            ..self
         }
     }
 }
@@ -65,7 +69,7 @@ pub(super) struct Canvas {
     pub(super) width: usize,
     pub(super) height: usize,
     /// Pixels that one sample of the coarsest plane stands for, as a power of two, across and down.
-    grid: (u8, u8),
+    shift: (u8, u8),
     radius: Radius,
 }
 
@@ -143,7 +147,7 @@ impl Canvas {
         Canvas {
             width,
             height,
-            grid: (
+            shift: (
                 planes.iter().map(|p| p.log2_x).max().unwrap_or(0),
                 planes.iter().map(|p| p.log2_y).max().unwrap_or(0),
             ),
@@ -162,20 +166,22 @@ impl Canvas {
             hull, size, coarse, ..
         } = *joint;
         let step = if coarse { STEP } else { 1 };
-        let axis = |begin, end, size, halo, grid: u8, length| {
+        let Radius {
+            columns, rows, grid, ..
+        } = self.radius;
+        let axis = |begin, end, size, halo, shift: u8, length| {
             Axis {
                 size,
-                halo: halo << grid,
-                grid: 1 << grid,
+                halo: halo << shift,
+                grid: grid << shift,
                 wraps: self.radius.wraps,
                 step,
                 length,
             }
             .window(begin, end)
         };
-        let Radius { columns, rows, .. } = self.radius;
-        let (x, width) = axis(hull.x, hull.right(), size.0, columns, self.grid.0, self.width);
-        let (y, height) = axis(hull.y, hull.bottom(), size.1, rows, self.grid.1, self.height);
+        let (x, width) = axis(hull.x, hull.right(), size.0, columns, self.shift.0, self.width);
+        let (y, height) = axis(hull.y, hull.bottom(), size.1, rows, self.shift.1, self.height);
         Area { x, y, width, height }
     }
 
@@ -212,7 +218,7 @@ struct Axis {
     size: usize,
     /// Pixels of the halo on either side.
     halo: usize,
-    /// The window begins at a multiple of this number of pixels, where all planes have a sample.
+    /// The window begins at a multiple of this number of pixels.
     grid: usize,
     /// True if the border wraps.
     wraps: bool,
@@ -247,15 +253,15 @@ mod tests {
     use super::*;
 
     /// Every region of small pictures: the window holds region and halo as far as the picture goes, begins
-    /// where all planes have a sample, and is of one size.
+    /// on the grid, and is of one size.
     #[test]
     fn windows_hold_the_halo_on_the_grid() {
-        for grid in [1, 2, 4] {
+        for grid in [1, 2, 4, 16] {
             for length in 1..40 {
                 for (size, halo) in [(1, 0), (1, 3), (5, 4), (8, 1), (30, 7), (50, 2)] {
                     let axis = |wraps| Axis {
                         size,
-                        halo: halo * grid,
+                        halo,
                         grid,
                         wraps,
                         step: 1,
@@ -266,11 +272,11 @@ mod tests {
                         let begin = first.max(0) as usize;
                         let end = (first + size as i64).min(length as i64) as usize;
                         let (start, window) = axis(false).window(begin, end);
-                        assert!(start <= begin.saturating_sub(halo * grid));
-                        assert!(start + window >= (end + halo * grid).min(length));
+                        assert!(start <= begin.saturating_sub(halo));
+                        assert!(start + window >= (end + halo).min(length));
                         assert!(start.is_multiple_of(grid) && start + window <= length);
                         sizes.insert(window);
-                        let reaches = begin < halo * grid || end + halo * grid > length;
+                        let reaches = begin < halo || end + halo > length;
                         let wrapped = axis(true).window(begin, end);
                         assert_eq!(wrapped, if reaches { (0, length) } else { (start, window) });
                     }
@@ -286,6 +292,7 @@ mod tests {
             columns: 2,
             rows: 2,
             wraps: false,
+            grid: 1,
         };
         let canvas = Canvas::new(PixelFormat::GRAY, 100, 80, radius);
         let member = |x, y, width, height| Member::fixed(Area { x, y, width, height });
