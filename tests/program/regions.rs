@@ -270,12 +270,54 @@ fn regions_that_no_frame_meets_are_named() {
         "0.9.. 4x4+0+0",
     ]);
     // Of a part of the input, or of a pipe, that is known at the end.
-    for late in [
-        &[&run[..], &["1.5.. 4x4+0+0", "--end", "1"]].concat()[..],
-        &[&run[..], &["9.. 4x4+0+0", "--start", "1"]].concat(),
+    for (region, range) in [
+        ("9.. 4x4+0+0", &["--start", "1"][..]),
+        ("0.61..0.62 4x4+0+0", &["--start", "0.5", "--end", "1"]),
+        ("0.61..0.62 4x4+0+0", &["--start", "0.5", "--frames", "8"]),
     ] {
-        assert!(filtered(late).contains("warning: no frame was shown in the time of the region"));
+        let said = filtered(&[&run[..], &[region], range].concat());
+        assert!(
+            said.contains(&format!(
+                "warning: {}",
+                word.replace("0.61..0.62 4x4+0+0", region)
+            )),
+            "{said}"
+        );
     }
+}
+
+/// What the user leaves out is no loss.
+#[test]
+fn regions_outside_of_the_range_are_not_missed() {
+    let folder = Folder::new();
+    let clip = folder.clip("yuv444p");
+    let faces = folder.write(
+        "faces.txt",
+        "0..0.3 9x9+0+0\n0.2..0.8 9x9+9+9\n1.5.. 9x9+20+20\n2f..4f 9x9+0+0\n",
+    );
+    let stills = folder.noise("stills", 10);
+    let last = folder.write("last.txt", "0f..2f 9x9+0+0\n6f.. 9x9+0+0\n");
+    for (input, regions, range) in [
+        (&clip, &faces, &["--start", "0.5", "--end", "1"][..]),
+        (&clip, &faces, &["--start", "0.5", "--duration", "0.4"]),
+        (&clip, &faces, &["--start", "0.5", "--frames", "3"]),
+        (&clip, &faces, &["--start", "6f", "--duration", "3f"]),
+        (&stills, &last, &["--frames", "5-7"]),
+    ] {
+        let run = [input, "null:", "-f", BOX, "--strict", "--regions", regions];
+        let said = filtered(&[&run[..], range].concat());
+        assert!(
+            !said.contains("no frame was shown") && !said.contains("none was there"),
+            "{said}"
+        );
+    }
+    // Nothing was filtered at all, which is said, and is no loss.
+    let run = [&clip, "null:", "-f", BOX, "--strict", "--region", "1.5.. 4x4+0+0"];
+    let said = filtered(&[&run[..], &["--end", "1"]].concat());
+    assert!(
+        said.contains("none was there") && !said.contains("warning"),
+        "{said}"
+    );
 }
 
 #[test]

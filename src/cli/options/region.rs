@@ -5,7 +5,7 @@ use crate::cli::Failure;
 use crate::cli::endpoint::{FileChoice, Files, Input, Output, check_distinct};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use framepipe::engine::region::{self, Clock, Pairing, Parts, Period, Region, RegionError};
+use framepipe::engine::region::{self, Clock, End, Pairing, Parts, Period, Region, RegionError};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::Chain;
 use framepipe::frame::{Rational, Turn};
@@ -162,6 +162,7 @@ impl RegionArguments {
         let mut parts = Parts::default();
         parts.regions.clone_from(&self.region);
         parts.outside = self.outside;
+        parts.read = run.read;
         parts.stream_turn = Turn::of_blocks(&run.info.side_data);
         if let Some(matte) = &self.matte {
             let (matte, pairing) = run.open(matte)?;
@@ -209,6 +210,29 @@ fn begin(region: &Region) -> Option<Point> {
     }
 }
 
+/// The ends of what `range` takes of an input.
+pub(crate) fn ends(range: TimeRange) -> (End, End) {
+    let length = match (range.duration, range.frames) {
+        (None, frames) => frames.map(Point::Frame),
+        (duration, None) => duration,
+        // Whichever is over first.
+        (Some(_), Some(_)) => return (range.start.map_or(End::Input, End::At), End::Frame),
+    };
+    let to = match (range.end, length, range.start) {
+        (None, None, _) => End::Input,
+        (Some(end), None, _) => End::At(end),
+        (None, Some(length), None) => End::At(length),
+        (None, Some(Point::Time(length)), Some(Point::Time(start))) => {
+            End::At(Point::Time(start.saturating_add(length)))
+        }
+        (None, Some(Point::Frame(length)), Some(Point::Frame(start))) => {
+            End::At(Point::Frame(start.saturating_add(length)))
+        }
+        _ => End::Frame,
+    };
+    (range.start.map_or(End::Input, End::At), to)
+}
+
 /// The run that a matte belongs to.
 pub(crate) struct Run<'a> {
     pub(crate) input: &'a Input,
@@ -216,8 +240,8 @@ pub(crate) struct Run<'a> {
     pub(crate) reading: &'a ReadingArguments,
     /// The image files that are read, if the input is such.
     pub(crate) files: Option<&'a Files>,
-    /// The run may take less than the whole input.
-    pub(crate) is_part: bool,
+    /// What the run reads of the input.
+    pub(crate) read: (End, End),
     pub(crate) stop: &'a Stop,
 }
 
@@ -231,10 +255,10 @@ impl Run<'_> {
             options.threads = self.reading.decoder_threads(true);
         }
         let listed = self.beside(matte)?;
-        let pairing = match (&listed, self.is_part) {
+        let pairing = match (&listed, self.read) {
             (Some(_), _) => Pairing::Run,
-            (None, true) => Pairing::Part,
-            (None, false) => Pairing::Whole,
+            (None, (End::Input, End::Input)) => Pairing::Whole,
+            (None, _) => Pairing::Part,
         };
         let choice = FileChoice {
             listed,
@@ -327,5 +351,39 @@ impl Run<'_> {
                  picture of the matte, whenever that is shown"
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn ranges_end_where_they_say_or_with_their_frames() {
+        let read = |start: &str, end: &str, duration: &str, frames: Option<u64>| {
+            let point = |text: &str| (!text.is_empty()).then(|| text.parse::<Point>().unwrap());
+            ends(TimeRange::new(point(start), point(end), point(duration), frames).unwrap())
+        };
+        let at = |text: &str| End::At(text.parse().unwrap());
+        for (start, end, duration, frames, expected) in [
+            ("", "", "", None, (End::Input, End::Input)),
+            ("3", "", "", None, (at("3"), End::Input)),
+            ("3", "5", "", None, (at("3"), at("5"))),
+            ("3", "9f", "", None, (at("3"), at("9f"))),
+            ("", "", "2", None, (End::Input, at("2"))),
+            ("3", "", "2", None, (at("3"), at("5"))),
+            ("3", "", "9f", None, (at("3"), End::Frame)),
+            ("3f", "", "9f", None, (at("3f"), at("12f"))),
+            ("3f", "", "2", None, (at("3f"), End::Frame)),
+            ("", "", "", Some(7), (End::Input, at("7f"))),
+            ("3f", "", "", Some(7), (at("3f"), at("10f"))),
+            ("3", "", "", Some(7), (at("3"), End::Frame)),
+            ("3", "5", "", Some(7), (at("3"), End::Frame)),
+            ("3", "", "2", Some(7), (at("3"), End::Frame)),
+        ] {
+            let found = read(start, end, duration, frames);
+            assert_eq!(found, expected, "{start} {end} {duration} {frames:?}");
+        }
     }
 }

@@ -6,8 +6,9 @@ use crate::cli::endpoint::{
     FileChoice, Files, Input, Output, WrittenFiles, check_distinct, identity, is_file_of_end,
     names_same_file, open_written_identity, parent, written_identity,
 };
-use crate::cli::options::region::Run;
+use crate::cli::options::region::{self, Run};
 use crate::cli::process::interrupt::{OnInterrupt, Policy};
+use framepipe::engine::region::End;
 use framepipe::pipeline::Stop;
 use framepipe::sink::hashes::FrameLog;
 use framepipe::source::StreamInfo;
@@ -289,12 +290,16 @@ impl<'a> Single<'a> {
         files: Option<&'b Files>,
         stop: &'b Stop,
     ) -> Result<Run<'b>, Failure> {
+        let chooses_files = !self.selection().is_all() || self.arguments.skip_existing;
         Ok(Run {
             input: &self.input,
             info,
             reading: &self.arguments.reading,
             files,
-            is_part: !self.takes_all(self.arguments.range.times(&self.input)?),
+            read: match chooses_files {
+                true => (End::Frame, End::Frame),
+                false => region::ends(self.arguments.range.times(&self.input)?),
+            },
             stop,
         })
     }

@@ -28,7 +28,7 @@ pub use timeline::Clock;
 
 use crate::engine::{Engine, EngineError};
 use crate::filter::Chain;
-use crate::frame::Turn;
+use crate::frame::{Point, Turn};
 use partial::Partial;
 
 /// Most regions that may be in one frame: each may be a window of its own.
@@ -49,6 +49,9 @@ pub struct Parts {
     pub outside: bool,
     /// How the whole stream is shown, if it says so; else each frame may say it.
     pub stream_turn: Option<Turn>,
+    /// Where the part of the input that is read begins, and where it ends. No frame is missed in the time of
+    /// a region outside of it.
+    pub read: (End, End),
     /// Threads that cut, mix and paste; 0 is one for each core.
     pub threads: usize,
 }
@@ -63,6 +66,18 @@ pub enum Pairing {
     Part,
     /// There is one for each frame of the run.
     Run,
+}
+
+/// An end of what a run reads of its input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum End {
+    /// The input's own.
+    #[default]
+    Input,
+    /// This time or frame of the input.
+    At(Point),
+    /// The first or the last frame that is read, whichever that is.
+    Frame,
 }
 
 impl Parts {

@@ -5,7 +5,7 @@ use super::paste::{Share, cut, paste};
 use super::rectangle::{Area, Rectangle};
 use super::timeline::Timeline;
 use super::window::{Canvas, Group, Member, Radius};
-use super::{Clock, MOST_AT_ONCE, Parts, Region, RegionError, spans};
+use super::{Clock, End, MOST_AT_ONCE, Parts, Region, RegionError, spans};
 use crate::engine::cpu::Threads;
 use crate::engine::wrappers::{ALIGNMENT, free};
 use crate::engine::{Engine, EngineError};
@@ -23,6 +23,8 @@ pub(super) struct Partial {
     description: String,
     timeline: Timeline,
     has_regions: bool,
+    /// What is read of the input.
+    read: (End, End),
     /// How the stream is shown, if it says so; else each frame may.
     stream_turn: Option<Turn>,
     mattes: Option<Mattes>,
@@ -81,6 +83,7 @@ impl Partial {
             threads,
             description: describe(&parts),
             has_regions: !parts.regions.is_empty(),
+            read: parts.read,
             stream_turn: parts.stream_turn,
             timeline: Timeline::new(parts.regions, clock)?,
             mattes: parts.matte.map(|matte| Mattes::new(matte, parts.pairing)),
@@ -414,11 +417,14 @@ impl Engine for Partial {
             let text = format!("the region {region} lay wholly outside of the picture {times}");
             remarks.warnings.push(text);
         }
-        if let Some((count, first)) = self.timeline.unmet().filter(|_| whole) {
+        if let Some((count, first)) = self.timeline.unmet(self.read).filter(|_| whole) {
             remarks.warnings.push(match count {
                 1 => format!("no frame was shown in the time of the region {first}"),
                 _ => format!("no frame was shown in the time of {count} regions, the first {first}"),
             });
+        } else if whole && self.timeline.met_none() {
+            let text = "all regions are before or after what was read of the input: none was there";
+            remarks.notes.push(text.to_owned());
         }
         if let Some(mattes) = &mut self.mattes {
             remarks.append(mattes.remarks(whole));

@@ -6,8 +6,8 @@
 
 use super::rectangle::Rectangle;
 use super::syntax::{Period, Region};
-use super::{MOST_AT_ONCE, RegionError};
-use crate::frame::{Metadata, Rational};
+use super::{End, MOST_AT_ONCE, RegionError};
+use crate::frame::{Metadata, Point, Rational};
 
 /// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
@@ -48,6 +48,8 @@ struct Lane {
     /// Indices of those of them that have not ended.
     there: Vec<usize>,
     last: Option<i128>,
+    /// The first and the last of all moments.
+    seen: Option<(i128, i128)>,
 }
 
 struct Stretch {
@@ -159,12 +161,27 @@ impl Timeline {
         self.always.iter().chain(lanes.map(|stretch| &stretch.region))
     }
 
-    /// Number of regions that were there in no frame, and the first of them as the user wrote it.
-    pub(super) fn unmet(&self) -> Option<(usize, &str)> {
-        let lanes = self.timed.stretches.iter().chain(&self.counted.stretches);
-        let unmet = lanes.filter(|stretch| !self.met[stretch.number]);
-        let first = unmet.clone().min_by_key(|stretch| stretch.number)?;
-        Some((unmet.count(), &first.region.label))
+    /// Number of regions that were there in no frame though their time lies in what was read, and the first
+    /// of them as the user wrote it.
+    pub(super) fn unmet(&self, read: (End, End)) -> Option<(usize, &str)> {
+        let unit = i128::from(self.clock.time_base.den);
+        let timed = self.timed.within(read, |point| match point {
+            Point::Time(nanos) => Some(i128::from(nanos) * unit),
+            Point::Frame(_) => None,
+        });
+        let counted = self.counted.within(read, |point| match point {
+            Point::Frame(number) => Some(i128::from(number)),
+            Point::Time(_) => None,
+        });
+        let unmet = timed.chain(counted).filter(|stretch| !self.met[stretch.number]);
+        let unmet: Vec<&Stretch> = unmet.collect();
+        let first = unmet.iter().min_by_key(|stretch| stretch.number)?;
+        Some((unmet.len(), &first.region.label))
+    }
+
+    /// True if there are regions, and none of them was there in any frame.
+    pub(super) fn met_none(&self) -> bool {
+        !self.met.is_empty() && !self.met.contains(&true)
     }
 }
 
@@ -183,11 +200,33 @@ impl Lane {
         most
     }
 
+    /// The regions whose periods lie in `read`, at least in part. `moment` is a point in the lane's unit, if
+    /// it has one; else the frames decide.
+    fn within(
+        &self,
+        (from, to): (End, End),
+        moment: impl Fn(Point) -> Option<i128>,
+    ) -> impl Iterator<Item = &Stretch> {
+        let bound = |end: End, frame: Option<i128>| match end {
+            End::Input => None,
+            End::At(point) => moment(point).or(frame),
+            End::Frame => frame,
+        };
+        let from = bound(from, self.seen.map(|(first, _)| first));
+        let to = bound(to, self.seen.map(|(_, last)| last + 1));
+        self.stretches.iter().filter(move |stretch| {
+            let ends_before = from.zip(stretch.to).is_some_and(|(from, end)| end <= from);
+            !ends_before && to.is_none_or(|to| stretch.from < to)
+        })
+    }
+
     fn go_to(&mut self, now: i128) {
         if self.last.is_some_and(|last| now < last) {
             (self.begun, self.there) = (0, Vec::new());
         }
         self.last = Some(now);
+        let (first, last) = self.seen.unwrap_or((now, now));
+        self.seen = Some((first.min(now), last.max(now)));
         while self.stretches.get(self.begun).is_some_and(|s| s.from <= now) {
             self.there.push(self.begun);
             self.begun += 1;
@@ -227,6 +266,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::frame::Skipped;
+
+    const ALL: (End, End) = (End::Input, End::Input);
 
     fn clock(base: (i32, i32), rate: Option<(i32, i32)>) -> Clock {
         let rational = |(num, den)| Rational { num, den };
@@ -322,7 +363,53 @@ mod tests {
             line.at(0, &shown(Some(0), 75, None)),
             Err(RegionError::Uncounted(_))
         ));
-        assert_eq!(line.unmet(), None);
+        assert_eq!(line.unmet(ALL), None);
+    }
+
+    #[test]
+    fn regions_outside_of_what_is_read_are_not_missed() {
+        let seconds = |s: i64| End::At(Point::Time(s * 1_000_000_000));
+        let frames = |n: u64| End::At(Point::Frame(n));
+        // Frames 75 to 99 at 25 a second, of which one is missing: shown from 3 s on and before 4 s.
+        let lines = [
+            "..3 1x1+1+0",
+            "2.9..3 1x1+2+0",
+            "3.01..3.03 1x1+3+0",
+            "3.97..3.98 1x1+4+0",
+            "4.. 1x1+5+0",
+            "70f..75f 1x1+6+0",
+            "80f..81f 1x1+7+0",
+            "100f.. 1x1+8+0",
+        ];
+        for (read, unmet) in [
+            (ALL, vec![1, 2, 3, 4, 5, 6, 7, 8]),
+            ((seconds(3), seconds(4)), vec![3, 4, 7]),
+            ((seconds(3), seconds(5)), vec![3, 4, 5, 7]),
+            ((seconds(2), End::Input), vec![1, 2, 3, 4, 5, 7, 8]),
+            // Counted regions go by the counted range, and the others by the frames that came.
+            ((frames(75), frames(100)), vec![3, 7]),
+            ((frames(74), frames(101)), vec![3, 6, 7, 8]),
+            ((seconds(3), End::Frame), vec![3, 7]),
+            ((End::Frame, End::Frame), vec![3, 7]),
+            ((End::Input, End::Frame), vec![1, 2, 3, 6, 7]),
+        ] {
+            let found: Vec<usize> = (1..)
+                .zip(lines)
+                .filter(|(_, text)| {
+                    let mut line = timeline(&[*text], clock((1, 25), Some((25, 1))));
+                    for n in (0..25).filter(|n| *n != 5) {
+                        places(&mut line, n, &shown(Some(n as i64), 75, Some(75)));
+                    }
+                    assert!(line.met_none());
+                    line.unmet(read).is_some()
+                })
+                .map(|(number, _)| number)
+                .collect();
+            assert_eq!(found, unmet, "{read:?}");
+        }
+        // Without a frame there is nothing to go by.
+        let line = timeline(&["1..2 1x1+1+0"], clock((1, 25), Some((25, 1))));
+        assert!(line.unmet((End::Frame, End::Frame)).is_some());
     }
 
     #[test]
@@ -332,7 +419,8 @@ mod tests {
             clock((1, 25), None),
         );
         assert_eq!(places(&mut line, 0, &Metadata::default()).len(), 2);
-        assert_eq!(line.unmet(), Some((2, "9f..10f 1x1+0+0")));
+        assert_eq!(line.unmet(ALL), Some((2, "9f..10f 1x1+0+0")));
+        assert!(!line.met_none());
         let many = |line: fn(usize) -> String, count: usize| {
             let regions = (0..count).map(|n| line(n).parse().unwrap()).collect();
             Timeline::new(regions, clock((1, 25), Some((25, 1)))).err()
