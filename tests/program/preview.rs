@@ -588,6 +588,83 @@ fn turned_inputs_are_previewed_upright() {
     assert_eq!(size(&out), (2 * 60 + 4, 80));
 }
 
+/// Inside is the filter's still, outside the input's, at the frame of that time.
+#[test]
+fn regions_and_mattes_of_that_time_are_previewed() {
+    let folder = Folder::new();
+    let input = folder.clip("in.mkv", &["-c:v", "ffv1", "-pix_fmt", "yuv444p"]);
+    let matte = folder.name("matte.mkv");
+    let source = "color=black:size=96x64:rate=25:duration=2,format=gray,geq=lum='255*gte(N,33)'";
+    ffmpeg(&["-f", "lavfi", "-i", source, "-c:v", "ffv1", &matte]);
+    let faces = folder.name("faces.txt");
+    fs::write(&faces, "..1.3 9x9+0+0\n1.2..1.4 31x17+20+9\n2.. 9x9+0+0\n").unwrap();
+    let out = folder.name("out.png");
+    let preview = |time: &str, more: &[&str]| {
+        let words = [
+            "preview", &input, time, "--filter", BOX, "--strict", "-y", "-o", &out,
+        ];
+        done(&[&words[..], more].concat())
+    };
+    let after = |time: &str, more: &[&str]| preview(time, &[more, &["--layout", "after"]].concat());
+    let of = |path: &str, across, down| part(&["-i", path], across, down);
+    let picture = |path: &str| of(path, (0, 96), (0, 64));
+    let inside = |path: &str| of(path, (20, 31), (9, 17));
+    let around = |path: &str| {
+        let sides = [of(path, (0, 20), (0, 64)), of(path, (51, 45), (0, 64))];
+        [
+            &sides[..],
+            &[of(path, (0, 96), (0, 9)), of(path, (0, 96), (26, 38))],
+        ]
+        .concat()
+    };
+    // At 1.3 s frame 33 is shown.
+    let at = ["--start", "33f"];
+    let filtered = still(&folder, &input, BOX, &at);
+    let (all, part_of_it, rest) = (picture(&filtered), inside(&filtered), around(&filtered));
+    let before = still(&folder, &input, "identity", &at);
+    for (region, is_counted) in [
+        (["--region", "31x17+20+9"], false),
+        (["--region", "33f..34f 31x17+20+9"], true),
+        (["--regions", &faces], false),
+    ] {
+        let said = after("1.3", &region);
+        assert_eq!(inside(&out), part_of_it, "{region:?}");
+        assert_eq!(around(&out), around(&before), "{region:?}");
+        assert_eq!(said.contains("read from its beginning"), is_counted, "{said}");
+    }
+    after("1.3", &["--region", "31x17+20+9", "--outside"]);
+    assert_eq!((inside(&out), around(&out)), (inside(&before), rest));
+    // The picture of the matte is the one for the frame.
+    for time in ["1.3", "33f"] {
+        after(time, &["--matte", &matte]);
+        assert_eq!(picture(&out), all, "{time}");
+        after(time, &["--matte", &matte, "--outside"]);
+        assert_eq!(picture(&out), picture(&before), "{time}");
+    }
+    after("32f", &["--matte", &matte]);
+    let dark = picture(&out);
+    assert_eq!(
+        dark,
+        picture(&still(&folder, &input, "identity", &["--start", "32f"]))
+    );
+    // A region may lie in the half that a split leaves as it is.
+    preview("1.3", &["--region", "31x17+20+9"]);
+    assert_eq!(size(&out), (2 * 96 + 4, 64));
+    assert_eq!(of(&out, (100 + 20, 31), (9, 17)), part_of_it);
+    assert!(preview("1.5", &["--region", "1..1.1 9x9+0+0"]).contains("none was there"));
+    let words = ["preview", &input, "--filter", BOX, "-y", "-o"];
+    let refused = |more: &[&str], said: &str| refused(2, &[&words[..], more].concat(), said);
+    let text = folder.name("text.png");
+    fs::write(&text, "9x9+0+0\n").unwrap();
+    refused(&[&text, "--regions", &text], "is both file of regions and output");
+    refused(&[&out, "--matte", &out], "is both input and output");
+    refused(&[&out, "--outside"], "--outside is for --region");
+    refused(
+        &[&out, "--fields", "--region", "9x9+0+0"],
+        "filters each field by itself",
+    );
+}
+
 #[test]
 fn files_of_every_kind_and_no_half_ones() {
     let folder = Folder::new();

@@ -132,11 +132,6 @@ pub(super) const ELSEWHERE: &[(&str, &[&str], &str)] = &[
         &["-start", "-ss", "-from"],
         "the time stands behind the input: framepipe preview in.mp4 0:05",
     ),
-    (
-        "preview",
-        &["-region", "-regions", "-matte", "-roi"],
-        "a preview filters the whole picture",
-    ),
     ("preview", &["-compare"], "write --layout, such as --layout split"),
     (
         "diff",

@@ -17,6 +17,10 @@ use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::wording::tidy;
 use std::path::{Path, PathBuf};
 
+/// What a run says that passes over no frame, because they are counted.
+pub(crate) const READ_FROM_THE_BEGINNING: &str =
+    "the input is read from its beginning: a region or a matte goes by the number of a frame";
+
 /// The part of each picture that is filtered.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Region")]
@@ -56,7 +60,7 @@ impl RegionArguments {
     }
 
     /// Refuses impossible combinations, before anything is opened. `fields` is true with --fields.
-    pub(crate) fn check(&self, input: &Input, output: &Output, fields: bool) -> Result<(), Failure> {
+    pub(crate) fn check(&self, input: &Input, output: Option<&Output>, fields: bool) -> Result<(), Failure> {
         let refuse = |text: String| Err(Failure::Usage(text));
         // The regions of a file stand beside those of the command line.
         let option = match (&self.matte, &self.regions, self.region.is_empty()) {
@@ -82,7 +86,10 @@ impl RegionArguments {
             return refuse("standard input can be the input or the matte, not both".to_owned());
         }
         // Its files may lie in a folder.
-        (self.matte.as_ref()).map_or(Ok(()), |matte| check_distinct(matte, output))
+        match (&self.matte, output) {
+            (Some(matte), Some(output)) => check_distinct(matte, output),
+            _ => Ok(()),
+        }
     }
 
     /// Reads the file of regions.

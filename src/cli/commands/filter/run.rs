@@ -4,6 +4,7 @@ use super::own_files::OwnFiles;
 use super::single::Single;
 use super::{FilterArguments, inputs, trial};
 use crate::cli::endpoint::{Files, Input, Output};
+use crate::cli::options::region::READ_FROM_THE_BEGINNING;
 use crate::cli::process::interrupt::{self, Policy};
 use crate::cli::process::limits::MemoryBudget;
 use crate::cli::process::origin;
@@ -99,9 +100,7 @@ impl Single<'_> {
             self.arguments.region.check_times(&mut opened.source)?;
         }
         if choice.range.counts_all && matches!(self.input, Input::Video(_)) {
-            self.say(
-                "the input is read from its beginning: a region or a matte goes by the number of a frame",
-            );
+            self.say(READ_FROM_THE_BEGINNING);
         }
         // Of a job in parts the plan says it.
         if let (None, Some(assumed), None) = (self.arguments.reading.fps, rate, &self.arguments.piece) {

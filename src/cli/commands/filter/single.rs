@@ -219,7 +219,7 @@ impl<'a> Single<'a> {
         }
         self.arguments
             .region
-            .check(&self.input, &self.output, self.arguments.filtering.fields)?;
+            .check(&self.input, Some(&self.output), self.arguments.filtering.fields)?;
         check_distinct(&self.input, &self.output)
     }
 

@@ -16,11 +16,13 @@ use crate::cli::options::encoding::EncodingArguments;
 use crate::cli::options::engine::EngineArguments;
 use crate::cli::options::filtering::FilteringArguments;
 use crate::cli::options::reading::ReadingArguments;
+use crate::cli::options::region::{READ_FROM_THE_BEGINNING, RegionArguments, Run};
 use crate::cli::process::{limits, untrusted};
 use crate::cli::show::escape;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use framepipe::engine::compare::{Arrangement, Compare, Shown};
+use framepipe::engine::region::End;
 use framepipe::frame::{FieldOrder, Frame, Remarks};
 use framepipe::pipeline::{self, Job, Progress, Stop};
 use framepipe::report::Recording;
@@ -33,6 +35,7 @@ use framepipe::wording::counted;
 use picture::Picture;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use terminal::Protocol;
 
@@ -42,6 +45,8 @@ pub(super) const EXAMPLES: &str = "Examples:
       a frame a tenth into the video: the left half as it is, the right half filtered
   framepipe preview in.mp4 1:02:03.5 --filter sobel --planes gray --layout side -o edges.png
       the frame at that time, twice, beside each other
+  framepipe preview in.mp4 0:06 --filter gaussian:sigma=8 --regions faces.txt -o faces.png
+      the same, with the regions that are there at that time filtered
   framepipe preview photos/ 12f --filter unsharp:sigma=1.5:amount=0.8
       the thirteenth picture of a folder, shown in the terminal";
 
@@ -79,9 +84,10 @@ pub(crate) struct PreviewArguments {
     time: Option<Point>,
     #[command(flatten)]
     filtering: FilteringArguments,
-    /// How before and after share the picture.
-    #[arg(long, value_name = "LAYOUT", value_enum, default_value_t)]
-    layout: Layout,
+    /// How before and after share the picture [default: split; side with a region or a matte, which may lie
+    /// in the left half].
+    #[arg(long, value_name = "LAYOUT", value_enum)]
+    layout: Option<Layout>,
     /// The image file to write, of the kind that its name says [default: show the picture in the terminal, if
     /// that is kitty, Ghostty, Konsole, iTerm2, WezTerm or mintty, or one with sixels: foot, mlterm, contour,
     /// yaft, Windows Terminal, or with sixel in TERM].
@@ -98,6 +104,8 @@ pub(crate) struct PreviewArguments {
     /// Say nothing but warnings and errors; -qq errors only.
     #[arg(short, long, action = clap::ArgAction::Count)]
     quiet: u8,
+    #[command(flatten)]
+    region: RegionArguments,
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
@@ -116,6 +124,14 @@ impl PreviewArguments {
         self.engine.explain
     }
 
+    /// How before and after share the picture.
+    fn layout(&self) -> Layout {
+        self.layout.unwrap_or(match self.region.is_given() {
+            true => Layout::Side,
+            false => Layout::Split,
+        })
+    }
+
     /// Where the picture goes, if it can go anywhere.
     fn target(&self) -> Result<Target, Failure> {
         let Some(output) = &self.output else {
@@ -129,13 +145,17 @@ impl PreviewArguments {
             )));
         }
         check_distinct(&self.input, output)?;
-        let mut files = self.filtering.mask_files();
-        if files.any(|file| output.path().is_some_and(|path| names_same_file(path, file))) {
-            return Err(Failure::Usage(format!(
-                "{output} is both mask file and output; choose another output"
-            )));
+        let masks = self.filtering.mask_files().map(|file| ("mask file", file));
+        let mattes = self.region.matte_files();
+        let mattes = mattes.iter().map(|file| ("matte", file.as_path()));
+        let mut files = masks.chain(self.region.files()).chain(mattes);
+        let is_output = |file: &Path| output.path().is_some_and(|path| names_same_file(path, file));
+        match files.find(|(_, file)| is_output(file)) {
+            Some((noun, _)) => Err(Failure::Usage(format!(
+                "{output} is both {noun} and output; choose another output"
+            ))),
+            None => Ok(Target::File(output.clone())),
         }
-        Ok(Target::File(output.clone()))
     }
 
     /// Confines the process as `--untrusted` asks.
@@ -143,7 +163,8 @@ impl PreviewArguments {
         self.filtering.check_untrusted()?;
         self.engine.without_card();
         let folder = self.output.as_ref().and_then(Output::folder);
-        let said = untrusted::confine(self.input.reads()?, folder, self.engine.wants_card())?;
+        let reads = [self.input.reads()?, self.region.reads()?].concat();
+        let said = untrusted::confine(reads, folder, self.engine.wants_card())?;
         self.say(&format!("confined: {said}"));
         Ok(())
     }
@@ -176,8 +197,12 @@ impl PreviewArguments {
 
     /// Opens the input for the one frame, and returns its description.
     fn open(&self) -> Result<(Opened, Option<Point>), Failure> {
-        let one =
-            |start: Option<Point>| TimeRange::new(start, None, None, Some(1)).map_err(|e| Failure::usage(&e));
+        let one = |start: Option<Point>| {
+            let mut range = TimeRange::new(start, None, None, Some(1)).map_err(|e| Failure::usage(&e))?;
+            let is_behind = matches!(start, Some(Point::Time(start)) if start > 0);
+            range.counts_all = is_behind && self.region.goes_by_number();
+            Ok::<_, Failure>(range)
+        };
         self.check_glob()?;
         // The length that the default and the last frame depend on is known once the input is open.
         let is_open = !matches!(self.time, Some(Point::Frame(_))) && !self.input.is_images();
@@ -199,7 +224,11 @@ impl PreviewArguments {
                 Some(Point::Time(time)) => Some(on_screen(&mut opened.source, time)?),
                 _ => tenth(info),
             };
-            opened.source = range::within(opened.source, one(time)?)?;
+            let range = one(time)?;
+            if range.counts_all && matches!(self.input, Input::Video(_)) {
+                self.say(READ_FROM_THE_BEGINNING);
+            }
+            opened.source = range::within(opened.source, range)?;
         }
         if let Some(saying) = self.filtering.saying_of_turns() {
             opened.source = source::turns::watched(opened.source, saying);
@@ -224,15 +253,28 @@ impl PreviewArguments {
     }
 
     /// The frame from the engine: before and after side by side, or after alone if that is all that is shown.
-    fn filtered(&self, source: AnySource, info: &StreamInfo) -> Result<(Frame, Remarks), Failure> {
+    fn filtered(&self, opened: Opened, info: &StreamInfo) -> Result<(Frame, Remarks), Failure> {
+        let Opened { source, files, .. } = opened;
         let source = if self.filtering.fields {
             source::fields::split(source).map_err(|e| Failure::Usage(format!("--fields: {e}")))?
         } else {
             source
         };
-        let mut engine = self.engine.start(self.filtering.chain(), info)?;
+        let stop = Stop::new();
+        let run = Run {
+            input: &self.input,
+            info,
+            reading: &self.reading,
+            files: files.as_ref(),
+            read: (End::Frame, End::Frame),
+            stop: &stop,
+        };
+        let chain = self.filtering.chain();
+        let engine = self.engine.start(chain.clone(), info)?;
+        let threads = self.engine.threads();
+        let mut engine = self.region.around(engine, &chain, &run, threads)?;
         self.say(&format!("engine: {}", engine.description()));
-        if self.layout != Layout::After {
+        if self.layout() != Layout::After {
             engine = Box::new(Compare::new(engine, Arrangement::Side, Shown::AsStored));
         }
         let kept = Arc::default();
@@ -250,7 +292,7 @@ impl PreviewArguments {
         };
         let budget = limits::MemoryBudget::new(None);
         let _part = budget.enter(&job)?;
-        let outcome = pipeline::run(job, &Stop::new(), &Progress::new())?;
+        let outcome = pipeline::run(job, &stop, &Progress::new())?;
         let frame = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Two fields make a frame, and a stream that ends between them has none.
         let frame = frame
@@ -369,6 +411,11 @@ impl Sink for OneFrameSink {
 /// Shows the effect of the filter on one frame.
 pub(crate) fn run(mut arguments: PreviewArguments) -> Result<(), Failure> {
     arguments.engine.check()?;
+    // Before the process is confined.
+    arguments.region.read()?;
+    let fields = arguments.filtering.fields;
+    let output = arguments.output.as_ref();
+    arguments.region.check(&arguments.input, output, fields)?;
     let target = arguments.target()?;
     if arguments.reading.untrusted {
         arguments.confine()?;
@@ -382,7 +429,7 @@ pub(crate) fn run(mut arguments: PreviewArguments) -> Result<(), Failure> {
         check_files(&[(&arguments.input, opened.files.as_ref())], output, None)?;
     }
     let info = opened.source.info().clone();
-    let (frame, of_source) = arguments.filtered(opened.source, &info)?;
+    let (frame, of_source) = arguments.filtered(opened, &info)?;
     remarks.append(of_source);
     let is_interlaced = [info.field_order, frame.metadata.field_order]
         .iter()
@@ -394,7 +441,7 @@ pub(crate) fn run(mut arguments: PreviewArguments) -> Result<(), Failure> {
     {
         arguments.say(&note);
     }
-    let picture = Picture::new(frame, arguments.layout, &info)?;
+    let picture = Picture::new(frame, arguments.layout(), &info)?;
     if let Some(words) = picture.cut.words() {
         remarks.warnings.push(format!(
             "the preview cuts samples that are outside of 0 to 1: {words}"
