@@ -391,6 +391,23 @@ fn frame_buffers_are_no_more_than_frames() {
     assert!(said.contains("several pictures are in the file"), "{said}");
 }
 
+/// Of a video a number is how many frames, of image files which one.
+#[test]
+fn a_number_of_frames_of_a_folder_is_said_to_be_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let pattern = numbered(&folder.path().join("in"), &[1, 2, 3, 4, 5]);
+    let out = |name: &str| folder.path().join(name);
+    let said = filtered(&out("in"), &out("one/"), &["--frames", "3"]);
+    let note =
+        "--frames 3 of image files is the one at place 3, counted from 0; the first 3 are --frames 0-2";
+    assert!(said.contains(note), "{said}");
+    assert_eq!(names(&out("one")), ["f0004.png"]);
+    for (input, frames) in [(&out("in"), "0"), (&out("in"), "3-3"), (&pattern, "3")] {
+        let said = filtered(input, &out("again/"), &["--frames", frames, "-y"]);
+        assert!(!said.contains("at place"), "{frames}: {said}");
+    }
+}
+
 #[test]
 fn gaps_are_named_and_numbers_stay() {
     let folder = tempfile::tempdir().unwrap();

@@ -119,6 +119,21 @@ impl RangeArguments {
         }
     }
 
+    /// What `--frames N` means of the image files of `input`, where it might be taken for a number of them.
+    pub(crate) fn note_on_place(&self, input: &Input) -> Option<String> {
+        let Some(Frames::Number(place @ 1..)) = self.frames.filter(|_| input.is_images()) else {
+            return None;
+        };
+        // The numbers in a pattern's names are what it goes by.
+        let first = match place {
+            1 => "the first is --frames 0".to_owned(),
+            _ => format!("the first {place} are --frames 0-{}", place - 1),
+        };
+        (!input.is_pattern()).then(|| {
+            format!("--frames {place} of image files is the one at place {place}, counted from 0; {first}")
+        })
+    }
+
     /// The frames to be read, of any input.
     pub(crate) fn times(&self, input: &Input) -> Result<TimeRange, Failure> {
         TimeRange::new(self.start, self.end, self.duration, self.most_frames(input))

@@ -102,6 +102,9 @@ impl Single<'_> {
         if choice.range.counts_all && matches!(self.input, Input::Video(_)) {
             self.say(READ_FROM_THE_BEGINNING);
         }
+        if let Some(note) = self.arguments.range.note_on_place(&self.input) {
+            self.say(&note);
+        }
         // Of a job in parts the plan says it.
         if let (None, Some(assumed), None) = (self.arguments.reading.fps, rate, &self.arguments.piece) {
             self.say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
