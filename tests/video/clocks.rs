@@ -1224,6 +1224,25 @@ fn pictures_of_bare_mpeg_follow_one_another_at_even_steps() {
     }
 }
 
+/// FFmpeg makes up the times of these: the stream's own rate counts.
+#[test]
+fn pictures_of_bare_streams_without_times_come_at_their_rate() {
+    let folder = tempfile::tempdir().unwrap();
+    // The encoder of H.263 has no other clock than 30000/1001.
+    for (name, codec, step) in [("in.drc", "vc2", 1.0 / 30.0), ("in.h263", "h263", 1.001 / 30.0)] {
+        let (input, output) = (folder.path().join(name), folder.path().join("out.mkv"));
+        let video = ["-f", "lavfi", "-i", "testsrc2=s=176x144:r=30:d=1", "-c:v", codec];
+        ffmpeg(&[&video[..], &[input.to_str().unwrap()]].concat());
+        let run = identity(&input, &output, &["--encoder", "ffv1", "--strict"]);
+        assert!(run.ok, "{name}: {}", run.words);
+        let times = times(&output);
+        assert_eq!(times.len(), 30, "{name}");
+        for (number, time) in times.iter().enumerate() {
+            assert!((time - number as f64 * step).abs() < 1.1e-3, "{name}: {times:?}");
+        }
+    }
+}
+
 /// Film in MPEG-2 at 30 frames a second: every other picture repeats a field, of which the first is one.
 #[test]
 fn fields_that_are_repeated_are_named_where_frames_are_counted() {

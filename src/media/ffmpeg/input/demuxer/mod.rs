@@ -59,6 +59,10 @@ const OF_SEEKING: &str = "read_timestamp failed";
 /// FFmpeg's readers of GIF and WebP; no other reader has it.
 const NO_DELAY: (&CStr, &CStr) = (c"default_fps", c"10");
 
+/// Bare streams of which FFmpeg makes up wrong times: it numbers the pictures of Dirac, in ticks, and gives
+/// the first of H.261 and H.263 the length of one at 25 frames a second, whatever the stream's rate.
+const BY_RATE: [&str; 3] = ["dirac", "h261", "h263"];
+
 /// Nanoseconds that a container's milliseconds may be off.
 const ROUNDING: i64 = 2_000_000;
 
@@ -542,6 +546,9 @@ impl Demuxer {
         // SAFETY: context and packet are valid, and the packet is empty.
         AvError::check(unsafe { ffi::av_read_frame(self.context, packet.as_ptr()) })?;
         let index = packet.stream();
+        if BY_RATE.contains(&self.format.as_str()) {
+            packet.set_times(ffi::AV_NOPTS_VALUE, ffi::AV_NOPTS_VALUE, 0);
+        }
         if self.is_shown_too_soon(packet) {
             packet.forget_pts();
         }
