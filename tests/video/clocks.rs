@@ -1228,8 +1228,12 @@ fn pictures_of_bare_mpeg_follow_one_another_at_even_steps() {
 #[test]
 fn pictures_of_bare_streams_without_times_come_at_their_rate() {
     let folder = tempfile::tempdir().unwrap();
-    // The encoder of H.263 has no other clock than 30000/1001.
-    for (name, codec, step) in [("in.drc", "vc2", 1.0 / 30.0), ("in.h263", "h263", 1.001 / 30.0)] {
+    // H.261 has no other clock than 30000/1001, and the encoder of H.263 takes it.
+    for (name, codec, step) in [
+        ("in.drc", "vc2", 1.0 / 30.0),
+        ("in.h261", "h261", 1.001 / 30.0),
+        ("in.h263", "h263", 1.001 / 30.0),
+    ] {
         let (input, output) = (folder.path().join(name), folder.path().join("out.mkv"));
         let video = ["-f", "lavfi", "-i", "testsrc2=s=176x144:r=30:d=1", "-c:v", codec];
         ffmpeg(&[&video[..], &[input.to_str().unwrap()]].concat());

@@ -20,6 +20,10 @@ const PATCHED: [&[u8]; 2] = [b"concealing ", b"error y="];
 /// How errors of decoders begin that take nothing from a picture.
 const HARMLESS: [&[u8]; 1] = [b"unable to decode APP fields"];
 
+/// How the error begins of a first picture that refers to others. It is harmless of H.261, which has no other
+/// pictures: each block says whether it refers to one.
+const NO_KEY: &[u8] = b"warning: first frame is no keyframe";
+
 /// How the message of a picture of H.264 begins that releases a reference which is not there.
 const RELEASE: &[u8] = b"mmco: unref short failure";
 
@@ -276,6 +280,20 @@ unsafe fn note_request(object: *mut c_void, line: &str) {
     REQUESTED.with(|requested| *requested.borrow_mut() = name);
 }
 
+/// True if `object` is the context of an H.261 decoder.
+///
+/// # Safety
+/// `object` must be null or what FFmpeg logs.
+unsafe fn is_of_h261(object: *const c_void) -> bool {
+    // SAFETY: what is logged begins with its class (the function's contract); of the class of codecs'
+    // contexts it is one.
+    unsafe {
+        !object.is_null()
+            && ptr::eq(*object.cast::<*const ffi::AVClass>(), ffi::avcodec_get_class())
+            && (*object.cast::<ffi::AVCodecContext>()).codec_id == ffi::AVCodecID::AV_CODEC_ID_H261
+    }
+}
+
 /// Keeps what `object` says of the packets of a transport stream.
 ///
 /// # Safety
@@ -307,11 +325,12 @@ unsafe fn keep_fault(object: *mut c_void, format: &CStr, arguments: Arguments, i
 
 unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_char, arguments: Arguments) {
     // SAFETY: FFmpeg passes a format, its arguments, and an object that is null or begins with its class.
-    let text = unsafe {
+    let (text, is_kept) = unsafe {
         let text = CStr::from_ptr(format);
         let begins = |words: &[&[u8]]| words.iter().any(|begin| text.to_bytes().starts_with(begin));
-        let is_error = level <= ffi::AV_LOG_ERROR as c_int && !begins(&HARMLESS);
-        if is_error || begins(&PATCHED) {
+        let is_design = begins(&[NO_KEY]) && is_of_h261(object);
+        let is_kept = level <= ffi::AV_LOG_ERROR as c_int && !is_design;
+        if is_kept && !begins(&HARMLESS) || begins(&PATCHED) {
             PictureMemory::note_patched(object, begins(&[RELEASE]));
         }
         if level > ffi::AV_LOG_WARNING as c_int {
@@ -322,7 +341,7 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
             }
             return;
         }
-        formatted(object, level, format, arguments)
+        (formatted(object, level, format, arguments), is_kept)
     };
     let (mut who, mut what) = ("", text.trim());
     // "[mp4 @ 0x55d0c8a0] Could not find tag", with the part that it belongs to in front: the addresses mean
@@ -346,7 +365,7 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
             }
         });
     }
-    if level <= ffi::AV_LOG_ERROR as c_int {
+    if is_kept {
         if let Some(size) = size_too_large(what) {
             *TOO_LARGE.lock().unwrap_or_else(PoisonError::into_inner) = Some(size);
         }
