@@ -313,6 +313,32 @@ fn encoders_that_the_container_holds_without_saying_so_are_taken() {
     );
 }
 
+#[test]
+fn encoders_that_nobody_set_take_the_size_and_fit_the_container() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    // No size of H.263's, nor of DNxHD's, and a depth for which HEVC is taken where the container holds it.
+    let size = ["-vf", "scale=320:240", "-an"];
+    clip(&at("in.mkv"), "aac", &[], &size);
+    clip(
+        &at("deep.mkv"),
+        "aac",
+        &[],
+        &[&size[..], &["-pix_fmt", "yuv420p10le"]].concat(),
+    );
+    for (input, name, more, codec) in [
+        ("in.mkv", "out.3g2", &[][..], "h264"),
+        ("in.mkv", "out.dnxhd", &[], "dnxhd"),
+        ("in.mkv", "out.mxf", &["--encoder", "dnxhd"], "dnxhd"),
+        ("deep.mkv", "out.mp4", &[], "hevc"),
+        ("deep.mkv", "out.3gp", &[], "h264"),
+    ] {
+        let output = at(name);
+        warnings(&at(input), &output, more);
+        assert_eq!((codecs(&output), frames(&output)), (vec![codec.into()], FRAMES));
+    }
+}
+
 /// A transport stream with a data stream of KLV: ffmpeg writes one of unnamed data, whose entry in the
 /// program map gets the mark of KLV.
 fn klv(path: &Path) {

@@ -1,10 +1,10 @@
 //! The encoder that a container gets.
 //!
 //! Defaults: MP4, MOV, Matroska and their like get H.264 by libx264 at crf 18 for pictures of 8 bits, HEVC by
-//! libx265 at crf 20 for deeper ones; WebM gets VP9 at crf 24; AVI MPEG-4 at quantiser 2; Ogg Theora at 8 of
-//! 10; GIF and others what FFmpeg chooses. Pictures with alpha get an encoder that keeps it where the
-//! container has one: MOV ProRes 4444 for YUV and deep pictures, else QuickTime Animation; Matroska VP9, or
-//! FFV1 for deep ones.
+//! libx265 at crf 20 for deeper ones where they hold it; WebM gets VP9 at crf 24; AVI MPEG-4 at quantiser 2;
+//! Ogg Theora at 8 of 10; GIF and others what FFmpeg chooses. Pictures with alpha get an encoder that keeps
+//! it where the container has one: MOV ProRes 4444 for YUV and deep pictures, else QuickTime Animation;
+//! Matroska VP9, or FFV1 for deep ones.
 
 use crate::frame::{ColourModel, PixelFormat};
 use crate::media::ffmpeg::{AvFormat, EncoderKind, Muxer};
@@ -29,7 +29,7 @@ fn candidates(container: &str, format: PixelFormat, alpha: bool) -> &'static [&'
         "matroska" if alpha && format.depth() > 8 => &["ffv1", "libvpx-vp9", "libx265"],
         "matroska" if alpha => &["libvpx-vp9", "ffv1", "libx264"],
         "nut" if alpha => &["ffv1", "libx264"],
-        "mp4" | "mov" | "matroska" | "ipod" | "3gp" | "mpegts" | "flv" | "f4v" | "ismv" | "nut" => {
+        "mp4" | "mov" | "matroska" | "ipod" | "3gp" | "3g2" | "mpegts" | "flv" | "f4v" | "ismv" | "nut" => {
             if format.depth() > 8 && container != "flv" {
                 HEVC
             } else {
@@ -135,7 +135,7 @@ pub(in crate::sink::video) fn choose_encoder(
     candidates(name, format, alpha)
         .iter()
         .filter_map(|name| EncoderKind::find(name))
-        .find(|&kind| can_be_used(kind))
+        .find(|&kind| can_be_used(kind) && !container.refuses(kind))
         .or(default)
         .ok_or_else(|| {
             if let Some(codec) = muxer.video_codec() {

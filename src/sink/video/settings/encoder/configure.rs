@@ -3,7 +3,7 @@
 use super::hdr::Hdr;
 use super::quality::{QUALITY_KEYS, Quality, check_preset, check_quality, quality_of};
 use crate::frame::{FieldOrder, Rational};
-use crate::media::ffmpeg::Encoder;
+use crate::media::ffmpeg::{AvFormat, Encoder};
 
 /// What the user asked of the encoder.
 pub(in crate::sink::video) struct RequestedSettings<'a> {
@@ -13,6 +13,7 @@ pub(in crate::sink::video) struct RequestedSettings<'a> {
     pub(in crate::sink::video) options: &'a [(String, String)],
     pub(in crate::sink::video) frame_rate: Option<Rational>,
     pub(in crate::sink::video) size: (usize, usize),
+    pub(in crate::sink::video) format: AvFormat,
     pub(in crate::sink::video) field_order: FieldOrder,
     /// Blocks of the stream and of its first frame that the encoder writes into its stream.
     pub(in crate::sink::video) hdr: Hdr,
@@ -52,6 +53,9 @@ pub(in crate::sink::video) fn configure(
     }
     if matches!(name, "libvpx-vp9" | "libaom-av1") && !given("row-mt") {
         set(encoder, "row-mt", "1")?;
+    }
+    if name == "dnxhd" && !given("profile") && !given("b") {
+        set(encoder, "profile", dnxhr(requested.format))?;
     }
     let (knob, default) = quality_of(name);
     let chosen_otherwise = QUALITY_KEYS.iter().any(|key| given(key));
@@ -122,6 +126,17 @@ fn takes_gop_code(name: &str, requested: &RequestedSettings<'_>) -> bool {
     let is_dropping = requested.hdr.gop.as_ref().is_some_and(|code| code.contains(';'));
     let is_ntsc = requested.frame_rate.is_some_and(|rate| rate.den == 1001);
     matches!(name, "mpeg1video" | "mpeg2video") && (is_ntsc || !is_dropping)
+}
+
+/// The profile of DNxHR for pictures of `format`. DNxHD's own is FFmpeg's default, which takes a few sizes of
+/// television alone, and those only with a bit rate from its list.
+fn dnxhr(format: AvFormat) -> &'static str {
+    let facts = format.facts().unwrap_or_default();
+    match (facts.log2_x, facts.depth) {
+        (0, _) => "dnxhr_444",
+        (_, 9..) => "dnxhr_hqx",
+        _ => "dnxhr_hq",
+    }
 }
 
 fn bit_rate(requested: &RequestedSettings<'_>, bits_per_pixel: f64) -> String {

@@ -127,6 +127,7 @@ impl VideoSink {
             options: &options,
             frame_rate: self.info.frame_rate,
             size: (setup.width, setup.height),
+            format: setup.format,
             field_order: setup.field_order,
             hdr: hdr.clone(),
         };
