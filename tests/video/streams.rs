@@ -339,6 +339,24 @@ fn encoders_that_nobody_set_take_the_size_and_fit_the_container() {
     }
 }
 
+#[test]
+fn samples_alone_are_right_whatever_the_name_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, same) = (folder.path().join("in.mkv"), folder.path().join("same.yuv"));
+    clip(&input, "aac", &[], &["-an"]);
+    ffmpeg(&["-i", input.to_str().unwrap(), same.to_str().unwrap()]);
+    // FFmpeg takes the first two for stills.
+    for name in ["out.raw", "out.y", "out.bin"] {
+        let output = folder.path().join(name);
+        let said = warnings(&input, &output, &["--format", "rawvideo"]);
+        assert!(said.is_empty(), "{name}: {said:?}");
+        assert!(
+            std::fs::read(&output).unwrap() == std::fs::read(&same).unwrap(),
+            "{name}"
+        );
+    }
+}
+
 /// A transport stream with a data stream of KLV: ffmpeg writes one of unnamed data, whose entry in the
 /// program map gets the mark of KLV.
 fn klv(path: &Path) {

@@ -303,7 +303,8 @@ impl Rehearsal<'_> {
             Err(_) => Read::Unknown,
         };
         match read {
-            Read::Unknown if self.is_bare => Read::Nothing,
+            // Readers of other files may take the name for theirs.
+            Read::Unknown | Read::Undecodable if self.is_bare => Read::Nothing,
             Read::Back(mut back) => {
                 back.sample = Some(sample);
                 Read::Back(back)
