@@ -1481,6 +1481,17 @@ fn files_that_were_cut_off_are_called_incomplete() {
             problems.push(format!("{extension}: cut off, and nothing is said"));
         }
     }
+    // AMV states no length and ends with a mark.
+    let sound = ["-c:a", "adpcm_ima_amv", "-ar", "22050", "-block_size", "882"];
+    let path = clip(folder.path(), "cut.amv", &[&["-c:v", "amv"], &sound[..]].concat());
+    let data = bytes(&path);
+    for percent in [100, 60] {
+        fs::write(&path, &data[..data.len() * percent / 100]).unwrap();
+        let strict = quickly(&path, &output, &["--strict", "--no-audio"]);
+        if strict.ok != (percent == 100) {
+            problems.push(format!("{percent} % of an AMV file: {}", strict.words));
+        }
+    }
     assert_none(&problems);
 }
 

@@ -74,6 +74,10 @@ pub(in crate::source::video) fn extent_of(path: &Path, demuxer: &str, codec: &st
             return Some((end, length));
         }
         file.rewind().ok()?;
+        if let Some(end) = amv(&mut file, length).ok()? {
+            return Some((end, length));
+        }
+        file.rewind().ok()?;
         Some((StillEnd::At(stated_end(&mut file, length).ok()??), length))
     };
     if let Some(extent) = of_packets(path, demuxer) {
@@ -190,6 +194,20 @@ fn ends_with(file: &mut (impl Read + Seek), length: u64, mark: &[u8], tail: u64)
     file.seek(SeekFrom::Start(length.checked_sub(tail)?)).ok()?;
     file.read_exact(&mut found).ok()?;
     Some(if found == mark { length } else { length + 1 })
+}
+
+/// Where an AMV file ends, the kind of AVI of small players, which states no sizes; `None` for other files.
+fn amv(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<StillEnd>> {
+    const MARK: &[u8; 8] = b"AMV_END_";
+    let mut head = [0; 12];
+    file.read_exact(&mut head)?;
+    if &head[..4] != b"RIFF" || &head[8..] != b"AMV " {
+        return Ok(None);
+    }
+    Ok(match ends_with(file, length, MARK, MARK.len() as u64) {
+        Some(end) if end == length => Some(StillEnd::At(end)),
+        _ => Some(StillEnd::Beyond),
+    })
 }
 
 /// True for a GIF whose blocks break off before its trailer and the end of the file.
