@@ -1247,6 +1247,32 @@ fn pictures_of_bare_streams_without_times_come_at_their_rate() {
     }
 }
 
+/// FFmpeg's decoder drops the last picture of a stream where one with another head follows on it.
+#[test]
+fn a_picture_that_is_lost_between_joined_streams_is_named_with_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.m2v"), folder.path().join("out.mkv"));
+    let parts = ["1", "4/3"].map(|aspect| {
+        let part = folder.path().join("part.m2v");
+        let video = ["-f", "lavfi", "-i", "testsrc2=s=96x64:r=25:d=1", "-vf"];
+        let head = format!("setsar={aspect}");
+        let encoding = [&head, "-c:v", "mpeg2video", part.to_str().unwrap()];
+        ffmpeg(&[&video[..], &encoding].concat());
+        bytes(&part)
+    });
+    fs::write(&input, parts.concat()).unwrap();
+    let run = quickly(&input, &output, &[]);
+    let words = "1 frame is missing at one place after 0.960 s";
+    assert!(
+        run.ok && run.words.contains(words) && !run.words.contains("at its beginning"),
+        "{}",
+        run.words
+    );
+    assert_eq!(count(&output), 49);
+    let strict = identity(&input, Path::new("null:"), &["--strict"]);
+    assert!(!strict.ok && strict.words.contains(words), "{}", strict.words);
+}
+
 /// Film in MPEG-2 at 30 frames a second: every other picture repeats a field, of which the first is one.
 #[test]
 fn fields_that_are_repeated_are_named_where_frames_are_counted() {

@@ -147,20 +147,25 @@ impl Damage {
     /// Pictures at the head of the stream that cannot be decoded, because what they refer to comes before it.
     /// Before the end of the stream, packets may still be on their way through the decoder.
     fn leading(&self, codec: &str, at_end: bool) -> u64 {
+        if let Some(undecoded) = self.undecoded(codec).filter(|_| at_end) {
+            return undecoded;
+        }
         if !ONE_PICTURE_A_PACKET.contains(&codec) || self.shown == 0 {
             return 0;
         }
         let before = |pts: &&Option<i64>| self.first.zip(**pts).is_some_and(|(first, pts)| pts < first);
-        let early = self.head.iter().filter(before).count() as u64;
-        // A bare stream has no times, and containers have none, or the same as the first picture's, for what
-        // comes before their clock begins. Damaged packets bear no picture, and are counted by themselves.
+        self.head.iter().filter(before).count() as u64
+    }
+
+    /// Packets, at the end of the stream, of which no picture came out, where times do not tell which they
+    /// are: a bare stream has none, and containers have none, or the same as the first picture's, for what
+    /// comes before their clock begins. Damaged packets bear no picture, and are counted by themselves.
+    pub(super) fn undecoded(&self, codec: &str) -> Option<u64> {
         let timeless = self.head.iter().any(Option::is_none);
         let at_first = self.head.iter().filter(|&&pts| pts == self.first).count() > 1;
-        if at_end && (timeless || at_first) && self.packets == 0 && !self.interlaced {
-            self.decoded.saturating_sub(self.shown)
-        } else {
-            early
-        }
+        let is_countable = ONE_PICTURE_A_PACKET.contains(&codec) && self.shown > 0;
+        (is_countable && (timeless || at_first) && self.packets == 0 && !self.interlaced)
+            .then(|| self.decoded.saturating_sub(self.shown))
     }
 
     /// The counts as a sentence, if there is anything to report.

@@ -80,12 +80,6 @@ impl VideoSource {
         if self.findings.cut.is_none() {
             self.findings.cut = self.lost_of_listed();
         }
-        // Behind a seek, leading pictures belong to what comes before.
-        let head = self
-            .findings
-            .damage
-            .missing_head(&self.decoder.codec_name(), true);
-        let head = head.filter(|_| !self.skip.has_sought());
         let is_animated = self.maker.jpeg_xl.as_ref().is_some_and(JpegXl::is_animated);
         if is_animated && self.maker.made == 1 {
             self.findings.lose(
@@ -94,6 +88,8 @@ impl VideoSource {
             )?;
         }
         self.findings.steps.end();
+        // Behind a seek, leading pictures belong to what comes before.
+        let head = self.missing_head(true).filter(|_| !self.skip.has_sought());
         let hole = self.hole().and_then(|hole| hole.loss());
         // The last picture may have been marked after it came out.
         let is_patched = self.findings.damage.note_patched(self.decoder.patched());

@@ -4,7 +4,7 @@
 //! lasts. So there must be another sign that something was lost: damage, a count in the header, or sound that
 //! breaks off at the same place.
 
-use super::steps::{Hole, missing_sentence, still_sentence};
+use super::steps::{Hole, missing_in, missing_sentence, still_sentence};
 use crate::media::ffmpeg::Medium;
 use crate::source::video::VideoSource;
 use crate::source::video::decoding::ReadState;
@@ -70,7 +70,7 @@ impl VideoSource {
         if holes.is_empty() {
             return None;
         }
-        if self.is_short_of_packets() || self.sound_breaks_off(&holes) {
+        if self.is_short_of_packets() || self.sound_breaks_off(&holes) || self.decoder_lost(&holes) {
             return missing_sentence(&holes, base).map(Suspicion::Loss);
         }
         still_sentence(&holes, base).map(Suspicion::Note)
@@ -117,6 +117,24 @@ impl VideoSource {
             || is_counted
             || damage.is_damaged()
             || self.findings.cut.is_some()
+    }
+
+    /// Pictures that are missing at the beginning, as a sentence. `at_end` is true at the end of the stream.
+    pub(super) fn missing_head(&self, at_end: bool) -> Option<String> {
+        if at_end && self.decoder_lost(&self.holes()) {
+            return None;
+        }
+        let damage = &self.findings.damage;
+        damage.missing_head(&self.decoder.codec_name(), at_end)
+    }
+
+    /// True if the decoder gave no picture for as many packets as are missing in `holes`: where two streams
+    /// are joined and the second one has another head, FFmpeg's of MPEG-2 drops the last of the first.
+    fn decoder_lost(&self, holes: &[Hole]) -> bool {
+        let missing = missing_in(holes);
+        let is_over = self.input.state == ReadState::Ended;
+        let undecoded = || self.findings.damage.undecoded(&self.decoder.codec_name());
+        missing > 0 && is_over && undecoded() == Some(missing)
     }
 
     /// True if sound is missing where one of `holes` is.

@@ -223,7 +223,7 @@ impl VideoSource {
             .cut
             .take()
             .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
-        let codec = self.decoder.codec_name();
+        let head = self.missing_head(self.input.state == ReadState::Ended);
         let beside = self.beside_sentence();
         let words: Vec<String> = std::mem::take(&mut self.findings.too_large).into_iter().collect();
         let signs = [
@@ -232,9 +232,7 @@ impl VideoSource {
             self.findings.inexact.take(),
             passed_over_sentence(std::mem::take(&mut self.findings.passed_over)),
             (!words.is_empty()).then(|| too_large(&words.join(", "))),
-            self.findings
-                .damage
-                .missing_head(&codec, self.input.state == ReadState::Ended),
+            head,
             unimplemented_sentence(std::mem::take(&mut self.findings.unimplemented)),
             self.findings.damage.sentence(),
             hole.as_ref().and_then(Suspicion::loss),

@@ -180,10 +180,15 @@ pub(in crate::source::video) struct Hole {
     missing: u64,
 }
 
+/// How many pictures are missing in `holes`.
+pub(in crate::source::video) fn missing_in(holes: &[Hole]) -> u64 {
+    holes.iter().map(|hole| hole.missing).sum()
+}
+
 /// The pictures that are missing in `holes`, as a sentence; `base` is the seconds of a tick.
 pub(in crate::source::video) fn missing_sentence(holes: &[Hole], base: Rational) -> Option<String> {
     let seconds = holes.first()?.at as f64 * base.to_f64();
-    let missing: u64 = holes.iter().map(|hole| hole.missing).sum();
+    let missing = missing_in(holes);
     let places = match holes.len() {
         1 => "at one place".to_owned(),
         n => format!("at {n} places, first"),
