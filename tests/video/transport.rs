@@ -98,6 +98,12 @@ fn packets_that_are_missing_are_named_in_every_stream() {
 /// otherwise.
 fn strictly(input: &Path, through_pipe: bool) -> Result<u64, String> {
     let output = input.with_extension("raw");
+    strictly_into(&format!("raw:{}", output.display()), input, through_pipe)?;
+    Ok(fs::metadata(&output).unwrap().len() / (64 * 64 * 3 / 2))
+}
+
+/// The same into any output.
+fn strictly_into(output: &str, input: &Path, through_pipe: bool) -> Result<(), String> {
     let name = if through_pipe {
         Path::new("/dev/stdin")
     } else {
@@ -113,7 +119,7 @@ fn strictly(input: &Path, through_pipe: bool) -> Result<u64, String> {
             "video",
             "--overwrite",
         ])
-        .args([name.to_str().unwrap(), &format!("raw:{}", output.display())])
+        .args([name.to_str().unwrap(), output])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -130,7 +136,7 @@ fn strictly(input: &Path, through_pipe: bool) -> Result<u64, String> {
     writer.join().unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     match done.status.success() && !said.contains("warning") {
-        true => Ok(fs::metadata(&output).unwrap().len() / (64 * 64 * 3 / 2)),
+        true => Ok(()),
         false => Err(said),
     }
 }
@@ -279,6 +285,25 @@ fn pages_of_ogg_that_are_missing_are_named() {
             said.contains("1 page is missing in the midst of it"),
             "{of_sound}: {said}"
         );
+    }
+}
+
+/// FFmpeg's reader of MXF says of any pipe that it does not know how long the last frame is.
+#[test]
+fn mxf_out_of_a_pipe_is_whole_unless_it_was_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.mxf");
+    let picture = ["-f", "lavfi", "-i", "testsrc2=s=256x128:r=25:d=1"];
+    let coded = ["-c:v", "dnxhd", "-profile:v", "dnxhr_hq", path.to_str().unwrap()];
+    ffmpeg(&[&picture[..], &coded].concat());
+    let whole = fs::read(&path).unwrap();
+    let output = folder.path().join("out.mkv");
+    let output = output.to_str().unwrap();
+    assert_eq!(strictly_into(output, &path, true), Ok(()));
+    for percent in [50, 95] {
+        fs::write(&path, &whole[..whole.len() * percent / 100]).unwrap();
+        let said = strictly_into(output, &path, true).unwrap_err();
+        assert!(said.contains("error: /dev/stdin: "), "{percent} %: {said}");
     }
 }
 

@@ -55,6 +55,10 @@ const NANOSECOND: Rational = Rational {
 /// without it.
 const OF_SEEKING: &str = "read_timestamp failed";
 
+/// How the complaint begins of the reader of MXF behind the last frame that the index knows, where it has not
+/// seen the end of the file: the frame's own length says how long it is.
+const OF_LAST_FRAME: &str = "unable to compute the size of the last packet";
+
 /// The option by which the reader of APNG shows frames that state no delay for 0.1 s, as browsers do, and
 /// FFmpeg's readers of GIF and WebP; no other reader has it.
 const NO_DELAY: (&CStr, &CStr) = (c"default_fps", c"10");
@@ -326,7 +330,7 @@ impl Demuxer {
             return Err(failure);
         }
         demuxer.passed_over = log::take_passed_over();
-        let complaint = log::error_of(&demuxer.format);
+        let complaint = demuxer.said();
         demuxer.complaint = complaint.filter(|line| !line.starts_with(OF_SEEKING));
         demuxer.clock = Clock::new(demuxer.clock_kind(), demuxer.origin());
         Ok(demuxer)
@@ -484,7 +488,13 @@ impl Demuxer {
     /// what was read to know the streams.
     pub(crate) fn complaint(&mut self) -> Option<String> {
         let before = self.complaint.take();
-        log::error_of(&self.format).or(before)
+        self.said().or(before)
+    }
+
+    /// What the demuxer complained of last, but for what is true of any pipe.
+    fn said(&self) -> Option<String> {
+        let line = log::error_of(&self.format)?;
+        (self.can_seek() || !line.starts_with(OF_LAST_FRAME)).then_some(line)
     }
 
     /// True if the input is a list of files, or a playlist: its own bytes are no pictures.
