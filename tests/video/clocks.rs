@@ -1507,6 +1507,34 @@ fn files_that_were_cut_off_are_called_incomplete() {
             problems.push(format!("{extension}: cut off, and nothing is said"));
         }
     }
+    // Of a bare picture of HEVC that breaks off, FFmpeg makes a whole one.
+    let path = folder.path().join("cut.hevc");
+    let parts = ["no-wpp=1", "slices=3"].map(|setting| {
+        let video = "testsrc2=s=320x256:r=25:d=0.4,noise=alls=20";
+        let settings = format!("log-level=none:{setting}");
+        let encoding = [
+            "-c:v",
+            "libx265",
+            "-x265-params",
+            &settings,
+            path.to_str().unwrap(),
+        ];
+        ffmpeg(&[&["-f", "lavfi", "-i", video], &encoding[..]].concat());
+        bytes(&path)
+    });
+    for (data, percents) in [
+        (&parts[0], &[100, 94, 60, 30][..]),
+        (&parts[1], &[100, 94, 60, 30]),
+        (&parts.concat(), &[100]),
+    ] {
+        for &percent in percents {
+            fs::write(&path, &data[..data.len() * percent / 100]).unwrap();
+            let strict = identity(&path, Path::new("null:"), &["--strict"]);
+            if strict.ok != (percent == 100) {
+                problems.push(format!("{percent} % of bare HEVC: {}", strict.words));
+            }
+        }
+    }
     // AMV states no length and ends with a mark.
     let sound = ["-c:a", "adpcm_ima_amv", "-ar", "22050", "-block_size", "882"];
     let path = clip(folder.path(), "cut.amv", &[&["-c:v", "amv"], &sound[..]].concat());

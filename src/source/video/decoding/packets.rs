@@ -86,6 +86,9 @@ impl VideoSource {
         if !self.input.packet.is_discarded() {
             self.findings.damage.note_packet(self.input.packet.pts());
         }
+        self.findings
+            .tail
+            .note_packet(&self.input.demuxer, &self.input.packet);
         if let Some(depths) = &mut self.maker.depths {
             depths.note_packet(self.input.packet.data());
         }

@@ -49,6 +49,9 @@ impl VideoSource {
             extent = Extent::MidPacket;
         }
         let (rate, stream) = (self.info.frame_rate, self.input.stream);
+        if self.findings.tail.breaks_off(&self.input.demuxer, stream) {
+            extent = Extent::MidPacket;
+        }
         self.findings.cut = self.findings.damage.missing_end(
             &self.input.demuxer,
             stream,

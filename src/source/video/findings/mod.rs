@@ -3,8 +3,8 @@
 //!
 //! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `continuity`: packets that a
 //! transport stream lacks, and damage beside the pictures. `steps`: from picture to picture; `holes`: whether
-//! some are missing in the middle. `end`: an input that was cut off. `beside`: what pictures out of a pipe
-//! say beside their pixels.
+//! some are missing in the middle. `end`: an input that was cut off; `tail`: in the middle of a picture.
+//! `beside`: what pictures out of a pipe say beside their pixels.
 
 mod beside;
 mod concealed;
@@ -13,6 +13,7 @@ mod damage;
 mod end;
 mod holes;
 mod steps;
+mod tail;
 
 pub use concealed::{Concealed, tells_of_loss};
 pub(super) use steps::Steps;
@@ -29,6 +30,7 @@ use continuity::Continuity;
 use damage::{Damage, jumps_sentence};
 use holes::{SoundGaps, Suspicion};
 use std::collections::BTreeSet;
+use tail::Tail;
 
 /// Files that are remembered.
 const MOST_NAMED: usize = 4096;
@@ -43,6 +45,7 @@ pub(super) struct Findings {
     pub(super) steps: Steps,
     pub(super) continuity: Continuity,
     sound: SoundGaps,
+    pub(super) tail: Tail,
     /// What shows that the input was cut off.
     pub(super) cut: Option<String>,
     /// What the decoder does not give of the stream.
