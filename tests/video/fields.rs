@@ -216,6 +216,79 @@ fn pictures_without_two_even_fields_are_refused() {
     }
 }
 
+/// PNG's passes are an order in which pixels are stored. FFmpeg's decoder calls such pictures interlaced.
+#[test]
+fn pictures_of_png_in_passes_have_no_fields() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let field_order = |path: &str| {
+        let found = probe(Path::new(path), &["-show_streams"]);
+        found["streams"][0]["field_order"]
+            .as_str()
+            .unwrap_or("unknown")
+            .to_owned()
+    };
+    let is_in_passes = |path: &str| {
+        let file = fs::read(path).unwrap();
+        let head = file.windows(4).position(|name| name == b"IHDR").unwrap();
+        file[head + 16] == 1
+    };
+    for end in ["mov", "mkv"] {
+        let mut results = Vec::new();
+        for (name, flags) in [("rows", "+bitexact"), ("passes", "+bitexact+ildct")] {
+            let (clip, out) = (at(&format!("{name}.{end}")), at(&format!("{name}.{end}.mkv")));
+            let source = [
+                "-f",
+                "lavfi",
+                "-i",
+                "testsrc2=s=34x26:r=25:d=0.08",
+                "-pix_fmt",
+                "rgb24",
+            ];
+            ffmpeg(&[&source[..], &["-c:v", "png", "-flags:v", flags, &clip]].concat());
+            assert_eq!(is_in_passes(&clip), name == "passes");
+            let run = framepipe(&[
+                &clip,
+                &out,
+                "--filter",
+                MASK,
+                "--encoder",
+                "ffv1",
+                "--pixel-format",
+                "yuv420p",
+            ]);
+            assert!(run.status.success(), "{}", said(&run));
+            let words = said(&run);
+            assert!(
+                !words.contains("interlaced") && !words.contains("field order"),
+                "{words}"
+            );
+            let order = field_order(&out);
+            assert!(matches!(order.as_str(), "progressive" | "unknown"), "{order}");
+            results.push(raw(Path::new(&out), "null", "yuv420p"));
+        }
+        assert!(results[0] == results[1], "{end}");
+    }
+    // What a container states of fields stays, and pixels are not stored in passes for it.
+    let input = interlaced(folder.path(), "yuv420p", "tff");
+    let out = at("fields.mov");
+    let run = framepipe(&[
+        input.to_str().unwrap(),
+        &out,
+        "--filter",
+        "identity",
+        "--encoder",
+        "png",
+    ]);
+    assert!(
+        run.status.success() && !said(&run).contains("field order"),
+        "{}",
+        said(&run)
+    );
+    assert_eq!(field_order(&out), "tt");
+    assert!(!is_in_passes(&out));
+}
+
 #[test]
 fn a_mask_of_several_rows_on_interlaced_pictures_gets_a_note() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::frame::{Colour, FieldOrder, Rational};
+use crate::media::ffmpeg::pictures::decoder::is_png;
 use crate::media::ffmpeg::pictures::format::range_number;
 use crate::media::ffmpeg::text::{raw_rational, set_option, text};
 use crate::media::ffmpeg::{AvError, AvFormat, Packet, Picture, Received, init, version};
@@ -220,7 +221,8 @@ impl Encoder {
                 FieldOrder::BottomFirstInterleaved => ffi::AVFieldOrder::AV_FIELD_BT,
                 FieldOrder::Mixed => ffi::AVFieldOrder::AV_FIELD_UNKNOWN,
             };
-            if setup.field_order != FieldOrder::Progressive {
+            // PNG's encoder would store its pixels in passes.
+            if setup.field_order != FieldOrder::Progressive && !is_png(c.codec_id) {
                 c.flags |= (ffi::AV_CODEC_FLAG_INTERLACED_DCT | ffi::AV_CODEC_FLAG_INTERLACED_ME) as c_int;
             }
             if setup.global_header {

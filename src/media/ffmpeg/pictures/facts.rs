@@ -3,6 +3,7 @@
 
 use crate::frame::fact::Fact;
 use crate::frame::{FieldOrder, Metadata, SideData};
+use crate::media::ffmpeg::pictures::decoder::is_png;
 use crate::media::ffmpeg::{Demuxer, Picture};
 use ffmpeg_next::ffi;
 use std::ffi::c_int;
@@ -48,13 +49,10 @@ impl Demuxer {
         let codec = self
             .stream_ptr(index)
             .map(|stream| unsafe { (*(*stream).codecpar).codec_id });
-        matches!(
-            codec,
-            Some(ffi::AVCodecID::AV_CODEC_ID_PNG | ffi::AVCodecID::AV_CODEC_ID_APNG)
-        )
+        codec.is_some_and(is_png)
     }
 
-    /// The field order that the container states for an intra-only codec; progressive for others, whose
+    /// The field order that the container states for PNG and intra-only codecs; progressive for others, whose
     /// pictures say it themselves.
     fn stated_field_order(&self, index: usize) -> FieldOrder {
         let Some(stream) = self.stream_ptr(index) else {
@@ -65,7 +63,8 @@ impl Demuxer {
         let (is_intra, order) = unsafe {
             let parameters = (*stream).codecpar;
             let descriptor = ffi::avcodec_descriptor_get((*parameters).codec_id).as_ref();
-            let is_intra = descriptor.is_some_and(|d| d.props & ffi::AV_CODEC_PROP_INTRA_ONLY as c_int != 0);
+            let is_intra = descriptor.is_some_and(|d| d.props & ffi::AV_CODEC_PROP_INTRA_ONLY as c_int != 0)
+                || is_png((*parameters).codec_id);
             let order = std::ptr::addr_of!((*parameters).field_order).cast::<u32>().read();
             (is_intra, order)
         };

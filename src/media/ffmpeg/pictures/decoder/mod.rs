@@ -7,7 +7,7 @@ pub(in crate::media::ffmpeg) mod memory;
 #[cfg(feature = "cuda")]
 use super::card::hardware::{self, HardwareDevice};
 use crate::annotations::png;
-use crate::frame::Reserve;
+use crate::frame::{FieldOrder, Reserve};
 use crate::media::ffmpeg::text::text;
 use crate::media::ffmpeg::{AvError, Demuxer, Packet, Picture, Received};
 use ffmpeg_next::ffi;
@@ -302,8 +302,20 @@ impl Decoder {
         if received == Received::Item && codec != ffi::AVCodecID::AV_CODEC_ID_PRORES {
             picture.name_green_blue_red();
         }
+        if received == Received::Item && is_png(codec) {
+            picture.set_field_order(FieldOrder::Progressive);
+        }
         Ok(received)
     }
+}
+
+/// True for pictures of PNG. FFmpeg calls those interlaced whose pixels are stored in Adam7's passes, which
+/// has nothing to do with fields; of fields only their container can speak.
+pub(in crate::media::ffmpeg) fn is_png(codec: ffi::AVCodecID) -> bool {
+    matches!(
+        codec,
+        ffi::AVCodecID::AV_CODEC_ID_PNG | ffi::AVCodecID::AV_CODEC_ID_APNG
+    )
 }
 
 impl Drop for Decoder {
