@@ -2215,6 +2215,35 @@ fn colours_of_jpeg_with_an_unknown_transform_are_those_that_libjpeg_takes() {
     assert!(ycbcr == unknown && ycbcr == decoded(9) && ycbcr != rgb);
 }
 
+/// Eight by eight pixels of four inks, of one colour, without Adobe's marker.
+const INKS: &[&str] = &[
+    "ffd8ffdb004300010101010101010101010101010101010101010101010101010101010101010101010101010101010101",
+    "01010101010101010101010101010101010101010101ffc000140800080008044311004d11005911004b1100ffc4001600",
+    "010101000000000000000000000000000a0609ffc40014100100000000000000000000000000000000ffda000e0443004d",
+    "0059004b00003f00570d785c1d43ffd9",
+];
+
+#[test]
+fn inks_of_jpeg_are_how_much_light_they_let_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let plain = bytes(INKS);
+    let marker = b"\xff\xee\0\x0eAdobe\0\x64\0\0\0\0\0";
+    fs::write(at("plain.jpg"), &plain).unwrap();
+    fs::write(at("adobe.jpg"), [&plain[..2], marker, &plain[2..]].concat()).unwrap();
+    for name in ["plain.jpg", "adobe.jpg"] {
+        let said = filtered(&at(name), &at("o.png"), &["-y", "--strict"]);
+        assert!(said.contains("four inks (CMYK) become RGB"), "{said}");
+        let (ours, ffmpegs) = (rgb(&at("o.png")), rgb(&at(name)));
+        let is_near = ours.iter().zip(&ffmpegs).all(|(a, b)| a.abs_diff(*b) <= 2);
+        assert!(
+            is_near && ours[..3] == [207, 168, 130],
+            "{name}: {:?}",
+            &ours[..3]
+        );
+    }
+}
+
 #[test]
 fn pages_of_tiff_in_a_circle_are_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -360,9 +360,8 @@ impl Jpeg {
         if self.colours == Colours::Cmyk {
             let mut inks = vec![0; 4 * self.width * self.height];
             let damage = self.decode(&mut inks, PixelFormat::CMYK)?;
-            let inverted = is_adobe(&self.data);
             for (pixel, ink) in out.chunks_exact_mut(3).zip(inks.chunks_exact(4)) {
-                rgb_of(pixel, ink, inverted);
+                rgb_of(pixel, ink);
             }
             return Ok(damage);
         }
@@ -464,25 +463,13 @@ fn words(error: &turbojpeg::Error) -> String {
     }
 }
 
-/// One pixel of four inks as RGB. Adobe's programs store how much light each ink lets through.
-fn rgb_of(pixel: &mut [u8], ink: &[u8], inverted: bool) {
-    let light = |at: usize| u16::from(if inverted { ink[at] } else { 255 - ink[at] });
+/// One pixel of four inks as RGB. Stored is how much light each ink lets through, as Adobe's programs do it;
+/// every reader takes files without Adobe's marker in the same way.
+fn rgb_of(pixel: &mut [u8], ink: &[u8]) {
+    let light = |at: usize| u16::from(ink[at]);
     for (at, sample) in pixel.iter_mut().enumerate() {
         *sample = ((light(at) * light(3) + 127) / 255) as u8;
     }
-}
-
-/// True if the file has Adobe's marker.
-fn is_adobe(data: &[u8]) -> bool {
-    let mut at = 2;
-    while let Some(&[0xff, marker, high, low]) = data.get(at..).and_then(<[u8]>::first_chunk) {
-        match marker {
-            0xee => return data.get(at + 4..).is_some_and(|rest| rest.starts_with(b"Adobe")),
-            0xda => return false,
-            _ => at += 2 + usize::from(u16::from_be_bytes([high, low])),
-        }
-    }
-    false
 }
 
 #[cfg(test)]
@@ -645,11 +632,11 @@ mod tests {
     #[test]
     fn inks_become_light() {
         let mut pixel = [0; 3];
-        rgb_of(&mut pixel, &[255, 128, 0, 255], true);
+        rgb_of(&mut pixel, &[255, 128, 0, 255]);
         assert_eq!(pixel, [255, 128, 0]);
-        rgb_of(&mut pixel, &[0, 127, 255, 0], false);
-        assert_eq!(pixel, [255, 128, 0]);
-        rgb_of(&mut pixel, &[0, 0, 0, 255], false);
+        rgb_of(&mut pixel, &[255, 128, 3, 127]);
+        assert_eq!(pixel, [127, 64, 1]);
+        rgb_of(&mut pixel, &[255, 255, 255, 0]);
         assert_eq!(pixel, [0, 0, 0]);
     }
 }
