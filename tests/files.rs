@@ -842,6 +842,95 @@ fn two_sources_of_one_name_clash() {
     assert_eq!(names(&target), ["x.png"]);
 }
 
+/// The beginning of a PNG file up to its pixels.
+fn png_head(side: u32, depth: u8, colours: u8) -> Vec<u8> {
+    let size = side.to_be_bytes();
+    let head = [&b"IHDR"[..], &size, &size, &[depth, colours, 0, 0, 0]].concat();
+    let crc = crc32(&head).to_be_bytes();
+    [b"\x89PNG\r\n\x1a\n\0\0\0\x0d", &head[..], &crc, b"\0\x10\0\0IDAT"].concat()
+}
+
+/// Pictures of more than 256 MiB: a file is refused by its length where, and only where, its kind cannot pack
+/// them so.
+#[test]
+fn a_large_picture_may_come_in_as_few_bytes_as_its_kind_allows() {
+    const SIDE: u32 = 16_400;
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = |name: &str, file: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, file).unwrap();
+        let opened = source::images::open(&path, &ImageSourceOptions::default());
+        opened.err().map(|e| e.to_string())
+    };
+    // A row of one bit a pixel and of four has a byte for the filter; Deflate packs 1032 bytes into one.
+    for (bits, colours) in [(1, 0), (2, 0), (4, 0), (8, 0)] {
+        let head = png_head(SIDE, bits, colours);
+        let rows = u64::from(SIDE) * (u64::from(SIDE * u32::from(bits)).div_ceil(8) + 1);
+        let least = rows.div_ceil(1032) as usize;
+        let of = |length| [&head[..], &vec![0; length - head.len()]].concat();
+        assert_eq!(refusal("a.png", &of(least)), None, "{bits} bits");
+        let said = refusal("a.png", &of(least * 9 / 10)).unwrap_or_default();
+        assert!(said.contains("which cannot be"), "{bits} bits: {said}");
+    }
+    // One colour without loss, 16383 pixels square, as libwebp writes it.
+    let codes = b"\x2f\xfe\xbf\xff\x0f\x07\xd0\x84\x26\x34\xa1\xff\x81\x88\xe8\x7f\0\0\0";
+    let webp = [&b"RIFF\x1e\0\0\0WEBPVP8L\x11\0\0\0"[..], codes].concat();
+    assert_eq!(refusal("a.webp", &webp), None);
+    // A fax of white rows, a bit each; uncompressed samples are not in so few bytes.
+    let rows = SIDE.div_ceil(8);
+    for (packing, bits, is_read) in [(4, 1, true), (1, 1, false), (1, 8, false)] {
+        let entries = [
+            (256, SIDE),
+            (257, SIDE),
+            (258, bits),
+            (259, packing),
+            (262, 0),
+            (273, 8),
+            (277, 1),
+            (278, SIDE),
+            (279, rows),
+        ];
+        let entry = |&(tag, value): &(u16, u32)| {
+            let (kind, count) = (4_u16, 1_u32);
+            [
+                &tag.to_le_bytes()[..],
+                &kind.to_le_bytes(),
+                &count.to_le_bytes(),
+                &value.to_le_bytes(),
+            ]
+            .concat()
+        };
+        let directory = entries.iter().flat_map(entry).collect::<Vec<u8>>();
+        let head = [&b"II*\0"[..], &(8 + rows).to_le_bytes()].concat();
+        let data = vec![0xff; rows as usize];
+        let tiff = [&head, &data, &[9, 0][..], &directory, &[0; 4]].concat();
+        let said = refusal("a.tif", &tiff);
+        let is_refused = said
+            .as_deref()
+            .is_some_and(|said| said.contains("which cannot be"));
+        assert!(
+            if is_read { said.is_none() } else { is_refused },
+            "{packing}: {said:?}"
+        );
+    }
+    // Blocks take a bit of Huffman's codes, and next to none of arithmetic ones.
+    let still = samples().join("still-rgb.png");
+    let jpeg = folder.path().join("small.jpg");
+    let frame = read(&open_images(&still), 0);
+    let facts = info(frame.format(), 4, 4);
+    let sink = sink::images::create(&jpeg, &facts, &ImageOptions::default()).unwrap();
+    sink.write(frame).unwrap();
+    sink.finish().unwrap();
+    let mut jpeg = fs::read(jpeg).unwrap();
+    let size = jpeg.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+    let side = (SIDE as u16).to_be_bytes();
+    jpeg[size + 5..size + 9].copy_from_slice(&[side, side].concat());
+    let said = refusal("a.jpg", &jpeg).unwrap_or_default();
+    assert!(said.contains("which cannot be"), "{said}");
+    jpeg[size + 1] = 0xc9;
+    assert_eq!(refusal("a.jpg", &jpeg), None);
+}
+
 #[test]
 fn broken_images_are_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -23,14 +23,8 @@ const FRAME_HEAD: u64 = 16;
 /// lossless data.
 const PICTURE_HEAD: usize = 13;
 
-/// Pictures of up to this many bytes are decoded whatever the size of their file.
-const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
-
 /// Bytes beyond twice those of its pixels that a frame's data may have.
 const SLACK: u64 = 1 << 20;
-
-/// The most that WebP packs, roughly.
-const BEST_RATIO: u64 = 20_000;
 
 /// The frames of one animated WebP file.
 pub struct WebpSource {
@@ -116,12 +110,6 @@ impl WebpSource {
         }
         let (width, height) = (survey.width, survey.height);
         check_pixels(&name, width, height, max_pixels)?;
-        let canvas = 4 * width as u64 * height as u64;
-        if canvas > ALWAYS_PLAUSIBLE && canvas / BEST_RATIO > len {
-            return Err(invalid(&format!(
-                "claims to hold {width}x{height} pixels in {len} bytes, which cannot be; the file is damaged"
-            )));
-        }
         let format = if survey.has_alpha { "rgba" } else { "rgb24" };
         let format =
             PixelFormat::from_name(format).ok_or_else(|| invalid("needs RGB, which is not native"))?;

@@ -28,6 +28,10 @@ pub(super) trait OpenPicture {
         FileMetadata::default()
     }
 
+    /// The most bytes of the picture that a byte of the file can stand for; `None` if one of a single colour
+    /// takes next to nothing, however large it is.
+    fn most_packed(&self) -> Option<u64>;
+
     /// Decodes into `samples`, which has room for the pixels without padding.
     fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason>;
 }

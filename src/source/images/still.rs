@@ -25,6 +25,10 @@ use std::path::Path;
 /// Pictures up to this many bytes are decoded whatever the size of their file.
 const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
 
+/// The most bytes that a byte of Deflate can stand for: 1032, and some for what is around it. Run lengths and
+/// raw samples stay below.
+const DEFLATE: u64 = 1100;
+
 /// What is said of a PNG file whose pixels have another checksum than it states.
 const WRONG_CHECKSUM: &str = "the checksum of its pixels is wrong: it is damaged";
 
@@ -101,14 +105,12 @@ impl<'a> Still<'a> {
         };
         file.seek(SeekFrom::Start(0)).map_err(io)?;
         let length = metadata.len();
-        // Deflate packs at most 1032 to 1, run lengths 128 to 1, raw formats hardly; flat JPEG and WebP files
-        // far more.
         match kind.decoding() {
-            Decoding::Jpeg => Still::picture(path, kind, jpeg::open(path), length, 20_000),
-            Decoding::Tga => Still::picture(path, kind, tga::open(path), length, 1100),
-            Decoding::Dds => Still::picture(path, kind, dds::open(path), length, 100),
-            Decoding::Exr => Still::picture(path, kind, exr::open(path, rules.max_pixels), length, 20_000),
-            Decoding::Pfm => Still::picture(path, kind, pfm::open(path), length, 1),
+            Decoding::Jpeg => Still::picture(path, kind, jpeg::open(path), length),
+            Decoding::Tga => Still::picture(path, kind, tga::open(path), length),
+            Decoding::Dds => Still::picture(path, kind, dds::open(path), length),
+            Decoding::Exr => Still::picture(path, kind, exr::open(path, rules.max_pixels), length),
+            Decoding::Pfm => Still::picture(path, kind, pfm::open(path), length),
             Decoding::Ico => Still::icon(path, length),
             Decoding::Ffmpeg => Still::by_ffmpeg(path, kind, rules),
             Decoding::Tiff => Still::tiff(path, None, length),
@@ -124,7 +126,7 @@ impl<'a> Still<'a> {
                     format => decoder(input, format),
                 };
                 let picture = ByImage::of(opened.map_err(|e| failed(path, e))?);
-                Still::budgeted(path, kind, picture, &budget, length)
+                Still::budgeted(path, kind, picture, &budget, (length, Some(DEFLATE)))
             }
         }
     }
@@ -136,13 +138,23 @@ impl<'a> Still<'a> {
             Some(decoder) => Ok(Box::new(decoder) as Box<dyn ImageDecoder>),
             None => unchecked_png(path, &budget).map_err(|cause| io_error(path, cause))?,
         };
-        let picture = ByImage::of(opened.map_err(|e| failed(path, e))?);
-        Still::budgeted(path, ImageKind::Png, picture, &budget, length)
+        let head = head(path)?;
+        let decoder = opened.map_err(|e| failed(path, e))?;
+        let most = most_packed_png(&head, decoder.color_type());
+        Still::budgeted(
+            path,
+            ImageKind::Png,
+            ByImage::of(decoder),
+            &budget,
+            (length, most),
+        )
     }
 
     fn bmp(path: &'a Path, file: File, length: u64, rules: Rules) -> Result<Still<'a>, SourceError> {
         let budget = ReadBudget::new();
         let in_runs = bmp_runs::open(path, &budget).map_err(|cause| io_error(path, cause))?;
+        // Two bytes pass over the rest of a row, or of the picture.
+        let most = in_runs.is_none().then_some(DEFLATE);
         let opened = match in_runs {
             Some(decoder) => Ok(Box::new(decoder) as Box<dyn ImageDecoder>),
             None => decoder(
@@ -157,7 +169,7 @@ impl<'a> Still<'a> {
             losses: deep_bmp(path).into_iter().collect(),
             ..ByImage::of(opened.map_err(|e| failed(path, e))?)
         };
-        Still::budgeted(path, ImageKind::Bmp, picture, &budget, length)
+        Still::budgeted(path, ImageKind::Bmp, picture, &budget, (length, most))
     }
 
     fn webp(path: &'a Path, file: File, length: u64) -> Result<Still<'a>, SourceError> {
@@ -181,7 +193,8 @@ impl<'a> Still<'a> {
             losses,
             ..ByImage::of(decoder)
         };
-        Still::budgeted(path, ImageKind::WebP, picture, &budget, length)
+        // Without loss a picture of one colour takes no bits.
+        Still::budgeted(path, ImageKind::WebP, picture, &budget, (length, None))
     }
 
     fn hdr(path: &'a Path, file: File, length: u64) -> Result<Still<'a>, SourceError> {
@@ -196,32 +209,33 @@ impl<'a> Still<'a> {
             primaries: head.primaries,
             ..ByImage::of(decoder)
         };
-        Still::budgeted(path, ImageKind::Hdr, picture, &budget, length)
+        // Old files have runs of up to a row in a few bytes.
+        let most = DEFLATE.max(picture.decoder.dimensions().0.into());
+        Still::budgeted(path, ImageKind::Hdr, picture, &budget, (length, Some(most)))
     }
 
-    /// A picture whose reading has a budget, which its pixels are added to.
+    /// A picture whose reading has a budget, which its pixels are added to. Of its file are given the length,
+    /// and the most bytes of a picture that a byte can stand for.
     fn budgeted(
         path: &'a Path,
         kind: ImageKind,
         picture: ByImage,
         budget: &ReadBudget,
-        length: u64,
+        file: (u64, Option<u64>),
     ) -> Result<Still<'a>, SourceError> {
         budget.extend(picture.decoder.total_bytes());
-        let ratio = if kind == ImageKind::WebP { 20_000 } else { 1100 };
-        Still::image(path, kind, picture, length, ratio)
+        Still::image(path, kind, picture, file)
     }
 
     fn image(
         path: &'a Path,
         kind: ImageKind,
         picture: ByImage,
-        length: u64,
-        ratio: u64,
+        file: (u64, Option<u64>),
     ) -> Result<Still<'a>, SourceError> {
         let decoder = &picture.decoder;
         let (width, height) = decoder.dimensions();
-        check_plausible(path, decoder.total_bytes(), (width, height), length, ratio)?;
+        check_plausible(path, decoder.total_bytes(), (width, height), file)?;
         Ok(Still {
             path,
             kind,
@@ -244,12 +258,18 @@ impl<'a> Still<'a> {
         } else {
             (ImageFormat::Ico, None)
         };
+        let head = chosen.file.get(..HEAD as usize).unwrap_or_default().to_vec();
+        let decoder = decoder(Cursor::new(chosen.file), format).map_err(|e| failed(path, e))?;
+        let most = match format {
+            ImageFormat::Png => most_packed_png(&head, decoder.color_type()),
+            _ => Some(DEFLATE),
+        };
         let picture = ByImage {
             losses: chosen.losses,
             metadata,
-            ..ByImage::of(decoder(Cursor::new(chosen.file), format).map_err(|e| failed(path, e))?)
+            ..ByImage::of(decoder)
         };
-        Still::image(path, ImageKind::Ico, picture, length, 1100)
+        Still::image(path, ImageKind::Ico, picture, (length, most))
     }
 
     fn picture(
@@ -257,7 +277,6 @@ impl<'a> Still<'a> {
         kind: ImageKind,
         opened: Result<Box<dyn OpenPicture>, Reason>,
         length: u64,
-        ratio: u64,
     ) -> Result<Still<'a>, SourceError> {
         let picture = opened.map_err(|reason| reason_error(path, reason))?;
         let format = PixelFormat::from_name(picture.format());
@@ -265,7 +284,8 @@ impl<'a> Still<'a> {
         let (width, height) = picture.size();
         let pixel = format.planes()[0].channels.len() * format.bytes_per_sample();
         let claimed = (width as u64 * height as u64).saturating_mul(pixel as u64);
-        check_plausible(path, claimed, (width as u32, height as u32), length, ratio)?;
+        let file = (length, picture.most_packed());
+        check_plausible(path, claimed, (width as u32, height as u32), file)?;
         Ok(Still {
             path,
             kind,
@@ -312,7 +332,7 @@ impl<'a> Still<'a> {
         let (width, height) = (facts.width, facts.height);
         let claimed = (u64::from(width) * u64::from(height))
             .saturating_mul(format.planes()[0].channels.len() as u64 * format.bytes_per_sample() as u64);
-        check_plausible(path, claimed, (width, height), length, 20_000)?;
+        check_plausible(path, claimed, (width, height), (length, facts.most_packed))?;
         Ok(Still {
             path,
             kind: ImageKind::Tiff,
@@ -557,15 +577,41 @@ fn unlimited() -> Limits {
     limits
 }
 
-/// Refuses a picture of `claimed` bytes in a file of `length` that could not pack it, at `ratio` to 1.
+/// Bytes of a PNG file up to its depth and its kind of colours.
+const HEAD: u64 = 26;
+
+/// The first bytes of a file.
+fn head(path: &Path) -> Result<Vec<u8>, SourceError> {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    read.map_err(|cause| io_error(path, cause))?;
+    Ok(head)
+}
+
+/// The most bytes of a picture of `given` that a byte of a PNG file can stand for, which begins with `head`.
+fn most_packed_png(head: &[u8], given: ColorType) -> Option<u64> {
+    let &[depth, colours] = head.get(24..)?.first_chunk()?;
+    let channels = match colours {
+        2 => 3,
+        4 => 2,
+        6 => 4,
+        _ => 1,
+    };
+    let stored = channels * u64::from(depth.max(1));
+    Some(DEFLATE * (8 * u64::from(given.bytes_per_pixel())).div_ceil(stored))
+}
+
+/// Refuses a picture of `claimed` bytes that its file cannot hold, of which are given the length and the most
+/// bytes of a picture that a byte can stand for.
+///
+/// Where there is no such bound a picture is held to the limits of pixels and memory alone.
 fn check_plausible(
     path: &Path,
     claimed: u64,
     (width, height): (u32, u32),
-    length: u64,
-    ratio: u64,
+    (length, most): (u64, Option<u64>),
 ) -> Result<(), SourceError> {
-    if claimed > ALWAYS_PLAUSIBLE && claimed / ratio > length {
+    if claimed > ALWAYS_PLAUSIBLE && most.is_some_and(|most| claimed / most > length) {
         return Err(invalid(
             path,
             &format!(

@@ -19,6 +19,7 @@ use crate::wording::listed;
 use ::exr::block::lines::LineIndex;
 use ::exr::block::reader::{ChunksReader, Reader};
 use ::exr::block::{self, BlockIndex, UncompressedBlock};
+use ::exr::compression::Compression;
 use ::exr::error::Error;
 use ::exr::math::Vec2;
 use ::exr::meta::BlockDescription;
@@ -37,9 +38,8 @@ const LINEAR: u8 = 8;
 /// Bytes of a tile that are plausible in any picture.
 const USUAL_TILE: u64 = 64 << 20;
 
-/// Bytes of unfiltered channels that are plausible in any file, and how many a byte of a file can stand for.
+/// Bytes of unfiltered channels that are plausible in any file.
 const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
-const MOST_PACKED: u64 = 20_000;
 
 /// Pixels are counted as if they had so many samples, so that many channels are as large as many pixels.
 const SAMPLES_OF_A_PIXEL: u64 = 4;
@@ -66,7 +66,7 @@ pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn 
     let header = reader.headers().first().ok_or("it has no part")?;
     check(header, most)?;
     let unfiltered = unfiltered_bytes(header);
-    if unfiltered > ALWAYS_PLAUSIBLE && unfiltered / MOST_PACKED > length {
+    if unfiltered > ALWAYS_PLAUSIBLE && most_packed(header).is_some_and(|most| unfiltered / most > length) {
         return Err("it claims to hold more samples than its bytes can; the file is damaged".into());
     }
     let (format, samples) = arranged(header)?;
@@ -239,6 +239,10 @@ impl OpenPicture for Exr {
         }
     }
 
+    fn most_packed(&self) -> Option<u64> {
+        most_packed(&self.header)
+    }
+
     fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let header = self.header.clone();
         let losses = losses(self.reader.headers());
@@ -291,6 +295,15 @@ impl OpenPicture for Exr {
 fn unfiltered_bytes(header: &Header) -> u64 {
     let count = header.channels.list.len() - filtered(header).len();
     (4 * count as u64).saturating_mul(header.layer_size.area() as u64)
+}
+
+/// How many bytes of samples a byte of the file can stand for. DWA's blocks of 64 equal samples are a few
+/// bytes, which are deflated.
+fn most_packed(header: &Header) -> Option<u64> {
+    match header.compression {
+        Compression::DWAA(_) | Compression::DWAB(_) => None,
+        _ => Some(20_000),
+    }
 }
 
 /// What of a file is not read.

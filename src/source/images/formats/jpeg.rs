@@ -306,6 +306,12 @@ impl OpenPicture for Jpeg {
         if self.is_gray() { "gray" } else { "rgb24" }
     }
 
+    fn most_packed(&self) -> Option<u64> {
+        // Each block of 64 samples takes a bit of Huffman's codes, but not of arithmetic ones. Scans may be
+        // missing, which is said.
+        (!is_arithmetic(&self.data)).then_some(20_000)
+    }
+
     fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let conversion =
             (self.colours == Colours::Cmyk).then(|| "colours of four inks (CMYK) become RGB".to_owned());
@@ -470,6 +476,20 @@ fn rgb_of(pixel: &mut [u8], ink: &[u8]) {
     for (at, sample) in pixel.iter_mut().enumerate() {
         *sample = ((light(at) * light(3) + 127) / 255) as u8;
     }
+}
+
+/// True if the coefficients have arithmetic codes.
+fn is_arithmetic(data: &[u8]) -> bool {
+    let mut at = 2;
+    while let Some(&[0xff, marker, high, low]) = data.get(at..).and_then(<[u8]>::first_chunk) {
+        match marker {
+            0xc9..=0xcf => return true,
+            0xda => return false,
+            0xff => at += 1,
+            _ => at += 2 + usize::from(u16::from_be_bytes([high, low])),
+        }
+    }
+    false
 }
 
 #[cfg(test)]

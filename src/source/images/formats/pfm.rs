@@ -95,6 +95,10 @@ impl OpenPicture for Pfm {
         self.format.name()
     }
 
+    fn most_packed(&self) -> Option<u64> {
+        Some(1)
+    }
+
     fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let row = samples.len() / self.height;
         for row in samples.chunks_exact_mut(row).rev() {

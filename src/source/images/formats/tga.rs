@@ -295,6 +295,11 @@ impl OpenPicture for Tga {
         self.metadata.clone()
     }
 
+    fn most_packed(&self) -> Option<u64> {
+        // Two bytes are a run of 128 pixels, of four bytes each.
+        Some(256)
+    }
+
     fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let sample_aspect = match self.sample_aspect {
             stated @ (1.., 1..) => stated,

@@ -113,6 +113,11 @@ impl OpenPicture for Masked {
         }
     }
 
+    fn most_packed(&self) -> Option<u64> {
+        // A byte may hold three samples.
+        Some(4)
+    }
+
     fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let mut row = vec![0; self.width * self.pixel_bytes];
         let count = self.channels.len();

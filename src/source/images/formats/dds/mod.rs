@@ -241,6 +241,11 @@ impl OpenPicture for Dds {
         found
     }
 
+    fn most_packed(&self) -> Option<u64> {
+        // Blocks of 8 bytes hold 16 pixels, of 16 bytes each.
+        Some(100)
+    }
+
     fn decode(mut self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let mut cut = 0;
         let mut said = PictureNotes {

@@ -86,6 +86,21 @@ impl Packing {
     pub(super) fn is_fax(self) -> bool {
         matches!(self, Packing::FaxRuns | Packing::Fax3 | Packing::Fax4)
     }
+
+    /// The most bytes of samples that a packed byte can stand for; `None` if rows of one colour take a bit,
+    /// or nothing.
+    pub(super) fn most_packed(self) -> Option<u64> {
+        // The number of a colour in a palette has a bit or more, and the colour three samples of 16 bits.
+        const PALETTE: u64 = 48;
+        match self {
+            Packing::None => Some(PALETTE),
+            Packing::PackBits => Some(64 * PALETTE),
+            Packing::Deflate => Some(1100 * PALETTE),
+            // Codes of 12 bits stand for up to 3838 bytes.
+            Packing::Lzw => Some(2600 * PALETTE),
+            Packing::FaxRuns | Packing::Fax3 | Packing::Fax4 | Packing::Jpeg | Packing::WebP => None,
+        }
+    }
 }
 
 /// The picture as which a strip or tile is handed to the `tiff` crate.

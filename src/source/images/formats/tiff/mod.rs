@@ -112,6 +112,8 @@ pub(in crate::source::images) struct Facts {
     pub orientation: Option<u8>,
     /// The ICC profile of the samples given out.
     pub icc: Option<Vec<u8>>,
+    /// The most bytes of the picture that a byte of the file can stand for, if there is a bound.
+    pub most_packed: Option<u64>,
     /// How samples are converted on the way out.
     pub converted: Option<String>,
     /// What of the samples is cut or left out.
@@ -193,6 +195,7 @@ impl Tiff {
             orientation: page.orientation,
             icc,
             lost,
+            most_packed: page.packing.most_packed(),
             converted: page.conversion(),
         };
         Ok(Tiff { input, facts, page })
