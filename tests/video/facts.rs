@@ -388,6 +388,30 @@ fn tags_of_hdr_are_kept_or_named() {
         let said = warnings(&filtered(&still, &out, &options));
         assert!(!said.contains("depth ("), "{said}");
     }
+    // So are colours that a palette has no room for.
+    for (name, step, is_kept) in [("few.png", 4, true), ("many.png", 2, false)] {
+        let graph =
+            format!("nullsrc=s=64x64:d=0.04,format=gbrp,geq=r=floor(X/4)*16:g=floor(Y/{step})*8:b=90");
+        let picture = clip(folder.path(), name, &graph, "-pix_fmt rgb24");
+        let out = folder.path().join(format!("{name}.gif"));
+        let strict = filter(&picture, &out, "--strict");
+        let error = String::from_utf8(strict.stderr).unwrap();
+        assert_eq!(strict.status.success(), is_kept, "{error}");
+        if is_kept {
+            assert!(rgb(&out) == rgb(&picture));
+            continue;
+        }
+        let words = "not kept in ";
+        assert!(
+            error.contains(words) && error.contains("colours (a palette holds 256"),
+            "{error}"
+        );
+        assert!(!out.exists());
+        let said = warnings(&filtered(&picture, &out, ""));
+        assert_eq!(said.matches("colours (a palette").count(), 1, "{said}");
+        let asked = filtered(&picture, &out, "--pixel-format pal8 --strict");
+        assert!(asked.contains("1 frame reduced to 256 colours"), "{asked}");
+    }
     let kept = filter(
         &input,
         &folder.path().join("strict.mkv"),

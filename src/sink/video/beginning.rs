@@ -106,6 +106,7 @@ impl VideoSink {
             passthrough,
             alpha,
             ledger,
+            colours_are_lost: false,
             staged,
         }))
     }

@@ -162,13 +162,9 @@ impl VideoSink {
             .note
             .as_ref()
             .map_or_else(String::new, |n| format!(", {n}"));
-        if let Some(gif) = &running.encoder.gif
-            && gif.inexact() > 0
-        {
-            converted.push_str(&format!(
-                ", {} reduced to 256 colours",
-                counted(gif.inexact(), "frame")
-            ));
+        let reduced = running.reduced();
+        if reduced > 0 {
+            converted.push_str(&format!(", {} reduced to 256 colours", counted(reduced, "frame")));
         }
         if running.pictures.are_on_card() {
             converted.push_str(", read on the card");

@@ -302,6 +302,7 @@ impl VideoSink {
             SurfaceError::Ffmpeg(e) => self.failure(what, e),
             SurfaceError::Card(problem) => self.unsupported(problem),
         })?;
+        self.check_colours(&mut running)?;
         self.output.running = Some(running);
         Ok(())
     }

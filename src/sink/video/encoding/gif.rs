@@ -90,6 +90,7 @@ impl GifEncoder {
     /// Takes a frame of RGBA pixels; gives the one before.
     pub(in crate::sink::video) fn push(&mut self, rgba: Vec<u8>, pts: i64) -> Option<GifPacket> {
         let indexed = indexed(&rgba, self.width, false);
+        self.inexact += u64::from(!indexed.exact);
         let pixels = pixels(&indexed);
         let next = Waiting {
             pixels,
@@ -118,10 +119,11 @@ impl GifEncoder {
         });
         if clears && !frame.indexed.transparent {
             // Players clear to the transparent colour of the frame that goes, so it must have one.
+            let was_exact = frame.indexed.exact;
             frame.indexed = indexed(&frame.rgba, self.width, true);
             frame.pixels = pixels(&frame.indexed);
+            self.inexact += u64::from(was_exact && !frame.indexed.exact);
         }
-        self.inexact += u64::from(!frame.indexed.exact);
         let area = self.area(&frame.pixels, clears);
         let mut data = Vec::new();
         let is_first = self.frames == 0;

@@ -51,11 +51,18 @@ pub(super) struct Running {
     pub(super) passthrough: Option<Passthrough>,
     pub(super) alpha: AlphaWatch,
     pub(super) ledger: Ledger,
+    /// Colours that a palette has no room for are in the ledger.
+    pub(super) colours_are_lost: bool,
     /// What a later rehearsal needs.
     pub(super) staged: Staged,
 }
 
 impl Running {
+    /// How many frames had more colours than a palette, if the encoder takes one.
+    pub(super) fn reduced(&self) -> u64 {
+        self.pictures.inexact() + self.encoder.gif.as_deref().map_or(0, GifEncoder::inexact)
+    }
+
     /// Encodes one frame and writes what comes out.
     pub(super) fn write(
         &mut self,

@@ -36,6 +36,8 @@ pub(in crate::sink::video) struct PictureMaker {
     surfaces: Option<CardSurfaces>,
     /// The encoder takes indices and a palette.
     is_indexed: bool,
+    /// Frames that had more colours than a palette.
+    inexact: u64,
     /// Frames whose memory the encoder holds, and whether it is lent any.
     borrowed: Arc<AtomicUsize>,
     borrows: bool,
@@ -59,6 +61,7 @@ impl PictureMaker {
             scaled: scaled_format(choice),
             surfaces,
             is_indexed,
+            inexact: 0,
             borrowed: Arc::default(),
         }
     }
@@ -66,6 +69,11 @@ impl PictureMaker {
     /// True if the encoder reads pictures on a card.
     pub(in crate::sink::video) fn are_on_card(&self) -> bool {
         self.surfaces.is_some()
+    }
+
+    /// How many frames had more colours than a palette.
+    pub(super) fn inexact(&self) -> u64 {
+        self.inexact
     }
 
     /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel
@@ -85,7 +93,9 @@ impl PictureMaker {
                 let mut after = Picture::allocate(self.scaled, width, height)?;
                 scaler.run(before, &mut after)?;
                 if self.is_indexed {
-                    to_palette(&after, self.format)?
+                    let (picture, is_exact) = to_palette(&after, self.format)?;
+                    self.inexact += u64::from(!is_exact);
+                    picture
                 } else {
                     after
                 }
@@ -108,8 +118,8 @@ impl PictureMaker {
     }
 }
 
-/// The indices of `after`, which the scaler made, and their palette.
-fn to_palette(after: &Picture, format: AvFormat) -> Result<Picture, AvError> {
+/// The indices of `after`, which the scaler made, and their palette; and whether that has all its colours.
+fn to_palette(after: &Picture, format: AvFormat) -> Result<(Picture, bool), AvError> {
     let (width, height) = (after.width(), after.height());
     let indexed = indexed(&rgba_bytes(after)?, width, false);
     let mut picture = Picture::allocate(format, width, height)?;
@@ -122,7 +132,7 @@ fn to_palette(after: &Picture, format: AvFormat) -> Result<Picture, AvError> {
         *first = [0; 4];
     }
     picture.set_palette(&colours)?;
-    Ok(picture)
+    Ok((picture, indexed.exact))
 }
 
 /// The bytes of a picture of four-byte pixels, without padding.

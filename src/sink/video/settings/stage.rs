@@ -15,6 +15,7 @@ use crate::sink::SinkError;
 use crate::sink::ledger::{Ledger, Outcome, stated};
 use crate::sink::video::VideoSink;
 use crate::sink::video::container::Sample;
+use crate::sink::video::encoding::Running;
 use crate::source::StreamInfo;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -133,12 +134,7 @@ impl VideoSink {
     ) -> Result<(Staged, Ledger, Option<Sample>), SinkError> {
         let staged = self.planned(frame)?;
         let rules = self.options.rules();
-        let place = format!(
-            "{} ({} in {})",
-            self.name,
-            self.kind.name(),
-            self.output.muxer.name()
-        );
+        let place = self.place();
         let advice = "another encoder or container may hold it";
         let loss_of_depth = VideoSink::loss_of_depth(&staged.choice, &place);
         let mut ledger = Ledger::new(place, advice, rules, self.info.time_base);
@@ -196,6 +192,32 @@ impl VideoSink {
         match ledger.refusal() {
             Some(problem) => Err(self.unsupported(problem)),
             None => Ok((staged, ledger, sample)),
+        }
+    }
+
+    /// The output and what holds it, for a sentence about what is not kept there.
+    fn place(&self) -> String {
+        let (encoder, container) = (self.kind.name(), self.output.muxer.name());
+        format!("{} ({encoder} in {container})", self.name)
+    }
+
+    /// Says that a frame has more colours than its palette, if the user has not asked for one; an error if
+    /// the output is to be strict.
+    pub(in crate::sink::video) fn check_colours(&self, running: &mut Running) -> Result<(), SinkError> {
+        let choice = &running.staged.choice;
+        if running.colours_are_lost || !choice.is_reduced || running.reduced() == 0 {
+            return Ok(());
+        }
+        running.colours_are_lost = true;
+        running.ledger.lose_of_samples(format!(
+            "not kept in {}: colours (a palette holds 256, transparency among them, and others become the \
+             nearest); PNG, APNG and ffv1 in .mkv keep them, and --pixel-format {} accepts the loss",
+            self.place(),
+            choice.format.name()
+        ));
+        match running.ledger.refusal() {
+            Some(problem) => Err(self.unsupported(problem)),
+            None => Ok(()),
         }
     }
 

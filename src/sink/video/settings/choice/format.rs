@@ -31,6 +31,8 @@ pub(in crate::sink::video) struct FormatChoice {
     /// Bits of the frames' samples and of those that are encoded, if they become fewer and the user has not
     /// named the format.
     pub(in crate::sink::video) lost_depth: Option<(u32, u32)>,
+    /// Samples become a palette's, and the user has not named the format.
+    pub(in crate::sink::video) is_reduced: bool,
     /// What to tell the user, if anything.
     pub(in crate::sink::video) note: Option<String>,
 }
@@ -196,6 +198,7 @@ pub(in crate::sink::video) fn choose_format(
     let lost_depth = (converts && reason != Reason::Requested)
         .then(|| lost_depth(&own_facts, &facts))
         .flatten();
+    let is_reduced = facts.palette && reason != Reason::Requested;
     let note = converts.then(|| conversion(format, (&own_facts, &facts), reason));
     Ok(FormatChoice {
         format: chosen,
@@ -203,6 +206,7 @@ pub(in crate::sink::video) fn choose_format(
         colour,
         range_is_changed: false,
         lost_depth,
+        is_reduced,
         note,
     })
 }
