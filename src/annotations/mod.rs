@@ -57,6 +57,9 @@ const DATE_TIME: &str = "DateTime";
 
 const METRES_PER_INCH: f64 = 0.0254;
 
+/// The least that is taken for a resolution. For none ImageMagick writes the least number that PSD has but 0.
+const LEAST_PER_INCH: f64 = 0.001;
+
 /// What the numbers of a [`Density`] count pixels by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DensityUnit {
@@ -80,11 +83,14 @@ pub struct Density {
 }
 
 impl Density {
-    /// None where nothing is said: numbers that are none, and square pixels of no stated size.
+    /// None where nothing is said: numbers that are none, or as good as 0, and square pixels of no stated
+    /// size.
     fn new(x: f64, y: f64, unit: DensityUnit) -> Option<Self> {
         let sound = |v: f64| v.is_finite() && v > 0.0;
         let says = unit != DensityUnit::None || x != y;
-        (sound(x) && sound(y) && says).then_some(Self { x, y, unit })
+        let density = Self { x, y, unit };
+        let is_none = |(x, y): (f64, f64)| x < LEAST_PER_INCH && y < LEAST_PER_INCH;
+        (sound(x) && sound(y) && says && !density.per_inch().is_some_and(is_none)).then_some(density)
     }
 
     /// Pixels an inch.

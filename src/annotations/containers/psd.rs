@@ -195,6 +195,11 @@ mod tests {
         for end in 0..file.len() {
             assert!(read(&file[..end]).icc_profile.is_none());
         }
+        // None, and what ImageMagick writes for none.
+        for number in [0, 1] {
+            let resolution = [0, 0, 0, number, 0, 1, 0, 1, 0, 0, 0, number, 0, 1, 0, 1];
+            assert_eq!(density(&resolution), None);
+        }
     }
 
     #[test]
