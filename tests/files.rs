@@ -992,6 +992,19 @@ fn broken_images_are_named() {
     bomb[29..33].copy_from_slice(&crc.to_be_bytes());
     assert!(problem("bomb.png", &bomb).contains("which cannot be"));
 
+    for (name, file) in [
+        ("no-size.jpg", &b"\xff\xd8"[..]),
+        ("no-size.jpg", b"\xff\xd8\xff\xd9"),
+    ] {
+        assert!(problem(name, file).contains("ends before it says how large it is"));
+    }
+    let vast = png_head(i32::MAX as u32, 8, 2);
+    assert!(problem("vast.png", &vast).contains("--max-pixels allows"));
+    let mut flat = vec![0; 54];
+    flat[..2].copy_from_slice(b"BM");
+    (flat[10], flat[14], flat[22], flat[26], flat[28]) = (54, 40, 5, 1, 24);
+    assert!(problem("flat.bmp", &flat).contains("states a picture without a pixel"));
+
     let float = folder.path().join("float.tif");
     let mut out = fs::File::create(&float).unwrap();
     let mut encoder = tiff::encoder::TiffEncoder::new(&mut out).unwrap();

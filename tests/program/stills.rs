@@ -216,6 +216,11 @@ fn images_are_recognised_by_their_content() {
         "{}",
         said(&done)
     );
+    // FFmpeg gives how a JPEG is turned, and the pixels are.
+    let done = piped(&jpeg, &at("turned.png"), &[]);
+    assert!(said(&done).contains("beside them (Exif, "), "{}", said(&done));
+    let turned = fs::read(at("turned.png")).unwrap();
+    assert_eq!(turned[16..24], [&one[20..24], &one[16..20]].concat());
     let done = piped(&one, &at("strict.png"), &["--strict"]);
     assert_eq!(done.status.code(), Some(1), "{}", said(&done));
     assert!(!at("strict.png").exists());

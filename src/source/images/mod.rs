@@ -401,9 +401,14 @@ impl IndexedSource for ImageFiles {
 fn unfit_profile(profile: &[u8]) -> Option<String> {
     let space = profile.get(16..20).unwrap_or(b"nothing");
     (!matches!(space, b"GRAY" | b"RGB ")).then(|| {
+        let is_name = space.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        let name = match is_name {
+            true => String::from_utf8_lossy(space),
+            false => "colours that it does not name".into(),
+        };
         format!(
             "its colour (ICC) profile is for {}, but its pixels are read as gray or RGB; it is left out",
-            String::from_utf8_lossy(space).trim()
+            name.trim()
         )
     })
 }
@@ -456,4 +461,23 @@ fn open_still(path: &Path, page: Option<Page>, rules: Rules) -> Result<Still<'_>
 fn unbroken<T>(path: &Path, run: impl FnOnce() -> Result<T, SourceError>) -> Result<T, SourceError> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_| Err(invalid(path, "cannot be decoded: its decoder broke down on it")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_of_other_colours_are_named_in_letters() {
+        let said = |space: &[u8; 4]| unfit_profile(&[&[0; 16], &space[..]].concat());
+        assert_eq!((said(b"GRAY"), said(b"RGB ")), (None, None));
+        for (space, name) in [
+            (b"CMYK", "CMYK"),
+            (b"Lab ", "Lab"),
+            (b"\0\0\0\0", "colours that it does not name"),
+        ] {
+            let words = format!("profile is for {name}, but");
+            assert!(said(space).is_some_and(|said| said.contains(&words)), "{name}");
+        }
+    }
 }

@@ -16,7 +16,7 @@ use super::{Rules, content, trailing};
 use crate::annotations::{self, Container, FileMetadata};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range, Turn};
 use crate::media::still::{Decoding, ImageKind};
-use crate::source::SourceError;
+use crate::source::{SourceError, check_pixels};
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -114,7 +114,7 @@ impl<'a> Still<'a> {
             Decoding::Ico => Still::icon(path, length),
             Decoding::Ffmpeg => Still::by_ffmpeg(path, kind, rules),
             Decoding::Tiff => Still::tiff(path, None, length),
-            Decoding::Image(ImageFormat::Png) => Still::png(path, file, length),
+            Decoding::Image(ImageFormat::Png) => Still::png(path, file, length, rules),
             Decoding::Image(ImageFormat::Bmp) => Still::bmp(path, file, length, rules),
             Decoding::Image(ImageFormat::WebP) => Still::webp(path, file, length),
             Decoding::Image(ImageFormat::Hdr) => Still::hdr(path, file, length),
@@ -131,7 +131,7 @@ impl<'a> Still<'a> {
         }
     }
 
-    fn png(path: &'a Path, file: File, length: u64) -> Result<Still<'a>, SourceError> {
+    fn png(path: &'a Path, file: File, length: u64, rules: Rules) -> Result<Still<'a>, SourceError> {
         let budget = ReadBudget::new();
         let input = PngPixels::new(BufReader::new(file));
         let opened = match CheckedPng::open(BudgetedReader::new(input, &budget)) {
@@ -139,6 +139,16 @@ impl<'a> Still<'a> {
             None => unchecked_png(path, &budget).map_err(|cause| io_error(path, cause))?,
         };
         let head = head(path)?;
+        if let (Err(_), Some(&[w3, w2, w1, w0, h3, h2, h1, h0])) =
+            (&opened, head.get(16..).and_then(<[u8]>::first_chunk))
+        {
+            let (width, height) = (
+                u32::from_be_bytes([w3, w2, w1, w0]),
+                u32::from_be_bytes([h3, h2, h1, h0]),
+            );
+            let name = path.display().to_string();
+            check_pixels(&name, width as usize, height as usize, rules.max_pixels)?;
+        }
         let decoder = opened.map_err(|e| failed(path, e))?;
         let most = most_packed_png(&head, decoder.color_type());
         Still::budgeted(
@@ -164,6 +174,17 @@ impl<'a> Still<'a> {
         };
         if opened.is_err() && is_second_os2(path) {
             return Still::by_ffmpeg(path, ImageKind::Bmp, rules);
+        }
+        let is_empty = |head: &[u8]| {
+            [18..22, 22..26]
+                .iter()
+                .any(|side| head.get(side.clone()) == Some(&[0; 4]))
+        };
+        if opened.is_err() && is_empty(&head(path)?) {
+            return Err(invalid(
+                path,
+                "states a picture without a pixel; the file is damaged",
+            ));
         }
         let picture = ByImage {
             losses: deep_bmp(path).into_iter().collect(),
@@ -577,7 +598,7 @@ fn unlimited() -> Limits {
     limits
 }
 
-/// Bytes of a PNG file up to its depth and its kind of colours.
+/// Bytes of a PNG file up to its depth and its kind of colours, and of a BMP file up to its size.
 const HEAD: u64 = 26;
 
 /// The first bytes of a file.

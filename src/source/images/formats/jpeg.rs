@@ -465,6 +465,8 @@ fn without_damage(data: &[u8]) -> Option<Vec<u8>> {
 fn words(error: &turbojpeg::Error) -> String {
     match error {
         turbojpeg::Error::TurboJpegError(words) => words.clone(),
+        // A size of -1.
+        turbojpeg::Error::IntegerOverflow(_) => "it ends before it says how large it is".to_owned(),
         error => error.to_string(),
     }
 }

@@ -144,12 +144,16 @@ impl VideoSource {
             return None;
         }
         if self.maker.made == 1 && self.input.state == ReadState::Ended {
-            return Some(
+            let orientation = if self.findings.beside.gives_turn {
+                ""
+            } else {
+                "orientation, "
+            };
+            return Some(format!(
                 "it is one picture out of a pipe, of which FFmpeg gives the pixels alone: what it says \
-                 beside them (orientation, Exif, resolution, texts) and its further pages, layers and parts \
+                 beside them ({orientation}Exif, resolution, texts) and its further pages, layers and parts \
                  are left out; give it as a file"
-                    .to_owned(),
-            );
+            ));
         }
         let words = self.findings.beside.lost().join(", ");
         (!words.is_empty()).then(|| {
