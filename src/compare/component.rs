@@ -111,8 +111,6 @@ fn read(frame: &Frame, (plane, at): (usize, usize), y: usize, samples: &mut Vec<
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

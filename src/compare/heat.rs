@@ -172,8 +172,6 @@ fn colour(level: u32, max: u32) -> [u8; 3] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::super::tests::frame;
     use super::*;
 

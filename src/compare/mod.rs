@@ -87,8 +87,6 @@ impl Rows {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::frame::{Buffer, Layout, PixelFormat};
 

@@ -249,8 +249,6 @@ fn finite(value: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::super::tests::frame;
     use super::*;
     use crate::frame::PixelFormat;

@@ -258,8 +258,6 @@ pub enum EngineError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::compare::{Arrangement, Compare, Shown};
     use super::pool::EnginePool;
     use super::region::{Clock, Parts};

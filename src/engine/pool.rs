@@ -126,8 +126,6 @@ impl Drop for PooledEngine {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::frame::{Layout, Pageable, PixelFormat};
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -168,7 +168,6 @@ pub fn to_rgb(frame: &Frame) -> Result<Vec<u16>, EngineError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::frame::Range;
 

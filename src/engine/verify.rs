@@ -404,8 +404,6 @@ fn filter(engine: &mut dyn Engine, case: &Case) -> Result<Frame, EngineError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::engine::cpu::Cpu;
     use crate::frame::Allocator;

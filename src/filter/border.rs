@@ -144,7 +144,6 @@ impl FromStr for Border {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn spell(border: Border, len: usize, reach: i64) -> String {

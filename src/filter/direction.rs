@@ -79,7 +79,6 @@ impl Filter {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::frame::{Buffer, Frame, Layout, PixelFormat};
 

@@ -263,7 +263,6 @@ impl FromStr for Chain {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

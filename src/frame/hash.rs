@@ -50,8 +50,6 @@ pub fn content_hash(frame: &Frame) -> ContentHash {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::frame::{Allocator, Buffer, Layout, Pageable, PixelFormat};
 

@@ -185,7 +185,6 @@ fn fits(layout: &Layout, len: usize) -> Result<(), LayoutError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

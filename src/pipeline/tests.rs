@@ -1,7 +1,5 @@
 //! The pipeline with made-up stages: order, ends of every kind, failures in every place, memory.
 
-#![allow(clippy::unwrap_used)]
-
 use super::*;
 use crate::engine::{Engine, EngineError, Ranges};
 use crate::frame::{

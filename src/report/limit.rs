@@ -85,8 +85,6 @@ impl Limit {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::engine::DeviceTimes;
     use crate::report::StageClock;

@@ -268,8 +268,6 @@ impl Report {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use hdrhistogram::Histogram;
     use serde_json::Value;

@@ -299,8 +299,6 @@ pub fn behind_links(target: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use std::io::Write;
 

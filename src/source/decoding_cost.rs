@@ -131,8 +131,6 @@ impl DecodingCost {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     /// Seconds of whole runs, on the CPU and on the card, whose own start is in the latter: what is chosen is

@@ -372,8 +372,6 @@ impl IndexedSource for Synthetic {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::frame::{FramePool, PixelFormat};
 

@@ -412,7 +412,6 @@ fn item_data(file: &[u8], meta: &[u8], item: u32) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn boxed(name: &[u8; 4], data: &[u8]) -> Vec<u8> {

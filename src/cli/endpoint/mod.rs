@@ -70,8 +70,6 @@ fn is_y4m(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use framepipe::frame::Rational;
 

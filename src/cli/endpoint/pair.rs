@@ -124,8 +124,6 @@ pub(crate) fn check_files(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use std::path::PathBuf;
     use std::sync::Arc;

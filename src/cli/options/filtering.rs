@@ -168,7 +168,6 @@ fn brightness(filter: &Filter) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

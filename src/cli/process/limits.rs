@@ -135,8 +135,6 @@ fn available() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;

@@ -66,8 +66,6 @@ impl fmt::Debug for Starting {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use framepipe::engine::none::NoFilter;
     use std::sync::atomic::{AtomicUsize, Ordering};

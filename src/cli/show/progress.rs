@@ -579,8 +579,6 @@ fn width() -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     fn snapshot() -> Snapshot {

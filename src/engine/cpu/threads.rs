@@ -169,7 +169,6 @@ impl Drop for CountGuard<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crossbeam_channel::unbounded;
     use std::thread::{ThreadId, current};

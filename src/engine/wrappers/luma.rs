@@ -325,8 +325,6 @@ fn put(format: PixelFormat, place: Option<(usize, usize)>, samples: &[u16], rows
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::engine::cpu::Cpu;
     use crate::engine::none::NoFilter;

@@ -188,8 +188,6 @@ fn together(mut a: DeviceTimes, b: DeviceTimes) -> DeviceTimes {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::engine::none::NoFilter;
     use crate::frame::Pageable;

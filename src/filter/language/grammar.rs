@@ -467,7 +467,6 @@ fn keys(label: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::filter::masks::named::NAMED_MASKS;
 

@@ -163,7 +163,6 @@ pub(in crate::filter) fn parse_numbers(line: &str) -> Result<Vec<Number>, LinePr
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::filter::language::matrix;
 

@@ -99,7 +99,6 @@ fn over_common(numbers: &[Number]) -> Option<(Vec<i128>, i128)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn rows(text: &str) -> Vec<Vec<Number>> {

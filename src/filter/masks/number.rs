@@ -125,7 +125,6 @@ pub(in crate::filter) fn gcd(a: i128, b: i128) -> i128 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn ratio(text: &str) -> Option<(i64, i64)> {

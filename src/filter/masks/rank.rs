@@ -231,7 +231,6 @@ fn float_rank(weights: &[f64], width: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// A small generator of repeatable numbers (splitmix64).

@@ -90,7 +90,6 @@ pub(crate) fn levels(from: (PixelFormat, Colour), to: (PixelFormat, Colour), cha
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

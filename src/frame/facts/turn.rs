@@ -242,7 +242,6 @@ impl Turn {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// Three by two pixels, turned, row by row.

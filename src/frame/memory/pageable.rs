@@ -54,8 +54,6 @@ impl Allocator for Pageable {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

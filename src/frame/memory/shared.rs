@@ -52,8 +52,6 @@ impl Memory for BlockView {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::frame::{FramePool, Pageable};
 

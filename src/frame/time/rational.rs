@@ -82,8 +82,6 @@ pub(crate) fn gcd(mut a: i64, mut b: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[cfg(feature = "ffmpeg")]

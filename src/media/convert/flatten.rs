@@ -152,8 +152,6 @@ fn flatten_floats(frame: Frame, background: Background) -> Result<Frame, Convert
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     fn frame(format: &str, samples: &[u16]) -> Frame {

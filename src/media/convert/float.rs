@@ -283,7 +283,6 @@ fn put<const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::frame::{Layout, Range};
 

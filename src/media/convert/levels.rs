@@ -86,7 +86,6 @@ fn fill(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::{Converter, unpooled};
     use super::*;
     use crate::frame::{ColourModel, Layout, Range};

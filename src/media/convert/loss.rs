@@ -153,7 +153,6 @@ pub(crate) fn divides(facts: &FormatFacts, width: usize, height: usize) -> bool 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn nearest(name: &str) -> (String, bool) {

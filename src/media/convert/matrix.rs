@@ -194,7 +194,6 @@ struct Rows {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::frame::Layout;
     use crate::media::convert::unpooled;

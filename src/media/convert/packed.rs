@@ -53,7 +53,6 @@ impl PackedConversion {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::unpooled;
     use super::*;
     use crate::frame::Layout;

@@ -211,7 +211,6 @@ impl std::error::Error for AvError {}
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// Leaves `number` as the system's last error, as a call below FFmpeg does.

@@ -158,8 +158,6 @@ fn last_component(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use std::os::unix::ffi::OsStrExt;
 

@@ -283,8 +283,6 @@ fn halves(text: &str, mark: char) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::engine::cuda::MemoryVariant::{ConstantShared, Texture};
 

@@ -313,8 +313,6 @@ impl Steady {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::engine::none::NoFilter;
     use crate::pipeline::PipelineOptions;

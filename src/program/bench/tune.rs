@@ -340,8 +340,6 @@ impl fmt::Display for Tuning {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::report::tests::{documented, paths};
     use serde_json::Value;

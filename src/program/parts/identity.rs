@@ -173,8 +173,6 @@ pub(super) fn written_at(facts: &Metadata) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

@@ -194,8 +194,6 @@ fn share(part: Duration, workers: usize, wall: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

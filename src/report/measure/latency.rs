@@ -112,8 +112,6 @@ pub(in crate::report) fn summarise(histogram: &Histogram<u64>, out_of_range: u64
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

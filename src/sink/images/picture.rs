@@ -113,8 +113,6 @@ fn floats(frame: &Frame, stored: Stored) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::frame::{Buffer, Layout, PixelFormat};
     use crate::media::still::ImageKind;

@@ -96,8 +96,6 @@ pub(super) fn has_beyond(pixels: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     /// The mantissas and the exponent that are written: rows of fewer than 8 pixels are not packed, nor are

@@ -188,8 +188,6 @@ pub(super) fn cannot_hold(kind: ImageKind, format: PixelFormat) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     fn format(name: &str) -> PixelFormat {

@@ -243,8 +243,6 @@ impl Sink for Y4m {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

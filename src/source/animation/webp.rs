@@ -481,7 +481,6 @@ fn blended(from: [u8; 4], over: [u8; 4]) -> [u8; 4] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::io::Write;
 

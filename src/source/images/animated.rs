@@ -94,7 +94,6 @@ fn png_frames(path: &Path) -> io::Result<u32> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {

@@ -241,7 +241,6 @@ fn divide_by_alpha(frame: &mut Frame) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -603,8 +603,6 @@ impl Eq for Key {}
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;

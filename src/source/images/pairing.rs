@@ -133,7 +133,6 @@ fn is_gapless(numbers: &[i128]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn listing(names: &[&str]) -> Listing {

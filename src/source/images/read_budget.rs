@@ -205,7 +205,6 @@ impl<R> Seek for PngPixels<R> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::io::Cursor;
 

@@ -297,8 +297,6 @@ fn behind_boxes(input: &mut (impl BufRead + Seek)) -> io::Result<Option<Trailing
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use ::exr::prelude::{SpecificChannels, WritableImage};
     use image::{DynamicImage, ImageFormat, Rgb, Rgb32FImage, RgbImage};

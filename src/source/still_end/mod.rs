@@ -66,7 +66,6 @@ pub(super) fn still_end<R: BufRead + Seek>(codec: &str, file: &mut R) -> io::Res
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::io::Cursor;
 

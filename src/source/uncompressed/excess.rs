@@ -114,7 +114,6 @@ fn clear(row: &mut [[u8; 2]], unused: u16) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::frame::{Buffer, Layout};
 

@@ -256,8 +256,6 @@ impl Source for RawPipe {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

@@ -490,8 +490,6 @@ impl Source for Y4m {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

@@ -140,8 +140,6 @@ pub(super) fn powers_of_two_to(cores: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

@@ -237,8 +237,6 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

@@ -171,8 +171,6 @@ fn shape<'a>(table: &Table, of: &dyn Fn(usize, usize) -> Option<&'a Cell>, has_c
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

@@ -65,8 +65,6 @@ fn fitting((width, height): (usize, usize), room: (usize, usize)) -> (usize, usi
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use image::{DynamicImage, Rgb, RgbImage, Rgba, RgbaImage};
     use std::io::Cursor;

@@ -230,7 +230,6 @@ impl ChainPlan {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::filter::{Border, Planes};
 

@@ -147,7 +147,6 @@ impl<S: Copy, A: Arithmetic<S>> Plain for Mix<'_, S, A> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// Quotients just above and just below integers, for all denominators.

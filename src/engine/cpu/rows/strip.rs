@@ -205,7 +205,6 @@ pub(in crate::engine::cpu) fn strips<'a>(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::filter::{Algorithm, Border, Chain, Plan, Planes};
     use crate::frame::Colour;

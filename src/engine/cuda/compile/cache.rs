@@ -285,7 +285,6 @@ fn unsealed(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
     use std::process::Command;

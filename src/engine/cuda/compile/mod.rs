@@ -419,7 +419,6 @@ pub(crate) fn kernel_texts_digest() -> Digest {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::fs;
     use std::path::{Path, PathBuf};

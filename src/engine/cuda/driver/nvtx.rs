@@ -86,8 +86,6 @@ impl Ranges for Nvtx {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use std::process::Command;
 

@@ -131,7 +131,6 @@ pub(crate) fn border_number(border: Border) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::filter::{Algorithm, Chain, Plan, Planes, Scale};
     use crate::frame::Colour;

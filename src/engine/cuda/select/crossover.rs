@@ -271,8 +271,6 @@ impl Crossover {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     const FIGURES: Crossover = Crossover {

@@ -108,7 +108,6 @@ impl fmt::Display for LaunchFeatures {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// A square mask on 8-bit gray pixels.

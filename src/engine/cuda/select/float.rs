@@ -136,7 +136,6 @@ pub(crate) fn weighted_recipes(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cuda::driver::device::DeviceInfo;
     use crate::engine::cuda::select::table::Table;

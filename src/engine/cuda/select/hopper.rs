@@ -114,7 +114,6 @@ fn cell(&(separable, mask, channels, pixels, times): &Row) -> TableCell {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::features::tests::gray;
     use super::*;
 

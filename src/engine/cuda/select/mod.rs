@@ -267,7 +267,6 @@ pub fn recipes(plan: &Plan, context: &SelectContext<'_>) -> Result<Vec<Recipe>, 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::table::{Origin, TableCell, VariantTime};
     use super::*;
     use crate::filter::{Algorithm, AlphaWeighting, Border, Chain, Filter, Mask, Planes};

@@ -140,7 +140,6 @@ impl fmt::Display for Origin {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::features::tests::gray;
     use super::*;
     use MemoryVariant::{Constant, ConstantShared, Global, Registers, Tensor};

@@ -190,7 +190,6 @@ fn choose(file: &TableFile<'_>, card: &DeviceInfo) -> Table {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::features::tests::gray;
     use super::super::table::VariantTime;
     use super::*;

@@ -121,8 +121,6 @@ fn draw(frame: &mut Frame, word: &Word, (left, top): (usize, usize), dot: usize)
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::frame::{Allocator, Buffer, Layout, Pageable, PixelFormat};
 

@@ -144,8 +144,6 @@ impl Engine for Compare {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::engine::none::NoFilter;
     use crate::engine::reference::Reference;

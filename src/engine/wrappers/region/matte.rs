@@ -270,7 +270,6 @@ impl Mattes {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::frame::{Buffer, Layout, PixelFormat};
 

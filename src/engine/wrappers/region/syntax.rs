@@ -175,7 +175,6 @@ fn regions(text: &str, path: &Path) -> Result<Vec<Region>, RegionFileError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

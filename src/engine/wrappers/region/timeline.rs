@@ -263,7 +263,6 @@ fn rounded(way: i128, part: i128, whole: i128) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::frame::Skipped;
 

@@ -1,6 +1,5 @@
 //! Every named mask: its sum, its symmetry, its formula, and what quantisation makes of it.
 
-#![allow(clippy::unwrap_used)]
 use super::shapes::{pixel_in_disk, pixel_in_polygon};
 use super::*;
 use crate::filter::plan::integer::quantise::Limits;

@@ -374,7 +374,6 @@ fn floats(weights: impl Iterator<Item = f64>, filter: &Filter) -> Result<Vec<f32
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn plan(filter: &str, format: PixelFormat) -> FloatPlan {

@@ -51,7 +51,6 @@ impl Compass {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::filter::Combining;
 

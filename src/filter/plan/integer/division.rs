@@ -135,7 +135,6 @@ pub struct WordDivision {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// Sums up to `largest` at which a quotient is most likely to be wrong: those beside multiples.

@@ -268,7 +268,6 @@ fn exact_sum(weights: &[f64], scale: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn gaussian(size: usize, sigma: f64) -> Vec<f64> {

@@ -327,8 +327,6 @@ unsafe extern "C" fn open(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     fn gate(name: &str, urls: bool, playlists: bool) -> Gate {

@@ -90,8 +90,6 @@ fn quoted<'a>(attributes: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

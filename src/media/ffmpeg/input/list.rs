@@ -190,8 +190,6 @@ fn is_safe(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use std::time::Duration;
 

@@ -748,8 +748,6 @@ fn set_extradata(parameters: &mut ffi::AVCodecParameters, bytes: &[u8]) -> Resul
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::media::ffmpeg::{AvFormat, EncoderSetup, Picture, Received};
 

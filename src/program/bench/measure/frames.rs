@@ -168,8 +168,6 @@ pub(super) fn time(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::engine::none::NoFilter;
     use crate::frame::{Allocator, Buffer, Pageable, PixelFormat};

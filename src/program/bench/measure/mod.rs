@@ -796,8 +796,6 @@ impl Cell {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     fn case(subject: Subject, spec: &str, algorithm: Algorithm) -> Case {

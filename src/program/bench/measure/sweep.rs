@@ -215,8 +215,6 @@ impl Sweep {
 
 #[cfg(test)]
 pub(in crate::program::bench) mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::report::tests::{documented, paths};
     use serde_json::Value;

@@ -44,7 +44,6 @@ fn differ(mut file: impl Read + Seek) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::io::Cursor;
 

@@ -127,7 +127,6 @@ impl ImageDecoder for Numbered<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// A file with a palette that begins with two colours and these run lengths.

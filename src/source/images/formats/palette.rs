@@ -152,8 +152,6 @@ fn in_runs(input: &mut impl BufRead, halves: bool, is_beyond: impl Fn(u8) -> u64
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use std::io::Write;
 

@@ -345,7 +345,6 @@ fn divide(pixel: &mut [u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// A file of 2x2 pixels.

@@ -62,7 +62,6 @@ pub(in crate::source) fn missing(input: &mut (impl Read + Seek)) -> io::Result<O
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::io::Cursor;
 

@@ -96,7 +96,6 @@ fn flags<R: Read + Seek>(file: &mut BufReader<R>) -> io::Result<Option<(u8, u8)>
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::io::Cursor;
 

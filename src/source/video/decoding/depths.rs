@@ -154,7 +154,6 @@ fn components(packet: &[u8]) -> Option<Vec<Component>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::frame::{Buffer, Layout, Range};
 

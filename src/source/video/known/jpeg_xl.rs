@@ -48,7 +48,6 @@ impl JpegXl {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// How files of libjxl's begin: three frames of 4 x 4 pixels, and samples of 32 bits.

@@ -436,7 +436,6 @@ impl Span {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::frame::{Buffer, Layout, PixelFormat};
 

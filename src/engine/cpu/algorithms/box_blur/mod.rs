@@ -380,7 +380,6 @@ fn output_rows<'a, const R: usize>(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cpu::InstructionSet;
     use crate::filter::{Border, Chain, Convolve, Division, Filter, Mask, Plan, Planes};

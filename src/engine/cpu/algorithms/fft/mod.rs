@@ -248,7 +248,6 @@ impl PlaneFilter for Fft {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cpu::rows::plane_filter::samples;
     use crate::engine::cpu::simd::InstructionSet;

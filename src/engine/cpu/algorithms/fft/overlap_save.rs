@@ -244,7 +244,6 @@ pub(super) fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cpu::algorithms::fft::tests::{fft, step};
     use crate::engine::cpu::algorithms::scalar;

@@ -220,7 +220,6 @@ impl IntLoop for Rechecking<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cpu::algorithms::fft::tests::step;
     use crate::engine::cpu::simd::InstructionSet;

@@ -89,7 +89,6 @@ fn constants(c: &Convolve, divisor: i64, (shift, factor): (u32, i64), max: i64) 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Mask, Plan, Planes};
     use crate::frame::Colour;

@@ -443,7 +443,6 @@ struct LineForm {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cpu::InstructionSet;
     use crate::filter::{Border, Chain, Plan, Planes};

@@ -172,7 +172,6 @@ fn borders(step: &Step) -> (Border, Vec<Option<u16>>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::tests::h200;
     use super::*;
     use crate::filter::{Algorithm, Chain, Plan, Planes};

@@ -241,7 +241,6 @@ fn separable_mask(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::plane_group::groups;
     use super::tile_size::fitted;
     use super::*;

@@ -237,8 +237,6 @@ fn dashes(from: (f64, f64), to: (f64, f64), pieces: u32) -> impl Iterator<Item =
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     /// The ends of lines of two points of this colour, in pixels down.

@@ -342,7 +342,6 @@ fn colour_for(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn format(name: &str) -> PixelFormat {

@@ -394,7 +394,6 @@ pub(super) fn jpeg_size(data: &[u8]) -> Result<(usize, usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
