@@ -521,8 +521,8 @@ mod tests {
         };
         let small = registers("laplacian8");
         assert_eq!((parameter(&small, "ROLLED"), small.constant_weights), (0, true));
-        // 128 samples and a halo of one quad on either side, 32 rows and two.
-        assert_eq!(small.shared, 4 * 136 * 34);
+        // 128 samples and a halo of one quad on either side, 16 rows and two.
+        assert_eq!(small.shared, 4 * 136 * 18);
         let large = registers("log:size=25:abs");
         assert_eq!((parameter(&large, "ROLLED"), large.constant_weights), (1, false));
         assert_eq!(large.shared, 4 * (152 * 56 + 25 * 28));

@@ -171,7 +171,7 @@ mod tests {
         let auto = |filter, format| chosen(filter, format, MemoryVariant::Auto).unwrap();
         let tiled = auto("gaussian:sigma=2", "rgbf32");
         assert!(
-            tiled.contains("float/separable.cu in blocks of 32x8 threads, 4 samples in 8 rows")
+            tiled.contains("float/separable.cu in blocks of 32x8 threads, 4 samples in 4 rows")
                 && tiled.contains("memory variant registers"),
             "{tiled}"
         );
