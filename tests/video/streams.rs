@@ -711,7 +711,8 @@ fn the_user_chooses_streams() {
     );
     // What was left out on purpose is no loss.
     let gif = folder.path().join("out.gif");
-    assert!(filter(&input, &gif, &["--strict", "--no-audio", "--no-subtitles"]).0);
+    let chosen = ["--no-audio", "--no-subtitles", "--pixel-format", "pal8"];
+    assert!(filter(&input, &gif, &[&["--strict"][..], &chosen].concat()).0);
     let (done, said) = filter(&input, &gif, &["--strict"]);
     assert!(
         !done && said[0].contains("--no-audio") && said[0].contains("--no-subtitles"),
