@@ -358,14 +358,15 @@ fn is_rolled(kernel: &FloatKernel, rows: u32) -> bool {
 fn rows_a_thread(job: &FloatJob<'_>, memory: MemoryVariant, is_tiled: bool) -> u32 {
     let few = if job.interleaving.channels > 1 { 4 } else { 2 };
     let height = job.kernel.size().1;
-    let most = match (job.kernel, memory) {
-        (_, MemoryVariant::Shared | MemoryVariant::ConstantShared) => 1,
-        (FloatKernel::Separable { .. }, _) if is_tiled && height < 11 => few,
-        (FloatKernel::Separable { .. }, _) if is_tiled && (15..33).contains(&height) => 8,
-        (FloatKernel::Direct(_), _) if is_tiled && height < 9 => few,
-        (FloatKernel::Direct(_), _) if is_tiled && is_rolled(job.kernel, 2) => 2 * few,
+    let most = match job.kernel {
+        _ if matches!(memory, MemoryVariant::Shared | MemoryVariant::ConstantShared) => 1,
+        _ if !is_tiled => 4,
+        FloatKernel::Separable { .. } if height < 11 => few,
+        FloatKernel::Separable { .. } if (15..33).contains(&height) => 8,
+        FloatKernel::Direct(_) if height < 9 => few,
+        FloatKernel::Direct(_) if is_rolled(job.kernel, 2) => 2 * few,
         // As few rows as spare the loop over those of the mask.
-        (FloatKernel::Direct(_), _) if is_tiled && is_rolled(job.kernel, 4) => 2,
+        FloatKernel::Direct(_) if is_rolled(job.kernel, 4) => 2,
         _ => 4,
     };
     let sums = if is_tiled { 8 } else { 16 };

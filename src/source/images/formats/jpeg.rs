@@ -308,7 +308,7 @@ impl OpenPicture for Jpeg {
 
     fn most_packed(&self) -> Option<u64> {
         // Each block of 64 samples takes a bit of Huffman's codes, and of arithmetic ones some 2^-14 where
-        // all blocks are alike. Scans may be missing, which is said.
+        // all blocks are equal. Scans may be missing, which is said.
         Some(if is_arithmetic(&self.data) {
             5_000_000
         } else {
