@@ -108,9 +108,10 @@ pub struct PyramidKernel {
 impl PyramidKernel {
     /// The Gaussian of `sigma` pixels, at least 10, for samples of `depth` bits.
     pub fn new(sigma: f64, depth: u32) -> PyramidKernel {
-        // Sums of samples fit 31 bits. Numbers between the passes have 16 bits, and their sums 31, where that
-        // leaves four of a fraction; else 24, and the sums need 64.
-        let sample_bits = (31 - depth).min(20);
+        // Sums of samples fit 31 bits, and their weights, of which the largest is 0.53 of a D-th, 15. Numbers
+        // between the passes have 16 bits, and their sums 31, where that leaves four of a fraction; else 24,
+        // and the sums need 64.
+        let sample_bits = (31 - depth).min(15 + step(sigma).ilog2()).min(20);
         let (number_bits, bits) = if depth > 12 { (24, 20) } else { (16, 15) };
         let fraction_bits = number_bits - depth;
         let scaled_to = |bits: u32| move |weights: &[f64], nearest: usize| scaled(weights, nearest, bits);
@@ -161,12 +162,7 @@ impl<W: Copy + Into<f64>> PyramidWeights<W> {
         rows: impl Fn(&[f64], usize) -> Vec<W>,
         others: impl Fn(&[f64], usize) -> Vec<W>,
     ) -> PyramidWeights<W> {
-        let edges = 2.0 * EDGE_SIGMA * EDGE_SIGMA;
-        let least = (LEAST_LOW_SIGMA * LEAST_LOW_SIGMA + edges).sqrt();
-        let mut step = 4;
-        while step < MOST_STEP && sigma >= least * (2 * step) as f64 {
-            step *= 2;
-        }
+        let step = step(sigma);
         let mut decimate = gaussian(EDGE_SIGMA * step as f64, 3 * step - 1);
         decimate.insert(0, 0.0);
         let (rows, columns) = (rows(&decimate, 3 * step), others(&decimate, 3 * step));
@@ -190,6 +186,17 @@ impl<W: Copy + Into<f64>> PyramidWeights<W> {
             interpolate,
         }
     }
+}
+
+/// D for the Gaussian of `sigma` pixels: as large as leaves the low filter its least sigma.
+fn step(sigma: f64) -> usize {
+    let edges = 2.0 * EDGE_SIGMA * EDGE_SIGMA;
+    let least = (LEAST_LOW_SIGMA * LEAST_LOW_SIGMA + edges).sqrt();
+    let mut step = 4;
+    while step < MOST_STEP && sigma >= least * (2 * step) as f64 {
+        step *= 2;
+    }
+    step
 }
 
 /// A Gaussian's value, `distance` from its centre; the centre's is 1.
@@ -338,6 +345,7 @@ pub(in crate::filter) mod tests {
                 assert_eq!(sum(&kernel.columns.weights), 1 << kernel.columns.shift);
                 assert_eq!(sum(&kernel.low.weights), 1 << kernel.low.shift);
                 assert_eq!(kernel.rows.weights.len(), 6 * step);
+                assert!(kernel.rows.weights.iter().all(|&w| w < 1 << 15));
                 for weights in &kernel.interpolate {
                     assert_eq!(sum(weights), 1 << kernel.interpolate_bits);
                 }

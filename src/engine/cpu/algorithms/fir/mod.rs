@@ -21,12 +21,12 @@
 //! filter pairs neighbours that lie side by side in memory. Others are interleaved in registers; for a
 //! symmetric row of weights, samples of equal weight are added first.
 
-mod column_filter;
+pub(super) mod column_filter;
 mod folded;
 pub(super) mod mask_3x3;
 mod plan;
 mod row_filter;
-mod taps;
+pub(super) mod taps;
 
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};

@@ -6,20 +6,20 @@ use crate::filter::DirectKernel;
 
 /// One multiply-add of the sums of several output rows.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tap {
+pub(in crate::engine::cpu::algorithms) struct Tap {
     /// Index of the element that the row's first sample reads.
-    pub(super) at: usize,
+    pub(in crate::engine::cpu::algorithms) at: usize,
     /// Index of the mirror image's element, which folded taps add to or subtract from the first one before
     /// the multiplication.
-    pub(super) mirror: usize,
+    pub(in crate::engine::cpu::algorithms) mirror: usize,
     /// Two packed weights (low half first) for each output row, from the top down. Two output rows use the
     /// first two.
-    pub(super) weights: [i32; 4],
+    pub(in crate::engine::cpu::algorithms) weights: [i32; 4],
 }
 
 /// How the right half of a mask is folded onto the left one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fold {
+pub(in crate::engine::cpu::algorithms) enum Fold {
     /// Equal weights: samples are added.
     Add,
     /// Opposite weights: samples are subtracted.
@@ -28,21 +28,21 @@ pub(super) enum Fold {
 
 /// The taps of the same output rows.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Group {
+pub(in crate::engine::cpu::algorithms) struct Group {
     /// Taps of one element.
-    pub(super) single: Vec<Tap>,
+    pub(in crate::engine::cpu::algorithms) single: Vec<Tap>,
     /// Taps of an element and its mirror image.
-    pub(super) folded: Vec<Tap>,
+    pub(in crate::engine::cpu::algorithms) folded: Vec<Tap>,
 }
 
 /// The taps of two output rows, or of four.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taps<'a> {
+pub(in crate::engine::cpu::algorithms) struct Taps<'a> {
     /// Taps of the upper two rows only, of all four rows, and of the lower two only. Two rows have the first
     /// group only.
-    pub(super) groups: &'a [Group; 3],
+    pub(in crate::engine::cpu::algorithms) groups: &'a [Group; 3],
     /// How mirror images are folded.
-    pub(super) fold: Fold,
+    pub(in crate::engine::cpu::algorithms) fold: Fold,
 }
 
 /// A tap of a line, before the line's place in memory is known.
@@ -70,7 +70,7 @@ pub(super) struct TapTable {
 }
 
 /// Packs two 16-bit weights into one number.
-pub(super) fn pack(low: i32, high: i32) -> i32 {
+pub(in crate::engine::cpu::algorithms) fn pack(low: i32, high: i32) -> i32 {
     (low & 0xFFFF) | (high << 16)
 }
 

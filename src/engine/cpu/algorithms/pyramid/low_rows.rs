@@ -1,6 +1,7 @@
 //! A low row from the sums of the vertical decimation: the horizontal decimation to every D-th pixel, then
 //! the low filter along the row. Low rows are deinterleaved.
 
+use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::sums::integer::Sum;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::{Pass, PyramidKernel};
@@ -13,8 +14,10 @@ pub(super) struct MakeLowRow<'a, S> {
     pub(super) kernel: &'a PyramidKernel,
     /// The sums of the vertical decimation, interleaved.
     pub(super) sums: &'a [i32],
-    /// For each pixel of the extended row the pixel of the row; `None` for the border's constant.
-    pub(super) places: &'a [Option<usize>],
+    /// The value to add to sums before the shift.
+    pub(super) rounding: i32,
+    /// The pixels of the extended row.
+    pub(super) span: &'a Span,
     /// The border's constant of each component, as numbers between the passes.
     pub(super) outside: &'a [i32],
     /// Memory for a component of the extended row.
@@ -31,14 +34,17 @@ impl<S: Sum> Plain for MakeLowRow<'_, S> {
     #[inline(always)]
     fn run(self) {
         let (kernel, channels) = (self.kernel, self.outside.len());
-        let (rounding, shift) = (kernel.rows.start() as i32, kernel.rows.shift);
+        let (rounding, shift) = (self.rounding, kernel.rows.shift);
         let columns = self.line_sums.len();
         for (channel, &outside) in self.outside.iter().enumerate() {
-            for (to, place) in self.extended.iter_mut().zip(self.places) {
-                *to = match place {
-                    Some(x) => (self.sums[x * channels + channel] + rounding) >> shift,
-                    None => outside,
-                };
+            let number = |sum: i32| (sum + rounding) >> shift;
+            let inside = self.sums.iter().skip(self.span.inside.start * channels + channel);
+            let line = &mut self.extended[self.span.lead..][..self.span.inside.len()];
+            for (to, &sum) in line.iter_mut().zip(inside.step_by(channels)) {
+                *to = number(sum);
+            }
+            for &(at, from) in &self.span.outside {
+                self.extended[at] = from.map_or(outside, |x| number(self.sums[x * channels + channel]));
             }
             for (i, to) in self.decimated.iter_mut().enumerate() {
                 let window = &self.extended[i * kernel.grid.step..][..kernel.columns.weights.len()];

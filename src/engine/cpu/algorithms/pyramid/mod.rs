@@ -9,36 +9,46 @@
 //! low rows   l l ..                  a ring, one for each weight of the low filter
 //!    | low filter along the column, six low pixels to D pixels           interpolate.rs
 //! wide rows  w w w w w w w w ..      a ring of six
-//!    | six of them, shift, add, clamp
+//!    | six of them, shift, add, clamp                                    paired_rows.rs, interpolate.rs
 //! row y      p p p p p p p p ..
 //! ```
 //!
 //! All steps but the first and the last work on every D-th row only. `rows/sums/decimator.rs` says which rows
-//! belong to which sums. The loops are plain Rust, which the compiler vectorizes for each instruction set.
+//! belong to which sums. The first and the last step multiply pairs of words where there are vectors; the other
+//! loops are plain Rust, which the compiler vectorizes for each instruction set.
 
 mod decimate;
 mod interpolate;
 mod low_rows;
+mod paired_rows;
 
+use crate::engine::cpu::algorithms::fir::taps::Group;
 use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
-use crate::engine::cpu::rows::strip::{Picture, Strip};
+use crate::engine::cpu::rows::span::Span;
+use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::sums::decimator::Decimator;
 use crate::engine::cpu::rows::sums::integer::Sum;
-use crate::engine::cpu::simd::scratch::{self, LineRing, room, spread};
-use crate::engine::cpu::simd::{Vectors, run_plain};
+use crate::engine::cpu::rows::words::sample::{SampleEncoding, total};
+use crate::engine::cpu::simd::scratch::{self, LineRing, aligned, room, spread};
+use crate::engine::cpu::simd::{Vectors, run_plain, with_simd};
 use crate::filter::{Border, ChannelStep, Convolve, Kernel, PyramidGrid, PyramidKernel};
 use crate::frame::{Layout, PixelFormat, Plane};
-use decimate::AddRows;
+use decimate::{add_rows, add_rows_one_by_one};
 use interpolate::{MakeRow, MakeWideRow, Taps};
 use low_rows::MakeLowRow;
+use paired_rows::PairedRows;
 
 /// One plane's part of a step with a pyramid.
 pub(in crate::engine::cpu) struct Pyramid {
     kernel: PyramidKernel,
     taps: Taps,
     vectors: Option<Vectors>,
+    /// How samples are decimated with vectors.
+    encoding: SampleEncoding,
+    /// How rows of the result are made of pairs of wide rows; `None`: of the wide rows, one by one.
+    paired: Option<PairedRows>,
     format: PixelFormat,
     border: Border,
     /// The border above and below the plane.
@@ -54,13 +64,22 @@ struct PyramidScratch<S> {
     /// A stored row of the border's constant.
     outside: Vec<u8>,
     rings: RingMemory<S>,
+    paired: PairMemory,
+}
+
+/// Scratch memory of [`PairedRows`].
+#[derive(Default)]
+struct PairMemory {
+    /// Pairs of wide rows.
+    pairs: Vec<u32>,
+    taps: [Group; 3],
+    /// Result rows that the strip does not have.
+    spare: Vec<u8>,
 }
 
 /// Scratch memory of [`LowRows`] and [`WideRows`].
 #[derive(Default)]
 struct RingMemory<S> {
-    /// For each pixel of an extended row the pixel of the row; `None` for the border's constant.
-    places: Vec<Option<usize>>,
     /// The sums of the vertical decimation.
     sums: Vec<i32>,
     low_rows: Vec<i32>,
@@ -91,6 +110,8 @@ impl PlaneFilter for Pyramid {
             taps: Taps::new(kernel),
             kernel: kernel.clone(),
             vectors: part.vectors,
+            encoding: SampleEncoding::choose(part.format, 0, || None).0,
+            paired: PairedRows::new(part, kernel),
             format: part.format,
             border: part.step.border,
             rows: RowBorder::new(part.step.border, part.format, channels, (1, false)),
@@ -139,7 +160,11 @@ impl Pyramid {
         let plane = layout.planes()[strip.plane];
         let row_bytes = layout.row_bytes(strip.plane);
         let (step, samples) = (self.kernel.grid.step, plane.width * plane.channels);
-        let PyramidScratch { outside, rings } = scratch;
+        let PyramidScratch {
+            outside,
+            rings,
+            paired,
+        } = scratch;
         let rows = PlaneRows::new(picture, strip, (&self.channels, &self.rows), outside);
         if self.convolved.is_empty() {
             for (y, out) in strip.bytes.chunks_mut(plane.stride).take(strip.rows).enumerate() {
@@ -149,28 +174,48 @@ impl Pyramid {
         }
         let top = first_low(strip.first_row, step);
         let mut wide = WideRows::new(self, rows, strip.first_row, &plane, rings);
-        for (y, out) in strip.bytes.chunks_mut(plane.stride).take(strip.rows).enumerate() {
-            let (out, at) = (&mut out[..row_bytes], strip.first_row + y);
+        let mut row = 0;
+        while row < strip.rows {
+            let (at, bytes) = (strip.first_row + row, &mut strip.bytes[row * plane.stride..]);
             // The first of the wide rows that this row is interpolated from.
-            let first = (first_low(at, step) - top) as usize;
+            let (first, place) = ((first_low(at, step) - top) as usize, at % step);
+            let are_next = row == 0 || place == 0;
             wide.make_before(first + PyramidGrid::TAPS);
-            let make = MakeRow::<S>::new(
-                std::array::from_fn(|tap| &wide.ring.line(first + tap)[..samples]),
-                (&self.kernel, &self.convolved),
-                (at % step, self.format),
-                &mut *out,
-            );
-            run_plain(self.vectors, make);
-            rows.fill_unconvolved_channels(y, out);
+            let six = std::array::from_fn(|tap| &wide.ring.line(first + tap)[..samples]);
+            let made = match &self.paired {
+                Some(rows) => {
+                    let pairs = aligned(&mut paired.pairs, PairedRows::elements(samples));
+                    if are_next {
+                        PairedRows::pair(six, pairs);
+                    }
+                    let made = rows.at_once.min(step - place).min(strip.rows - row);
+                    let out = OutputRows {
+                        bytes: &mut bytes[..(made - 1) * plane.stride + row_bytes],
+                        stride: plane.stride,
+                        row_bytes,
+                        spare: room(&mut paired.spare, 2 * row_bytes),
+                    };
+                    rows.make(self, (pairs, &mut paired.taps), (place, made), samples, out);
+                    made
+                }
+                None => {
+                    let made = MakeRow::<S>::new(
+                        six,
+                        (&self.kernel, &self.convolved),
+                        (place, self.format),
+                        &mut bytes[..row_bytes],
+                    );
+                    run_plain(self.vectors, made);
+                    1
+                }
+            };
+            for (k, out) in bytes.chunks_mut(plane.stride).take(made).enumerate() {
+                wide.low
+                    .rows
+                    .fill_unconvolved_channels(row + k, &mut out[..row_bytes]);
+            }
+            row += made;
         }
-    }
-
-    /// Lists the pixels of an extended row, which low pixels are decimated from: for each the pixel of the
-    /// row, `None` for the border's constant.
-    fn find_places(&self, width: usize, places: &mut Vec<Option<usize>>) {
-        let pixels = self.kernel.grid.pixels(width);
-        places.clear();
-        places.extend(pixels.map(|x| self.border.index(x, width)));
     }
 }
 
@@ -191,7 +236,8 @@ struct LowRows<'a, S> {
     ring: LineRing<'a, i32>,
     /// Numbers of a low row.
     len: usize,
-    places: &'a [Option<usize>],
+    /// The pixels that low pixels are decimated from.
+    span: Span,
     /// The border's constant of each component, as numbers between the passes.
     outside: Vec<i32>,
     extended: &'a mut [i32],
@@ -202,27 +248,37 @@ struct LowRows<'a, S> {
 impl<S: Sum> LowRows<'_, S> {
     /// Makes all low rows up to and without row `end`, counted from the first one.
     fn make_before(&mut self, end: usize) {
+        let pyramid = self.pyramid;
+        let widening = pyramid.encoding.widening(pyramid.format);
+        let rows = &pyramid.kernel.rows;
+        let missing = match pyramid.vectors {
+            Some(_) => pyramid.encoding.correction(total(&rows.weights)),
+            None => 0,
+        };
+        let rounding = (rows.start() + missing) as i32;
         while let Some((_, low)) = self.ring.next_before(end) {
             let sums = self.decimator.next(|block, target| {
                 let from = block - self.first_row;
-                let add = AddRows {
-                    rows: [0, 1, 2, 3].map(|k| self.rows.row(from + k)),
-                    format: self.pyramid.format,
-                    target,
-                };
-                run_plain(self.pyramid.vectors, add);
+                let rows = [0, 1, 2, 3].map(|k| self.rows.row(from + k));
+                match pyramid.vectors {
+                    Some(vectors) => {
+                        with_simd!(vectors, simd => add_rows(simd, widening, rows, target));
+                    }
+                    None => add_rows_one_by_one(pyramid.format, rows, target),
+                }
             });
             let make = MakeLowRow {
-                kernel: &self.pyramid.kernel,
+                kernel: &pyramid.kernel,
                 sums,
-                places: self.places,
+                rounding,
+                span: &self.span,
                 outside: &self.outside,
                 extended: &mut *self.extended,
                 decimated: &mut *self.decimated,
                 line_sums: &mut *self.line_sums,
                 to: &mut low[..self.len],
             };
-            run_plain(self.pyramid.vectors, make);
+            run_plain(pyramid.vectors, make);
         }
     }
 }
@@ -252,7 +308,7 @@ impl<'a, S: Sum> WideRows<'a, S> {
         let samples = plane.width * plane.channels;
         let columns = grid.low_pixels(plane.width);
         let len = columns * plane.channels;
-        pyramid.find_places(plane.width, &mut memory.places);
+        let span = Span::new(grid.pixels(plane.width), plane.width, pyramid.border);
         let constant = |c: &Convolve| i32::from(c.border) << kernel.fraction_bits;
         let first = first_low(first_row, grid.step) - grid.low_radius as i64;
         let [extended, decimated, filtered] = &mut memory.lines;
@@ -264,10 +320,10 @@ impl<'a, S: Sum> WideRows<'a, S> {
             ring: LineRing::new(&mut memory.low_rows, (2 * grid.low_radius + 1, spread(len)), 0),
             len,
             outside: pyramid.convolved.iter().map(constant).collect(),
-            extended: room(extended, memory.places.len()),
+            extended: room(extended, span.pixels),
             decimated: room(decimated, grid.decimated(plane.width)),
             line_sums: room(&mut memory.line_sums, columns),
-            places: &memory.places,
+            span,
         };
         WideRows {
             low,

@@ -1,0 +1,136 @@
+//! Rows of the result from pairs of wide rows, with vectors, where sums fit 32 bits.
+//!
+//! ```text
+//! wide row 0   a0 a1 a2 ..    16 bits, less 32768
+//! wide row 1   b0 b1 b2 ..
+//!    | once for D rows of the result
+//! line         a0 b0 a1 b1 a2 b2 ..   pairs of words; three lines of them
+//!    | three multiply-adds, bias, shift, clamp                  fir/column_filter
+//! rows         p0 p1 p2 ..            two at a time, or four
+//! ```
+
+use super::Pyramid;
+use crate::engine::cpu::algorithms::fir::column_filter::{Lines, convolve, makes_four_rows};
+use crate::engine::cpu::algorithms::fir::taps::{Fold, Group, Tap, Taps, pack};
+use crate::engine::cpu::rows::plane_filter::PlanePart;
+use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
+use crate::engine::cpu::rows::strip::OutputRows;
+use crate::engine::cpu::simd::scratch::spread;
+use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
+use crate::engine::cpu::simd::{Vectors, with_simd};
+use crate::filter::{Division, PyramidGrid, PyramidKernel};
+
+/// Lines of pairs.
+const LINES: usize = PyramidGrid::TAPS / 2;
+
+/// Makes rows of a plane from pairs of wide rows.
+pub(super) struct PairedRows {
+    vectors: Vectors,
+    requantize: Requantize,
+    /// Rows that are made at once.
+    pub(super) at_once: usize,
+}
+
+impl PairedRows {
+    /// `None` without vectors, if nothing is convolved, or if sums do not fit 32 bits.
+    pub(super) fn new(part: &PlanePart<'_>, kernel: &PyramidKernel) -> Option<PairedRows> {
+        let vectors = part.vectors.filter(|_| !kernel.is_wide())?;
+        let scale = 1_i64 << kernel.interpolate_bits;
+        let most = i64::from(part.format.max_value()) << kernel.fraction_bits;
+        let sums = Sums {
+            limbs: 1,
+            bits: 16,
+            division: Division::by_power_of_two(kernel.last_shift()),
+            range: (0, most * scale),
+            largest: most,
+            weight: scale,
+            correction: scale << 15,
+            raise: 0,
+        };
+        let order = (Order::Plain, vectors.lanes());
+        Some(PairedRows {
+            vectors,
+            requantize: sums.requantize(part.format, part.channels(), order)?,
+            at_once: with_simd!(vectors, simd => if makes_four_rows(simd, 1) { 4 } else { 2 }),
+        })
+    }
+
+    /// Elements from a line of pairs to the next, for rows of `samples` samples.
+    fn pitch(samples: usize) -> usize {
+        spread(samples.next_multiple_of(TILE))
+    }
+
+    /// Elements of all lines of pairs.
+    pub(super) fn elements(samples: usize) -> usize {
+        LINES * PairedRows::pitch(samples)
+    }
+
+    /// Pairs six wide rows.
+    pub(super) fn pair(rows: [&[i32]; PyramidGrid::TAPS], pairs: &mut [u32]) {
+        let word = |number: i32| number as u32 & 0xFFFF ^ 0x8000;
+        let lines = pairs.chunks_mut(PairedRows::pitch(rows[0].len()));
+        for (line, [upper, lower]) in lines.zip(rows.as_chunks::<2>().0) {
+            for ((pair, &upper), &lower) in line.iter_mut().zip(*upper).zip(*lower) {
+                *pair = word(upper) | word(lower) << 16;
+            }
+        }
+    }
+
+    /// Makes `made` rows of `samples` samples, at most [`PairedRows::at_once`], from place `place` after a low
+    /// row on.
+    pub(super) fn make(
+        &self,
+        pyramid: &Pyramid,
+        (pairs, groups): (&[u32], &mut [Group; 3]),
+        (place, made): (usize, usize),
+        samples: usize,
+        out: OutputRows<'_>,
+    ) {
+        let is_four = made > 2;
+        // Taps of all four rows are the second group.
+        let group = &mut groups[usize::from(is_four)].single;
+        group.clear();
+        group.extend((0..LINES).map(|line| {
+            let pair = |row: usize| match pyramid.kernel.interpolate.get(place + row) {
+                Some(weights) if row < made => pack(weights[2 * line], weights[2 * line + 1]),
+                _ => 0,
+            };
+            let at = line * PairedRows::pitch(samples);
+            Tap {
+                at,
+                mirror: at,
+                weights: std::array::from_fn(pair),
+            }
+        }));
+        groups[usize::from(!is_four)].single.clear();
+        let taps = Taps {
+            groups,
+            fold: Fold::Add,
+        };
+        with_simd!(self.vectors, simd => match (pyramid.format.bytes_per_sample(), is_four) {
+            (1, false) => self.convolve::<_, 1, 2>(simd, pairs, taps, samples, out),
+            (1, true) => self.convolve::<_, 1, 4>(simd, pairs, taps, samples, out),
+            (_, false) => self.convolve::<_, 2, 2>(simd, pairs, taps, samples, out),
+            (_, true) => self.convolve::<_, 2, 4>(simd, pairs, taps, samples, out),
+        });
+    }
+
+    fn convolve<L: Simd, const BYTES: usize, const ROWS: usize>(
+        &self,
+        simd: L,
+        pairs: &[u32],
+        taps: Taps<'_>,
+        samples: usize,
+        out: OutputRows<'_>,
+    ) {
+        let lines = Lines {
+            elements: pairs,
+            limbs: 1,
+            limb_stride: 0,
+            order: Order::Plain,
+            next: [&[], &[]],
+        };
+        let out = out.split::<ROWS>();
+        convolve::<L, BYTES, ROWS>(simd, lines, taps, None, &self.requantize, samples, out);
+    }
+}
