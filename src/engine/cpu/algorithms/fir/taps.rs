@@ -236,7 +236,7 @@ fn four_rows(two: &[LineTap]) -> [Vec<LineTap>; 3] {
 }
 
 /// The taps of a direct mask, and its deltas. Masks of at most `unrolled` unfolded taps are not folded.
-pub(in crate::engine::cpu) fn direct(
+pub(super) fn direct(
     kernel: &DirectKernel,
     channels: usize,
     encoding: SampleEncoding,

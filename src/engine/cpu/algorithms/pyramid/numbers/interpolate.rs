@@ -1,38 +1,27 @@
 //! Interpolation: makes all columns of a low row (a wide row), and a row of the result from six wide rows.
 
+use super::LANES;
 use super::low_rows::filter;
+use crate::engine::cpu::algorithms::pyramid::Pyramid;
+use crate::engine::cpu::algorithms::pyramid::passes::{PassGeometry, Slots};
 use crate::engine::cpu::rows::sums::integer::Sum;
 use crate::engine::cpu::rows::words::numbers::store;
 use crate::engine::cpu::simd::vector::Plain;
-use crate::filter::{Convolve, PyramidGrid, PyramidKernel};
+use crate::filter::{Convolve, PyramidGrid};
 use crate::frame::PixelFormat;
 
 /// Samples that are made at a time.
 const BLOCK: usize = 256;
 
-/// The weights of interpolation, transposed: for each of the six low pixels its weights for all D places
-/// after a low pixel.
-pub(super) struct Taps([Vec<i32>; PyramidGrid::TAPS]);
-
-impl Taps {
-    pub(super) fn new(kernel: &PyramidKernel) -> Taps {
-        Taps(std::array::from_fn(|tap| {
-            kernel.interpolate.iter().map(|weights| weights[tap]).collect()
-        }))
-    }
-}
-
 /// The loop that makes a wide row: the low filter along the column, then all columns.
 pub(super) struct MakeWideRow<'a, S> {
-    pub(super) kernel: &'a PyramidKernel,
-    pub(super) taps: &'a Taps,
-    /// The memory of low rows, component by component.
-    pub(super) low: &'a [i32],
-    /// The index of the low row under each weight of the filter.
-    pub(super) starts: &'a [usize],
-    pub(super) channels: usize,
+    pub(super) geometry: &'a PassGeometry<'a>,
+    /// The low rows, component by component.
+    pub(super) low: &'a Slots<'a, i32>,
     /// Memory for a component of the filtered low row.
     pub(super) filtered: &'a mut [i32],
+    /// Memory for the same with each number D times, and [`LANES`] more.
+    pub(super) repeated: &'a mut [i32],
     /// Memory for sums along a line.
     pub(super) line_sums: &'a mut [S],
     /// The wide row, interleaved.
@@ -42,25 +31,30 @@ pub(super) struct MakeWideRow<'a, S> {
 impl<S: Sum> Plain for MakeWideRow<'_, S> {
     #[inline(always)]
     fn run(self) {
-        let (kernel, channels) = (self.kernel, self.channels);
-        let columns = self.filtered.len();
+        let PassGeometry {
+            pyramid, channels, ..
+        } = *self.geometry;
+        let (kernel, step, columns) = (&pyramid.kernel, pyramid.kernel.grid.step, self.filtered.len());
         let half = S::from_bias((1 << kernel.interpolate_bits) >> 1);
         for channel in 0..channels {
-            let line = |start: &usize| &self.low[start + channel * columns..][..columns];
-            filter(
-                &kernel.low,
-                self.starts.iter().map(line),
-                self.line_sums,
-                self.filtered,
-            );
-            let pixels = self.to.chunks_mut(kernel.grid.step * channels);
-            for (pixels, low) in pixels.zip(self.filtered.windows(PyramidGrid::TAPS)) {
-                for (place, pixel) in pixels.chunks_exact_mut(channels).enumerate() {
-                    let mut sum = half;
-                    for (taps, &low) in self.taps.0.iter().zip(low) {
-                        sum += S::from(taps[place]) * S::from(low);
+            let starts = (0..kernel.low.weights.len()).map(self.low.start);
+            let lines = starts.map(|start| &self.low.elements[start + channel * columns..][..columns]);
+            filter(&kernel.low, lines, self.line_sums, self.filtered);
+            for (to, &low) in self.repeated.chunks_mut(step).zip(&*self.filtered) {
+                to.fill(low);
+            }
+            for (block, pixels) in self.to.chunks_mut(LANES * channels).enumerate() {
+                let x = block * LANES;
+                let mut sums = [half; LANES];
+                for (tap, weights) in pyramid.taps.iter().enumerate() {
+                    let weights = &weights[x % weights.len()..][..LANES];
+                    let low = &self.repeated[x + tap * step..][..LANES];
+                    for lane in 0..LANES {
+                        sums[lane] += S::from(weights[lane]) * S::from(low[lane]);
                     }
-                    pixel[channel] = (sum >> kernel.interpolate_bits).widen() as i32;
+                }
+                for (to, sum) in pixels[channel..].iter_mut().step_by(channels).zip(sums) {
+                    *to = (sum >> kernel.interpolate_bits).widen() as i32;
                 }
             }
         }
@@ -80,17 +74,17 @@ pub(super) struct MakeRow<'a, S> {
 impl<'a, S: Sum> MakeRow<'a, S> {
     /// The row at `place` (0 to D - 1) after a low row, from the six wide rows around it.
     pub(super) fn new(
+        pyramid: &'a Pyramid,
         rows: [&'a [i32]; PyramidGrid::TAPS],
-        (kernel, convolved): (&'a PyramidKernel, &'a [Convolve]),
-        (place, format): (usize, PixelFormat),
+        place: usize,
         out: &'a mut [u8],
     ) -> MakeRow<'a, S> {
         MakeRow {
             rows,
-            weights: kernel.interpolate[place].map(S::from),
-            convolved,
-            shift: kernel.last_shift(),
-            format,
+            weights: pyramid.kernel.interpolate[place].map(S::from),
+            convolved: &pyramid.convolved,
+            shift: pyramid.kernel.last_shift(),
+            format: pyramid.format,
             out,
         }
     }

@@ -1,25 +1,19 @@
 //! A low row from the sums of the vertical decimation: the horizontal decimation to every D-th pixel, then
 //! the low filter along the row. Low rows are deinterleaved.
 
-use crate::engine::cpu::rows::span::Span;
+use crate::engine::cpu::algorithms::pyramid::passes::PassGeometry;
 use crate::engine::cpu::rows::sums::integer::Sum;
 use crate::engine::cpu::simd::vector::Plain;
-use crate::filter::{Pass, PyramidKernel};
+use crate::filter::Pass;
 
 /// Numbers that are multiplied and added side by side; 6 D is a multiple of this number.
 const LANES: usize = 8;
 
 /// The loop that makes one low row.
 pub(super) struct MakeLowRow<'a, S> {
-    pub(super) kernel: &'a PyramidKernel,
+    pub(super) geometry: &'a PassGeometry<'a>,
     /// The sums of the vertical decimation, interleaved.
     pub(super) sums: &'a [i32],
-    /// The value to add to sums before the shift.
-    pub(super) rounding: i32,
-    /// The pixels of the extended row.
-    pub(super) span: &'a Span,
-    /// The border's constant of each component, as numbers between the passes.
-    pub(super) outside: &'a [i32],
     /// Memory for a component of the extended row.
     pub(super) extended: &'a mut [i32],
     /// Memory for the decimated component.
@@ -33,19 +27,11 @@ pub(super) struct MakeLowRow<'a, S> {
 impl<S: Sum> Plain for MakeLowRow<'_, S> {
     #[inline(always)]
     fn run(self) {
-        let (kernel, channels) = (self.kernel, self.outside.len());
-        let (rounding, shift) = (self.rounding, kernel.rows.shift);
+        let kernel = &self.geometry.pyramid.kernel;
         let columns = self.line_sums.len();
-        for (channel, &outside) in self.outside.iter().enumerate() {
-            let number = |sum: i32| (sum + rounding) >> shift;
-            let inside = self.sums.iter().skip(self.span.inside.start * channels + channel);
-            let line = &mut self.extended[self.span.lead..][..self.span.inside.len()];
-            for (to, &sum) in line.iter_mut().zip(inside.step_by(channels)) {
-                *to = number(sum);
-            }
-            for &(at, from) in &self.span.outside {
-                self.extended[at] = from.map_or(outside, |x| number(self.sums[x * channels + channel]));
-            }
+        for channel in 0..self.geometry.channels {
+            self.geometry
+                .extend(self.sums, channel, |number| number, self.extended);
             for (i, to) in self.decimated.iter_mut().enumerate() {
                 let window = &self.extended[i * kernel.grid.step..][..kernel.columns.weights.len()];
                 *to = dot::<S>(&kernel.columns, window);

@@ -9,23 +9,34 @@
 //! rows         p0 p1 p2 ..            two at a time, or four
 //! ```
 
-use super::Pyramid;
+use super::dots::word;
 use crate::engine::cpu::algorithms::fir::column_filter::{Lines, convolve, makes_four_rows};
 use crate::engine::cpu::algorithms::fir::taps::{Fold, Group, Tap, Taps, pack};
+use crate::engine::cpu::algorithms::pyramid::Pyramid;
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
 use crate::engine::cpu::rows::strip::OutputRows;
-use crate::engine::cpu::simd::scratch::spread;
-use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
-use crate::engine::cpu::simd::{Vectors, with_simd};
+use crate::engine::cpu::simd::scratch::{aligned, room, spread};
+use crate::engine::cpu::simd::vector::{Order, Plain, Simd, TILE};
+use crate::engine::cpu::simd::{Vectors, run_plain, with_simd};
 use crate::filter::{Division, PyramidGrid, PyramidKernel};
 
 /// Lines of pairs.
 const LINES: usize = PyramidGrid::TAPS / 2;
 
+/// Scratch memory of a thread.
+#[derive(Default)]
+pub(super) struct RowMemory {
+    /// Pairs of wide rows.
+    pairs: Vec<u32>,
+    taps: [Group; 3],
+    /// Result rows that the strip does not have.
+    spare: Vec<u8>,
+}
+
 /// Makes rows of a plane from pairs of wide rows.
 pub(super) struct PairedRows {
-    vectors: Vectors,
+    pub(super) vectors: Vectors,
     requantize: Requantize,
     /// Rows that are made at once.
     pub(super) at_once: usize,
@@ -60,52 +71,54 @@ impl PairedRows {
         spread(samples.next_multiple_of(TILE))
     }
 
-    /// Elements of all lines of pairs.
-    pub(super) fn elements(samples: usize) -> usize {
-        LINES * PairedRows::pitch(samples)
-    }
-
-    /// Pairs six wide rows.
-    pub(super) fn pair(rows: [&[i32]; PyramidGrid::TAPS], pairs: &mut [u32]) {
-        let word = |number: i32| number as u32 & 0xFFFF ^ 0x8000;
-        let lines = pairs.chunks_mut(PairedRows::pitch(rows[0].len()));
-        for (line, [upper, lower]) in lines.zip(rows.as_chunks::<2>().0) {
-            for ((pair, &upper), &lower) in line.iter_mut().zip(*upper).zip(*lower) {
-                *pair = word(upper) | word(lower) << 16;
-            }
-        }
-    }
-
-    /// Makes `made` rows of `samples` samples, at most [`PairedRows::at_once`], from place `place` after a low
-    /// row on.
+    /// Makes rows from `wide` rows, which are paired if they are new, from `place` after a low row on: as many
+    /// as `out` has, at most [`PairedRows::at_once`].
     pub(super) fn make(
         &self,
         pyramid: &Pyramid,
-        (pairs, groups): (&[u32], &mut [Group; 3]),
-        (place, made): (usize, usize),
-        samples: usize,
+        RowMemory { pairs, taps, spare }: &mut RowMemory,
+        (wide, are_new): ([&[i32]; PyramidGrid::TAPS], bool),
+        place: usize,
         out: OutputRows<'_>,
     ) {
+        let samples = wide[0].len();
+        let pitch = PairedRows::pitch(samples);
+        let pairs = aligned(pairs, LINES * pitch);
+        if are_new {
+            run_plain(
+                Some(self.vectors),
+                Pair {
+                    wide,
+                    pairs: &mut *pairs,
+                },
+            );
+        }
+        let made = out.bytes.len().div_ceil(out.stride);
         let is_four = made > 2;
-        // Taps of all four rows are the second group.
-        let group = &mut groups[usize::from(is_four)].single;
-        group.clear();
+        for group in &mut *taps {
+            group.single.clear();
+        }
+        // The taps of all four rows are the second group.
+        let group = &mut taps[usize::from(is_four)].single;
         group.extend((0..LINES).map(|line| {
             let pair = |row: usize| match pyramid.kernel.interpolate.get(place + row) {
                 Some(weights) if row < made => pack(weights[2 * line], weights[2 * line + 1]),
                 _ => 0,
             };
-            let at = line * PairedRows::pitch(samples);
+            let at = line * pitch;
             Tap {
                 at,
                 mirror: at,
                 weights: std::array::from_fn(pair),
             }
         }));
-        groups[usize::from(!is_four)].single.clear();
         let taps = Taps {
-            groups,
+            groups: taps,
             fold: Fold::Add,
+        };
+        let out = OutputRows {
+            spare: room(spare, 2 * out.row_bytes),
+            ..out
         };
         with_simd!(self.vectors, simd => match (pyramid.format.bytes_per_sample(), is_four) {
             (1, false) => self.convolve::<_, 1, 2>(simd, pairs, taps, samples, out),
@@ -132,5 +145,23 @@ impl PairedRows {
         };
         let out = out.split::<ROWS>();
         convolve::<L, BYTES, ROWS>(simd, lines, taps, None, &self.requantize, samples, out);
+    }
+}
+
+/// The loop that pairs six wide rows.
+struct Pair<'a> {
+    wide: [&'a [i32]; PyramidGrid::TAPS],
+    pairs: &'a mut [u32],
+}
+
+impl Plain for Pair<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let lines = self.pairs.chunks_mut(PairedRows::pitch(self.wide[0].len()));
+        for (line, [upper, lower]) in lines.zip(self.wide.as_chunks::<2>().0) {
+            for ((pair, &upper), &lower) in line.iter_mut().zip(*upper).zip(*lower) {
+                *pair = word(upper) | word(lower) << 16;
+            }
+        }
     }
 }
