@@ -119,7 +119,7 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// Sums of bytes.
     fn add_i8(self, a: Self::V, b: Self::V) -> Self::V;
 
-    /// The words `N` (1 or 2) places before each of `words`, which follow those of `before`.
+    /// The words `N` (1 to 4) places before each of `words`, which follow those of `before`.
     fn earlier_i16<const N: usize>(self, before: Self::V, words: Self::V) -> Self::V;
 
     /// Differences of words.

@@ -13,16 +13,19 @@
 //! Sums that fit 16 bits are divided by a multiplication of words. Others, and those of masks whose centre
 //! has another weight, are weighted sums of 32 bits. `plan.rs` decides.
 //!
-//! Four methods read the picture in place instead: `column_sums.rs` (bytes) and `deep_columns.rs` (words)
-//! keep sums of columns instead of lines; `paired_columns.rs` (bytes of one component) those of pairs of
-//! columns, or what they change by; `in_registers.rs` makes eight rows of small boxes at a time, and stores
-//! nothing but results.
+//! Five methods read the picture in place instead: `column_sums.rs` (bytes) and `deep_columns.rs` (words)
+//! keep sums of columns instead of lines; `paired_columns.rs` (bytes of one component) and
+//! `grouped_columns.rs` (of several) those of neighbouring columns, or what they change by (`quotient.rs`);
+//! `in_registers.rs` makes eight rows of small boxes at a time, and stores nothing but results.
 
 mod column_sums;
 mod deep_columns;
+mod grouped_columns;
 mod in_registers;
 mod paired_columns;
 mod plan;
+mod quotient;
+mod row_ends;
 mod row_sums;
 mod sliding_window;
 
@@ -40,6 +43,7 @@ use crate::filter::ChannelStep;
 use crate::frame::{Layout, PixelFormat, Plane};
 use column_sums::ColumnSums;
 use deep_columns::DeepColumns;
+use grouped_columns::GroupedColumns;
 use in_registers::{AT_ONCE, InRegisters};
 use paired_columns::PairedColumns;
 use plan::{BoxPlan, BoxRequantize, Method};
@@ -67,6 +71,19 @@ trait Columns {
 
     /// Makes a row of the result, and prefetches the rows of `next`.
     fn make<L: Simd>(&mut self, simd: L, out: &mut [u8], next: NextRows<'_>);
+}
+
+/// The sums of a strip's windows, or what they change by; windows are empty at first.
+trait Windows {
+    /// Changes the columns by the entering row and the leaving one; there is none until the window is full.
+    fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>);
+
+    /// Takes the change of windows that are not yet full.
+    fn fill<L: Simd>(&mut self, simd: L);
+
+    /// Makes a row of the result. `above` is the result's row above; there is none in the strip's first row.
+    /// The rows of `next` are prefetched.
+    fn make<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>);
 }
 
 /// Rows kept for a centre of another weight: two new middle rows, and the one before them.
@@ -97,6 +114,7 @@ struct WindowBuffers {
     apron: border::Apron,
     columns: column_sums::ColumnScratch,
     pairs: paired_columns::PairScratch,
+    groups: grouped_columns::GroupScratch,
     deep_columns: deep_columns::DeepScratch,
     small: in_registers::RegisterScratch,
     /// Rows of the result of windows that are not yet full.
@@ -170,7 +188,13 @@ impl BoxBlur {
                 let mask = ((columns, self.plan.mask.rows), *quotient);
                 let apron = (&self.border, &memory.apron);
                 let pairs = PairedColumns::new(&mut memory.pairs, apron, plane.width, mask);
-                self.by_pairs(simd, pairs, job, strip);
+                self.by_neighbours(simd, pairs, job, strip);
+            }
+            Method::ByGroups(quotient) => {
+                let mask = ((columns, self.plan.mask.rows), *quotient);
+                let apron = (&self.border, &memory.apron);
+                let groups = GroupedColumns::new(&mut memory.groups, apron, plane.width, mask);
+                self.by_neighbours(simd, groups, job, strip);
             }
             Method::ByColumns(scale) => {
                 let mask = (columns, *scale);
@@ -218,27 +242,30 @@ impl BoxBlur {
         }
     }
 
-    /// Makes the strip by pairs of columns.
-    fn by_pairs<L: Simd>(
+    /// Makes the strip by sums of neighbouring columns.
+    fn by_neighbours<L: Simd>(
         &self,
         simd: L,
-        mut pairs: PairedColumns<'_>,
+        mut windows: impl Windows,
         (input, plane): (&PlaneRows<'_>, &Plane),
         strip: &mut Strip<'_>,
     ) {
-        let (rows, stride, width) = (self.plan.mask.rows, plane.stride, plane.width);
+        let (rows, stride, samples) = (self.plan.mask.rows, plane.stride, plane.width * plane.channels);
         let row_at = |k: usize| input.row(k as i64 - rows as i64 / 2);
         for k in 0..rows - 1 + strip.rows {
-            pairs.change(simd, row_at(k), k.checked_sub(rows).map(row_at));
+            windows.change(simd, row_at(k), k.checked_sub(rows).map(row_at));
             let Some(row) = k.checked_sub(rows - 1) else {
-                pairs.fill(simd);
+                windows.fill(simd);
                 continue;
             };
             let (made, rest) = strip.bytes.split_at_mut(row * stride);
-            let above = row.checked_sub(1).map(|row| &made[row * stride..][..width]);
+            // Channels that are not convolved have other values there, and are replaced below.
+            let above = row.checked_sub(1).map(|row| &made[row * stride..][..samples]);
             let (out, next) = next_result(rest, stride, 1, stride);
+            let out = &mut out[..samples];
             let entering = input.ahead((k + 1) as i64 - rows as i64 / 2, 1);
-            pairs.make(simd, above, &mut out[..width], [entering, next]);
+            windows.make(simd, above, out, [entering, next]);
+            input.fill_unconvolved_channels(row, out);
         }
     }
 
@@ -393,15 +420,16 @@ mod tests {
         7   | | separable | gray     | column sums, 16-bit sums
         15  | | direct    | gray     | column sums, 16-bit sums
         7   | | separable | rgb24    | column sums, 16-bit sums
-        9   | | separable | rgb24    | sliding window over sums of 4, 16-bit sums
-        15  | | direct    | rgb24    | sliding window over sums of 4, 16-bit sums
+        9   | | separable | rgb24    | column sums, 16-bit sums
+        15  | | direct    | rgb24    | column sums, 16-bit sums
         // Sums that leave 16 bits.
         17  | | separable | gray     | column changes, 16-bit remainders
         31  | | direct    | gray     | column changes, 16-bit remainders
         33  | | direct    | gray     | sliding window over prefix sums, 32-bit sums
         17  | | direct    | gray10le | sliding window over sums of 8, 32-bit sums
         63  | | separable | gray     | sliding window over prefix sums, 32-bit sums
-        17  | | separable | rgb24    | sliding window over prefix sums, 32-bit sums
+        17  | | separable | rgb24    | column changes, 16-bit remainders
+        33  | | separable | rgb24    | sliding window over prefix sums, 32-bit sums
         3   | | direct    | gray12le | sliding window over samples, 16-bit sums
         5   | | direct    | gray12le | sliding window over samples, 32-bit sums
         // A row's sum leaves 16 bits.

@@ -11,24 +11,17 @@
 //! a few vectors.
 //!
 //! Up to 15 columns a column's sum changes by the entering byte less the leaving one, and windows fit 16
-//! bits. From 17 columns on they do not, but their changes from row to row do. Nothing is kept of a column;
-//! of each result the remainder is kept, and the quotient is the result above it:
-//!
-//! ```text
-//! change     entering row's sum - leaving row's sum       of the same columns
-//! x          remainder + change                           16 bits with sign
-//! result     result above + x / divisor, rounded          exact, since the remainder is
-//! remainder  x - divisor times that quotient              at most half the divisor, of either sign
-//! ```
+//! bits. From 17 columns on they do not, but their changes from row to row do (`quotient.rs`).
 #![allow(unsafe_code)]
 
-use super::sliding_window::Scale;
-use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
+use super::Windows;
+use super::quotient::{Constants, Kept, Quotient, QuotientScratch};
+use super::row_ends::{ENDS, EndScratch, RowEnds};
+use crate::engine::cpu::rows::border::{Apron, RowBorder};
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::scratch::aligned;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
-use crate::filter::SignedDivision;
 
 /// Fewest columns of a mask.
 const LEAST: usize = 7;
@@ -71,33 +64,13 @@ pub(super) fn suit_changes(columns: usize, channels: usize) -> bool {
     (MOST_IN_WORDS + 2..=MOST).contains(&columns) && channels == 1
 }
 
-/// The division of windows.
-#[derive(Clone, Copy)]
-pub(super) enum Quotient {
-    /// Of their sums, up to 15 columns.
-    Sums(Scale),
-    /// Of what they change by, from 17 columns on.
-    Changes {
-        division: SignedDivision,
-        /// What is added to sums: the result of an empty window, before division.
-        add: i64,
-    },
-}
-
-/// The largest change of a window of `columns` columns, of either sign, and the largest remainder.
-pub(super) fn largest_change(columns: usize, divisor: i64) -> i64 {
-    (columns * usize::from(u8::MAX)) as i64 + divisor / 2
-}
-
 /// Scratch memory of a thread.
 #[derive(Default)]
 pub(in crate::engine::cpu) struct PairScratch {
     lines: [Vec<u16>; 4],
-    remainders: [Vec<u16>; 2],
-    above: Vec<u8>,
+    quotient: QuotientScratch,
     zeros: Vec<u8>,
-    ends: Vec<u8>,
-    apron: Apron,
+    ends: EndScratch,
 }
 
 /// Index of a line: columns at even places, those at odd places, pairs of both, and sums of a group of pairs,
@@ -107,25 +80,14 @@ const ODD: usize = 1;
 const PAIRS: usize = 2;
 const GROUPS: usize = 3;
 
-/// Bytes of the ends of a row: a TILE that ends before the row, then what follows the row's last whole TILE.
-const ENDS: usize = 3 * TILE;
-
 /// The columns of a strip.
 pub(super) struct PairedColumns<'a> {
     /// Sums of columns, or what they change by; they begin a TILE before the row.
     lines: [&'a mut [u16]; 4],
-    /// Remainders of the results at even and at odd places.
-    remainders: [&'a mut [u16]; 2],
-    /// The results above the strip's first row.
-    above: &'a mut [u8],
+    kept: Kept<'a>,
     /// A row of zeros.
     zeros: &'a [u8],
-    /// A ring of the ends of rows, one more than the mask has rows.
-    ends: &'a mut [u8],
-    /// Bytes of a row's ends that the border fills, and their sources.
-    apron: &'a Apron,
-    /// Rows that have entered.
-    entered: usize,
+    ends: RowEnds<'a>,
     samples: usize,
     columns: usize,
     quotient: Quotient,
@@ -139,112 +101,30 @@ impl<'a> PairedColumns<'a> {
         width: usize,
         ((columns, rows), quotient): ((usize, usize), Quotient),
     ) -> PairedColumns<'a> {
-        let (origin, made) = (border.origin(), width.next_multiple_of(TILE));
         let fits_words = matches!(quotient, Quotient::Sums(_));
         assert!(border.channels() == 1 && fits_words == (columns <= MOST_IN_WORDS));
-        let tail = TILE + width % TILE;
-        scratch.apron.clear();
-        scratch.apron.extend(apron.iter().map(|&(to, from)| {
-            let place = if to < origin {
-                TILE + to - origin
-            } else {
-                tail + to - origin - width
-            };
-            let from = match from {
-                ApronSource::Sample(at) => ApronSource::Sample(at - origin),
-                constant @ ApronSource::Constant(_) => constant,
-            };
-            (place, from)
-        }));
-        fn filled<T: Copy + Default>(memory: &mut Vec<T>, len: usize, value: T) -> &mut [T] {
-            let memory = aligned(memory, len);
-            memory.fill(value);
-            memory
-        }
-        // The remainder and the result of an empty window.
-        let (remainder, result) = match quotient {
-            Quotient::Sums(_) => (0, 0),
-            Quotient::Changes { division, add } => {
-                let divisor = i64::from(division.divisor);
-                (add % divisor - divisor / 2, add / divisor)
-            }
-        };
+        let half = (width.next_multiple_of(TILE) + ENDS) / 2;
         scratch.zeros.resize(scratch.zeros.len().max(width), 0);
         PairedColumns {
-            lines: scratch
-                .lines
-                .each_mut()
-                .map(|line| filled(line, (made + ENDS) / 2, 0)),
-            remainders: scratch
-                .remainders
-                .each_mut()
-                .map(|line| filled(line, made / 2, remainder as u16)),
-            above: filled(&mut scratch.above, width, result as u8),
+            lines: scratch.lines.each_mut().map(|line| {
+                let line = aligned(line, half);
+                line.fill(0);
+                line
+            }),
+            kept: Kept::new(&mut scratch.quotient, quotient, width),
             zeros: &scratch.zeros[..width],
-            ends: filled(&mut scratch.ends, (rows + 1) * ENDS, 0),
-            apron: &scratch.apron,
-            entered: 0,
+            ends: RowEnds::new(&mut scratch.ends, (border, apron), width, rows),
             samples: width,
             columns,
             quotient,
         }
     }
 
-    /// Changes the columns by the entering row and the leaving one; there is none until the window is full.
-    pub(super) fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>) {
-        let leaving = leaving.unwrap_or(self.zeros);
-        assert!(entering.len() == self.samples && leaving.len() == self.samples);
-        let slots = self.ends.len() / ENDS;
-        // The oldest row's ends are still there, zeros at first.
-        let at = [self.entered, self.entered + 1].map(|row| row % slots * ENDS);
-        let ends = &mut self.ends[at[0]..][..ENDS];
-        let tail = &entering[self.samples / TILE * TILE..];
-        ends[TILE..][..tail.len()].copy_from_slice(tail);
-        for &(to, from) in self.apron {
-            ends[to] = match from {
-                ApronSource::Sample(from) => entering[from],
-                ApronSource::Constant(value) => value as u8,
-            };
-        }
-        self.entered += 1;
-        let ends = at.map(|at| &self.ends[at..][..ENDS]);
-        let lines = self.lines.each_mut().map(|line| line[TILE / 2..].as_mut_ptr());
-        let rows = [entering, leaving];
-        unroll!(
-            self.columns,
-            [7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31],
-            COLUMNS => simd.enter(Change::<COLUMNS> { rows, ends, lines })
-        );
-    }
-
-    /// Takes the change of a window that is not yet full.
-    pub(super) fn fill<L: Simd>(&mut self, simd: L) {
-        if let Quotient::Changes { .. } = self.quotient {
-            let results = std::mem::take(&mut self.above);
-            self.make_from(simd, None, results, [&[]; 2]);
-            self.above = results;
-        }
-    }
-
-    /// Makes a row of the result. `above` is the result's row above; there is none in the strip's first row.
-    /// The rows of `next` are prefetched.
-    pub(super) fn make<L: Simd>(
-        &mut self,
-        simd: L,
-        above: Option<&[u8]>,
-        out: &mut [u8],
-        next: NextRows<'_>,
-    ) {
-        let kept = std::mem::take(&mut self.above);
-        self.make_from(simd, Some(above.unwrap_or(kept)), out, next);
-        self.above = kept;
-    }
-
     /// Makes a row from the results above it; `None`: from those that `out` has.
     fn make_from<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>) {
         assert!(out.len() == self.samples && above.is_none_or(|above| above.len() == self.samples));
         let lines = self.lines.each_ref().map(|line| line[TILE / 2..].as_ptr());
-        let remainders = self.remainders.each_mut().map(|line| line.as_mut_ptr());
+        let remainders = self.kept.remainders.each_mut().map(|line| line.as_mut_ptr());
         let quotient = self.quotient;
         unroll!(
             self.columns,
@@ -254,11 +134,40 @@ impl<'a> PairedColumns<'a> {
     }
 }
 
-/// The loop of [`PairedColumns::change`].
+impl Windows for PairedColumns<'_> {
+    fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>) {
+        let leaving = leaving.unwrap_or(self.zeros);
+        assert!(entering.len() == self.samples && leaving.len() == self.samples);
+        let ends = self.ends.enter(entering);
+        let lines = self.lines.each_mut().map(|line| line[TILE / 2..].as_mut_ptr());
+        let rows = [entering, leaving];
+        unroll!(
+            self.columns,
+            [7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31],
+            COLUMNS => simd.enter(Change::<COLUMNS> { rows, ends, lines })
+        );
+    }
+
+    fn fill<L: Simd>(&mut self, simd: L) {
+        if let Quotient::Changes { .. } = self.quotient {
+            let results = std::mem::take(&mut self.kept.above);
+            self.make_from(simd, None, results, [&[]; 2]);
+            self.kept.above = results;
+        }
+    }
+
+    fn make<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>) {
+        let kept = std::mem::take(&mut self.kept.above);
+        self.make_from(simd, Some(above.unwrap_or(kept)), out, next);
+        self.kept.above = kept;
+    }
+}
+
+/// The loop that changes columns.
 struct Change<'a, const COLUMNS: usize> {
     /// The entering row and the leaving one.
     rows: [&'a [u8]; 2],
-    /// Their [ends](ENDS).
+    /// Their ends.
     ends: [&'a [u8]; 2],
     /// From the row's first sample on.
     lines: [*mut u16; 4],
@@ -370,7 +279,7 @@ impl<const COLUMNS: usize> IntLoop for Change<'_, COLUMNS> {
     }
 }
 
-/// The loop of [`PairedColumns::make`].
+/// The loop that makes a row of results.
 struct Make<'a, const COLUMNS: usize> {
     /// From the row's first sample on.
     lines: [*const u16; 4],
@@ -380,20 +289,6 @@ struct Make<'a, const COLUMNS: usize> {
     above: Option<&'a [u8]>,
     out: &'a mut [u8],
     next: NextRows<'a>,
-}
-
-/// A [`Quotient`] in registers.
-#[derive(Clone, Copy)]
-struct Constants<T> {
-    /// The start value of sums.
-    add: T,
-    factor: T,
-    /// The shift of sums after the multiplication, and that of changes, as a factor.
-    down: u32,
-    down_factor: T,
-    divisor: T,
-    /// Mask of the low bytes of words.
-    low: T,
 }
 
 impl<const COLUMNS: usize> Make<'_, COLUMNS> {
@@ -470,26 +365,13 @@ impl<const COLUMNS: usize> Make<'_, COLUMNS> {
     unsafe fn step<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize, above: *const u8, to: *mut u8) {
         // SAFETY: this function requires all that is read and written here.
         unsafe {
-            let mut values = self.windows(simd, x);
+            let windows = self.windows(simd, x);
+            let kept = self.remainders.map(|line| line.add(x / 2));
             if COLUMNS <= MOST_IN_WORDS {
-                for odd in 0..2 {
-                    let product = simd.multiply_high_u16(simd.add_i16(values[odd], c.add), c.factor);
-                    values[odd] = simd.shift_right_u16(product, c.down);
-                }
-                return simd.store(to, simd.xor(values[0], simd.shift_left_i16(values[1], 8)));
+                c.store::<L, true>(simd, windows, kept, above, to);
+            } else {
+                c.store::<L, false>(simd, windows, kept, above, to);
             }
-            for odd in 0..2 {
-                let kept = self.remainders[odd].add(x / 2);
-                let value = simd.add_i16(simd.load(kept), values[odd]);
-                let product = simd.multiply_high_i16(value, c.factor);
-                values[odd] = simd.multiply_round_i16(product, c.down_factor);
-                simd.store(
-                    kept,
-                    simd.sub_i16(value, simd.multiply_i16(values[odd], c.divisor)),
-                );
-            }
-            let changes = simd.xor(simd.and(values[0], c.low), simd.shift_left_i16(values[1], 8));
-            simd.store(to, simd.add_i8(simd.load(above), changes));
         }
     }
 }
@@ -497,24 +379,7 @@ impl<const COLUMNS: usize> Make<'_, COLUMNS> {
 impl<const COLUMNS: usize> IntLoop for Make<'_, COLUMNS> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let [add, factor, down, divisor] = match self.quotient {
-            Quotient::Sums(Scale { add, factor, down }) => [add.into(), factor.into(), down as i32, 0],
-            Quotient::Changes { division, .. } => [
-                0,
-                division.factor.into(),
-                division.shift as i32,
-                division.divisor.into(),
-            ],
-        };
-        let words = |value: i32| simd.splat(value << 16 | value);
-        let constants = Constants {
-            add: words(add),
-            factor: words(factor),
-            down: down as u32,
-            down_factor: words(1 << (15 - down)),
-            divisor: words(divisor),
-            low: words(0xFF),
-        };
+        let constants = Constants::new(simd, self.quotient);
         let (step, samples) = (4 * L::LANES, self.out.len());
         let whole = samples / step * step;
         let to = self.out.as_mut_ptr();

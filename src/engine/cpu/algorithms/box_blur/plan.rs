@@ -1,9 +1,9 @@
 //! The plan of a box: its mask, the method that computes its sums, and their requantization.
 
-use super::paired_columns::Quotient;
+use super::quotient::{self, Quotient};
 use super::row_sums::RowSums;
 use super::sliding_window::{Scale, WindowSums};
-use super::{column_sums, deep_columns, in_registers, paired_columns};
+use super::{column_sums, deep_columns, grouped_columns, in_registers, paired_columns};
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
 use crate::engine::cpu::simd::vector::{Order, registers};
@@ -26,6 +26,8 @@ pub(super) enum Method {
     ByColumns(Scale),
     /// Pairs of columns, of 16 bits.
     ByPairs(Quotient),
+    /// Groups of columns, of 16 bits.
+    ByGroups(Quotient),
     /// Column sums of 32 bits.
     ByDeepColumns(Requantize),
     /// Row sums in a ring of lines.
@@ -104,10 +106,12 @@ impl fmt::Display for BoxPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.method {
             Method::InRegisters(_) => f.write_str("rows in registers, 16-bit sums"),
-            Method::ByColumns(_) | Method::ByPairs(Quotient::Sums(_)) => {
-                f.write_str("column sums, 16-bit sums")
+            Method::ByColumns(_)
+            | Method::ByPairs(Quotient::Sums(_))
+            | Method::ByGroups(Quotient::Sums(_)) => f.write_str("column sums, 16-bit sums"),
+            Method::ByPairs(Quotient::Changes { .. }) | Method::ByGroups(Quotient::Changes { .. }) => {
+                f.write_str("column changes, 16-bit remainders")
             }
-            Method::ByPairs(Quotient::Changes { .. }) => f.write_str("column changes, 16-bit remainders"),
             Method::ByDeepColumns(_) => f.write_str("column sums, 32-bit sums"),
             Method::Window(row_sums, requantize) => {
                 let sums = match requantize {
@@ -185,7 +189,12 @@ impl UniformMask {
                 Some(Method::ByPairs(Quotient::Sums(scale)))
             }
             Some(scale) if column_sums::suit(self.columns, channels) => Some(Method::ByColumns(scale)),
-            _ => self.changes(c, channels).map(Method::ByPairs),
+            Some(scale) if grouped_columns::suit(self.columns, channels) => {
+                Some(Method::ByGroups(Quotient::Sums(scale)))
+            }
+            _ if paired_columns::suit_changes(self.columns, channels) => self.changes(c).map(Method::ByPairs),
+            _ if grouped_columns::suit(self.columns, channels) => self.changes(c).map(Method::ByGroups),
+            _ => None,
         }
     }
 
@@ -240,12 +249,12 @@ impl UniformMask {
         (self.columns * self.rows) as i64 * max
     }
 
-    /// The division of what sums of bytes change by; `None` if they are not computed so.
-    fn changes(&self, c: &Convolve, channels: usize) -> Option<Quotient> {
+    /// The division of what sums of bytes change by; `None` if words do not hold it.
+    fn changes(&self, c: &Convolve) -> Option<Quotient> {
         let add = self.addend(c, u8::MAX.into())?;
-        let largest = paired_columns::largest_change(self.columns, self.division.divisor());
+        let largest = quotient::largest_change(self.columns, self.division.divisor());
         let division = self.division.of_signed_words(largest)?;
-        paired_columns::suit_changes(self.columns, channels).then_some(Quotient::Changes { division, add })
+        Some(Quotient::Changes { division, add })
     }
 
     /// The division of 16-bit sums of samples up to `max`; `None` if sums need more bits.

@@ -264,6 +264,8 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
             match N {
                 1 => _mm256_alignr_epi8::<14>(words, between),
                 2 => _mm256_alignr_epi8::<12>(words, between),
+                3 => _mm256_alignr_epi8::<10>(words, between),
+                4 => _mm256_alignr_epi8::<8>(words, between),
                 _ => unreachable!("by {N} words"),
             }
         }

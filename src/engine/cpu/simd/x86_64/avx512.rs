@@ -354,12 +354,16 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
         // SAFETY: `self` proves AVX-512.
         unsafe {
             match N {
-                1 => {
-                    // By eight words, and back by seven.
+                1 | 3 => {
+                    // By eight words, and back by seven or five.
                     let between = _mm512_alignr_epi64::<6>(words, before);
-                    _mm512_alignr_epi8::<14>(words, between)
+                    match N {
+                        1 => _mm512_alignr_epi8::<14>(words, between),
+                        _ => _mm512_alignr_epi8::<10>(words, between),
+                    }
                 }
                 2 => _mm512_alignr_epi32::<15>(words, before),
+                4 => _mm512_alignr_epi64::<7>(words, before),
                 _ => unreachable!("by {N} words"),
             }
         }
