@@ -13,26 +13,19 @@
 //! Sums that fit 16 bits are divided by a multiplication of words. Others, and those of masks whose centre
 //! has another weight, are weighted sums of 32 bits. `plan.rs` decides.
 //!
-//! Five methods read the picture in place instead: `column_sums.rs` (bytes) and `deep_columns.rs` (words)
-//! keep sums of columns instead of lines; `paired_columns.rs` (bytes of one component) and
-//! `grouped_columns.rs` (of several) those of neighbouring columns, or what they change by (`quotient.rs`);
-//! `in_registers.rs` makes eight rows of small boxes at a time, and stores nothing but results.
+//! Other methods read the picture in place: `columns/` keeps sums of columns instead of lines, or what they
+//! change by; `in_registers.rs` makes eight rows of small boxes at a time, and stores nothing but results.
 
-mod column_sums;
-mod deep_columns;
-mod grouped_columns;
+mod columns;
 mod in_registers;
-mod paired_columns;
 mod plan;
-mod quotient;
-mod row_ends;
 mod row_sums;
 mod sliding_window;
 
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
-use crate::engine::cpu::rows::store::prefetch::{NextRows, next_result};
+use crate::engine::cpu::rows::store::prefetch::next_result;
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::engine::cpu::rows::words::widen::{self, Widening};
@@ -41,11 +34,12 @@ use crate::engine::cpu::simd::vector::{Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::ChannelStep;
 use crate::frame::{Layout, PixelFormat, Plane};
-use column_sums::ColumnSums;
-use deep_columns::DeepColumns;
-use grouped_columns::GroupedColumns;
+use columns::deep_sums::DeepColumns;
+use columns::groups::GroupedColumns;
+use columns::pairs::PairedColumns;
+use columns::sums::ColumnSums;
+use columns::{Columns, Windows};
 use in_registers::{AT_ONCE, InRegisters};
-use paired_columns::PairedColumns;
 use plan::{BoxPlan, BoxRequantize, Method};
 use row_sums::RowSums;
 use sliding_window::{LINES, NewRow, Scale};
@@ -58,32 +52,6 @@ pub(super) struct BoxBlur {
     channels: Vec<ChannelStep>,
     widening: Widening,
     plan: BoxPlan,
-}
-
-/// The sums of a strip's columns over the rows of the window, which is empty at first.
-trait Columns {
-    /// Adds the entering row to the sums, and subtracts the leaving one; there is none until the window is
-    /// full.
-    fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>);
-
-    /// Fills the apron of the row of column sums. A border constant counts once for each of the `rows` rows.
-    fn extend(&mut self, apron: &border::Apron, rows: usize);
-
-    /// Makes a row of the result, and prefetches the rows of `next`.
-    fn make<L: Simd>(&mut self, simd: L, out: &mut [u8], next: NextRows<'_>);
-}
-
-/// The sums of a strip's windows, or what they change by; windows are empty at first.
-trait Windows {
-    /// Changes the columns by the entering row and the leaving one; there is none until the window is full.
-    fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>);
-
-    /// Takes the change of windows that are not yet full.
-    fn fill<L: Simd>(&mut self, simd: L);
-
-    /// Makes a row of the result. `above` is the result's row above; there is none in the strip's first row.
-    /// The rows of `next` are prefetched.
-    fn make<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>);
 }
 
 /// Rows kept for a centre of another weight: two new middle rows, and the one before them.
@@ -112,10 +80,10 @@ struct WindowBuffers {
     /// The windows' weighted sums.
     weighted: Vec<i32>,
     apron: border::Apron,
-    columns: column_sums::ColumnScratch,
-    pairs: paired_columns::PairScratch,
-    groups: grouped_columns::GroupScratch,
-    deep_columns: deep_columns::DeepScratch,
+    columns: columns::sums::ColumnScratch,
+    pairs: columns::pairs::PairScratch,
+    groups: columns::groups::GroupScratch,
+    deep_columns: columns::deep_sums::DeepScratch,
     small: in_registers::RegisterScratch,
     /// Rows of the result of windows that are not yet full.
     spare: Vec<u8>,

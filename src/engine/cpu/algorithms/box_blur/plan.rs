@@ -1,9 +1,10 @@
 //! The plan of a box: its mask, the method that computes its sums, and their requantization.
 
-use super::quotient::{self, Quotient};
+use super::columns::quotient::{Quotient, largest_change};
+use super::columns::{deep_sums, groups, pairs, sums};
+use super::in_registers;
 use super::row_sums::RowSums;
 use super::sliding_window::{Scale, WindowSums};
-use super::{column_sums, deep_columns, grouped_columns, in_registers, paired_columns};
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
 use crate::engine::cpu::simd::vector::{Order, registers};
@@ -185,15 +186,15 @@ impl UniformMask {
             Some(scale) if with_simd!(vectors, simd => in_registers::suit(simd, size, channels, scale)) => {
                 Some(Method::InRegisters(scale))
             }
-            Some(scale) if paired_columns::suit(self.columns, channels) => {
+            Some(scale) if pairs::suit(self.columns, channels) => {
                 Some(Method::ByPairs(Quotient::Sums(scale)))
             }
-            Some(scale) if column_sums::suit(self.columns, channels) => Some(Method::ByColumns(scale)),
-            Some(scale) if grouped_columns::suit(self.columns, channels) => {
+            Some(scale) if sums::suit(self.columns, channels) => Some(Method::ByColumns(scale)),
+            Some(scale) if groups::suit(self.columns, channels) => {
                 Some(Method::ByGroups(Quotient::Sums(scale)))
             }
-            _ if paired_columns::suit_changes(self.columns, channels) => self.changes(c).map(Method::ByPairs),
-            _ if grouped_columns::suit(self.columns, channels) => self.changes(c).map(Method::ByGroups),
+            _ if pairs::suit_changes(self.columns, channels) => self.changes(c).map(Method::ByPairs),
+            _ if groups::suit(self.columns, channels) => self.changes(c).map(Method::ByGroups),
             _ => None,
         }
     }
@@ -202,7 +203,7 @@ impl UniformMask {
     /// window do not fit words.
     fn suits_deep_columns(&self, format: PixelFormat) -> bool {
         (self.weight, self.excess) == (1, 0)
-            && self.columns <= deep_columns::MOST_COLUMNS
+            && self.columns <= deep_sums::MOST_COLUMNS
             && !self.fits_window(format)
     }
 
@@ -252,7 +253,7 @@ impl UniformMask {
     /// The division of what sums of bytes change by; `None` if words do not hold it.
     fn changes(&self, c: &Convolve) -> Option<Quotient> {
         let add = self.addend(c, u8::MAX.into())?;
-        let largest = quotient::largest_change(self.columns, self.division.divisor());
+        let largest = largest_change(self.columns, self.division.divisor());
         let division = self.division.of_signed_words(largest)?;
         Some(Quotient::Changes { division, add })
     }

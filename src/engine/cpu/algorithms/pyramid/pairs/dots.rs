@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A number of 16 bits without sign becomes a word with sign when 32768 is taken from it. The start value of
-//! sums, whose weights add up to a power of two, gives that back. The functions are inlined into the loops that
-//! [`Simd::enter`] compiles with a set's instructions.
+//! sums, whose weights add up to a power of two, gives that back. The functions are inlined into the loops
+//! that [`Simd::enter`] compiles with a set's instructions.
 #![allow(unsafe_code)]
 
 use crate::engine::cpu::simd::vector::{Simd, TILE};
@@ -97,8 +97,8 @@ pub(super) fn dot_periods<L: Simd, const N: usize>(
     for x in (0..to.len()).step_by(L::LANES) {
         let mut sum = start;
         for (tap, weights) in dots.0.iter().enumerate() {
-            // SAFETY: a period is a multiple of a vector, and the last tap's element is followed by as many as
-            // there are numbers.
+            // SAFETY: a period is a multiple of a vector, and the last tap's element is followed by as many
+            // as there are numbers.
             unsafe {
                 let weights = simd.load(weights.as_ptr().add(place));
                 let pairs = simd.load(elements.as_ptr().add(x + tap * step));

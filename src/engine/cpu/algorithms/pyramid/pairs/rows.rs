@@ -71,8 +71,8 @@ impl PairedRows {
         spread(samples.next_multiple_of(TILE))
     }
 
-    /// Makes rows from `wide` rows, which are paired if they are new, from `place` after a low row on: as many
-    /// as `out` has, at most [`PairedRows::at_once`].
+    /// Makes rows from `wide` rows, which are paired if they are new, from `place` after a low row on: as
+    /// many as `out` has, at most [`PairedRows::at_once`].
     pub(super) fn make(
         &self,
         pyramid: &Pyramid,

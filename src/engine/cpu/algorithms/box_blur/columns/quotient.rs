@@ -1,8 +1,8 @@
 //! The division of windows of bytes, by 16-bit words: of their sums where these fit, else of what they change
 //! by from row to row.
 //!
-//! Nothing is kept of a column then; of each result the remainder is kept, and the quotient is the result above
-//! it:
+//! Nothing is kept of a column then; of each result the remainder is kept, and the quotient is the result
+//! above it:
 //!
 //! ```text
 //! change     entering row's sum - leaving row's sum       of the same columns
@@ -12,14 +12,14 @@
 //! ```
 #![allow(unsafe_code)]
 
-use super::sliding_window::Scale;
+use crate::engine::cpu::algorithms::box_blur::sliding_window::Scale;
 use crate::engine::cpu::simd::scratch::aligned;
 use crate::engine::cpu::simd::vector::{Simd, TILE};
 use crate::filter::SignedDivision;
 
 /// The division of windows.
 #[derive(Clone, Copy)]
-pub(super) enum Quotient {
+pub(in crate::engine::cpu::algorithms::box_blur) enum Quotient {
     /// Of their sums.
     Sums(Scale),
     /// Of what they change by.
@@ -31,7 +31,7 @@ pub(super) enum Quotient {
 }
 
 /// The largest change of a window of `columns` columns, of either sign, and the largest remainder.
-pub(super) fn largest_change(columns: usize, divisor: i64) -> i64 {
+pub(in crate::engine::cpu::algorithms::box_blur) fn largest_change(columns: usize, divisor: i64) -> i64 {
     (columns * usize::from(u8::MAX)) as i64 + divisor / 2
 }
 

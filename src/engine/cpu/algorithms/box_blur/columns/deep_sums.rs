@@ -18,7 +18,7 @@ use crate::engine::cpu::simd::scratch::{aligned, room};
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Plain, Simd, TILE};
 
 /// Most columns of a mask.
-pub(super) const MOST_COLUMNS: usize = 63;
+pub(in crate::engine::cpu::algorithms::box_blur) const MOST_COLUMNS: usize = 63;
 
 /// Fewest columns that are added up by four first.
 const LEAST_FOURS: usize = 9;
@@ -28,7 +28,7 @@ const BLOCK: usize = 512;
 
 /// Scratch memory of a thread.
 #[derive(Default)]
-pub(super) struct DeepScratch {
+pub(in crate::engine::cpu::algorithms::box_blur) struct DeepScratch {
     columns: Vec<u32>,
     fours: Vec<u32>,
     /// A row of zeros.
@@ -36,7 +36,7 @@ pub(super) struct DeepScratch {
 }
 
 /// The sums of a strip's columns.
-pub(super) struct DeepColumns<'a> {
+pub(in crate::engine::cpu::algorithms::box_blur) struct DeepColumns<'a> {
     /// The sums, from the apron's first column on.
     columns: &'a mut [u32],
     /// Sums of four neighbours, for one block.
@@ -84,7 +84,7 @@ impl Window {
 
 impl<'a> DeepColumns<'a> {
     /// Sums that are all zero, for rows of `width` pixels and masks of `columns` columns.
-    pub(super) fn new(
+    pub(in crate::engine::cpu::algorithms::box_blur) fn new(
         scratch: &'a mut DeepScratch,
         border: &RowBorder,
         width: usize,

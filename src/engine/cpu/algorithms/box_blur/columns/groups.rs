@@ -1,14 +1,16 @@
 //! Box filters of bytes of several components, from 9 columns on, by sums of groups of columns:
 //!
 //! ```text
-//! 13 columns of a component    c c c c c c c c c c c c c
-//!                             |   four|   four|   four|c|
-//! 15 columns                  |   four|   four|   four|two|c|
+//! 13 columns of a component     c c c c c c c c c c c c c
+//! window                       |c|   four|   four|   four|
+//!
+//! 15 columns                    c c c c c c c c c c c c c c c
+//! window                     |   four|   four|   four|   four| less the column before the first
 //! ```
 //!
-//! A group holds its last column's place. Sums of two columns and of four are made in registers while the
-//! columns change by the entering row less the leaving one, so that a window is the sum of a few vectors.
-//! Columns at even and at odd places are kept separately, as in `column_sums.rs`.
+//! A group holds its last column's place. Sums of four columns are made in registers while the columns change
+//! by the entering row less the leaving one, so that a window is the sum of a few vectors. Columns at even
+//! and at odd places are kept separately, as in `sums.rs`.
 #![allow(unsafe_code)]
 
 use super::Windows;
@@ -24,35 +26,34 @@ const LEAST: usize = 9;
 const MOST: usize = 31;
 const MOST_CHANNELS: usize = 4;
 
-// The border's bytes fit one TILE on either side of a row.
-const _: () = assert!(MOST / 2 * MOST_CHANNELS <= TILE);
+// What a window reads, a column before it included, fits one TILE on either side of a row.
+const _: () = assert!((MOST / 2 + 1) * MOST_CHANNELS <= TILE);
 
 /// True if this method suits masks of `columns` columns.
-pub(super) fn suit(columns: usize, channels: usize) -> bool {
+pub(in crate::engine::cpu::algorithms::box_blur) fn suit(columns: usize, channels: usize) -> bool {
     (LEAST..=MOST).contains(&columns) && (2..=MOST_CHANNELS).contains(&channels)
 }
 
-/// Index of lines: columns, sums of two, sums of four, each of even and of odd places.
+/// Index of lines: columns and sums of four, each of even and of odd places.
 const ONES: usize = 0;
-const TWOS: usize = 1;
-const FOURS: usize = 2;
+const FOURS: usize = 1;
 
-/// Most vectors that a window is the sum of.
-const MOST_TERMS: usize = MOST / 4 + 2;
+/// Most groups of a window.
+const MOST_GROUPS: usize = (MOST + 1) / 4;
 
 /// Scratch memory of a thread.
 #[derive(Default)]
 pub(in crate::engine::cpu) struct GroupScratch {
-    lines: [[Vec<u16>; 2]; 3],
+    lines: [[Vec<u16>; 2]; 2],
     quotient: QuotientScratch,
     zeros: Vec<u8>,
     ends: EndScratch,
 }
 
 /// The columns of a strip.
-pub(super) struct GroupedColumns<'a> {
+pub(in crate::engine::cpu::algorithms::box_blur) struct GroupedColumns<'a> {
     /// Sums of columns, or what they change by; they begin a TILE before the row.
-    lines: [[&'a mut [u16]; 2]; 3],
+    lines: [[&'a mut [u16]; 2]; 2],
     kept: Kept<'a>,
     /// A row of zeros.
     zeros: &'a [u8],
@@ -65,7 +66,7 @@ pub(super) struct GroupedColumns<'a> {
 
 impl<'a> GroupedColumns<'a> {
     /// Columns without rows, for rows of `width` pixels with this apron and masks of `columns` x `rows`.
-    pub(super) fn new(
+    pub(in crate::engine::cpu::algorithms::box_blur) fn new(
         scratch: &'a mut GroupScratch,
         (border, apron): (&RowBorder, &Apron),
         width: usize,
@@ -94,42 +95,43 @@ impl<'a> GroupedColumns<'a> {
         }
     }
 
-    /// The vectors that windows are the sums of: for results at even and at odd places the words to read for
-    /// the row's first one.
-    fn terms(&self) -> ([[*const u16; 2]; MOST_TERMS], usize) {
+    /// The words that results at even and at odd places read for the row's first one: of the column at the
+    /// end of the window, or before it, and of its groups.
+    fn terms(&self) -> ([*const u16; 2], [[*const u16; 2]; MOST_GROUPS]) {
         let lines = self
             .lines
             .each_ref()
             .map(|both| both.each_ref().map(|line| line[TILE / 2..].as_ptr()));
-        let (fours, rest) = (self.columns / 4, self.columns % 4);
         let (last, channels) = ((self.columns / 2) as isize, self.channels as isize);
-        let mut terms = [[std::ptr::null(); 2]; MOST_TERMS];
-        let mut count = 0;
-        let mut add = |line: usize, before: usize| {
-            terms[count] = [0, 1].map(|odd| {
+        let term = |line: usize, before: usize| {
+            [0, 1].map(|odd| {
                 let place = odd + (last - before as isize) * channels;
                 lines[line][place.rem_euclid(2) as usize].wrapping_offset(place.div_euclid(2))
-            });
-            count += 1;
+            })
         };
-        for k in 0..fours {
-            add(FOURS, 4 * k);
-        }
-        if rest == 3 {
-            add(TWOS, 4 * fours);
-        }
-        add(ONES, self.columns - 1);
-        (terms, count)
+        let beside = if self.is_less() {
+            self.columns
+        } else {
+            self.columns - 1
+        };
+        (term(ONES, beside), std::array::from_fn(|k| term(FOURS, 4 * k)))
+    }
+
+    /// True if groups have a column more than the window, and not one less.
+    fn is_less(&self) -> bool {
+        self.columns % 4 == 3
     }
 
     /// Makes a row from the results above it; `None`: from those that `out` has.
     fn make_from<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>) {
         assert!(out.len() == self.samples && above.is_none_or(|above| above.len() == self.samples));
-        let (terms, count) = self.terms();
-        let (quotient, terms) = (self.quotient, &terms[..count]);
+        let (column, groups) = self.terms();
+        let quotient = self.quotient;
         let remainders = self.kept.remainders.each_mut().map(|line| line.as_mut_ptr());
         let make = Make {
-            terms,
+            column,
+            is_less: self.is_less(),
+            groups: &groups[..self.columns.div_ceil(4) - usize::from(!self.is_less())],
             remainders,
             quotient,
             above,
@@ -163,7 +165,6 @@ impl Windows for GroupedColumns<'_> {
                 .each_mut()
                 .map(|both| both.each_mut().map(|line| line[TILE / 2..].as_mut_ptr())),
             reach: self.columns / 2 * self.channels,
-            needs_twos: self.columns % 4 == 3,
         };
         match self.quotient {
             Quotient::Sums(_) => Self::enter_change::<L, true>(simd, self.channels, change),
@@ -193,15 +194,13 @@ struct Change<'a> {
     /// Their ends.
     ends: [&'a [u8]; 2],
     /// From the row's first sample on.
-    lines: [[*mut u16; 2]; 3],
+    lines: [[*mut u16; 2]; 2],
     /// Samples that masks reach to the right of a result.
     reach: usize,
-    /// True if windows have sums of two columns.
-    needs_twos: bool,
 }
 
-/// The loop that changes columns of pixels of `C` components; with `ARE_SUMS` their sums, else what is stored is
-/// the change.
+/// The loop that changes columns of pixels of `C` components; with `ARE_SUMS` their sums, else what is stored
+/// is the change.
 struct ChangeOf<'a, const C: usize, const ARE_SUMS: bool>(Change<'a>);
 
 /// The words `by` places before each of `words`, which follow those of `before`.
@@ -220,8 +219,8 @@ impl<const C: usize, const ARE_SUMS: bool> ChangeOf<'_, C, ARE_SUMS> {
     /// previous step's columns and its sums of two.
     ///
     /// # Safety
-    /// 4 LANES bytes are readable at both places, and x is a multiple of the step from -TILE to the end of the
-    /// lines less a step.
+    /// 4 LANES bytes are readable at both places, and x is a multiple of the step from -TILE to the end of
+    /// the lines less a step.
     #[inline(always)]
     unsafe fn step<L: Simd>(
         &self,
@@ -253,9 +252,6 @@ impl<const C: usize, const ARE_SUMS: bool> ChangeOf<'_, C, ARE_SUMS> {
                 let (half, by) = (place.rem_euclid(2) as usize, -place.div_euclid(2));
                 let other = earlier(simd, by as usize, before[0][half], columns[half]);
                 twos[odd] = simd.add_i16(columns[odd], other);
-                if self.0.needs_twos {
-                    simd.store(at(TWOS, odd), twos[odd]);
-                }
                 let others = earlier(simd, C, before[1][odd], twos[odd]);
                 simd.store(at(FOURS, odd), simd.add_i16(twos[odd], others));
             }
@@ -275,9 +271,9 @@ impl<const C: usize, const ARE_SUMS: bool> IntLoop for ChangeOf<'_, C, ARE_SUMS>
         let (step, samples) = (4 * L::LANES, rows[0].len());
         let whole = samples / TILE * TILE;
         let (rows, ends) = (rows.map(<[u8]>::as_ptr), ends.map(<[u8]>::as_ptr));
-        // SAFETY: the ends have a TILE before the row; steps up to `whole` end within both rows, which have as
-        // many bytes; what follows are less than a TILE of the row, and at most a TILE after it, in two TILEs
-        // of the ends. The lines have as many words.
+        // SAFETY: the ends have a TILE before the row; steps up to `whole` end within both rows, which have
+        // as many bytes; what follows are less than a TILE of the row, and at most a TILE after it, in two
+        // TILEs of the ends. The lines have as many words.
         unsafe {
             for at in (0..TILE).step_by(step) {
                 let from = [ends[0].add(at), ends[1].add(at)];
@@ -299,7 +295,10 @@ impl<const C: usize, const ARE_SUMS: bool> IntLoop for ChangeOf<'_, C, ARE_SUMS>
 /// The arguments of a row of results.
 struct Make<'a> {
     /// See [`GroupedColumns::terms`].
-    terms: &'a [[*const u16; 2]],
+    column: [*const u16; 2],
+    /// True if the column is subtracted.
+    is_less: bool,
+    groups: &'a [[*const u16; 2]],
     remainders: [*mut u16; 2],
     quotient: Quotient,
     /// The results above, as many as `out` has; `None` if they are in `out`.
@@ -320,16 +319,27 @@ impl<const ARE_SUMS: bool> MakeOf<'_, ARE_SUMS> {
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize, above: *const u8, to: *mut u8) {
         let Make {
-            terms, remainders, ..
+            column,
+            is_less,
+            groups,
+            remainders,
+            ..
         } = &self.0;
         // SAFETY: this function requires all that is read and written here.
         unsafe {
             let load = |from: *const u16| simd.load(from.add(x / 2));
-            let mut windows = terms[0].map(load);
-            for term in &terms[1..] {
+            let mut windows = groups[0].map(load);
+            for group in &groups[1..] {
                 for odd in 0..2 {
-                    windows[odd] = simd.add_i16(windows[odd], load(term[odd]));
+                    windows[odd] = simd.add_i16(windows[odd], load(group[odd]));
                 }
+            }
+            for odd in 0..2 {
+                let column = load(column[odd]);
+                windows[odd] = match is_less {
+                    true => simd.sub_i16(windows[odd], column),
+                    false => simd.add_i16(windows[odd], column),
+                };
             }
             let kept = remainders.map(|line| line.add(x / 2));
             c.store::<L, ARE_SUMS>(simd, windows, kept, above, to);
@@ -347,9 +357,9 @@ impl<const ARE_SUMS: bool> IntLoop for MakeOf<'_, ARE_SUMS> {
         let above = self.0.above.map_or(to.cast_const(), <[u8]>::as_ptr);
         for x in (0..whole).step_by(step) {
             prefetch(simd, self.0.next, x, step);
-            // SAFETY: the step ends within the row. The lines have a TILE before the row and two after its last
-            // whole one, as much as masks reach; remainders are as many as the row's samples, rounded up to a
-            // multiple of TILE. `above` has as many results as `out`.
+            // SAFETY: the step ends within the row. The lines have a TILE before the row and two after its
+            // last whole one, as much as masks reach; remainders are as many as the row's samples, rounded up
+            // to a multiple of TILE. `above` has as many results as `out`.
             unsafe { self.step(simd, &constants, x, above.add(x), to.add(x)) };
         }
         if whole < samples {

@@ -55,12 +55,12 @@ const fn reach_of_groups(columns: usize) -> usize {
 }
 
 /// True if this method suits masks of `columns` columns, given that their sums fit words.
-pub(super) fn suit(columns: usize, channels: usize) -> bool {
+pub(in crate::engine::cpu::algorithms::box_blur) fn suit(columns: usize, channels: usize) -> bool {
     (LEAST..=MOST_IN_WORDS).contains(&columns) && channels == 1
 }
 
 /// True if this method suits larger masks.
-pub(super) fn suit_changes(columns: usize, channels: usize) -> bool {
+pub(in crate::engine::cpu::algorithms::box_blur) fn suit_changes(columns: usize, channels: usize) -> bool {
     (MOST_IN_WORDS + 2..=MOST).contains(&columns) && channels == 1
 }
 
@@ -81,7 +81,7 @@ const PAIRS: usize = 2;
 const GROUPS: usize = 3;
 
 /// The columns of a strip.
-pub(super) struct PairedColumns<'a> {
+pub(in crate::engine::cpu::algorithms::box_blur) struct PairedColumns<'a> {
     /// Sums of columns, or what they change by; they begin a TILE before the row.
     lines: [&'a mut [u16]; 4],
     kept: Kept<'a>,
@@ -95,7 +95,7 @@ pub(super) struct PairedColumns<'a> {
 
 impl<'a> PairedColumns<'a> {
     /// Columns without rows, for rows of `width` pixels with this apron and masks of `columns` x `rows`.
-    pub(super) fn new(
+    pub(in crate::engine::cpu::algorithms::box_blur) fn new(
         scratch: &'a mut PairScratch,
         (border, apron): (&RowBorder, &Apron),
         width: usize,

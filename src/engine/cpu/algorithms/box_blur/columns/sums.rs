@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use super::Columns;
-use super::sliding_window::Scale;
+use crate::engine::cpu::algorithms::box_blur::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::scratch::aligned;
@@ -21,7 +21,7 @@ const MOST: usize = 7;
 const MOST_CHANNELS: usize = 4;
 
 /// True if this method suits masks of `columns` columns, given that their sums fit words.
-pub(super) fn suit(columns: usize, channels: usize) -> bool {
+pub(in crate::engine::cpu::algorithms::box_blur) fn suit(columns: usize, channels: usize) -> bool {
     (3..=MOST).contains(&columns) && channels <= MOST_CHANNELS
 }
 
@@ -35,7 +35,7 @@ pub(in crate::engine::cpu) struct ColumnScratch {
 }
 
 /// The sums of a strip's columns.
-pub(super) struct ColumnSums<'a> {
+pub(in crate::engine::cpu::algorithms::box_blur) struct ColumnSums<'a> {
     /// See [`ColumnScratch`].
     sums: [&'a mut [u16]; 2],
     /// A row of zeros.
@@ -53,7 +53,7 @@ pub(super) struct ColumnSums<'a> {
 
 impl<'a> ColumnSums<'a> {
     /// Sums that are all zero, for rows of `width` pixels and masks of `columns` columns.
-    pub(super) fn new(
+    pub(in crate::engine::cpu::algorithms::box_blur) fn new(
         scratch: &'a mut ColumnScratch,
         border: &RowBorder,
         width: usize,

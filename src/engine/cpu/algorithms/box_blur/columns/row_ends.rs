@@ -32,8 +32,8 @@ pub(super) struct RowEnds<'a> {
 }
 
 impl<'a> RowEnds<'a> {
-    /// Ends of rows of zeros, for rows of `samples` bytes with this apron, at most [`TILE`] bytes on either side,
-    /// and masks of `rows` rows.
+    /// Ends of rows of zeros, for rows of `samples` bytes with this apron, at most [`TILE`] bytes on either
+    /// side, and masks of `rows` rows.
     pub(super) fn new(
         scratch: &'a mut EndScratch,
         (border, apron): (&RowBorder, &Apron),
