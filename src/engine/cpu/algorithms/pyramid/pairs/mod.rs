@@ -81,14 +81,20 @@ pub(super) struct Pairs<'a> {
     columns: usize,
     /// Elements from a phase to the next.
     pitch: usize,
+    /// A component of a row, with what the border adds at both ends.
     extended: &'a mut [u16],
     phases: &'a mut [u32],
+    /// A decimated component: each number and the next.
     neighbours: &'a mut [u32],
+    /// The latest low row, and the one before it in the low halves.
     latest: &'a mut [u32],
+    /// A filtered low row: each number and the next, D times.
     repeated: &'a mut [u32],
     decimated: &'a mut [i32],
     filtered: &'a mut [i32],
+    /// A component of a wide row.
     wide: &'a mut [i32],
+    /// The taps of the decimation, and of the low filter along the row and along the column.
     decimate: &'a [Dot],
     along: &'a [Dot],
     down: &'a mut Vec<Dot>,
