@@ -1328,6 +1328,70 @@ fn pictures_of_a_copied_video_keep_their_times() {
     }
 }
 
+/// What the summary says of the output, whose stream of the input with this index is filtered, and whether
+/// each of its streams is marked as default.
+fn defaults(input: &Path, output: &Path, stream: &str) -> (String, Vec<bool>) {
+    let paths = [input.to_str().unwrap(), output.to_str().unwrap()];
+    let more = [
+        "--stream",
+        stream,
+        "--preset",
+        "ultrafast",
+        "--overwrite",
+        "--strict",
+    ];
+    let done = run(
+        env!("CARGO_BIN_EXE_framepipe"),
+        &[&["filter", "--filter", "mask:rows=1"], &paths[..], &more].concat(),
+    );
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success(), "{said}");
+    let written = said.lines().find(|line| line.starts_with("output "));
+    let is_default = |(_, set): (String, Vec<String>)| set.iter().any(|word| word == "default");
+    let found = marks(output).into_iter().map(is_default).collect();
+    (written.unwrap_or_default().to_owned(), found)
+}
+
+#[test]
+fn players_show_the_filtered_one_of_several_videos() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let source = at("in.ts");
+    let source_path = source.to_str().unwrap();
+    let video = |text: &'static str| ["-f", "lavfi", "-i", text];
+    let (small, large) = (
+        video("testsrc=s=64x48:r=25:d=0.2"),
+        video("testsrc2=s=128x96:r=25:d=0.2"),
+    );
+    let maps = ["-map", "0", "-map", "1", "-c:v", "mpeg2video", source_path];
+    ffmpeg(&[&small[..], &large, &maps].concat());
+    // Nothing is marked in a transport stream.
+    for to in ["mp4", "mov", "mkv"] {
+        let (said, found) = defaults(&source, &at(&format!("out.{to}")), "1");
+        assert_eq!(found, [false, true], "{to}: {said}");
+        assert!(!said.contains("default"), "{to}: {said}");
+    }
+    // Whether the second of the input is marked beside the first, the stream that is filtered, the container,
+    // and the marks of the output.
+    let cases = [
+        (false, "1", "mp4", [false, true]),
+        (false, "0", "mp4", [true, false]),
+        (true, "1", "mkv", [false, true]),
+        (true, "0", "mkv", [true, true]),
+    ];
+    for (has_two, stream, to, expected) in cases {
+        let input = at("in.mkv");
+        let second = if has_two { "default" } else { "0" };
+        let marks = ["-disposition:v:0", "default", "-disposition:v:1", second];
+        let copy = ["-i", source_path, "-map", "0", "-c", "copy"];
+        ffmpeg(&[&copy[..], &marks, &[input.to_str().unwrap()]].concat());
+        let (said, found) = defaults(&input, &at(&format!("out.{to}")), stream);
+        assert_eq!(found, expected, "{has_two}, {stream} to {to}: {said}");
+        let is_said = said.ends_with(", marked as default in place of stream 0");
+        assert_eq!(is_said, stream == "1", "{has_two}, {stream} to {to}: {said}");
+    }
+}
+
 #[test]
 fn a_stream_that_the_container_refuses_in_mid_stream_is_cut_off_there() {
     let folder = tempfile::tempdir().unwrap();

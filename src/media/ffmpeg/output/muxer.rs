@@ -468,6 +468,20 @@ impl Muxer {
         }
     }
 
+    /// Marks stream `index` as the default one of its kind, or takes that mark away.
+    pub(crate) fn mark_default(&mut self, index: usize, is_default: bool) {
+        let mark = ffi::AV_DISPOSITION_DEFAULT as c_int;
+        if let Some(stream) = self.stream_ptr(index) {
+            // SAFETY: the stream belongs to this context, which is borrowed mutably.
+            let disposition = unsafe { &mut (*stream).disposition };
+            *disposition = if is_default {
+                *disposition | mark
+            } else {
+                *disposition & !mark
+            };
+        }
+    }
+
     /// Attaches a block to stream `index`; one of a kind that is not passed on is left out.
     pub(crate) fn add_side_data(&mut self, index: usize, block: &SideData) -> Result<(), AvError> {
         let Some(&kind) = STREAM_SIDE_DATA.iter().find(|&&k| k as u32 == block.kind) else {

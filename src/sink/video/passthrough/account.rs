@@ -122,6 +122,10 @@ impl Passthrough {
                 );
             }
         }
+        if !self.unmarked.is_empty() {
+            let streams: Vec<String> = self.unmarked.iter().map(usize::to_string).collect();
+            summary += &format!(", marked as default in place of stream {}", streams.join(", "));
+        }
         summary
     }
 

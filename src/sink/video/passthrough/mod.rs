@@ -44,6 +44,8 @@ pub(super) struct Passthrough {
     pause: f64,
     /// When the first picture is shown, in seconds of the output.
     picture: f64,
+    /// Streams of the input whose mark as the default video went to the filtered one.
+    unmarked: Vec<usize>,
     /// A packet that the container refuses ends the run.
     strict: bool,
     losses: Losses,
@@ -57,6 +59,7 @@ impl Passthrough {
             copied: Vec::new(),
             pause: 0.0,
             picture: 0.0,
+            unmarked: Vec::new(),
             strict,
             losses: Losses::default(),
         })
@@ -99,6 +102,7 @@ impl Passthrough {
         let planned = planner.plan()?;
         texts::choose_form(&self.reader, muxer, planned.iter().map(|p| p.index));
         let video = self.add(muxer, container, add_video, planned)?;
+        self.show_filtered(muxer, video);
         self.place_sound(muxer, container, picture);
         self.picture = picture - self.pause;
         let wanted: Vec<usize> = self.copied.iter().map(|c| c.from).collect();
@@ -111,6 +115,28 @@ impl Passthrough {
         }
         texts::copy(&self.reader, muxer, &streams)?;
         Ok(video)
+    }
+
+    /// Has players show the filtered stream, `video` in the output, where other videos are copied beside it:
+    /// they show the first one that is marked as default or, without such a mark, the first of all.
+    fn show_filtered(&mut self, muxer: &mut Muxer, video: usize) {
+        let (demuxer, filtered) = (&self.reader.demuxer, self.reader.filtered);
+        let is_default = |index: usize| demuxer.stream(index).is_some_and(|facts| facts.is_default);
+        let is_video = |copied: &&Copied| {
+            let facts = demuxer.stream(copied.from);
+            facts.is_some_and(|facts| facts.medium == Medium::Video && !facts.is_cover)
+        };
+        let others: Vec<&Copied> = self.copied.iter().filter(is_video).collect();
+        let marked = || others.iter().filter(|copied| is_default(copied.from));
+        let is_shown = is_default(filtered) && marked().all(|copied| copied.from > filtered);
+        if others.is_empty() || is_shown {
+            return;
+        }
+        muxer.mark_default(video, true);
+        for other in marked() {
+            muxer.mark_default(other.to, false);
+        }
+        self.unmarked = marked().map(|copied| copied.from).collect();
     }
 
     /// Adds the filtered stream, whose index in the output is given, and those that are `planned`.
