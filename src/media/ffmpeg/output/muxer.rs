@@ -658,28 +658,38 @@ impl Muxer {
         AvError::check(unsafe { ffi::av_interleaved_write_frame(self.context, ptr::null_mut()) }).map(|_| ())
     }
 
-    /// After a failed [`Muxer::write`] to stream `written`, or a failed flush: the stream whose packet was
-    /// refused, which may be another one, as packets wait for those of other streams. What was held back is
-    /// written.
-    pub(crate) fn refused(&mut self, written: Option<usize>) -> Option<usize> {
+    /// After a failed [`Muxer::write`] to stream `written`, or a failed flush: the streams whose packets were
+    /// refused, with how many of each. It may be another one, as packets wait for those of other streams.
+    /// What was held back is written. `None` if that fails for another reason.
+    pub(crate) fn refused(&mut self, written: Option<usize>) -> Option<Vec<(usize, u64)>> {
+        let mut failures = 1;
         // Each failure takes the refused packet away, so that the end is reached.
         while let Err(e) = self.flush() {
             if self.io_error().is_some() || e.is_again() {
                 return None;
             }
+            failures += 1;
         }
         let mut refused = Vec::new();
         for (index, &(given, lost)) in self.given.iter().enumerate() {
             // SAFETY: the stream is valid.
             let held = self.stream_ptr(index).map_or(0, |s| unsafe { (*s).nb_frames });
             if given - held > lost {
-                refused.push((index, given - held));
+                refused.push((index, given - held - lost));
             }
         }
-        let own = refused.iter().find(|(index, _)| Some(*index) == written);
-        let &(index, lost) = own.or(refused.first())?;
-        self.given[index].1 = lost;
-        Some(index)
+        refused.sort_by_key(|(index, _)| Some(*index) != written);
+        let mut counted = Vec::new();
+        for (index, lost) in refused {
+            // FFmpeg may make one packet of several, so that more may seem lost than failed.
+            let count = lost.min(failures);
+            if count > 0 {
+                self.given[index].1 += lost;
+                failures -= count;
+                counted.push((index, count as u64));
+            }
+        }
+        Some(counted)
     }
 
     /// Writes what is still held back and the container's tail, closes the file, and tells its size.

@@ -99,7 +99,8 @@ impl Passthrough {
     /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which
     /// webm holds".
     pub(in crate::sink::video) fn summary(&self, container: &str) -> String {
-        let held = || self.copied.iter().filter(|c| c.refusal.is_none());
+        let is_held = |c: &&Copied| c.refusal.is_none() || !c.is_given_up() && c.last_end.is_some();
+        let held = || self.copied.iter().filter(is_held);
         let mut summary = match held()
             .filter(|c| matches!(c.handling, StreamHandling::Copy { .. }))
             .count()
@@ -153,14 +154,12 @@ impl Passthrough {
             .collect()
     }
 
-    /// Tells which streams were given up in mid-stream, and what was wrong with sound that was decoded.
+    /// Tells which streams lack packets that could not be written, and what was wrong with sound that
+    /// was decoded.
     pub(super) fn report_refusals(&mut self) {
         for copied in &self.copied {
             if let Some(refusal) = &copied.refusal {
-                self.losses.warn(format!(
-                    "{} is cut off at {:.3} s, {} packets are left out: {}",
-                    copied.label, refusal.from, refusal.packets, refusal.reason
-                ));
+                self.losses.warn(refusal.sentence(&copied.label));
             }
             let damaged = match &copied.handling {
                 StreamHandling::Encode(transcoder) => transcoder.damaged(),

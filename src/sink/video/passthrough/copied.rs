@@ -4,6 +4,7 @@ use super::sound::{Changes, Gaps};
 use crate::frame::Rational;
 use crate::media::ffmpeg::{AvError, Demuxer, Medium, Muxer, Packet, StreamFacts};
 use crate::sink::video::container::{Container, StreamHandling};
+use crate::wording::counted;
 
 /// A packet that goes back by more seconds than this is left out.
 const TOO_LATE: f64 = 1.0;
@@ -46,13 +47,38 @@ pub(super) struct Copied {
     pub(super) cut_tail: Option<String>,
 }
 
-/// A stream whose packets the container refused in mid-stream.
+/// Packets of a stream that are left out in mid-stream.
 pub(super) struct Refusal {
-    /// Where that began, in seconds, and why.
+    /// Where the first and the last of them are, in seconds, and why.
     pub(super) from: f64,
+    pub(super) to: f64,
     pub(super) reason: String,
-    /// Packets left out.
+    /// How many they are.
     pub(super) packets: u64,
+    /// They are all that follows on the first.
+    pub(super) is_end: bool,
+}
+
+impl Refusal {
+    /// Counts packets that are left out `at` so many seconds.
+    pub(super) fn add(&mut self, packets: u64, at: f64) {
+        self.packets += packets;
+        self.to = at;
+    }
+
+    /// What to say of the stream that is called `label`.
+    pub(super) fn sentence(&self, label: &str) -> String {
+        let (from, to, reason) = (self.from, self.to, &self.reason);
+        let packets = counted(self.packets, "packet");
+        let are = if self.packets == 1 { "is" } else { "are" };
+        match self.packets {
+            _ if self.is_end => {
+                format!("{label} is cut off at {from:.3} s, {packets} {are} left out: {reason}")
+            }
+            1 => format!("{packets} of {label} at {from:.3} s is left out: {reason}"),
+            _ => format!("{packets} of {label} between {from:.3} s and {to:.3} s are left out: {reason}"),
+        }
+    }
 }
 
 impl Copied {
@@ -83,6 +109,11 @@ impl Copied {
             refusal: None,
             cut_tail: None,
         }
+    }
+
+    /// True if nothing more of it goes into the output.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.refusal.as_ref().is_some_and(|refusal| refusal.is_end)
     }
 
     /// Word of sound that the container has begin with the picture, though it begins `off` seconds after it,
@@ -201,8 +232,10 @@ impl Copied {
         }
         self.last = packet.dts().or_else(|| packet.pts()).or(self.last);
         self.begins = self.begins.or(self.last);
-        self.last_end = self.last.map(|last| last + packet.duration());
-        muxer.write(packet, self.to, base)
+        let ends = self.last.map(|last| last + packet.duration());
+        muxer.write(packet, self.to, base)?;
+        self.last_end = ends;
+        Ok(())
     }
 }
 

@@ -96,15 +96,14 @@ impl Passthrough {
         Ok(())
     }
 
-    /// Brings a packet into the output, unless its stream was given up. A stream of which the container
-    /// refuses a packet is.
+    /// Brings a packet into the output, unless its stream was given up or the container refuses it.
     fn pass(&mut self, muxer: &mut Muxer, mut packet: Packet, time: f64) -> Result<(), AvError> {
         let Some(position) = self.copied.iter().position(|c| c.from == packet.stream()) else {
             return Ok(());
         };
         let copied = &mut self.copied[position];
-        if let Some(refusal) = &mut copied.refusal {
-            refusal.packets += 1;
+        if let Some(refusal) = copied.refusal.as_mut().filter(|refusal| refusal.is_end) {
+            refusal.add(1, time);
             return Ok(());
         }
         let to = copied.to;
@@ -152,17 +151,19 @@ impl Passthrough {
             Err(reason) => {
                 copied.refusal = Some(Refusal {
                     from: time,
+                    to: time,
                     reason: format!("it cannot be encoded anew: {reason}"),
                     packets: 1,
+                    is_end: true,
                 });
             }
         }
         Ok(())
     }
 
-    /// Takes a packet that could not be written, perhaps while one of stream `written` was, for the end of
-    /// the stream that it is of, if that is a passthrough stream. Else, and if the disk is at fault, the
-    /// error is given back.
+    /// Leaves out a packet that could not be written, perhaps while one of stream `written` was, if it is of
+    /// a passthrough stream, with all that follows on it where it is encoded anew or would not stay at its
+    /// times. Else, and if the disk is at fault, the error is given back.
     pub(in crate::sink::video) fn absorb(
         &mut self,
         muxer: &mut Muxer,
@@ -174,16 +175,28 @@ impl Passthrough {
             return Err(e);
         }
         let reason = log::explained(&e.to_string());
-        let refused = muxer.refused(written);
-        let Some(copied) = self.copied.iter_mut().find(|c| Some(c.to) == refused) else {
+        let refused = muxer.refused(written).unwrap_or_default();
+        if refused.is_empty() {
             return Err(e);
-        };
-        let refusal = copied.refusal.get_or_insert_with(|| Refusal {
-            from: time,
-            reason: format!("the container refuses one ({reason})"),
-            packets: 0,
-        });
-        refusal.packets += 1;
+        }
+        for (to, packets) in refused {
+            let Some(copied) = self.copied.iter_mut().find(|c| c.to == to) else {
+                return Err(e);
+            };
+            let is_end = copied.gaps.is_some() || matches!(copied.handling, StreamHandling::Encode(_));
+            let what = match is_end {
+                true => "the container refuses one",
+                false => "refused by the container",
+            };
+            let refusal = copied.refusal.get_or_insert_with(|| Refusal {
+                from: time,
+                to: time,
+                reason: format!("{what} ({reason})"),
+                packets: 0,
+                is_end,
+            });
+            refusal.add(packets, time);
+        }
         Ok(())
     }
 }
