@@ -442,6 +442,45 @@ fn a_transport_stream_keeps_named_data_and_no_other() {
 }
 
 #[test]
+fn data_of_a_transport_stream_keeps_its_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.ts"), folder.path().join("out.ts"));
+    klv(&input);
+    // In private stream 1, as data that is not synchronous is, at a time that the file states.
+    let mut bytes = std::fs::read(&input).unwrap();
+    let begins: Vec<usize> = (0..bytes.len() - 4)
+        .filter(|&at| bytes[at..].starts_with(&[0, 0, 1, 0xfc]))
+        .collect();
+    assert!(!begins.is_empty());
+    for at in begins {
+        bytes[at + 3] = 0xbd;
+    }
+    std::fs::write(&input, bytes).unwrap();
+    let times = |path: &Path, stream: &str| -> Vec<f64> {
+        let entries = ["-select_streams", stream, "-show_entries", "packet=pts_time"];
+        let found = probe(path, &entries);
+        let packets = found["packets"].as_array().unwrap().iter();
+        let time = |packet: &Value| {
+            packet["pts_time"]
+                .as_str()
+                .map_or(f64::NAN, |t| t.parse().unwrap())
+        };
+        packets.map(time).collect()
+    };
+    let said = warnings(&input, &output, &["--strict"]);
+    assert!(said.is_empty(), "{said:?}");
+    let (before, after) = (times(&input, "d:0"), times(&output, "d:0"));
+    let off = times(&output, "v:0")[0] - times(&input, "v:0")[0];
+    assert_eq!(before.len(), after.len());
+    let is_kept = |(from, to): (&f64, &f64)| (to - from - off).abs() < 0.001;
+    assert!(
+        !before.is_empty() && before.iter().zip(&after).all(is_kept),
+        "{before:?}, {after:?}"
+    );
+    assert_eq!(packets(&output, "0:d"), packets(&input, "0:d"));
+}
+
+#[test]
 fn a_time_code_is_that_of_the_picture_or_named() {
     let folder = tempfile::tempdir().unwrap();
     let (input, words) = (folder.path().join("in.mov"), subtitles(folder.path()));

@@ -202,6 +202,23 @@ impl Packet {
         !unsafe { ffi::av_packet_get_side_data(self.packet, kind, ptr::null_mut()) }.is_null()
     }
 
+    /// Has a packet of data from private stream 1 of a transport stream be one of a metadata stream: FFmpeg's
+    /// muxer leaves out the times of the former.
+    pub(crate) fn leave_private_stream(&mut self) {
+        const PRIVATE_STREAM_1: u8 = 0xbd;
+        const METADATA_STREAM: u8 = 0xfc;
+        let kind = ffi::AVPacketSideDataType::AV_PKT_DATA_MPEGTS_STREAM_ID;
+        let mut size = 0;
+        // SAFETY: the packet is valid and borrowed mutably, and its blocks are its own; one that is not null
+        // has `size` bytes.
+        unsafe {
+            let block = ffi::av_packet_get_side_data(self.packet, kind, &mut size);
+            if !block.is_null() && size > 0 && *block == PRIVATE_STREAM_1 {
+                *block = METADATA_STREAM;
+            }
+        }
+    }
+
     /// True if the demuxer knows that the data is damaged or cut.
     pub(crate) fn is_corrupt(&self) -> bool {
         self.raw().flags & ffi::AV_PKT_FLAG_CORRUPT as c_int != 0

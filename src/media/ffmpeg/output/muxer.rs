@@ -460,6 +460,13 @@ impl Muxer {
         Ok(())
     }
 
+    /// True if stream `index` is neither seen, heard nor read.
+    fn is_data(&self, index: usize) -> bool {
+        // SAFETY: a stream and its parameters live as long as the context.
+        self.stream_ptr(index)
+            .is_some_and(|s| unsafe { (*(*s).codecpar).codec_type == ffi::AVMediaType::AVMEDIA_TYPE_DATA })
+    }
+
     /// Has stream `index` be a video, even if the one that it was described by is a cover.
     pub(crate) fn unmark_cover(&mut self, index: usize) {
         if let Some(stream) = self.stream_ptr(index) {
@@ -642,6 +649,9 @@ impl Muxer {
             self.given.resize(index + 1, (0, 0));
         }
         self.given[index].0 += 1;
+        if packet.pts().is_some() && self.is_data(index) {
+            packet.leave_private_stream();
+        }
         // SAFETY: context and packet are valid; av_interleaved_write_frame takes the packet's reference.
         unsafe {
             let raw = packet.as_ptr();
