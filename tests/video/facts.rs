@@ -638,8 +638,8 @@ fn rotation_in_the_coded_stream_is_found() {
     );
 }
 
-/// The HEVC stream `from` with one message of SMPTE ST 2094-40 before each picture.
-fn with_hdr10_plus(from: &[u8]) -> Vec<u8> {
+/// HDR10+ (SMPTE ST 2094-40) as T.35 has it.
+fn hdr10_plus() -> Vec<u8> {
     let mut bits = String::new();
     for (value, width) in [
         (0xB5, 8),
@@ -665,9 +665,14 @@ fn with_hdr10_plus(from: &[u8]) -> Vec<u8> {
     while !bits.len().is_multiple_of(8) {
         bits.push('0');
     }
-    let payload: Vec<u8> = (0..bits.len() / 8)
+    (0..bits.len() / 8)
         .map(|at| u8::from_str_radix(&bits[8 * at..8 * at + 8], 2).unwrap())
-        .collect();
+        .collect()
+}
+
+/// The HEVC stream `from` with one message of HDR10+ before each picture.
+fn with_hdr10_plus(from: &[u8]) -> Vec<u8> {
+    let payload = hdr10_plus();
     let message = [&[4, payload.len() as u8], &payload[..], &[0x80]].concat();
     let mut unit = vec![0, 0, 0, 1, 39 << 1, 1];
     let mut zeros = 0;
@@ -716,6 +721,89 @@ fn dynamic_hdr_is_named_where_it_is_lost() {
     // PQ in pictures that everybody takes for sRGB.
     let said = warnings(&filtered(&plain, &folder.path().join("pq_%d.png"), ""));
     assert!(said.contains("smpte2084") && said.contains("bt2020"), "{said}");
+}
+
+/// An element of EBML with a size of four bytes.
+fn ebml(id: u32, parts: &[&[u8]]) -> Vec<u8> {
+    let id = id.to_be_bytes();
+    let content = parts.concat();
+    let size = (content.len() as u32 | 0x1000_0000).to_be_bytes();
+    let begin = id.iter().position(|&byte| byte != 0).unwrap();
+    [&id[begin..], &size, &content].concat()
+}
+
+/// The pictures of VP9 of an IVF file in Matroska, each with `addition` of that ID beside it.
+fn with_additions(ivf: &[u8], (id, addition): (u8, &[u8])) -> Vec<u8> {
+    let size = [ebml(0xB0, &[&[64]]), ebml(0xBA, &[&[64]])].concat();
+    let track = [
+        ebml(0xD7, &[&[1]]),
+        ebml(0x73C5, &[&[1]]),
+        ebml(0x83, &[&[1]]),
+        ebml(0x86, &[b"V_VP9"]),
+        ebml(0x55EE, &[&[id]]),
+        ebml(0xE0, &[&size]),
+        ebml(0x41E4, &[&ebml(0x41F0, &[&[id]]), &ebml(0x41E7, &[&[id]])]),
+    ];
+    let mut cluster = ebml(0xE7, &[&[0]]);
+    let mut at = 32;
+    for number in 0_u8.. {
+        let Some(length) = ivf.get(at..at + 4) else { break };
+        let length = u32::from_le_bytes(length.try_into().unwrap()) as usize;
+        let packet = &ivf[at + 12..at + 12 + length];
+        at += 12 + length;
+        let block = ebml(0xA1, &[&[0x81, 0, 40 * number, 0], packet]);
+        let more = ebml(0xA6, &[&ebml(0xEE, &[&[id]]), &ebml(0xA5, &[addition])]);
+        let reference = ebml(0xFB, &[&(-40_i16).to_be_bytes()]);
+        let reference = if number > 0 { &reference[..] } else { &[] };
+        cluster.extend(ebml(
+            0xA0,
+            &[&block, &ebml(0x9B, &[&[40]]), &ebml(0x75A1, &[&more]), reference],
+        ));
+    }
+    let segment = [
+        ebml(0x1549_A966, &[&ebml(0x2A_D7B1, &[&[0x0F, 0x42, 0x40]])]),
+        ebml(0x1654_AE6B, &[&ebml(0xAE, &[&track.concat()])]),
+        ebml(0x1F43_B675, &[&cluster]),
+    ];
+    [
+        ebml(0x1A45_DFA3, &[&ebml(0x4282, &[b"matroska"])]),
+        ebml(0x1853_8067, &[&segment.concat()]),
+    ]
+    .concat()
+}
+
+#[test]
+fn what_matroska_stores_beside_pictures_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = "-c:v libvpx-vp9 -deadline realtime -cpu-used 8";
+    let plain = clip(
+        folder.path(),
+        "plain.ivf",
+        "testsrc2=s=64x64:r=25:d=0.16",
+        options,
+    );
+    let ivf = std::fs::read(&plain).unwrap();
+    let input = folder.path().join("in.mkv");
+    let hdr = hdr10_plus();
+    for (addition, words) in [
+        ((4, &hdr[..]), "HDR10+ dynamic metadata"),
+        ((121, b"\x01\x20\x30\x40"), "block additions of ID 121"),
+    ] {
+        std::fs::write(&input, with_additions(&ivf, addition)).unwrap();
+        assert_eq!(probe(&input)["frames"].as_array().unwrap().len(), 4);
+        for name in ["out.mkv", "out.y4m"] {
+            let said = warnings(&filtered(&input, &folder.path().join(name), ""));
+            assert_eq!(said.matches(words).count(), 1, "{name}: {said}");
+        }
+        let out = folder.path().join("strict.mkv");
+        let refused = filter(&input, &out, "--strict");
+        assert_eq!(refused.status.code(), Some(1), "{words}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(words) && !out.exists());
+    }
+    // Alpha that no picture is marked as having is nothing to name.
+    std::fs::write(&input, with_additions(&ivf, (1, b"\0"))).unwrap();
+    let said = filtered(&input, &folder.path().join("out.mkv"), "");
+    assert!(!said.contains("block additions"), "{said}");
 }
 
 /// Inserts `bytes` at the end of the box that `path` leads to, and lengthens the boxes around it.

@@ -219,6 +219,22 @@ impl Packet {
         }
     }
 
+    /// What Matroska stores beside the data and FFmpeg does not read: the ID of its kind, and the bytes.
+    pub(crate) fn block_addition(&self) -> Option<(u64, &[u8])> {
+        let kind = ffi::AVPacketSideDataType::AV_PKT_DATA_MATROSKA_BLOCKADDITIONAL;
+        let mut size = 0;
+        // SAFETY: the packet is valid, and keeps the block of `size` bytes as long as it is not changed.
+        let block = unsafe {
+            let block = ffi::av_packet_get_side_data(self.packet, kind, &mut size);
+            if block.is_null() {
+                return None;
+            }
+            std::slice::from_raw_parts(block, size)
+        };
+        let (id, data) = block.split_first_chunk()?;
+        Some((u64::from_be_bytes(*id), data))
+    }
+
     /// True if the demuxer knows that the data is damaged or cut.
     pub(crate) fn is_corrupt(&self) -> bool {
         self.raw().flags & ffi::AV_PKT_FLAG_CORRUPT as c_int != 0

@@ -96,6 +96,7 @@ impl VideoSource {
             jpeg_xl.note_packet(self.input.packet.data());
         }
         self.note_beside()?;
+        self.note_additions()?;
         match self.decoder.send(Some(&self.input.packet)) {
             Ok(()) => Ok(()),
             Err(e) => self.refused(e),

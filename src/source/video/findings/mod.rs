@@ -4,8 +4,9 @@
 //! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `continuity`: packets that a
 //! transport stream lacks, and damage beside the pictures. `steps`: from picture to picture; `holes`: whether
 //! some are missing in the middle. `end`: an input that was cut off; `tail`: in the middle of a picture.
-//! `beside`: what pictures out of a pipe say beside their pixels.
+//! `beside`: what pictures out of a pipe say beside their pixels; `additions`: what Matroska stores there.
 
+mod additions;
 mod beside;
 mod concealed;
 mod continuity;
@@ -52,6 +53,8 @@ pub(super) struct Findings {
     lost: Option<String>,
     /// What pictures out of a pipe say beside their pixels.
     pub(super) beside: Beside,
+    /// What Matroska stores beside pictures and is not read, in words.
+    additions: BTreeSet<String>,
     /// Files that the input names and that could not be opened.
     passed_over: Vec<String>,
     /// What the conversion to a native format loses.
@@ -232,6 +235,7 @@ impl VideoSource {
         let signs = [
             self.findings.lost.take(),
             beside,
+            additions::sentence(&std::mem::take(&mut self.findings.additions)),
             self.findings.inexact.take(),
             passed_over_sentence(std::mem::take(&mut self.findings.passed_over)),
             (!words.is_empty()).then(|| too_large(&words.join(", "))),
