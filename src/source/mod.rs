@@ -54,7 +54,7 @@ pub struct Origin {
     pub path: PathBuf,
     /// Index of the stream that is filtered.
     pub stream: usize,
-    /// The file's other streams in words, such as "stream 1 (audio, aac)".
+    /// The file's other streams in words, such as "stream 1 (audio, aac)", and subtitles that are not read.
     pub others: Vec<String>,
     /// What may be opened for it.
     pub access: Access,

@@ -481,6 +481,36 @@ fn data_of_a_transport_stream_keeps_its_times() {
 }
 
 #[test]
+fn subtitles_of_playlists_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let list = at("video.m3u8");
+    let options = ["-c:v", "libx264", "-f", "hls", "-hls_list_size", "0"];
+    let picture = ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=0.2"];
+    ffmpeg(&[&picture[..], &options, &[list.to_str().unwrap()]].concat());
+    let words = "#EXTM3U\n#EXTINF:1,\nwords.vtt\n#EXT-X-ENDLIST\n";
+    std::fs::write(at("words.m3u8"), words).unwrap();
+    std::fs::write(at("words.vtt"), "WEBVTT\n\n00:00.000 --> 00:00.100\nhello\n").unwrap();
+    let master = "#EXTM3U\n\
+        #EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID=\"s\",NAME=\"x\",URI=\"words.m3u8\"\n\
+        #EXT-X-STREAM-INF:BANDWIDTH=75900,SUBTITLES=\"s\"\nvideo.m3u8\n";
+    let input = at("master.m3u8");
+    std::fs::write(&input, master).unwrap();
+    for (name, unsaid) in [("out.mkv", "--no-subtitles"), ("out.y4m", "--streams=video")] {
+        let output = at(name);
+        let said = warnings(&input, &output, &["--allow-playlists"]);
+        assert!(
+            said.len() == 1 && said[0].contains("words.m3u8"),
+            "{name}: {said:?}"
+        );
+        let (is_done, said) = filter(&input, &output, &["--allow-playlists", "--strict"]);
+        assert!(!is_done && said[0].contains("words.m3u8"), "{name}: {said:?}");
+        let strict = ["--allow-playlists", "--strict", unsaid];
+        assert_eq!(warnings(&input, &output, &strict), [] as [String; 0]);
+    }
+}
+
+#[test]
 fn a_time_code_is_that_of_the_picture_or_named() {
     let folder = tempfile::tempdir().unwrap();
     let (input, words) = (folder.path().join("in.mov"), subtitles(folder.path()));

@@ -41,6 +41,9 @@ const PASSED_OVER: [&str; 3] = [
     "Failed to open segment ",
 ];
 
+/// How the reader of HLS begins what it says of a playlist of subtitles, which it does not read.
+const UNREAD_SUBTITLE: &str = "Can't support the subtitle(uri: ";
+
 /// Faults of transport streams that are kept between two calls of [`take_faults`].
 const MOST_FAULTS: usize = 4096;
 
@@ -61,6 +64,8 @@ thread_local! {
     /// The file that was opened last of those that a DASH manifest names, and those that were passed over.
     static REQUESTED: RefCell<String> = const { RefCell::new(String::new()) };
     static PASSED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// Playlists of subtitles that are not read.
+    static UNREAD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     /// Settings that wrappers of encoders' libraries refused and opened the encoder without.
     static REFUSED: RefCell<Vec<RefusedSetting>> = const { RefCell::new(Vec::new()) };
 }
@@ -123,6 +128,7 @@ pub(crate) fn forget() {
     LAST.with(|last| last.borrow_mut().clear());
     FAULTS.with(|faults| faults.borrow_mut().clear());
     PASSED.with(|passed| passed.borrow_mut().clear());
+    UNREAD.with(|unread| unread.borrow_mut().clear());
     REFUSED.with(|refused| refused.borrow_mut().clear());
 }
 
@@ -138,6 +144,17 @@ pub(super) fn take_faults(context: *const ffi::AVFormatContext) -> Vec<Transport
 /// last, or since [`forget`].
 pub(super) fn take_passed_over() -> Vec<String> {
     PASSED.with(RefCell::take)
+}
+
+/// The playlists of subtitles that the reader of HLS named and does not read, since this was asked last, or
+/// since [`forget`] on this thread.
+pub(super) fn take_unread_subtitles() -> Vec<String> {
+    UNREAD.with(RefCell::take)
+}
+
+/// The name of a playlist of subtitles, if `what` says that it is not read.
+fn unread_subtitle(what: &str) -> Option<&str> {
+    what.strip_prefix(UNREAD_SUBTITLE)?.strip_suffix(')')
 }
 
 /// Keeps the name of a file that a reader passes over, if `what` says that it does.
@@ -356,6 +373,14 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
     }
     tracing::debug!("FFmpeg: {who}: {what}");
     note_passed_over(what);
+    if let Some(name) = unread_subtitle(what) {
+        UNREAD.with(|unread| {
+            let mut unread = unread.borrow_mut();
+            if unread.len() < MOST_FAULTS {
+                unread.push(name.to_owned());
+            }
+        });
+    }
     if let Some(key) = refused_key(what) {
         let (key, line) = (key.to_owned(), what.to_owned());
         REFUSED.with(|refused| {
@@ -407,6 +432,13 @@ mod tests {
             assert_eq!(refused_key(line), Some("nosuch"), "{line}");
         }
         assert_eq!(refused_key("Error parsing AAC extradata"), None);
+    }
+
+    #[test]
+    fn subtitles_that_are_not_read_are_known_by_their_name() {
+        let line = "Can't support the subtitle(uri: a (b).m3u8)";
+        assert_eq!(unread_subtitle(line), Some("a (b).m3u8"));
+        assert_eq!(unread_subtitle("Can't support the codec"), None);
     }
 
     #[test]

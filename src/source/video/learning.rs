@@ -93,12 +93,14 @@ impl VideoSource {
         let (demuxer, stream) = (&self.input.demuxer, self.input.stream);
         let others = (0..demuxer.stream_count()).filter(|&index| index != stream);
         let label = |index| Some(demuxer.stream(index)?.label(index));
+        let unread = demuxer.unread_subtitles().iter();
+        let unread = unread.map(|name| format!("subtitles of {name}"));
         // Without memory for it, nothing of a pipe is kept, which is said.
         let outline = || Outline::of(demuxer).ok();
         self.info.origin = Some(Origin {
             path: self.file.path.clone(),
             stream,
-            others: others.filter_map(label).collect(),
+            others: others.filter_map(label).chain(unread).collect(),
             access: self.file.access,
             stretch: ReadRange::default(),
             outline: (!self.file.path.is_file()).then(outline).flatten(),

@@ -14,6 +14,7 @@ use crate::media::ffmpeg::{
 };
 use crate::sink::video::container::{AddVideo, Container, PACKETS_TRIED, StreamHandling, explained};
 use crate::sink::video::passthrough::selection::{AudioEncoding, StreamOptions, Streams};
+use crate::wording::listed;
 use std::collections::VecDeque;
 
 /// Audio encoders to try where FFmpeg's own choice for a container does not do.
@@ -84,6 +85,7 @@ impl Planner<'_> {
     /// wish is reported.
     pub(super) fn plan(mut self) -> Result<Vec<Planned>, MapFailure> {
         let mut candidates = self.candidates()?;
+        self.report_unread();
         let wanted = candidates
             .iter()
             .filter(|(_, facts)| facts.medium != Medium::Attachment)
@@ -138,6 +140,21 @@ impl Planner<'_> {
             }
         }
         Ok(candidates)
+    }
+
+    /// Names subtitles of an HLS playlist, which FFmpeg does not read.
+    fn report_unread(&mut self) {
+        let names = self.reader.demuxer.unread_subtitles();
+        if names.is_empty() || !self.options.wants_unread(Medium::Subtitle) {
+            return;
+        }
+        self.losses.add(
+            format!(
+                "subtitles of playlists are left out, since FFmpeg does not read them: {}",
+                listed(names.to_vec())
+            ),
+            "leave them out with --no-subtitles",
+        );
     }
 
     /// True if a stream begins in the part that is read. Tells what is left out of a video stream, as far as

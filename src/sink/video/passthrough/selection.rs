@@ -86,6 +86,11 @@ impl StreamOptions {
         listed && !is_unwanted
     }
 
+    /// True if streams are wanted of which no index is known.
+    pub(super) fn wants_unread(&self, medium: Medium) -> bool {
+        self.streams == Streams::All && self.wants(usize::MAX, medium)
+    }
+
     /// What to say if stream `index` is listed, and another option leaves it out.
     pub(super) fn contradiction(&self, index: usize, medium: Medium) -> Option<String> {
         let is_listed = matches!(&self.streams, Streams::List(list) if list.contains(&index));
@@ -129,6 +134,8 @@ mod tests {
         assert_eq!(options.contradiction(2, Medium::Subtitle), None);
         assert_eq!(options.contradiction(3, Medium::Audio), None);
         assert!(options.wants(2, Medium::Subtitle));
+        assert!(!options.wants_unread(Medium::Subtitle));
+        assert!(StreamOptions::default().wants_unread(Medium::Subtitle));
         assert!(!options.wants(3, Medium::Subtitle));
     }
 }

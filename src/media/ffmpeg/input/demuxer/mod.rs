@@ -146,6 +146,8 @@ pub(crate) struct Demuxer {
     listed: Vec<PathBuf>,
     /// Files that the input names and that were passed over while it was opened.
     passed_over: Vec<String>,
+    /// Playlists of subtitles that an HLS master names and FFmpeg does not read.
+    unread_subtitles: Vec<String>,
     /// What was said of packets of a transport stream that were read while it was opened, and are not again.
     faults: Vec<TransportFault>,
     /// Where what is wanted of it begins and ends, in nanoseconds of the clock (see [`Demuxer::cut`]).
@@ -302,6 +304,7 @@ impl Demuxer {
             complaint: None,
             listed: Vec::new(),
             passed_over: Vec::new(),
+            unread_subtitles: log::take_unread_subtitles(),
             faults: Vec::new(),
             format: String::new(),
             source: reading,
@@ -519,6 +522,11 @@ impl Demuxer {
         let mut files = std::mem::take(&mut self.passed_over);
         files.append(&mut log::take_passed_over());
         files
+    }
+
+    /// The playlists of subtitles that an HLS master names and FFmpeg does not read.
+    pub(crate) fn unread_subtitles(&self) -> &[String] {
+        &self.unread_subtitles
     }
 
     /// What the demuxer said of the packets of a transport stream while it read the last packet; at first

@@ -72,6 +72,7 @@ impl Demuxer {
             indexed: Vec::new(),
             listed: Vec::new(),
             passed_over: Vec::new(),
+            unread_subtitles: self.unread_subtitles.clone(),
             complaint: None,
             faults: Vec::new(),
             wanted: (0, None),

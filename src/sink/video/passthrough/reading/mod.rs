@@ -149,7 +149,8 @@ impl Reader {
             Some(index != self.filtered && !is_of_chapters && options.wants(index, facts.medium))
         };
         let mut indices = 0..self.demuxer.stream_count();
-        let is_any = indices.any(|index| is_lost(index).unwrap_or(false));
+        let is_any = indices.any(|index| is_lost(index).unwrap_or(false))
+            || !self.demuxer.unread_subtitles().is_empty() && options.wants_unread(Medium::Subtitle);
         self.unread.as_deref().filter(|_| is_any)
     }
 
