@@ -1043,6 +1043,32 @@ fn a_field_order_that_only_the_container_states_is_kept() {
 }
 
 #[test]
+fn a_field_order_that_vp9_and_its_kin_cannot_say_is_the_containers() {
+    let folder = tempfile::tempdir().unwrap();
+    let fast = "-deadline realtime -cpu-used 8";
+    for (encoder, fast, name, order, output) in [
+        ("libvpx", fast, "in.mkv", "tt", "libx264"),
+        ("libvpx-vp9", fast, "in.mp4", "bb", "libvpx-vp9"),
+        (
+            "libaom-av1",
+            "-usage realtime -cpu-used 8",
+            "in.mkv",
+            "tt",
+            "ffv1",
+        ),
+    ] {
+        let first = if order == "tt" { "tff" } else { "bff" };
+        let options = format!("-vf setfield={first} -c:v {encoder} {fast} -field_order {order}");
+        let input = clip(folder.path(), name, "testsrc2=s=64x64:r=25:d=0.08", &options);
+        assert_eq!(field_order(&probe(&input)), order);
+        let out = folder.path().join("out.mkv");
+        let said = filtered(&input, &out, &format!("--encoder {output}"));
+        assert_eq!(field_order(&probe(&out)), order, "{encoder} to {output}: {said}");
+        assert_eq!(warnings(&said), "");
+    }
+}
+
+#[test]
 fn ycgco_becomes_rgb_by_its_own_formula() {
     let folder = tempfile::tempdir().unwrap();
     for (y, cg, co, right) in [

@@ -12,7 +12,8 @@ use std::ffi::c_int;
 /// the whole stream.
 pub(crate) fn picture_facts(demuxer: &Demuxer, index: usize, picture: &Picture) -> Metadata {
     let field_order = match picture.field_order() {
-        // Codecs that code each picture by itself often cannot say it, and leave it to the container.
+        // Codecs that code each picture by itself often cannot say it, as VP8, VP9 and AV1 never can, and
+        // leave it to the container.
         FieldOrder::Progressive => demuxer.stated_field_order(index),
         order => order,
     };
@@ -52,21 +53,25 @@ impl Demuxer {
         codec.is_some_and(is_png)
     }
 
-    /// The field order that the container states for PNG and intra-only codecs; progressive for others, whose
-    /// pictures say it themselves.
+    /// The field order that the container states for PNG, intra-only codecs, VP8, VP9 and AV1; progressive
+    /// for others, whose pictures say it themselves.
     fn stated_field_order(&self, index: usize) -> FieldOrder {
         let Some(stream) = self.stream_ptr(index) else {
             return FieldOrder::Progressive;
         };
+        use ffi::AVCodecID::{AV_CODEC_ID_AV1, AV_CODEC_ID_VP8, AV_CODEC_ID_VP9};
         // SAFETY: stream and parameters live as long as the demuxer; descriptors are static. The order is
         // read as its number, since a newer library may know more.
-        let (is_intra, order) = unsafe {
+        let (is_mute, order) = unsafe {
             let parameters = (*stream).codecpar;
             let descriptor = ffi::avcodec_descriptor_get((*parameters).codec_id).as_ref();
-            let is_intra = descriptor.is_some_and(|d| d.props & ffi::AV_CODEC_PROP_INTRA_ONLY as c_int != 0)
-                || is_png((*parameters).codec_id);
+            let is_intra = descriptor.is_some_and(|d| d.props & ffi::AV_CODEC_PROP_INTRA_ONLY as c_int != 0);
+            let codec = (*parameters).codec_id;
+            let is_mute = is_intra
+                || is_png(codec)
+                || [AV_CODEC_ID_VP8, AV_CODEC_ID_VP9, AV_CODEC_ID_AV1].contains(&codec);
             let order = std::ptr::addr_of!((*parameters).field_order).cast::<u32>().read();
-            (is_intra, order)
+            (is_mute, order)
         };
         use ffi::AVFieldOrder as Order;
         [
@@ -76,7 +81,7 @@ impl Demuxer {
             (Order::AV_FIELD_BT, FieldOrder::BottomFirstInterleaved),
         ]
         .into_iter()
-        .find(|&(number, _)| is_intra && number as u32 == order)
+        .find(|&(number, _)| is_mute && number as u32 == order)
         .map_or(FieldOrder::Progressive, |(_, order)| order)
     }
 }
