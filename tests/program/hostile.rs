@@ -434,6 +434,16 @@ fn a_name_is_a_file_and_no_url() {
         assert_eq!(done.status.code(), Some(1));
         assert!(said(&done).contains("--allow-urls"), "{}", said(&done));
     }
+    let picture = format!("http://{at}/cover.png");
+    for options in [&[][..], &["--allow-urls"]] {
+        let done = filter(&[&[&*picture, "null:"], options].concat());
+        let words = "pictures are read from files, not from URLs";
+        assert!(
+            done.status.code() == Some(1) && said(&done).contains(words),
+            "{}",
+            said(&done)
+        );
+    }
     assert!(listener.accept().is_err(), "a connection came");
 }
 

@@ -3,7 +3,7 @@
 use super::files::Files;
 use super::output::Output;
 use super::path::parent;
-use super::{EndpointError, PIPE, is_y4m};
+use super::{EndpointError, PIPE, is_url, is_y4m};
 use crate::cli::Failure;
 use framepipe::frame::{PixelFormat, Rational};
 use framepipe::source::animation;
@@ -285,6 +285,13 @@ impl Input {
                 .metadata()
                 .map(|_| ())
                 .map_err(|cause| Failure::Passing(format!("cannot read {}: {cause}", path.display()))),
+            Input::Images(path) if is_url(&path.to_string_lossy()) && !path.exists() => {
+                Err(Failure::Failed(format!(
+                    "cannot read {}: pictures are read from files, not from URLs; fetch it first (curl -O \
+                     URL) and give the file",
+                    path.display()
+                )))
+            }
             _ => Ok(()),
         }
     }

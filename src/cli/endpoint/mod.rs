@@ -53,8 +53,13 @@ pub(crate) enum EndpointError {
     OutputGeometry,
 }
 
-/// True if `text`, which stands before "://", can be the scheme of a URL. A folder's name may end in a colon,
-/// too, but not before two slashes.
+/// True if `text` is a URL. A folder's name may end in a colon, too, but not before two slashes.
+fn is_url(text: &str) -> bool {
+    text.split_once("://")
+        .is_some_and(|(scheme, _)| is_scheme(scheme))
+}
+
+/// True if `text`, which stands before "://", can be the scheme of a URL.
 fn is_scheme(text: &str) -> bool {
     let scheme = text.strip_prefix("raw:").unwrap_or(text);
     !scheme.is_empty()

@@ -2,7 +2,7 @@
 
 use super::files::Files;
 use super::path::{open_written_identity, parent, written_identity};
-use super::{EndpointError, PIPE, is_scheme, is_y4m};
+use super::{EndpointError, PIPE, is_url, is_y4m};
 use crate::cli::Failure;
 use crate::cli::options::encoding::EncodingArguments;
 use framepipe::convert::integers_for;
@@ -53,10 +53,7 @@ impl FromStr for Output {
         if text == "null:" {
             return Ok(Output::Null);
         }
-        if text
-            .split_once("://")
-            .is_some_and(|(scheme, _)| is_scheme(scheme))
-        {
+        if is_url(text) {
             return Err(EndpointError::Url(text.to_owned()));
         }
         if text.starts_with("synthetic:") {
