@@ -243,6 +243,24 @@ impl<'a> Reader<'a> {
         Some(Directory { entries })
     }
 
+    /// True if a directory of a classic block is cut off, or one of its values lies outside of the block.
+    fn is_cut_at(&self, at: u64) -> bool {
+        const RECORD: usize = 12;
+        let (bytes, order) = (self.bytes, self.order);
+        let Some(at) = usize::try_from(at).ok().filter(|&at| at >= 8) else {
+            return false;
+        };
+        let records = order
+            .read16(bytes, at)
+            .and_then(|count| part(bytes, at.checked_add(2)?, usize::from(count).checked_mul(RECORD)?));
+        let Some(records) = records else { return true };
+        // Some makers have a few entries of types that there are not.
+        let is_known = |record: &[u8]| order.read16(record, 2).and_then(value_size).is_some();
+        records
+            .chunks_exact(RECORD)
+            .any(|record| is_known(record) && self.entry(record).is_none())
+    }
+
     fn entry(&self, record: &'a [u8]) -> Option<Entry<'a>> {
         let order = self.order;
         let (tag, kind) = (order.read16(record, 0)?, order.read16(record, 2)?);
@@ -274,6 +292,33 @@ impl<'a> Reader<'a> {
 /// The block can be read as far as IFD0.
 pub(super) fn is_sound(block: &[u8]) -> bool {
     Reader::open(block).is_some_and(|r| !r.is_big && r.first().is_some())
+}
+
+/// True if a directory of a block that [`is_sound`] is cut off, or leads outside of the block.
+pub(super) fn is_cut(block: &[u8]) -> bool {
+    let Some(reader) = Reader::open(block) else {
+        return false;
+    };
+    let below = |at: u64, tag| reader.directory(at)?.get(tag)?.number(reader.order);
+    let exif = below(reader.first, tag::EXIF);
+    let places = [
+        Some(reader.first),
+        below(reader.first, tag::GPS),
+        exif,
+        exif.and_then(|at| below(at, tag::INTEROPERABILITY)),
+    ];
+    places.into_iter().flatten().any(|at| reader.is_cut_at(at))
+}
+
+/// What can be read of a block that [`is_cut`], as a block; `None` if that is nothing.
+pub(super) fn rescued(block: &[u8]) -> Option<Vec<u8>> {
+    let reader = Reader::open(block)?;
+    let mut editor = Editor::empty(reader.order);
+    editor.copy(&reader, |_| true)?;
+    if editor.records.is_empty() {
+        return None;
+    }
+    editor.finish()
 }
 
 /// The orientation that a block states, 1 to 8.
@@ -860,6 +905,38 @@ pub(super) mod tests {
         let exif = reader.below(&reader.first().unwrap(), tag::EXIF).unwrap();
         assert_eq!(exif.get(33434).unwrap().real(Order::Little), Some(1.0 / 250.0));
         assert_eq!(exif.get(37500).unwrap().data, b"\x01\x02note");
+    }
+
+    #[test]
+    fn of_a_block_that_is_cut_the_rest_stays() {
+        for order in [Order::Little, Order::Big] {
+            let block = sample(order);
+            assert!(!is_cut(&block));
+            let first = order.read32(&block, 4).unwrap() as usize;
+            let mut cut = block.clone();
+            cut[first] = 0xff;
+            assert!(is_cut(&cut));
+            let mut outside = block.clone();
+            let artist = (0..5).map(|n| first + 2 + 12 * n);
+            let mut artist = artist.filter(|&at| order.read16(&block, at) == Some(tag::ARTIST));
+            let artist = artist.next().unwrap();
+            outside[artist + 8..artist + 12].copy_from_slice(&order.write32(1 << 20));
+            let mut below = block.clone();
+            below[artist + 14..artist + 16].copy_from_slice(&order.write16(LONG));
+            below[artist + 20..artist + 24].copy_from_slice(&order.write32(1 << 20));
+            for (damaged, has_exif) in [(outside, true), (below, false)] {
+                assert!(is_cut(&damaged) && is_sound(&damaged));
+                let left = rescued(&damaged).unwrap();
+                assert!(!is_cut(&left));
+                assert_eq!(orientation(&left), Some(6));
+                let reader = Reader::open(&left).unwrap();
+                let found = reader.first().unwrap();
+                assert_eq!(found.get(tag::ARTIST).is_some(), !has_exif);
+                assert_eq!(reader.below(&found, tag::EXIF).is_some(), has_exif);
+                assert!(reader.below(&found, tag::GPS).is_some());
+            }
+        }
+        assert_eq!(rescued(b"II*\0\x08\0\0\0\x01\0"), None);
     }
 
     #[test]

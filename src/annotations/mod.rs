@@ -290,7 +290,11 @@ impl Annotations {
 
     fn take_exif(&mut self, block: &[u8]) {
         let block = without_prefix(block);
-        if exif::is_sound(block) {
+        if exif::is_sound(block) && exif::is_cut(block) && block.len() <= METADATA_LIMIT {
+            once(&mut self.damaged, word::EXIF);
+            let left = exif::rescued(block).unwrap_or_default();
+            Self::take(&mut self.exif, &left, &mut self.left_out, word::EXIF);
+        } else if exif::is_sound(block) {
             Self::take(&mut self.exif, block, &mut self.left_out, word::EXIF);
         } else if !block.is_empty() {
             once(&mut self.damaged, word::EXIF);

@@ -579,6 +579,40 @@ fn damaged_profiles_and_blocks_of_tiff_are_named() {
     }
 }
 
+/// An Exif block that is cut off leads outside of itself.
+#[test]
+fn of_a_damaged_exif_block_the_rest_is_kept_and_the_damage_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    pictures(&at("plain.jpg"), "1", &[]);
+    let plain = fs::read(at("plain.jpg")).unwrap();
+    let whole = exif();
+    // In the middle of the maker's name, and of a third entry.
+    let third = [&whole[..8], b"\x03\0", &whole[10..38]].concat();
+    for block in [&whole[..whole.len() - 4], &third[..]] {
+        let segment = jpeg_segment(0xe1, &[b"Exif\0\0", block].concat());
+        fs::write(at("a.jpg"), [&plain[..2], &segment, &plain[2..]].concat()).unwrap();
+        for name in ["b.jpg", "b.png"] {
+            let words = said(&framepipe(&at("a.jpg"), &at(name), &["--overwrite"]));
+            let damaged = "holds damaged parts, which are left out: Exif";
+            assert!(
+                words.contains("warning: ") && words.contains(damaged),
+                "{name}: {words}"
+            );
+            assert!(!has(&fs::read(at(name)).unwrap(), b"Maker"), "{name}");
+            // What is stored is sound, and turns the picture.
+            let again = framepipe(&at(name), &at("again.jpg"), &["--strict", "--overwrite"]);
+            assert!(again.status.success(), "{name}: {}", said(&again));
+            assert!(has(
+                &fs::read(at("again.jpg")).unwrap(),
+                b"\x12\x01\x03\0\x01\0\0\0\x06\0"
+            ));
+        }
+        let strict = framepipe(&at("a.jpg"), &at("strict.png"), &["--strict"]);
+        assert_eq!(strict.status.code(), Some(1), "{}", said(&strict));
+    }
+}
+
 /// Programs of science state pages, size and channels in a description, which is not true of every picture.
 #[test]
 fn a_description_of_another_structure_is_left_out_and_named() {
