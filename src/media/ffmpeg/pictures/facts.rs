@@ -62,16 +62,16 @@ impl Demuxer {
         use ffi::AVCodecID::{AV_CODEC_ID_AV1, AV_CODEC_ID_VP8, AV_CODEC_ID_VP9};
         // SAFETY: stream and parameters live as long as the demuxer; descriptors are static. The order is
         // read as its number, since a newer library may know more.
-        let (is_mute, order) = unsafe {
+        let (needs_container, order) = unsafe {
             let parameters = (*stream).codecpar;
             let descriptor = ffi::avcodec_descriptor_get((*parameters).codec_id).as_ref();
             let is_intra = descriptor.is_some_and(|d| d.props & ffi::AV_CODEC_PROP_INTRA_ONLY as c_int != 0);
             let codec = (*parameters).codec_id;
-            let is_mute = is_intra
+            let needs_container = is_intra
                 || is_png(codec)
                 || [AV_CODEC_ID_VP8, AV_CODEC_ID_VP9, AV_CODEC_ID_AV1].contains(&codec);
             let order = std::ptr::addr_of!((*parameters).field_order).cast::<u32>().read();
-            (is_mute, order)
+            (needs_container, order)
         };
         use ffi::AVFieldOrder as Order;
         [
@@ -81,7 +81,7 @@ impl Demuxer {
             (Order::AV_FIELD_BT, FieldOrder::BottomFirstInterleaved),
         ]
         .into_iter()
-        .find(|&(number, _)| is_mute && number as u32 == order)
+        .find(|&(number, _)| needs_container && number as u32 == order)
         .map_or(FieldOrder::Progressive, |(_, order)| order)
     }
 }
