@@ -39,6 +39,17 @@ pub(in crate::engine::cpu) fn aligned<T: Clone + Default>(memory: &mut Vec<T>, l
     &mut memory[start..start + len]
 }
 
+/// The same, filled with `value`.
+pub(in crate::engine::cpu) fn filled<T: Copy + Default>(
+    memory: &mut Vec<T>,
+    len: usize,
+    value: T,
+) -> &mut [T] {
+    let memory = aligned(memory, len);
+    memory.fill(value);
+    memory
+}
+
 /// A length of at least `len` that is an odd multiple of 32 elements, so that successive lines do not map to
 /// the same cache sets.
 pub(in crate::engine::cpu) fn spread(len: usize) -> usize {

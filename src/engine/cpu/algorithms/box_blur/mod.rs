@@ -211,10 +211,10 @@ impl BoxBlur {
     }
 
     /// Makes the strip by sums of neighbouring columns.
-    fn by_neighbours<L: Simd>(
+    fn by_neighbours<'a, L: Simd>(
         &self,
         simd: L,
-        mut windows: impl Windows,
+        mut windows: impl Windows<'a>,
         (input, plane): (&PlaneRows<'_>, &Plane),
         strip: &mut Strip<'_>,
     ) {

@@ -18,7 +18,7 @@ use super::quotient::{Constants, Kept, Quotient, QuotientScratch};
 use super::row_ends::{ENDS, EndScratch, RowEnds};
 use crate::engine::cpu::rows::border::{Apron, RowBorder};
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
-use crate::engine::cpu::simd::scratch::aligned;
+use crate::engine::cpu::simd::scratch::filled;
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 
 /// Fewest and most columns of a mask; most components of a pixel.
@@ -61,7 +61,6 @@ pub(in crate::engine::cpu::algorithms::box_blur) struct GroupedColumns<'a> {
     samples: usize,
     columns: usize,
     channels: usize,
-    quotient: Quotient,
 }
 
 impl<'a> GroupedColumns<'a> {
@@ -78,20 +77,16 @@ impl<'a> GroupedColumns<'a> {
         let half = (samples.next_multiple_of(TILE) + ENDS) / 2;
         scratch.zeros.resize(scratch.zeros.len().max(samples), 0);
         GroupedColumns {
-            lines: scratch.lines.each_mut().map(|both| {
-                both.each_mut().map(|line| {
-                    let line = aligned(line, half);
-                    line.fill(0);
-                    line
-                })
-            }),
+            lines: scratch
+                .lines
+                .each_mut()
+                .map(|both| both.each_mut().map(|line| filled(line, half, 0))),
             kept: Kept::new(&mut scratch.quotient, quotient, samples),
             zeros: &scratch.zeros[..samples],
             ends: RowEnds::new(&mut scratch.ends, (border, apron), samples, rows),
             samples,
             columns,
             channels,
-            quotient,
         }
     }
 
@@ -122,11 +117,42 @@ impl<'a> GroupedColumns<'a> {
         self.columns % 4 == 3
     }
 
-    /// Makes a row from the results above it; `None`: from those that `out` has.
+    fn enter_change<L: Simd, const ARE_SUMS: bool>(simd: L, channels: usize, change: Change<'_>) {
+        match channels {
+            2 => simd.enter(ChangeOf::<2, ARE_SUMS>(change)),
+            3 => simd.enter(ChangeOf::<3, ARE_SUMS>(change)),
+            _ => simd.enter(ChangeOf::<4, ARE_SUMS>(change)),
+        }
+    }
+}
+
+impl<'a> Windows<'a> for GroupedColumns<'a> {
+    fn kept(&mut self) -> &mut Kept<'a> {
+        &mut self.kept
+    }
+
+    fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>) {
+        let leaving = leaving.unwrap_or(self.zeros);
+        assert!(entering.len() == self.samples && leaving.len() == self.samples);
+        let change = Change {
+            rows: [entering, leaving],
+            ends: self.ends.enter(entering),
+            lines: self
+                .lines
+                .each_mut()
+                .map(|both| both.each_mut().map(|line| line[TILE / 2..].as_mut_ptr())),
+            reach: self.columns / 2 * self.channels,
+        };
+        match self.kept.quotient {
+            Quotient::Sums(_) => Self::enter_change::<L, true>(simd, self.channels, change),
+            Quotient::Changes { .. } => Self::enter_change::<L, false>(simd, self.channels, change),
+        }
+    }
+
     fn make_from<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>) {
         assert!(out.len() == self.samples && above.is_none_or(|above| above.len() == self.samples));
         let (column, groups) = self.terms();
-        let quotient = self.quotient;
+        let quotient = self.kept.quotient;
         let remainders = self.kept.remainders.each_mut().map(|line| line.as_mut_ptr());
         let make = Make {
             column,
@@ -142,48 +168,6 @@ impl<'a> GroupedColumns<'a> {
             Quotient::Sums(_) => simd.enter(MakeOf::<true>(make)),
             Quotient::Changes { .. } => simd.enter(MakeOf::<false>(make)),
         }
-    }
-
-    fn enter_change<L: Simd, const ARE_SUMS: bool>(simd: L, channels: usize, change: Change<'_>) {
-        match channels {
-            2 => simd.enter(ChangeOf::<2, ARE_SUMS>(change)),
-            3 => simd.enter(ChangeOf::<3, ARE_SUMS>(change)),
-            _ => simd.enter(ChangeOf::<4, ARE_SUMS>(change)),
-        }
-    }
-}
-
-impl Windows for GroupedColumns<'_> {
-    fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>) {
-        let leaving = leaving.unwrap_or(self.zeros);
-        assert!(entering.len() == self.samples && leaving.len() == self.samples);
-        let change = Change {
-            rows: [entering, leaving],
-            ends: self.ends.enter(entering),
-            lines: self
-                .lines
-                .each_mut()
-                .map(|both| both.each_mut().map(|line| line[TILE / 2..].as_mut_ptr())),
-            reach: self.columns / 2 * self.channels,
-        };
-        match self.quotient {
-            Quotient::Sums(_) => Self::enter_change::<L, true>(simd, self.channels, change),
-            Quotient::Changes { .. } => Self::enter_change::<L, false>(simd, self.channels, change),
-        }
-    }
-
-    fn fill<L: Simd>(&mut self, simd: L) {
-        if let Quotient::Changes { .. } = self.quotient {
-            let results = std::mem::take(&mut self.kept.above);
-            self.make_from(simd, None, results, [&[]; 2]);
-            self.kept.above = results;
-        }
-    }
-
-    fn make<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>) {
-        let kept = std::mem::take(&mut self.kept.above);
-        self.make_from(simd, Some(above.unwrap_or(kept)), out, next);
-        self.kept.above = kept;
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) mod sums;
 use crate::engine::cpu::rows::border;
 use crate::engine::cpu::rows::store::prefetch::NextRows;
 use crate::engine::cpu::simd::vector::Simd;
+use quotient::{Kept, Quotient};
 
 /// The sums of a strip's columns over the rows of the window, which is empty at first.
 pub(super) trait Columns {
@@ -46,14 +47,31 @@ pub(super) trait Columns {
 }
 
 /// The sums of a strip's windows, or what they change by; windows are empty at first.
-pub(super) trait Windows {
+pub(super) trait Windows<'a> {
+    /// What is kept of results.
+    fn kept(&mut self) -> &mut Kept<'a>;
+
     /// Changes the columns by the entering row and the leaving one; there is none until the window is full.
     fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>);
 
+    /// Makes a row from the results above it; `None`: from those that `out` has. The rows of `next` are
+    /// prefetched.
+    fn make_from<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>);
+
     /// Takes the change of windows that are not yet full.
-    fn fill<L: Simd>(&mut self, simd: L);
+    fn fill<L: Simd>(&mut self, simd: L) {
+        if let Quotient::Changes { .. } = self.kept().quotient {
+            let results = std::mem::take(&mut self.kept().above);
+            self.make_from(simd, None, results, [&[]; 2]);
+            self.kept().above = results;
+        }
+    }
 
     /// Makes a row of the result. `above` is the result's row above; there is none in the strip's first row.
     /// The rows of `next` are prefetched.
-    fn make<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>);
+    fn make<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>) {
+        let kept = std::mem::take(&mut self.kept().above);
+        self.make_from(simd, Some(above.unwrap_or(kept)), out, next);
+        self.kept().above = kept;
+    }
 }

@@ -19,7 +19,7 @@ use super::quotient::{Constants, Kept, Quotient, QuotientScratch};
 use super::row_ends::{ENDS, EndScratch, RowEnds};
 use crate::engine::cpu::rows::border::{Apron, RowBorder};
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
-use crate::engine::cpu::simd::scratch::aligned;
+use crate::engine::cpu::simd::scratch::filled;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 
@@ -90,7 +90,6 @@ pub(in crate::engine::cpu::algorithms::box_blur) struct PairedColumns<'a> {
     ends: RowEnds<'a>,
     samples: usize,
     columns: usize,
-    quotient: Quotient,
 }
 
 impl<'a> PairedColumns<'a> {
@@ -106,35 +105,21 @@ impl<'a> PairedColumns<'a> {
         let half = (width.next_multiple_of(TILE) + ENDS) / 2;
         scratch.zeros.resize(scratch.zeros.len().max(width), 0);
         PairedColumns {
-            lines: scratch.lines.each_mut().map(|line| {
-                let line = aligned(line, half);
-                line.fill(0);
-                line
-            }),
+            lines: scratch.lines.each_mut().map(|line| filled(line, half, 0)),
             kept: Kept::new(&mut scratch.quotient, quotient, width),
             zeros: &scratch.zeros[..width],
             ends: RowEnds::new(&mut scratch.ends, (border, apron), width, rows),
             samples: width,
             columns,
-            quotient,
         }
-    }
-
-    /// Makes a row from the results above it; `None`: from those that `out` has.
-    fn make_from<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>) {
-        assert!(out.len() == self.samples && above.is_none_or(|above| above.len() == self.samples));
-        let lines = self.lines.each_ref().map(|line| line[TILE / 2..].as_ptr());
-        let remainders = self.kept.remainders.each_mut().map(|line| line.as_mut_ptr());
-        let quotient = self.quotient;
-        unroll!(
-            self.columns,
-            [7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31],
-            COLUMNS => simd.enter(Make::<COLUMNS> { lines, remainders, quotient, above, out, next })
-        );
     }
 }
 
-impl Windows for PairedColumns<'_> {
+impl<'a> Windows<'a> for PairedColumns<'a> {
+    fn kept(&mut self) -> &mut Kept<'a> {
+        &mut self.kept
+    }
+
     fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>) {
         let leaving = leaving.unwrap_or(self.zeros);
         assert!(entering.len() == self.samples && leaving.len() == self.samples);
@@ -148,18 +133,16 @@ impl Windows for PairedColumns<'_> {
         );
     }
 
-    fn fill<L: Simd>(&mut self, simd: L) {
-        if let Quotient::Changes { .. } = self.quotient {
-            let results = std::mem::take(&mut self.kept.above);
-            self.make_from(simd, None, results, [&[]; 2]);
-            self.kept.above = results;
-        }
-    }
-
-    fn make<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>) {
-        let kept = std::mem::take(&mut self.kept.above);
-        self.make_from(simd, Some(above.unwrap_or(kept)), out, next);
-        self.kept.above = kept;
+    fn make_from<L: Simd>(&mut self, simd: L, above: Option<&[u8]>, out: &mut [u8], next: NextRows<'_>) {
+        assert!(out.len() == self.samples && above.is_none_or(|above| above.len() == self.samples));
+        let lines = self.lines.each_ref().map(|line| line[TILE / 2..].as_ptr());
+        let remainders = self.kept.remainders.each_mut().map(|line| line.as_mut_ptr());
+        let quotient = self.kept.quotient;
+        unroll!(
+            self.columns,
+            [7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31],
+            COLUMNS => simd.enter(Make::<COLUMNS> { lines, remainders, quotient, above, out, next })
+        );
     }
 }
 

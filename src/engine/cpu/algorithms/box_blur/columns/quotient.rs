@@ -13,7 +13,7 @@
 #![allow(unsafe_code)]
 
 use crate::engine::cpu::algorithms::box_blur::sliding_window::Scale;
-use crate::engine::cpu::simd::scratch::aligned;
+use crate::engine::cpu::simd::scratch::filled;
 use crate::engine::cpu::simd::vector::{Simd, TILE};
 use crate::filter::SignedDivision;
 
@@ -42,9 +42,10 @@ pub(super) struct QuotientScratch {
     above: Vec<u8>,
 }
 
-/// What is kept of results: words for those at even and at odd places, as many as a row has, rounded up to a
-/// multiple of [`TILE`].
-pub(super) struct Kept<'a> {
+/// What is kept of results, and how windows become results. Remainders are words for those at even and at odd
+/// places, as many as a row has, rounded up to a multiple of [`TILE`].
+pub(in crate::engine::cpu::algorithms::box_blur) struct Kept<'a> {
+    pub(super) quotient: Quotient,
     pub(super) remainders: [&'a mut [u16]; 2],
     /// The results above the strip's first row.
     pub(super) above: &'a mut [u8],
@@ -61,14 +62,12 @@ impl<'a> Kept<'a> {
             }
         };
         let half = samples.next_multiple_of(TILE) / 2;
-        let remainders = scratch.remainders.each_mut().map(|line| {
-            let line = aligned(line, half);
-            line.fill(remainder as u16);
-            line
-        });
-        let above = aligned(&mut scratch.above, samples);
-        above.fill(result as u8);
-        Kept { remainders, above }
+        let remainders = scratch.remainders.each_mut();
+        Kept {
+            quotient,
+            remainders: remainders.map(|line| filled(line, half, remainder as u16)),
+            above: filled(&mut scratch.above, samples, result as u8),
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
-use crate::engine::cpu::simd::scratch::aligned;
+use crate::engine::cpu::simd::scratch::filled;
 use crate::engine::cpu::simd::vector::TILE;
 
 /// Bytes of the ends of a row.
@@ -55,10 +55,8 @@ impl<'a> RowEnds<'a> {
             };
             (place, from)
         }));
-        let ends = aligned(&mut scratch.ends, (rows + 1) * ENDS);
-        ends.fill(0);
         RowEnds {
-            ends,
+            ends: filled(&mut scratch.ends, (rows + 1) * ENDS, 0),
             apron: &scratch.apron,
             entered: 0,
             samples,
