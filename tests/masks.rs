@@ -115,7 +115,7 @@ fn every_sample_file_is_a_mask_and_says_what_it_is() {
     }
     assert_eq!(count, 28);
     let relief = sample("relief");
-    assert_eq!(relief.bias, 128.0);
+    assert_eq!(relief.bias.value(), 128.0);
     assert_eq!(
         relief.mask.weights(),
         [-1.0, -0.5, 0.0, -0.5, 0.0, 0.5, 0.0, 0.5, 1.0]

@@ -8,7 +8,7 @@ pub fn run(data: &[u8]) {
         Ok(filter) => {
             assert!(filter.mask.width() % 2 == 1 && filter.mask.height() % 2 == 1);
             assert!(filter.mask.weights().iter().all(|w| w.is_finite()));
-            assert!(filter.mask.sum().is_finite() && filter.bias.is_finite());
+            assert!(filter.mask.sum().is_finite() && filter.bias.value().is_finite());
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }

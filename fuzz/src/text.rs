@@ -39,7 +39,7 @@ fn filter(text: &str, which: u8) {
     let mask = &filter.mask;
     assert!(mask.width() % 2 == 1 && mask.height() % 2 == 1);
     assert!(
-        mask.weights().iter().all(|w| w.is_finite()) && filter.bias.is_finite(),
+        mask.weights().iter().all(|w| w.is_finite()) && filter.bias.value().is_finite(),
         "{text}"
     );
     assert_eq!(mask.flipped().flipped(), *mask);

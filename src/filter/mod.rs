@@ -3,6 +3,7 @@
 //! `language` reads filters from text and mask files, `masks` holds masks and their names, `plan` turns a
 //! chain into the numbers for one pixel format.
 
+mod bias;
 mod border;
 mod direction;
 mod language;
@@ -12,6 +13,7 @@ mod planes;
 mod response;
 
 pub use crate::messages::text_file::{LineError, TextFileError};
+pub use bias::Bias;
 pub use border::{Border, UnknownBorder};
 pub use language::grammar::FilterError;
 pub use language::keys::{COMMON_KEYS, Key, OWN_MASK, OWN_MASK_KEYS};
@@ -55,7 +57,7 @@ pub struct Filter {
     pub response: Response,
     /// Added to luma and RGB results (not to chroma or alpha), stated at 8 bits full scale and scaled to the
     /// depth.
-    pub bias: f64,
+    pub bias: Bias,
     /// Results that differ from the original by less than this leave it as it was; in levels of 8-bit pixels,
     /// scaled to the depth. 0 for none, at most [`MAX_THRESHOLD`].
     pub threshold: f64,
@@ -70,7 +72,7 @@ impl Filter {
             label: label.into(),
             mask,
             response: Response::Linear,
-            bias: 0.0,
+            bias: Bias::NONE,
             threshold: 0.0,
             caveat: None,
         }

@@ -40,15 +40,17 @@ fn exact(frame: &Frame, chain: &Chain) -> Frame {
                 sum += i128::from(n) * signal;
             }
             let takes_bias = !channel.is_chroma() && channel != Channel::Alpha;
-            let halves = ((2.0 * filter.bias) as i128 * i128::from(takes_bias)) << (depth - 8);
+            // Tests write at most two decimals.
+            let hundredths =
+                ((100.0 * filter.bias.value()).round() as i128 * i128::from(takes_bias)) << (depth - 8);
             let divisor = i128::from(integers.divisor);
             let (numerator, divisor) = if divisor < 0 {
                 (-sum, -divisor)
             } else {
                 (sum, divisor)
             };
-            let twice = 2 * numerator + (2 * level + halves + 1) * divisor;
-            let rounded = twice.div_euclid(2 * divisor);
+            let sum = 100 * numerator + (100 * level + hundredths + 50) * divisor;
+            let rounded = sum.div_euclid(100 * divisor);
             rounded.clamp(0, i128::from(format.max_value())) as u32
         },
     )
@@ -187,9 +189,24 @@ fn random_masks_of_integers_are_the_rounded_quotient() {
         let ways = algorithms(&mask, format);
         let algorithm = ways[random.below(ways.len() as u64) as usize];
         let mut chain = chain(mask, borders[random.below(5) as usize], algorithm);
-        chain.filters[0].bias = [0.0, 0.0, 40.0, -7.5, 300.0][random.below(5) as usize];
+        let biases = [0.0, 0.0, 40.0, -7.5, 300.0, 2.3, -0.7, 0.35];
+        chain.filters[0].bias = biases[random.below(biases.len() as u64) as usize].into();
         let (width, height) = (1 + random.below(40) as usize, 1 + random.below(12) as usize);
         hold(&chain, &noise(format, width, height, &mut random));
+    }
+}
+
+/// 2.3 as a floating-point number is a little less, and a half would be rounded down.
+#[test]
+fn sums_that_a_decimal_bias_makes_a_half_are_rounded_up() {
+    let mut random = Random::new(62);
+    for k in 0..120 {
+        let format = format(FORMATS[k % FORMATS.len()]);
+        let divisor = [5, 7, 10, 25, 3, 100][k % 6];
+        let mask = Mask::from_integers(1, 1, vec![1], divisor).unwrap();
+        let mut chain = chain(mask, Border::Replicate, Algorithm::Direct);
+        chain.filters[0].bias = [2.3, 0.3, 0.1, -1.7, 4.35, 99.99][k / 6 % 6].into();
+        hold(&chain, &noise(format, 37, 5, &mut random));
     }
 }
 
@@ -236,7 +253,7 @@ fn boxes_of_every_size_are_the_rounded_mean() {
             let (divisor, bias) = [(all, 0.0), (2 * all + 1, 20.0), (all + 1, 0.0)][k % 3];
             let mask = Mask::from_integers(columns, columns, vec![1; columns * columns], divisor);
             let mut chain = chain(mask.unwrap(), border, Algorithm::Auto);
-            chain.filters[0].bias = bias;
+            chain.filters[0].bias = bias.into();
             let (width, height) = [(1, 1), (1, 47), (37, 1), (67, 70), (131, 40)][k % 5];
             let frame = frame_of(format("gray"), width, height, 1, |_, x, y, _| {
                 255 * u32::from((y / columns + x / 50) % 2 == 0)

@@ -331,7 +331,7 @@ fn restated(chain: &Chain, frame: &Frame) -> Vec<Vec<u32>> {
     for (filter, step) in chain.filters.iter().zip(&plan.steps) {
         let weights = filter.mask.weights();
         let total: f64 = weights.iter().sum();
-        let bias = (filter.bias / 255.0) as f32;
+        let bias = (filter.bias.value() / 255.0) as f32;
         let before = now.clone();
         let alpha = before.iter().position(|grid| grid.channel == Channel::Alpha);
         let mixes = weights.len() > 1 || (alpha.is_some_and(|a| names(before[a].channel)) && total != 1.0);
@@ -492,7 +492,7 @@ fn sums_of_exact_fractions_have_the_engines_bits() {
     for (weights, pixels, bias, wanted) in EXACT {
         let weights = weights.map(|w| f64::from(f32::from_bits(w))).to_vec();
         let mut filter = Filter::of_mask("exact", Mask::new(3, 3, weights).unwrap());
-        filter.bias = f64::from(f32::from_bits(bias)) * 255.0;
+        filter.bias = (f64::from(f32::from_bits(bias)) * 255.0).into();
         let chain = Chain {
             filters: vec![filter],
             ..chain(&["sharpen"], Border::Zero, "all", Algorithm::Direct)
@@ -592,7 +592,7 @@ fn real(filter: &Filter, grid: &Grid, (x, y): (i64, i64)) -> (f64, f64) {
         }
         _ => sums(&filter.mask),
     };
-    let bias = filter.bias / 255.0;
+    let bias = filter.bias.value() / 255.0;
     // A rounding a tap; of the weights, the bias and what is made of several sums, a few more.
     let taps = (columns * rows + 8) as f64;
     (sum + bias, taps * UNIT * (size + bias.abs()) + 1e-44)
@@ -829,7 +829,7 @@ fn masks_of_every_shape_give_the_references_bits() {
                 (0..columns * rows).map(|_| weight()).collect()
             };
             let mut filter = Filter::of_mask("shape", Mask::new(columns, rows, weights).unwrap());
-            filter.bias = [0.0, 31.0][turn % 2];
+            filter.bias = [0.0, 31.0][turn % 2].into();
             let algorithm = [Algorithm::Auto, Algorithm::Direct, Algorithm::Separable][turn];
             let chain = Chain {
                 filters: vec![filter],

@@ -85,7 +85,7 @@ fn random_masks_give_the_references_bits() {
         let algorithm = [Algorithm::Direct, Algorithm::Auto, Algorithm::Separable][random.below(3) as usize];
         let border = Border::ALL[random.below(Border::ALL.len() as u64) as usize];
         let mut chain = chain(mask(&mut random), border, algorithm);
-        chain.filters[0].bias = [0.0, 0.0, 100.0, -37.5, 60000.0][random.below(5) as usize];
+        chain.filters[0].bias = [0.0, 0.0, 100.0, -37.5, 60000.0][random.below(5) as usize].into();
         chain.planes = ["all", "all+alpha", "luma"][random.below(3) as usize]
             .parse()
             .unwrap();
@@ -201,7 +201,7 @@ fn compare_everywhere(random: &mut Random, mask: &Mask, algorithm: Algorithm) ->
             Border::ALL[random.below(Border::ALL.len() as u64) as usize],
             algorithm,
         );
-        chain.filters[0].bias = [0.0, 0.0, 0.0, 40.0, -300.0][random.below(5) as usize];
+        chain.filters[0].bias = [0.0, 0.0, 0.0, 40.0, -300.0][random.below(5) as usize].into();
         chain.planes = ["all", "all+alpha"][random.below(2) as usize].parse().unwrap();
         let frame = noise(format(name), width, height, random);
         compared += usize::from(agrees(&chain, &frame, 1 + random.below(2) as usize));
@@ -352,7 +352,7 @@ fn mirrored_masks_of_bytes_give_the_references_bits_at_any_width() {
                 Border::ALL[random.below(Border::ALL.len() as u64) as usize],
                 Algorithm::Direct,
             );
-            chain.filters[0].bias = [0.0, 0.0, 0.0, -300.0][random.below(4) as usize];
+            chain.filters[0].bias = [0.0, 0.0, 0.0, -300.0][random.below(4) as usize].into();
             chain.planes = planes.parse().unwrap();
             // Black and white, whose sums are the furthest apart, or noise.
             let mut frame = noise(format(name), width, 1 + random.below(12) as usize, &mut random);
@@ -502,7 +502,7 @@ fn masks_of_few_terms_give_the_references_bits() {
                     Border::ALL[random.below(Border::ALL.len() as u64) as usize],
                     algorithm,
                 );
-                chain.filters[0].bias = [0.0, 0.0, 0.0, 12.5][random.below(4) as usize];
+                chain.filters[0].bias = [0.0, 0.0, 0.0, 12.5][random.below(4) as usize].into();
                 chain.planes = ["all", "all+alpha"][random.below(2) as usize].parse().unwrap();
                 compared += usize::from(agrees(&chain, &frame, 1));
             }
@@ -571,7 +571,7 @@ fn sixteen_bits_of_black_and_white_give_the_references_bits() {
                         algorithm,
                         alpha: Default::default(),
                     };
-                    chain.filters[0].bias = bias;
+                    chain.filters[0].bias = bias.into();
                     compared += usize::from(agrees(&chain, &frame, 1));
                 }
             }
@@ -607,7 +607,7 @@ fn interleaved_components_give_the_references_bits_at_any_width() {
                 let mut chain = chain(mask, border, Algorithm::Separable);
                 // With alpha copied, and convolved along with the others.
                 chain.planes = ["all", "all+alpha"][(k + j) % 2].parse().unwrap();
-                chain.filters[0].bias = [0.0, 10.0][k / 2 % 2];
+                chain.filters[0].bias = [0.0, 10.0][k / 2 % 2].into();
                 let width = widths[random.below(widths.len() as u64) as usize];
                 let height = [1, 2, 5, 11][random.below(4) as usize];
                 let frame = noise(format(name), width, height, &mut random);

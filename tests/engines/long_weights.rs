@@ -258,7 +258,7 @@ fn no_weight_costs_more_than_half_a_level() {
             // The result in the middle of the range, where nothing is clamped.
             let frame = frame_of(format, w, h, 1, |_, x, y, _| picture[y * w + x] as u32);
             let at = (0, w / 2, h / 2, 0);
-            chain.filters[0].bias = 0.0;
+            chain.filters[0].bias = 0.0.into();
             let centre = real(
                 &frame,
                 &frame.metadata.colour,
@@ -266,7 +266,8 @@ fn no_weight_costs_more_than_half_a_level() {
                 Border::Zero,
                 at,
             );
-            chain.filters[0].bias = (max as f64 / 2.0 - centre) / f64::from(1 << (format.depth() - 8));
+            chain.filters[0].bias =
+                ((max as f64 / 2.0 - centre) / f64::from(1 << (format.depth() - 8))).into();
             let result = run(&mut Reference::new(chain.clone()), &frame, 1);
             let off = (f64::from(result.sample(0, w / 2, h / 2, 0)) - max as f64 / 2.0).abs();
             assert!(off <= 1.0 + 1e-6, "{off}: {format} {algorithm} {chain:?}");

@@ -221,7 +221,7 @@ pub(crate) fn real(
     let bias = if channel.is_chroma() || channel == Channel::Alpha {
         0.0
     } else {
-        filter.bias * eight
+        filter.bias.value() * eight
     };
     sum + level + bias
 }

@@ -84,7 +84,7 @@ fn write_mask(spec: &str, columns: Option<usize>, out: &mut impl Write) -> Resul
         Response::Linear => writeln!(out, "sum   {}", decimal(mask.sum()))?,
         response => writeln!(out, "result  {}", result(response))?,
     }
-    writeln!(out, "bias  {}", decimal(filter.bias))?;
+    writeln!(out, "bias  {}", decimal(filter.bias.value()))?;
     if filter.threshold > 0.0 {
         writeln!(out, "threshold  {}", decimal(filter.threshold))?;
     }

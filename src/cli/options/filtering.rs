@@ -159,7 +159,7 @@ fn brightness(filter: &Filter) -> Option<String> {
         true => format!("{sum:.1e}"),
         false => ((sum * 1000.0).round() / 1000.0).to_string(),
     };
-    (!is_plain && filter.bias == 0.0).then(|| {
+    (!is_plain && filter.bias.value() == 0.0).then(|| {
         format!(
             "the weights of {label} add up to {shown}, which changes the brightness; divisor=sum keeps it"
         )

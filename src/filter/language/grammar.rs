@@ -14,7 +14,7 @@ use super::mask_file::{LineProblem, MaskFile, MaskFileError, parse_numbers};
 use super::matrix::{self, Divisor};
 use crate::filter::masks::named::{Arguments, NamedMask, Others, THRESHOLD, named_mask};
 use crate::filter::masks::number::{Number, NumberError};
-use crate::filter::{Filter, MAX_BIAS, Mask, MaskError, Response, Scale};
+use crate::filter::{Bias, Filter, MAX_BIAS, Mask, MaskError, Response, Scale};
 
 /// Why a text is no filter.
 #[derive(Debug, thiserror::Error)]
@@ -238,7 +238,7 @@ fn from_named(label: &str, named: &NamedMask) -> Result<Filter, FilterError> {
     }
     let mask = (named.build)(&arguments);
     let is_scaled = common.scale.is_some();
-    let filter = common.filter(label, (mask, &named.others), 0.0)?;
+    let filter = common.filter(label, (mask, &named.others), Bias::NONE)?;
     let response = match arguments.wide.get() {
         Some(_) if is_scaled => {
             return Err(FilterError::WideAndScaled {
@@ -272,7 +272,7 @@ fn own(label: &str) -> Result<Filter, FilterError> {
     }
     let (rows, stated, bias) = match (file, rows) {
         (Some(path), None) => from_file(label, &path)?,
-        (None, Some(rows)) => (from_rows(label, rows)?, Divisor::One, 0.0),
+        (None, Some(rows)) => (from_rows(label, rows)?, Divisor::One, Bias::NONE),
         _ => {
             return Err(FilterError::FileOrRows {
                 label: label.to_owned(),
@@ -283,7 +283,7 @@ fn own(label: &str) -> Result<Filter, FilterError> {
     common.filter(label, (mask, &Others::None), bias)
 }
 
-fn from_file(label: &str, path: &Path) -> Result<(Vec<Vec<Number>>, Divisor, f64), FilterError> {
+fn from_file(label: &str, path: &Path) -> Result<(Vec<Vec<Number>>, Divisor, Bias), FilterError> {
     match MaskFile::read(path) {
         Ok(file) => Ok((file.rows, file.divisor, file.bias)),
         Err(cause) => Err(FilterError::File {
@@ -308,7 +308,7 @@ fn from_rows(label: &str, text: &str) -> Result<Vec<Vec<Number>>, FilterError> {
 /// The keys that every filter takes.
 #[derive(Default)]
 struct Common {
-    bias: Option<f64>,
+    bias: Option<Bias>,
     flip: bool,
     scale: Option<Number>,
     abs: bool,
@@ -325,11 +325,11 @@ impl Common {
         };
         match key {
             "bias" => {
-                let bias = number(label, key, value)?.value;
-                if bias.abs() > MAX_BIAS {
+                let bias = number(label, key, value)?;
+                if bias.value.abs() > MAX_BIAS {
                     return Err(wrong(format!("a number from -{MAX_BIAS} to {MAX_BIAS}")));
                 }
-                self.bias = Some(bias);
+                self.bias = Some(bias.into());
             }
             "flip" | ABS => {
                 let is_on = value.parse().map_err(|_| wrong("true or false".to_owned()))?;
@@ -353,7 +353,7 @@ impl Common {
         self,
         label: &str,
         (mask, others): (Result<Mask, MaskError>, &Others),
-        bias: f64,
+        bias: Bias,
     ) -> Result<Filter, FilterError> {
         let wrong = |cause| FilterError::Mask {
             label: label.to_owned(),
@@ -485,7 +485,7 @@ mod tests {
     fn filters_are_read_with_their_parameters() {
         let filter = parse("box:size=7:bias=-1/2").unwrap();
         assert_eq!(
-            (filter.mask.width(), filter.mask.height(), filter.bias),
+            (filter.mask.width(), filter.mask.height(), filter.bias.value()),
             (7, 7, -0.5)
         );
         assert_eq!(filter.label, "box:size=7:bias=-1/2");
@@ -516,7 +516,7 @@ mod tests {
     fn every_name_and_alias_is_read_with_its_defaults() {
         for named in NAMED_MASKS {
             let filter = parse(named.name).unwrap();
-            assert_eq!(filter.bias, 0.0);
+            assert_eq!(filter.bias.value(), 0.0);
             if let Some(alias) = named.alias {
                 assert_eq!(parse(alias).unwrap().mask, filter.mask);
             }
@@ -526,7 +526,7 @@ mod tests {
     #[test]
     fn own_masks_are_read_exactly() {
         let soft = parse("mask:rows=1 2 1;2 4 2;1 2 1:divisor=16:bias=128").unwrap();
-        assert_eq!(soft.bias, 128.0);
+        assert_eq!(soft.bias.value(), 128.0);
         assert_eq!(soft.mask, parse("soft").unwrap().mask);
         let fractions = parse("mask:rows=1/16 0.125 1/16;1/8,1/4,.125;0.0625 2/16 1/16").unwrap();
         assert_eq!(fractions.mask, soft.mask);
@@ -544,12 +544,15 @@ mod tests {
         std::fs::write(&path, "divisor 2\nbias 10\n1 2 3\n").unwrap();
         let path = path.display();
         let filter = parse(&format!("mask:file={path}")).unwrap();
-        assert_eq!((filter.mask.weights(), filter.bias), (&[0.5, 1.0, 1.5][..], 10.0));
+        assert_eq!(
+            (filter.mask.weights(), filter.bias.value()),
+            (&[0.5, 1.0, 1.5][..], 10.0)
+        );
         let filter = parse(&format!("mask:file={path}:divisor=sum:bias=0:flip=true")).unwrap();
         assert_eq!(filter.mask.exact().unwrap().numerators, [3, 2, 1]);
-        assert_eq!((filter.mask.sum(), filter.bias), (1.0, 0.0));
+        assert_eq!((filter.mask.sum(), filter.bias.value()), (1.0, 0.0));
         let filter = parse(&format!("mask:divisor=4:file={path}:bias=1")).unwrap();
-        assert_eq!((filter.mask.sum(), filter.bias), (1.5, 1.0));
+        assert_eq!((filter.mask.sum(), filter.bias.value()), (1.5, 1.0));
     }
 
     #[test]
@@ -614,7 +617,7 @@ mod tests {
             mask("unsharp=sigma=1.5:amount=0.8"),
             mask("unsharp:sigma=1.5:amount=0.8")
         );
-        assert_eq!(parse("box=7:bias=3").unwrap().bias, 3.0);
+        assert_eq!(parse("box=7:bias=3").unwrap().bias.value(), 3.0);
         assert_eq!(
             mask("mask=1 2 1;2 4 2;1 2 1:divisor=sum"),
             mask("mask:rows=1 2 1;2 4 2;1 2 1:divisor=16")

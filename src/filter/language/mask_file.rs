@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::matrix::Divisor;
-use crate::filter::MAX_BIAS;
 use crate::filter::masks::number::{Number, NumberError};
+use crate::filter::{Bias, MAX_BIAS};
 use crate::messages::text_file::{LineError, TextFileError, each_line, read_text};
 
 /// The content of a mask file.
@@ -12,7 +12,7 @@ use crate::messages::text_file::{LineError, TextFileError, each_line, read_text}
 pub(in crate::filter) struct MaskFile {
     pub(in crate::filter) rows: Vec<Vec<Number>>,
     pub(in crate::filter) divisor: Divisor,
-    pub(in crate::filter) bias: f64,
+    pub(in crate::filter) bias: Bias,
 }
 
 /// Why a file is no mask.
@@ -91,7 +91,7 @@ impl MaskFile {
         Ok(MaskFile {
             rows,
             divisor: divisor.unwrap_or(Divisor::One),
-            bias: bias.unwrap_or(0.0),
+            bias: bias.unwrap_or(Bias::NONE),
         })
     }
 }
@@ -124,12 +124,12 @@ fn parse_divisor(value: &str) -> Result<Divisor, LineProblem> {
     Ok(Divisor::Number(number))
 }
 
-fn parse_bias(value: &str) -> Result<f64, LineProblem> {
-    let bias = value.parse::<Number>()?.value;
-    if bias.abs() > MAX_BIAS {
-        return Err(LineProblem::Bias(bias));
+fn parse_bias(value: &str) -> Result<Bias, LineProblem> {
+    let bias = value.parse::<Number>()?;
+    if bias.value.abs() > MAX_BIAS {
+        return Err(LineProblem::Bias(bias.value));
     }
-    Ok(bias)
+    Ok(bias.into())
 }
 
 fn parse_row(line: &str, expected: Option<usize>) -> Result<Vec<Number>, LineProblem> {
@@ -176,7 +176,7 @@ mod tests {
             "\u{feff}# soft\n\ndivisor = 16 # the sum\r\n1 2,1\n 2, 4 , 2\n\t1\t2 1 # last\nbias -3/2\n",
         )
         .unwrap();
-        assert_eq!(file.bias, -1.5);
+        assert_eq!(file.bias.value(), -1.5);
         let mask = matrix::mask(&file.rows, file.divisor).unwrap();
         let exact = mask.exact().unwrap();
         assert_eq!(exact.numerators, [1, 2, 1, 2, 4, 2, 1, 2, 1]);

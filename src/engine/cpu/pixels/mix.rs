@@ -106,8 +106,10 @@ impl Arithmetic<[u8; 4]> for Singles {
             f64::from(f32::from_le_bytes(to)),
             f64::from(f32::from_le_bytes(from)),
         );
-        let value = (to * (whole - weight) + from * weight) / whole;
-        (value as f32).to_le_bytes()
+        let value = ((to * (whole - weight) + from * weight) / whole) as f32;
+        // Which NaN the operations make depends on the processor.
+        let value = if value.is_nan() { f32::NAN } else { value };
+        value.to_le_bytes()
     }
 }
 
@@ -148,6 +150,30 @@ impl<S: Copy, A: Arithmetic<S>> Plain for Mix<'_, S, A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_nan_that_is_mixed_is_the_quiet_one() {
+        let singles = [
+            0x7F80_0000_u32,
+            0xFF80_0000,
+            0x7FA0_0001,
+            0xFFC0_1234,
+            0x3F80_0000,
+        ];
+        let halves = [0x7C00_u16, 0xFC00, 0x7D01, 0xFE34, 0x3C00];
+        for k in 0..singles.len() {
+            // The negative of the sample: of infinity the difference is no number.
+            let (mut single, other) = (singles[k].to_le_bytes(), singles[k] ^ 0x8000_0000);
+            let mixing = Mixing::new(PixelFormat::from_name("grayf32le").unwrap());
+            mixing.mix(&mut single, &other.to_le_bytes(), &[100], 255);
+            let (mut half, other) = (halves[k].to_le_bytes(), halves[k] ^ 0x8000);
+            let mixing = Mixing::new(PixelFormat::from_name("grayf16le").unwrap());
+            mixing.mix(&mut half, &other.to_le_bytes(), &[100], 255);
+            let found = (u32::from_le_bytes(single), u16::from_le_bytes(half));
+            let is_number = k == 4;
+            assert_eq!(found == (0x7FC0_0000, 0x7E00), !is_number, "{k}: {found:x?}");
+        }
+    }
 
     /// Quotients just above and just below integers, for all denominators.
     #[test]

@@ -231,7 +231,7 @@ fn step(
     colour: &Colour,
 ) -> Result<FloatStep, PlanError> {
     let kernel = kernel(filter, chain.algorithm)?;
-    let bias = (filter.bias / 255.0) as f32;
+    let bias = (filter.bias.value() / 255.0) as f32;
     let is_weighted = chain.alpha == AlphaWeighting::Weighted;
     let is_associated = is_weighted && colour.alpha == AlphaKind::Associated;
     let treatment = |channel| match chain.planes.treatment(channel) {

@@ -13,7 +13,8 @@ use super::error::PlanError;
 use super::float::{self, FloatAlpha, FloatKernel};
 use super::pyramid::PyramidKernel;
 use crate::filter::{
-    Algorithm, AlphaWeighting, Border, Chain, ChannelPolicy, Factors, Filter, Mask, Response, factors, rank,
+    Algorithm, AlphaWeighting, Bias, Border, Chain, ChannelPolicy, Factors, Filter, Mask, Response, factors,
+    rank,
 };
 use crate::frame::{Channel, Colour, PixelFormat};
 use division::Division;
@@ -199,8 +200,10 @@ impl Plan {
 
 impl Step {
     fn new(chain: &Chain, filter: &Filter, format: PixelFormat, colour: &Colour) -> Result<Step, PlanError> {
-        let eight_bit_levels = f64::from(1_u32 << (format.depth() - 8));
-        let kernel = match weighted(chain, filter, format, filter.bias * eight_bit_levels)? {
+        // Levels of a pixel to one of 8 bits.
+        let levels = 1_u32 << (format.depth() - 8);
+        let eight_bit_levels = f64::from(levels);
+        let kernel = match weighted(chain, filter, format, filter.bias.value() * eight_bit_levels)? {
             Some(kernel) => Kernel::Weighted(kernel),
             None => kernel(filter, chain.algorithm, format.depth())?,
         };
@@ -214,11 +217,7 @@ impl Step {
                 ChannelPolicy::Filter => {}
             }
             let takes_bias = !channel.is_chroma() && !is_alpha;
-            let bias = if takes_bias {
-                filter.bias * eight_bit_levels
-            } else {
-                0.0
-            };
+            let bias = if takes_bias { filter.bias } else { Bias::NONE };
             let border = match chain.border {
                 Border::Constant(_) if is_alpha => format.max_value(),
                 Border::Constant(v) if !channel.is_chroma() => {
@@ -226,7 +225,7 @@ impl Step {
                 }
                 _ => level,
             };
-            let (low, high) = kernel.bias(i64::from(level), i64::from(format.max_value()), bias);
+            let (low, high) = kernel.bias(i64::from(level), i64::from(format.max_value()), (bias, levels));
             ChannelStep::Convolve(Convolve {
                 low,
                 high,
@@ -273,9 +272,9 @@ fn weighted(
 }
 
 impl Kernel {
-    /// Bias and rounding of a component whose zero level is `level`, of samples up to `max`, with `bias`
-    /// levels added: low and high part.
-    fn bias(&self, level: i64, max: i64, bias: f64) -> (i64, i64) {
+    /// Bias and rounding of a component whose zero level is `level`, of samples up to `max`: low and high
+    /// part. A level of the bias is `levels` of the samples.
+    fn bias(&self, level: i64, max: i64, (bias, levels): (Bias, u32)) -> (i64, i64) {
         // What a picture of the zero level comes to, and the least sum of any.
         let (division, at_level, least) = match self {
             Kernel::Direct(k) => (k.division, level * sum(&k.weights), least(&k.weights, (0, max))),
@@ -299,8 +298,7 @@ impl Kernel {
         };
         let one = division.divisor();
         // Rounded down, which changes no quotient of an integer.
-        let below = ((bias - bias.floor() + 0.5) * one as f64).floor() as i64;
-        let total = level * one - at_level + bias.floor() as i64 * one + below;
+        let total = level * one - at_level + bias.rounding(levels, one);
         let (low, high) = (total.rem_euclid(one), total.div_euclid(one));
         if division.factor().is_none() {
             return (low, high);

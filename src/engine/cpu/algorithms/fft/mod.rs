@@ -275,7 +275,7 @@ mod tests {
     ) -> Option<Step> {
         let chain = Chain {
             filters: vec![Filter {
-                bias,
+                bias: bias.into(),
                 ..Filter::of_mask("", mask)
             }],
             border,

@@ -104,7 +104,7 @@ mod tests {
                 let mask = Mask::from_integers(3, 1, weights.to_vec(), divisor).unwrap();
                 let chain = Chain {
                     filters: vec![Filter {
-                        bias: [0.0, 9.0, -20.0][divisor as usize % 3],
+                        bias: [0.0, 9.0, -20.0][divisor as usize % 3].into(),
                         ..Filter::of_mask("", mask)
                     }],
                     border: Border::Mirror,
