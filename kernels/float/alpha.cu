@@ -11,7 +11,7 @@
 #include "float/plane.cuh"
 
 // A plane of the picture before the step, of colour times alpha, of what the convolution made of that, and of
-// the result. The same structs are in src/engine/cuda/launch/float_parameters.rs.
+// the result. The same structs are in src/engine/cuda/launch/float/parameters.rs.
 struct FloatRows {
     const u8 *before;
     u8 *weighted;

@@ -41,7 +41,7 @@ typedef u16 Sample;
 typedef float Sample;
 #endif
 
-// One interleaved component. The same structs are in src/engine/cuda/launch/float_parameters.rs.
+// One interleaved component. The same structs are in src/engine/cuda/launch/float/parameters.rs.
 struct FloatChannel {
     // The start value of sums; or it is added to the number that sums are combined to, or to a colour after
     // the division by alpha.

@@ -9,10 +9,9 @@
 //! Folders import only those below them:
 //!
 //! ```text
-//! engine      frames in, frames out, in order;            timing     what benchmarks time
-//!             filters other libraries' pictures in place  codec      frames of the card's decoders,
-//!             converts frames on the card to RGB                     results for the card's encoders
-//!
+//! engine      frames in, frames out, in order; frames of the card's decoders, results for its encoders;
+//!             pictures of other libraries in place; RGB
+//! timing      what benchmarks time; the engine does not know it
 //! ring        several frames in flight at a time
 //! launch      a plan with its kernels, enqueued
 //! select      which kernel does a job
@@ -21,7 +20,6 @@
 //! driver      handles of the CUDA driver
 //! ```
 
-mod codec;
 mod compile;
 mod driver;
 mod engine;
@@ -30,8 +28,6 @@ mod launch;
 mod ring;
 mod select;
 mod timing;
-
-pub use codec::{decode, encode};
 
 // What follows with `doc(hidden)` is for benchmarks and tests.
 #[doc(hidden)]
@@ -43,11 +39,14 @@ pub use driver::device::{
 #[doc(hidden)]
 pub use driver::memory::Reservation;
 pub use engine::Cuda;
+pub use engine::codec::{decode, encode};
+pub use engine::options::CudaOptions;
 pub use engine::resident::{CardFilter, CardMemory, CardPicture};
 pub use engine::rgb::CardRgb;
 #[doc(hidden)]
 pub use engine::rgb::rgb_recipe;
 pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
+pub use ring::overlap::Overlap;
 #[doc(hidden)]
 pub use select::crossover::{Crossover, RunEstimate, SourcedCrossover, Verdict};
 #[doc(hidden)]
@@ -67,58 +66,4 @@ use crate::filter::Plan;
 /// An error if the plan has a step for which there is no kernel. It says which one, and what to do.
 pub fn check(plan: &Plan) -> Result<(), EngineError> {
     kernels::scalar::check(plan)
-}
-
-/// Whether transfers of one frame overlap kernels of another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Overlap {
-    /// They overlap, on three streams with page-locked memory.
-    #[default]
-    Ring,
-    /// One after another, with page-locked memory.
-    SerialPinned,
-    /// One after another, with ordinary memory, as a simple program does it.
-    SerialPageable,
-}
-
-/// What can be chosen about the CUDA engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CudaOptions {
-    /// The card's number.
-    pub device: usize,
-    /// Where kernels keep weights and pixels.
-    pub memory: MemoryVariant,
-    /// Threads of a block in x and y; `None` for the variant's own.
-    pub block: Option<(u32, u32)>,
-    /// Whether two filters of a chain share a launch where that is faster; the bits are the same.
-    pub fuse: bool,
-    /// Frames in flight at a time, at least 2; without overlap there is one.
-    pub slots: usize,
-    /// Whether transfers overlap kernels.
-    pub overlap: Overlap,
-    /// Input memory is write-combined: a little faster to upload, ruinous for a source that reads what it
-    /// wrote (decoders do).
-    pub write_combined: bool,
-    /// Results stay on the card, in memory that the result frames hold. They are downloaded when their bytes
-    /// are asked for.
-    pub keeps_results: bool,
-    /// Times only one in 16 of the frames that the card's decoders made: event calls take the driver's lock,
-    /// which the decoders need.
-    pub samples_times: bool,
-}
-
-impl Default for CudaOptions {
-    fn default() -> Self {
-        CudaOptions {
-            device: 0,
-            memory: MemoryVariant::Auto,
-            block: None,
-            fuse: true,
-            slots: 3,
-            overlap: Overlap::Ring,
-            write_combined: false,
-            keeps_results: false,
-            samples_times: false,
-        }
-    }
 }

@@ -9,13 +9,13 @@
 
 use super::{Cuda, Geometry, card_frame, planes_in};
 use crate::engine::EngineError;
-use crate::engine::cuda::Overlap;
 use crate::engine::cuda::driver::pictures::picture::Arrangement;
 use crate::engine::cuda::driver::pictures::texture::sample_texel;
 use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::cuda::launch::chain::LaunchPlan;
 use crate::engine::cuda::ring::graph::ChainWork;
+use crate::engine::cuda::ring::overlap::Overlap;
 use crate::engine::cuda::ring::slot::{self, Flight, FrameBuffers, Slot};
 use std::sync::Arc;
 

@@ -1,13 +1,24 @@
 //! The engine itself: a frame is enqueued on three streams, and waited for when it is collected.
 //!
-//! `plans` has the kernels for each kind of frame, `enqueue` the three parts of a frame's path.
+//! ```text
+//! Engine::submit    plans     the kernels for this kind of frame, compiled when the first one comes
+//!                   enqueue   upload, kernels, download                        -> a slot of the ring
+//! Engine::collect   waits for the oldest frame in flight
+//!
+//! codec             frames come from the card's decoders, results go to its encoders, without a transfer
+//! resident          filters pictures of another library in place, on that library's stream
+//! rgb               converts frames on the card to RGB there
+//! ```
+//!
+//! `options` is what can be chosen.
 
+pub(crate) mod codec;
 mod enqueue;
+pub(crate) mod options;
 mod plans;
 pub(crate) mod resident;
 pub(crate) mod rgb;
 
-use super::codec::encode::EncoderCard;
 use super::driver::device::{Device, nvrtc_version};
 use super::driver::memory::Pinned;
 use super::driver::nvtx;
@@ -18,13 +29,15 @@ use super::kernels::variant::MemoryVariant;
 use super::launch::chain::LaunchPlan;
 use super::launch::scratch::{Scratch, ScratchError, ScratchMemory};
 use super::ring::Ring;
+use super::ring::overlap::Overlap;
 use super::ring::slot::{Amount, FrameBuffers};
 use super::ring::times::Times;
-use super::{CudaOptions, Overlap};
 use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::Chain;
 use crate::frame::{Allocator, Buffer, Colour, DeviceHandle, Frame, Layout, Pageable, Plane};
+use codec::encode::EncoderCard;
 use enqueue::Enqueued;
+use options::CudaOptions;
 use plans::{PlanKey, Plans};
 use std::panic::resume_unwind;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The launch plans of the frames that an engine meets: one for each format, colour facts and about a size.
 
-use super::CudaOptions;
+use super::options::CudaOptions;
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::cache::Cache;
 use crate::engine::cuda::driver::device::Device;

@@ -11,9 +11,9 @@
 //! filter: a call on another stream waits for the call before it, which may still be using them.
 #![allow(unsafe_code)]
 
+use super::options::CudaOptions;
 use super::{Cuda, card_frame, planes_in};
 use crate::engine::EngineError;
-use crate::engine::cuda::CudaOptions;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::Device;
 use crate::engine::cuda::driver::memory::DeviceMemory;

@@ -12,21 +12,20 @@
 //!   intermediate               result
 //! ```
 //!
-//! `parameters` has the kernels' structs as their texts declare them. `float` does the same for
-//! floating-point samples, `weighted` for steps of colour under alpha, and `pyramid` has the launches of
-//! Gaussians that fit no mask. `chain` has the one that engines hold,
-//! [`chain::LaunchPlan`]: an integer or a floating-point plan, as the format needs it.
+//! `parameters` has the kernels' structs as their texts declare them. `tensor_pass` compiles a kernel for
+//! each way of loading tiles when a launch first needs it, `scratch` has the intermediate pictures, and
+//! `pyramid` the launches of Gaussians that fit no mask. `float` does the same for floating-point sums: of
+//! floating-point samples, and of colour under alpha. `chain` has the plan that engines hold,
+//! [`chain::LaunchPlan`]: an integer or a floating-point one, as the format needs it.
 #![allow(unsafe_code)]
 
 pub(crate) mod chain;
 mod enqueue;
 mod float;
-mod float_parameters;
 pub(crate) mod parameters;
 mod pyramid;
 pub(crate) mod scratch;
 mod tensor_pass;
-mod weighted;
 
 use super::compile::cache::Cache;
 use super::driver::dependency::Sequence;
@@ -44,11 +43,11 @@ use crate::filter::{ChannelStep, Kernel, Plan, PyramidGrid, Step};
 use crate::frame::{Layout, PixelFormat};
 use cudarc::driver::sys;
 use enqueue::StepEnqueuer;
+use float::weighted::WeightedLaunch;
 use scratch::{Intermediates, Scratch};
 use std::cell::RefCell;
 use std::sync::Arc;
 use tensor_pass::TensorPass;
-use weighted::WeightedLaunch;
 
 /// A chain ready to run on frames of one format of integer samples.
 pub(crate) struct IntegerLaunchPlan {
@@ -199,7 +198,7 @@ impl IntegerLaunchPlan {
             Kernels::Tensor(pass) => (pass.kernel.threads, 1),
         };
         self.steps.iter().find_map(|step| match &step.weighted {
-            Some(weighted) => weighted.groups.first().map(|group| group.tuned.shape.block),
+            Some(weighted) => weighted.block(),
             None => step.groups.first().map(of_group),
         })
     }

@@ -374,7 +374,7 @@ pub(crate) fn bare_arithmetic(
 #[cfg(test)]
 macro_rules! mirrors {
     ($path:literal, $name:ident, $size:literal, $($field:ident: $offset:literal),+) => {
-        let text = include_str!(concat!("../../../../kernels/", $path));
+        let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/", $path));
         assert_eq!(size_of::<$name>(), $size);
         let line = concat!("static_assert(sizeof(", stringify!($name), ") == ", $size, ");");
         assert!(text.contains(line), "{line}");

@@ -14,17 +14,19 @@
 //! flight    the frame's memory and events, on the host's side; there are a few more flights than slots
 //! ```
 //!
-//! `graph` begins a slot's launches with one call, `times` measures by the card's clock when each part ran.
+//! `graph` begins a slot's launches with one call, `times` measures by the card's clock when each part ran,
+//! and `overlap` names the ways without a ring, which are slower and there to be compared with it.
 
 pub(crate) mod graph;
+pub(crate) mod overlap;
 pub(crate) mod slot;
 pub(crate) mod times;
 
-use super::Overlap;
 use super::driver::device::Device;
 use super::driver::stream::Stream;
 use crate::engine::EngineError;
 use crate::frame::{Frame, Layout};
+use overlap::Overlap;
 use slot::{Flight, Slot};
 use std::collections::VecDeque;
 use std::sync::Arc;

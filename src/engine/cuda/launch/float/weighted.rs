@@ -5,19 +5,19 @@
 //! anything else                                   source -> sums (numbers of 32 bits) -> result
 //! ```
 
-use super::float::{FloatGroup, FloatStepEnqueuer, picture};
-use super::float_parameters::{FloatChannel, FloatPlanes, weight_by_alpha};
-use super::{Request, StepBuffers, plane_list};
+use super::parameters::{FloatChannel, FloatPlanes, weight_by_alpha};
+use super::{FloatGroup, FloatStepEnqueuer, picture};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::module::{Function, Module};
 use crate::engine::cuda::kernels::float::{weighted_alpha_recipe, weighted_jobs};
+use crate::engine::cuda::launch::{Request, StepBuffers, plane_list};
 use crate::engine::cuda::select::float::choose_float;
 use crate::filter::{ChannelStep, Step, WeightedKernel};
 use crate::frame::{Channel, PixelFormat};
 
 /// The launches of a step of colour under alpha.
-pub(super) struct WeightedLaunch {
-    pub(super) groups: Vec<FloatGroup>,
+pub(crate) struct WeightedLaunch {
+    groups: Vec<FloatGroup>,
     divide: Option<DivideKernel>,
 }
 
@@ -28,7 +28,7 @@ struct DivideKernel {
 }
 
 impl WeightedLaunch {
-    pub(super) fn new(
+    pub(crate) fn new(
         step: &Step,
         kernel: &WeightedKernel,
         format: PixelFormat,
@@ -58,21 +58,26 @@ impl WeightedLaunch {
     }
 
     /// True if a launch of its own divides the sums.
-    pub(super) fn has_sums(&self) -> bool {
+    pub(crate) fn has_sums(&self) -> bool {
         self.divide.is_some()
     }
 
-    pub(super) fn has_intermediate(&self) -> bool {
+    pub(crate) fn has_intermediate(&self) -> bool {
         self.groups.iter().any(FloatGroup::has_intermediate)
     }
 
-    pub(super) fn launch_count(&self) -> usize {
+    /// Threads of a block of the first kernel.
+    pub(crate) fn block(&self) -> Option<(u32, u32)> {
+        self.groups.first().map(|group| group.tuned.shape.block)
+    }
+
+    pub(crate) fn launch_count(&self) -> usize {
         let passes: usize = self.groups.iter().map(|group| group.passes.len()).sum();
         passes + usize::from(self.divide.is_some())
     }
 
     /// Enqueues the step.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         (step, kernel): (&Step, &WeightedKernel),
         buffers: &StepBuffers<'_>,

@@ -8,11 +8,12 @@
 //! ```
 //!
 //! Without colour under alpha, the convolution reads the source and writes the result. Gaussians that fit no
-//! mask are six passes.
+//! mask are six passes. `parameters` has the kernels' structs as their texts declare them, `weighted` the
+//! steps of colour under alpha of integer samples.
 
-use super::float_parameters::{
-    FloatChannel, FloatPicture, FloatPlane, FloatPlanes, FloatRows, convolve_floats, weight_by_alpha,
-};
+mod parameters;
+pub(super) mod weighted;
+
 use super::parameters::Grid;
 use super::pyramid::for_each_pass;
 use super::{Request, StepBuffers, check_threads, plane_list};
@@ -28,6 +29,9 @@ use crate::filter::{
     FloatStep, PyramidGrid,
 };
 use crate::frame::{Layout, Plane};
+use parameters::{
+    FloatChannel, FloatPicture, FloatPlane, FloatPlanes, FloatRows, convolve_floats, weight_by_alpha,
+};
 use std::ffi::CStr;
 
 /// A chain ready to run on frames of one format of floating-point samples.

@@ -1,9 +1,9 @@
 //! The parameters of kernels of floating-point samples, as their texts declare them.
 
-use super::parameters::{Grid, launch, launch_early};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::{LaunchDependency, Sequence};
 use crate::engine::cuda::driver::module::Function;
+use crate::engine::cuda::launch::parameters::{Grid, launch, launch_early};
 use cudarc::driver::sys;
 use std::ops::Range;
 
@@ -160,8 +160,8 @@ pub(super) fn weight_by_alpha(
 
 #[cfg(test)]
 mod tests {
-    use super::super::parameters::mirrors;
     use super::*;
+    use crate::engine::cuda::launch::parameters::mirrors;
 
     #[test]
     fn structs_lie_in_memory_as_kernels_declare_them() {
